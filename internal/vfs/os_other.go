@@ -1,0 +1,7 @@
+//go:build !unix
+
+package vfs
+
+// Windows has no fsync for folders: FlushFileBuffers on a directory handle is
+// refused. NTFS journals its names.
+func ignoreUnsyncable(error) error { return nil }

@@ -1,0 +1,85 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ReadFile returns the content of a regular file. It refuses FIFOs, devices
+// and links in the last component, so that a planted name cannot hang hank.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	fi, err := fsys.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
+	}
+	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// MkdirAll creates a folder and its missing parents, and syncs the folder
+// that received each new name.
+func MkdirAll(fsys FS, name string, perm fs.FileMode) error {
+	fi, err := fsys.Lstat(name)
+	if err == nil {
+		if fi.IsDir() || fi.Mode()&fs.ModeSymlink != 0 {
+			return nil
+		}
+		return &fs.PathError{Op: "mkdir", Path: name, Err: errors.New("a file is in the way")}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(name)
+	if parent != name {
+		if err := MkdirAll(fsys, parent, perm); err != nil {
+			return err
+		}
+	}
+	if err := fsys.Mkdir(name, perm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return fsys.SyncDir(parent)
+}
+
+// WriteFile creates name durably: a temporary name in the same folder is
+// written and synced, renamed over name, and the folder synced. A crash leaves
+// the old content or the new one, and perhaps the temporary name, which the
+// next call replaces.
+func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
+	tmp := name + ".tmp"
+	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return errors.Join(err, removeIfThere(fsys, tmp))
+	}
+	if err := fsys.Rename(tmp, name); err != nil {
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(name))
+}
+
+func removeIfThere(fsys FS, name string) error {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
