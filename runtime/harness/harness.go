@@ -1,0 +1,144 @@
+// Package harness is the border between hank and the programs that do a
+// codon's work. A harness knows how one agent command line is started, what
+// the lines that it prints mean, and how to tell a good end from a bad one. It
+// starts nothing itself: the keeper does.
+package harness
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"hank/state"
+)
+
+// Request is one turn that a codon wants from an agent: a first prompt, or
+// one more prompt in a session that exists.
+type Request struct {
+	Prompt       string
+	SystemPrompt string            // appended to the agent's own
+	Model        string            // as the agent's command line wants it
+	Session      string            // session to continue; empty starts a new one
+	Workspace    string            // absolute; the agent's working directory
+	Home         string            // absolute; the agent's own configuration and sessions, kept between codons
+	Temp         string            // absolute; thrown away with the attempt
+	AutoCompact  bool              // let the agent compact its context instead of failing
+	Env          map[string]string // the codon's env, after hank's overlay; it wins over everything
+}
+
+// Command is a process that the keeper can start.
+type Command struct {
+	Args  []string // Args[0] is looked up on the PATH of Env
+	Env   []string // the whole environment, KEY=value
+	Dir   string
+	Stdin []byte // closed after the last byte; nil is an empty input
+	// StopSignal ends the agent in order; after StopGrace what is left is killed.
+	StopSignal syscall.Signal
+	StopGrace  time.Duration
+}
+
+// Harness drives one kind of agent. It has no state of its own and may be used
+// by several goroutines.
+type Harness interface {
+	// Name is the word that is stored in records: shell, claude, replay.
+	Name() string
+	// Command says how to start the agent for a request.
+	Command(Request) (Command, error)
+	// Reader returns a new reader of the lines of one attempt.
+	Reader() Reader
+	// Check tells whether the agent can be started here, without spending
+	// money and without the network.
+	Check(ctx context.Context, env []string) Check
+}
+
+// Check is what a preflight found out about an agent.
+type Check struct {
+	Found    bool   // the program is there
+	Path     string // where
+	Version  string
+	LoggedIn bool   // credentials are configured, as far as can be seen offline
+	Problem  string // one sentence with the remedy; empty if the agent can be used
+}
+
+// Reader makes sense of an agent's standard output, a line at a time.
+type Reader interface {
+	// Line says what one line means. It never fails: agents print whatever
+	// they like, and a line that is not understood means nothing. The line
+	// has no newline and must not be kept.
+	Line(line []byte) []Observation
+	// End judges the attempt when the process is gone and every line was
+	// seen. exitCode is -1 for a death by signal.
+	End(exitCode int, signal string) Verdict
+}
+
+// Observation is something that an agent did. The concrete types are
+// SessionStarted, Message, ToolUse, ToolResult, Usage, Retrying and
+// ContextExceeded.
+type Observation interface{ observation() }
+
+// SessionStarted tells the session's id, needed to continue it.
+type SessionStarted struct {
+	ID    string
+	Model string
+}
+
+// Message is text of the agent.
+type Message struct {
+	Text     string
+	Thinking bool
+}
+
+// ToolUse is a call of a tool. Input is JSON.
+type ToolUse struct {
+	ID, Name string
+	Input    []byte
+}
+
+// ToolResult is the answer of a tool.
+type ToolResult struct {
+	ToolUseID string
+	Text      string
+	IsError   bool
+}
+
+// Usage is what the attempt has used so far, in total and not as a
+// difference. Context is the size of the last request in tokens, caches
+// included; 0 if unknown.
+type Usage struct {
+	Model   string
+	Tokens  state.Tokens
+	Cost    state.USD // 0 if the agent reports no money
+	Priced  bool      // Cost is the agent's own figure
+	Context int64
+}
+
+// Retrying tells that the agent waits for its provider.
+type Retrying struct {
+	Attempt int
+	After   time.Duration
+	Why     string
+}
+
+// ContextExceeded tells that the context window is full (or was compacted
+// without anybody having asked for it).
+type ContextExceeded struct{ Message string }
+
+func (SessionStarted) observation()  {}
+func (Message) observation()         {}
+func (ToolUse) observation()         {}
+func (ToolResult) observation()      {}
+func (Usage) observation()           {}
+func (Retrying) observation()        {}
+func (ContextExceeded) observation() {}
+
+// Verdict is the judgement of one attempt.
+type Verdict struct {
+	Success         bool
+	ResultSeen      bool // the agent said itself that it was done
+	ContextExceeded bool
+	Failure         *state.FailureReason // nil if Success
+	Session         string
+	Text            string // the agent's last words
+	Usage           Usage
+	Denied          []string // tools that were refused
+}

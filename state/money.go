@@ -1,0 +1,66 @@
+package state
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// USD is an amount of money in billionths of a dollar. Sums of integers are
+// exact in any order, sums of floats are not. In JSON it is a plain decimal
+// number of dollars, as the documented shape of state.json wants it.
+type USD int64
+
+// Dollar is one US dollar.
+const Dollar USD = 1_000_000_000
+
+// Dollars rounds a float, as agents report it, to the nearest billionth.
+// Values that are not finite or do not fit are 0: an agent's nonsense must
+// not end a run.
+func Dollars(f float64) USD {
+	n := math.Round(f * float64(Dollar))
+	if math.IsNaN(n) || n >= math.MaxInt64 || n <= math.MinInt64 {
+		return 0
+	}
+	return USD(n)
+}
+
+// String returns the decimal form without trailing zeros: 0.0312.
+func (u USD) String() string {
+	sign, n := "", uint64(u)
+	if u < 0 {
+		sign, n = "-", -n
+	}
+	whole, frac := n/uint64(Dollar), n%uint64(Dollar)
+	if frac == 0 {
+		return sign + strconv.FormatUint(whole, 10)
+	}
+	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", frac), "0")
+}
+
+// MarshalJSON writes the decimal form.
+func (u USD) MarshalJSON() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalJSON reads any JSON number, rounding to the nearest billionth.
+func (u *USD) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return fmt.Errorf("an amount in dollars must be a number, not %s", b)
+	}
+	*u = Dollars(f)
+	return nil
+}
+
+// Tokens counts what a model read and wrote.
+type Tokens struct {
+	Input         int64 `json:"inputTokens"`
+	Output        int64 `json:"outputTokens"`
+	CacheCreation int64 `json:"cacheCreationTokens"`
+	CacheRead     int64 `json:"cacheReadTokens"`
+}
+
+// Add returns the sum of two counts.
+func (t Tokens) Add(o Tokens) Tokens {
+	return Tokens{t.Input + o.Input, t.Output + o.Output, t.CacheCreation + o.CacheCreation, t.CacheRead + o.CacheRead}
+}
