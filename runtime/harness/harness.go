@@ -19,11 +19,15 @@ type Request struct {
 	SystemPrompt string            // appended to the agent's own
 	Model        string            // as the agent's command line wants it
 	Session      string            // session to continue; empty starts a new one
+	SessionCost  state.USD         // what the agent has reported for that session before this turn
+	Attempt      string            // names this attempt, unique in the execution
 	Workspace    string            // absolute; the agent's working directory
 	Home         string            // absolute; the agent's own configuration and sessions, kept between codons
 	Temp         string            // absolute; thrown away with the attempt
 	AutoCompact  bool              // let the agent compact its context instead of failing
+	Environ      []string          // the caller's environment, KEY=value; nil means os.Environ()
 	Env          map[string]string // the codon's env, after hank's overlay; it wins over everything
+	Agent        Check             // what preflight found; a zero Check is looked up on the PATH
 }
 
 // Command is a process that the keeper can start.
@@ -44,8 +48,9 @@ type Harness interface {
 	Name() string
 	// Command says how to start the agent for a request.
 	Command(Request) (Command, error)
-	// Reader returns a new reader of the lines of one attempt.
-	Reader() Reader
+	// Reader returns a new reader of the lines of the attempt that Command
+	// described for the same request.
+	Reader(Request) Reader
 	// Check tells whether the agent can be started here, without spending
 	// money and without the network.
 	Check(ctx context.Context, env []string) Check
@@ -60,14 +65,19 @@ type Check struct {
 	Problem  string // one sentence with the remedy; empty if the agent can be used
 }
 
-// Reader makes sense of an agent's standard output, a line at a time.
+// Reader makes sense of what an agent prints, a line at a time. It is used by
+// one goroutine.
 type Reader interface {
-	// Line says what one line means. It never fails: agents print whatever
-	// they like, and a line that is not understood means nothing. The line
-	// has no newline and must not be kept.
+	// Line says what one line of the standard output means. It never fails:
+	// agents print whatever they like, and a line that is not understood means
+	// nothing. The line has no newline and is not kept.
 	Line(line []byte) []Observation
+	// Stderr is Line for the standard error. Most agents say there why they
+	// could not even start.
+	Stderr(line []byte) []Observation
 	// End judges the attempt when the process is gone and every line was
-	// seen. exitCode is -1 for a death by signal.
+	// seen. exitCode is -1 for a death by signal, and signal then its name
+	// (SIGTERM).
 	End(exitCode int, signal string) Verdict
 }
 
