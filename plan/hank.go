@@ -1,0 +1,373 @@
+// Package plan reads hank.json, says everything that is wrong with it, and
+// unrolls it into the list of codons that a run goes through.
+//
+// It is pure: it writes nothing, asks no clock, and reads only the folder of
+// the hank through HankDir. The names and the meaning of the fields are those
+// of the compatible system; what hank adds is marked "hank's addition".
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan/model"
+)
+
+// CodonID is the id of a codon in hank.json, of a loop, or of a codon in a
+// loop's iteration: review#0.
+type CodonID string
+
+// Hank is a program: the content of hank.json.
+type Hank struct {
+	Schema                 string         `json:"$schema,omitzero"`
+	Meta                   *Meta          `json:"meta,omitzero"`
+	Overrides              *Overrides     `json:"overrides,omitzero"`
+	Requirements           *Requirements  `json:"requirements,omitzero"`
+	GlobalSystemPromptFile Refs           `json:"globalSystemPromptFile,omitzero"`
+	GlobalSystemPromptText string         `json:"globalSystemPromptText,omitzero"`
+	Items                  []Item         `json:"hank"`
+	Unknown                jsontext.Value `json:",embed"`
+
+	doc *document // positions, for diagnostics; nil in a Hank that was not parsed
+}
+
+// Meta describes the hank to people.
+type Meta struct {
+	Name        string         `json:"name"`
+	Version     string         `json:"version"`
+	Description string         `json:"description,omitzero"`
+	Author      string         `json:"author,omitzero"`
+	Unknown     jsontext.Value `json:",embed"`
+}
+
+// Overrides are settings that the hank brings along. They win over
+// hankweave.json and lose to the environment and the command line.
+type Overrides struct {
+	Model             string            `json:"model,omitzero"`
+	DataHashTimeLimit int               `json:"dataHashTimeLimit,omitzero"` // milliseconds
+	Sentinel          *SentinelSettings `json:"sentinel,omitzero"`
+	ShimIdleTimeout   int               `json:"shimIdleTimeout,omitzero"` // seconds
+	Budget            *Budget           `json:"budget,omitzero"`
+	Unknown           jsontext.Value    `json:",embed"`
+}
+
+// Requirements name what the machine must have.
+type Requirements struct {
+	Env     []string       `json:"env,omitzero"`   // environment variables
+	Tools   []string       `json:"tools,omitzero"` // programs on the PATH
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Item is a codon or a loop; exactly one of the two is set.
+type Item struct {
+	Codon *Codon
+	Loop  *Loop
+}
+
+// ID is the id of the codon or the loop.
+func (i Item) ID() CodonID {
+	if i.Loop != nil {
+		return i.Loop.ID
+	}
+	return i.Codon.ID
+}
+
+// MarshalJSONTo writes the codon or the loop.
+func (i Item) MarshalJSONTo(e *jsontext.Encoder) error {
+	if i.Loop != nil {
+		return json.MarshalEncode(e, i.Loop)
+	}
+	return json.MarshalEncode(e, i.Codon)
+}
+
+// UnmarshalJSONFrom reads a loop if "type" is "loop", else a codon.
+func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return err
+	}
+	if kind.Type == "loop" {
+		*i = Item{Loop: new(Loop)}
+		return json.Unmarshal(raw, i.Loop)
+	}
+	*i = Item{Codon: new(Codon)}
+	return json.Unmarshal(raw, i.Codon)
+}
+
+// Loop repeats its codons.
+type Loop struct {
+	Type             string         `json:"type"` // "loop"
+	ID               CodonID        `json:"id"`
+	Name             string         `json:"name"`
+	Description      string         `json:"description,omitzero"`
+	TerminateOn      TerminateOn    `json:"terminateOn"`
+	Codons           []Codon        `json:"codons"`
+	Budget           *Budget        `json:"budget,omitzero"`
+	ArchiveOnSuccess []string       `json:"archiveOnSuccess,omitzero"`
+	Unknown          jsontext.Value `json:",embed"`
+}
+
+// TerminateOn says when a loop ends.
+type TerminateOn struct {
+	Type    Termination    `json:"type"`
+	Limit   int            `json:"limit,omitzero"` // iterations, for IterationLimit
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Termination is a kind of end of a loop.
+type Termination string
+
+// The ends of a loop.
+const (
+	IterationLimit  Termination = "iterationLimit"
+	ContextExceeded Termination = "contextExceeded"
+)
+
+// Continuation says in which agent session a codon works.
+type Continuation string
+
+// The continuation modes.
+const (
+	Fresh            Continuation = "fresh"
+	ContinuePrevious Continuation = "continue-previous"
+)
+
+// OnFailure says what follows when a codon fails.
+type OnFailure string
+
+// The failure policies. An empty one is Abort.
+const (
+	Abort  OnFailure = "abort"
+	Retry  OnFailure = "retry"
+	Ignore OnFailure = "ignore"
+)
+
+// Codon is one agent step, with the fields of hank.json.
+type Codon struct {
+	Type                   string            `json:"type,omitzero"` // "codon" or absent
+	ID                     CodonID           `json:"id"`
+	Name                   string            `json:"name"`
+	Description            string            `json:"description,omitzero"`
+	PromptFile             Refs              `json:"promptFile,omitzero"`
+	PromptText             string            `json:"promptText,omitzero"`
+	AppendSystemPromptFile Refs              `json:"appendSystemPromptFile,omitzero"`
+	AppendSystemPromptText string            `json:"appendSystemPromptText,omitzero"`
+	Model                  model.Ref         `json:"model"` // a name in hank.json, resolved in a Program
+	ContinuationMode       Continuation      `json:"continuationMode"`
+	RigSetup               []Rig             `json:"rigSetup,omitzero"`
+	CheckpointedFiles      []string          `json:"checkpointedFiles,omitzero"` // nil: everything; empty: nothing
+	Env                    map[string]string `json:"env,omitzero"`
+	OutputFiles            []Output          `json:"outputFiles,omitzero"`
+	Sentinels              []Sentinel        `json:"sentinels,omitzero"`
+	ArchiveOnSuccess       []string          `json:"archiveOnSuccess,omitzero"`
+	OnFailure              OnFailure         `json:"onFailure,omitzero"`
+	RetryConfig            *RetryConfig      `json:"retryConfig,omitzero"`
+	ExhaustWithPrompt      string            `json:"exhaustWithPrompt,omitzero"`
+	MaxExtensions          int               `json:"maxExtensions,omitzero"`
+	AutoCompact            bool              `json:"autoCompact,omitzero"`
+	ShimIdleTimeout        int               `json:"shimIdleTimeout,omitzero"` // seconds
+	Budget                 *CodonBudget      `json:"budget,omitzero"`
+	Unknown                jsontext.Value    `json:",embed"`
+}
+
+// RetryConfig tunes OnFailure Retry. Absent values have defaults, see
+// Codon.Retries.
+type RetryConfig struct {
+	MaxAttempts int            `json:"maxAttempts,omitzero"`
+	DelayMs     *int           `json:"delayMs,omitzero"`
+	MaxDelayMs  *int           `json:"maxDelayMs,omitzero"`
+	Unknown     jsontext.Value `json:",embed"`
+}
+
+// CodonBudget limits one attempt chain of a codon; 0 is no limit.
+type CodonBudget struct {
+	MaxDollars       float64        `json:"maxDollars,omitzero"`
+	MaxTimeSeconds   float64        `json:"maxTimeSeconds,omitzero"`
+	MaxOutputTokens  int64          `json:"maxOutputTokens,omitzero"`
+	MaxContextTokens int64          `json:"maxContextTokens,omitzero"`
+	OnExceeded       OnExceeded     `json:"onExceeded,omitzero"`
+	Unknown          jsontext.Value `json:",embed"`
+}
+
+// Budget limits a whole hank or a loop; 0 is no limit.
+type Budget struct {
+	MaxDollars     float64             `json:"maxDollars,omitzero"`
+	MaxTimeSeconds float64             `json:"maxTimeSeconds,omitzero"`
+	Allocation     Allocation          `json:"allocation,omitzero"`
+	Shares         map[CodonID]float64 `json:"shares,omitzero"`
+	OnExceeded     OnExceeded          `json:"onExceeded,omitzero"`
+	Unknown        jsontext.Value      `json:",embed"`
+}
+
+// OnExceeded says how a codon ends whose budget ran out.
+type OnExceeded string
+
+// The ends by budget. An empty one is Complete.
+const (
+	Complete OnExceeded = "complete"
+	Fail     OnExceeded = "fail"
+)
+
+// Allocation says how a budget is divided among children.
+type Allocation string
+
+// The allocations. An empty one is Shared.
+const (
+	Shared             Allocation = "shared"
+	Proportional       Allocation = "proportional"
+	ProportionalStrict Allocation = "proportional-strict"
+)
+
+// Rig is one set-up operation before a codon; Type is "copy" or "command" and
+// the field of that name is set.
+type Rig struct {
+	Type         string         `json:"type"`
+	Copy         *Copy          `json:"copy,omitzero"`
+	Command      *Command       `json:"command,omitzero"`
+	AllowFailure bool           `json:"allowFailure,omitzero"`
+	Unknown      jsontext.Value `json:",embed"`
+}
+
+// Copy copies a file or folder of the hank into the workspace.
+type Copy struct {
+	From    string         `json:"from"`
+	To      string         `json:"to"` // the whole target, relative to the workspace
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Command runs a line by the system shell.
+type Command struct {
+	Run              string         `json:"run"`
+	WorkingDirectory string         `json:"workingDirectory,omitzero"` // "project" (default) or "lastCopied"
+	TimeoutSeconds   float64        `json:"timeoutSeconds,omitzero"`   // hank's addition; default 600
+	Unknown          jsontext.Value `json:",embed"`
+}
+
+// DefaultCommandTimeout is the limit of a command that names none.
+const DefaultCommandTimeout = 10 * time.Minute
+
+// Timeout is how long the command may run.
+func (c Command) Timeout() time.Duration {
+	if c.TimeoutSeconds <= 0 {
+		return DefaultCommandTimeout
+	}
+	return seconds(c.TimeoutSeconds)
+}
+
+// Output copies results out of the workspace after a codon completed.
+type Output struct {
+	Copy       []string       `json:"copy"`
+	BeforeCopy []Rig          `json:"beforeCopy,omitzero"` // commands only
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// Sentinel is an observer that a codon loads.
+type Sentinel struct {
+	Config   jsontext.Value `json:"sentinelConfig"` // a reference (string) or the configuration itself (object)
+	Settings jsontext.Value `json:"settings,omitzero"`
+	Unknown  jsontext.Value `json:",embed"`
+}
+
+// Ref is the reference to the sentinel's configuration file; empty if the
+// configuration stands in the hank itself.
+func (s Sentinel) Ref() string {
+	var ref string
+	if s.Config.Kind() == '"' && json.Unmarshal(s.Config, &ref) == nil {
+		return ref
+	}
+	return ""
+}
+
+// Refs are paths relative to the folder of the hank. In JSON one path is a
+// plain string.
+type Refs []string
+
+// MarshalJSONTo writes a string for one path, else an array.
+func (r Refs) MarshalJSONTo(e *jsontext.Encoder) error {
+	if len(r) == 1 {
+		return e.WriteToken(jsontext.String(r[0]))
+	}
+	return json.MarshalEncode(e, []string(r))
+}
+
+// UnmarshalJSONFrom reads a string or an array of strings.
+func (r *Refs) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '"' {
+		return json.UnmarshalDecode(d, (*[]string)(r))
+	}
+	var one string
+	if err := json.UnmarshalDecode(d, &one); err != nil {
+		return err
+	}
+	*r = Refs{one}
+	return nil
+}
+
+// Failure is the codon's failure policy.
+func (c Codon) Failure() OnFailure {
+	if c.OnFailure == "" {
+		return Abort
+	}
+	return c.OnFailure
+}
+
+// Retries returns how often a failed codon is tried again, the delay before
+// the first retry, and the longest delay. attempts is 0 unless the policy is
+// Retry.
+func (c Codon) Retries() (attempts int, delay, longest time.Duration) {
+	if c.OnFailure != Retry {
+		return 0, 0, 0
+	}
+	attempts, delay, longest = 3, time.Second, time.Minute
+	if r := c.RetryConfig; r != nil {
+		if r.MaxAttempts > 0 {
+			attempts = r.MaxAttempts
+		}
+		if r.DelayMs != nil {
+			delay = time.Duration(*r.DelayMs) * time.Millisecond
+		}
+		if r.MaxDelayMs != nil {
+			longest = time.Duration(*r.MaxDelayMs) * time.Millisecond
+		}
+	}
+	return attempts, delay, longest
+}
+
+// Extensions is how often the codon may be prompted again by
+// ExhaustWithPrompt.
+func (c Codon) Extensions() int {
+	switch {
+	case c.ExhaustWithPrompt == "":
+		return 0
+	case c.MaxExtensions <= 0:
+		return 100
+	}
+	return c.MaxExtensions
+}
+
+// seconds converts a positive number of seconds; what does not fit is the
+// longest duration.
+func seconds(s float64) time.Duration {
+	const longest = 1<<63 - 1
+	if d := s * float64(time.Second); d < longest {
+		return time.Duration(d)
+	}
+	return longest
+}
+
+// String tells the kind and the id.
+func (i Item) String() string {
+	if i.Loop != nil {
+		return fmt.Sprintf("loop %q", i.Loop.ID)
+	}
+	return fmt.Sprintf("codon %q", i.Codon.ID)
+}

@@ -1,0 +1,136 @@
+// Package model knows the language models that a hank can name: which exact
+// model a name stands for, what it costs and how much it can read.
+//
+// The facts are a snapshot of models.dev (MIT licence) that is compiled in, so
+// that the same binary always means the same model by the same name.
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Shell is the provider and the model of codons whose prompt is a script for
+// sh. It needs no key and costs nothing.
+const Shell = "shell"
+
+// Ref is a model that a codon uses, as it is stored in a plan entry
+// (compatible system: ModelInfo). A Ref without ProviderID is a name that was
+// not resolved; its JSON is the plain string of hank.json.
+type Ref struct {
+	ProviderID string  `json:"providerId"`
+	ModelID    string  `json:"modelId"`
+	Name       string  `json:"name,omitzero"`
+	Cost       *Cost   `json:"cost,omitzero"`   // nil: the price is not known
+	Limits     *Limits `json:"limits,omitzero"` // nil: not known
+	// HarnessOverride is kept for foreign states; hank chooses by provider.
+	HarnessOverride string         `json:"harnessOverride,omitzero"`
+	Unknown         jsontext.Value `json:",embed"`
+}
+
+// Limits are a model's sizes in tokens; 0 is unknown.
+type Limits struct {
+	Context int64          `json:"context,omitzero"` // input and output of one request together
+	Input   int64          `json:"input,omitzero"`   // input of one request, where it is limited apart
+	Output  int64          `json:"output,omitzero"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Named is a reference to a name that is not resolved yet.
+func Named(name string) Ref { return Ref{ModelID: name} }
+
+// Resolved tells whether the reference names a provider.
+func (r Ref) Resolved() bool { return r.ProviderID != "" }
+
+// IsShell tells whether prompts for this model are scripts for sh. It is also
+// true before resolution.
+func (r Ref) IsShell() bool {
+	return r.ModelID == Shell && (r.ProviderID == Shell || r.ProviderID == "")
+}
+
+// String returns provider/model, or the bare name before resolution.
+func (r Ref) String() string {
+	if r.ProviderID == "" || r.IsShell() {
+		return r.ModelID
+	}
+	return r.ProviderID + "/" + r.ModelID
+}
+
+// refFields is Ref without its methods.
+type refFields Ref
+
+// MarshalJSONTo writes an object, or a string if the reference is only a name.
+func (r Ref) MarshalJSONTo(e *jsontext.Encoder) error {
+	if !r.Resolved() && r.Name == "" && r.Cost == nil && r.Limits == nil && len(r.Unknown) == 0 {
+		return e.WriteToken(jsontext.String(r.ModelID))
+	}
+	return json.MarshalEncode(e, refFields(r))
+}
+
+// UnmarshalJSONFrom reads an object, or a string as a name.
+func (r *Ref) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == '"' {
+		var name string
+		if err := json.UnmarshalDecode(d, &name); err != nil {
+			return err
+		}
+		*r = Named(name)
+		return nil
+	}
+	var f refFields
+	if err := json.UnmarshalDecode(d, &f); err != nil {
+		return err
+	}
+	*r = Ref(f)
+	return nil
+}
+
+// NoHarnessError says that hank cannot drive the models of a provider.
+type NoHarnessError struct{ Model Ref }
+
+func (e *NoHarnessError) Error() string {
+	return fmt.Sprintf("no harness for provider %q yet (model %s): use an anthropic model or \"shell\"", e.Model.ProviderID, e.Model)
+}
+
+// Harness returns the name of the harness that drives the model. The error is
+// a *NoHarnessError.
+func (r Ref) Harness() (string, error) {
+	switch {
+	case r.IsShell():
+		return "shell", nil
+	case r.ProviderID == "anthropic":
+		return "claude", nil
+	}
+	return "", &NoHarnessError{r}
+}
+
+// Rate is a price in billionths of a dollar per million tokens. In JSON it is
+// the usual figure, dollars per million tokens.
+type Rate int64
+
+// nanos are billionths of a dollar in a dollar.
+const nanos = 1_000_000_000
+
+// MarshalJSON writes dollars per million tokens as a decimal number.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(r)/nanos, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads a number of dollars. null is 0.
+func (r *Rate) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*r = 0
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f < 0 || f > math.MaxInt64/nanos/2 {
+		return fmt.Errorf("a price must be a number of dollars per million tokens, not %s", b)
+	}
+	*r = Rate(math.Round(f * nanos))
+	return nil
+}
