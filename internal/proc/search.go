@@ -1,0 +1,180 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Info is one process as a listing saw it.
+type Info struct {
+	Identity
+	Parent  int // pid of the parent
+	Group   int // process group; 0 if unknown
+	Session int // session; 0 if unknown
+	Zombie  bool
+	Stopped bool
+}
+
+// List returns all processes that can be seen. It is no atomic picture: what
+// starts or ends meanwhile may be in it or not.
+func List() ([]Info, error) { return list() }
+
+// Below returns the descendants of root in a listing, parents before their
+// children, zombies included.
+func Below(list []Info, root int) []Info {
+	children := make(map[int][]Info, len(list))
+	for _, p := range list {
+		if p.PID != p.Parent && p.PID != root {
+			children[p.Parent] = append(children[p.Parent], p)
+		}
+	}
+	found := append([]Info(nil), children[root]...)
+	for i := 0; i < len(found); i++ {
+		// Taking each list once ends the walk even if a listing that is not
+		// atomic shows a circle.
+		next := children[found[i].PID]
+		delete(children, found[i].PID)
+		found = append(found, next...)
+	}
+	return found
+}
+
+// Descendants identifies the living descendants of a process, parents first.
+func Descendants(pid int) ([]Identity, error) {
+	all, err := List()
+	if err != nil {
+		return nil, err
+	}
+	var ids []Identity
+	for _, p := range Below(all, pid) {
+		if !p.Zombie {
+			ids = append(ids, p.Identity)
+		}
+	}
+	return ids, nil
+}
+
+// WithEnv identifies the living processes that were started with key=value in
+// their environment, the calling one included. Processes whose environment
+// cannot be read (those of other users, or after they overwrote it) are not
+// found.
+func WithEnv(key, value string) ([]Identity, error) {
+	if key == "" || strings.ContainsAny(key, "=\x00") || strings.Contains(value, "\x00") {
+		return nil, fmt.Errorf("search processes by environment: %q is no variable", key+"="+value)
+	}
+	all, err := List()
+	if err != nil {
+		return nil, err
+	}
+	entry := []byte(key + "=" + value)
+	var ids []Identity
+	for _, p := range all {
+		if p.Zombie {
+			continue
+		}
+		env, err := environ(p.PID)
+		if err != nil || !hasEntry(env, entry) {
+			continue
+		}
+		// The pid may have changed hands between the listing and the reading.
+		if now, err := (platform{}).observe(p.PID); err == nil && now.ticks == p.StartTicks {
+			ids = append(ids, p.Identity)
+		}
+	}
+	return ids, nil
+}
+
+// hasEntry looks for an entry in a block of NUL-terminated strings.
+func hasEntry(block, entry []byte) bool {
+	for len(block) > 0 {
+		one, rest, _ := bytes.Cut(block, []byte{0})
+		if bytes.Equal(one, entry) {
+			return true
+		}
+		block = rest
+	}
+	return false
+}
+
+// maxCmdLine bounds what CmdLine shows of the arguments, in characters.
+const maxCmdLine = 80
+
+// CmdLine returns the program and the beginning of its arguments for people
+// to read, or "" if the process is gone. Values that look like secrets are
+// masked and unprintable characters replaced.
+func (id Identity) CmdLine() string {
+	args := cmdline(id.PID)
+	if verdict, _ := id.Check(); verdict != Alive {
+		return ""
+	}
+	return showArgs(args)
+}
+
+func showArgs(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	shown := make([]string, 0, len(args))
+	mask := false
+	for _, arg := range args[1:] {
+		name, _, isAssignment := strings.Cut(arg, "=")
+		switch {
+		case mask:
+			shown, mask = append(shown, "***"), false
+		case namesSecret(name) && isAssignment:
+			shown = append(shown, name+"=***")
+		case looksSecret(arg):
+			shown = append(shown, "***")
+		default:
+			shown = append(shown, arg)
+			mask = strings.HasPrefix(arg, "-") && !strings.ContainsAny(arg, " \n") && namesSecret(arg)
+		}
+	}
+	rest := clip(strings.Join(shown, " "), maxCmdLine)
+	return strings.TrimSpace(clip(args[0], 2*maxCmdLine) + " " + rest)
+}
+
+// namesSecret says whether the name of a flag or variable suggests that its
+// value is a secret.
+func namesSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"key", "token", "secret", "passw", "credential", "auth"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// looksSecret knows the common forms of keys that stand alone, at the start
+// of a word.
+func looksSecret(arg string) bool {
+	for _, word := range strings.Fields(arg) {
+		for _, prefix := range []string{"sk-", "ghp_", "gho_", "github_pat_", "xox", "AIza", "Bearer"} {
+			if strings.HasPrefix(word, prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clip replaces what a terminal might act on and cuts after max characters.
+func clip(s string, max int) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n == max {
+			b.WriteString("…")
+			break
+		}
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
