@@ -63,6 +63,7 @@ type Check struct {
 	Version  string
 	LoggedIn bool   // credentials are configured, as far as can be seen offline
 	Problem  string // one sentence with the remedy; empty if the agent can be used
+	Note     string // what a person should know although it works; empty if nothing
 }
 
 // Reader makes sense of what an agent prints, a line at a time. It is used by

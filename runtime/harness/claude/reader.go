@@ -1,0 +1,195 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"hank/runtime/harness"
+)
+
+// Reader implements harness.Harness.
+func (Harness) Reader(req harness.Request) harness.Reader {
+	return &reader{asked: req.Session, meter: meter{model: req.Model, before: req.SessionCost}}
+}
+
+// reader implements harness.Reader for --output-format stream-json.
+type reader struct {
+	asked   string // session to be continued
+	session string // of the last init line
+	meter   meter
+
+	result   fields // last result line
+	open     bool   // a turn began after it
+	last     string // last text of the agent itself
+	apiError string // error of the last assistant line
+	denied   []string
+	exceeded bool
+
+	out, err harness.Tail // what is no event
+}
+
+// Line implements harness.Reader.
+func (r *reader) Line(line []byte) []harness.Observation {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil
+	}
+	event := parse(line)
+	switch event.text("type") {
+	case "system":
+		return r.system(event)
+	case "assistant":
+		return r.assistant(event)
+	case "user":
+		return toolResults(event.object("message"))
+	case "result":
+		return r.resultLine(event)
+	case "":
+		r.out.Add(line)
+	}
+	return nil
+}
+
+// Stderr implements harness.Reader.
+func (r *reader) Stderr(line []byte) []harness.Observation {
+	r.err.Add(line)
+	return nil
+}
+
+func (r *reader) system(event fields) []harness.Observation {
+	switch event.text("subtype") {
+	case "init":
+		return r.init(event)
+	case "api_retry":
+		return []harness.Observation{retrying(event)}
+	case "compact_boundary":
+		if event.object("compact_metadata").text("trigger") != "manual" {
+			r.exceeded = true
+			return []harness.Observation{harness.ContextExceeded{Message: "the agent compacted its context"}}
+		}
+	case "permission_denied":
+		r.deny(event.text("tool_name"))
+	}
+	return nil
+}
+
+// init begins a turn. One process can have several, all of one session.
+func (r *reader) init(event fields) []harness.Observation {
+	r.open = true
+	if model := event.text("model"); model != "" {
+		r.meter.model = model
+	}
+	id := event.text("session_id")
+	if id == "" || id == r.session {
+		return nil
+	}
+	r.session = id
+	return []harness.Observation{harness.SessionStarted{ID: id, Model: r.meter.model}}
+}
+
+func retrying(event fields) harness.Retrying {
+	why := event.text("error")
+	if status := event.count("error_status"); status != 0 {
+		why = fmt.Sprintf("%s (HTTP %d)", why, status)
+	}
+	// No wait of the agent is longer than a day; a float of any size is not a Duration.
+	delay := min(max(event.number("retry_delay_ms"), 0), 24*60*60*1000)
+	return harness.Retrying{
+		Attempt: int(event.count("attempt")),
+		After:   time.Duration(delay) * time.Millisecond,
+		Why:     harness.Excerpt(why, harness.MaxMessage),
+	}
+}
+
+func (r *reader) deny(tool string) {
+	if tool != "" && !slices.Contains(r.denied, tool) {
+		r.denied = append(r.denied, tool)
+	}
+}
+
+// synthetic is the model's name in messages that the agent wrote itself.
+const synthetic = "<synthetic>"
+
+func (r *reader) assistant(event fields) []harness.Observation {
+	message := event.object("message")
+	topLevel := event.text("parent_tool_use_id") == "" // else a subagent's
+	if topLevel {
+		r.open = true
+		r.apiError = event.text("error")
+	}
+	observations, length, text := blocks(message["content"])
+	if topLevel && text != "" {
+		r.last = text
+	}
+	if message.text("model") != synthetic && message.has("usage") {
+		r.meter.message(message.text("id"), message.object("usage").tokens(), length, topLevel)
+		observations = append(observations, r.meter.usage())
+	}
+	return observations
+}
+
+// blocks reads the content of an assistant message. length is the size of what
+// the model wrote, in bytes; text is the last text block.
+func blocks(content json.RawMessage) (observations []harness.Observation, length int, text string) {
+	var list []fields
+	if json.Unmarshal(content, &list) != nil {
+		list = []fields{{"type": json.RawMessage(`"text"`), "text": content}}
+	}
+	for _, block := range list {
+		switch block.text("type") {
+		case "text":
+			if t := block.text("text"); t != "" {
+				text = t
+				length += len(t)
+				observations = append(observations, harness.Message{Text: t})
+			}
+		case "thinking":
+			if t := block.text("thinking"); t != "" {
+				length += len(t)
+				observations = append(observations, harness.Message{Text: t, Thinking: true})
+			}
+		case "tool_use":
+			input := block["input"]
+			length += len(input)
+			observations = append(observations, harness.ToolUse{ID: block.text("id"), Name: block.text("name"), Input: input})
+		}
+	}
+	return observations, length, text
+}
+
+func toolResults(message fields) []harness.Observation {
+	var observations []harness.Observation
+	for _, block := range message.list("content") {
+		if block.text("type") == "tool_result" {
+			observations = append(observations, harness.ToolResult{
+				ToolUseID: block.text("tool_use_id"),
+				Text:      plain(block["content"]),
+				IsError:   block.flag("is_error"),
+			})
+		}
+	}
+	return observations
+}
+
+func (r *reader) resultLine(event fields) []harness.Observation {
+	r.result, r.open = event, false
+	r.meter.result(event)
+	for _, denial := range event.list("permission_denials") {
+		r.deny(denial.text("tool_name"))
+	}
+	observations := []harness.Observation{r.meter.usage()}
+	if failure := r.resultFailure(); failure != nil && contextFull(failure.Class) {
+		r.exceeded = true
+		observations = append(observations, harness.ContextExceeded{Message: failure.Message})
+	}
+	return observations
+}
+
+// contextFull tells whether a failure means that there was no room left, for
+// the prompt or for the answer.
+func contextFull(class string) bool {
+	return class == harness.ClassContextOverflow || class == harness.ClassMaxOutput
+}

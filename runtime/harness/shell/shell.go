@@ -1,0 +1,106 @@
+// Package shell is the harness that needs no agent: the prompt is a script for
+// sh. Hanks that only compute use it, and so do the tests of everything else.
+//
+// # What a script sees
+//
+// The caller's environment, the codon's variables, and
+//
+//	HANK_WORKSPACE   the workspace, which is also the working directory
+//	HANK_SESSION     the session's id; a continuing codon gets its predecessor's
+//	HANK_ATTEMPT     the name of this attempt
+//	TMPDIR           a folder that is thrown away with the attempt
+//
+// Its standard input is empty. Exit status 0 is success, everything else a
+// failure that may be tried again.
+//
+// # What a script can say
+//
+// A line of the standard output that begins with "::hank " is a report:
+//
+//	::hank usage {"model":"m","inputTokens":1,"outputTokens":2,"costUSD":0.5,"context":3}
+//	::hank context-exceeded [why]
+//	::hank retry-after SECONDS
+//
+// usage adds to what was reported before (cacheCreationTokens and
+// cacheReadTokens may stand in it too; context is the size of the last request
+// and does not add up). context-exceeded says that the context window is full;
+// it is no failure by itself. retry-after is the least time to wait before the
+// next try, if the script fails. A report that cannot be read is an ordinary
+// line. So a script can stand for an agent in every respect that loops,
+// budgets and costs depend on.
+package shell
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"hank/runtime/harness"
+)
+
+// Name is the harness's word in records, and its model in hank.json.
+const Name = "shell"
+
+// Harness runs scripts.
+type Harness struct{}
+
+var _ harness.Harness = Harness{}
+
+// Name implements harness.Harness.
+func (Harness) Name() string { return Name }
+
+// bootstrap reads the script from the standard input and runs it with an empty
+// one. So a script may be of any length, where an argument may not pass 128
+// KiB on Linux; it is in no file that a later reader must trust; it is not in
+// the list of processes; and a command that reads its standard input does not
+// eat the rest of the script. The script begins on line 1, as messages count.
+const bootstrap = `exec 3<&0 </dev/null; eval "exec 3<&-; $(cat <&3)"`
+
+// Command implements harness.Harness.
+func (Harness) Command(req harness.Request) (harness.Command, error) {
+	if req.Workspace == "" {
+		return harness.Command{}, errors.New("shell: the request names no workspace")
+	}
+	if i := strings.IndexByte(req.Prompt, 0); i >= 0 {
+		return harness.Command{}, fmt.Errorf("shell: the script holds a NUL byte at offset %d, which sh cannot read; remove it", i)
+	}
+	env := harness.BaseEnviron(req)
+	env["HANK_SESSION"] = session(req)
+	return harness.Command{
+		Args:       []string{"sh", "-c", bootstrap, "codon"},
+		Env:        env.Finish(req.Env),
+		Dir:        req.Workspace,
+		Stdin:      []byte(req.Prompt),
+		StopSignal: syscall.SIGTERM,
+		StopGrace:  5 * time.Second,
+	}, nil
+}
+
+// session is the session to continue, or the one that this attempt begins:
+// the same in every process that asks.
+func session(req harness.Request) string {
+	if req.Session != "" {
+		return req.Session
+	}
+	sum := sha256.Sum256([]byte(req.Attempt + "\x00" + req.Workspace))
+	return "shell-" + hex.EncodeToString(sum[:8])
+}
+
+// Reader implements harness.Harness.
+func (Harness) Reader(req harness.Request) harness.Reader {
+	return &reader{session: session(req)}
+}
+
+// Check implements harness.Harness.
+func (Harness) Check(_ context.Context, env []string) harness.Check {
+	path := harness.LookPath("sh", harness.NewEnviron(env))
+	if path == "" {
+		return harness.Check{LoggedIn: true, Problem: "there is no sh on the PATH, which codons of the model shell need; install a POSIX shell or set PATH"}
+	}
+	return harness.Check{Found: true, Path: path, LoggedIn: true}
+}
