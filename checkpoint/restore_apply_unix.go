@@ -1,0 +1,331 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"hank/internal/failpoint"
+)
+
+// Restore brings the workspace from the tree From to the tree To.
+//
+//  1. Clear up after a restore that was interrupted: its temporary files go,
+//     directories get their permissions back (the journal names them).
+//  2. Plan: the difference of the trees, then each of its paths on disk, read
+//     and compared with what From and To have there. Refuse if something that
+//     From does not hold stands in the way. Nothing to do: return.
+//  3. Write the journal, and make read-only directories writable.
+//  4. Stage: write every new file and symlink under a temporary name, into
+//     new inodes. Sync. A full disk shows here, while nothing has changed: the
+//     staged files go again. After the sync, each place holds at any moment,
+//     a power cut included, what From has there, what To has, or nothing.
+//  5. Delete what goes, then make directories, then rename the staged files
+//     into place; then remove directories that this has emptied.
+//  6. Put permissions of directories back, remove the journal, sync.
+//
+// A restore killed anywhere is finished by the same call, and undone by one
+// the other way: what is on disk is compared with both trees again.
+//
+// A new file gets 0666 or 0777 without the umask's bits, as git gives it; one
+// that replaces another keeps its permissions but for the exec bits, which
+// are set where the file may be read. Owner, set-id bits and extended
+// attributes are those of a new file.
+func Restore(ctx context.Context, req RestoreRequest) (*RestoreReport, error) {
+	root := req.Workspace.Fd()
+	if err := req.Workspace.StillThere(); err != nil {
+		return nil, err
+	}
+	if err := clearUp(root); err != nil {
+		return nil, fmt.Errorf("clear up after an interrupted restore of %s: %w", req.Workspace.Path(), err)
+	}
+	p, err := newPlanner(&req)
+	if err != nil {
+		return nil, err
+	}
+	report := &RestoreReport{Plan: p.plan()}
+	if len(report.Plan.Blocked) > 0 {
+		return nil, &BlockedError{report.Plan.Blocked}
+	}
+	a := &applier{ctx: ctx, req: &req, root: root, planner: p, report: report}
+	if err := a.run(); err != nil {
+		return nil, &IncompleteError{Workspace: req.Workspace.Path(), Touched: a.touched.Load(), Err: err}
+	}
+	return report, nil
+}
+
+// applier carries one plan out.
+type applier struct {
+	*planner
+	ctx     context.Context
+	req     *RestoreRequest
+	root    int
+	report  *RestoreReport
+	opened  []string    // directories that were made writable
+	touched atomic.Bool // something other than temporary files has changed
+	bytes   atomic.Int64
+}
+
+func (a *applier) run() (err error) {
+	emptied := a.emptiedDirs()
+	if a.report.Plan.Empty() && len(emptied) == 0 {
+		return nil
+	}
+	if err := a.begin(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.dropStaged(), a.end())
+		}
+	}()
+	failpoint.Hit("restore.started")
+	for _, phase := range []func() error{a.stageAll, a.sync, a.deleteAll, a.placeAll} {
+		if err := phase(); err != nil {
+			return err
+		}
+	}
+	if err := a.removeEmptied(emptied); err != nil {
+		return err
+	}
+	a.report.Bytes = a.bytes.Load()
+	if err := a.end(); err != nil {
+		return err
+	}
+	return a.sync()
+}
+
+// tempNames gives each step that writes its temporary name.
+func (a *applier) tempNames() {
+	var id [6]byte
+	rand.Read(id[:])
+	for i := range a.steps {
+		if s := &a.steps[i]; s.writes() {
+			s.temp = fmt.Sprintf("%s%s-%d", tempPrefix, hex.EncodeToString(id[:]), i)
+		}
+	}
+}
+
+func (s *step) writes() bool { return s.verb == create || s.verb == replace }
+
+// deleteAll removes the files that go and the empty directories in the place
+// of new files.
+func (a *applier) deleteAll() error {
+	err := a.eachDir(func(s *step) bool { return s.verb == remove }, func(fd int, s *step) error {
+		if err := a.unchanged(fd, s); err != nil {
+			return err
+		}
+		a.touched.Store(true)
+		if err := unix.Unlinkat(fd, s.name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return os.NewSyscallError("unlinkat", err)
+		}
+		failpoint.Hit("restore.deleted")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return a.eachDir(func(s *step) bool { return s.writes() && s.was.isDir() }, func(fd int, s *step) error {
+		a.touched.Store(true)
+		return a.removeEmptyTree(fd, s.name)
+	})
+}
+
+// placeAll renames the staged files into place.
+func (a *applier) placeAll() error {
+	if err := a.makeDirs(); err != nil {
+		return err
+	}
+	return a.eachDir((*step).writes, func(fd int, s *step) error {
+		from := fd
+		if s.stage != s.dir {
+			var err error
+			if from, err = openBeneath(a.root, s.stage); err != nil {
+				return &os.PathError{Op: "open directory", Path: s.stage, Err: err}
+			}
+			defer unix.Close(from)
+		}
+		a.touched.Store(true)
+		if err := a.place(from, fd, s); err != nil {
+			return err
+		}
+		s.temp = ""
+		failpoint.Hit("restore.renamed")
+		return nil
+	})
+}
+
+// place renames one staged file. Where nothing was, nothing is overwritten.
+func (a *applier) place(from, to int, s *step) error {
+	if s.verb == create {
+		return os.NewSyscallError("rename", renameNew(from, s.temp, to, s.name))
+	}
+	if err := a.unchanged(to, s); err != nil {
+		return err
+	}
+	return os.NewSyscallError("renameat", unix.Renameat(from, s.temp, to, s.name))
+}
+
+// unchanged refuses to go on if another file stands at s than was compared.
+func (a *applier) unchanged(fd int, s *step) error {
+	now, err := lookAt(fd, s.name)
+	if err != nil {
+		return err
+	}
+	if now.exists() && now != s.was {
+		return errors.New("it was changed while the restore ran; nothing else may write to the workspace meanwhile")
+	}
+	return nil
+}
+
+// eachDir calls f for the steps that pick picks, directory by directory in
+// parallel, with the open directory, until the context is done.
+func (a *applier) eachDir(pick func(*step) bool, f func(fd int, s *step) error) error {
+	dirOf := func(s *step) string { return s.dir }
+	return inBatches(pointers(a.steps, pick), dirOf, func(dir string, batch []*step) error {
+		fd, err := openBeneath(a.root, dir)
+		if err != nil {
+			return &os.PathError{Op: "open directory", Path: dir, Err: err}
+		}
+		defer unix.Close(fd)
+		for _, s := range batch {
+			if err := a.ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(fd, s); err != nil {
+				return fmt.Errorf("%q: %w", s.Path, err)
+			}
+		}
+		return nil
+	})
+}
+
+// makeDirs makes the directories of new files, following no symlink.
+func (a *applier) makeDirs() error {
+	made := map[string]bool{}
+	for i := range a.steps {
+		s := &a.steps[i]
+		if !s.writes() || s.stage == s.dir || made[s.dir] {
+			continue
+		}
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		a.touched.Store(true)
+		if err := a.makeDir(s.stage, s.dir); err != nil {
+			return &os.PathError{Op: "make directory", Path: s.dir, Err: err}
+		}
+		made[s.dir] = true
+	}
+	return nil
+}
+
+// makeDir makes dir and the directories between it and above.
+func (a *applier) makeDir(above, dir string) error {
+	at, err := openBeneath(a.root, above)
+	if err != nil {
+		return err
+	}
+	defer func() { unix.Close(at) }()
+	rest := strings.TrimPrefix(dir[len(above):], "/")
+	for name := range strings.SplitSeq(rest, "/") {
+		if err := unix.Mkdirat(at, name, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+		next, err := openDirAt(at, name)
+		if err != nil {
+			return err
+		}
+		unix.Close(at)
+		at = next
+	}
+	return nil
+}
+
+// removeEmptyTree removes the directory name and the directories in it. It
+// fails if there is anything else: the plan found none.
+func (a *applier) removeEmptyTree(parentFd int, name string) error {
+	fd, err := openDirAt(parentFd, name)
+	if err != nil {
+		return os.NewSyscallError("openat", err)
+	}
+	defer unix.Close(fd)
+	names, err := readNames(fd)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		if err := unix.Fchmod(fd, 0o700); err != nil {
+			return os.NewSyscallError("fchmod", err)
+		}
+	}
+	for _, sub := range names {
+		if err := a.removeEmptyTree(fd, sub); err != nil {
+			return err
+		}
+	}
+	return os.NewSyscallError("unlinkat", unix.Unlinkat(parentFd, name, unix.AT_REMOVEDIR))
+}
+
+// emptiedDirs returns the directories above deleted files, deepest first: if
+// they are empty in the end, they held only what was deleted. Files that are
+// gone already count too: an interrupted restore may have deleted them.
+func (a *applier) emptiedDirs() []string {
+	set := map[string]bool{}
+	for i := range a.steps {
+		s := &a.steps[i]
+		if s.Kind != Deleted || s.verb == nothing && s.was.exists() {
+			continue
+		}
+		for dir := s.dir; dir != "" && !set[dir]; dir = parent(dir) {
+			set[dir] = true
+		}
+	}
+	dirs := make([]string, 0, len(set))
+	for dir := range set {
+		if fd, err := openBeneath(a.root, dir); err == nil {
+			unix.Close(fd)
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	slices.Reverse(dirs) // a directory after what is in it
+	return dirs
+}
+
+// removeEmptied removes those of dirs that are empty.
+func (a *applier) removeEmptied(dirs []string) error {
+	for _, dir := range dirs {
+		if a.scope.dirs[dir] {
+			continue
+		}
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		fd, err := openBeneath(a.root, parent(dir))
+		if err != nil {
+			continue // gone, or replaced by a file of the target
+		}
+		err = unix.Unlinkat(fd, lastComponent(dir), unix.AT_REMOVEDIR)
+		unix.Close(fd)
+		switch {
+		case err == nil:
+			a.touched.Store(true)
+			a.report.RemovedDirs++
+		case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		default:
+			return &os.PathError{Op: "remove directory", Path: dir, Err: err}
+		}
+	}
+	return nil
+}

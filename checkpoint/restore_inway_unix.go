@@ -1,0 +1,74 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"golang.org/x/sys/unix"
+)
+
+// PathsInTheWay returns the files on disk, sorted, that a restore to the tree
+// to would replace or have to remove, ignored or not: those at a path where
+// the target has a file, in a directory at such a path, or at a path where the
+// target has a directory. The caller takes them into the safety checkpoint.
+//
+// from is the tree of any checkpoint whose files the safety checkpoint holds
+// anyway, as the last one's are: what from and to have in common is not looked
+// at. With "" every path of the target is.
+func PathsInTheWay(st storer.EncodedObjectStorer, ws *Workspace, from, to SHA) ([]string, error) {
+	scope, err := newScope(st, from, to, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{req: &RestoreRequest{Store: st, Workspace: ws}, existing: map[string]seen{}}
+	var found []string
+	note := func(path string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		found = append(found, path)
+	}
+	err = inBatches(pointers(scope.changes, (*Change).needed), (*Change).dir, func(dir string, changes []*Change) error {
+		return p.findInTheWay(dir, changes, note)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for what is in the way in %s: %w", ws.Path(), err)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// needed reports whether the target has a file or symlink at the path.
+func (c *Change) needed() bool { return c.To.Mode.IsFile() }
+
+func (p *planner) findInTheWay(dir string, changes []*Change, note func(path string)) error {
+	fd, _, obstacle, err := p.enter(dir)
+	if err != nil {
+		return err
+	}
+	if fd < 0 {
+		if obstacle != "" {
+			note(obstacle)
+		}
+		return nil
+	}
+	defer unix.Close(fd)
+	for _, c := range changes {
+		name := lastComponent(c.Path)
+		there, err := lookAt(fd, name)
+		switch {
+		case err != nil:
+			return err
+		case !there.exists():
+		case !there.isDir():
+			note(c.Path)
+		default:
+			if err := walkFiles(fd, name, c.Path, note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// UnsafeTreeError says that a tree holds a name that hank never writes into a
+// tree and that could lead out of the workspace or into a repository's own
+// files. Such a tree was made by hand or is damaged; nothing was touched.
+type UnsafeTreeError struct {
+	Tree SHA
+	Path string // as far as it was followed
+	Why  string
+}
+
+func (e *UnsafeTreeError) Error() string {
+	return fmt.Sprintf("tree %s is not safe to use: %q: %s; it was not made by hank, restore from another checkpoint", e.Tree, e.Path, e.Why)
+}
+
+// isPathComponent refuses names that are not one component of a path.
+func isPathComponent(name string) error {
+	switch {
+	case name == "":
+		return errors.New("an empty name")
+	case name == "." || name == "..":
+		return errors.New("a name that leads elsewhere")
+	case strings.ContainsAny(name, "/\x00"):
+		return errors.New("a name with a slash or a NUL byte")
+	}
+	return nil
+}
+
+// restorable refuses names of tree entries that a restore must not write or
+// delete: what any system takes for .git, and hank's own.
+func restorable(name string) error {
+	switch {
+	case isDotGit(name):
+		return errors.New("a name that git takes for its own directory")
+	case len(name) >= len(ownPrefix) && strings.EqualFold(name[:len(ownPrefix)], ownPrefix):
+		return errors.New("a name that is hank's own")
+	}
+	return nil
+}
+
+const (
+	// ownPrefix starts the names that are hank's in every workspace.
+	ownPrefix = ".hankweave"
+	// tempPrefix starts the names of a restore's temporary files.
+	tempPrefix = ".hankweave-restore-"
+	// journalName is the file in the root that an unfinished restore leaves.
+	journalName = tempPrefix + "journal"
+)
+
+// isDotGit reports whether some system takes name for ".git": macOS ignores
+// case and some invisible characters, Windows ignores case, trailing dots and
+// spaces and what follows a colon, and has the short name git~1. These are
+// the rules of git's verify_dotfile, is_hfs_dotgit and is_ntfs_dotgit.
+func isDotGit(name string) bool {
+	visible := strings.Map(func(r rune) rune {
+		if hfsIgnores(r) {
+			return -1
+		}
+		return r
+	}, name)
+	if utf8.ValidString(name) && strings.EqualFold(visible, ".git") {
+		return true
+	}
+	ntfs, _, _ := strings.Cut(name, ":")
+	ntfs, _, _ = strings.Cut(ntfs, `\`)
+	ntfs = strings.TrimRight(ntfs, " .")
+	return strings.EqualFold(ntfs, ".git") || strings.EqualFold(ntfs, "git~1")
+}
+
+// hfsIgnores reports whether HFS+ leaves r out when it compares names.
+func hfsIgnores(r rune) bool {
+	switch {
+	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+		return true
+	}
+	return false
+}
+
+// workspaceName returns the name in the workspace of a tree entry's name.
+func workspaceName(entry string) string { return entry }

@@ -1,0 +1,392 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// verb is what a step does to its path.
+type verb uint8
+
+const (
+	nothing verb = iota
+	create       // write where nothing is, or will be once deletions are done
+	replace      // put a new file in place of the one that is there
+	remove       // delete
+)
+
+// step is what is left to do for one change.
+type step struct {
+	Change
+	verb verb
+	dir  string // directory of the path, "" for the root
+	name string // last component of the path
+	was  seen   // what was there when it was compared with From
+	temp string // name of the staged file, while there is one
+	// stage is the directory that the new file is staged in: the nearest one
+	// above the path that exists, so that groups, default ACLs and the file
+	// system are those that the place itself has or will have.
+	stage string
+}
+
+// planner looks at the disk for the changes of a scope.
+type planner struct {
+	req   *RestoreRequest
+	scope *scope
+	saved map[string]bool // files that From holds and To needs gone or replaced
+
+	mu       sync.Mutex
+	steps    []step
+	done     []step // adds that the disk has already
+	keep     []string
+	blocked  map[string]string
+	existing map[string]seen // directories that are there
+}
+
+// PlanRestore works out what Restore would do. It writes nothing.
+func PlanRestore(req RestoreRequest) (*Plan, error) {
+	p, err := newPlanner(&req)
+	if err != nil {
+		return nil, err
+	}
+	return p.plan(), nil
+}
+
+func newPlanner(req *RestoreRequest) (*planner, error) {
+	if err := req.Workspace.StillThere(); err != nil {
+		return nil, err
+	}
+	scope, err := newScope(req.Store, req.From, req.To, req.Paths)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{req: req, scope: scope, saved: map[string]bool{}, blocked: map[string]string{}, existing: map[string]seen{}}
+	for _, c := range scope.changes {
+		if c.From.Mode.IsFile() {
+			p.saved[c.Path] = true
+		}
+	}
+	if err := p.lookEverywhere(); err != nil {
+		return nil, fmt.Errorf("plan restore of %s: %w", req.Workspace.Path(), err)
+	}
+	p.findRenamesByCase()
+	slices.SortFunc(p.steps, func(a, b step) int { return strings.Compare(a.Path, b.Path) })
+	return p, nil
+}
+
+// plan is the planner's result for people and callers.
+func (p *planner) plan() *Plan {
+	out := &Plan{Keep: slices.Sorted(slices.Values(p.keep))}
+	for _, s := range p.steps {
+		switch s.verb {
+		case create:
+			out.Add = append(out.Add, s.Change)
+		case replace:
+			out.Change = append(out.Change, s.Change)
+		case remove:
+			out.Delete = append(out.Delete, s.Change)
+		}
+	}
+	for path, why := range p.blocked {
+		out.Blocked = append(out.Blocked, Blocked{path, why})
+	}
+	slices.SortFunc(out.Blocked, func(a, b Blocked) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// batchSize bounds the changes of one directory that one goroutine handles.
+const batchSize = 128
+
+// inBatches calls f in parallel for parts of items that lie in one directory.
+func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batch []*T) error) error {
+	byDir := map[string][]*T{}
+	for _, item := range items {
+		dir := dirOf(item)
+		byDir[dir] = append(byDir[dir], item)
+	}
+	var g errgroup.Group
+	g.SetLimit(runtime.NumCPU())
+	for dir, all := range byDir {
+		for batch := range slices.Chunk(all, batchSize) {
+			g.Go(func() error { return f(dir, batch) })
+		}
+	}
+	return g.Wait()
+}
+
+// pointers returns the address of each item for which every pick holds.
+func pointers[T any](items []T, picks ...func(*T) bool) []*T {
+	var out []*T
+	for i := range items {
+		if !slices.ContainsFunc(picks, func(pick func(*T) bool) bool { return !pick(&items[i]) }) {
+			out = append(out, &items[i])
+		}
+	}
+	return out
+}
+
+// dir returns the directory of the change's path.
+func (c *Change) dir() string { return parent(c.Path) }
+
+func (p *planner) lookEverywhere() error {
+	return inBatches(pointers(p.scope.changes), (*Change).dir, p.lookInto)
+}
+
+// lookInto decides about changes in one directory.
+func (p *planner) lookInto(dir string, changes []*Change) error {
+	fd, nearest, obstacle, err := p.enter(dir)
+	if err != nil {
+		return err
+	}
+	if fd >= 0 {
+		defer unix.Close(fd)
+	}
+	for _, c := range changes {
+		s := step{Change: *c, dir: dir, name: lastComponent(c.Path), stage: nearest}
+		if fd < 0 {
+			p.lookAtAbsent(s, obstacle)
+			continue
+		}
+		if err := p.look(fd, s); err != nil {
+			return fmt.Errorf("look at %q: %w", c.Path, err)
+		}
+	}
+	return nil
+}
+
+func lastComponent(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// enter opens dir. If it is not there, fd is negative, nearest is the nearest
+// directory above that is, and obstacle is what stands there instead of a
+// directory, "" if nothing does.
+func (p *planner) enter(dir string) (fd int, nearest, obstacle string, err error) {
+	root := p.req.Workspace.Fd()
+	if fd, err = openBeneath(root, dir); err == nil {
+		return fd, dir, "", p.noteDir(fd, dir)
+	}
+	if !isMissing(err) {
+		return -1, "", "", &os.PathError{Op: "open directory", Path: dir, Err: err}
+	}
+	for at := parent(dir); ; at, dir = parent(at), at {
+		if fd, err = openBeneath(root, at); err == nil {
+			break
+		}
+		if !isMissing(err) {
+			return -1, "", "", &os.PathError{Op: "open directory", Path: at, Err: err}
+		}
+		if at == "" {
+			return -1, "", "", &os.PathError{Op: "open directory", Path: ".", Err: err}
+		}
+	}
+	defer unix.Close(fd)
+	nearest = parent(dir)
+	there, err := lookAt(fd, lastComponent(dir))
+	if err != nil {
+		return -1, "", "", err
+	}
+	if there.exists() {
+		obstacle = dir
+	}
+	return -1, nearest, obstacle, p.noteDir(fd, nearest)
+}
+
+// isMissing reports whether a directory could not be opened because it, or
+// one above it, does not exist or is no directory.
+func isMissing(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
+
+func (p *planner) noteDir(fd int, dir string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.existing[dir]; ok {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	p.existing[dir] = newSeen(&st)
+	return nil
+}
+
+// lookAtAbsent decides about a path whose directory is not there.
+func (p *planner) lookAtAbsent(s step, obstacle string) {
+	switch {
+	case s.To.Mode == filemode.Submodule:
+		p.keepAs(s)
+	case s.Kind == Deleted: // gone already
+		p.mark(s, nothing)
+	default:
+		if obstacle != "" && !p.saved[obstacle] {
+			p.block(obstacle, "is where the target has a directory, and was not saved")
+		}
+		p.mark(s, create)
+	}
+}
+
+// look decides about a path in the directory fd.
+func (p *planner) look(fd int, s step) (err error) {
+	if s.To.Mode == filemode.Submodule || s.Kind == Deleted && s.From.Mode == filemode.Submodule {
+		p.keepAs(s)
+		return nil
+	}
+	if s.was, err = lookAt(fd, s.name); err != nil {
+		return err
+	}
+	switch {
+	case !s.was.exists():
+		if s.Kind == Deleted {
+			p.mark(s, nothing)
+		} else {
+			p.mark(s, create)
+		}
+		return nil
+	case s.was.isDir():
+		if s.Kind == Deleted { // what From held is gone, the directory is another matter
+			p.mark(s, nothing)
+			return nil
+		}
+		p.mark(s, create)
+		return p.lookThrough(fd, s.name, s.Path)
+	}
+	if s.Kind == Deleted && !p.scope.inTheWay(s.Path) && !p.removable(s.Path) {
+		p.keepAs(s)
+		return nil
+	}
+	return p.compare(fd, s)
+}
+
+func (p *planner) removable(path string) bool {
+	return p.req.Removable != nil && p.req.Removable(path)
+}
+
+// compare decides about a file or symlink that is there.
+func (p *planner) compare(fd int, s step) error {
+	sha, err := contentAt(fd, s.name, s.was)
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		p.block(s.Path, "cannot be read, so it is not known to be saved")
+		return nil
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP):
+		sha = "" // swapped meanwhile
+	case err != nil:
+		return err
+	}
+	switch {
+	case s.Kind != Deleted && s.was.holds(s.To, sha):
+		if s.To.Mode == filemode.Symlink || s.was.isExec() == (s.To.Mode == filemode.Executable) {
+			p.mark(s, nothing)
+		} else {
+			p.mark(s, replace)
+		}
+	case s.was.holds(s.From, sha):
+		if s.Kind == Deleted {
+			p.mark(s, remove)
+		} else {
+			p.mark(s, replace)
+		}
+	case s.From.Mode.IsFile():
+		p.block(s.Path, "was changed after it was saved")
+	default:
+		p.block(s.Path, "is in the way and was not saved")
+	}
+	return nil
+}
+
+// lookThrough blocks what is in the directory name, at path, that From does
+// not hold: the target needs a file in the directory's place.
+func (p *planner) lookThrough(parentFd int, name, path string) error {
+	return walkFiles(parentFd, name, path, func(file string) {
+		switch {
+		case p.saved[file]:
+		case slices.ContainsFunc(strings.Split(file, "/"), isDotGit):
+			p.block(file, "belongs to a git repository, which checkpoints leave out, where the target has a file")
+		default:
+			p.block(file, "is in a directory where the target has a file, and was not saved")
+		}
+	})
+}
+
+// walkFiles calls f with the path of everything below the directory name, at
+// path, that is no directory; the temporary files of a restore are left out.
+func walkFiles(parentFd int, name, path string, f func(path string)) error {
+	fd, err := openDirAt(parentFd, name)
+	if err != nil {
+		return &os.PathError{Op: "open directory", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	names, err := readNames(fd)
+	if err != nil {
+		return &os.PathError{Op: "list directory", Path: path, Err: err}
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, tempPrefix) {
+			continue
+		}
+		there, err := lookAt(fd, name)
+		if err != nil {
+			return err
+		}
+		if !there.isDir() {
+			f(path + "/" + name)
+		} else if err := walkFiles(fd, name, path+"/"+name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *planner) mark(s step, v verb) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.verb = v
+	if v == nothing && s.Kind == Added {
+		p.done = append(p.done, s)
+	} else {
+		p.steps = append(p.steps, s)
+	}
+}
+
+func (p *planner) keepAs(s step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keep = append(p.keep, s.Path)
+}
+
+func (p *planner) block(path, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.blocked[path] = why
+}
+
+// findRenamesByCase puts back to work each add that the disk seems to have
+// already only because a file that is to be deleted answers to its name: on a
+// file system that ignores case, README and readme are one file. (Two names of
+// one inode, as hard links are, get a new file each: as right, and rare.)
+func (p *planner) findRenamesByCase() {
+	going := map[[2]uint64]bool{}
+	for _, s := range p.steps {
+		if s.verb == remove {
+			going[[2]uint64{s.was.dev, s.was.ino}] = true
+		}
+	}
+	for _, s := range p.done {
+		if going[[2]uint64{s.was.dev, s.was.ino}] {
+			s.verb = replace
+			p.steps = append(p.steps, s)
+		}
+	}
+	p.done = nil
+}

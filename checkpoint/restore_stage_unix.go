@@ -1,0 +1,206 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"golang.org/x/sys/unix"
+
+	"hank/internal/failpoint"
+)
+
+// maxSymlink bounds the targets of symlinks that are restored: no system has
+// longer ones.
+const maxSymlink = 64 << 10
+
+// stageAll writes what is new under temporary names.
+func (a *applier) stageAll() error {
+	stageOf := func(s *step) string { return s.stage }
+	return inBatches(pointers(a.steps, (*step).writes), stageOf, func(dir string, batch []*step) error {
+		fd, err := openBeneath(a.root, dir)
+		if err != nil {
+			return &os.PathError{Op: "open directory", Path: dir, Err: err}
+		}
+		defer unix.Close(fd)
+		for _, s := range batch {
+			if err := a.ctx.Err(); err != nil {
+				return err
+			}
+			if err := a.stage(fd, s); err != nil {
+				return fmt.Errorf("%q: %w", s.Path, err)
+			}
+			failpoint.Hit("restore.written")
+		}
+		return nil
+	})
+}
+
+// stage writes the new content of one path under its temporary name in fd.
+func (a *applier) stage(fd int, s *step) error {
+	blob, err := a.req.Store.EncodedObject(plumbing.BlobObject, plumbing.NewHash(string(s.To.Blob)))
+	if err != nil {
+		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
+	}
+	r, err := blob.Reader()
+	if err != nil {
+		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
+	}
+	defer r.Close()
+	if s.To.Mode == filemode.Symlink {
+		err = stageSymlink(fd, s, r, blob.Size())
+	} else {
+		err = stageFile(fd, s, r, blob.Size())
+	}
+	if err != nil {
+		return err
+	}
+	a.bytes.Add(blob.Size())
+	return refuseFolded(fd, s)
+}
+
+func stageSymlink(fd int, s *step, r io.Reader, size int64) error {
+	if size > maxSymlink {
+		return fmt.Errorf("a symlink with a target of %d bytes: no system has such", size)
+	}
+	var target strings.Builder
+	h := newBlobHash(size)
+	if _, err := io.Copy(io.MultiWriter(&target, h), r); err != nil {
+		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
+	}
+	if got := sumSHA(h); got != s.To.Blob {
+		return fmt.Errorf("the store's blob %s is damaged: its content is %s", s.To.Blob, got)
+	}
+	return os.NewSyscallError("symlinkat", unix.Symlinkat(target.String(), fd, s.temp))
+}
+
+func stageFile(fd int, s *step, r io.Reader, size int64) (err error) {
+	perm := uint32(0o666)
+	if s.To.Mode == filemode.Executable {
+		perm = 0o777
+	}
+	keep := s.was.isFile()
+	if keep {
+		perm = keptPerm(s.was.mode, s.To.Mode == filemode.Executable)
+	}
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	file, err := retryInterrupted(func() (int, error) { return unix.Openat(fd, s.temp, flags, perm) })
+	if err != nil {
+		return os.NewSyscallError("openat", err)
+	}
+	failpoint.Hit("restore.written")
+	defer func() { err = errors.Join(err, os.NewSyscallError("close", unix.Close(file))) }()
+	if keep {
+		if err := unix.Fchmod(file, perm); err != nil {
+			return os.NewSyscallError("fchmod", err)
+		}
+	}
+	if err := copyBlob(file, r, s.To.Blob, size); err != nil {
+		return err
+	}
+	return syncFile(file)
+}
+
+// keptPerm is the permissions of a file that replaces one with mode.
+func keptPerm(mode uint32, exec bool) uint32 {
+	perm := mode & 0o666
+	if exec {
+		perm |= perm&0o444>>2 | 0o100
+	}
+	return perm
+}
+
+// copyBlob writes a blob's content to fd and checks it against the blob's id.
+func copyBlob(fd int, r io.Reader, sha SHA, size int64) error {
+	h := newBlobHash(size)
+	buf := getBuffer()
+	defer putBuffer(buf)
+	for {
+		n, err := r.Read(*buf)
+		h.Write((*buf)[:n])
+		if err := writeAll(fd, (*buf)[:n]); err != nil {
+			return err
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read blob %s from the store: %w", sha, err)
+		}
+	}
+	if got := sumSHA(h); got != sha {
+		return fmt.Errorf("the store's blob %s is damaged: its content is %s", sha, got)
+	}
+	return nil
+}
+
+func writeAll(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := retryInterrupted(func() (int, error) { return unix.Write(fd, b) })
+		if err != nil {
+			return os.NewSyscallError("write", err)
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// refuseFolded refuses a path that git takes for its own on a file system that
+// ignores case: hank keeps such names where they are names like any other. The
+// staged file tells: it answers to its name in upper case, or does not.
+func refuseFolded(fd int, s *step) error {
+	dangerous := false
+	for name := range strings.SplitSeq(s.Path, "/") {
+		dangerous = dangerous || isDotGit(name)
+	}
+	if !dangerous {
+		return nil
+	}
+	folded, err := lookAt(fd, strings.ToUpper(s.temp))
+	if err != nil {
+		return err
+	}
+	if folded.exists() || runtime.GOOS == "darwin" {
+		return errors.New("git would take the name for its own directory on this file system; restore the other paths by name")
+	}
+	return nil
+}
+
+// dropStaged removes the staged files that were not renamed into place.
+func (a *applier) dropStaged() error {
+	var errs []error
+	for i := range a.steps {
+		s := &a.steps[i]
+		if s.temp == "" {
+			continue
+		}
+		fd, err := openBeneath(a.root, s.stage)
+		if err != nil {
+			continue // what is gone holds no temporary file
+		}
+		if err := unix.Unlinkat(fd, s.temp, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			errs = append(errs, &os.PathError{Op: "remove", Path: s.stage + "/" + s.temp, Err: err})
+		}
+		unix.Close(fd)
+	}
+	return errors.Join(errs...)
+}
+
+// renameIfAbsent is renameNew for systems that cannot do it in one step.
+func renameIfAbsent(fromFd int, from string, toFd int, to string) error {
+	there, err := lookAt(toFd, to)
+	if err != nil {
+		return err
+	}
+	if there.exists() {
+		return unix.EEXIST
+	}
+	return unix.Renameat(fromFd, from, toFd, to)
+}
