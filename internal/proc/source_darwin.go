@@ -27,6 +27,23 @@ const (
 	statusZombie  = 5
 )
 
+// endedOrStopped returns zombie or stopped, and unseen for anything else.
+// (gopsutil would start ps for it.)
+func endedOrStopped(pid int) lifeState {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return unseen
+	}
+	switch p.Proc.P_stat {
+	case statusZombie:
+		return zombie
+	case statusStopped:
+		return stopped
+	default:
+		return unseen
+	}
+}
+
 func list() ([]Info, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {

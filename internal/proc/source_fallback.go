@@ -4,6 +4,7 @@ package proc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/shirou/gopsutil/v3/process"
@@ -12,6 +13,19 @@ import (
 // fixedFacts knows nothing here: there is no boot id to ask for, and the host
 // name and the start time have to do.
 func fixedFacts() machine { return machine{} }
+
+// endedOrStopped returns zombie or stopped, and unseen for anything else.
+func endedOrStopped(pid int) lifeState {
+	words, err := (&process.Process{Pid: int32(pid)}).Status()
+	switch {
+	case err == nil && slices.Contains(words, process.Zombie):
+		return zombie
+	case err == nil && slices.Contains(words, process.Stop):
+		return stopped
+	default:
+		return unseen
+	}
+}
 
 func list() ([]Info, error) {
 	all, err := process.Processes()

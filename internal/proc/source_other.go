@@ -5,7 +5,6 @@ package proc
 import (
 	"errors"
 	"os"
-	"slices"
 
 	"github.com/shirou/gopsutil/v3/process"
 )
@@ -32,13 +31,8 @@ func (platform) observe(pid int) (observation, error) {
 	if ms, err := p.CreateTime(); err == nil && ms > 0 {
 		seen.state, seen.ticks = running, uint64(ms)
 	}
-	if words, err := p.Status(); err == nil {
-		switch {
-		case slices.Contains(words, process.Zombie):
-			seen.state = zombie
-		case slices.Contains(words, process.Stop):
-			seen.state = stopped
-		}
+	if special := endedOrStopped(pid); special != unseen {
+		seen.state = special
 	}
 	return seen, nil
 }
