@@ -168,7 +168,7 @@ func (d *differ) read(dir string, sha SHA) ([]node, error) {
 		if err := d.checkName(e.Name); err != nil {
 			return nil, &UnsafeTreeError{Tree: sha, Path: dir + e.Name, Why: err.Error()}
 		}
-		nodes[i] = node{workspaceName(e.Name), Entry{e.Mode, SHA(e.Hash.String())}}
+		nodes[i] = node{unescapeName(e.Name), Entry{e.Mode, SHA(e.Hash.String())}}
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(nodes); i++ {

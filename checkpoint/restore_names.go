@@ -34,12 +34,13 @@ func isPathComponent(name string) error {
 }
 
 // restorable refuses names of tree entries that a restore must not write or
-// delete: what any system takes for .git, and hank's own.
+// delete: what any system takes for .git, and hank's own. The store keeps files
+// with such names under escaped ones, or not at all.
 func restorable(name string) error {
 	switch {
 	case isDotGit(name):
 		return errors.New("a name that git takes for its own directory")
-	case len(name) >= len(ownPrefix) && strings.EqualFold(name[:len(ownPrefix)], ownPrefix):
+	case neverRecorded(name):
 		return errors.New("a name that is hank's own")
 	}
 	return nil
@@ -82,6 +83,3 @@ func hfsIgnores(r rune) bool {
 	}
 	return false
 }
-
-// workspaceName returns the name in the workspace of a tree entry's name.
-func workspaceName(entry string) string { return entry }

@@ -1,0 +1,182 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5/storage/memory"
+)
+
+// The pair of layouts that the tests of interruptions go between: every kind
+// of change, swaps of type, a read-only directory, new and vanishing
+// directories.
+var (
+	crashFrom = layout{
+		"changed": file("old"), "deleted": file("old"), "mode": file("same"), "same": file("same"),
+		"f2d": file("old"), "d2f/x": file("old"), "d2f/sub/y": exe("old"), "l2d": link("ro"), "d2l/x": file("old"),
+		"f2l": file("old"), "l2f": link("changed"), "l2l": link("a"), "ro/a": file("old"), "ro/b": file("old"), "going/going/gone": file("old"),
+	}
+	crashTo = layout{
+		"changed": file("new"), "added": exe("new"), "mode": exe("same"), "same": file("same"),
+		"f2d/x": file("new"), "f2d/sub/y": file("new"), "d2f": file("new"), "l2d/x": file("new"), "d2l": link("ro"),
+		"f2l": link("changed"), "l2f": file("new"), "l2l": link("b"), "ro/a": file("new"), "ro/c/d": file("new"), "fresh/dir/file": file("new"),
+	}
+)
+
+// stopsAfter is a context that is done after n looks at it.
+type stopsAfter struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *stopsAfter) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// onlyFromOrTo checks that each path holds what one of the layouts has there,
+// or nothing, and that nothing else is there.
+func onlyFromOrTo(t *testing.T, what string, got, from, to layout) {
+	t.Helper()
+	for path, f := range got {
+		if f != from[path] && f != to[path] && f.mode != 0o040000 {
+			t.Fatalf("%s: %q is %v, which is neither from nor to", what, path, f)
+		}
+	}
+}
+
+// A restore that is stopped before any of its steps leaves no temporary file
+// and each file whole; the same call finishes it, and the opposite one undoes it.
+func TestRestoreStoppedAtEveryStepIsFinishedOrUndone(t *testing.T) {
+	t.Parallel()
+	for _, undo := range []bool{false, true} {
+		for n := int64(0); ; n++ {
+			s := newSite(t, memory.NewStorage(), crashFrom)
+			must(t, os.Chmod(s.path("ro"), 0o555))
+			ctx := &stopsAfter{Context: t.Context()}
+			ctx.left.Store(n)
+			req := s.request(crashFrom, crashTo)
+			_, err := Restore(ctx, req)
+			what := fmt.Sprintf("stopped at step %d", n)
+			if err == nil {
+				if n < 20 {
+					t.Fatalf("only %d steps: the test does not stop anything", n)
+				}
+				break
+			}
+			var incomplete *IncompleteError
+			if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s: %v", what, err)
+			}
+			half := readBack(t, s.root)
+			onlyFromOrTo(t, what, half, crashFrom, crashTo)
+			if !incomplete.Touched {
+				sameLayout(t, what+", said to be untouched", half, crashFrom)
+			}
+			finish(t, s, what, undo)
+		}
+	}
+}
+
+func finish(t *testing.T, s *site, what string, undo bool) {
+	t.Helper()
+	from, to := crashFrom, crashTo
+	if undo {
+		from, to = to, from
+	}
+	_, err := s.restore(from, to)
+	if err != nil {
+		t.Fatalf("%s, then again (undo %v): %v", what, undo, err)
+	}
+	sameLayout(t, what, readBack(t, s.root), to)
+	info, err := os.Stat(s.path("ro"))
+	must(t, err)
+	if info.Mode().Perm() != 0o555 {
+		t.Fatalf("%s: the read-only directory now has %o", what, info.Mode().Perm())
+	}
+}
+
+const crashEnv = "HANK_TEST_RESTORE_ROOT"
+
+// TestRestoreInChild is the process that the next test kills.
+func TestRestoreInChild(t *testing.T) {
+	root := os.Getenv(crashEnv)
+	if root == "" {
+		t.Skip("run by TestRestoreKilledAtEveryFailpointIsFinishedOrUndone")
+	}
+	st := memory.NewStorage()
+	ws := openWS(t, root)
+	_, err := Restore(t.Context(), RestoreRequest{Store: st, Workspace: ws, From: putTree(t, st, crashFrom), To: putTree(t, st, crashTo), Removable: anything})
+	must(t, err)
+}
+
+// The same with kill -9, which leaves temporary files, a journal, and
+// directories with the wrong permissions behind.
+func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	must(t, err)
+	killed := 0
+	for _, point := range []string{"restore.started", "restore.written", "restore.deleted", "restore.renamed", "restore.synced"} {
+		for n := 1; ; n++ {
+			s := newSite(t, memory.NewStorage(), crashFrom)
+			must(t, os.Chmod(s.path("ro"), 0o555))
+			cmd := exec.Command(self, "-test.run=^TestRestoreInChild$")
+			cmd.Env = append(os.Environ(), crashEnv+"="+s.root, fmt.Sprintf("HANK_FAILPOINT=%s:%d", point, n))
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				if n == 1 {
+					t.Fatalf("%s is never passed", point)
+				}
+				break
+			}
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatalf("child at %s:%d: %v\n%s", point, n, err, out)
+			}
+			killed++
+			what := fmt.Sprintf("killed at %s:%d", point, n)
+			half := readBack(t, s.root)
+			for path := range half {
+				if strings.Contains(path, tempPrefix) {
+					delete(half, path)
+				}
+			}
+			onlyFromOrTo(t, what, half, crashFrom, crashTo)
+			finish(t, s, what, n%2 == 0)
+		}
+	}
+	t.Logf("killed %d times", killed)
+}
+
+// Restores killed at random moments, one after the other in one workspace,
+// with the last one left to finish.
+func TestRestoreKilledAtRandomMoments(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	must(t, err)
+	s := newSite(t, memory.NewStorage(), crashFrom)
+	must(t, os.Chmod(s.path("ro"), 0o555))
+	for i := range 10 {
+		cmd := exec.Command(self, "-test.run=^TestRestoreInChild$")
+		cmd.Env = append(os.Environ(), crashEnv+"="+s.root)
+		must(t, cmd.Start())
+		time.Sleep(time.Duration(i) * 3 * time.Millisecond) // the moment is the test's only variable
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	finish(t, s, "killed ten times", false)
+	finish(t, s, "and back", true)
+}
