@@ -1,5 +1,7 @@
 package state
 
+import "github.com/go-json-experiment/json/jsontext"
+
 // FailureType is the coarse class of a failure, as the documented shape of
 // state.json names them.
 type FailureType string
@@ -27,4 +29,6 @@ type FailureReason struct {
 	// additions.
 	Class string `json:"class,omitempty"`
 	Rule  string `json:"rule,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // USD is an amount of money in billionths of a dollar. Sums of integers are
@@ -58,9 +60,11 @@ type Tokens struct {
 	Output        int64 `json:"outputTokens"`
 	CacheCreation int64 `json:"cacheCreationTokens"`
 	CacheRead     int64 `json:"cacheReadTokens"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // Add returns the sum of two counts.
 func (t Tokens) Add(o Tokens) Tokens {
-	return Tokens{t.Input + o.Input, t.Output + o.Output, t.CacheCreation + o.CacheCreation, t.CacheRead + o.CacheRead}
+	return Tokens{Input: t.Input + o.Input, Output: t.Output + o.Output, CacheCreation: t.CacheCreation + o.CacheCreation, CacheRead: t.CacheRead + o.CacheRead}
 }

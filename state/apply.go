@@ -1,0 +1,351 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/plan"
+)
+
+// moves is the transition table of a codon's record: what may follow what.
+var moves = map[CodonStatus][]CodonStatus{
+	Preparing:           {Starting, Failed, Skipped},
+	Starting:            {Initializing, Failed, Skipped},
+	Initializing:        {Running, Failed, Skipped},
+	Running:             {CompletingSentinels, Completed, Failed, Skipped},
+	CompletingSentinels: {Completed, Failed, Skipped},
+	Completed:           nil,
+	Failed:              nil,
+	Skipped:             nil,
+}
+
+// Moves returns what may follow a status.
+func Moves(from CodonStatus) []CodonStatus { return slices.Clone(moves[from]) }
+
+// IllegalMoveError is a transition that the present state does not allow. The
+// state is unchanged and nothing may be written.
+type IllegalMoveError struct {
+	Transition TransitionType
+	Why        string
+}
+
+func (e *IllegalMoveError) Error() string {
+	return fmt.Sprintf("%s is not possible now: %s", e.Transition, e.Why)
+}
+
+func illegal(t Transition, format string, args ...any) error {
+	return &IllegalMoveError{t.Type(), fmt.Sprintf(format, args...)}
+}
+
+// Apply returns the state after a transition that stands at journal position
+// seq. It is pure: s stays valid and unchanged, and shares with the result
+// everything that did not change. The cost is that of the change, not of the
+// history. The error is an *IllegalMoveError.
+func Apply(s *State, seq uint64, t Transition) (*State, error) {
+	if seq <= s.Seq && t.Type() != (Rebased{}).Type() {
+		return nil, illegal(t, "event %d is not after event %d", seq, s.Seq)
+	}
+	next := *s
+	next.Seq = seq
+	if err := next.apply(t); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+func (s *State) apply(t Transition) error {
+	switch t := t.(type) {
+	case Rebased:
+		return s.rebase(t)
+	case InitialCheckpointSet:
+		if s.InitialCheckpoint != "" {
+			return illegal(t, "the initial checkpoint is %s already", s.InitialCheckpoint)
+		}
+		s.InitialCheckpoint, s.Base = t.SHA, t.SHA
+		return nil
+	case PlanSet:
+		return s.setPlan(t)
+	case PlanGrown:
+		return s.growPlan(t)
+	case RunStarted:
+		return s.startRun(t)
+	case RunCompleted:
+		return s.endRun(t, t.RunID, func(r *Run) { r.Status, r.EndTime = StatusCompleted, &t.EndTime })
+	case RunFailed:
+		return s.endRun(t, t.RunID, func(r *Run) {
+			r.Status, r.EndTime, r.EndReason, r.EndDetail = StatusFailed, &t.EndTime, t.Reason, t.Detail
+		})
+	case RunCrashed:
+		return s.endRun(t, t.RunID, func(r *Run) {
+			r.Status, r.EndTime, r.EndReason, r.EndDetail = StatusCrashed, &t.EndTime, EndCrash, t.Detail
+		})
+	case CodonStarted:
+		return s.startCodon(t)
+	case CodonTransitioned:
+		return s.moveCodon(t)
+	case CostsUpdated:
+		return s.updateCosts(t)
+	case CheckpointCreated:
+		return s.noteCheckpoint(t)
+	case IntentOpened:
+		if s.Intent != nil {
+			return illegal(t, "a %s is under way (%s)", s.Intent.Kind, s.Intent.ID)
+		}
+		intent := t.Intent
+		s.Intent = &intent
+		return nil
+	case IntentClosed:
+		return s.closeIntent(t)
+	}
+	return illegal(t, "unknown transition")
+}
+
+func (s *State) rebase(t Rebased) error {
+	seq := s.Seq
+	doc, err := parse(t.State)
+	if err != nil {
+		return illegal(t, "%v", err)
+	}
+	base, err := doc.state()
+	if err != nil {
+		return illegal(t, "%v", err)
+	}
+	*s = *base
+	s.Seq = seq
+	return nil
+}
+
+func (s *State) setPlan(t PlanSet) error {
+	if cur := s.Current(); cur != nil && cur.live != nil {
+		return illegal(t, "codon %s is at work", cur.live.CodonID)
+	}
+	entries, err := decodeEntries(t.Entries)
+	if err != nil {
+		return illegal(t, "%v", err)
+	}
+	if id, twice := duplicate(entries); twice {
+		return illegal(t, "%s stands twice in the plan", id)
+	}
+	s.plan, s.Program, s.HankHash = newList(entries), t.Program, t.HankHash
+	return nil
+}
+
+func (s *State) growPlan(t PlanGrown) error {
+	at := s.PlanIndex(t.After)
+	if at < 0 {
+		return illegal(t, "%s is not in the plan", t.After)
+	}
+	keep := at + 1
+	if t.Drop < 0 || keep+t.Drop > s.plan.len() {
+		return illegal(t, "cannot drop %d of the %d entries behind %s", t.Drop, s.plan.len()-keep, t.After)
+	}
+	add, err := decodeEntries(t.Add)
+	if err != nil {
+		return illegal(t, "%v", err)
+	}
+	// Ids stay unique: what comes is the next iteration of After's own loop.
+	here := s.plan.items[at].LoopContext
+	for _, e := range add {
+		if here == nil || e.LoopContext == nil || e.LoopContext.LoopID != here.LoopID || e.LoopContext.Iteration != here.Iteration+1 {
+			return illegal(t, "%s is not of the iteration behind %s", e.CodonID, t.After)
+		}
+	}
+	rest := s.plan.items[keep+t.Drop:]
+	s.plan = s.plan.prefix(keep).append(add...).append(rest...)
+	return nil
+}
+
+func decodeEntries(data []byte) ([]*PlanEntry, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	var entries []plan.Entry
+	if err := json.Unmarshal(data, &entries); err != nil {
+		return nil, fmt.Errorf("its plan entries cannot be read: %w", err)
+	}
+	out := make([]*PlanEntry, len(entries))
+	for i := range entries {
+		out[i] = &PlanEntry{Entry: entries[i]}
+		if err := out[i].freeze(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func duplicate(entries []*PlanEntry) (CodonID, bool) {
+	seen := make(map[CodonID]bool, len(entries))
+	for _, e := range entries {
+		if seen[e.CodonID] {
+			return e.CodonID, true
+		}
+		seen[e.CodonID] = true
+	}
+	return "", false
+}
+
+func (s *State) startRun(t RunStarted) error {
+	if s.CurrentRunID != "" {
+		return illegal(t, "run %s is running", s.CurrentRunID)
+	}
+	if s.Run(t.Run.RunID) != nil {
+		return illegal(t, "there is a run %s already", t.Run.RunID)
+	}
+	if s.Intent != nil {
+		return illegal(t, "a %s of the workspace is unfinished", s.Intent.Kind)
+	}
+	if t.Run.Status != StatusRunning || t.Run.Len() != 0 {
+		return illegal(t, "a run begins running and without records")
+	}
+	run := *t.Run
+	s.Runs = append([]*Run{&run}, s.Runs...)
+	s.CurrentRunID = run.RunID
+	s.Position = nil
+	if src := run.StartingConditions.Source; src != nil {
+		s.Base = src.CheckpointSHA
+	}
+	return nil
+}
+
+func (s *State) endRun(t Transition, id RunID, change func(*Run)) error {
+	run := s.Run(id)
+	switch {
+	case run == nil:
+		return illegal(t, "there is no run %s", id)
+	case run.Status != StatusRunning:
+		return illegal(t, "run %s is %s", id, run.Status)
+	case run.live != nil:
+		return illegal(t, "codon %s of run %s is %s", run.live.CodonID, id, run.live.Status)
+	}
+	s.replaceRun(id, change)
+	if s.CurrentRunID == id {
+		s.CurrentRunID = ""
+	}
+	return nil
+}
+
+// replaceRun swaps a changed copy of a run into a copy of the list.
+func (s *State) replaceRun(id RunID, change func(*Run)) {
+	s.Runs = slices.Clone(s.Runs)
+	for i, r := range s.Runs {
+		if r.RunID == id {
+			changed := *r
+			change(&changed)
+			s.Runs[i] = &changed
+			return
+		}
+	}
+}
+
+func (s *State) startCodon(t CodonStarted) error {
+	run := s.Run(t.RunID)
+	switch {
+	case t.RunID != s.CurrentRunID || run == nil:
+		return illegal(t, "run %q is not the current one", t.RunID)
+	case run.live != nil:
+		return illegal(t, "codon %s is %s", run.live.CodonID, run.live.Status)
+	case t.Record.Status != Preparing:
+		return illegal(t, "a record begins preparing, not %s", t.Record.Status)
+	}
+	at := s.PlanIndex(t.Record.CodonID)
+	if at < 0 {
+		return illegal(t, "%s is not in the plan", t.Record.CodonID)
+	}
+	s.cursor = at
+	record := *t.Record
+	s.replaceRun(t.RunID, func(r *Run) { r.live = &record })
+	return nil
+}
+
+func (s *State) moveCodon(t CodonTransitioned) error {
+	run := s.Run(t.RunID)
+	if run == nil || run.live == nil || run.live.CodonID != t.Record.CodonID {
+		return illegal(t, "codon %s is not at work in run %s", t.Record.CodonID, t.RunID)
+	}
+	from, to := run.live, *t.Record
+	if !slices.Contains(moves[from.Status], to.Status) {
+		return illegal(t, "codon %s cannot go from %s to %s", to.CodonID, from.Status, to.Status)
+	}
+	if missing := to.missing(); missing != "" {
+		return illegal(t, "a record that is %s needs %s", to.Status, missing)
+	}
+	if to.RigSetupCheckpoint != from.RigSetupCheckpoint && from.RigSetupCheckpoint != "" {
+		return illegal(t, "the rig checkpoint of %s cannot change", to.CodonID)
+	}
+	record := &to
+	if to.Status.Terminal() {
+		if err := record.freeze(); err != nil {
+			return illegal(t, "%v", err)
+		}
+	}
+	s.replaceRun(t.RunID, func(r *Run) {
+		if sha := record.Checkpoint(); sha != "" {
+			r.Head = sha
+		}
+		if !record.Status.Terminal() {
+			r.live = record
+			return
+		}
+		r.done, r.live = r.done.append(record), nil
+	})
+	if to.Settled() && to.Checkpoint() != "" {
+		s.Base = to.Checkpoint()
+	}
+	return nil
+}
+
+func (s *State) updateCosts(t CostsUpdated) error {
+	run := s.Run(t.RunID)
+	if run == nil || run.live == nil || run.live.CodonID != t.CodonID ||
+		(run.live.Status != Running && run.live.Status != CompletingSentinels) {
+		return illegal(t, "codon %s is not running in run %s", t.CodonID, t.RunID)
+	}
+	record := *run.live
+	record.CurrentCost, record.CurrentTokens = &t.Cost, &t.Tokens
+	record.AssistantMessageCount, record.ExtensionCount = &t.Messages, &t.Extensions
+	s.replaceRun(t.RunID, func(r *Run) { r.live = &record })
+	return nil
+}
+
+func (s *State) noteCheckpoint(t CheckpointCreated) error {
+	if t.SHA == "" {
+		return illegal(t, "it has no commit")
+	}
+	if t.RunID != "" {
+		run := s.Run(t.RunID)
+		if run == nil {
+			return illegal(t, "there is no run %s", t.RunID)
+		}
+		if t.Branch == run.GitBranch {
+			s.replaceRun(t.RunID, func(r *Run) { r.Head = t.SHA })
+		}
+	}
+	if t.Base {
+		s.Base = t.SHA
+	}
+	return nil
+}
+
+func (s *State) closeIntent(t IntentClosed) error {
+	if s.Intent == nil || s.Intent.ID != t.ID {
+		return illegal(t, "no such change is under way")
+	}
+	if p := s.Intent.Position; p != nil && !t.Cancelled {
+		s.Position, s.Base = p, p.CheckpointSHA
+	}
+	s.Intent = nil
+	return nil
+}
+
+// PlanIndex returns where a codon stands in the plan, or -1. It looks first
+// where the last codon started and right behind it, then everywhere.
+func (s *State) PlanIndex(id CodonID) int {
+	for i := s.cursor; i <= s.cursor+1 && i < s.plan.len(); i++ {
+		if s.plan.items[i].CodonID == id {
+			return i
+		}
+	}
+	return slices.IndexFunc(s.plan.items, func(e *PlanEntry) bool { return e.CodonID == id })
+}

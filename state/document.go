@@ -1,0 +1,305 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan"
+)
+
+// document is the root of state.json. The codons of a run and the entries of
+// the plan are spliced in as text, see Marshal.
+type document struct {
+	Runs              []runDocument  `json:"runs"`
+	CurrentRunID      *RunID         `json:"currentRunId"`
+	InitialCheckpoint SHA            `json:"initialCheckpoint,omitempty"`
+	ExecutionPlan     []plan.Entry   `json:"executionPlan"`
+	Hank              *head          `json:"hank,omitempty"`
+	Digest            string         `json:"digest,omitempty"`
+	Unknown           jsontext.Value `json:",embed"`
+}
+
+type runDocument struct {
+	Run
+	Codons []*Codon `json:"codons"`
+}
+
+// head holds hank's additions to the root, under the key hank.
+type head struct {
+	Schema   int            `json:"schema"`
+	Lineage  string         `json:"lineage"`
+	Serial   uint64         `json:"serial"`
+	Seq      uint64         `json:"seq"`
+	Program  SHA            `json:"program,omitempty"`
+	HankHash string         `json:"hankHash,omitempty"`
+	Base     SHA            `json:"base,omitempty"`
+	Position *Position      `json:"position,omitempty"`
+	Intent   *Intent        `json:"intent,omitempty"`
+	Unknown  jsontext.Value `json:",embed"`
+}
+
+// DamagedError is a state.json that is not what hank wrote.
+type DamagedError struct{ Why string }
+
+func (e *DamagedError) Error() string { return "the state is damaged: " + e.Why }
+
+// NewerError is a state of a newer hank. It is not damage.
+type NewerError struct{ Schema int }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("the state has schema %d and this hank knows up to %d; use the newer hank that wrote it", e.Schema, SchemaVersion)
+}
+
+// digestKey precedes the digest, which is the last member of the document and
+// covers every byte before this text.
+const digestKey = ",\n  \"digest\": \"sha256:"
+
+// Marshal returns the text of state.json: the documented shape, indented by
+// two spaces, with hank's additions and a digest of itself at the end. Frozen
+// records and plan entries are encoded once in their lives, so that the cost
+// is mostly that of copying text.
+func (s *State) Marshal() ([]byte, error) {
+	text, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	return fmt.Appendf(text, "%s%x\"\n}\n", digestKey, sum), nil
+}
+
+// Rebase returns the event that makes s the state that a journal starts from.
+func (s *State) Rebase(reason string) (Rebased, error) {
+	text, err := s.encode()
+	return Rebased{State: append(text, "\n}"...), Reason: reason}, err
+}
+
+// encode returns the document without its digest and closing brace.
+func (s *State) encode() ([]byte, error) {
+	w := &writer{}
+	w.buf.WriteString("{\n  \"runs\": ")
+	w.list("  ", len(s.Runs), func(i int) ([]byte, error) { return s.Runs[i].marshal() })
+	var current *RunID
+	if s.CurrentRunID != "" {
+		current = &s.CurrentRunID
+	}
+	w.member("currentRunId", current)
+	if s.InitialCheckpoint != "" {
+		w.member("initialCheckpoint", s.InitialCheckpoint)
+	}
+	w.buf.WriteString(",\n  \"executionPlan\": ")
+	w.list("  ", s.plan.len(), func(i int) ([]byte, error) { return s.plan.items[i].marshal() })
+	w.unknown(s.Unknown)
+	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Position, s.Intent, s.HankUnknown})
+	if w.err != nil {
+		return nil, fmt.Errorf("encoding the state: %w", w.err)
+	}
+	return w.buf.Bytes(), nil
+}
+
+// marshal returns the run's text at its depth in state.json, its records
+// spliced in.
+func (r *Run) marshal() ([]byte, error) {
+	text, err := indent(r, "    ")
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{}
+	w.buf.Write(bytes.TrimSuffix(text, []byte("\n    }")))
+	w.buf.WriteString(",\n      \"codons\": ")
+	w.list("      ", r.Len(), func(i int) ([]byte, error) { return r.Codon(i).marshal() })
+	w.buf.WriteString("\n    }")
+	return w.buf.Bytes(), w.err
+}
+
+func (c *Codon) marshal() ([]byte, error) {
+	if c.encoded != nil {
+		return c.encoded, nil
+	}
+	return indent(c, "        ")
+}
+
+// freeze keeps the text of a record that does not change any more.
+func (c *Codon) freeze() error {
+	text, err := c.marshal()
+	c.encoded = text
+	return err
+}
+
+func (e *PlanEntry) marshal() ([]byte, error) {
+	if e.encoded != nil {
+		return e.encoded, nil
+	}
+	return indent(&e.Entry, "    ")
+}
+
+func (e *PlanEntry) freeze() error {
+	text, err := e.marshal()
+	e.encoded = text
+	return err
+}
+
+func indent(v any, prefix string) ([]byte, error) {
+	return json.Marshal(v, jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
+}
+
+// writer collects the text of a document and its first error.
+type writer struct {
+	buf bytes.Buffer
+	err error
+}
+
+// list writes an array whose items bring their own indentation, which is that
+// of the array and one step more.
+func (w *writer) list(prefix string, n int, item func(int) ([]byte, error)) {
+	if n == 0 {
+		w.buf.WriteString("[]")
+		return
+	}
+	w.buf.WriteString("[")
+	for i := range n {
+		text, err := item(i)
+		if err != nil && w.err == nil {
+			w.err = err
+		}
+		if i > 0 {
+			w.buf.WriteString(",")
+		}
+		w.buf.WriteString("\n" + prefix + "  ")
+		w.buf.Write(text)
+	}
+	w.buf.WriteString("\n" + prefix + "]")
+}
+
+func (w *writer) member(name string, value any) {
+	text, err := indent(value, "  ")
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	fmt.Fprintf(&w.buf, ",\n  %q: %s", name, text)
+}
+
+// unknown writes the members of an object one by one.
+func (w *writer) unknown(object jsontext.Value) {
+	if len(object) == 0 {
+		return
+	}
+	text, err := indent(object, "")
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	members := strings.TrimSuffix(strings.TrimPrefix(string(text), "{"), "\n}")
+	if strings.TrimSpace(members) != "" && members != "{}" {
+		w.buf.WriteString("," + members)
+	}
+}
+
+// Unmarshal reads the text of a state.json. A state that hank wrote must carry
+// a right digest; one that has none of hank's additions need not. The error is
+// a *DamagedError or a *NewerError. Unmarshal checks the shape; Validate
+// checks what the state says.
+func Unmarshal(text []byte) (*State, error) {
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Hank != nil || doc.Digest != "" {
+		if err := checkDigest(text); err != nil {
+			return nil, err
+		}
+	}
+	return doc.state()
+}
+
+func parse(text []byte) (*document, error) {
+	var doc document
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, &DamagedError{describe(err)}
+	}
+	if doc.Hank != nil && doc.Hank.Schema > SchemaVersion {
+		return nil, &NewerError{doc.Hank.Schema}
+	}
+	if doc.Runs == nil || doc.ExecutionPlan == nil {
+		return nil, &DamagedError{"runs and executionPlan must be lists"}
+	}
+	return &doc, nil
+}
+
+func (doc *document) state() (*State, error) {
+	s := &State{InitialCheckpoint: doc.InitialCheckpoint, Unknown: doc.Unknown}
+	if doc.CurrentRunID != nil {
+		s.CurrentRunID = *doc.CurrentRunID
+	}
+	if h := doc.Hank; h != nil {
+		s.Lineage, s.Serial, s.Seq = h.Lineage, h.Serial, h.Seq
+		s.Program, s.HankHash, s.Base = h.Program, h.HankHash, h.Base
+		s.Position, s.Intent, s.HankUnknown = h.Position, h.Intent, h.Unknown
+	}
+	for i := range doc.Runs {
+		run := doc.Runs[i].Run
+		if err := run.load(doc.Runs[i].Codons); err != nil {
+			return nil, err
+		}
+		s.Runs = append(s.Runs, &run)
+	}
+	entries := make([]*PlanEntry, len(doc.ExecutionPlan))
+	for i := range doc.ExecutionPlan {
+		entries[i] = &PlanEntry{Entry: doc.ExecutionPlan[i]}
+		if err := entries[i].freeze(); err != nil {
+			return nil, &DamagedError{err.Error()}
+		}
+	}
+	s.plan = newList(entries)
+	return s, nil
+}
+
+// load puts records into a run. Only the last may be live; a foreign state
+// may have others that are not final, which Validate reports.
+func (r *Run) load(codons []*Codon) error {
+	for i, c := range codons {
+		if c == nil {
+			return &DamagedError{fmt.Sprintf("run %s has an empty record", r.RunID)}
+		}
+		if i == len(codons)-1 && !c.Status.Terminal() {
+			r.live = c
+			codons = codons[:i]
+			break
+		}
+		if err := c.freeze(); err != nil {
+			return &DamagedError{err.Error()}
+		}
+	}
+	r.done = newList(codons)
+	return nil
+}
+
+func checkDigest(text []byte) error {
+	at := bytes.LastIndex(text, []byte(digestKey))
+	if at < 0 {
+		return &DamagedError{"its digest is missing"}
+	}
+	sum := sha256.Sum256(text[:at])
+	if string(text[at:]) != fmt.Sprintf("%s%x\"\n}\n", digestKey, sum) {
+		return &DamagedError{"its digest does not fit its content"}
+	}
+	return nil
+}
+
+// Verify tells whether text is a state.json that may be trusted as a whole.
+func Verify(text []byte) error {
+	_, err := Unmarshal(text)
+	return err
+}
+
+func describe(err error) string {
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		return fmt.Sprintf("%s: %v", semantic.JSONPointer, err)
+	}
+	return err.Error()
+}

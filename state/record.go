@@ -1,0 +1,75 @@
+package state
+
+// This file makes the next form of a record from the present one. The results
+// are copies; what is known so far carries over under the names that the
+// documented shape gives it in the new status.
+
+// Start is the record with its rig done.
+func (c *Codon) Start() *Codon {
+	next := *c
+	next.Status = Starting
+	return &next
+}
+
+// Spawn is the record with its agent's process running.
+func (c *Codon) Spawn(pid int, log, previousSession string) *Codon {
+	next := *c
+	next.Status, next.ClaudePid, next.ClaudeLogPath, next.PreviousSessionID = Initializing, pid, log, previousSession
+	return &next
+}
+
+// Work is the record with its agent's session begun.
+func (c *Codon) Work(session string) *Codon {
+	next := *c
+	next.Status, next.ClaudeSessionID = Running, session
+	next.CurrentCost, next.CurrentTokens = new(USD), &Tokens{}
+	next.AssistantMessageCount, next.ExtensionCount = new(int), new(int)
+	return &next
+}
+
+// Complete is the record of a codon that succeeded. The commit comes later.
+func (c *Codon) Complete(at Time, resultSeen bool) *Codon {
+	next := c.end(at)
+	next.Status, next.ExitCode, next.ResultMessageReceived = Completed, new(int), &resultSeen
+	cost, tokens := c.Cost(), c.TokenCount()
+	next.FinalCost, next.FinalTokens = &cost, &tokens
+	return next
+}
+
+// Fail is the record of a codon that failed.
+func (c *Codon) Fail(at Time, exitCode int, reason FailureReason) *Codon {
+	next := c.end(at)
+	next.Status, next.FailedDuring, next.ExitCode, next.FailureReason = Failed, c.Status, &exitCode, &reason
+	cost, tokens := c.Cost(), c.TokenCount()
+	next.PartialCost, next.PartialTokens = &cost, &tokens
+	return next
+}
+
+// Interrupt is Fail for a codon that was cut off by what interrupts says.
+func (c *Codon) Interrupt(at Time, interrupted, message string) *Codon {
+	next := c.Fail(at, -1, FailureReason{Type: FailUnknown, Retriable: true, Message: message, Class: "interrupted", Rule: interrupted})
+	next.Interrupted = interrupted
+	return next
+}
+
+// Skip is the record of a codon that a person skipped.
+func (c *Codon) Skip(at Time) *Codon {
+	next := c.end(at)
+	next.Status, next.SkippedDuring = Skipped, c.Status
+	cost, tokens := c.Cost(), c.TokenCount()
+	next.PartialCost, next.PartialTokens = &cost, &tokens
+	return next
+}
+
+// end is what all final records have in common: current figures and loaded
+// sentinels get their final names.
+func (c *Codon) end(at Time) *Codon {
+	next := *c
+	next.EndTime, next.CurrentCost, next.CurrentTokens = &at, nil, nil
+	if c.Sentinels != nil {
+		final := *c.Sentinels
+		final.Executed, final.Loaded = final.Loaded, nil
+		next.Sentinels = &final
+	}
+	return &next
+}

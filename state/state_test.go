@@ -1,0 +1,359 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"hank/plan"
+)
+
+var epoch = At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+
+// walker makes random legal histories.
+type walker struct {
+	t    *rapid.T
+	s    *State
+	seq  uint64
+	log  []Transition
+	runs int
+	shas int
+}
+
+func (w *walker) sha() SHA {
+	w.shas++
+	return SHA(fmt.Sprintf("%040x", w.shas))
+}
+
+func (w *walker) do(t Transition) {
+	w.seq++
+	next, err := Apply(w.s, w.seq, t)
+	if err != nil {
+		w.t.Fatalf("legal move refused: %v", err)
+	}
+	w.s = next
+	w.log = append(w.log, t)
+}
+
+func entriesJSON(t testing.TB, n int) []byte {
+	entries := make([]plan.Entry, n)
+	for i := range entries {
+		id := CodonID(fmt.Sprintf("c%d", i))
+		entries[i] = plan.Entry{Codon: &plan.Codon{ID: id, Name: string(id)}, CodonID: id}
+	}
+	text, err := json.Marshal(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func newWalker(t *rapid.T, entries []byte) *walker {
+	w := &walker{t: t, s: &State{Lineage: "l"}}
+	w.do(InitialCheckpointSet{SHA: w.sha()})
+	w.do(PlanSet{Program: w.sha(), HankHash: "h", Entries: entries})
+	return w
+}
+
+func (w *walker) startRun(start StartingConditions) RunID {
+	w.runs++
+	id := RunID(fmt.Sprintf("run%d", w.runs))
+	w.do(RunStarted{&Run{RunID: id, GitBranch: "run-" + string(id), Status: StatusRunning, StartTime: epoch, StartingConditions: start}})
+	return id
+}
+
+// attempt takes a codon through random legal statuses to a final one.
+func (w *walker) attempt(run RunID, id CodonID) {
+	rec := Codon{CodonID: id, StartTime: epoch, Status: Preparing, BaseCheckpoint: w.s.Base}
+	first := rec
+	w.do(CodonStarted{run, &first})
+	for !rec.Status.Terminal() {
+		next := rapid.SampledFrom(Moves(rec.Status)).Draw(w.t, "next")
+		cost := USD(rapid.Int64Range(0, 1e9).Draw(w.t, "cost"))
+		w.fill(&rec, next, cost)
+		copied := rec
+		w.do(CodonTransitioned{run, &copied})
+		if next == Running && rapid.Bool().Draw(w.t, "costs") {
+			w.do(CostsUpdated{RunID: run, CodonID: id, Cost: cost * 2, Tokens: Tokens{Input: 1}, Messages: 3})
+		}
+	}
+}
+
+func (w *walker) fill(rec *Codon, next CodonStatus, cost USD) {
+	zero, end, from := 0, epoch, rec.Status
+	rec.Status = next
+	switch next {
+	case Initializing:
+		rec.ClaudePid, rec.ClaudeLogPath = 7, "log"
+	case Running:
+		rec.ClaudeSessionID, rec.CurrentCost, rec.CurrentTokens = "s", &cost, &Tokens{}
+	case Completed:
+		rec.EndTime, rec.ExitCode, rec.FinalCost, rec.FinalTokens, rec.CompletionCheckpoint = &end, &zero, &cost, &Tokens{}, w.sha()
+	case Failed:
+		rec.EndTime, rec.ExitCode, rec.FailedDuring, rec.FailureReason = &end, &zero, from, &FailureReason{Type: FailUnknown}
+		rec.FailureIgnored = rapid.Bool().Draw(w.t, "ignored")
+		rec.ErrorCheckpoint = w.sha()
+	case Skipped:
+		rec.EndTime, rec.SkippedDuring, rec.SkipCheckpoint = &end, from, w.sha()
+	}
+}
+
+func text(t interface{ Fatal(...any) }, s *State) []byte {
+	b, err := s.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestEveryLegalHistoryRoundTripsAndReplays(t *testing.T) {
+	t.Parallel()
+	entries := entriesJSON(t, 6)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWalker(rt, entries)
+		start := StartingConditions{Type: StartFresh, InitialCheckpointSHA: w.s.InitialCheckpoint}
+		var texts [][]byte
+		var states []*State
+		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
+			run := w.startRun(start)
+			for w.s.Next() < 6 && rapid.IntRange(0, 3).Draw(rt, "go on") > 0 {
+				w.attempt(run, w.s.ExecutionPlan()[w.s.Next()].CodonID)
+				states, texts = append(states, w.s), append(texts, text(rt, w.s))
+			}
+			w.do(RunFailed{RunID: run, EndTime: epoch, Reason: EndStopped})
+			_, last := w.s.Settled()
+			start = StartingConditions{Type: StartContinuation, Reason: ReasonContinue, Source: &Position{RunID: run, CheckpointSHA: w.s.Base}}
+			if last != nil {
+				start.Source.RunID, start.Source.AfterCodon = last.Run.RunID, &last.Codon.CodonID
+			}
+		}
+		for i, s := range states { // purity: no older state was changed
+			if !bytes.Equal(text(rt, s), texts[i]) {
+				rt.Fatalf("state %d changed after it was replaced", i)
+			}
+		}
+		back, err := Unmarshal(text(rt, w.s))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if got, want := text(rt, back), text(rt, w.s); !bytes.Equal(got, want) {
+			rt.Fatalf("round trip differs:\n%s\n---\n%s", got, want)
+		}
+		if v := Validate(w.s, World{}); !v.Valid {
+			rt.Fatalf("a legal state is invalid: %v", v.Errors)
+		}
+		replay(rt, w)
+	})
+}
+
+// replay folds the journal's form of the history and expects the same state.
+func replay(rt *rapid.T, w *walker) {
+	s := &State{Lineage: "l"}
+	for i, tr := range w.log {
+		data, err := Encode(tr)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		decoded, err := Decode(data)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if s, err = Apply(s, uint64(i+1), decoded); err != nil {
+			rt.Fatal(err)
+		}
+	}
+	if !bytes.Equal(text(rt, s), text(rt, w.s)) {
+		rt.Fatal("the fold of the journal is not the state")
+	}
+	rebased, err := s.Rebase("test")
+	if err != nil {
+		rt.Fatal(err)
+	}
+	data, err := Encode(rebased)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	again, err := Decode(data)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if s, err = Apply(&State{}, s.Seq, again); err != nil || !bytes.Equal(text(rt, s), text(rt, w.s)) {
+		rt.Fatalf("a rebased state differs (%v)", err)
+	}
+}
+
+// The transition table decides alone: every pair of statuses is tried.
+func TestIllegalMovesAreRefusedAndChangeNothing(t *testing.T) {
+	t.Parallel()
+	all := []CodonStatus{Preparing, Starting, Initializing, Running, CompletingSentinels, Completed, Failed, Skipped}
+	for _, from := range all {
+		for _, to := range all {
+			run := &Run{RunID: "r", Status: StatusRunning}
+			s := &State{Runs: []*Run{run}, CurrentRunID: "r"}
+			if rec := full(from); from.Terminal() {
+				run.done = newList([]*Codon{rec})
+			} else {
+				run.live = rec
+			}
+			before := text(t, s)
+			_, err := Apply(s, 1, CodonTransitioned{"r", full(to)})
+			var illegal *IllegalMoveError
+			if legal := slices.Contains(Moves(from), to); legal != (err == nil) || err != nil && !errors.As(err, &illegal) {
+				t.Errorf("%s -> %s: legal %v, got %v", from, to, legal, err)
+			}
+			if !bytes.Equal(before, text(t, s)) {
+				t.Errorf("%s -> %s changed the state it was applied to", from, to)
+			}
+		}
+	}
+}
+
+// full is a record with every field that any status needs.
+func full(status CodonStatus) *Codon {
+	zero, cost, end := 0, USD(1), epoch
+	return &Codon{CodonID: "c", StartTime: epoch, Status: status, EndTime: &end, ClaudePid: 1, ClaudeLogPath: "l", ClaudeSessionID: "s",
+		CurrentCost: &cost, CurrentTokens: &Tokens{}, FinalCost: &cost, FinalTokens: &Tokens{}, ExitCode: &zero,
+		CompletionCheckpoint: SHA(strings.Repeat("a", 40)), FailedDuring: Running, SkippedDuring: Running, FailureReason: &FailureReason{Type: FailUnknown}}
+}
+
+func TestAnyFlippedBitOfStateIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := &State{Lineage: "l", Runs: []*Run{{RunID: "r", Status: StatusRunning, live: full(Running)}}, CurrentRunID: "r"}
+	good := text(t, s)
+	if err := Verify(good); err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		for bit := range 8 {
+			bad := bytes.Clone(good)
+			bad[i] ^= 1 << bit
+			if Verify(bad) == nil {
+				t.Fatalf("flipping bit %d of byte %d (%q -> %q) went unnoticed", bit, i, good[i], bad[i])
+			}
+		}
+		if Verify(good[:i]) == nil {
+			t.Fatalf("cut to %d bytes went unnoticed", i)
+		}
+	}
+}
+
+func TestForeignStateKeepsUnknownFieldsAtEveryLevel(t *testing.T) {
+	t.Parallel()
+	foreign := `{"runs":[{"runId":"r","runFolder":"/x","gitBranch":"run-r","startingConditions":{"type":"fresh","x1":1},
+	"codons":[{"codonId":"a","startTime":"2025-01-04T12:00:00.000Z","status":"running","claudePid":1,"claudeSessionId":"s","claudeLogPath":"l",
+	"currentCost":0.0234,"currentTokens":{"inputTokens":1,"outputTokens":2,"cacheCreationTokens":0,"cacheReadTokens":5,"x7":1},"assistantMessageCount":5,
+	"sentinels":{"loaded":[{"id":"n","model":"m","loadedAt":"2025-01-04T12:00:05.000Z","llmCallCount":12,"failedLLMCalls":0,"totalTriggers":15,"totalCost":0.0012,"status":"active","x3":[1]}],"totalCost":0.0012,"x4":{}},"x2":{"deep":true}}],
+	"status":"running","startTime":"2025-01-04T12:00:00.000Z","serverPid":1,"x5":"y"}],"currentRunId":"r","executionPlan":[],"x6":null}`
+	s, err := Unmarshal([]byte(foreign))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := string(text(t, s))
+	for _, want := range []string{`"x1": 1`, `"x2": {`, `"x3": [`, `"x4": {}`, `"x5": "y"`, `"x6": null`, `"x7": 1`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is lost in\n%s", want, out)
+		}
+	}
+	again, err := Unmarshal([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text(t, again)) != out {
+		t.Error("a second round trip changes the text")
+	}
+}
+
+func TestNewerStateIsNotDamage(t *testing.T) {
+	t.Parallel()
+	var newer *NewerError
+	if err := Verify([]byte(`{"runs":[],"currentRunId":null,"executionPlan":[],"hank":{"schema":99}}`)); !errors.As(err, &newer) {
+		t.Fatalf("got %v, want a NewerError", err)
+	}
+}
+
+func TestValidateFindsEachKindOfIssue(t *testing.T) {
+	t.Parallel()
+	sha := SHA(strings.Repeat("b", 40))
+	s := &State{Runs: []*Run{
+		{RunID: "new", Status: StatusRunning, StartingConditions: StartingConditions{Source: &Position{RunID: "gone", CheckpointSHA: sha}}, live: &Codon{CodonID: "a", StartTime: epoch, Status: Running}},
+		{RunID: "old", Status: StatusRunning},
+	}, CurrentRunID: "none"}
+	s.plan = newList([]*PlanEntry{{Entry: plan.Entry{CodonID: "z", Codon: &plan.Codon{}}}})
+	v := Validate(s, World{RunFolders: []string{"lost"}, HasCommit: func(SHA) bool { return false }, Costs: map[RunID]USD{"new": 5}})
+	found := map[IssueType]bool{}
+	for _, i := range append(v.Errors, v.Warnings...) {
+		found[i.Type] = true
+	}
+	for _, want := range []IssueType{MissingRun, InvalidCodon, OrphanedFolder, MissingCheckpoint, CostMismatch, UnclosedRun, UnplannedCodon} {
+		if !found[want] {
+			t.Errorf("%s was not reported", want)
+		}
+	}
+	if v.Valid {
+		t.Error("a state with errors is not valid")
+	}
+	if c := Corrupted(errors.New("x")); c.Valid || c.Errors[0].Type != CorruptedData {
+		t.Error("Corrupted must report corrupted_data")
+	}
+}
+
+func TestThreadLeavesOutWhatARollbackLeftBehind(t *testing.T) {
+	t.Parallel()
+	entries := entriesJSON(t, 4)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWalker(rt, entries)
+		run := w.startRun(StartingConditions{Type: StartFresh})
+		for i := range 4 {
+			w.complete(run, CodonID(fmt.Sprintf("c%d", i)))
+		}
+		w.do(RunCompleted{run, epoch})
+		keep := rapid.IntRange(-1, 3).Draw(rt, "keep")
+		pos := &Position{RunID: run, CheckpointSHA: w.sha()}
+		if keep >= 0 {
+			id := CodonID(fmt.Sprintf("c%d", keep))
+			pos.AfterCodon = &id
+		}
+		w.do(IntentOpened{Intent{ID: "i", Kind: "rollback", Position: pos}})
+		w.do(IntentClosed{ID: "i"})
+		if got := len(w.s.Thread()); got != keep+1 || w.s.Next() != keep+1 {
+			rt.Fatalf("after a rollback behind %d: thread of %d, next %d", keep, got, w.s.Next())
+		}
+		run2 := w.startRun(StartingConditions{Type: StartContinuation, Source: pos, Reason: ReasonRollback})
+		for i := keep + 1; i < 4; i++ {
+			w.complete(run2, CodonID(fmt.Sprintf("c%d", i)))
+		}
+		if len(w.s.Thread()) != 4 || w.s.Next() != 4 {
+			rt.Fatalf("after the second run: thread %d, next %d", len(w.s.Thread()), w.s.Next())
+		}
+	})
+}
+
+func (w *walker) complete(run RunID, id CodonID) {
+	pre := full(Preparing)
+	pre.CodonID, pre.CompletionCheckpoint = id, ""
+	w.do(CodonStarted{run, pre})
+	for _, status := range []CodonStatus{Starting, Initializing, Running, Completed} {
+		rec := full(status)
+		rec.CodonID, rec.CompletionCheckpoint = id, w.sha()
+		w.do(CodonTransitioned{run, rec})
+	}
+}
+
+func TestMoneyIsExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		u := USD(rapid.Int64Range(-1<<50, 1<<50).Draw(rt, "usd"))
+		b, _ := u.MarshalJSON()
+		var back USD
+		if err := back.UnmarshalJSON(b); err != nil || back != u {
+			rt.Fatalf("%d -> %s -> %d, %v", int64(u), b, int64(back), err)
+		}
+	})
+}

@@ -1,0 +1,440 @@
+// Package state holds what hank knows about an execution: its runs, the codons
+// that ran in them, what they cost, and the plan of what is to come.
+//
+// State is the fold of events. Apply is the only way from one state to the
+// next; it is pure and refuses illegal moves. The shape in JSON is the
+// documented shape of state.json; what hank adds is additive, and what hank
+// does not know survives a round trip (fields tagged embed).
+//
+// This file is the vocabulary. transition.go names what can happen, apply.go
+// says what may follow what, document.go writes and reads state.json,
+// validate.go checks a state against itself, thread.go answers questions.
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan"
+)
+
+// SchemaVersion is the version of everything that hank adds to the documented
+// shape: state.json, the events, the records in commit messages. A reader that
+// finds a larger number than its own must not write.
+const SchemaVersion = 1
+
+// RunID names one lifetime of the runtime: <epoch milliseconds>-<5 base 36>.
+type RunID string
+
+// CodonID names a codon of the plan: the id of hank.json, or review#0 for an
+// iteration of a loop.
+type CodonID = plan.CodonID
+
+// SHA is the id of a commit, 40 lower-case hexadecimal digits.
+type SHA string
+
+// RunStatus is where a run stands. The zero value is no status and is invalid.
+type RunStatus string
+
+// The statuses of a run. All but StatusRunning are final.
+const (
+	StatusRunning   RunStatus = "running"
+	StatusCompleted RunStatus = "completed" // every codon of the plan is done
+	StatusFailed    RunStatus = "failed"    // it ended with work left; EndReason says why
+	StatusCrashed   RunStatus = "crashed"   // its process is proven gone without having said so
+)
+
+// EndReason says why a run ended with work left. It is hank's addition to a
+// run that is failed or crashed.
+type EndReason string
+
+// The reasons.
+const (
+	EndCodonFailed EndReason = "codon-failed"
+	EndStopped     EndReason = "stopped"    // asked to stop by a person or a client
+	EndSignal      EndReason = "signal"     // SIGINT, SIGTERM, SIGHUP
+	EndBudget      EndReason = "budget"     // a budget was used up
+	EndDecision    EndReason = "decision"   // needs a person: exit 4
+	EndError       EndReason = "error"      // an I/O error or a bug; work kept
+	EndCrash       EndReason = "crash"      // found dead by a later command
+	EndPreflight   EndReason = "preflight"  // an agent is missing or not logged in
+	EndSuperseded  EndReason = "superseded" // an adopted state had it running; replaced
+)
+
+// CodonStatus is where a codon's record stands.
+type CodonStatus string
+
+// The statuses of a codon's record, in the order in which a codon passes them.
+const (
+	Preparing           CodonStatus = "preparing"            // the rig runs
+	Starting            CodonStatus = "starting"             // the agent is about to be spawned
+	Initializing        CodonStatus = "initializing"         // spawned, no session yet
+	Running             CodonStatus = "running"              // at work
+	CompletingSentinels CodonStatus = "completing-sentinels" // done, its observers are not
+	Completed           CodonStatus = "completed"
+	Failed              CodonStatus = "failed"
+	Skipped             CodonStatus = "skipped"
+)
+
+// Terminal tells whether a record with this status is frozen.
+func (s CodonStatus) Terminal() bool { return s == Completed || s == Failed || s == Skipped }
+
+// Time is an instant in UTC with millisecond precision, in JSON as ISO 8601.
+type Time struct{ time.Time }
+
+// At converts, dropping what is below a millisecond.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// MarshalJSON writes 2006-01-02T15:04:05.000Z.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + t.UTC().Format(timeLayout) + `"`), nil
+}
+
+// UnmarshalJSON reads any RFC 3339 time.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("a time must be a string, not %.40s", b)
+	}
+	parsed, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Errorf("%q is not an ISO 8601 time", s)
+	}
+	t.Time = parsed.UTC()
+	return nil
+}
+
+// Run is one lifetime of the runtime.
+//
+// Its records are kept apart in done, which only ever grows, and live, which
+// changes: a transition then costs what it changes, however long the history.
+type Run struct {
+	RunID              RunID              `json:"runId"`
+	RunFolder          string             `json:"runFolder"` // absolute; re-derived when an execution has moved
+	GitBranch          string             `json:"gitBranch"`
+	StartingConditions StartingConditions `json:"startingConditions"`
+	Status             RunStatus          `json:"status"`
+	StartTime          Time               `json:"startTime"`
+	EndTime            *Time              `json:"endTime,omitempty"`
+	ServerPid          int                `json:"serverPid"`
+
+	// Additive.
+	Process   jsontext.Value    `json:"process,omitempty"` // identity of the runtime (internal/proc), opaque here
+	EndReason EndReason         `json:"endReason,omitempty"`
+	EndDetail string            `json:"endDetail,omitempty"`
+	StartedBy *StartedBy        `json:"startedBy,omitempty"`
+	Note      string            `json:"note,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Head      SHA               `json:"head,omitempty"` // tip of GitBranch
+
+	Unknown jsontext.Value `json:",embed"`
+
+	done list[*Codon]
+	live *Codon
+}
+
+// StartedBy says who began a run. Unattended marks a start by a supervisor
+// and not by a person: only such starts are capped after crashes.
+type StartedBy struct {
+	User       string   `json:"user,omitempty"`
+	Host       string   `json:"host,omitempty"`
+	Argv       []string `json:"argv,omitempty"`
+	Unattended bool     `json:"unattended,omitempty"`
+}
+
+// StartingConditions explain where a run began.
+type StartingConditions struct {
+	Type                 string         `json:"type"` // fresh or continuation
+	InitialCheckpointSHA SHA            `json:"initialCheckpointSha,omitempty"`
+	Source               *Position      `json:"source,omitempty"`
+	Reason               string         `json:"reason,omitempty"` // retry, rollback or continue
+	Unknown              jsontext.Value `json:",embed"`
+}
+
+// The types and reasons of starting conditions.
+const (
+	StartFresh        = "fresh"
+	StartContinuation = "continuation"
+	ReasonRetry       = "retry"
+	ReasonRollback    = "rollback"
+	ReasonContinue    = "continue"
+)
+
+// Position is a place in the history from which to go on.
+type Position struct {
+	// RunID is the run that holds AfterCodon's record.
+	RunID RunID `json:"runId"`
+	// AfterCodon is the last codon whose work is kept; null keeps none.
+	AfterCodon *CodonID `json:"afterCodon"`
+	// CheckpointSHA is the commit whose tree the workspace has.
+	CheckpointSHA SHA `json:"checkpointSha"`
+
+	// Additive: RestartAt is the codon to go on with, said in words because
+	// null in AfterCodon alone means the beginning; RigDone tells that the
+	// tree is the one after its rig.
+	RestartAt CodonID `json:"restartAt,omitempty"`
+	RigDone   bool    `json:"rigDone,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
+	// Before is where the execution stood before a rollback, so that the
+	// rollback can be taken back. Its checkpoint is the safety checkpoint.
+	Before *Position `json:"before,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Codon is the record of one attempt at a codon. Which fields are set depends
+// on the status, see validate.go. The names that speak of claude are those of
+// the documented shape and hold for every harness.
+type Codon struct {
+	CodonID     CodonID           `json:"codonId"`
+	StartTime   Time              `json:"startTime"`
+	Status      CodonStatus       `json:"status"`
+	LoopContext *plan.LoopContext `json:"loopContext,omitempty"`
+	EndTime     *Time             `json:"endTime,omitempty"`
+
+	FailedDuring  CodonStatus `json:"failedDuring,omitempty"`
+	SkippedDuring CodonStatus `json:"skippedDuring,omitempty"`
+
+	ClaudePid         int    `json:"claudePid,omitzero"`
+	ClaudeSessionID   string `json:"claudeSessionId,omitempty"`
+	ClaudeLogPath     string `json:"claudeLogPath,omitempty"` // relative to the execution
+	PreviousSessionID string `json:"previousSessionId,omitempty"`
+
+	ExitCode              *int           `json:"exitCode,omitempty"`
+	FailureReason         *FailureReason `json:"failureReason,omitempty"`
+	FailureIgnored        bool           `json:"failureIgnored,omitzero"` // additive: onFailure ignore, the plan went on
+	ResultMessageReceived *bool          `json:"resultMessageReceived,omitempty"`
+
+	CurrentCost           *USD    `json:"currentCost,omitempty"`
+	CurrentTokens         *Tokens `json:"currentTokens,omitempty"`
+	FinalCost             *USD    `json:"finalCost,omitempty"`
+	FinalTokens           *Tokens `json:"finalTokens,omitempty"`
+	PartialCost           *USD    `json:"partialCost,omitempty"`
+	PartialTokens         *Tokens `json:"partialTokens,omitempty"`
+	AssistantMessageCount *int    `json:"assistantMessageCount,omitempty"`
+	ExtensionCount        *int    `json:"extensionCount,omitempty"`
+
+	RigSetupCheckpoint   SHA `json:"rigSetupCheckpoint,omitempty"`
+	CompletionCheckpoint SHA `json:"completionCheckpoint,omitempty"`
+	ErrorCheckpoint      SHA `json:"errorCheckpoint,omitempty"`
+	SkipCheckpoint       SHA `json:"skipCheckpoint,omitempty"`
+
+	BudgetExceeded  *BudgetExceeded `json:"budgetExceeded,omitempty"`
+	ContextExceeded bool            `json:"contextExceeded,omitzero"` // additive: decides how a loop goes on
+	Sentinels       *Sentinels      `json:"sentinels,omitempty"`
+
+	// Additive.
+	Attempt        int      `json:"attempt,omitzero"` // 1 for the first record of this codon in this run
+	Harness        string   `json:"harness,omitempty"`
+	Model          string   `json:"model,omitempty"`
+	BaseCheckpoint SHA      `json:"baseCheckpoint,omitempty"` // the commit that the codon started from
+	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal or stop
+	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
+	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
+
+	Unknown jsontext.Value `json:",embed"`
+
+	// encoded is the frozen record as it stands in state.json.
+	encoded []byte
+}
+
+// What interrupted a codon that is failed though its agent did not fail.
+const (
+	InterruptedByCrash  = "crash"
+	InterruptedBySignal = "signal"
+	InterruptedByStop   = "stop"
+)
+
+// BudgetExceeded tells which limit a codon hit.
+type BudgetExceeded struct {
+	Currency string         `json:"currency"`
+	Limit    float64        `json:"limit"`
+	Used     float64        `json:"used"`
+	Unknown  jsontext.Value `json:",embed"`
+}
+
+// Sentinels is what the observers of a codon did. The list is called loaded
+// while the codon lives and executed when its record is final.
+type Sentinels struct {
+	Loaded    []Sentinel     `json:"loaded,omitempty"`
+	Executed  []Sentinel     `json:"executed,omitempty"`
+	TotalCost USD            `json:"totalCost"`
+	Unknown   jsontext.Value `json:",embed"`
+}
+
+// Sentinel is the account of one observer.
+type Sentinel struct {
+	ID             string         `json:"id"`
+	Model          string         `json:"model"`
+	LoadedAt       Time           `json:"loadedAt"`
+	UnloadedAt     *Time          `json:"unloadedAt,omitempty"`
+	LLMCallCount   int            `json:"llmCallCount"`
+	FailedLLMCalls int            `json:"failedLLMCalls"`
+	LastLLMCallAt  *Time          `json:"lastLlmCallAt,omitempty"`
+	TotalTriggers  int            `json:"totalTriggers"`
+	TotalCost      USD            `json:"totalCost"`
+	Status         string         `json:"status"`
+	UnloadReason   string         `json:"unloadReason,omitempty"`
+	Unknown        jsontext.Value `json:",embed"`
+}
+
+// Intent is a change of the workspace that was announced before it began. An
+// intent in the state means that a crash may have left the tree half-way; the
+// next opening finishes it, see package recovery.
+type Intent struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"` // rollback, undo, retry, restore
+	// Safety is the checkpoint of everything that the change may touch.
+	Safety SHA `json:"safety"`
+	To     SHA `json:"to"`
+	// Paths limits the change; empty means the whole tree.
+	Paths []string `json:"paths,omitempty"`
+	// Owned is a commit of what checkpoints track at the moment: only paths
+	// in its tree may be deleted. It is Safety itself where nothing untracked
+	// stood in the way.
+	Owned SHA `json:"owned"`
+	// Position takes effect when the change is complete; nil leaves the
+	// position as it was.
+	Position *Position `json:"position,omitempty"`
+}
+
+// State is everything that hank knows about an execution.
+type State struct {
+	Runs              []*Run // newest first
+	CurrentRunID      RunID  // empty when no runtime is at work
+	InitialCheckpoint SHA
+
+	plan list[*PlanEntry]
+
+	// Additive, under the key hank.
+	Lineage  string    // identity of the execution; a copy gets another
+	Serial   uint64    // counts saves of state.json
+	Seq      uint64    // the last event that is folded in
+	Program  SHA       // commit of the frozen program
+	HankHash string    // sha256 of the frozen hank and all it refers to
+	Base     SHA       // the commit that the next codon starts from
+	Position *Position // where the next run starts, if not behind the newest
+	Intent   *Intent   // a change of the workspace under way
+
+	Unknown     jsontext.Value // unknown root fields
+	HankUnknown jsontext.Value // unknown fields under hank
+
+	cursor int // where in the plan the last codon started: a hint, never a fact
+}
+
+// PlanEntry is an entry of the plan with its text in state.json, made once.
+type PlanEntry struct {
+	plan.Entry
+	encoded []byte
+}
+
+// ExecutionPlan returns the plan as far as it is laid out. The entries must
+// not be changed.
+func (s *State) ExecutionPlan() []*PlanEntry { return s.plan.items }
+
+// Current returns the run at work, or nil.
+func (s *State) Current() *Run { return s.Run(s.CurrentRunID) }
+
+// Run returns the run with the id, or nil.
+func (s *State) Run(id RunID) *Run {
+	if id == "" {
+		return nil
+	}
+	for _, r := range s.Runs {
+		if r.RunID == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// Newest returns the newest run, or nil.
+func (s *State) Newest() *Run {
+	if len(s.Runs) == 0 {
+		return nil
+	}
+	return s.Runs[0]
+}
+
+// Live returns the record that is not final, or nil.
+func (r *Run) Live() *Codon { return r.live }
+
+// Len is the number of records.
+func (r *Run) Len() int {
+	if r.live != nil {
+		return r.done.len() + 1
+	}
+	return r.done.len()
+}
+
+// Codon returns the i-th record, oldest first.
+func (r *Run) Codon(i int) *Codon {
+	if i == r.done.len() && r.live != nil {
+		return r.live
+	}
+	return r.done.items[i]
+}
+
+// Codons returns all records, oldest first. The records must not be changed.
+func (r *Run) Codons() []*Codon {
+	all := make([]*Codon, 0, r.Len())
+	all = append(all, r.done.items...)
+	if r.live != nil {
+		all = append(all, r.live)
+	}
+	return all
+}
+
+// Checkpoint returns the commit that shows the codon's end, or, if it has
+// none, the one after its rig.
+func (c *Codon) Checkpoint() SHA {
+	for _, sha := range []SHA{c.CompletionCheckpoint, c.SkipCheckpoint, c.ErrorCheckpoint, c.RigSetupCheckpoint} {
+		if sha != "" {
+			return sha
+		}
+	}
+	return ""
+}
+
+// Settled tells that the plan goes on behind this record.
+func (c *Codon) Settled() bool {
+	return c.Status == Completed || c.Status == Skipped || c.Status == Failed && c.FailureIgnored
+}
+
+// Cost is what the attempt cost, whatever its status, sentinels left out.
+func (c *Codon) Cost() USD {
+	for _, cost := range []*USD{c.FinalCost, c.PartialCost, c.CurrentCost} {
+		if cost != nil {
+			return *cost
+		}
+	}
+	return 0
+}
+
+// TokenCount is what the attempt used, whatever its status.
+func (c *Codon) TokenCount() Tokens {
+	for _, t := range []*Tokens{c.FinalTokens, c.PartialTokens, c.CurrentTokens} {
+		if t != nil {
+			return *t
+		}
+	}
+	return Tokens{}
+}
+
+// Cost is the sum of a run's records with their sentinels.
+func (r *Run) Cost() USD {
+	var sum USD
+	for i := range r.Len() {
+		c := r.Codon(i)
+		sum += c.Cost()
+		if c.Sentinels != nil {
+			sum += c.Sentinels.TotalCost
+		}
+	}
+	return sum
+}
