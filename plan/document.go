@@ -1,7 +1,328 @@
 package plan
 
-// document is a parsed file with the position of everything in it.
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// document is a JSON file with the position of everything in it.
 type document struct {
-	file string
+	file  string
+	data  []byte
+	root  *node // nil if the file is not JSON
+	lines []int // byte offset at which each line starts; filled when first needed
+}
+
+// node is a JSON value. Positions are byte offsets.
+type node struct {
+	kind  jsontext.Kind
+	start int
+	end   int
+	text  string // the decoded string, or the digits of a number
+	names []name // of an object's members, one for each kid
+	kids  []node
+	bad   bool // reported as wrong: left out when the value is decoded
+}
+
+// name is a member's name and where it stands.
+type name struct {
+	text  string
+	start int
+	bad   bool
+}
+
+// readDocument parses a file. Comments, trailing commas and a byte order mark
+// are reported and passed over, so that the rest is checked too; any other
+// syntax error ends the reading.
+func readDocument(file string, data []byte, out *reporter) *document {
+	doc := &document{file: file, data: data}
+	if len(bytes.TrimSpace(data)) == 0 {
+		out.at(doc, 0, "", "syntax", "the file is empty", "")
+		return doc
+	}
+	clean := doc.withoutExtras(out)
+	d := jsontext.NewDecoder(bytes.NewBuffer(clean), jsontext.AllowDuplicateNames(true))
+	r := nodeReader{d: d, data: clean}
+	root, err := r.value()
+	if err != nil {
+		doc.syntaxError(err, out)
+		return doc
+	}
+	doc.root = &root
+	if rest := skipSpace(clean, root.end); rest < len(clean) {
+		out.at(doc, rest, "", "trailing-data", "there is text behind the end of the JSON value", "remove everything behind the last closing bracket")
+	}
+	return doc
+}
+
+func (doc *document) syntaxError(err error, out *reporter) {
+	var syntax *jsontext.SyntacticError
+	offset, pointer, message := len(doc.data), "", err.Error()
+	if errors.As(err, &syntax) {
+		offset, pointer, message = int(syntax.ByteOffset), string(syntax.JSONPointer), syntax.Err.Error()
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		message = "the file ends in the middle"
+	}
+	out.at(doc, offset, pointer, "syntax", message, "")
+}
+
+// withoutExtras returns the data with a byte order mark, comments and trailing
+// commas blanked by spaces, so that offsets stay.
+func (doc *document) withoutExtras(out *reporter) []byte {
+	clean := doc.data
+	blank := func(from, to int, rule, message, hint string) {
+		if &clean[0] == &doc.data[0] {
+			clean = bytes.Clone(doc.data)
+		}
+		for i := from; i < to; i++ {
+			if clean[i] != '\n' {
+				clean[i] = ' '
+			}
+		}
+		out.at(doc, from, "", rule, message, hint)
+	}
+	if bytes.HasPrefix(clean, []byte("\ufeff")) {
+		blank(0, 3, "byte-order-mark", "the file starts with a byte order mark", "save it as UTF-8 without BOM")
+	}
+	comma := -1 // a comma with only space and comments behind it so far
+	for i := 0; i < len(clean); i++ {
+		switch c := clean[i]; {
+		case c == '"':
+			comma = -1
+			for i++; i < len(clean) && clean[i] != '"'; i++ {
+				if clean[i] == '\\' {
+					i++
+				}
+			}
+		case c == '/' && i+1 < len(clean) && (clean[i+1] == '/' || clean[i+1] == '*'):
+			end := commentEnd(clean, i)
+			blank(i, end, "comment", doc.file+" is JSON without comments", "move the text into a \"description\"")
+			i = end - 1
+		case c == ',':
+			comma = i
+		case (c == '}' || c == ']') && comma >= 0:
+			blank(comma, comma+1, "trailing-comma", "there is a comma behind the last value", "remove the comma")
+			comma = -1
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			comma = -1
+		}
+	}
+	return clean
+}
+
+// commentEnd is the offset behind the comment that starts at i.
+func commentEnd(data []byte, i int) int {
+	stop, keep := "\n", 0
+	if data[i+1] == '*' {
+		stop, keep = "*/", 2
+	}
+	if n := bytes.Index(data[i+2:], []byte(stop)); n >= 0 {
+		return i + 2 + n + keep
+	}
+	return len(data)
+}
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) && strings.IndexByte(" \t\r\n", data[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// nodeReader builds nodes from tokens.
+type nodeReader struct {
+	d    *jsontext.Decoder
 	data []byte
+}
+
+func (r nodeReader) token() (jsontext.Token, int, error) {
+	start := int(r.d.InputOffset())
+	for start < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[start]) >= 0 {
+		start++
+	}
+	t, err := r.d.ReadToken()
+	return t, start, err
+}
+
+func (r nodeReader) value() (node, error) {
+	t, start, err := r.token()
+	if err != nil {
+		return node{}, err
+	}
+	n := node{kind: t.Kind(), start: start}
+	switch n.kind {
+	case '"', '0':
+		n.text = t.String()
+	case '{':
+		err = r.members(&n)
+	case '[':
+		err = r.items(&n)
+	}
+	n.end = int(r.d.InputOffset())
+	return n, err
+}
+
+func (r nodeReader) members(n *node) error {
+	for {
+		t, start, err := r.token()
+		if err != nil || t.Kind() == '}' {
+			return err
+		}
+		key := name{text: t.String(), start: start}
+		kid, err := r.value()
+		if err != nil {
+			return err
+		}
+		n.names = append(n.names, key)
+		n.kids = append(n.kids, kid)
+	}
+}
+
+func (r nodeReader) items(n *node) error {
+	for {
+		if r.d.PeekKind() == ']' {
+			_, _, err := r.token()
+			return err
+		}
+		kid, err := r.value()
+		if err != nil {
+			return err
+		}
+		n.kids = append(n.kids, kid)
+	}
+}
+
+// member is the value of a member that was not reported as wrong, or nil.
+func (n *node) member(key string) *node {
+	for i := range n.names {
+		if n.names[i].text == key && !n.names[i].bad && !n.kids[i].bad {
+			return &n.kids[i]
+		}
+	}
+	return nil
+}
+
+// find is the byte offset of what a JSON pointer names, or of the nearest
+// thing around it that exists.
+func (doc *document) find(pointer string) int {
+	n := doc.root
+	if n == nil {
+		return 0
+	}
+	for _, step := range pointerSteps(pointer) {
+		next := n.step(step)
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n.start
+}
+
+// at is the value that a JSON pointer names, or nil.
+func (doc *document) at(pointer string) *node {
+	n := doc.root
+	for _, step := range pointerSteps(pointer) {
+		if n == nil {
+			return nil
+		}
+		n = n.step(step)
+	}
+	return n
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+func pointerSteps(pointer string) []string {
+	steps := strings.Split(pointer, "/")[1:]
+	if strings.Contains(pointer, "~") {
+		for i := range steps {
+			steps[i] = unescape.Replace(steps[i])
+		}
+	}
+	return steps
+}
+
+func (n *node) step(key string) *node {
+	if n.kind == '[' {
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.kids) {
+			return &n.kids[i]
+		}
+		return nil
+	}
+	for i := range n.names {
+		if n.names[i].text == key {
+			return &n.kids[i]
+		}
+	}
+	return nil
+}
+
+// position converts a byte offset to a line and a column in characters, both
+// from 1.
+func (doc *document) position(offset int) (line, column int) {
+	if doc.lines == nil {
+		doc.lines = []int{0}
+		for i, c := range doc.data {
+			if c == '\n' {
+				doc.lines = append(doc.lines, i+1)
+			}
+		}
+	}
+	offset = min(max(offset, 0), len(doc.data))
+	line = sort.SearchInts(doc.lines, offset+1)
+	return line, utf8.RuneCount(doc.data[doc.lines[line-1]:offset]) + 1
+}
+
+// encode writes the value without what was reported as wrong: bad members are
+// left out, bad items become null, so that the positions of the others stay.
+func (n *node) encode(e *jsontext.Encoder) error {
+	switch n.kind {
+	case '{':
+		_ = e.WriteToken(jsontext.BeginObject)
+		for i := range n.kids {
+			if n.names[i].bad || n.kids[i].bad {
+				continue
+			}
+			_ = e.WriteToken(jsontext.String(n.names[i].text))
+			if err := n.kids[i].encode(e); err != nil {
+				return err
+			}
+		}
+		return e.WriteToken(jsontext.EndObject)
+	case '[':
+		_ = e.WriteToken(jsontext.BeginArray)
+		for i := range n.kids {
+			if n.kids[i].bad {
+				_ = e.WriteToken(jsontext.Null)
+			} else if err := n.kids[i].encode(e); err != nil {
+				return err
+			}
+		}
+		return e.WriteToken(jsontext.EndArray)
+	case '"':
+		return e.WriteToken(jsontext.String(n.text))
+	case '0':
+		return e.WriteValue(jsontext.Value(n.text))
+	case 't', 'f':
+		return e.WriteToken(jsontext.Bool(n.kind == 't'))
+	}
+	return e.WriteToken(jsontext.Null)
+}
+
+// sound returns the JSON of the value without what is wrong in it.
+func (n *node) sound() jsontext.Value {
+	var b bytes.Buffer
+	if err := n.encode(jsontext.NewEncoder(&b)); err != nil {
+		return jsontext.Value("null") // cannot be: every part was read as JSON, names are unique
+	}
+	return b.Bytes()
 }

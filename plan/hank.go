@@ -83,26 +83,6 @@ func (i Item) MarshalJSONTo(e *jsontext.Encoder) error {
 	return json.MarshalEncode(e, i.Codon)
 }
 
-// UnmarshalJSONFrom reads a loop if "type" is "loop", else a codon.
-func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	raw, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	var kind struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &kind); err != nil {
-		return err
-	}
-	if kind.Type == "loop" {
-		*i = Item{Loop: new(Loop)}
-		return json.Unmarshal(raw, i.Loop)
-	}
-	*i = Item{Codon: new(Codon)}
-	return json.Unmarshal(raw, i.Codon)
-}
-
 // Loop repeats its codons.
 type Loop struct {
 	Type             string         `json:"type"` // "loop"

@@ -1,6 +1,32 @@
 package plan
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"math"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Settings are what people set for a runtime and not for a hank: in
+// hankweave.json, in the environment, on the command line. Only what hank acts
+// on is here. A zero value is not set.
+type Settings struct {
+	Model             string         `json:"model,omitzero"`
+	AnthropicBaseURL  string         `json:"anthropicBaseUrl,omitzero"`
+	OutputDirectory   string         `json:"outputDirectory,omitzero"`
+	ShimIdleTimeout   int            `json:"shimIdleTimeout,omitzero"` // seconds
+	IgnoreRigFailures *bool          `json:"ignoreRigFailures,omitzero"`
+	Budget            *Ceiling       `json:"budget,omitzero"`
+	Unknown           jsontext.Value `json:",embed"` // accepted, without effect
+}
+
+// Ceiling is a limit of a whole run; 0 is none.
+type Ceiling struct {
+	MaxDollars     float64        `json:"maxDollars,omitzero"`
+	MaxTimeSeconds float64        `json:"maxTimeSeconds,omitzero"`
+	Unknown        jsontext.Value `json:",embed"`
+}
 
 // SentinelSettings are settings for all sentinels of a run.
 type SentinelSettings struct {
@@ -8,4 +34,221 @@ type SentinelSettings struct {
 	HealthCheckGracePeriodMs int            `json:"healthCheckGracePeriodMs,omitzero"`
 	WaitForAllHealthChecks   *bool          `json:"waitForAllHealthChecks,omitzero"`
 	Unknown                  jsontext.Value `json:",embed"`
+}
+
+var settingsShape = object("settings", "hankweave.json",
+	optional("$schema", text(), "for editors"),
+	inert("port", whole(0, 65535), "default 0: any"),
+	inert("autostart", boolean(), "default true"),
+	inert("showCosts", boolean(), "default false"),
+	inert("withoutProxy", boolean(), "default true"),
+	optional("model", filled(), "used by every codon that is not a shell codon"),
+	optional("anthropicBaseUrl", matching(`^https?://[^/]+`, "must be a URL with http or https"), "where the API of the anthropic models is"),
+	optional("outputDirectory", filled(), "where outputFiles go, relative to the current directory; absent: results stay in the workspace"),
+	inert("executionBaseDir", filled(), "hank's executions are the current directory or -e"),
+	inert("logParsingInterval", whole(1, 0), "milliseconds"),
+	inert("dataHashTimeLimit", whole(1, 0), "milliseconds"),
+	inert("idleTimeout", whole(0, 255), "seconds"),
+	optional("shimIdleTimeout", whole(1, 1800), "seconds without a sign of life before an agent is ended"),
+	inert("dietOnFinalize", boolean(), "default true"),
+	inert("journalDietThresholdBytes", whole(1, 0), "default 4096"),
+	optional("ignoreRigFailures", boolean(), "every rig operation may fail"),
+	inert("sentinel", sentinelSettingsShape, "settings of all sentinels"),
+	inert("telemetry", anything(), "hank sends nothing to anybody"),
+	optional("budget", object("ceiling", "budget",
+		optional("maxDollars", positive(0), "limit of a run in US dollars"),
+		optional("maxTimeSeconds", positive(0), "limit of a run in seconds"),
+	), "limits of a run"),
+)
+
+// ParseSettings reads hankweave.json. Every problem is reported; with an error
+// among them the settings hold what could be read.
+func ParseSettings(data []byte) (Settings, []Diagnostic) {
+	var out reporter
+	doc := readDocument("hankweave.json", data, &out)
+	s := doc.settings(&out)
+	return s, out.sorted(doc.file)
+}
+
+func (doc *document) settings(out *reporter) Settings {
+	var s Settings
+	if doc.root == nil {
+		return s
+	}
+	check(doc, settingsShape, out)
+	if doc.root.bad {
+		return s
+	}
+	if err := json.Unmarshal(doc.root.sound(), &s); err != nil {
+		out.at(doc, 0, "", "syntax", err.Error(), "")
+	}
+	return s
+}
+
+const variablePrefix = "HANKWEAVE_RUNTIME_"
+
+// ParseEnviron reads the settings in an environment (KEY=value):
+// HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT is shimIdleTimeout,
+// HANKWEAVE_RUNTIME_SENTINEL_X is x of sentinel. Booleans are true, 1, false
+// and 0. A budget has no variable. A name that means nothing is an error, so
+// that a slip of the pen is not silently another setting.
+func ParseEnviron(environ []string) (Settings, []Diagnostic) {
+	var out reporter
+	doc := &document{file: "environment", root: &node{kind: '{'}}
+	sentinel := node{kind: '{'}
+	for _, pair := range environ {
+		key, value, _ := strings.Cut(pair, "=")
+		snake, ok := strings.CutPrefix(key, variablePrefix)
+		if !ok {
+			continue
+		}
+		into, shape := doc.root, settingsShape
+		if rest, ok := strings.CutPrefix(snake, "SENTINEL_"); ok {
+			into, shape, snake = &sentinel, sentinelSettingsShape, rest
+		}
+		f := variableField(shape, snake)
+		if f == nil {
+			out.at(doc, 0, "", "unknown-variable", key+" is not a setting", variableHint(shape, snake))
+			continue
+		}
+		into.set(f.name, environmentValue(f.shape, value))
+	}
+	if len(sentinel.kids) > 0 {
+		doc.root.set("sentinel", sentinel)
+	}
+	return doc.settings(&out), out.list
+}
+
+// set puts a member into an object; a later value replaces an earlier one, as
+// it does in an environment.
+func (n *node) set(key string, value node) {
+	if old := n.step(key); old != nil {
+		*old = value
+		return
+	}
+	n.names, n.kids = append(n.names, name{text: key}), append(n.kids, value)
+}
+
+// variableField is the field that an environment variable stands for, or nil.
+func variableField(s *shape, snake string) *field {
+	for i := range s.fields {
+		f := &s.fields[i]
+		switch f.shape.kind {
+		case aString, aWhole, aNumber, aBool:
+			if snakeCase(f.name) == snake {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// snakeCase turns anthropicBaseUrl into ANTHROPIC_BASE_URL.
+func snakeCase(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if 'A' <= r && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+func variableHint(s *shape, snake string) string {
+	var names []string
+	for _, f := range s.fields {
+		names = append(names, snakeCase(f.name))
+	}
+	if near := nearest(snake, names); near != "" {
+		return "did you mean " + variablePrefix + near + "?"
+	}
+	return "see the settings of hankweave.json for the names"
+}
+
+// environmentValue reads a variable as the kind of value that the field wants.
+// What does not fit stays a string and is reported by the check.
+func environmentValue(s *shape, value string) node {
+	switch s.kind {
+	case aBool:
+		switch value {
+		case "true", "1":
+			return node{kind: 't'}
+		case "false", "0":
+			return node{kind: 'f'}
+		}
+	case aWhole, aNumber:
+		if jsontext.Value(value).Kind() == '0' && jsontext.Value(value).IsValid() {
+			return node{kind: '0', text: strings.TrimSpace(value)}
+		}
+	}
+	return node{kind: '"', text: value}
+}
+
+// Layers are the settings of each source. Merged, a later layer wins over an
+// earlier one: hankweave.json, overrides of the hank, environment, command
+// line.
+type Layers struct {
+	File  Settings // hankweave.json
+	Env   Settings // HANKWEAVE_RUNTIME_*
+	Flags Settings // command line
+}
+
+// Merge returns the settings that hold. The ceilings of hankweave.json and of
+// the hank are both kept: the smaller one holds. A ceiling of a higher layer
+// replaces it.
+func (l Layers) Merge(o *Overrides) Settings {
+	s := l.File
+	if o != nil {
+		over := Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
+		if b := o.Budget; b != nil {
+			over.Budget = &Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
+			if f := s.Budget; f != nil {
+				over.Budget.MaxDollars = lower(f.MaxDollars, b.MaxDollars)
+				over.Budget.MaxTimeSeconds = lower(f.MaxTimeSeconds, b.MaxTimeSeconds)
+			}
+		}
+		s = s.under(over)
+	}
+	return s.under(l.Env).under(l.Flags)
+}
+
+// lower is the smaller of two limits, where 0 is none.
+func lower(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return math.Min(a, b)
+}
+
+// under returns s with everything that top sets.
+func (s Settings) under(top Settings) Settings {
+	if top.Model != "" {
+		s.Model = top.Model
+	}
+	if top.AnthropicBaseURL != "" {
+		s.AnthropicBaseURL = top.AnthropicBaseURL
+	}
+	if top.OutputDirectory != "" {
+		s.OutputDirectory = top.OutputDirectory
+	}
+	if top.ShimIdleTimeout != 0 {
+		s.ShimIdleTimeout = top.ShimIdleTimeout
+	}
+	if top.IgnoreRigFailures != nil {
+		s.IgnoreRigFailures = top.IgnoreRigFailures
+	}
+	if top.Budget != nil {
+		b := *top.Budget
+		if s.Budget != nil {
+			if b.MaxDollars == 0 {
+				b.MaxDollars = s.Budget.MaxDollars
+			}
+			if b.MaxTimeSeconds == 0 {
+				b.MaxTimeSeconds = s.Budget.MaxTimeSeconds
+			}
+		}
+		s.Budget = &b
+	}
+	return s
 }

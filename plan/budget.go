@@ -1,0 +1,188 @@
+package plan
+
+import "fmt"
+
+// scope is a budget together with what it is divided among.
+type scope struct {
+	pointer  string // of the budget
+	what     string // "the hank", `loop "x"`
+	budget   *Budget
+	children []child
+}
+
+// child is a codon or loop under a budget.
+type child struct {
+	pointer string
+	id      CodonID
+	cap     float64 // its own maxDollars; 0 is none
+	codon   *Codon  // nil for a loop
+}
+
+// slack is what sums of shares may be off by: they are written as decimals.
+const slack = 1e-9
+
+// budgetRules reports budgets that contradict themselves, and those that do
+// not do what they seem to.
+func (h *Hank) budgetRules(out *reporter) {
+	whole := scope{pointer: "/overrides/budget", what: "the hank"}
+	if h.Overrides != nil {
+		whole.budget = h.Overrides.Budget
+	}
+	for i, item := range h.Items {
+		at := fmt.Sprintf("/hank/%d", i)
+		switch {
+		case item.Codon != nil:
+			whole.children = append(whole.children, codonChild(at, item.Codon))
+		case item.Loop != nil:
+			whole.children = append(whole.children, child{pointer: at, id: item.Loop.ID, cap: item.Loop.Budget.dollars()})
+		}
+	}
+	h.scopeRules(whole, out)
+	for i, item := range h.Items {
+		if l := item.Loop; l != nil {
+			in := scope{pointer: fmt.Sprintf("/hank/%d/budget", i), what: item.String(), budget: l.Budget}
+			for j := range l.Codons {
+				in.children = append(in.children, codonChild(fmt.Sprintf("/hank/%d/codons/%d", i, j), &l.Codons[j]))
+			}
+			h.scopeRules(in, out)
+		}
+	}
+	for _, p := range h.places() {
+		if p.codon != nil {
+			h.codonBudget(p, whole.budget, out)
+		}
+	}
+}
+
+func codonChild(at string, c *Codon) child {
+	return child{pointer: at, id: c.ID, cap: c.Budget.dollars(), codon: c}
+}
+
+func (b *Budget) dollars() float64 {
+	if b == nil {
+		return 0
+	}
+	return b.MaxDollars
+}
+
+func (b *CodonBudget) dollars() float64 {
+	if b == nil {
+		return 0
+	}
+	return b.MaxDollars
+}
+
+// scopeRules checks one budget against its children.
+func (h *Hank) scopeRules(s scope, out *reporter) {
+	b := s.budget
+	if b == nil {
+		return
+	}
+	proportional := b.Allocation == Proportional || b.Allocation == ProportionalStrict
+	if len(b.Shares) > 0 && !proportional {
+		h.report(out, s.pointer+"/shares", "budget-shares", `set "allocation": "proportional"`, "shares need a proportional allocation")
+	}
+	if proportional && b.MaxDollars == 0 {
+		h.report(out, s.pointer, "budget-allocation", "", "a proportional allocation needs maxDollars")
+	}
+	sum, inside := 0.0, map[CodonID]bool{}
+	for _, c := range s.children {
+		inside[c.id] = true
+	}
+	for id, share := range b.Shares {
+		sum += share
+		if !inside[id] {
+			h.report(out, s.pointer+"/shares/"+escape(string(id)), "budget-shares", "", "%q is not directly inside %s", id, s.what)
+		}
+	}
+	if sum > 1+slack {
+		h.report(out, s.pointer+"/shares", "budget-shares", "", "the shares add up to %.6g, which is more than 1", sum)
+	}
+	if proportional && b.MaxDollars > 0 {
+		h.shareRules(s, sum, out)
+	}
+	h.lateFailures(s, out)
+}
+
+// shareRules warns about shares that do not work out.
+func (h *Hank) shareRules(s scope, sum float64, out *reporter) {
+	rest := max(0, 1-sum) * s.budget.MaxDollars
+	takers, takeable := 0, 0.0 // children without a share, and the sum of their caps
+	for _, c := range s.children {
+		share, fixed := s.budget.Shares[c.id]
+		most := rest
+		if fixed {
+			most = share * s.budget.MaxDollars
+		} else {
+			takers++
+			takeable += c.cap
+			if c.cap == 0 {
+				takeable = rest
+			}
+		}
+		switch {
+		case !fixed && c.cap == 0 && sum >= 1-slack:
+			h.report(out, c.pointer, "budget-zero", "give it a share", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
+		case c.cap > most+slack && most > 0:
+			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "", "%q may spend $%.6g, but its part of the budget of %s is $%.6g", c.id, c.cap, s.what, most)
+		}
+	}
+	if rest > slack*s.budget.MaxDollars && (takers == 0 || takeable < rest-slack) {
+		h.report(out, s.pointer+"/shares", "budget-unused", "", "$%.6g of the budget of %s can be spent by nobody", rest-takeable, s.what)
+	}
+}
+
+// lateFailures warns about codons that fail for what others have spent.
+func (h *Hank) lateFailures(s scope, out *reporter) {
+	if s.budget.MaxDollars == 0 || s.budget.Allocation == Proportional || s.budget.Allocation == ProportionalStrict {
+		return
+	}
+	for i, c := range s.children {
+		if i > 0 && c.codon != nil && c.codon.Budget != nil && c.codon.Budget.OnExceeded == Fail && c.cap == 0 {
+			h.report(out, c.pointer+"/budget/onExceeded", "budget-fail-late", "", "%q fails if those before it have spent the budget of %s", c.id, s.what)
+		}
+	}
+}
+
+// codonBudget warns about limits that do not do what they seem to.
+func (h *Hank) codonBudget(p place, whole *Budget, out *reporter) {
+	c, own := p.codon, p.codon.Budget
+	var around *Budget
+	if p.inside != nil {
+		around = p.inside.Budget
+	}
+	switch priced := c.Model.Cost != nil || !c.Model.Resolved(); {
+	case c.Model.IsShell():
+		if own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) {
+			h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "a shell codon spends neither dollars nor tokens")
+		}
+	case !priced && (own.dollars() > 0 || around.dollars() > 0 || whole.dollars() > 0):
+		h.report(out, p.pointer+"/model", "budget-no-price", "use maxTimeSeconds or maxOutputTokens too", "the price of %s is not known, no dollar limit stops it", c.Model)
+	}
+	if own == nil {
+		own = &CodonBudget{}
+	}
+	if c.ExhaustWithPrompt != "" && own.MaxTimeSeconds > 0 {
+		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-exhaust", "", "the time may be over before the context of %q is full", c.ID)
+	}
+	if around != nil && around.MaxTimeSeconds > 0 && own.MaxTimeSeconds > around.MaxTimeSeconds {
+		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-time-loop", "", "%q may take longer than all of loop %q", c.ID, p.inside.ID)
+	}
+	if c.OnFailure == Retry && exceeding(own, around, whole) == Fail {
+		h.report(out, p.pointer+"/onFailure", "budget-fail-retry", "", "when its budget is spent %q fails, and that is never retried", c.ID)
+	}
+}
+
+// exceeding is how a codon ends that runs out of budget: by its own word, else
+// by that of its loop, else of the hank.
+func exceeding(own *CodonBudget, around, whole *Budget) OnExceeded {
+	if own != nil && own.OnExceeded != "" {
+		return own.OnExceeded
+	}
+	for _, b := range []*Budget{around, whole} {
+		if b != nil && b.OnExceeded != "" {
+			return b.OnExceeded
+		}
+	}
+	return Complete
+}

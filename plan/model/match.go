@@ -1,0 +1,185 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// parts are what a model's id says: words (sonnet), a version (4.5), and a
+// date, which names no other model.
+type parts struct {
+	words   []string
+	version []int
+}
+
+// noise are words that say how an id is kept and not which model it is.
+var noise = []string{"latest", "preview", "exp", "claude"}
+
+// split takes an id or a name apart. Numbers inside of words stay there (4o,
+// k2); claude is left out, as sonnet alone means the same.
+func split(id string) parts {
+	var p parts
+	for _, f := range strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return strings.ContainsRune("-._/: ", r) }) {
+		n, err := strconv.Atoi(f)
+		switch {
+		case isDate(f):
+		case err == nil && n < 1000:
+			p.version = append(p.version, n)
+		case !slices.Contains(noise, f) && !slices.Contains(p.words, f):
+			p.words = append(p.words, f)
+		}
+	}
+	for len(p.version) > 1 && p.version[len(p.version)-1] == 0 {
+		p.version = p.version[:len(p.version)-1]
+	}
+	return p
+}
+
+func (p parts) first() string {
+	if len(p.words) == 0 {
+		return ""
+	}
+	return p.words[0]
+}
+
+// isDate tells whether s is a day: 20250929.
+func isDate(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && len(s) == 8 && n > 20000000 && n < 21000000
+}
+
+// fitting is rule 5 of Lookup: one model, or several of different families.
+func (r *Registry) fitting(want parts, in func(*Model) bool) []*Model {
+	if len(want.words) == 0 {
+		return nil
+	}
+	var fits []*Model
+	fewest := 1 << 30
+	exact := false // a model with the very version wins over one of a later sub-version
+	for i := range r.models {
+		m := &r.models[i]
+		have := r.parts[m]
+		if !in(m) || !containsAll(have.words, want.words) || !startsWith(have.version, want.version) {
+			continue
+		}
+		same := len(want.version) > 0 && len(have.version) == len(want.version)
+		extra := len(have.words) - len(want.words)
+		switch {
+		case same != exact && exact, same == exact && extra > fewest:
+			continue
+		case same != exact, extra < fewest:
+			fits, fewest, exact = nil, extra, same
+		}
+		fits = append(fits, m)
+	}
+	return newestOfEach(fits, r.parts)
+}
+
+func containsAll(have, want []string) bool {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func startsWith(have, want []int) bool {
+	return len(have) >= len(want) && slices.Equal(have[:len(want)], want)
+}
+
+// newestOfEach keeps the newest model of each family; a family is a provider
+// and a set of words.
+func newestOfEach(models []*Model, of map[*Model]parts) []*Model {
+	groups := map[string][]*Model{}
+	for _, m := range models {
+		words := slices.Sorted(slices.Values(of[m].words))
+		key := m.Provider + "/" + strings.Join(words, " ")
+		groups[key] = append(groups[key], m)
+	}
+	var kept []*Model
+	for _, group := range groups {
+		kept = append(kept, newest(group)...)
+	}
+	return kept
+}
+
+// newest is the model that was released last; among several of one day the one
+// with the shortest id, which is the name without a date.
+func newest(models []*Model) []*Model {
+	best := slices.MaxFunc(models, func(a, b *Model) int {
+		return cmp.Or(cmp.Compare(a.Released, b.Released), cmp.Compare(len(b.ID), len(a.ID)), cmp.Compare(b.ID, a.ID))
+	})
+	return []*Model{best}
+}
+
+// near lists up to three names that look like the given one.
+func (r *Registry) near(name string) []string {
+	want := split(name)
+	type scored struct {
+		name  string
+		score int
+	}
+	var all []scored
+	for i := range r.models {
+		m := &r.models[i]
+		if !firstHand(m) {
+			continue
+		}
+		have := r.parts[m]
+		score := 0
+		for _, w := range want.words {
+			for _, h := range have.words {
+				score += alike(w, h)
+			}
+		}
+		if score > 0 && slices.Equal(want.version, have.version) {
+			score++
+		}
+		if score > 0 {
+			all = append(all, scored{m.Provider + "/" + m.ID, score*1000 - len(m.ID)})
+		}
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
+	})
+	var names []string
+	for _, s := range all[:min(3, len(all))] {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// alike scores two words: equal, one the start of the other, or the same
+// letters but for a few.
+func alike(a, b string) int {
+	switch {
+	case a == b:
+		return 4
+	case len(a) > 2 && strings.HasPrefix(b, a), len(b) > 2 && strings.HasPrefix(a, b):
+		return 2
+	case len(a) > 3 && len(b) > 3 && common(a, b)*4 >= max(len(a), len(b))*3:
+		return 1
+	}
+	return 0
+}
+
+// common is the length of the longest common subsequence.
+func common(a, b string) int {
+	row := make([]int, len(b)+1)
+	for i := range len(a) {
+		diagonal := 0
+		for j := range len(b) {
+			above := row[j+1]
+			if a[i] == b[j] {
+				row[j+1] = diagonal + 1
+			} else {
+				row[j+1] = max(above, row[j])
+			}
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}

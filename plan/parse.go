@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan/model"
+)
+
+// Parse reads a hank.json and reports everything that can be said without
+// looking at other files. It does not stop at the first problem. The Hank
+// holds what is right in the file; it is nil if the file is not JSON at all.
+func Parse(name string, data []byte) (*Hank, []Diagnostic) {
+	var out reporter
+	h := parse(name, data, &out)
+	if h != nil {
+		h.resolve(overrideOf(h), model.Default().Lookup, &out)
+		h.structure(&out)
+	}
+	return h, out.sorted(name)
+}
+
+// parse reads the file and checks its fields.
+func parse(name string, data []byte, out *reporter) *Hank {
+	doc := readDocument(name, data, out)
+	if doc.root == nil {
+		return nil
+	}
+	check(doc, hankShape, out)
+	h := new(Hank)
+	if !doc.root.bad {
+		if err := json.Unmarshal(doc.root.sound(), h); err != nil {
+			out.at(doc, 0, "", "syntax", err.Error(), "")
+		}
+	}
+	h.doc = doc
+	return h
+}
+
+// UnmarshalJSONFrom reads a loop if "type" is "loop", else a codon. null is
+// neither.
+func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*i = Item{}
+	raw, err := d.ReadValue()
+	if err != nil || raw.Kind() == 'n' {
+		return err
+	}
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return err
+	}
+	if kind.Type == "loop" {
+		i.Loop = new(Loop)
+		return json.Unmarshal(raw, i.Loop)
+	}
+	i.Codon = new(Codon)
+	return json.Unmarshal(raw, i.Codon)
+}
+
+// place is a codon or loop of a hank and where it stands.
+type place struct {
+	pointer string // JSON pointer
+	codon   *Codon // one of the two is set
+	loop    *Loop
+	inside  *Loop // the loop around a codon
+}
+
+func (p place) id() CodonID {
+	if p.loop != nil {
+		return p.loop.ID
+	}
+	return p.codon.ID
+}
+
+func (p place) name() string {
+	if p.loop != nil {
+		return p.loop.Name
+	}
+	return p.codon.Name
+}
+
+// places lists every codon and loop in the order of the file, a loop before
+// its codons. Items that could not be read are left out.
+func (h *Hank) places() []place {
+	var all []place
+	for i, item := range h.Items {
+		at := fmt.Sprintf("/hank/%d", i)
+		switch {
+		case item.Codon != nil:
+			all = append(all, place{pointer: at, codon: item.Codon})
+		case item.Loop != nil:
+			all = append(all, place{pointer: at, loop: item.Loop})
+			for j := range item.Loop.Codons {
+				all = append(all, place{pointer: fmt.Sprintf("%s/codons/%d", at, j), codon: &item.Loop.Codons[j], inside: item.Loop})
+			}
+		}
+	}
+	return all
+}
+
+// report reports a rule at a JSON pointer of the hank.
+func (h *Hank) report(out *reporter, pointer, rule, hint, message string, args ...any) {
+	out.at(h.doc, h.doc.find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
+}

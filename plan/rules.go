@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Rule is a kind of diagnostic. Ids are stable: scripts may look for them.
+type Rule struct {
+	ID       string   `json:"id"`
+	Severity Severity `json:"severity"`
+	Says     string   `json:"says"`
+}
+
+// Rules lists every rule that a diagnostic can name, by id.
+func Rules() []Rule {
+	list := make([]Rule, 0, len(rules))
+	for id, r := range rules {
+		r.ID = id
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+var rules = map[string]Rule{
+	// the file as JSON
+	"missing-file":    {Severity: Error, Says: "the file is not there or cannot be read"},
+	"syntax":          {Severity: Error, Says: "the file is not JSON (RFC 8259, UTF-8)"},
+	"byte-order-mark": {Severity: Error, Says: "the file starts with a byte order mark"},
+	"comment":         {Severity: Error, Says: "the file has a comment; it is JSON without comments"},
+	"trailing-comma":  {Severity: Error, Says: "there is a comma behind the last value of an object or array"},
+	"trailing-data":   {Severity: Error, Says: "there is text behind the JSON value"},
+	"duplicate-field": {Severity: Error, Says: "an object has a name twice"},
+
+	// fields
+	"unknown-field": {Severity: Error, Says: "the object has no such field"},
+	"ignored-field": {Severity: Warning, Says: "the object has no such field; the compatible system drops it in silence"},
+	"missing-field": {Severity: Error, Says: "a required field is missing"},
+	"wrong-type":    {Severity: Error, Says: "the value has another JSON type than it must have"},
+	"bad-value":     {Severity: Error, Says: "the value is outside of what is allowed"},
+	"no-effect":     {Severity: Info, Says: "the field is accepted for compatibility, and hank does nothing with it"},
+
+	// codons
+	"bad-id":            {Severity: Error, Says: "an id has characters that do not work in file names and targets"},
+	"duplicate-id":      {Severity: Error, Says: "two codons or loops have the same id"},
+	"similar-id":        {Severity: Warning, Says: "two ids differ in upper and lower case only: their files collide on some file systems"},
+	"duplicate-name":    {Severity: Warning, Says: "two codons or loops have the same name"},
+	"exclusive-fields":  {Severity: Error, Says: "two fields that exclude each other are given"},
+	"prompt-missing":    {Severity: Error, Says: "a codon has neither promptFile nor promptText"},
+	"prompt-twice":      {Severity: Warning, Says: "a codon has promptFile and promptText; the file wins"},
+	"prompt-empty":      {Severity: Warning, Says: "a prompt has nothing but space"},
+	"prompt-large":      {Severity: Warning, Says: "a prompt is over 1 MiB"},
+	"prompt-encoding":   {Severity: Error, Says: "a prompt is not UTF-8 or has NUL characters"},
+	"frontmatter":       {Severity: Warning, Says: "the front matter of a prompt cannot be read in full"},
+	"retry-config":      {Severity: Error, Says: "retryConfig is given without onFailure retry"},
+	"unused-extensions": {Severity: Warning, Says: "maxExtensions is given without exhaustWithPrompt"},
+	"bad-glob":          {Severity: Error, Says: "a pattern has a syntax error"},
+	"bad-path":          {Severity: Error, Says: "a path or pattern is empty, absolute, or leads out of the workspace"},
+	"dangerous-command": {Severity: Warning, Says: "a command looks as if it could destroy more than the workspace"},
+	"bad-target":        {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, or touches a protected name"},
+	"target-twice":      {Severity: Warning, Says: "two copies of one rig have the same target; the later replaces the earlier"},
+
+	// the order of codons
+	"loop-fresh-codon":         {Severity: Error, Says: "a contextExceeded loop has a fresh codon: its context never fills"},
+	"loop-never-ends":          {Severity: Warning, Says: "a contextExceeded loop has only shell codons: nothing can end it"},
+	"loop-rig-failure":         {Severity: Warning, Says: "a rig inside a loop runs in each iteration and may not fail"},
+	"loop-abort":               {Severity: Info, Says: "a codon inside a loop ends the whole run when it fails"},
+	"continue-first":           {Severity: Warning, Says: "the first codon continues a session, but there is none before it"},
+	"continue-after-exhausted": {Severity: Error, Says: "a codon continues a session whose context is full"},
+	"continue-wrap":            {Severity: Warning, Says: "in a later iteration a codon continues the loop's last codon, whose session does not fit"},
+	"continue-model":           {Severity: Error, Says: "a codon continues the session of another model"},
+	"continue-untracked":       {Severity: Warning, Says: "a codon continues one that checkpoints nothing: a rollback brings the session back, but not its files"},
+	"continue-after-ignore":    {Severity: Warning, Says: "a codon continues one whose failure is ignored: there may be no session"},
+
+	// money and time
+	"budget-shares":      {Severity: Error, Says: "the shares of a budget do not fit its allocation, its sum or its children"},
+	"budget-allocation":  {Severity: Error, Says: "a proportional budget has no maxDollars"},
+	"budget-cap":         {Severity: Warning, Says: "a codon's maxDollars is above what its share can ever give it"},
+	"budget-unused":      {Severity: Warning, Says: "the shares leave money that no codon can take"},
+	"budget-zero":        {Severity: Warning, Says: "a codon starts with no money at all"},
+	"budget-exhaust":     {Severity: Warning, Says: "exhaustWithPrompt runs until the context is full, a time budget may end it before"},
+	"budget-no-price":    {Severity: Warning, Says: "a dollar budget has no effect: the model has no known price"},
+	"budget-fail-retry":  {Severity: Warning, Says: "a budget failure is never retried"},
+	"budget-fail-late":   {Severity: Warning, Says: "a codon fails because of what others before it have spent"},
+	"budget-time-loop":   {Severity: Warning, Says: "a codon may take longer than its loop"},
+	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget has no effect on a shell codon"},
+
+	// what the hank refers to
+	"bad-reference":        {Severity: Error, Says: "a reference is not a plain relative path inside the folder of the hank"},
+	"missing-reference":    {Severity: Error, Says: "a file or folder that the hank refers to is not there"},
+	"unreadable-reference": {Severity: Error, Says: "a file that the hank refers to cannot be read"},
+	"irregular-reference":  {Severity: Error, Says: "a reference leads to something else than a regular file"},
+	"symlink-reference":    {Severity: Error, Says: "a reference leads through a symbolic link inside the hank"},
+	"copy-root":            {Severity: Error, Says: "a rig copies the folder of the hank itself"},
+	"copy-git":             {Severity: Error, Says: "a rig copies a .git folder or file"},
+	"copy-gitignore":       {Severity: Error, Says: "a copied folder has ignore rules of its own"},
+	"copy-irregular":       {Severity: Error, Says: "a copied folder has a symbolic link or special file in it"},
+	"copy-ignored":         {Severity: Warning, Says: "ignore rules leave entries of a folder out of a copy"},
+	"copy-large":           {Severity: Warning, Says: "a copied folder is large; all of it is kept with every changed version of the hank"},
+	"sentinel-duplicate":   {Severity: Error, Says: "two sentinels of a codon have the same id"},
+	"sentinel-prompt":      {Severity: Error, Says: "a sentinel lacks a prompt that it needs"},
+	"sentinel-output":      {Severity: Error, Says: "the output settings of a sentinel contradict each other"},
+	"sentinel-event":       {Severity: Warning, Says: "a sentinel waits for an event that does not exist"},
+	"sentinel-regexp":      {Severity: Error, Says: "a condition's regular expression has a syntax error (RE2)"},
+
+	// models
+	"unknown-model":   {Severity: Error, Says: "no model of that name is known"},
+	"ambiguous-model": {Severity: Error, Says: "several models fit the name"},
+	"no-harness":      {Severity: Warning, Says: "hank cannot drive this model's provider yet; running the codon fails"},
+	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
+
+	// environment
+	"unknown-variable": {Severity: Error, Says: "no setting has this environment variable"},
+}
+
+// reporter collects diagnostics.
+type reporter struct{ list []Diagnostic }
+
+// at reports a rule at a byte offset of a document.
+func (r *reporter) at(doc *document, offset int, pointer, rule, message, hint string) {
+	d := Diagnostic{Severity: rules[rule].Severity, Rule: rule, File: doc.file, Pointer: pointer, Message: message, Hint: hint}
+	if d.Severity == "" {
+		panic("plan: rule " + rule + " is not in the table")
+	}
+	if doc.data != nil {
+		d.Line, d.Column = doc.position(offset)
+	}
+	r.list = append(r.list, d)
+}
+
+// sorted returns the diagnostics, those of the first file first, each file's
+// from top to bottom.
+func (r *reporter) sorted(first string) []Diagnostic {
+	slices.SortStableFunc(r.list, func(a, b Diagnostic) int {
+		if a.File != b.File && (a.File == first || b.File == first) {
+			if a.File == first {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return r.list
+}

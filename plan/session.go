@@ -1,0 +1,79 @@
+package plan
+
+import "fmt"
+
+// sessionRules reports codons that cannot continue the session before them.
+func (h *Hank) sessionRules(out *reporter) {
+	var before *Item
+	for i := range h.Items {
+		item := &h.Items[i]
+		at := fmt.Sprintf("/hank/%d", i)
+		switch {
+		case item.Codon != nil:
+			h.continues(out, at, item.Codon, before)
+		case item.Loop != nil && len(item.Loop.Codons) > 0:
+			h.loopSessions(out, at, item.Loop, before)
+		default:
+			continue
+		}
+		before = item
+	}
+}
+
+func (h *Hank) loopSessions(out *reporter, at string, l *Loop, before *Item) {
+	for i := range l.Codons {
+		c := &l.Codons[i]
+		pointer := fmt.Sprintf("%s/codons/%d", at, i)
+		if i > 0 {
+			h.continues(out, pointer, c, &Item{Codon: &l.Codons[i-1]})
+			continue
+		}
+		h.continues(out, pointer, c, before)
+		last := &l.Codons[len(l.Codons)-1]
+		again := l.TerminateOn.Type == ContextExceeded || l.TerminateOn.Limit > 1
+		if !c.continuesSession() || !again || last == c {
+			continue
+		}
+		if last.ExhaustWithPrompt != "" || last.Model.String() != c.Model.String() {
+			h.report(out, pointer+"/continuationMode", "continue-wrap", "", "from the second iteration on, %q continues the session of %q, whose context is full or whose model is another", c.ID, last.ID)
+		}
+	}
+}
+
+// continuesSession tells whether the codon needs a session to go on with. A
+// shell codon has none.
+func (c *Codon) continuesSession() bool {
+	return c.ContinuationMode == ContinuePrevious && !c.Model.IsShell()
+}
+
+// continues reports why a codon cannot go on with what stands before it.
+func (h *Hank) continues(out *reporter, pointer string, c *Codon, before *Item) {
+	if !c.continuesSession() {
+		return
+	}
+	at := pointer + "/continuationMode"
+	if before == nil {
+		h.report(out, at, "continue-first", `set "fresh"`, "there is no session before %q that it could continue", c.ID)
+		return
+	}
+	previous := before.Codon
+	if l := before.Loop; l != nil {
+		previous = &l.Codons[len(l.Codons)-1]
+		if l.TerminateOn.Type == ContextExceeded {
+			h.report(out, at, "continue-after-exhausted", `set "fresh"`, "loop %q ends when the context is full, there is nothing left to continue", l.ID)
+			return
+		}
+	}
+	if previous.ExhaustWithPrompt != "" {
+		h.report(out, at, "continue-after-exhausted", `set "fresh"`, "%q fills its context (exhaustWithPrompt), there is nothing left to continue", previous.ID)
+	}
+	if a, b := previous.Model.String(), c.Model.String(); a != b && a != "" && b != "" {
+		h.report(out, at, "continue-model", `set "fresh", or use the same model`, "%q would continue the session of %q with another model: %s after %s", c.ID, previous.ID, b, a)
+	}
+	if previous.CheckpointedFiles != nil && len(previous.CheckpointedFiles) == 0 {
+		h.report(out, at, "continue-untracked", "", "%q checkpoints nothing: after a rollback its session speaks of files that are not there", previous.ID)
+	}
+	if previous.OnFailure == Ignore {
+		h.report(out, at, "continue-after-ignore", "", "%q may have failed and leave no session to continue", previous.ID)
+	}
+}

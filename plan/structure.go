@@ -1,0 +1,287 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// structure reports what is wrong with the hank beyond its fields.
+func (h *Hank) structure(out *reporter) {
+	if h.GlobalSystemPromptText != "" && h.has("", "globalSystemPromptFile") {
+		h.report(out, "/globalSystemPromptText", "exclusive-fields", "keep one of the two", "globalSystemPromptText and globalSystemPromptFile exclude each other")
+	}
+	h.names(out)
+	for _, p := range h.places() {
+		if p.loop != nil {
+			h.loopRules(p, out)
+			continue
+		}
+		h.promptRules(p, out)
+		h.codonRules(p, out)
+		h.rigRules(p, out)
+		h.patternRules(p.pointer, p.codon, out)
+	}
+	h.sessionRules(out)
+	h.budgetRules(out)
+}
+
+// has tells whether the file has a field, be its value right or wrong.
+func (h *Hank) has(pointer, field string) bool {
+	n := h.doc.at(pointer)
+	return n != nil && n.kind == '{' && n.step(field) != nil
+}
+
+// names reports ids and names that stand twice.
+func (h *Hank) names(out *reporter) {
+	ids, folded, names := map[CodonID]string{}, map[string]CodonID{}, map[string]CodonID{}
+	for _, p := range h.places() {
+		if p.id() == "" {
+			continue
+		}
+		fold := strings.ToLower(string(p.id()))
+		if first, twice := ids[p.id()]; twice {
+			h.report(out, p.pointer+"/id", "duplicate-id", "give each codon and loop its own id", "the id %q stands already at %s", p.id(), first)
+		} else if other, near := folded[fold]; near {
+			h.report(out, p.pointer+"/id", "similar-id", "", "%q differs from %q in upper and lower case only", p.id(), other)
+		}
+		if other, twice := names[p.name()]; twice && p.name() != "" && other != p.id() {
+			h.report(out, p.pointer+"/name", "duplicate-name", "", "%q has the same name", other)
+		}
+		ids[p.id()], folded[fold], names[p.name()] = p.pointer, p.id(), p.id()
+	}
+}
+
+func (h *Hank) loopRules(p place, out *reporter) {
+	shell := 0
+	for i, c := range p.loop.Codons {
+		at := fmt.Sprintf("%s/codons/%d", p.pointer, i)
+		if c.Model.IsShell() {
+			shell++
+		} else if p.loop.TerminateOn.Type == ContextExceeded && c.ContinuationMode == Fresh {
+			h.report(out, at+"/continuationMode", "loop-fresh-codon", `set "continue-previous", or end the loop by iterationLimit`,
+				"%q starts a new session in each iteration, so the context that ends loop %q never fills", c.ID, p.loop.ID)
+		}
+		for j, r := range c.RigSetup {
+			if !r.AllowFailure {
+				h.report(out, fmt.Sprintf("%s/rigSetup/%d", at, j), "loop-rig-failure", "set allowFailure if a repetition may fail",
+					"this operation runs in each iteration, and its failure ends the loop")
+			}
+		}
+		if c.OnFailure == Abort {
+			h.report(out, at+"/onFailure", "loop-abort", "", "a failure in any iteration of %q ends the run", c.ID)
+		}
+	}
+	if p.loop.TerminateOn.Type == ContextExceeded && shell > 0 && shell == len(p.loop.Codons) {
+		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit", "no codon of loop %q has a context that can fill", p.loop.ID)
+	}
+	h.archiveRules(p.pointer, p.loop.ArchiveOnSuccess, out)
+}
+
+// largePrompt is the size in bytes above which a prompt is worth a warning.
+const largePrompt = 1 << 20
+
+func (h *Hank) promptRules(p place, out *reporter) {
+	c := p.codon
+	file := h.has(p.pointer, "promptFile")
+	switch {
+	case !file && c.PromptText == "" && (!h.has(p.pointer, "promptText") || h.textIsEmpty(p.pointer+"/promptText")):
+		h.report(out, p.pointer, "prompt-missing", "", "codon %q needs promptFile or promptText", c.ID)
+	case file && c.PromptText != "":
+		h.report(out, p.pointer+"/promptText", "prompt-twice", "remove one of the two", "promptFile wins, this text is not used")
+	}
+	if c.AppendSystemPromptText != "" && h.has(p.pointer, "appendSystemPromptFile") {
+		h.report(out, p.pointer+"/appendSystemPromptText", "exclusive-fields", "keep one of the two", "appendSystemPromptText and appendSystemPromptFile exclude each other")
+	}
+	for _, t := range []struct{ field, text string }{
+		{"promptText", c.PromptText}, {"appendSystemPromptText", c.AppendSystemPromptText}, {"exhaustWithPrompt", c.ExhaustWithPrompt},
+	} {
+		if t.text != "" {
+			promptText(t.text, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
+		}
+	}
+}
+
+func (h *Hank) textIsEmpty(pointer string) bool {
+	n := h.doc.at(pointer)
+	return n != nil && n.kind == '"' && n.text == ""
+}
+
+// promptText judges the text of a prompt.
+func promptText(text string, report func(rule, message string)) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		report("prompt-empty", "the prompt has nothing but space")
+	case len(text) > largePrompt:
+		report("prompt-large", fmt.Sprintf("the prompt has %.1f MiB", float64(len(text))/(1<<20)))
+	}
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		report("prompt-encoding", "the prompt is not plain UTF-8 text")
+	}
+}
+
+func (h *Hank) codonRules(p place, out *reporter) {
+	c := p.codon
+	if c.RetryConfig != nil && c.OnFailure != Retry {
+		h.report(out, p.pointer+"/retryConfig", "retry-config", `set "onFailure": "retry"`, "retryConfig is only legal with onFailure retry")
+	}
+	if c.MaxExtensions > 0 && c.ExhaustWithPrompt == "" {
+		h.report(out, p.pointer+"/maxExtensions", "unused-extensions", "", "maxExtensions does nothing without exhaustWithPrompt")
+	}
+	for key, value := range c.Env {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.IndexByte(value, 0) >= 0 {
+			h.report(out, p.pointer+"/env/"+escape(key), "bad-value", "", "%q cannot be an environment variable", key)
+		}
+	}
+	if c.Model.IsShell() {
+		h.dangerous(out, p.pointer+"/promptText", c.PromptText)
+	}
+}
+
+func (h *Hank) rigRules(p place, out *reporter) {
+	targets := map[string]bool{}
+	for i, r := range p.codon.RigSetup {
+		at := fmt.Sprintf("%s/rigSetup/%d", p.pointer, i)
+		if r.Copy != nil && r.Copy.To != "" {
+			if why := badTarget(r.Copy.To); why != "" {
+				h.report(out, at+"/copy/to", "bad-target", "name the whole target, relative to the workspace", "%q %s", r.Copy.To, why)
+			}
+			to := path.Clean(r.Copy.To)
+			if targets[to] {
+				h.report(out, at+"/copy/to", "target-twice", "", "%q is the target of an earlier copy too; that one is replaced", to)
+			}
+			targets[to] = true
+		}
+		if r.Command != nil {
+			h.commandRules(at, r.Command.Run, out)
+		}
+	}
+	for i, o := range p.codon.OutputFiles {
+		for j, r := range o.BeforeCopy {
+			if r.Command != nil {
+				h.commandRules(fmt.Sprintf("%s/outputFiles/%d/beforeCopy/%d", p.pointer, i, j), r.Command.Run, out)
+			}
+		}
+	}
+}
+
+func (h *Hank) commandRules(at, run string, out *reporter) {
+	if run != "" && strings.TrimSpace(run) == "" {
+		h.report(out, at+"/command/run", "bad-value", "", "the command is blank")
+	}
+	h.dangerous(out, at+"/command/run", run)
+}
+
+// destroyers are commands that hardly anybody wants in an automatic step.
+var destroyers = []*regexp.Regexp{
+	regexp.MustCompile(`\brm\s+(-[a-zA-Z-]+\s+)*-[a-zA-Z]*[rR][a-zA-Z]*\s+(-[a-zA-Z-]+\s+)*["']?(/|~/?|\$HOME/?|\$\{HOME\}/?|/\*)["']?(\s|;|&|\||$)`),
+	regexp.MustCompile(`>\s*/dev/(sd[a-z]|nvme\d|vd[a-z]|hd[a-z]|disk\d)`),
+	regexp.MustCompile(`\bdd\b[^;&|\n]*\bof=/dev/`),
+	regexp.MustCompile(`\bmkfs(\.\w+)?\s`),
+	regexp.MustCompile(`(?i)\bformat\s+[a-z]:`),
+	regexp.MustCompile(`(?i)\bdel\s+(/\w\s+)*/s\b`),
+	regexp.MustCompile(`:\(\)\s*\{\s*:\s*\|\s*:`),
+}
+
+func (h *Hank) dangerous(out *reporter, pointer, command string) {
+	for _, d := range destroyers {
+		if found := d.FindString(command); found != "" {
+			h.report(out, pointer, "dangerous-command", "commands run with your rights, and not only in the workspace", "%s looks dangerous", quote(strings.TrimSpace(found)))
+			return
+		}
+	}
+}
+
+// badTarget says why a path cannot be the target of a copy; empty if it can.
+func badTarget(to string) string {
+	if why := badPath(to); why != "" {
+		return why
+	}
+	steps := strings.Split(path.Clean(to), "/")
+	if steps[0] == "." {
+		return "is the workspace itself"
+	}
+	switch strings.ToLower(steps[0]) {
+	case "read_only_data_source", "rigarchive":
+		return "is a protected name"
+	}
+	for _, step := range steps {
+		if s := strings.ToLower(step); s == ".git" || strings.HasPrefix(s, ".hankweave") {
+			return "touches a protected name"
+		}
+	}
+	return ""
+}
+
+// badPath says why a path is not a plain relative path that stays where it is;
+// empty if it is one.
+func badPath(p string) string {
+	switch {
+	case p == "":
+		return "is empty"
+	case strings.IndexByte(p, 0) >= 0:
+		return "has a NUL character"
+	case strings.IndexByte(p, '\\') >= 0:
+		return "has a backslash: write paths with /"
+	case p[0] == '/':
+		return "is absolute"
+	case len(p) > 1 && p[1] == ':' && ('a' <= p[0]|0x20 && p[0]|0x20 <= 'z'):
+		return "names a drive"
+	}
+	depth := 0
+	for _, step := range strings.Split(p, "/") {
+		switch step {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 {
+				return "leads out of the folder"
+			}
+		default:
+			depth++
+		}
+	}
+	return ""
+}
+
+// patternRules checks the patterns of a codon.
+func (h *Hank) patternRules(at string, c *Codon, out *reporter) {
+	for i, p := range c.CheckpointedFiles {
+		h.pattern(out, fmt.Sprintf("%s/checkpointedFiles/%d", at, i), p)
+	}
+	for i, o := range c.OutputFiles {
+		for j, p := range o.Copy {
+			h.pattern(out, fmt.Sprintf("%s/outputFiles/%d/copy/%d", at, i, j), p)
+		}
+	}
+	h.archiveRules(at, c.ArchiveOnSuccess, out)
+}
+
+func (h *Hank) archiveRules(at string, patterns []string, out *reporter) {
+	for i, p := range patterns {
+		h.pattern(out, fmt.Sprintf("%s/archiveOnSuccess/%d", at, i), p)
+	}
+}
+
+func (h *Hank) pattern(out *reporter, pointer, pattern string) {
+	plain := strings.TrimPrefix(pattern, "!")
+	switch {
+	case pattern == "":
+	case plain == "" || plain[0] == '/' || leadsUp(plain):
+		h.report(out, pointer, "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(pattern))
+	case !doublestar.ValidatePattern(plain):
+		h.report(out, pointer, "bad-glob", `write \[ or \{ for the character itself`, "%s is not a pattern", quote(pattern))
+	}
+}
+
+func leadsUp(p string) bool {
+	for _, step := range strings.Split(p, "/") {
+		if step == ".." {
+			return true
+		}
+	}
+	return false
+}
