@@ -1,0 +1,30 @@
+// Package journal is the append-only event log, the first of hank's three
+// memories. What Sync has acknowledged is found again by Open, whatever
+// happened to the machine in between; what is damaged is named and never
+// taken for an event.
+//
+// # Files
+//
+// A journal is a folder. events.jsonl is the segment being written; a closed
+// one is called events.<number of its first event, 20 digits>.jsonl and never
+// changes again. events.jsonl.tmp is a segment being born and never read.
+//
+// A segment is a text of lines, each one JSON object with these keys in this
+// order and no space between tokens:
+//
+//	{"seq":7,"id":"...","timestamp":"2026-01-02T03:04:05.678Z","type":"...","data":{...},"sum":"1f2e3d4c"}
+//
+// sum is the CRC-32C (Castagnoli, RFC 3720) in lower-case hexadecimal of all
+// bytes of the line before `,"sum":`. Numbers run without gaps. The journal
+// gives no meaning to ids, types and data; an unknown type is never damage.
+//
+// The first line of each segment is its header and not an event: type
+// "journal.segment", seq the number of the event before it, and as data the
+// schema number and whether the segment is a base:
+//
+//	{"seq":6,"id":"segment",...,"type":"journal.segment","data":{"schema":1,"base":false},"sum":"..."}
+//
+// A base starts the story anew: its first event carries all that a reader
+// must know of the past, and its number may be any one higher than those
+// before. A journal begins with a base, and gets another when it is damaged.
+package journal

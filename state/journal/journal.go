@@ -1,0 +1,299 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/failpoint"
+	"hank/internal/vfs"
+)
+
+// segmentSize is the size from which on a segment is closed.
+const segmentSize = 64 << 20
+
+// Quarantine takes a copy of damaged bytes away. name says which file they
+// come from and why what is wrong with them. The copy must be durable when it
+// returns nil: the original is changed afterwards.
+type Quarantine func(name string, content io.Reader, why error) error
+
+// Journal is the writer's end. One goroutine may use it at a time, and the
+// caller sees to it that one process does (design: the lock of an execution).
+type Journal struct {
+	fs          vfs.FS
+	dir         string
+	quarantine  Quarantine
+	segmentSize int64
+
+	f       vfs.File // the current segment, in append mode
+	first   uint64   // the number of its first event
+	size    int64    // its bytes
+	synced  int64    // of which so many are durable
+	last    uint64   // the last event
+	highest uint64   // the highest number in use, behind damage too
+
+	damaged *DamagedError // a base must be begun before anything is appended
+	found   Opened
+	failed  *FailedError
+	buf     []byte
+}
+
+// FailedError is a write or sync that failed. The journal that returned it is
+// useless; every later call returns the same error. Open tells what is kept.
+type FailedError struct {
+	Path string
+	Err  error
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("the journal %s could not be written (%v); what was acknowledged is kept: mend the cause, then open the execution again", e.Path, e.Err)
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// DamagedError is an attempt to continue a journal that is damaged. It must
+// get a new base first, see NewSegment.
+type DamagedError struct {
+	Dir    string
+	Damage []Damage
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the journal %s is damaged in %d places (first: %v) and must begin anew from a state", e.Dir, len(e.Damage), e.Damage[0])
+}
+
+// SchemaError is a journal written by a newer hank. Nothing was changed.
+type SchemaError struct {
+	Dir    string
+	Schema int
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("the journal %s has schema %d and this hank writes schema %d; use the newer hank that wrote it", e.Dir, e.Schema, Schema)
+}
+
+// errForeign is found when the file is not as long as this process made it.
+var errForeign = errors.New("somebody else changed the file")
+
+// Create begins a journal in a folder that is there and has none. Its first
+// event will have the number after+1. When it returns, the journal and the
+// events given are durable.
+func Create(fsys vfs.FS, dir string, after uint64, events ...Event) (*Journal, error) {
+	if _, _, err := list(fsys, dir); !errors.Is(err, os.ErrNotExist) {
+		if err == nil {
+			err = fmt.Errorf("there is a journal in %s already; open it", dir)
+		}
+		return nil, err
+	}
+	j := &Journal{fs: fsys, dir: dir, segmentSize: segmentSize, last: after, highest: after}
+	j.quarantine = func(name string, _ io.Reader, _ error) error {
+		return fmt.Errorf("no quarantine for %s: the journal was just created", name)
+	}
+	if err := j.begin(true, events); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Open prepares a journal for writing. It heals what a crash in the middle of
+// a write leaves, so that what it reports is durable:
+//
+//  1. All segments are verified. A newer schema ends it, nothing changed.
+//  2. A closed name that an interrupted closing left beside the same bytes in
+//     the current segment is removed.
+//  3. Damage in history, before the last base, is put away (see settle).
+//  4. A torn write at the end goes to quarantine and is cut off.
+//  5. The current segment and the folder are synced: lines that a killed
+//     process wrote but did not sync are about to be believed.
+//
+// Where more than a torn end is damaged, from the base on, the journal opens
+// all the same, but only NewSegment works. Without any segment the error
+// matches fs.ErrNotExist.
+func Open(fsys vfs.FS, dir string, quarantine Quarantine) (*Journal, Opened, error) {
+	found, err := Inspect(fsys, dir)
+	if err != nil {
+		return nil, found, err
+	}
+	if found.Schema > Schema {
+		return nil, found, &SchemaError{dir, found.Schema}
+	}
+	j := &Journal{
+		fs: fsys, dir: dir, quarantine: quarantine, segmentSize: segmentSize,
+		last: found.Last, highest: max(found.Highest, found.Last), found: found,
+	}
+	if !found.Whole() {
+		j.damaged = &DamagedError{dir, found.Damage}
+	}
+	if err := j.heal(); err != nil {
+		if j.f != nil {
+			_ = j.f.Close()
+		}
+		return nil, found, fmt.Errorf("opening the journal %s: %w", dir, err)
+	}
+	return j, found, nil
+}
+
+// heal is steps 2 to 5 of Open.
+func (j *Journal) heal() error {
+	_, leftover, err := list(j.fs, j.dir)
+	if err != nil {
+		return err
+	}
+	if leftover != "" {
+		if err := j.fs.Remove(j.path(leftover)); err != nil {
+			return err
+		}
+	}
+	if err := j.settle(j.found.Segments[:j.found.base]); err != nil {
+		return err
+	}
+	if j.damaged != nil {
+		return j.fs.SyncDir(j.dir)
+	}
+	seg := j.found.Segments[len(j.found.Segments)-1]
+	j.first, j.size, j.synced = seg.First, seg.keep, seg.keep
+	if j.f, err = j.fs.OpenFile(j.path(current), os.O_RDWR|os.O_APPEND, 0); err != nil {
+		return err
+	}
+	if t := j.found.Torn; t != nil {
+		tail := io.NewSectionReader(j.f, t.Offset, t.Length)
+		if err := j.quarantine(current, tail, errors.New(t.String())); err != nil {
+			return err
+		}
+		if err := j.f.Truncate(t.Offset); err != nil {
+			return err
+		}
+	}
+	if err := j.f.Sync(); err != nil {
+		return err
+	}
+	return j.fs.SyncDir(j.dir)
+}
+
+func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }
+
+// Last returns the number of the last event; the next one must have the next.
+func (j *Journal) Last() uint64 { return j.last }
+
+// Append writes events behind the last one, in one write. They survive the
+// end of the process, but not yet that of the machine: see Sync. An error that
+// is not a *FailedError is about the events, and nothing was written.
+func (j *Journal) Append(events ...Event) error {
+	if j.failed != nil {
+		return j.failed
+	}
+	if j.damaged != nil {
+		return j.damaged
+	}
+	buf, err := encode(j.buf[:0], j.last, events)
+	if err != nil || len(buf) == 0 {
+		return err
+	}
+	if j.buf = buf; cap(buf) > 1<<20 {
+		j.buf = nil // one huge event must not hold its memory for ever
+	}
+	if j.size >= j.segmentSize {
+		if err := j.rotate(); err != nil {
+			return j.fail(err, j.synced)
+		}
+	}
+	if fi, err := j.fs.Lstat(j.path(current)); err != nil || fi.Size() != j.size {
+		if err == nil {
+			err = fmt.Errorf("%w: it has %d bytes instead of %d", errForeign, fi.Size(), j.size)
+		}
+		return j.fail(err, -1)
+	}
+	if err := writeAll(j.f, buf); err != nil {
+		return j.fail(err, j.size)
+	}
+	j.size += int64(len(buf))
+	j.last = events[len(events)-1].Seq
+	j.highest = j.last
+	failpoint.Hit("journal.appended")
+	return nil
+}
+
+// Sync makes all appended events durable. They are acknowledged when it
+// returns nil.
+func (j *Journal) Sync() error {
+	if j.failed != nil {
+		return j.failed
+	}
+	if j.size == j.synced {
+		return nil
+	}
+	if err := j.f.Sync(); err != nil {
+		return j.fail(err, j.synced)
+	}
+	j.synced = j.size
+	failpoint.Hit("journal.synced")
+	return nil
+}
+
+// Close syncs and closes.
+func (j *Journal) Close() error {
+	err := j.Sync()
+	if j.f != nil {
+		if cerr := j.f.Close(); err == nil {
+			err = cerr
+		}
+		j.f = nil
+	}
+	if j.failed == nil {
+		j.failed = &FailedError{j.path(current), os.ErrClosed}
+	}
+	return err
+}
+
+// fail makes the journal useless. It cuts the file back to keep bytes, as far
+// as the disk lets it: after a failed fsync Linux shows bytes that it will
+// never write, and whoever opens the journal next must not believe them.
+func (j *Journal) fail(err error, keep int64) error {
+	if j.failed != nil {
+		return j.failed // a step before failed
+	}
+	j.failed = &FailedError{j.path(current), err}
+	if j.f != nil && keep >= 0 {
+		_ = j.f.Truncate(keep) // the error above is the one that matters
+	}
+	return j.failed
+}
+
+// encode returns the lines of events that follow the number last.
+func encode(buf []byte, last uint64, events []Event) ([]byte, error) {
+	for _, e := range events {
+		if e.Seq != last+1 {
+			return nil, fmt.Errorf("event %s (%s) has the number %d, but %d comes next", e.ID, e.Type, e.Seq, last+1)
+		}
+		if e.Type == headerType {
+			return nil, fmt.Errorf("event %d: the type %s belongs to the journal", e.Seq, headerType)
+		}
+		var err error
+		if buf, err = appendLine(buf, e); err != nil {
+			return nil, err
+		}
+		last = e.Seq
+	}
+	return buf, nil
+}
+
+func writeAll(w io.Writer, p []byte) error {
+	n, err := w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+func headerLine(buf []byte, base bool, after uint64) ([]byte, error) {
+	data, err := json.Marshal(header{Schema, base})
+	if err != nil {
+		return nil, err
+	}
+	return appendLine(buf, Event{Seq: after, ID: "segment", Timestamp: time.Now(), Type: headerType, Data: data})
+}
