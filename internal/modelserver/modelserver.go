@@ -91,6 +91,7 @@ type Server struct {
 	answer  func(Request) Turn
 	http    *httptest.Server
 	closing chan struct{}
+	once    sync.Once
 	stalled chan struct{}
 
 	mu       sync.Mutex
@@ -128,12 +129,17 @@ func New(t testing.TB, script ...Turn) *Server {
 func NewFunc(t testing.TB, answer func(Request) Turn) *Server {
 	s := &Server{answer: answer, closing: make(chan struct{}), stalled: make(chan struct{}, 100)}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(func() {
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Close stops the server before the test ends: its address then refuses.
+func (s *Server) Close() {
+	s.once.Do(func() {
 		close(s.closing)
 		s.http.CloseClientConnections()
 		s.http.Close()
 	})
-	return s
 }
 
 // URL is the base address, as ANTHROPIC_BASE_URL wants it.

@@ -95,10 +95,13 @@ const (
 
 func (r *reader) addUsage(text string) bool {
 	var u struct {
-		Model string `json:"model"`
-		state.Tokens
-		CostUSD state.USD `json:"costUSD"`
-		Context int64     `json:"context"`
+		Model         string    `json:"model"`
+		Input         int64     `json:"inputTokens"`
+		Output        int64     `json:"outputTokens"`
+		CacheCreation int64     `json:"cacheCreationTokens"`
+		CacheRead     int64     `json:"cacheReadTokens"`
+		CostUSD       state.USD `json:"costUSD"`
+		Context       int64     `json:"context"`
 	}
 	if err := json.Unmarshal([]byte(text), &u); err != nil {
 		return false
@@ -114,7 +117,9 @@ func (r *reader) addUsage(text string) bool {
 	if u.Model != "" {
 		r.usage.Model = u.Model
 	}
-	r.usage.Tokens = r.usage.Tokens.Add(u.Tokens)
+	r.usage.Tokens = r.usage.Tokens.Add(state.Tokens{
+		Input: u.Input, Output: u.Output, CacheCreation: u.CacheCreation, CacheRead: u.CacheRead,
+	})
 	r.usage.Cost += u.CostUSD
 	r.usage.Priced = true
 	if u.Context > 0 {

@@ -87,7 +87,7 @@ func session(req harness.Request) string {
 	if req.Session != "" {
 		return req.Session
 	}
-	sum := sha256.Sum256([]byte(req.Attempt + "\x00" + req.Workspace))
+	sum := sha256.Sum256([]byte(req.Attempt))
 	return "shell-" + hex.EncodeToString(sum[:8])
 }
 

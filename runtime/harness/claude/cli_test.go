@@ -1,0 +1,286 @@
+package claude
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hank/internal/modelserver"
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+)
+
+var update = flag.Bool("update", false, "record the transcripts in testdata anew; needs the real agent (scripts/install-agents)")
+
+// cli is the path of the pinned Claude Code command line, that of
+// scripts/install-agents. Without it the test is skipped.
+func cli(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../.agents/claude/node_modules/.bin/claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the Claude Code command line is not installed; run scripts/install-agents")
+	}
+	return path
+}
+
+// stage is where the real agent runs: folders, server and preflight.
+type stage struct {
+	t                     *testing.T
+	server                *modelserver.Server
+	check                 harness.Check
+	environ               []string
+	user                  string // the home of the user, which an agent with a key leaves alone
+	workspace, home, temp string
+	session               string
+	spent                 harness.Usage
+	transcript            []byte
+}
+
+func newStage(t *testing.T, sc scenario) *stage {
+	server := modelserver.New(t, sc.script...)
+	s := &stage{t: t, server: server, user: t.TempDir(), workspace: t.TempDir(), home: t.TempDir(), temp: t.TempDir()}
+	s.environ = append(server.Environ(),
+		"PATH="+os.Getenv("PATH"), "HOME="+s.user, "CLAUDE_CODE_MAX_RETRIES=1", executableVariable+"="+cli(t))
+	s.check = Harness{}.Check(context.Background(), s.environ)
+	if s.check.Problem != "" || s.check.Version == "" || !s.check.LoggedIn {
+		t.Fatalf("Check = %+v", s.check)
+	}
+	if sc.settings != "" {
+		dir := filepath.Join(s.home, ".claude")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(sc.settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sc.down {
+		server.Close()
+	}
+	return s
+}
+
+func (s *stage) request(st step) harness.Request {
+	req := harness.Request{
+		Prompt: "Do " + st.name + ".", SystemPrompt: st.system, Model: "claude-sonnet-4-5",
+		Session: s.session, SessionCost: s.spent.Cost, Attempt: st.name,
+		Workspace: s.workspace, Home: s.home, Temp: s.temp,
+		AutoCompact: st.compact, Environ: s.environ, Agent: s.check,
+	}
+	if st.session != "" {
+		req.Session = st.session
+	}
+	return req
+}
+
+// run starts the agent as the keeper would, and returns the verdict, how it
+// ended and all observations.
+func (s *stage) run(st step) (harness.Verdict, transcript.Exit, []harness.Observation) {
+	t, req := s.t, s.request(st)
+	command, err := Harness{}.Command(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = command.Env, command.Dir, bytes.NewReader(command.Stdin)
+
+	rec := &recorder{reader: Harness{}.Reader(req)}
+	rec.add(transcript.Entry{Stream: transcript.StreamStart, Start: transcript.Start{
+		Harness: Name, Attempt: req.Attempt, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost,
+	}})
+	var lines sync.WaitGroup
+	for stream, pipe := range map[transcript.Stream]func() (io.ReadCloser, error){
+		transcript.Stdout: cmd.StdoutPipe, transcript.Stderr: cmd.StderrPipe,
+	} {
+		out, err := pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Go(func() { rec.copy(stream, out) })
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if st.stop != 0 {
+		select {
+		case <-s.server.Stalled():
+		case <-ctx.Done():
+			t.Fatal("the agent never asked the server")
+		}
+		if err := cmd.Process.Signal(st.stop); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines.Wait()
+	_ = cmd.Wait() // the state says more than the error
+	if ctx.Err() != nil {
+		t.Fatal("the agent did not end")
+	}
+	exit := transcript.Exit{Code: cmd.ProcessState.ExitCode()}
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		exit.Signal = unix.SignalName(ws.Signal())
+	}
+	rec.add(transcript.Entry{Stream: transcript.StreamExit, Exit: exit})
+	s.transcript = rec.text
+	return rec.reader.End(exit.Code, exit.Signal), exit, rec.seen
+}
+
+// recorder writes the transcript while the reader reads.
+type recorder struct {
+	mu     sync.Mutex
+	reader harness.Reader
+	text   []byte
+	seen   []harness.Observation
+}
+
+func (r *recorder) add(e transcript.Entry) {
+	e.At = time.Now()
+	r.text = e.Append(r.text)
+}
+
+func (r *recorder) copy(stream transcript.Stream, out io.Reader) {
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 {
+			r.mu.Lock()
+			r.add(transcript.Entry{Stream: stream, Line: line})
+			if stream == transcript.Stdout {
+				r.seen = append(r.seen, r.reader.Line(line)...)
+			} else {
+				r.seen = append(r.seen, r.reader.Stderr(line)...)
+			}
+			r.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// record keeps the transcript in testdata, without what names this machine.
+func (s *stage) record(name string) {
+	text := string(s.transcript)
+	for _, dir := range []struct{ path, scrubbed string }{
+		{s.workspace, "/workspace"}, {s.home, "/home"}, {s.temp, "/tmp/attempt"},
+	} {
+		text = strings.ReplaceAll(text, dir.path, dir.scrubbed)
+		dashed := func(p string) string { return regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(p, "-") }
+		text = strings.ReplaceAll(text, dashed(dir.path), dashed(dir.scrubbed))
+	}
+	text = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "127.0.0.1:1")
+	text = regexp.MustCompile(`/cc-socks(-\d+)?/\d+\.sock`).ReplaceAllString(text, "/cc-socks/1.sock")
+	if err := os.WriteFile(filepath.Join("testdata", name+".jsonl"), []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestRealAgent runs the pinned Claude Code command line against the stand-in
+// server, in every way in which it can end.
+func TestRealAgent(t *testing.T) {
+	cli(t)
+	for name, sc := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, sc)
+			for _, st := range sc.steps {
+				verdict, exit, _ := s.run(st)
+				if *update {
+					s.record(st.name)
+				}
+				if exit.Code != st.want.exit {
+					t.Errorf("%s: the agent's exit status is %d, want %d", st.name, exit.Code, st.want.exit)
+				}
+				st.want.hold(t, st.name, verdict)
+				if s.session != "" && verdict.Session != s.session {
+					t.Errorf("%s: the session became %s, want %s still", st.name, verdict.Session, s.session)
+				}
+				s.session = verdict.Session
+				s.spent.Cost += verdict.Usage.Cost
+			}
+			if litter := names(t, s.user); len(litter) > 0 {
+				t.Errorf("the agent wrote %v into the user's home", litter)
+			}
+		})
+	}
+}
+
+// TestRealAgentWritesAndRemembers looks at what the verdict does not show: the
+// file, what the model was told in the second turn, and the live observations.
+func TestRealAgentWritesAndRemembers(t *testing.T) {
+	t.Parallel()
+	sc := scenarios["two turns of one session, the second with another system prompt"]
+	s := newStage(t, sc)
+
+	first, _, seen := s.run(sc.steps[0])
+	if got := names(t, s.workspace); !slices.Equal(got, []string{"hello.txt"}) {
+		t.Errorf("the workspace holds %v, want hello.txt alone", got)
+	}
+	if text, _ := os.ReadFile(filepath.Join(s.workspace, "hello.txt")); string(text) != "hello\n" {
+		t.Errorf("hello.txt holds %q", text)
+	}
+	if want := (harness.SessionStarted{ID: first.Session, Model: "claude-sonnet-4-5"}); len(seen) == 0 || seen[0] != want {
+		t.Errorf("the first observation is %+v, want %+v", seen, want)
+	}
+	var kinds []string
+	for _, o := range seen {
+		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", o), "harness."))
+	}
+	want := "SessionStarted Message Usage ToolUse Usage ToolResult Message Usage Usage"
+	if got := strings.Join(kinds, " "); got != want {
+		t.Errorf("the observations are %s, want %s", got, want)
+	}
+
+	s.session, s.spent = first.Session, first.Usage
+	if second, _, _ := s.run(sc.steps[1]); second.Session != first.Session {
+		t.Errorf("the second turn ran in session %s, want %s", second.Session, first.Session)
+	}
+	turns := s.server.Turns()
+	last := turns[len(turns)-1]
+	if !strings.Contains(last.System, "OTHER-SYSTEM-PROMPT") || strings.Contains(last.System, "FIRST-SYSTEM-PROMPT") {
+		t.Error("the second turn was not sent with its own system prompt alone")
+	}
+	var told strings.Builder
+	for _, m := range last.Messages {
+		told.WriteString(m.Role + ": " + m.Text + "\n")
+	}
+	for _, part := range []string{"Do write.", "assistant: I will write hello.txt.", "File created successfully", "assistant: Written.", "Do resumed."} {
+		if !strings.Contains(told.String(), part) {
+			t.Errorf("the model was not told %q in the second turn, but:\n%s", part, told.String())
+		}
+	}
+}
+
+// names lists a folder.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}

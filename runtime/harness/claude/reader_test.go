@@ -1,0 +1,98 @@
+package claude
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+)
+
+// hold compares a verdict with what is wanted.
+func (w want) hold(t *testing.T, name string, v harness.Verdict) {
+	t.Helper()
+	check := func(what string, got, want any) {
+		t.Helper()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %s is %v, want %v", name, what, got, want)
+		}
+	}
+	check("success", v.Success, w.class == "")
+	check("result seen", v.ResultSeen, !w.noResult)
+	check("context exceeded", v.ContextExceeded, w.exceeded)
+	check("refused tools", strings.Join(v.Denied, " "), w.denied)
+	for n := 0; n < w.cut && v.Usage.Cost > w.cost; n++ {
+		w.tokens, w.cost = w.tokens.Add(cutTokens), w.cost+cutCost
+	}
+	check("tokens", v.Usage.Tokens, w.tokens)
+	check("cost", v.Usage.Cost, w.cost)
+	check("priced", v.Usage.Priced, !w.noResult)
+	check("a session", v.Session != "", !w.noSession)
+	if w.text != "" {
+		check("text", v.Text, w.text)
+	}
+	if v.Failure == nil {
+		check("failure", w.class, "")
+		return
+	}
+	check("class", v.Failure.Class, w.class)
+	check("rule", v.Failure.Rule, w.rule)
+	check("type", v.Failure.Type, w.typ)
+	check("retriable", v.Failure.Retriable, w.retriable)
+	check("message given", v.Failure.Message != "", true)
+}
+
+// read plays a recorded transcript to a reader.
+func read(t *testing.T, name string) (harness.Verdict, []harness.Observation) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r harness.Reader
+	var seen []harness.Observation
+	for e, err := range transcript.Read(f) {
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		switch e.Stream {
+		case transcript.StreamStart:
+			r = Harness{}.Reader(harness.Request{Model: e.Start.Model, Session: e.Start.Session, SessionCost: e.Start.SessionCost})
+		case transcript.Stdout:
+			seen = append(seen, r.Line(e.Line)...)
+		case transcript.Stderr:
+			seen = append(seen, r.Stderr(e.Line)...)
+		case transcript.StreamExit:
+			return r.End(e.Exit.Code, e.Exit.Signal), seen
+		}
+	}
+	t.Fatalf("%s: the transcript has no end", name)
+	return harness.Verdict{}, nil
+}
+
+// TestRecordedTranscripts holds the reader against what the real agent printed.
+func TestRecordedTranscripts(t *testing.T) {
+	known := map[string]bool{}
+	for name, sc := range scenarios {
+		for _, st := range sc.steps {
+			known[st.name+".jsonl"] = true
+			t.Run(name+"/"+st.name, func(t *testing.T) {
+				verdict, _ := read(t, st.name)
+				st.want.hold(t, st.name, verdict)
+			})
+		}
+	}
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !f.IsDir() && !known[f.Name()] {
+			t.Errorf("testdata/%s belongs to no scenario", f.Name())
+		}
+	}
+}

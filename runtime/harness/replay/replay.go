@@ -1,0 +1,102 @@
+// Package replay is the harness that plays a recorded attempt again: the same
+// lines, on the same streams, with the same end. It costs nothing and needs no
+// agent, and the reader that judged the attempt judges it again.
+//
+// The command is hank itself, as `hank __replay FILE`, so that a replayed codon
+// goes through keeper, pipes and signals like any other. What the agent did to
+// files is not in a transcript, and the replaying process touches none: the
+// runtime brings the workspace to the state after the codon by restoring the
+// difference between the recorded execution's checkpoints, from the last one
+// before the recorded codon to the codon's own, when the replay has ended and
+// before it takes the checkpoint.
+//
+// HANKWEAVE_REPLAY_MAX_DELAY_MS keeps the recorded pauses, each cut to that
+// many milliseconds; without it nothing waits.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+)
+
+// Name is the harness's word in records.
+const Name = "replay"
+
+// Argument is the hidden verb of hank that calls Main.
+const Argument = "__replay"
+
+// Harness replays one transcript.
+type Harness struct {
+	executable string
+	file       string
+	start      transcript.Start
+	recorded   harness.Harness
+}
+
+var _ harness.Harness = Harness{}
+
+// Open prepares the replay of a transcript. executable is hank's own path;
+// lookup finds the harness that recorded, by its name.
+func Open(executable, file string, lookup func(name string) (harness.Harness, bool)) (Harness, error) {
+	start, err := readStart(file)
+	if err != nil {
+		return Harness{}, fmt.Errorf("replay: the transcript %s cannot be played: %w", file, err)
+	}
+	recorded, ok := lookup(start.Harness)
+	if !ok {
+		return Harness{}, fmt.Errorf("replay: the transcript %s was recorded by the harness %q, which this hank does not have", file, start.Harness)
+	}
+	return Harness{executable: executable, file: file, start: start, recorded: recorded}, nil
+}
+
+func readStart(file string) (transcript.Start, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return transcript.Start{}, err
+	}
+	defer f.Close()
+	for entry, err := range transcript.Read(f) {
+		return entry.Start, err
+	}
+	return transcript.Start{}, errors.New("it is empty")
+}
+
+// Name implements harness.Harness.
+func (Harness) Name() string { return Name }
+
+// Command implements harness.Harness. The prompt is not used.
+func (h Harness) Command(req harness.Request) (harness.Command, error) {
+	return harness.Command{
+		Args:       []string{h.executable, Argument, h.file},
+		Env:        harness.BaseEnviron(req).Finish(req.Env),
+		Dir:        req.Workspace,
+		StopSignal: syscall.SIGTERM,
+		StopGrace:  time.Second,
+	}, nil
+}
+
+// Reader implements harness.Harness: it is that of the harness that recorded,
+// for the request that it had then.
+func (h Harness) Reader(harness.Request) harness.Reader {
+	return h.recorded.Reader(harness.Request{
+		Attempt:     h.start.Attempt,
+		Model:       h.start.Model,
+		Session:     h.start.Session,
+		SessionCost: h.start.SessionCost,
+	})
+}
+
+// Check implements harness.Harness.
+func (h Harness) Check(context.Context, []string) harness.Check {
+	if _, err := readStart(h.file); err != nil {
+		return harness.Check{LoggedIn: true, Problem: fmt.Sprintf("the transcript %s cannot be played: %v", h.file, err)}
+	}
+	return harness.Check{Found: true, Path: h.executable, LoggedIn: true}
+}
