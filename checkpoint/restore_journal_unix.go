@@ -159,8 +159,8 @@ func clearUp(root int) error {
 
 func clearUpDir(root int, dir string, perm uint32) error {
 	fd, err := openBeneath(root, dir)
-	if isMissing(err) {
-		return nil
+	if isMissing(err) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EINVAL) {
+		return nil // removed since; or a path that no restore has written
 	}
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"golang.org/x/sys/unix"
 
@@ -45,24 +44,20 @@ func (a *applier) stageAll() error {
 
 // stage writes the new content of one path under its temporary name in fd.
 func (a *applier) stage(fd int, s *step) error {
-	blob, err := a.req.Store.EncodedObject(plumbing.BlobObject, plumbing.NewHash(string(s.To.Blob)))
+	r, size, err := openBlob(a.req.Store, s.To.Blob)
 	if err != nil {
-		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
-	}
-	r, err := blob.Reader()
-	if err != nil {
-		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
+		return err
 	}
 	defer r.Close()
 	if s.To.Mode == filemode.Symlink {
-		err = stageSymlink(fd, s, r, blob.Size())
+		err = stageSymlink(fd, s, r, size)
 	} else {
-		err = stageFile(fd, s, r, blob.Size())
+		err = stageFile(fd, s, r, size)
 	}
 	if err != nil {
 		return err
 	}
-	a.bytes.Add(blob.Size())
+	a.bytes.Add(size)
 	return refuseFolded(fd, s)
 }
 
