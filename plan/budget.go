@@ -121,7 +121,7 @@ func (h *Hank) shareRules(s scope, sum float64, out *reporter) {
 			}
 		}
 		switch {
-		case !fixed && c.cap == 0 && sum >= 1-slack:
+		case !fixed && c.cap == 0 && sum >= 1-slack && c.id != "":
 			h.report(out, c.pointer, "budget-zero", "give it a share", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
 		case c.cap > most+slack && most > 0:
 			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "", "%q may spend $%.6g, but its part of the budget of %s is $%.6g", c.id, c.cap, s.what, most)

@@ -207,14 +207,16 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
+// largestWhole is the largest whole number that every reader of JSON sees as
+// the same number.
+const largestWhole = 1 << 53
+
 func (c *checker) number(s *shape, n *node) {
-	// Beyond 2^53 readers in other languages would see another number.
-	const exact = 1 << 53
 	v, err := strconv.ParseFloat(n.text, 64)
 	switch {
 	case err != nil:
 		c.wrong(n, "bad-value", "", "%s is too large", n.text)
-	case s.kind == aWhole && (v != math.Trunc(v) || math.Abs(v) > exact):
+	case s.kind == aWhole && (v != math.Trunc(v) || math.Abs(v) > largestWhole):
 		c.wrong(n, "wrong-type", "", "must be a whole number, not %s", n.text)
 	case s.above && v <= s.min:
 		c.wrong(n, "bad-value", "", "must be more than %v, not %s", s.min, n.text)

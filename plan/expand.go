@@ -88,7 +88,7 @@ func (p *Program) Grow(entries []Entry, last int, o Outcome) (drop int, add []En
 		return 0, nil
 	}
 	at := entries[last]
-	loop := p.loop(at.LoopContext.LoopID)
+	loop := p.Loop(at.LoopContext.LoopID)
 	if loop == nil {
 		return 0, nil
 	}

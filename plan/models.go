@@ -2,14 +2,14 @@ package plan
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"hank/plan/model"
 )
 
 // override is a model that all codons use instead of their own, and the place
-// that asks for it: a pointer into hank.json, or the name of another source.
+// that asks for it: a pointer into hank.json, or else the name of another
+// source.
 type override struct {
 	model   string
 	pointer string
@@ -32,9 +32,11 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		ref, err := lookup(over.model)
 		switch {
 		case err != nil:
-			h.reportModel(out, over, err)
+			rule, hint := modelProblem(err)
+			h.reportModel(out, over, rule, hint, err.Error())
 		case ref.IsShell():
-			h.reportOverride(out, over, "shell-override", "prompts that were written for an agent would run as scripts", "set model to shell in the codons that are scripts")
+			h.reportModel(out, over, "shell-override", "set model to shell in the codons that are scripts",
+				"with the model shell for all codons, prompts that were written for an agent would run as scripts")
 		default:
 			instead = ref
 		}
@@ -49,7 +51,8 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		if !known {
 			var err error
 			if ref, err = lookup(named); err != nil {
-				h.reportModel(out, override{model: named, pointer: p.pointer + "/model"}, err)
+				rule, hint := modelProblem(err)
+				h.report(out, p.pointer+"/model", rule, hint, "%v", err)
 				continue
 			}
 			cache[named] = ref
@@ -64,27 +67,23 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 	}
 }
 
-// reportModel reports a model that was not found, and what may have been meant.
-func (h *Hank) reportModel(out *reporter, at override, err error) {
+// modelProblem says what is to be reported for a model that was not found.
+func modelProblem(err error) (rule, hint string) {
 	var unknown *model.UnknownError
 	var ambiguous *model.AmbiguousError
 	switch {
-	case errors.As(err, &unknown):
-		hint := ""
-		if len(unknown.Near) > 0 {
-			hint = "did you mean " + strings.Join(unknown.Near, ", ") + "?"
-		}
-		h.reportOverride(out, at, "unknown-model", err.Error(), hint)
 	case errors.As(err, &ambiguous):
-		h.reportOverride(out, at, "ambiguous-model", err.Error(), "name one of "+strings.Join(ambiguous.Fits, ", "))
-	default:
-		h.reportOverride(out, at, "unknown-model", err.Error(), "")
+		return "ambiguous-model", "name one of " + strings.Join(ambiguous.Fits, ", ")
+	case errors.As(err, &unknown) && len(unknown.Near) > 0:
+		return "unknown-model", "did you mean " + strings.Join(unknown.Near, ", ") + "?"
 	}
+	return "unknown-model", ""
 }
 
-func (h *Hank) reportOverride(out *reporter, at override, rule, message, hint string) {
-	if at.source != "" {
-		out.at(&document{file: at.source}, 0, "", rule, fmt.Sprintf("model %q: %s", at.model, message), hint)
+// reportModel reports a model at the place that names it.
+func (h *Hank) reportModel(out *reporter, at override, rule, hint, message string) {
+	if at.pointer == "" {
+		out.at(&document{file: at.source}, 0, "", rule, message, hint)
 		return
 	}
 	h.report(out, at.pointer, rule, hint, "%s", message)

@@ -3,6 +3,11 @@ package plan
 import (
 	"io"
 	"io/fs"
+	"path"
+	"sync"
+	"time"
+
+	"hank/plan/model"
 )
 
 // HankDir is the folder of a hank. Files of it are looked at with fs.Lstat
@@ -10,30 +15,68 @@ import (
 // links and FIFOs are possible; os.DirFS and (*os.Root).FS are.
 type HankDir = fs.FS
 
-// Program is a hank with everything that it refers to.
+// Program is a hank with everything that it refers to. It is never changed
+// after it was loaded and may be used by several goroutines.
 type Program struct {
-	Hank  *Hank
-	Name  string // the file's name inside the folder of the hank
-	Files []File
+	Hank     *Hank    // models are resolved
+	Name     string   // the file's name in the folder of the hank
+	Settings Settings // those of the hank with the layers around it
+	Files    []File   // the frozen program, see Frozen
 
-	loops  map[CodonID]*Loop
-	codons map[CodonID]*Codon
+	loops   map[CodonID]*Loop
+	codons  map[CodonID]*Codon
+	texts   map[string]string    // of files that were read, by path in the folder of the hank
+	sources map[string]*Source   // of copies, by path in the folder of the hank
+	models  map[string]model.Ref // by name in hank.json
+
+	digests func() map[string]string // texts by digest, made when first needed
 }
 
-// File is one file of a program, with a path as it stands in the frozen tree.
+// File is one file of a program, with its path in the frozen tree.
 type File struct {
-	Path   string
-	Mode   fs.FileMode
+	Path   string      // hank/prompts/write.md, or program.json
+	Mode   fs.FileMode // 0644 or 0755
 	Size   int64
 	Digest string // sha256:… of the content
 
 	open func() (io.ReadCloser, error)
 }
 
-// Open opens the file's content.
+// Open opens the file's content. Of a program that was not frozen it is what
+// the author's file holds now.
 func (f File) Open() (io.ReadCloser, error) { return f.open() }
 
-func (p *Program) loop(id CodonID) *Loop { return p.loops[id] }
+// index fills the maps of codons and loops.
+func (p *Program) index() {
+	p.loops, p.codons = map[CodonID]*Loop{}, map[CodonID]*Codon{}
+	for _, at := range p.Hank.places() {
+		if at.loop != nil {
+			p.loops[at.loop.ID] = at.loop
+		} else {
+			p.codons[at.codon.ID] = at.codon
+		}
+	}
+	p.digests = sync.OnceValue(p.collectDigests)
+}
 
-// Codon is the codon of an id in hank.json, or nil.
+// Loop is the loop of an id, or nil.
+func (p *Program) Loop(id CodonID) *Loop { return p.loops[id] }
+
+// Codon is the codon of an id in hank.json (not of an iteration), or nil.
 func (p *Program) Codon(id CodonID) *Codon { return p.codons[id] }
+
+// Source is what a copy operation of the program copies; from is as it stands
+// in the rig.
+func (p *Program) Source(from string) (*Source, bool) {
+	s, ok := p.sources[path.Clean(from)]
+	return s, ok
+}
+
+// IdleTimeout is how long the codon's agent may show no sign of life; 0 leaves
+// it to the harness.
+func (p *Program) IdleTimeout(c *Codon) time.Duration {
+	if c.ShimIdleTimeout > 0 {
+		return time.Duration(c.ShimIdleTimeout) * time.Second
+	}
+	return time.Duration(p.Settings.ShimIdleTimeout) * time.Second
+}

@@ -217,6 +217,9 @@ func badTarget(to string) string {
 	return ""
 }
 
+// outside is what badPath says of a path that climbs.
+const outside = "leads out of the folder"
+
 // badPath says why a path is not a plain relative path that stays where it is;
 // empty if it is one.
 func badPath(p string) string {
@@ -238,7 +241,7 @@ func badPath(p string) string {
 		case "", ".":
 		case "..":
 			if depth--; depth < 0 {
-				return "leads out of the folder"
+				return outside
 			}
 		default:
 			depth++

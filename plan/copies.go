@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// Source is what a copy operation copies.
+type Source struct {
+	Dir   bool         // a folder; else Files has one entry with Rel ""
+	Dirs  []string     // folders inside, parents first, relative to the source
+	Files []SourceFile // sorted by Rel
+}
+
+// SourceFile is a file of a copy, with its path relative to the source.
+type SourceFile struct {
+	Rel string
+	File
+}
+
+// largeCopy is the size in bytes above which a copied folder is worth a
+// warning.
+const largeCopy = 256 << 20
+
+// ignoredByDefault holds if the hank has no .gitignore of its own.
+var ignoredByDefault = []string{"node_modules/", "dist/", "__pycache__/", "*.log", ".DS_Store"}
+
+// matcher says whether ignore rules leave a path out.
+type matcher func(name string, dir bool) bool
+
+// copySource reads the tree that a rig copies.
+func (l *loader) copySource(pointer, ref string) {
+	doc := l.hank.doc
+	name, info, ok := l.reference(doc, pointer, ".", ref)
+	if !ok {
+		return
+	}
+	if l.copies[name] != nil {
+		return
+	}
+	w := copyWalk{loader: l, pointer: pointer, root: name, out: &Source{Dir: info.IsDir()}}
+	switch {
+	case name == ".":
+		l.report(doc, pointer, "copy-root", "copy a folder inside of it", "%q is the folder of the hank itself", ref)
+		return
+	case slices.ContainsFunc(strings.Split(name, "/"), isGit):
+		l.report(doc, pointer, "copy-git", "", "%q is inside a .git folder", ref)
+		return
+	case info.IsDir():
+		w.rules = l.ignoreRules()
+		if w.rules(name, true) {
+			w.rules = func(string, bool) bool { return false } // named by the author: not ignored
+		}
+		w.folder(name)
+	case info.Mode().IsRegular():
+		w.file(name, info)
+	default:
+		l.report(doc, pointer, "irregular-reference", "", "%q is not a regular file or folder", ref)
+		return
+	}
+	w.finish()
+	l.copies[name] = w.out
+}
+
+// copyWalk goes through one copied tree.
+type copyWalk struct {
+	*loader
+	pointer string
+	root    string
+	rules   matcher
+	out     *Source
+	dropped []string
+	size    int64
+}
+
+func isGit(step string) bool { return strings.EqualFold(step, ".git") }
+
+func (w *copyWalk) problem(rule, hint, message string, args ...any) {
+	w.report(w.hank.doc, w.pointer, rule, hint, message, args...)
+}
+
+func (w *copyWalk) folder(dir string) {
+	entries, err := w.source.list(dir)
+	if err != nil {
+		w.problem("unreadable-reference", "", "%q cannot be read: %v", dir, err)
+		return
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case isGit(e.Name()):
+			w.problem("copy-git", "", "%q would be copied", name)
+		case !w.frozen && w.rules(name, e.IsDir()):
+			w.dropped = append(w.dropped, name)
+		case e.Name() == ".gitignore" && !w.frozen:
+			w.problem("copy-gitignore", "merge its rules into the .gitignore of the hank's own folder", "%q would be copied", name)
+		case e.IsDir():
+			w.out.Dirs = append(w.out.Dirs, w.rel(name))
+			w.folder(name)
+		case e.Type().IsRegular():
+			info, err := e.Info()
+			if err != nil {
+				w.problem("unreadable-reference", "", "%q cannot be read: %v", name, err)
+				continue
+			}
+			w.file(name, info)
+		default:
+			w.problem("copy-irregular", "copies hold regular files and folders", "%q is %s", name, typeName(e.Type()))
+		}
+	}
+}
+
+func typeName(mode fs.FileMode) string {
+	if mode&fs.ModeSymlink != 0 {
+		return "a symbolic link"
+	}
+	return "a special file"
+}
+
+func (w *copyWalk) rel(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, w.root), "/")
+}
+
+func (w *copyWalk) file(name string, info fs.FileInfo) {
+	digest, err := w.source.digest(name)
+	if err != nil {
+		w.problem("unreadable-reference", "", "%q cannot be read: %v", name, err)
+		return
+	}
+	w.size += info.Size()
+	w.out.Files = append(w.out.Files, SourceFile{Rel: w.rel(name), File: w.loader.file(name, info, digest)})
+}
+
+// finish sorts the list and says what is notable about the whole.
+func (w *copyWalk) finish() {
+	slices.SortFunc(w.out.Files, func(a, b SourceFile) int { return strings.Compare(a.Rel, b.Rel) })
+	if n := len(w.dropped); n > 0 {
+		shown := w.dropped[:min(n, 5)]
+		more := ""
+		if n > len(shown) {
+			more = fmt.Sprintf(" and %d more", n-len(shown))
+		}
+		w.problem("copy-ignored", "", "ignore rules leave out %s%s", strings.Join(shown, ", "), more)
+	}
+	if w.size > largeCopy && !w.frozen {
+		w.problem("copy-large", "use a data source for large inputs", "the folder has %d MiB", w.size>>20)
+	}
+}
+
+// ignoreRules are those of the .gitignore in the folder of the hank, or the
+// default ones.
+func (l *loader) ignoreRules() matcher {
+	if l.ignored != nil {
+		return l.ignored
+	}
+	lines := ignoredByDefault
+	if info, err := l.source.stat(".gitignore"); err == nil && info.Mode().IsRegular() && !l.frozen {
+		data, err := readAll(l.source, ".gitignore")
+		if err != nil {
+			l.report(l.hank.doc, "", "unreadable-reference", "", ".gitignore cannot be read: %v", err)
+		}
+		lines = strings.Split(string(data), "\n")
+	}
+	var patterns []gitignore.Pattern
+	for _, line := range lines {
+		if line = strings.TrimSuffix(line, "\r"); strings.TrimSpace(line) != "" && line[0] != '#' {
+			patterns = append(patterns, gitignore.ParsePattern(line, nil))
+		}
+	}
+	m := gitignore.NewMatcher(patterns)
+	l.ignored = func(name string, dir bool) bool { return m.Match(strings.Split(name, "/"), dir) }
+	return l.ignored
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan/model"
+)
+
+// The frozen program is a tree of files: everything that the hank refers to
+// under hank/, and program.json, which says what is there and which models the
+// names stand for. It is enough to build the same Program again when the
+// author's files have changed or are gone.
+const (
+	frozenDir     = "hank/"
+	manifestPath  = "program.json"
+	frozenVersion = 1
+)
+
+// manifest is the content of program.json.
+type manifest struct {
+	Schema   int                  `json:"schema"`
+	Hank     string               `json:"hank"`     // the name of the hank's own file
+	Settings Settings             `json:"settings"` // with the layers around the hank merged in
+	Models   map[string]model.Ref `json:"models"`   // by the name in hank.json
+	Files    []manifestFile       `json:"files"`
+	Dirs     []string             `json:"dirs,omitzero"` // folders, those that a git tree cannot hold included
+}
+
+type manifestFile struct {
+	Path   string `json:"path"` // under hank/
+	Exec   bool   `json:"exec,omitzero"`
+	Size   int64  `json:"size"`
+	Digest string `json:"digest"`
+}
+
+// freeze adds the file that describes the program to its files. Equal programs
+// have equal frozen files.
+func (p *Program) freeze() error {
+	m := manifest{Schema: frozenVersion, Hank: p.Name, Settings: p.Settings, Models: p.models}
+	for _, f := range p.Files {
+		m.Files = append(m.Files, manifestFile{Path: strings.TrimPrefix(f.Path, frozenDir), Exec: f.Mode&0o111 != 0, Size: f.Size, Digest: f.Digest})
+	}
+	for name, s := range p.sources {
+		if s.Dir {
+			m.Dirs = append(m.Dirs, name)
+		}
+		for _, d := range s.Dirs {
+			m.Dirs = append(m.Dirs, path.Join(name, d))
+		}
+	}
+	slices.Sort(m.Dirs)
+	m.Dirs = slices.Compact(m.Dirs)
+	data, err := json.Marshal(m, json.Deterministic(true), jsontext.WithIndent(" "))
+	if err != nil {
+		return fmt.Errorf("describe the program for freezing: %w", err)
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	p.Files = append(p.Files, File{Path: manifestPath, Mode: 0o644, Size: int64(len(data)), Digest: digestOf(data), open: open})
+	return nil
+}
+
+// NewerError says that a frozen program was written by a newer hank.
+type NewerError struct{ Schema int }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("the frozen program has schema %d, this hank reads up to %d: use a newer hank", e.Schema, frozenVersion)
+}
+
+// Frozen builds a Program from its frozen files. open returns the content of a
+// file by its path in the frozen tree; digests are checked when a file is
+// read. What only warns was said when the hank was loaded and is not said again.
+func Frozen(open func(path string) ([]byte, error)) (*Program, error) {
+	data, err := open(manifestPath)
+	if err != nil {
+		return nil, fmt.Errorf("read the frozen program: %w", err)
+	}
+	var version struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &version); err == nil && version.Schema > frozenVersion {
+		return nil, &NewerError{version.Schema}
+	}
+	var m manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("read the frozen program: %s: %w", manifestPath, err)
+	}
+	l := &loader{source: newFrozenSource(m, open), frozen: true, lookup: func(name string) (model.Ref, error) {
+		if ref, ok := m.Models[name]; ok {
+			return ref, nil
+		}
+		return model.Default().Lookup(name)
+	}}
+	p, ds := l.program(m.Hank, func(*Overrides) Settings { return m.Settings }, "frozen program")
+	if p == nil {
+		return nil, fmt.Errorf("the frozen program is damaged:\n%s", strings.TrimSpace(Text(errorsOf(ds))))
+	}
+	return p, nil
+}
+
+func errorsOf(ds []Diagnostic) []Diagnostic {
+	return slices.DeleteFunc(slices.Clone(ds), func(d Diagnostic) bool { return d.Severity != Error })
+}
+
+// frozenSource is the tree of a frozen program.
+type frozenSource struct {
+	entries map[string]frozenInfo // by path in the folder of the hank
+	kids    map[string][]fs.DirEntry
+	read    func(path string) ([]byte, error)
+}
+
+func newFrozenSource(m manifest, open func(path string) ([]byte, error)) *frozenSource {
+	s := &frozenSource{entries: map[string]frozenInfo{}, kids: map[string][]fs.DirEntry{}, read: open}
+	s.entries["."] = frozenInfo{name: ".", mode: fs.ModeDir | 0o755}
+	for _, d := range m.Dirs {
+		s.add(d, frozenInfo{mode: fs.ModeDir | 0o755})
+	}
+	for _, f := range m.Files {
+		mode := fs.FileMode(0o644)
+		if f.Exec {
+			mode = 0o755
+		}
+		s.add(f.Path, frozenInfo{mode: mode, size: f.Size, digest: f.Digest})
+	}
+	for _, kids := range s.kids {
+		slices.SortFunc(kids, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return s
+}
+
+// add puts an entry and the folders above it into the tree.
+func (s *frozenSource) add(name string, info frozenInfo) {
+	if _, there := s.entries[name]; there || !fs.ValidPath(name) {
+		return
+	}
+	info.name = path.Base(name)
+	s.entries[name] = info
+	dir := path.Dir(name)
+	s.add(dir, frozenInfo{mode: fs.ModeDir | 0o755})
+	s.kids[dir] = append(s.kids[dir], fs.FileInfoToDirEntry(info))
+}
+
+func (s *frozenSource) stat(name string) (fs.FileInfo, error) {
+	info, ok := s.entries[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	}
+	return info, nil
+}
+
+func (s *frozenSource) list(name string) ([]fs.DirEntry, error) {
+	if _, err := s.stat(name); err != nil {
+		return nil, err
+	}
+	return s.kids[name], nil
+}
+
+func (s *frozenSource) digest(name string) (string, error) { return s.entries[name].digest, nil }
+
+func (s *frozenSource) open(name string) (io.ReadCloser, error) {
+	info, err := s.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.read(frozenDir + name)
+	if err != nil {
+		return nil, err
+	}
+	if digestOf(data) != info.(frozenInfo).digest {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("the frozen file has another content than was stored")}
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
+}
+
+// frozenInfo is a file or folder of a frozen program.
+type frozenInfo struct {
+	name   string
+	mode   fs.FileMode
+	size   int64
+	digest string
+}
+
+func (i frozenInfo) Name() string       { return i.name }
+func (i frozenInfo) Size() int64        { return i.size }
+func (i frozenInfo) Mode() fs.FileMode  { return i.mode }
+func (i frozenInfo) ModTime() time.Time { return time.Time{} }
+func (i frozenInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i frozenInfo) Sys() any           { return nil }
+
+// digestOf is the SHA-256 of a content, as it is written everywhere.
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func digestReader(r io.Reader) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}

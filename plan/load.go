@@ -1,0 +1,271 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"hank/plan/model"
+)
+
+// Load reads a hank and everything that it refers to, and reports everything
+// that is wrong. name is the file's name in the folder of the hank, normally
+// hank.json. The Program is nil if one of the diagnostics is an error.
+func Load(dir HankDir, name string) (*Program, []Diagnostic) {
+	return LoadWith(dir, name, Layers{})
+}
+
+// LoadWith is Load under the settings of the layers around the hank.
+func LoadWith(dir HankDir, name string, layers Layers) (*Program, []Diagnostic) {
+	l := &loader{source: liveSource{dir}, lookup: model.Default().Lookup}
+	return l.program(name, layers.Merge, layers.modelSource())
+}
+
+// loader reads the files of one program.
+type loader struct {
+	source source
+	lookup func(string) (model.Ref, error)
+	frozen bool // the source is a frozen tree: its pruning is done, its models are chosen
+
+	out     reporter
+	hank    *Hank
+	files   map[string]*loadedFile // by path in the folder of the hank
+	copies  map[string]*Source
+	stats   map[string]stated
+	ignored matcher
+}
+
+// stated is a remembered answer of stat: many references share their folders.
+type stated struct {
+	info fs.FileInfo
+	err  error
+}
+
+func (l *loader) stat(name string) (fs.FileInfo, error) {
+	s, known := l.stats[name]
+	if !known {
+		s.info, s.err = l.source.stat(name)
+		l.stats[name] = s
+	}
+	return s.info, s.err
+}
+
+// loadedFile is a file that was read, or found not to be readable.
+type loadedFile struct {
+	file File
+	text string
+	ok   bool
+}
+
+// source is where a program's files come from. Paths are slash-separated and
+// clean, relative to the folder of the hank.
+type source interface {
+	// stat does not follow a symbolic link in the last component.
+	stat(path string) (fs.FileInfo, error)
+	open(path string) (io.ReadCloser, error)
+	list(path string) ([]fs.DirEntry, error)
+	// digest is the SHA-256 of a file.
+	digest(path string) (string, error)
+}
+
+// program loads the program under the settings that merge makes of the hank's
+// own. modelFrom says who else may have set a model.
+func (l *loader) program(name string, merge func(*Overrides) Settings, modelFrom string) (*Program, []Diagnostic) {
+	l.files, l.copies, l.stats = map[string]*loadedFile{}, map[string]*Source{}, map[string]stated{}
+	data, diagnostic := l.hankFile(name)
+	if diagnostic != nil {
+		return nil, []Diagnostic{*diagnostic}
+	}
+	h := parse(name, data, &l.out)
+	if h == nil {
+		return nil, l.out.sorted(name)
+	}
+	l.hank = h
+	p := &Program{Hank: h, Name: name, Settings: merge(h.Overrides), texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
+	over := override{model: p.Settings.Model, source: modelFrom}
+	if modelFrom == "" {
+		over.pointer = "/overrides/model"
+	}
+	h.resolve(over, p.choose(l.lookup), &l.out)
+	h.structure(&l.out)
+	l.references()
+	if Failing(l.out.list) {
+		return nil, l.out.sorted(name)
+	}
+	p.index()
+	for path, f := range l.files {
+		p.texts[path] = f.text
+	}
+	p.Files = l.all()
+	if err := p.freeze(); err != nil {
+		l.out.at(h.doc, 0, "", "syntax", err.Error(), "")
+		return nil, l.out.sorted(name)
+	}
+	return p, l.out.sorted(name)
+}
+
+// choose looks models up and keeps what was found.
+func (p *Program) choose(lookup func(string) (model.Ref, error)) func(string) (model.Ref, error) {
+	return func(name string) (model.Ref, error) {
+		ref, err := lookup(name)
+		if err == nil {
+			p.models[name] = ref
+		}
+		return ref, err
+	}
+}
+
+// modelSource is who sets the model of all codons from outside of the hank;
+// empty if the hank does it itself.
+func (l Layers) modelSource() string {
+	switch {
+	case l.Flags.Model != "":
+		return "command line"
+	case l.Env.Model != "":
+		return "environment"
+	}
+	return ""
+}
+
+// largestFile is the size in bytes of the largest hank.json, prompt or sentinel
+// configuration that is read at all.
+const largestFile = 64 << 20
+
+// hankFile reads the file of the hank itself.
+func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
+	problem := func(message, hint string) ([]byte, *Diagnostic) {
+		return nil, &Diagnostic{Severity: Error, Rule: "missing-file", File: name, Message: message, Hint: hint}
+	}
+	if !fs.ValidPath(name) {
+		return problem("the name is not a plain relative path", "")
+	}
+	info, err := l.source.stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		hint := "hank init makes one"
+		if _, err := l.source.stat("strand.json"); err == nil {
+			hint = "there is a strand.json; name it on the command line"
+		}
+		return problem("there is no such file", hint)
+	}
+	if err != nil {
+		return problem(err.Error(), "")
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return problem("is a symbolic link", "name the file that it leads to")
+	}
+	if rule, why := unfit(info); rule != "" {
+		return problem(why, "")
+	}
+	f := l.read(name, info)
+	if !f.ok {
+		return problem(f.text, "")
+	}
+	return []byte(f.text), nil
+}
+
+// unfit says why something cannot be read as a text.
+func unfit(info fs.FileInfo) (rule, why string) {
+	switch {
+	case info.IsDir():
+		return "irregular-reference", "is a folder"
+	case !info.Mode().IsRegular():
+		return "irregular-reference", "is not a regular file"
+	case info.Size() > largestFile:
+		return "unreadable-reference", fmt.Sprintf("has %d bytes, the most is %d", info.Size(), largestFile)
+	}
+	return "", ""
+}
+
+// read reads a file that was found to be regular. If it fails, the text is the
+// reason.
+func (l *loader) read(name string, info fs.FileInfo) *loadedFile {
+	if f := l.files[name]; f != nil {
+		return f
+	}
+	f := &loadedFile{}
+	l.files[name] = f
+	data, err := readAll(l.source, name)
+	if err != nil {
+		f.text = err.Error()
+		return f
+	}
+	f.text, f.ok = string(data), true
+	f.file = l.file(name, info, digestOf(data))
+	f.file.Size = int64(len(data))
+	return f
+}
+
+// readAll opens a file that stat called regular, looks again at what was
+// opened, and reads it.
+func readAll(s source, name string) ([]byte, error) {
+	r, err := s.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if f, ok := r.(fs.File); ok {
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			return nil, cmp.Or(err, errors.New("is not a regular file any more"))
+		}
+	}
+	var b bytes.Buffer
+	if n, err := io.Copy(&b, io.LimitReader(r, largestFile+1)); err != nil || n > largestFile {
+		return nil, cmp.Or(err, fmt.Errorf("has more than %d bytes", largestFile))
+	}
+	return b.Bytes(), nil
+}
+
+// file describes a file of the hank as it is frozen.
+func (l *loader) file(name string, info fs.FileInfo, digest string) File {
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 {
+		mode = 0o755
+	}
+	return File{
+		Path: frozenDir + name, Mode: mode, Size: info.Size(), Digest: digest,
+		open: func() (io.ReadCloser, error) { return l.source.open(name) },
+	}
+}
+
+// all lists every file of the program, each once, by path.
+func (l *loader) all() []File {
+	byPath := map[string]File{}
+	for _, f := range l.files {
+		byPath[f.file.Path] = f.file
+	}
+	for _, s := range l.copies {
+		for _, f := range s.Files {
+			byPath[f.Path] = f.File
+		}
+	}
+	files := make([]File, 0, len(byPath))
+	for _, f := range byPath {
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	return files
+}
+
+// liveSource reads the folder of a hank.
+type liveSource struct{ dir HankDir }
+
+func (s liveSource) stat(name string) (fs.FileInfo, error)   { return fs.Lstat(s.dir, name) }
+func (s liveSource) list(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.dir, name) }
+
+func (s liveSource) open(name string) (io.ReadCloser, error) {
+	return s.dir.Open(path.Clean(name))
+}
+
+func (s liveSource) digest(name string) (string, error) {
+	r, err := s.open(name)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	return digestReader(r)
+}

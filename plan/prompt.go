@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Vars are the places that prompts can name.
+type Vars struct {
+	Workspace string // <%AGENT_ROOT%>, <%PROJECT_DIR%>, <%EXECUTION_DIR%>
+	Data      string // <%DATA_DIR%>; empty is read_only_data_source in the workspace
+}
+
+// replacer replaces the placeholders of prompts. <%ITERATION%> (from 0) and
+// <%CODON_ID%> are hank's additions.
+func (v Vars) replacer(e Entry) *strings.Replacer {
+	data, iteration := v.Data, 0
+	if data == "" {
+		data = path.Join(v.Workspace, "read_only_data_source")
+	}
+	if e.LoopContext != nil {
+		iteration = e.LoopContext.Iteration
+	}
+	return strings.NewReplacer(
+		"<%AGENT_ROOT%>", v.Workspace, "<%PROJECT_DIR%>", v.Workspace, "<%EXECUTION_DIR%>", v.Workspace,
+		"<%DATA_DIR%>", data, "<%ITERATION%>", strconv.Itoa(iteration), "<%CODON_ID%>", string(e.CodonID),
+	)
+}
+
+// Prompt puts the prompts of an entry together:
+//
+//  1. The user prompt is promptFile, or promptText if there is none. The front
+//     matter of files is taken off; that of the first is returned.
+//  2. The system prompt is the global one, then that of the codon. Front matter
+//     stays there.
+//  3. Several texts have a blank line between them.
+//  4. HTML comments go, each with one newline behind it.
+//  5. Placeholders are replaced.
+//
+// The prompt of a shell codon is a script, which must arrive as it was written:
+// for it steps 1 and 4 leave front matter and comments alone, and there is no
+// system prompt.
+func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta Frontmatter, err error) {
+	if e, err = p.Resolve(e); err != nil {
+		return "", "", meta, err
+	}
+	c, replace := e.Codon, v.replacer(e)
+	parts := []string{c.PromptText}
+	if len(c.PromptFile) > 0 {
+		if parts, err = p.read(c, c.PromptFile); err != nil {
+			return "", "", meta, err
+		}
+	}
+	if c.Model.IsShell() {
+		return "", replace.Replace(join(parts)), meta, nil
+	}
+	if len(c.PromptFile) > 0 {
+		for i := len(parts) - 1; i >= 0; i-- {
+			meta, parts[i], _ = splitFrontmatter(parts[i])
+		}
+	}
+	global, err := p.read(c, p.Hank.GlobalSystemPromptFile)
+	if err != nil {
+		return "", "", meta, err
+	}
+	own, err := p.read(c, c.AppendSystemPromptFile)
+	if err != nil {
+		return "", "", meta, err
+	}
+	systems := append(append(global, p.Hank.GlobalSystemPromptText), append(own, c.AppendSystemPromptText)...)
+	return replace.Replace(withoutComments(join(systems))), replace.Replace(withoutComments(join(parts))), meta, nil
+}
+
+// Extension is the prompt that is repeated until the context is full; empty
+// if the codon has none.
+func (p *Program) Extension(e Entry, v Vars) (string, error) {
+	e, err := p.Resolve(e)
+	if err != nil {
+		return "", err
+	}
+	return v.replacer(e).Replace(withoutComments(e.Codon.ExhaustWithPrompt)), nil
+}
+
+// read returns the texts of files.
+func (p *Program) read(c *Codon, refs Refs) ([]string, error) {
+	var texts []string
+	for _, ref := range refs {
+		text, ok := p.texts[path.Clean(ref)]
+		if !ok {
+			return nil, fmt.Errorf("codon %q: the program has no file %q: the plan was made from another hank", c.ID, ref)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// join puts a blank line between texts; empty ones are left out. A newline at
+// a text's end counts.
+func join(texts []string) string {
+	var b strings.Builder
+	for _, t := range texts {
+		if t == "" {
+			continue
+		}
+		switch s := b.String(); {
+		case s == "":
+		case strings.HasSuffix(s, "\n"):
+			b.WriteString("\n")
+		default:
+			b.WriteString("\n\n")
+		}
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+var htmlComment = regexp.MustCompile(`(?s)<!--.*?-->(\r?\n)?`)
+
+func withoutComments(text string) string { return htmlComment.ReplaceAllString(text, "") }

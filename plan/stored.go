@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// longText is the length in bytes above which a text is not stored in a plan
+// entry.
+const longText = 4 << 10
+
+const placeholderPrefix = "{sha256:"
+
+// placeholder stands for a text in a stored entry: {sha256:<64 hex digits>}.
+func placeholder(text string) string {
+	return "{" + digestOf([]byte(text)) + "}"
+}
+
+func isPlaceholder(text string) bool {
+	return len(text) == len(placeholderPrefix)+65 && strings.HasPrefix(text, placeholderPrefix) && text[len(text)-1] == '}' &&
+		strings.Trim(text[len(placeholderPrefix):len(text)-1], "0123456789abcdef") == ""
+}
+
+// Stored returns the entry as it is kept in state.json: every string of the
+// codon over 4 KiB, wherever it stands, and every value of env, is replaced by
+// the string {sha256:…} with the SHA-256 of its UTF-8 bytes. A text that is
+// itself written like that is replaced too, so that the form is never
+// ambiguous. Resolve brings the texts back from the (frozen) program.
+func (e Entry) Stored() Entry {
+	return e.mapTexts(func(text string, secret bool) (string, error) {
+		if isReplaced(text, secret) {
+			return placeholder(text), nil
+		}
+		return text, nil
+	})
+}
+
+func isReplaced(text string, secret bool) bool {
+	return secret || len(text) > longText || isPlaceholder(text)
+}
+
+// mapTexts changes the strings of the codon. A codon in which nothing changes
+// stays shared. An error of change leaves the text as it is.
+func (e Entry) mapTexts(change func(text string, secret bool) (string, error)) Entry {
+	if e.Codon == nil {
+		return e
+	}
+	root, err := codonNode(e.Codon)
+	if err != nil {
+		return e // a codon that was read as JSON can be written as JSON
+	}
+	changed := false
+	root.texts(func(n *node, secret bool) {
+		if text, err := change(n.text, secret); err == nil && text != n.text {
+			n.text, changed = text, true
+		}
+	})
+	if !changed {
+		return e
+	}
+	c := new(Codon)
+	if err := json.Unmarshal(root.sound(), c); err != nil {
+		return e
+	}
+	e.Codon = c
+	return e
+}
+
+// codonNode is the JSON of a codon as a tree.
+func codonNode(c *Codon) (*node, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	root, err := nodeReader{d: jsontext.NewDecoder(bytes.NewBuffer(data)), data: data}.value()
+	return &root, err
+}
+
+// texts visits every string value of a codon; secret marks the values of env.
+func (n *node) texts(visit func(n *node, secret bool)) {
+	env := n.step("env")
+	for i := range n.kids {
+		kid := &n.kids[i]
+		kid.strings(kid == env, visit)
+	}
+}
+
+func (n *node) strings(secret bool, visit func(n *node, secret bool)) {
+	if n.kind == '"' {
+		visit(n, secret)
+	}
+	for i := range n.kids {
+		n.kids[i].strings(secret, visit)
+	}
+}
+
+// Resolve brings back the texts of a stored entry. It fails if the program is
+// not the one that the entry was made from.
+func (p *Program) Resolve(e Entry) (Entry, error) {
+	if e.Codon == nil {
+		return e, fmt.Errorf("plan entry %q has no codon", e.CodonID)
+	}
+	var missing error
+	resolved := e.mapTexts(func(text string, _ bool) (string, error) {
+		if !isPlaceholder(text) {
+			return text, nil
+		}
+		original, ok := p.digests()[text]
+		if !ok {
+			missing = fmt.Errorf("plan entry %q: the program has no text %s: the plan was made from another hank", e.CodonID, text)
+			return text, missing
+		}
+		return original, nil
+	})
+	return resolved, missing
+}
+
+// collectDigests lists the texts that stored entries of the program can stand
+// for, by placeholder.
+func (p *Program) collectDigests() map[string]string {
+	all := map[string]string{}
+	for _, c := range p.codons {
+		Entry{Codon: c}.mapTexts(func(text string, secret bool) (string, error) {
+			if isReplaced(text, secret) {
+				all[placeholder(text)] = text
+			}
+			if _, taken := all[text]; !taken && isPlaceholder(text) {
+				all[text] = text // an entry that was not stored, with a text of that form
+			}
+			return text, nil
+		})
+	}
+	return all
+}
