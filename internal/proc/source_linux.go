@@ -199,9 +199,24 @@ func list() ([]Info, error) {
 }
 
 // environ returns the environment that the process was started with, as
-// NUL-terminated strings.
+// NUL-terminated strings. A first thread that has ended has none any more;
+// the other threads still do.
 func environ(pid int) ([]byte, error) {
-	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	dir := "/proc/" + strconv.Itoa(pid)
+	env, err := os.ReadFile(dir + "/environ")
+	if err != nil || len(env) > 0 {
+		return env, err
+	}
+	threads, err := os.ReadDir(dir + "/task")
+	if err != nil || len(threads) < 2 {
+		return nil, err
+	}
+	for _, thread := range threads {
+		if env, err := os.ReadFile(dir + "/task/" + thread.Name() + "/environ"); err == nil && len(env) > 0 {
+			return env, nil
+		}
+	}
+	return nil, nil
 }
 
 // cmdline returns the first arguments of a process, or its name in brackets

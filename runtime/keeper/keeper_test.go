@@ -231,8 +231,9 @@ func (s *slow) Write(p []byte) (int, error) {
 
 func TestSlowWriterLosesNothingAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	spec := shell(t, "head -c 200000 /dev/zero")
-	out := &slow{pause: streamGrace/2 + 200*time.Millisecond} // over the grace in sum
+	const size = 130_000 // two reads
+	spec := shell(t, fmt.Sprintf("head -c %d /dev/zero", size))
+	out := &slow{pause: streamGrace + 100*time.Millisecond}
 	p, err := Start(spec, Streams{Stdout: out})
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +241,7 @@ func TestSlowWriterLosesNothingAfterTheEnd(t *testing.T) {
 	if exit, err := p.Wait(); err != nil || exit.Code != 0 {
 		t.Fatal(exit, err)
 	}
-	if out.n.Load() != 200000 {
+	if out.n.Load() != size {
 		t.Errorf("got %d bytes", out.n.Load())
 	}
 }

@@ -64,9 +64,11 @@ func closeFiles(files []*os.File) {
 }
 
 const (
-	// streamGrace is how long a stream may be silent and yet not end when the
-	// command's whole tree is dead. Then somebody outside holds it open.
-	streamGrace = 2 * time.Second
+	// streamGrace is how long a stream may be silent and yet not end, twice in
+	// a row, when the command's whole tree is dead. Then somebody outside
+	// holds it open. Twice, because a deadline also runs while this process is
+	// suspended or its writer slow.
+	streamGrace = time.Second
 	// streamRest is more than a pipe can hold: what comes after it was written
 	// by somebody outside of the tree.
 	streamRest = 16 << 20
@@ -83,7 +85,7 @@ func drain(name string, from *os.File, to io.Writer, over *atomic.Bool) error {
 		to = io.Discard
 	}
 	buf := make([]byte, 64<<10)
-	rest := streamRest
+	rest, silent := streamRest, 0
 	var failed error
 	for {
 		ending := over.Load()
@@ -99,15 +101,15 @@ func drain(name string, from *os.File, to io.Writer, over *atomic.Bool) error {
 		if ending {
 			rest -= n
 		}
+		if silent++; !errors.Is(err, os.ErrDeadlineExceeded) {
+			silent = 0
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return failed
-		case errors.Is(err, os.ErrDeadlineExceeded) && !ending:
-			// The deadline that supervise set ran out while the writer was
-			// slow. Look again: there may be more to read.
-		case errors.Is(err, os.ErrDeadlineExceeded) || rest < 0:
+		case silent == 2 || rest < 0:
 			return errors.Join(failed, fmt.Errorf("read the command's %s: %w", name, errHeld))
-		case err != nil:
+		case err != nil && silent == 0:
 			return errors.Join(failed, fmt.Errorf("read the command's %s: %w", name, err))
 		}
 	}

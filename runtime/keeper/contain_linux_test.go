@@ -1,0 +1,457 @@
+package keeper
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hank/internal/proc"
+)
+
+// holders are the processes that hold a file open: an oracle that knows
+// nothing of trees, groups, sessions, identities or environments. It asks
+// every thread: a first thread that has ended holds nothing, others may.
+func holders(t *testing.T, file string) []string {
+	t.Helper()
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil // nobody has opened it yet
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && target == file {
+			found = append(found, strings.Split(link, "/")[2])
+		}
+	}
+	return slices.Compact(found)
+}
+
+func canary(spec Spec) string { return filepath.Join(spec.Dir, "canary") }
+
+// codons are scripts that leave something behind. Each prints "ready" when
+// what it leaves is there.
+var codons = []struct {
+	name, script string
+	left         int // how many processes have to be killed
+}{
+	{"background job", `sleep 1000 & echo ready`, 1},
+	{"holds the pipe open", `(while :; do echo noise; sleep 0.01; done) & echo ready`, -1},
+	{"nohup", `nohup sleep 1000 >/dev/null 2>&1 & echo ready`, 1},
+	{"setsid", `setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo ready`, 1},
+	{"double fork", `(setsid sh -c 'sleep 1000 & sleep 1000 & echo started' &) | head -n 1 >/dev/null; echo ready`, 2},
+	{"daemon without marks", `env -i setsid sh -c '(trap "" TERM HUP INT; exec sleep 1000 >/dev/null 2>&1 </dev/null) &'; echo ready`, 1},
+	{"deaf to signals", `(trap "" TERM HUP INT QUIT; sleep 1000; sleep 1000) & echo ready`, 2},
+	{"stopped", `sh -c 'kill -STOP $$; sleep 1000' & while ! grep -q "State:.T" /proc/$!/status; do :; done; echo ready`, 1},
+	{"leader thread gone", `"$SELF" __part headless >"$CANARY.x" 2>&1 & until grep -q up "$CANARY.x"; do :; done; echo ready`, 1},
+	{"a subreaper of its own", `"$SELF" __part subreaper & until grep -q up "$CANARY"; do :; done; echo ready`, 2},
+}
+
+func init() {
+	// A process whose first thread has ended: it looks like a zombie.
+	parts["headless"] = func([]string) {
+		// The runtime of Go parks the first thread instead of ending it; the
+		// system call does not ask. The other threads go on.
+		go func() {
+			for {
+				time.Sleep(time.Millisecond)
+				if b, _ := os.ReadFile("/proc/self/stat"); strings.Contains(string(b), ") Z ") {
+					break
+				}
+			}
+			fmt.Println("up")
+			select {}
+		}()
+		runtime.LockOSThread()
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+	parts["subreaper"] = func([]string) {
+		_ = becomeSubreaper()
+		cmd := exec.Command("sh", "-c", `exec setsid sleep 1000`)
+		cmd.ExtraFiles = []*os.File{os.NewFile(9, "canary")}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		os.NewFile(9, "canary").WriteString("up\n")
+		_ = cmd.Wait()
+	}
+}
+
+func TestNothingOutlivesItsCommand(t *testing.T) {
+	t.Parallel()
+	for _, codon := range codons {
+		t.Run(codon.name, func(t *testing.T) {
+			t.Parallel()
+			spec := shell(t, codon.script+`; exit 5`)
+			exit, stdout, _ := run(t, spec)
+			if left := holders(t, canary(spec)); len(left) > 0 {
+				t.Errorf("alive after Wait: %v", left)
+			}
+			if exit.Code != 5 || exit.KeeperLost || !strings.Contains(stdout, "ready\n") {
+				t.Errorf("exit %+v, stdout %.100q", exit, stdout)
+			}
+			if exit.KilledTotal != len(exit.Killed) || codon.left >= 0 && exit.KilledTotal != codon.left || codon.left < 0 && exit.KilledTotal == 0 {
+				t.Errorf("killed %d, want %d: %v", exit.KilledTotal, codon.left, exit.Killed)
+			}
+			for _, p := range exit.Killed {
+				if p.PID == 0 || p.Command == "" {
+					t.Errorf("leftover without a name: %+v", p)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingOutlivesAStop(t *testing.T) {
+	t.Parallel()
+	for _, codon := range codons {
+		t.Run(codon.name, func(t *testing.T) {
+			t.Parallel()
+			spec := shell(t, codon.script+`; while :; do sleep 0.05; done`)
+			spec.StopGrace = 100 * time.Millisecond
+			p, stdout, _ := start(t, spec)
+			until(t, "ready", 10*time.Second, func() bool { return strings.Contains(stdout.String(), "ready\n") })
+			if len(holders(t, canary(spec))) < 2 {
+				t.Fatal("the codon did not leave anything, so nothing is tested")
+			}
+			p.Stop()
+			exit, err := p.Wait()
+			if left := holders(t, canary(spec)); len(left) > 0 {
+				t.Errorf("alive after Wait: %v", left)
+			}
+			if err != nil || !exit.Stopped {
+				t.Errorf("exit %+v, %v", exit, err)
+			}
+		})
+	}
+}
+
+// comet is the fastest of its kind: a process that forks, ends, and so on in
+// the child, in a new session each time.
+const comet = `command -v perl >/dev/null || exit 0
+	perl -MPOSIX -e 'while (!-e "stop") { POSIX::setsid(); fork and POSIX::_exit(0) }' >/dev/null 2>&1 &`
+
+// A relay's generations live just long enough to start the next one: there is
+// no process that one could find and kill in peace.
+func TestAForkStormIsEnded(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"relay":             `echo '[ -e stop ] || sh ./relay &' >relay; sh ./relay`,
+		"relay in sessions": `echo '[ -e stop ] || setsid sh ./relay >/dev/null 2>&1 &' >relay; sh ./relay`,
+		"comet":             comet,
+		"wide":              `i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done`,
+		"two at a time":     `f() { [ $1 -gt 6 ] && exec sleep 1000; f $(($1+1)) & f $(($1+1)) & wait; }; f 0 & :`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := shell(t, script+"\necho ready; sleep 0.3; exit 0")
+			t.Cleanup(func() { _ = os.WriteFile(filepath.Join(spec.Dir, "stop"), nil, 0o600) })
+			began := time.Now()
+			exit, _, _ := run(t, spec)
+			if left := holders(t, canary(spec)); len(left) > 0 {
+				t.Errorf("alive after Wait: %v", left)
+			}
+			if exit.Code != 0 || len(exit.Killed) > MaxLeftovers || name == "wide" && exit.KilledTotal != 200 {
+				t.Errorf("exit %+v", exit)
+			}
+			t.Logf("%d killed, %v", exit.KilledTotal, time.Since(began))
+		})
+	}
+}
+
+func TestOnlyStandardStreamsAreHandedDown(t *testing.T) {
+	t.Parallel()
+	// A leak in the runtime's own process, as a library may have.
+	leak, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(leak)
+	spec := shell(t, "")
+	spec.Args = []string{"sh", "-c", `for f in /proc/$$/fd/*; do [ -e $f ] && echo ${f##*/}; done; grep flags /proc/$$/fdinfo/1 /proc/$$/fdinfo/2`}
+	_, stdout, _ := run(t, spec)
+	head, flags, _ := strings.Cut(stdout, "/")
+	if got := strings.Fields(strings.TrimSuffix(head, "proc")); !slices.Equal(got, []string{"0", "1", "2"}) {
+		t.Errorf("descriptors %v", got)
+	}
+	// Agents take it for an error when a full pipe says EAGAIN.
+	for _, line := range strings.Split(strings.TrimSpace(flags), "\n") {
+		fields := strings.Fields(line)
+		mode, err := strconv.ParseInt(fields[len(fields)-1], 8, 64)
+		if err != nil || mode&syscall.O_NONBLOCK != 0 {
+			t.Errorf("the command's stream does not block: %s", line)
+		}
+	}
+}
+
+func TestCommandHasItsOwnSessionAndGroupAndNoTerminal(t *testing.T) {
+	t.Parallel()
+	p, stdout, _ := start(t, shell(t, `echo ready; sleep 1000`))
+	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
+	list, err := proc.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range list {
+		if q.PID == p.PID() && (q.Group != p.PID() || q.Session != p.KeeperPID() || q.Parent != p.KeeperPID()) {
+			t.Errorf("group %d, session %d, parent %d", q.Group, q.Session, q.Parent)
+		}
+	}
+	p.Kill()
+	_, _ = p.Wait()
+}
+
+func TestSignalsToTheKeeperDoNotReachItsWork(t *testing.T) {
+	t.Parallel()
+	p, stdout, _ := start(t, shell(t, `trap 'echo got; exit 6' USR1; echo ready; while :; do sleep 0.01; done`))
+	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1} {
+		_ = syscall.Kill(p.KeeperPID(), sig)
+	}
+	_ = syscall.Kill(p.PID(), syscall.SIGUSR1)
+	if exit, err := p.Wait(); err != nil || exit.Code != 6 || exit.KeeperLost {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+}
+
+func TestAStoppedKeeperStillKills(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, `echo ready; sleep 1000`)
+	p, stdout, _ := start(t, spec)
+	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
+	_ = syscall.Kill(p.KeeperPID(), syscall.SIGSTOP)
+	p.Kill()
+	if exit, err := p.Wait(); err != nil || !exit.Stopped || exit.KeeperLost {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+}
+
+func TestAStoppedCommandHearsTheStop(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, `trap 'exit 8' TERM; echo ready; kill -STOP $$; while :; do sleep 0.01; done`)
+	p, _, _ := start(t, spec)
+	until(t, "stopped", 10*time.Second, func() bool {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+		return strings.Contains(string(b), ") T ")
+	})
+	p.Stop()
+	if exit, err := p.Wait(); err != nil || exit.Code != 8 {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+}
+
+func TestACommandKilledByOthersIsReported(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, `sleep 1000 & echo ready; wait`)
+	p, stdout, _ := start(t, spec)
+	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
+	_ = syscall.Kill(p.PID(), syscall.SIGKILL)
+	exit, err := p.Wait()
+	if err != nil || exit.Signal != "SIGKILL" || exit.Stopped || exit.KilledTotal != 1 {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+	if left := holders(t, canary(spec)); len(left) > 0 {
+		t.Errorf("alive after Wait: %v", left)
+	}
+}
+
+func TestAStreamHeldOpenFromOutsideDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	p, stdout, _ := start(t, shell(t, `echo ready; sleep 1000`))
+	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
+	held, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", p.PID()), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	p.Kill()
+	if exit, err := p.Wait(); !errors.Is(err, errHeld) || !exit.Stopped {
+		t.Errorf("exit %+v, %v", exit, err)
+	}
+}
+
+// hostRuntime is what the part "runtime" is told and tells.
+type hostRuntime struct {
+	Spec    Spec
+	Adopt   bool
+	Started struct{ Command, Keeper int }
+	Exit    *Exit
+	Err     string
+}
+
+func init() {
+	// A runtime with one command: started with a hostRuntime on its standard
+	// input, it tells what it started, and how it ended.
+	parts["runtime"] = func([]string) {
+		var host hostRuntime
+		if err := json.NewDecoder(os.Stdin).Decode(&host); err != nil {
+			panic(err)
+		}
+		if host.Adopt {
+			if err := BecomeSubreaper(); err != nil {
+				panic(err)
+			}
+		}
+		// A helper in the runtime's own session must never be hit.
+		helper := exec.Command("sleep", "1000")
+		if err := helper.Start(); err != nil {
+			panic(err)
+		}
+		defer helper.Process.Kill()
+		p, err := Start(host.Spec, Streams{})
+		if err != nil {
+			panic(err)
+		}
+		host.Started.Command, host.Started.Keeper = p.PID(), p.KeeperPID()
+		out := json.NewEncoder(os.Stdout)
+		_ = out.Encode(host)
+		exit, err := p.Wait()
+		host.Exit = &exit
+		if err != nil {
+			host.Err = err.Error()
+		}
+		if syscall.Kill(helper.Process.Pid, 0) != nil {
+			host.Err += " the helper was killed"
+		}
+		_ = out.Encode(host)
+	}
+}
+
+// startRuntime starts another process as the runtime of a command, and
+// returns when what the codon leaves behind is there.
+func startRuntime(t *testing.T, spec Spec, adopt bool) (*exec.Cmd, *json.Decoder, hostRuntime) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := hostRuntime{Spec: spec, Adopt: adopt}
+	order, err := json.Marshal(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "__part", "runtime")
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(order)), os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	answers := json.NewDecoder(stdout)
+	if err := answers.Decode(&host); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "ready", 10*time.Second, func() bool {
+		_, err := os.Stat(filepath.Join(spec.Dir, "ready"))
+		return err == nil
+	})
+	return cmd, answers, host
+}
+
+// lasting is a codon that does not end and has left something behind.
+func lasting(t *testing.T, script string) Spec {
+	return shell(t, script+`; >ready; while :; do sleep 0.05; done`)
+}
+
+func TestNothingOutlivesAKilledRuntime(t *testing.T) {
+	t.Parallel()
+	for _, codon := range codons {
+		t.Run(codon.name, func(t *testing.T) {
+			t.Parallel()
+			spec := lasting(t, codon.script)
+			cmd, _, host := startRuntime(t, spec, true)
+			_ = cmd.Process.Kill()
+			until(t, "everything dead", 5*time.Second, func() bool {
+				_, err := proc.Of(host.Started.Keeper)
+				return errors.Is(err, os.ErrProcessDone) && len(holders(t, canary(spec))) == 0
+			})
+		})
+	}
+}
+
+func TestNothingOutlivesAKilledKeeper(t *testing.T) {
+	t.Parallel()
+	for _, codon := range codons {
+		t.Run(codon.name, func(t *testing.T) {
+			t.Parallel()
+			spec := lasting(t, codon.script)
+			_, answers, host := startRuntime(t, spec, true)
+			_ = syscall.Kill(host.Started.Keeper, syscall.SIGKILL)
+			if err := answers.Decode(&host); err != nil {
+				t.Fatal(err)
+			}
+			if left := holders(t, canary(spec)); len(left) > 0 {
+				t.Errorf("alive after Wait: %v", left)
+			}
+			if host.Err != "" || !host.Exit.KeeperLost || host.Exit.Code != -1 {
+				t.Errorf("exit %+v, %s", host.Exit, host.Err)
+			}
+		})
+	}
+}
+
+// The runtime and the keeper are killed at the same moment, as by the end of
+// memory; the next one that opens the execution calls Reap.
+func TestReapEndsWhatACrashHasLeft(t *testing.T) {
+	t.Parallel()
+	for _, codon := range codons {
+		if codon.name == "daemon without marks" {
+			continue // see the package's documentation: it is out of reach
+		}
+		t.Run(codon.name, func(t *testing.T) {
+			t.Parallel()
+			spec := lasting(t, codon.script)
+			cmd, _, host := startRuntime(t, spec, false)
+			_ = syscall.Kill(host.Started.Keeper, syscall.SIGSTOP) // it must not do its work
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			killed, err := Reap(spec.Attempt)
+			if left := holders(t, canary(spec)); len(left) > 0 || err != nil {
+				t.Errorf("alive after Reap: %v, %v", left, err)
+			}
+			// At least the keeper; some of the rest dies of its death.
+			if len(killed) == 0 {
+				t.Error("nothing was killed")
+			}
+			if again, err := Reap(spec.Attempt); err != nil || len(again) != 0 {
+				t.Errorf("second Reap: %v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestReapTouchesNothingElse(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, `sleep 1000 & echo ready; wait`)
+	p, stdout, _ := start(t, spec)
+	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
+	for _, other := range []string{spec.Attempt + "0", spec.Attempt[:len(spec.Attempt)-1] + "x", "x" + spec.Attempt} {
+		if killed, err := Reap(other); err != nil || len(killed) != 0 {
+			t.Errorf("Reap(%q) = %v, %v", other, killed, err)
+		}
+	}
+	if n := len(holders(t, canary(spec))); n != 2 {
+		t.Errorf("%d processes alive, want 2", n)
+	}
+	if _, err := Reap(""); err == nil {
+		t.Error("Reap of no attempt is no error")
+	}
+	p.Kill()
+	_, _ = p.Wait()
+}
