@@ -33,7 +33,7 @@ var phrases = []phrase{
 	say("context-overflow", ClassContextOverflow, `\bprompt is too long\b|\bcontext_length_exceeded\b|\bmaximum context length\b|\bcontext window (?:is full|exceeded|limit)\b|\bexceeds? the (?:model's )?(?:maximum )?context\b`),
 	say("max-output", ClassMaxOutput, `\bexceeded the\b.*\boutput token maximum\b`),
 	say("timeout", ClassTimeout, `\b(?:request|connection|operation|response|read|gateway|stream|idle) (?:has )?(?:timed out|time-?out)\b|\bETIMEDOUT\b|\bdeadline exceeded\b|^timed out\b|\btimed out (?:after|waiting|while)\b`),
-	say("auth", ClassAuth, `\b(?:invalid|incorrect|missing|expired|revoked|no) (?:x-)?api[ -]?key\b|\bapi[ -]?key (?:is |was |has been )?(?:invalid|missing|expired|revoked|not (?:found|set|valid))\b|\bnot logged in\b|\bplease run /login\b|\b(?:oauth|access|bearer) token (?:is |has |was )?(?:been )?(?:invalid|expired|revoked)\b|\binvalid (?:bearer|oauth|access) token\b|\bauthentication[ _](?:error|failed|required)\b|\bfailed to authenticate\b|^(?:unauthorized|forbidden)\b`),
+	say("auth", ClassAuth, `\b(?:invalid|incorrect|missing|expired|revoked|no) (?:x-)?api[ -]?key\b|\bapi[ -]?key (?:is |was |has been )?(?:invalid|missing|expired|revoked|not (?:found|set|valid))\b|\bnot logged in\b|\bplease run /login\b|\b(?:oauth|access|bearer) token (?:is |has |was )?(?:been )?(?:invalid|expired|revoked)\b|\binvalid (?:bearer|oauth|access) token\b|\bauthentication[ _](?:error|failed|required)\b|\bfailed to authenticate\b|^(?:unauthorized|forbidden)(?:\W*$|[:.])`),
 	say("invalid-request", ClassInvalidRequest, `\binvalid[ _]request(?:_error)?\b|\bvalidationexception\b|\bvalidation error:|\bmodel[ _]not[ _]found\b|\bissue with the selected model\b`),
 	say("unreachable", ClassUnreachable, `\b(?:ECONNRESET|ECONNREFUSED|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|\bunable to connect\b|\bfetch failed\b|\bsocket hang up\b|\bsocket connection was closed\b|\bconnection (?:was )?(?:reset|closed|refused|dropped|error|lost)\b|\bnetwork (?:error|failure|is unreachable|connection (?:lost|error|failed))\b|\bstream (?:was )?(?:ended|closed|terminated|disconnected) (?:unexpectedly|prematurely|before)\b|\bno such host\b`),
 	say("overloaded", ClassOverloaded, `\boverloaded(?:_error)?\b|\binternal server error\b|\bbad gateway\b|\bservice (?:is )?(?:temporarily )?unavailable\b|\bserver-side issue\b`),
@@ -69,14 +69,19 @@ func byPhrase(text string, may func(class string) bool) (class, rule string) {
 // hour is a daily limit or nonsense, and the back-off decides instead.
 const maxRetryAfter = time.Hour
 
-const amount = `(?:\d{1,9}(?:\.\d{1,9})?\s?(?:milliseconds?|millis|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)\b(?:\s?,?\s?(?:and\s)?)?)+|\d{1,9}(?:\.\d{1,9})?(?:\s|[.,;"')\]}]|$)`
+const (
+	units = `(?:\d{1,9}(?:\.\d{1,9})?\s?(?:milliseconds?|millis|ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h)\s?,?\s?(?:and\s)?)+\b`
+	bare  = `\d{1,9}(?:\.\d{1,9})?(?:[\s.,;"')\]}]|$)`
+)
 
 var (
 	// retry-after-ms: 1500 · "retryAfterMs":1500
 	afterMillis = regexp.MustCompile(`(?i)\bretry[-_ ]?after[-_ ]?(?:ms|millis(?:econds)?)["']?\s*[:= ]\s*["']?(\d{1,9}(?:\.\d{1,9})?)\b`)
 	// retry-after: 30 · retry after 1m30s · try again in 2 minutes · "retryDelay": "34s" · retrying in 5s
-	afterAmount = regexp.MustCompile(`(?i)\b(?:retry[-_ ]?after|retry[-_ ]?delay|(?:please )?(?:try again|retry|retrying|wait)(?: (?:in|after|for))?)["']?\s*[:= ]\s*["']?(?:about )?(` + amount + `)`)
-	amountPart  = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?([a-z]*)`)
+	afterAmount = regexp.MustCompile(`(?i)\b(?:retry[-_ ]?(?:after|delay)|(?:try again|retry|retrying|wait) (?:in|after|for))["']?\s*[:= ]\s*["']?(?:about )?(` + units + `|` + bare + `)`)
+	// wait 20 seconds; a bare number after "retry" counts tries
+	verbAmount = regexp.MustCompile(`(?i)\b(?:retry|wait) (` + units + `)`)
+	amountPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?([a-z]*)`)
 )
 
 // RetryAfter finds how long a text says to wait before the next try. A number
@@ -88,16 +93,24 @@ func RetryAfter(text string) (time.Duration, bool) {
 		wait, _ = strconv.ParseFloat(m[1], 64)
 		wait /= 1000
 	} else if m := afterAmount.FindStringSubmatch(text); m != nil {
-		for _, part := range amountPart.FindAllStringSubmatch(m[1], -1) {
-			n, _ := strconv.ParseFloat(part[1], 64)
-			wait += n * unitSeconds(part[2])
-		}
+		wait = seconds(m[1])
+	} else if m := verbAmount.FindStringSubmatch(text); m != nil {
+		wait = seconds(m[1])
 	}
 	d := time.Duration(math.Round(wait*1000)) * time.Millisecond
 	if d <= 0 || d > maxRetryAfter {
 		return 0, false
 	}
 	return d, true
+}
+
+// seconds adds up an amount such as "1 minute and 30 s".
+func seconds(amount string) (sum float64) {
+	for _, part := range amountPart.FindAllStringSubmatch(amount, -1) {
+		n, _ := strconv.ParseFloat(part[1], 64)
+		sum += n * unitSeconds(part[2])
+	}
+	return sum
 }
 
 func unitSeconds(unit string) float64 {

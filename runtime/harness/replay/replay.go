@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -45,6 +46,10 @@ var _ harness.Harness = Harness{}
 // Open prepares the replay of a transcript. executable is hank's own path;
 // lookup finds the harness that recorded, by its name.
 func Open(executable, file string, lookup func(name string) (harness.Harness, bool)) (Harness, error) {
+	file, err := filepath.Abs(file) // the replaying process has another working directory
+	if err != nil {
+		return Harness{}, fmt.Errorf("replay: finding the transcript: %w", err)
+	}
 	start, err := readStart(file)
 	if err != nil {
 		return Harness{}, fmt.Errorf("replay: the transcript %s cannot be played: %w", file, err)
