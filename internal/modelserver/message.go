@@ -114,10 +114,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, m message) {
 	}
 	switch m.Break {
 	case Drop:
-		panic(http.ErrAbortHandler) // net/http's way to cut a connection
+		panic(http.ErrAbortHandler)
 	case Stall:
 		s.stall(r)
-		return
 	case ErrorEvent:
 		send("error", map[string]any{"error": map[string]any{"type": "overloaded_error", "message": "Overloaded"}})
 		return

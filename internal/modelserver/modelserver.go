@@ -223,6 +223,7 @@ func (s *Server) stall(r *http.Request) {
 	case <-r.Context().Done():
 	case <-time.After(10 * time.Minute):
 	}
+	panic(http.ErrAbortHandler) // net/http's way to cut a connection: no orderly end
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
