@@ -194,7 +194,15 @@ func newSite(t *testing.T, st storer.EncodedObjectStorer, l layout) *site {
 	root := t.TempDir()
 	layDown(t, root, l)
 	ws := openWS(t, root)
-	t.Cleanup(func() { ws.Close() })
+	t.Cleanup(func() {
+		ws.Close()
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				err = os.Chmod(path, 0o755) // so that TempDir can remove it
+			}
+			return err
+		})
+	})
 	return &site{t, root, st, ws}
 }
 

@@ -48,7 +48,11 @@ func (a *applier) begin() error {
 		if dir == "" {
 			continue
 		}
-		if err := chmodBeneath(a.root, dir, a.existing[dir].mode&0o7777|0o300); err != nil {
+		err := chmodBeneath(a.root, dir, a.existing[dir].mode&0o7777|0o300)
+		if errors.Is(err, unix.EPERM) {
+			continue // another's directory: its group's or others' rights decide
+		}
+		if err != nil {
 			return errors.Join(&os.PathError{Op: "make writable", Path: dir, Err: err}, a.end())
 		}
 		a.opened = append(a.opened, dir)

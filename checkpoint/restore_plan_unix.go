@@ -3,6 +3,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -115,11 +116,16 @@ func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batc
 		dir := dirOf(item)
 		byDir[dir] = append(byDir[dir], item)
 	}
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(runtime.NumCPU())
 	for dir, all := range byDir {
 		for batch := range slices.Chunk(all, batchSize) {
-			g.Go(func() error { return f(dir, batch) })
+			g.Go(func() error {
+				if ctx.Err() != nil {
+					return nil // another batch has failed
+				}
+				return f(dir, batch)
+			})
 		}
 	}
 	return g.Wait()
