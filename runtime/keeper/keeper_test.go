@@ -107,7 +107,7 @@ func run(t *testing.T, spec Spec) (exit Exit, stdout, stderr string) {
 // until polls for a condition.
 func until(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %v still not: %s", limit, what)
 		}
@@ -351,7 +351,7 @@ func TestManyCommandsAtOnceKeepApart(t *testing.T) {
 				return
 			}
 			exit, err := p.Wait()
-			if err != nil || exit.Code != i || out.String() != fmt.Sprintln(i) || exit.KilledTotal != 1 || exit.Killed[0].Command != "sleep 1000" {
+			if err != nil || exit.Code != i || out.String() != fmt.Sprintln(i) || exit.KilledTotal != 1 {
 				t.Errorf("%d: %+v, %v, %q", i, exit, err, out.String())
 			}
 		})

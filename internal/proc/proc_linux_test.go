@@ -1,0 +1,411 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/process"
+	"golang.org/x/sys/unix"
+)
+
+// The test binary starts itself to judge a pid from within another PID
+// namespace.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "__check" {
+		pid, _ := strconv.Atoi(os.Args[2])
+		_, err := Self()
+		verdict, why := Identity{PID: pid}.Check()
+		fmt.Printf("%v\n%s\n%v\n", verdict, why, err)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child starts a process that waits for the end of its input.
+func child(t *testing.T, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("cat")
+	cmd.Env = append(os.Environ(), env...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stdin.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd
+}
+
+func identify(t *testing.T, pid int) Identity {
+	t.Helper()
+	id, err := Of(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func expect(t *testing.T, id Identity, want Liveness) {
+	t.Helper()
+	if got, why := id.Check(); got != want {
+		t.Errorf("%v (%s), want %v", got, why, want)
+	}
+}
+
+func awaitState(t *testing.T, pid int, state byte) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if s, err := readStat(pid); err == nil && s.state == state {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d did not get into state %c", pid, state)
+		}
+	}
+}
+
+func TestALifeFromStartToEnd(t *testing.T) {
+	t.Parallel()
+	cmd := child(t)
+	id := identify(t, cmd.Process.Pid)
+	if id.Host == "" || id.BootID == "" || id.PIDNamespace == "" || id.StartTicks == 0 {
+		t.Errorf("incomplete: %+v", id)
+	}
+	expect(t, id, Alive)
+	if err := id.Kill(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, id.PID, 'T')
+	expect(t, id, Alive)
+	if err := id.Kill(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, id.PID, 'Z')
+	expect(t, id, Dead)
+	if err := id.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("killing a zombie: %v", err)
+	}
+	if _, err := Of(id.PID); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("identifying a zombie: %v", err)
+	}
+	_ = cmd.Wait()
+	expect(t, id, Dead)
+	if err := id.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("killing nothing: %v", err)
+	}
+	if line := id.CmdLine(); line != "" {
+		t.Errorf("command line of nothing: %q", line)
+	}
+}
+
+func TestSelfIsAlive(t *testing.T) {
+	t.Parallel()
+	id, err := Self()
+	if err != nil || id.PID != os.Getpid() {
+		t.Fatal(id, err)
+	}
+	expect(t, id, Alive)
+	if line := id.CmdLine(); !strings.Contains(line, "proc.test") {
+		t.Errorf("command line %q", line)
+	}
+}
+
+// The kernel gives the pid to another process, for real.
+func TestAReusedPIDIsDeadAndItsNewOwnerIsNotKilled(t *testing.T) {
+	const lastPID = "/proc/sys/kernel/ns_last_pid"
+	if f, err := os.OpenFile(lastPID, os.O_WRONLY, 0); err != nil {
+		t.Skip("needs to set the next pid:", err)
+	} else {
+		f.Close()
+	}
+	for range 200 {
+		first := exec.Command("true")
+		if err := first.Start(); err != nil {
+			t.Fatal(err)
+		}
+		old, err := Of(first.Process.Pid)
+		_ = first.Wait()
+		if err != nil {
+			continue // it had ended before it could be identified
+		}
+		// The start time has to differ by a tick, 10 ms.
+		for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond) {
+		}
+		if err := os.WriteFile(lastPID, []byte(strconv.Itoa(old.PID-1)), 0); err != nil {
+			t.Fatal(err)
+		}
+		second := child(t)
+		if second.Process.Pid != old.PID {
+			continue // somebody else on this machine was quicker
+		}
+		expect(t, old, Dead)
+		if err := old.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("killing a reused pid: %v", err)
+		}
+		expect(t, identify(t, old.PID), Alive)
+		return
+	}
+	t.Skip("this machine starts too many processes to have a pid reused at will")
+}
+
+func TestWhatIsNotCertainIsNotSignalled(t *testing.T) {
+	t.Parallel()
+	id := identify(t, child(t).Process.Pid)
+	for name, edit := range map[string]func(*Identity){
+		"other machine":   func(id *Identity) { id.BootID, id.Host, id.Machine = "x", "elsewhere", "y" },
+		"other namespace": func(id *Identity) { id.PIDNamespace = "1" },
+		"pid only":        func(id *Identity) { *id = Identity{PID: id.PID} },
+	} {
+		doubtful := id
+		edit(&doubtful)
+		if err := doubtful.Kill(syscall.SIGKILL); err == nil || errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%s: Kill returned %v", name, err)
+		}
+	}
+	expect(t, id, Alive)
+	// A renamed host is no doubt.
+	id.Host = "renamed"
+	expect(t, id, Alive)
+}
+
+func TestAThreadIsNoReusedProcess(t *testing.T) {
+	t.Parallel()
+	// Thread ids can be looked up in /proc although they are not listed.
+	id, err := Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		tid, _ := strconv.Atoi(thread.Name())
+		if tid == id.PID {
+			continue
+		}
+		stolen := id
+		stolen.PID, stolen.StartTicks = tid, 1
+		expect(t, stolen, Dead)
+		if err := stolen.Kill(0); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("signal to a thread: %v", err)
+		}
+	}
+}
+
+// In a new PID namespace with the /proc of the old one, a pid in /proc is not
+// the process that the kernel knows by that pid.
+func TestAForeignProcFSProvesNothing(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "__check", strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+	}
+	out, err := cmd.Output()
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSPC) {
+		t.Skip("no new PID namespace allowed:", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(out), "\n")
+	if lines[0] != "unknown" || !strings.Contains(lines[2], "another PID namespace") {
+		t.Errorf("verdict %q", lines)
+	}
+}
+
+func TestProcessesAreFoundByEnvironment(t *testing.T) {
+	t.Parallel()
+	value := fmt.Sprintf("v%d", os.Getpid())
+	marked := identify(t, child(t, "PROC_TEST="+value).Process.Pid)
+	child(t, "PROC_TEST="+value+"x")
+	child(t, "XPROC_TEST="+value)
+	child(t, "OTHER=PROC_TEST="+value)
+	found, err := WithEnv("PROC_TEST", value)
+	if err != nil || len(found) != 1 || found[0] != marked {
+		t.Errorf("found %+v, %v; want %+v", found, err, marked)
+	}
+	if err := marked.Kill(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, marked.PID, 'Z')
+	if found, err := WithEnv("PROC_TEST", value); err != nil || len(found) != 0 {
+		t.Errorf("found a zombie: %+v, %v", found, err)
+	}
+}
+
+func TestDescendantsOfEveryGeneration(t *testing.T) {
+	t.Parallel()
+	// Three generations, the last in a session of its own.
+	cmd := exec.Command("sh", "-c", `exec 3<&0; sh -c 'setsid cat <&3 & echo; wait' & wait`)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { stdin.Close(); _ = cmd.Wait() }()
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Descendants(cmd.Process.Pid)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	mine, err := Descendants(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := map[int]int{}
+	for i, id := range mine {
+		index[id.PID] = i + 1
+	}
+	if a, b, c := index[cmd.Process.Pid], index[found[0].PID], index[found[1].PID]; a == 0 || b < a || c < b {
+		t.Errorf("order %d, %d, %d in %+v", a, b, c, mine)
+	}
+}
+
+// Oracle: gopsutil's own reading of the same processes.
+func TestListAgreesWithGopsutil(t *testing.T) {
+	t.Parallel()
+	list, err := List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, p := range list {
+		q := &process.Process{Pid: int32(p.PID)}
+		ppid, err := q.Ppid()
+		if err != nil {
+			continue
+		}
+		if now, err := Of(p.PID); err != nil || now.StartTicks != p.StartTicks {
+			continue
+		}
+		if int(ppid) == p.Parent {
+			compared++
+		} else if p.Parent != 1 && ppid != 1 { // an orphan has moved meanwhile
+			t.Errorf("%d: parent %d, gopsutil says %d", p.PID, p.Parent, ppid)
+		}
+	}
+	if compared < 2 {
+		t.Errorf("only %d processes compared", compared)
+	}
+}
+
+// A process may call itself what it likes.
+func TestAProcessNameCannotForgeTheStatus(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{") Z 1 1 1 (", "a) Z 0 0", "((((", "\n) R 1", "   "} {
+		done := make(chan stat)
+		go func() {
+			// A thread has a status line of its own. This one ends with its
+			// goroutine, as it stays locked.
+			runtime.LockOSThread()
+			if err := os.WriteFile("/proc/thread-self/comm", []byte(name), 0); err != nil {
+				t.Error(err)
+			}
+			b, _ := os.ReadFile("/proc/thread-self/stat")
+			s, err := parseStat(b)
+			if err != nil {
+				t.Errorf("%q: %v", b, err)
+			}
+			done <- s
+		}()
+		if s := <-done; s.state != 'R' || s.parent != os.Getppid() {
+			t.Errorf("%q: %+v", name, s)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("6804 (cat) R 6799 6799 4842 0 -1 4194304 100 0 0 0 0 0 0 0 20 0 1 0 66853 3133440 383"), int64(66853))
+	f.Add([]byte("1 () ) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 7 0 2 0"), int64(2))
+	f.Add([]byte("1 (x"), int64(0))
+	f.Add([]byte(""), int64(0))
+	f.Fuzz(func(t *testing.T, b []byte, ticks int64) {
+		s, err := parseStat(b)
+		if err != nil {
+			return
+		}
+		// What was accepted must say the same when written again.
+		line := fmt.Sprintf("%d (%s) %c %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 %d 0", s.pid, bytes.TrimSpace(b), s.state, s.parent, s.group, s.session, s.threads, s.ticks)
+		again, err := parseStat([]byte(line))
+		if err != nil || again != s {
+			t.Fatalf("%+v became %+v, %v", s, again, err)
+		}
+	})
+}
+
+func TestHiddenProcessesAreNotDead(t *testing.T) {
+	t.Parallel()
+	// What /proc does not show (hidepid) is asked of the kernel: it knows our
+	// own pid and does not know one beyond the highest.
+	if seen, err := observeBySignal(os.Getpid()); err != nil || seen.state != unseen {
+		t.Errorf("own pid: %+v, %v", seen, err)
+	}
+	if seen, err := observeBySignal(1 << 30); err != nil || seen.state != gone {
+		t.Errorf("impossible pid: %+v, %v", seen, err)
+	}
+}
+
+func TestAProcessWithoutPidfdIsStillKilledExactly(t *testing.T) {
+	t.Parallel()
+	cmd := child(t)
+	id := identify(t, cmd.Process.Pid)
+	other := id
+	other.StartTicks++
+	if err := other.killByNumber(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("another life: %v", err)
+	}
+	expect(t, id, Alive)
+	if err := id.killByNumber(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// The verdict at the start of every command: its target is 20 ms.
+func BenchmarkCheck(b *testing.B) {
+	id, err := Self()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if verdict, why := id.Check(); verdict != Alive {
+			b.Fatal(why)
+		}
+	}
+}
+
+func BenchmarkWithEnv(b *testing.B) {
+	for b.Loop() {
+		if _, err := WithEnv("HANK_ATTEMPT", "none"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
