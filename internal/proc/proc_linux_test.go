@@ -350,7 +350,7 @@ func FuzzParseStat(f *testing.F) {
 			return
 		}
 		// What was accepted must say the same when written again.
-		line := fmt.Sprintf("%d (%s) %c %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 %d 0", s.pid, bytes.TrimSpace(b), s.state, s.parent, s.group, s.session, s.threads, s.ticks)
+		line := fmt.Sprintf("%d (%s) %s %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 %d 0", s.pid, bytes.TrimSpace(b), []byte{s.state}, s.parent, s.group, s.session, s.threads, s.ticks)
 		again, err := parseStat([]byte(line))
 		if err != nil || again != s {
 			t.Fatalf("%+v became %+v, %v", s, again, err)
