@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -57,14 +56,13 @@ func list(fsys vfs.FS, dir string) (segments []string, leftover string, err erro
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the journal: %w", err)
 	}
-	if i := slices.Index(segments, closedName(first)); i >= 0 {
-		same, err := isPrefix(fsys, filepath.Join(dir, segments[i]), filepath.Join(dir, current))
+	if n := len(segments); n > 0 && segments[n-1] == closedName(first) {
+		same, err := isPrefix(fsys, filepath.Join(dir, segments[n-1]), filepath.Join(dir, current))
 		if err != nil {
 			return nil, "", fmt.Errorf("reading the journal: %w", err)
 		}
 		if same {
-			leftover = segments[i]
-			segments = slices.Delete(segments, i, i+1)
+			leftover, segments = segments[n-1], segments[:n-1]
 		}
 	}
 	return append(segments, current), leftover, nil
@@ -93,7 +91,7 @@ func firstOf(fsys vfs.FS, name string) (uint64, error) {
 			return 0, err
 		}
 		if p, err := parse(text); err == nil {
-			if string(p.kind) == `"`+headerType+`"` {
+			if p.isHeader() {
 				return p.seq + 1, nil
 			}
 			return p.seq, nil
@@ -113,7 +111,7 @@ func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
 		return false, err
 	}
 	defer fb.Close()
-	bufA, bufB := make([]byte, 256<<10), make([]byte, 256<<10)
+	bufA, bufB := make([]byte, 64<<10), make([]byte, 64<<10)
 	for {
 		n, errA := io.ReadFull(fa, bufA)
 		m, errB := io.ReadFull(fb, bufB[:n])

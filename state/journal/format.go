@@ -125,11 +125,13 @@ func parse(b []byte) (line, error) {
 		}
 	}
 	l.data, ok = bytes.CutPrefix(rest, []byte(`,"data":`))
-	if !ok || len(l.data) == 0 {
+	if !ok || len(l.data) == 0 || l.seq == 0 && !l.isHeader() {
 		return l, errForm
 	}
 	return l, nil
 }
+
+func (l line) isHeader() bool { return string(l.kind) == `"`+headerType+`"` }
 
 // cutString takes a key and a JSON string off the front of b.
 func cutString(b []byte, key string) (quoted, rest []byte, ok bool) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -79,35 +80,44 @@ func newReader(fsys vfs.FS, dir string, from uint64) *reader {
 	return &reader{fs: fsys, dir: dir, next: max(from, 1)}
 }
 
-// drain delivers what is there. A gap is looked at twice: the writer may have
-// closed a segment between the listing and the reading.
+// drain delivers what is there. A gap is looked at again if the files are not
+// the same any more: the writer may have closed a segment between the listing
+// and the reading.
 func (r *reader) drain(fn func(Event) error) error {
 	var stopped error
 	guard := func(e Event) error { stopped = fn(e); return stopped }
-	err := r.pass(guard)
-	var gap *GapError
-	if stopped == nil && (errors.As(err, &gap) || errors.Is(err, fs.ErrNotExist)) {
-		r.off = 0
-		err = r.pass(guard)
-	}
-	if stopped != nil {
-		return stopped
+	names, first, err := r.files()
+	for err == nil {
+		err = r.pass(names, first, guard)
+		var gap *GapError
+		if stopped != nil {
+			return stopped
+		}
+		if !errors.As(err, &gap) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		again, firstAgain, lerr := r.files()
+		if lerr != nil || firstAgain == first && slices.Equal(again, names) {
+			return err
+		}
+		names, first, err, r.off = again, firstAgain, nil, 0
 	}
 	return err
 }
 
+// files lists the segments; first is the number of the current one's first event.
+func (r *reader) files() (names []string, first uint64, err error) {
+	if names, _, err = list(r.fs, r.dir); err != nil {
+		return nil, 0, err
+	}
+	first, err = firstOf(r.fs, filepath.Join(r.dir, names[len(names)-1]))
+	return names, first, err
+}
+
 // pass reads from the last segment on that can hold the event wanted.
-func (r *reader) pass(fn func(Event) error) error {
-	names, _, err := list(r.fs, r.dir)
-	if err != nil {
-		return err
-	}
+func (r *reader) pass(names []string, first uint64, fn func(Event) error) error {
 	last := len(names) - 1
-	first, err := firstOf(r.fs, filepath.Join(r.dir, names[last]))
-	if err != nil {
-		return err
-	}
-	p := pass{reader: r, fn: fn}
+	p := pass{reader: r, fn: fn, names: names, current: first}
 	if first == r.first && r.off > 0 && first > 0 {
 		p.prev, p.placed = r.next-1, true
 		return p.segment(names[last], r.off)
@@ -118,7 +128,7 @@ func (r *reader) pass(fn func(Event) error) error {
 			start = i
 		}
 	}
-	if first > 0 && first <= r.next {
+	if newest := closedBefore(names, last); first > newest && first <= r.next {
 		start = last
 	}
 	for _, name := range names[start:] {
@@ -126,15 +136,27 @@ func (r *reader) pass(fn func(Event) error) error {
 			return err
 		}
 	}
-	r.first = first
-	r.off = p.end
+	r.first, r.off = first, p.end
 	return nil
+}
+
+// closedBefore returns the number of the segment before the i-th; 0 if none is.
+func closedBefore(names []string, i int) uint64 {
+	if i == 0 {
+		return 0
+	}
+	n, _ := closedNumber(names[i-1])
+	return n
 }
 
 // pass is one walk over segments.
 type pass struct {
 	*reader
-	fn     func(Event) error
+	fn func(Event) error
+	// The files as they were listed, see reader.files.
+	names   []string
+	current uint64
+
 	prev   uint64 // the number on the verified line before
 	placed bool   // prev is known
 	base   bool   // the next event is the first one of a base
@@ -158,10 +180,12 @@ func (p *pass) segment(name string, off int64) error {
 		text, err := l.next()
 		switch err {
 		case nil:
-			if err := p.line(text, l.off); err == errSum || err == errForm {
-				continue // damage shows in what follows it, if anything does
-			} else if err != nil {
+			ok, err := p.line(text, l.off)
+			if err != nil {
 				return err
+			}
+			if !ok {
+				continue // damage shows in what follows it, if anything does
 			}
 			p.end = l.off + l.size
 			if name == current {
@@ -176,37 +200,45 @@ func (p *pass) segment(name string, off int64) error {
 	}
 }
 
-func (p *pass) line(text []byte, off int64) error {
+// line takes a line of text; false: it is not one of the journal's.
+func (p *pass) line(text []byte, off int64) (bool, error) {
 	l, err := parse(text)
 	if err != nil {
-		return err
+		return false, nil
 	}
-	if string(l.kind) == `"`+headerType+`"` {
+	if l.isHeader() {
 		var h header
 		if err := json.Unmarshal(l.data, &h); err != nil || off > 0 {
-			return errForm
+			return false, nil
 		}
 		if p.base = h.Base; !p.placed || h.Base {
 			p.prev, p.placed = l.seq, true
 		}
-		return nil
+		return true, nil
 	}
 	follows := !p.placed || !p.started || l.seq == p.prev+1
 	passed := p.started && p.placed && p.prev+1 >= p.next
-	jump := p.base && l.seq >= p.next
+	jump := p.base && l.seq == p.prev+1 && l.seq > p.next && p.settled()
 	p.base = false
 	switch {
-	case jump, l.seq == p.next && follows:
+	case l.seq == p.next && follows, jump:
 		e, err := l.event()
 		if err != nil {
-			return err
+			return false, nil
 		}
 		p.next, p.started = l.seq+1, true
 		p.prev, p.placed = l.seq, true
-		return p.fn(e)
+		return true, p.fn(e)
 	case l.seq < p.next && !passed:
 		p.prev, p.placed = l.seq, true
-		return nil
+		return true, nil
 	}
-	return &GapError{p.dir, p.next - 1, max(l.seq, p.next)}
+	return false, &GapError{p.dir, p.next - 1, max(l.seq, p.next)}
+}
+
+// settled tells whether the files are those that were listed. Before a base is
+// followed over missing numbers, nothing may have come in between.
+func (p *pass) settled() bool {
+	names, first, err := p.files()
+	return err == nil && first == p.current && slices.Equal(names, p.names)
 }

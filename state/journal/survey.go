@@ -94,10 +94,8 @@ func Inspect(fsys vfs.FS, dir string) (Opened, error) {
 	}
 	o := s.found
 	o.Last = o.Base - 1
-	for _, r := range o.Ranges {
-		if r.First <= o.Base && o.Base <= r.Last {
-			o.Last = r.Last
-		}
+	if s.start < len(o.Ranges) && o.Ranges[s.start].First == o.Base {
+		o.Last = o.Ranges[s.start].Last
 	}
 	return o, nil
 }
@@ -107,6 +105,7 @@ type survey struct {
 	found Opened
 	next  uint64  // the number that must come now
 	apart bool    // what comes now begins a new range
+	start int     // the index of the range that begins with the base
 	bad   *Damage // unreadable bytes whose end is not yet seen
 }
 
@@ -151,7 +150,7 @@ func (s *survey) segment(fsys vfs.FS, dir, name string, last bool) error {
 // line takes a verified line. An error makes it an unreadable one.
 func (s *survey) line(l *lines, p line) error {
 	seg := s.current()
-	if string(p.kind) == `"`+headerType+`"` {
+	if p.isHeader() {
 		if l.off != 0 {
 			return errors.New("a segment's header in the middle of a segment")
 		}
@@ -182,6 +181,7 @@ func (s *survey) header(seg *Segment, h header, after uint64) {
 	switch {
 	case h.Base && after >= s.found.Highest:
 		s.found.Base, s.found.base = after+1, len(s.found.Segments)-1
+		s.start = len(s.found.Ranges)
 		seg.Base, s.apart = true, true
 	case after+1 != s.next:
 		s.damage(0, 0, fmt.Sprintf("the segment continues event %d, but event %d is the last before it", after, s.next-1))
