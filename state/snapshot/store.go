@@ -196,9 +196,10 @@ func (s *Store) copy() error {
 	return s.write(s.backupTmp(), data)
 }
 
-// write creates a synced file.
+// write creates a synced file. It never opens one that is there: that could be
+// a second name of the primary.
 func (s *Store) write(name string, data []byte) error {
-	f, err := s.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := s.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
