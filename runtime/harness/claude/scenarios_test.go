@@ -16,6 +16,7 @@ type scenario struct {
 	script   []modelserver.Turn
 	settings string // the user's settings.json of the agent
 	down     bool   // the server is gone before the agent starts
+	keyless  bool   // there are no credentials
 	steps    []step
 }
 
@@ -119,6 +120,12 @@ var scenarios = map[string]scenario{
 		down: true,
 		steps: []step{{name: "unreachable", want: want{
 			class: harness.ClassUnreachable, rule: "word:connection_failed", typ: state.FailAPI, retriable: true, exit: 1,
+		}}},
+	},
+	"nobody logged in": {
+		keyless: true,
+		steps: []step{{name: "keyless", want: want{
+			class: harness.ClassAuth, rule: "word:authentication_failed", typ: state.FailAPI, exit: 1,
 		}}},
 	},
 	"a session that does not exist": {

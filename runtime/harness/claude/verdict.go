@@ -73,7 +73,7 @@ func (r *reader) resultFailure() *state.FailureReason {
 	return harness.Classify(harness.Evidence{
 		Words:   words,
 		Status:  int(line.count("api_error_status")),
-		Text:    cmp.Or(text, line.text("subtype"), r.last),
+		Text:    cmp.Or(text, line.text("subtype"), "the agent reported an error and did not say which"),
 		Session: r.session != "",
 	})
 }

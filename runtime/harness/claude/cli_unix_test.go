@@ -1,3 +1,5 @@
+//go:build unix
+
 package claude
 
 import (
@@ -59,8 +61,11 @@ func newStage(t *testing.T, sc scenario) *stage {
 	s := &stage{t: t, server: server, user: t.TempDir(), workspace: t.TempDir(), home: t.TempDir(), temp: t.TempDir()}
 	s.environ = append(server.Environ(),
 		"PATH="+os.Getenv("PATH"), "HOME="+s.user, "CLAUDE_CODE_MAX_RETRIES=1", executableVariable+"="+cli(t))
+	if sc.keyless {
+		s.environ = slices.DeleteFunc(s.environ, func(kv string) bool { return strings.HasPrefix(kv, "ANTHROPIC_API_KEY=") })
+	}
 	s.check = Harness{}.Check(context.Background(), s.environ)
-	if s.check.Problem != "" || s.check.Version == "" || !s.check.LoggedIn {
+	if s.check.Version == "" || s.check.LoggedIn == sc.keyless || (s.check.Problem != "") != sc.keyless {
 		t.Fatalf("Check = %+v", s.check)
 	}
 	if sc.settings != "" {
