@@ -365,6 +365,10 @@ func (c *checker) union(s *shape, n *node) {
 	}
 	n.bad = true
 	c.enter(s.tag)
-	c.value(word(values...), tag)
+	if tag.kind == '"' && nearest(tag.text, values) == "" {
+		c.report(tag.start, "bad-value", s.says, "%s is not allowed here: must be one of %s", quote(tag.text), quoted(values))
+	} else {
+		c.value(word(values...), tag)
+	}
 	c.leave()
 }

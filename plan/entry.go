@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -17,6 +18,22 @@ type Entry struct {
 	CodonID     CodonID        `json:"codonId"` // unique in the plan: the codon's id, or review#0
 	LoopContext *LoopContext   `json:"loopContext,omitzero"`
 	Unknown     jsontext.Value `json:",embed"`
+}
+
+// entryFields is Entry without its methods.
+type entryFields Entry
+
+// UnmarshalJSONFrom reads an entry; one without codon gets an empty one.
+func (e *Entry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	f := entryFields{Codon: new(Codon)}
+	if err := json.UnmarshalDecode(d, &f); err != nil {
+		return err
+	}
+	if f.Codon == nil { // null
+		f.Codon = new(Codon)
+	}
+	*e = Entry(f)
+	return nil
 }
 
 // LoopContext says where in a loop an entry stands.

@@ -112,7 +112,7 @@ var loopShape = object("loop", "a loop",
 			required("type", word("contextExceeded"), "contextExceeded"),
 		)},
 	), "when the loop ends"),
-	required("codons", filledList(codonShape), "codons; loops do not nest"),
+	required("codons", filledList(tagged("type", variant{"codon", codonShape}, variant{"", codonShape}).saying("loops do not nest")), "codons; loops do not nest"),
 	optional("budget", containerBudgetShape, "limits of all iterations together"),
 	optional("archiveOnSuccess", list(filled()), "patterns of files that are moved to the archive at the loop's end"),
 ).withTypos(loopTypos)

@@ -95,7 +95,10 @@ func (h *Hank) places() []place {
 		case item.Loop != nil:
 			all = append(all, place{pointer: at, loop: item.Loop})
 			for j := range item.Loop.Codons {
-				all = append(all, place{pointer: fmt.Sprintf("%s/codons/%d", at, j), codon: &item.Loop.Codons[j], inside: item.Loop})
+				pointer := fmt.Sprintf("%s/codons/%d", at, j)
+				if n := h.doc.at(pointer); n == nil || !n.bad {
+					all = append(all, place{pointer: pointer, codon: &item.Loop.Codons[j], inside: item.Loop})
+				}
 			}
 		}
 	}

@@ -9,7 +9,9 @@ import (
 // HankSchema returns the JSON Schema (draft 2020-12) of hank.json, made from
 // the table that Parse checks with. What depends on more than one field
 // (duplicate ids, sessions, budgets, files) is not in it.
-func HankSchema() []byte { return schemaOf(hankShape, "hank.json", "A hank: a program of agent steps.") }
+func HankSchema() []byte {
+	return schemaOf(hankShape, "hank.json", "A hank: a program of agent steps.")
+}
 
 // SettingsSchema returns the JSON Schema of hankweave.json.
 func SettingsSchema() []byte {

@@ -17,7 +17,7 @@ type shape struct {
 	most    int               // most items; 0 is no limit
 	words   []string          // strings: the allowed ones
 	pattern *regexp.Regexp    // strings
-	says    string            // what the pattern asks for, in words
+	says    string            // what a pattern asks for, or what to know about a union, in words
 	rule    string            // strings: rule of a mismatch; default bad-value
 	min     float64           // numbers
 	max     float64           // numbers; 0 is no limit
@@ -108,6 +108,9 @@ func positive(most float64) *shape { return &shape{kind: aNumber, max: most, abo
 func tagged(tag string, variants ...variant) *shape {
 	return &shape{kind: aUnion, tag: tag, variants: variants}
 }
+
+// saying sets the hint for a tag that is not among the variants.
+func (s *shape) saying(hint string) *shape { s.says = hint; return s }
 
 // eitherOr is the first shape for values of the given kind, else the second.
 func eitherOr(kind byte, first, second *shape) *shape {

@@ -1,0 +1,319 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/plan/model"
+)
+
+func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
+	t.Parallel()
+	p, ds := Load(os.DirFS("testdata/full"), "hank.json")
+	for _, d := range ds {
+		if d.Severity == Error || d.Rule == "unknown-field" || d.Rule == "ignored-field" {
+			t.Errorf("%s", d)
+		}
+	}
+	if p == nil {
+		t.Fatal("there must be a program")
+	}
+	if len(p.Hank.Unknown) > 0 {
+		t.Errorf("the struct does not know %s", p.Hank.Unknown)
+	}
+	for _, at := range p.Hank.places() {
+		if at.codon != nil && len(at.codon.Unknown) > 0 {
+			t.Errorf("Codon does not know %s", at.codon.Unknown)
+		}
+		if at.loop != nil && len(at.loop.Unknown) > 0 {
+			t.Errorf("Loop does not know %s", at.loop.Unknown)
+		}
+	}
+	c := p.Codon("survey")
+	if c.Model.String() != "anthropic/claude-sonnet-4-5" || !p.Codon("count").Model.IsShell() {
+		t.Errorf("the override must hold for agents and not for scripts: %s, %s", c.Model, p.Codon("count").Model)
+	}
+	if n, delay, longest := c.Retries(); n != 2 || delay != 0 || longest != time.Second {
+		t.Errorf("retries: %d %s %s", n, delay, longest)
+	}
+	if c.RigSetup[1].Command.Timeout() != time.Minute || (Command{}).Timeout() != 10*time.Minute {
+		t.Error("command timeouts")
+	}
+	if p.IdleTimeout(c) != 600*time.Second || p.IdleTimeout(p.Codon("count")) != 300*time.Second {
+		t.Error("idle timeouts")
+	}
+	if p.Codon("count").CheckpointedFiles == nil || p.Codon("exhaust").CheckpointedFiles != nil {
+		t.Error("an empty list of patterns is not an absent one")
+	}
+	s, ok := p.Source("./template/")
+	if !ok || !s.Dir || len(s.Files) != 2 || s.Files[0].Rel != "run.sh" || s.Files[0].Mode != 0o755 || s.Files[1].Rel != "src/x.txt" || !slices.Equal(s.Dirs, []string{"src"}) {
+		t.Errorf("the copy source: %+v", s)
+	}
+}
+
+// frozenFiles writes a program out as the runtime does.
+func frozenFiles(t testing.TB, p *Program) map[string]string {
+	t.Helper()
+	tree := map[string]string{}
+	for _, f := range p.Files {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		_ = r.Close()
+		if err != nil || int64(len(data)) != f.Size || digestOf(data) != f.Digest {
+			t.Fatalf("%s: %d bytes, %v; want %d with %s", f.Path, len(data), err, f.Size, f.Digest)
+		}
+		tree[f.Path] = string(data)
+	}
+	return tree
+}
+
+func openIn(tree map[string]string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		text, ok := tree[name]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return []byte(text), nil
+	}
+}
+
+// same compares what a run sees of two programs.
+func same(t testing.TB, a, b *Program) {
+	t.Helper()
+	x, err1 := json.Marshal(a.Hank, json.Deterministic(true))
+	y, err2 := json.Marshal(b.Hank, json.Deterministic(true))
+	if err1 != nil || err2 != nil || string(x) != string(y) {
+		t.Errorf("the hanks differ (%v %v):\n%s\n%s", err1, err2, x, y)
+	}
+	if !reflect.DeepEqual(a.Settings, b.Settings) || !reflect.DeepEqual(a.texts, b.texts) || a.Name != b.Name {
+		t.Error("settings or texts differ")
+	}
+	if !reflect.DeepEqual(frozenFiles(t, a), frozenFiles(t, b)) {
+		t.Error("the frozen trees differ")
+	}
+	for name, s := range a.sources {
+		o, ok := b.sources[name]
+		if !ok || s.Dir != o.Dir || !slices.Equal(s.Dirs, o.Dirs) || len(s.Files) != len(o.Files) {
+			t.Errorf("copy source %s: %+v and %+v", name, s, o)
+		}
+	}
+}
+
+func TestAFrozenProgramIsTheSameProgram(t *testing.T) {
+	t.Parallel()
+	dir := fstest.MapFS{}
+	full := os.DirFS("testdata/full")
+	err := fs.WalkDir(full, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, _ := d.Info()
+		dir[name] = &fstest.MapFile{Data: readFile(t, path.Join("testdata/full", name)), Mode: info.Mode()}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir["template/empty"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+	dir["template/skip.log"] = &fstest.MapFile{Mode: 0o644}
+	dir["template/dist/kept.txt"] = &fstest.MapFile{Mode: 0o644}
+	dir[".gitignore"] = &fstest.MapFile{Data: []byte("*.log\n"), Mode: 0o644}
+	p, ds := LoadWith(dir, "hank.json", Layers{Env: Settings{Model: "opus"}, Flags: Settings{Budget: &Ceiling{MaxDollars: 7}}})
+	if p == nil {
+		t.Fatal(Text(ds))
+	}
+	tree := frozenFiles(t, p)
+	for name := range dir { // the author's files vanish
+		delete(dir, name)
+	}
+	q, err := Frozen(openIn(tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Codon("survey").Model.ModelID != "claude-opus-4-8" || q.Settings.Budget.MaxDollars != 7 {
+		t.Errorf("the layers must be frozen too: %s %+v", q.Codon("survey").Model, q.Settings)
+	}
+	s, _ := q.Source("template")
+	if s == nil || !slices.Equal(s.Dirs, []string{"dist", "empty", "src"}) || len(s.Files) != 3 {
+		t.Errorf("the frozen copy source: %+v", s)
+	}
+	again, err := Frozen(openIn(frozenFiles(t, q)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, q, again)
+}
+
+func TestADamagedFrozenProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	tree := frozenFiles(t, mustLoad(t, hankOf(shellCodon("a", copyOf("t", "y"))), map[string]string{"t/x": "x"}))
+	for _, name := range []string{"program.json", "hank/hank.json"} {
+		for _, damage := range []func(string) string{
+			func(s string) string { return s[:len(s)/2] },
+			func(s string) string { return strings.Replace(s, "a", "b", 1) },
+			func(string) string { return "" },
+		} {
+			broken := map[string]string{}
+			for n, text := range tree {
+				broken[n] = text
+			}
+			broken[name] = damage(tree[name])
+			if p, err := Frozen(openIn(broken)); err == nil && name != "program.json" {
+				t.Errorf("%s: a changed file was read: %v", name, p)
+			}
+		}
+	}
+	gone := map[string]string{"program.json": tree["program.json"]}
+	if _, err := Frozen(openIn(gone)); err == nil {
+		t.Error("a program without its hank was read")
+	}
+	tree["hank/t/x"] = "y"
+	p, err := Frozen(openIn(tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := p.Source("t")
+	if _, err := s.Files[0].Open(); err == nil {
+		t.Error("a copied file with another content was opened")
+	}
+	newer := map[string]string{"program.json": `{"schema": 99, "files": "something else"}`}
+	var want *NewerError
+	if _, err := Frozen(openIn(newer)); !errors.As(err, &want) || want.Schema != 99 {
+		t.Errorf("a newer program: %v", err)
+	}
+}
+
+func TestTheHankFileItselfMayBeMissingOrOdd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		dir   fstest.MapFS
+		file  string
+		words string
+	}{
+		{"missing", folder(nil), "hank.json", "hank init"},
+		{"the older name", folder(map[string]string{"strand.json": "{}"}), "hank.json", "strand.json"},
+		{"a folder", folder(map[string]string{"hank.json/x": ""}), "hank.json", "is a folder"},
+		{"outside", folder(nil), "../hank.json", "relative path"},
+		{"a FIFO", fstest.MapFS{"hank.json": {Mode: fs.ModeNamedPipe}}, "hank.json", "not a regular file"},
+		{"a link", fstest.MapFS{"hank.json": {Mode: fs.ModeSymlink, Data: []byte("x")}}, "hank.json", "symbolic link"},
+	} {
+		p, ds := Load(c.dir, c.file)
+		if p != nil || len(ds) != 1 || ds[0].Rule != "missing-file" || !strings.Contains(ds[0].String(), c.words) {
+			t.Errorf("%s: %s", c.name, Text(ds))
+		}
+	}
+}
+
+// A real disk has what a map has not.
+func TestAFIFOOnARealDiskDoesNotHang(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := makeFIFO(path.Join(dir, "p.md")); err != nil {
+		t.Skipf("no FIFOs here: %v", err)
+	}
+	if err := os.WriteFile(path.Join(dir, "hank.json"), []byte(fromFile("p.md")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan []Diagnostic)
+	go func() {
+		_, ds := Load(os.DirFS(dir), "hank.json")
+		done <- ds
+	}()
+	select {
+	case ds := <-done:
+		if got := rulesOf(ds); !slices.Equal(got, []string{"irregular-reference"}) {
+			t.Errorf("got %s", Text(ds))
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("loading hangs at a FIFO")
+	}
+}
+
+// failing is a folder in which one file cannot be opened or read.
+type failing struct {
+	fstest.MapFS
+	name string
+	fail error
+}
+
+func (f failing) Open(name string) (fs.File, error) {
+	if name == f.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: f.fail}
+	}
+	return f.MapFS.Open(name)
+}
+
+func TestUnreadableFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"p.md", "t/x", "s.json"} {
+		hank := hankOf(shellCodon("a", copyOf("t", "y"), `"sentinels": [{"sentinelConfig": "s.json"}]`), `{"id": "b", "name": "B", "model": "haiku", "continuationMode": "fresh", "promptFile": "p.md"}`)
+		dir := folder(map[string]string{"hank.json": hank, "p.md": "p", "t/x": "x", "s.json": "{" + sentinelHead + onError + "}"})
+		_, ds := Load(failing{dir, name, fs.ErrPermission}, "hank.json")
+		if got := rulesOf(ds); !slices.Equal(got, []string{"unreadable-reference"}) || !strings.Contains(ds[0].Message, name) || !strings.Contains(ds[0].Message, "permission") {
+			t.Errorf("%s: %s", name, Text(ds))
+		}
+	}
+}
+
+func TestCopiesFollowTheIgnoreRulesOfTheHank(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"t/keep": "", "t/node_modules/x/y": "", "t/deep/dist/z": "", "t/a.log": "", "dist/named": "", "dist/sub/x.log": "", "one.log": "",
+	}
+	hank := hankOf(shellCodon("a", copyOf("t", "t")), shellCodon("b", copyOf("dist", "d")), shellCodon("c", copyOf("one.log", "l")))
+	p := mustLoad(t, hank, files)
+	for from, want := range map[string]string{"t": "keep", "dist": "named sub/x.log", "one.log": ""} {
+		s, ok := p.Source(from)
+		var got []string
+		for _, f := range s.Files {
+			got = append(got, f.Rel)
+		}
+		if !ok || strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", from, got, want)
+		}
+	}
+	files[".gitignore"] = "keep\n"
+	p = mustLoad(t, hank, files)
+	if s, _ := p.Source("t"); len(s.Files) != 3 || s.Files[0].Rel != "a.log" {
+		t.Errorf("the hank's own rules are the only ones: %+v", s)
+	}
+}
+
+func TestLargeCopiesAreMentioned(t *testing.T) {
+	t.Parallel()
+	dir := folder(map[string]string{"hank.json": hankOf(shellCodon("a", copyOf("t", "y")))})
+	part := make([]byte, 44<<20)
+	for i := range 6 {
+		dir[fmt.Sprintf("t/%d", i)] = &fstest.MapFile{Mode: 0o644, Data: part}
+	}
+	if p, ds := Load(dir, "hank.json"); p == nil || !slices.Equal(rulesOf(ds), []string{"copy-large"}) {
+		t.Errorf("got %s", Text(ds))
+	}
+}
+
+func TestADollarBudgetWithoutPriceIsMentioned(t *testing.T) {
+	t.Parallel()
+	dir := folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh", `"budget": {"maxDollars": 1}`))})
+	l := &loader{source: liveSource{dir}, lookup: func(string) (model.Ref, error) {
+		return model.Ref{ProviderID: "anthropic", ModelID: "claude-new"}, nil
+	}}
+	if p, ds := l.program("hank.json", Layers{}.Merge, ""); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {
+		t.Errorf("got %s", Text(ds))
+	}
+}

@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var vars = Vars{Workspace: "/run/agentRoot"}
+
+func entryOf(p *Program, id CodonID) Entry { return Entry{Codon: p.Codon(id), CodonID: id} }
+
+func TestPromptsAreAssembledInOrder(t *testing.T) {
+	t.Parallel()
+	p, ds := Load(os.DirFS("testdata/full"), "hank.json")
+	if p == nil {
+		t.Fatal(Text(ds))
+	}
+	system, user, meta, err := p.Prompt(entryOf(p, "survey"), vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "You are careful.\n\nHouse rules: be exact.\n\nBe brief."; system != want {
+		t.Errorf("system prompt %q, want %q", system, want)
+	}
+	if want := "Look at /run/agentRoot/read_only_data_source.\nWrite to /run/agentRoot.\n\nHouse rules: be exact.\n"; user != want {
+		t.Errorf("user prompt %q, want %q", user, want)
+	}
+	if want := (Frontmatter{Name: "survey", Description: "Look: around", Version: "2", Tags: []string{"a", "b"}}); !reflect.DeepEqual(meta, want) {
+		t.Errorf("front matter %+v", meta)
+	}
+	more, err := p.Extension(entryOf(p, "exhaust"), vars)
+	if err != nil || more != "More" {
+		t.Errorf("extension %q, %v", more, err)
+	}
+}
+
+// A script must arrive as its author wrote it, but for the placeholders.
+func TestScriptsArriveUnchanged(t *testing.T) {
+	t.Parallel()
+	p, _ := Load(os.DirFS("testdata/full"), "hank.json")
+	system, user, meta, err := p.Prompt(entryOf(p, "count"), Vars{Workspace: "/w", Data: "/data"})
+	if err != nil || system != "" || !reflect.DeepEqual(meta, Frontmatter{}) {
+		t.Fatalf("%q %+v %v", system, meta, err)
+	}
+	want := strings.NewReplacer("<%CODON_ID%>", "count", "<%DATA_DIR%>", "/data").Replace(string(readFile(t, "testdata/full/prompts/count.sh")))
+	if user != want {
+		t.Errorf("got %q, want %q", user, want)
+	}
+}
+
+func TestLoopPromptsKnowTheirIteration(t *testing.T) {
+	t.Parallel()
+	p, _ := Load(os.DirFS("testdata/full"), "hank.json")
+	for _, e := range p.Derive(known(map[CodonID]Outcome{"write#0": {Status: Completed}})) {
+		if e.CodonID == "write#1" {
+			if _, user, _, err := p.Prompt(e, vars); err != nil || user != "Iteration 1 of write#1" {
+				t.Errorf("got %q, %v", user, err)
+			}
+			return
+		}
+	}
+	t.Fatal("there is no write#1")
+}
+
+func TestPromptTextProcessing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"a<!-- x -->b", "ab"},
+		{"a\n<!-- x\ny -->\nb", "a\nb"},
+		{"a\r\n<!-- x -->\r\nb", "a\r\nb"},
+		{"<!-- a --><!-- b -->\n\nc", "\nc"},
+		{"a <!-- never ends", "a <!-- never ends"},
+		{"<%PROJECT_DIR%>|<%EXECUTION_DIR%>|<%AGENT_ROOT%>|<%DATA_DIR%>", "/w<!--x-->|/w<!--x-->|/w<!--x-->|/w<!--x-->/read_only_data_source"},
+		{"<%UNKNOWN%> <% AGENT_ROOT %>", "<%UNKNOWN%> <% AGENT_ROOT %>"},
+	} {
+		p := mustLoad(t, hankOf(`{"id": "a", "name": "A", "model": "haiku", "continuationMode": "fresh", "promptFile": "p.md"}`), map[string]string{"p.md": c.text})
+		_, user, _, err := p.Prompt(entryOf(p, "a"), Vars{Workspace: "/w<!--x-->"})
+		if err != nil || user != c.want {
+			t.Errorf("%q: got %q (%v), want %q", c.text, user, err, c.want)
+		}
+	}
+}
+
+func TestPromptsOfAnotherHankAreRefused(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, hankOf(shellCodon("a")))
+	if _, _, _, err := p.Prompt(Entry{CodonID: "x", Codon: &Codon{ID: "x", PromptFile: Refs{"gone.md"}}}, vars); err == nil || !strings.Contains(err.Error(), "gone.md") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, _, err := p.Prompt(Entry{CodonID: "x"}, vars); err == nil {
+		t.Error("an entry without codon has no prompt")
+	}
+}
+
+func TestFrontmatterForms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text    string
+		meta    Frontmatter
+		rest    string
+		problem bool
+	}{
+		{text: "no front matter", rest: "no front matter"},
+		{text: "--- \nname: x\n---\n", rest: "--- \nname: x\n---\n"},
+		{text: "---\n---\nbody", rest: "body"},
+		{text: "---\r\nname: x\r\n---\r\nbody", meta: Frontmatter{Name: "x"}, rest: "body"},
+		{text: "---\nname: 'it''s'\nauthor: \"a\\tb\"\n---\n", meta: Frontmatter{Name: "it's", Author: "a\tb"}},
+		{text: "---\ntags:\n  - a\n  - 'b c'\nother:\n  - z\n---\nx", meta: Frontmatter{Tags: []string{"a", "b c"}}, rest: "x"},
+		{text: "---\ntags: one\n# comment\n\nunknown: {a: 1}\n---\nx", meta: Frontmatter{Tags: []string{"one"}}, rest: "x"},
+		{text: "---\ndescription: >\n  two\n  lines\n---\nx", meta: Frontmatter{Description: "two lines"}, rest: "x"},
+		{text: "---\nnonsense\nname: x\n---\ny", meta: Frontmatter{Name: "x"}, rest: "y", problem: true},
+		{text: "---\nname: x\n", rest: "---\nname: x\n", problem: true},
+		{text: "---\nname: x\n---", meta: Frontmatter{Name: "x"}},
+	} {
+		meta, rest, problem := splitFrontmatter(c.text)
+		if !reflect.DeepEqual(meta, c.meta) || rest != c.rest || (problem != "") != c.problem {
+			t.Errorf("%q: got %+v, %q, %q", c.text, meta, rest, problem)
+		}
+	}
+}

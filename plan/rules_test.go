@@ -1,0 +1,280 @@
+package plan
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unicode/utf8"
+)
+
+// broken is a hank with one thing wrong, and what must be said about it.
+type broken struct {
+	name  string
+	hank  string
+	files map[string]string
+	more  func(fstest.MapFS)
+	want  string // the rule
+	at    string // the position: where this stands last in the hank; $ is its end
+	file  string // or the file, if it is not the hank
+	hint  string // part of the hint
+}
+
+const sentinelHead = `"id": "s", "name": "S", "model": "anthropic/claude-haiku-4-5", "userPromptText": "x", "execution": {"strategy": "immediate"}, `
+const onError = `"trigger": {"type": "event", "on": ["error"]}`
+
+func withSentinel(config string) string {
+	return hankOf(shellCodon("a", `"sentinels": [{"sentinelConfig": {`+config+`}}]`))
+}
+
+func withBudget(budget string, items ...string) string {
+	return `{"overrides": {"budget": ` + budget + `}, "hank": [` + strings.Join(items, ", ") + `]}`
+}
+
+func copyOf(from, to string) string {
+	return fmt.Sprintf(`"rigSetup": [{"type": "copy", "copy": {"from": %q, "to": %q}}]`, from, to)
+}
+
+var brokenHanks = []broken{
+	// JSON
+	{name: "no JSON", hank: "hank: []", want: "syntax", at: `hank: []`},
+	{name: "an empty file", hank: " \n", want: "syntax", at: " \n"},
+	{name: "a file cut off", hank: "{\n \"hank\": [", want: "syntax", at: "$"},
+	{name: "bytes that are not UTF-8", hank: "{\"hank\": [\"\xff\"]}", want: "syntax", at: "\xff"},
+	{name: "a byte order mark", hank: "\ufeff" + hankOf(shellCodon("a")), want: "byte-order-mark", at: "\ufeff"},
+	{name: "a comment", hank: "{ // why\n\"hank\": [" + shellCodon("a") + "]}", want: "comment", at: "//"},
+	{name: "a block comment", hank: hankOf(shellCodon("a")) + "/* the end", want: "comment", at: `/* the end`},
+	{name: "a trailing comma", hank: `{"hank": [` + shellCodon("a") + `,]}`, want: "trailing-comma", at: ",]}"},
+	{name: "text behind", hank: hankOf(shellCodon("a")) + "\n}", want: "trailing-data", at: "}"},
+	{name: "a name twice", hank: hankOf(shellCodon("a", `"name": "B"`)), want: "duplicate-field", at: `"name"`},
+	{name: "columns count characters", hank: "{\"hank\": [" + shellCodon("a", `"description": "äöü€𝄞"`, `"x": 1`) + "]}", want: "unknown-field", at: `"x": 1}`},
+
+	// fields
+	{name: "a typo of the table", hank: hankOf(shellCodon("a", `"trackedFiles": []`)), want: "unknown-field", at: `"trackedFiles"`, hint: "did you mean checkpointedFiles?"},
+	{name: "a typo by distance", hank: hankOf(shellCodon("a", `"chekpointedFile": []`)), want: "unknown-field", at: `"chekpointedFile"`, hint: "did you mean checkpointedFiles?"},
+	{name: "a codon field at the root", hank: `{"promptText": "x", "hank": [` + shellCodon("a") + `]}`, want: "unknown-field", at: `"promptText": "x"`, hint: "is a field of a codon"},
+	{name: "a nested unknown", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["a"], "to": "b"}]`)), want: "unknown-field", at: `"to": "`},
+	{name: "a rig's unknown", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "x", "cwd": "y"}}]`)), want: "ignored-field", at: `"cwd": "`},
+	{name: "a missing field", hank: `{"hank": [{"id": "a", "name": "A", "model": "shell", "promptText": "x"}]}`, want: "missing-field", at: `{"id": "`},
+	{name: "no items", hank: `{"hank": []}`, want: "bad-value", at: "[]}"},
+	{name: "the root is no object", hank: `[]`, want: "wrong-type", at: "[]"},
+	{name: "a number in quotes", hank: hankOf(shellCodon("a", `"shimIdleTimeout": "30"`)), want: "wrong-type", at: `"30"}]}`, hint: "without quotes"},
+	{name: "null", hank: hankOf(shellCodon("a", `"env": null`)), want: "wrong-type", at: `null}]}`, hint: "leave the field out"},
+	{name: "a fraction", hank: hankOf(shellCodon("a", `"shimIdleTimeout": 1.5`)), want: "wrong-type", at: `1.5}]}`},
+	{name: "a huge number", hank: hankOf(shellCodon("a", `"budget": {"maxTimeSeconds": 1e999}`)), want: "bad-value", at: `1e999}`},
+	{name: "out of range", hank: hankOf(shellCodon("a", `"shimIdleTimeout": 1801`)), want: "bad-value", at: `1801}]}`},
+	{name: "zero dollars", hank: hankOf(agentCodon("a", "fresh", `"budget": {"maxDollars": 0}`)), want: "bad-value", at: "0}}]}"},
+	{name: "a wrong word", hank: hankOf(shellCodon("a", `"onFailure": "retyr"`)), want: "bad-value", at: `"retyr"`, hint: `did you mean "retry"?`},
+	{name: "nested loops", hank: hankOf(loopOf("l", limit(2), loopOf("m", limit(2), shellCodon("a", `"onFailure": "ignore"`)))), want: "bad-value", at: `"loop", "id": "m"`},
+	{name: "an unknown type", hank: hankOf(`{"type": "lopp"}`), want: "bad-value", at: `"lopp"`, hint: `did you mean "loop"?`},
+	{name: "a loop without end", hank: hankOf(loopOf("l", `{"limit": 3}`, shellCodon("a"))), want: "missing-field", at: `{"limit"`},
+	{name: "a setting without effect", hank: `{"overrides": {"dataHashTimeLimit": 5}, "hank": [` + shellCodon("a") + `]}`, want: "no-effect", at: `"dataHashTimeLimit"`},
+	{name: "an environment name", hank: hankOf(shellCodon("a", `"env": {"A=B": "x"}`)), want: "bad-value", at: `"x"}}]}`},
+	{name: "a blank command", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": " "}}]`)), want: "bad-value", at: `" "}}]}`},
+	{name: "a tool with a path", hank: `{"requirements": {"tools": ["/bin/sh"]}, "hank": [` + shellCodon("a") + `]}`, want: "bad-value", at: `"/bin/sh"`},
+
+	// codons
+	{name: "an id with a slash", hank: hankOf(`{"id": "a/b", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "x"}`), want: "bad-id", at: `"a/b", "`},
+	{name: "an id of a loop with #", hank: hankOf(loopOf("l#1", limit(2), shellCodon("a"))), want: "bad-id", at: `"l#1", "`},
+	{name: "an id twice, once in a loop", hank: hankOf(shellCodon("a"), loopOf("l", limit(2), shellCodon("a"))), want: "duplicate-id", at: `"a", "`},
+	{name: "ids by case", hank: hankOf(shellCodon("a"), shellCodon("A", `"description": "x"`)), want: "similar-id", at: `"A", "`},
+	{name: "a name twice", hank: hankOf(shellCodon("a"), strings.Replace(shellCodon("b"), "Codon b", "Codon a", 1)), want: "duplicate-name", at: `"Codon a"`},
+	{name: "both global prompts", hank: `{"globalSystemPromptText": "x", "globalSystemPromptFile": "g.md", "hank": [` + shellCodon("a") + `]}`, files: map[string]string{"g.md": "g"}, want: "exclusive-fields", at: `"x", "`},
+	{name: "both system prompts", hank: hankOf(agentCodon("a", "fresh", `"appendSystemPromptText": "x"`, `"appendSystemPromptFile": "g.md"`)), files: map[string]string{"g.md": "g"}, want: "exclusive-fields", at: `"x", "`},
+	{name: "no prompt", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh"}`), want: "prompt-missing", at: `{"id": "`},
+	{name: "an empty prompt is none", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": ""}`), want: "prompt-missing", at: `{"id": "`},
+	{name: "both prompts", hank: hankOf(shellCodon("a", `"promptFile": "g.md"`)), files: map[string]string{"g.md": "g"}, want: "prompt-twice", at: `"true"`},
+	{name: "a blank prompt", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": " \n"}`), want: "prompt-empty", at: `" \n"`},
+	{name: "an empty prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": ""}, want: "prompt-empty", file: "p.md"},
+	{name: "a large prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": strings.Repeat("x", 1<<20+1)}, want: "prompt-large", file: "p.md"},
+	{name: "a prompt file in latin-1", hank: fromFile("p.md"), files: map[string]string{"p.md": "\xe4"}, want: "prompt-encoding", file: "p.md"},
+	{name: "a prompt file with NUL", hank: fromFile("p.md"), files: map[string]string{"p.md": "a\x00b"}, want: "prompt-encoding", file: "p.md"},
+	{name: "front matter without end", hank: fromFile("p.md"), files: map[string]string{"p.md": "---\nname: x\n"}, want: "frontmatter", file: "p.md"},
+	{name: "retryConfig alone", hank: hankOf(shellCodon("a", `"retryConfig": {}`)), want: "retry-config", at: "{}}"},
+	{name: "maxExtensions alone", hank: hankOf(shellCodon("a", `"maxExtensions": 3`)), want: "unused-extensions", at: "3}]}"},
+	{name: "a pattern that is none", hank: hankOf(shellCodon("a", `"checkpointedFiles": ["a", "b[c"]`)), want: "bad-glob", at: `"b[c"]}`},
+	{name: "an output pattern that is none", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["{a"]}]`)), want: "bad-glob", at: `"{a"]}`},
+	{name: "an archive pattern that climbs", hank: hankOf(shellCodon("a", `"archiveOnSuccess": ["a/../../b"]`)), want: "bad-path", at: `"a/../../b"`},
+	{name: "an absolute pattern of a loop", hank: hankOf(strings.Replace(loopOf("l", limit(2), shellCodon("a")), `"codons"`, `"archiveOnSuccess": ["/etc"], "codons"`, 1)), want: "bad-path", at: `"/etc"`},
+	{name: "a dangerous rig", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "cd x && rm -rf ~/"}}]`)), want: "dangerous-command", at: `"cd x && rm -rf ~/"`},
+	{name: "a dangerous script", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "cat x > /dev/sda"}`), want: "dangerous-command", at: `"cat x > /dev/sda"`},
+	{name: "a target that climbs", hank: hankOf(shellCodon("a", copyOf("t", "../x"))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"../x"`},
+	{name: "a target that is the workspace", hank: hankOf(shellCodon("a", copyOf("t", "x/.."))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"x/.."`},
+	{name: "a target in .git", hank: hankOf(shellCodon("a", copyOf("t", "x/.GIT/hooks"))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"x/.GIT/hooks"`},
+	{name: "a target in the data", hank: hankOf(shellCodon("a", copyOf("t", "read_only_data_source/x"))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"read_only_data_source/x"`},
+	{name: "a target twice", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}, {"type": "copy", "copy": {"from": "t", "to": "./x"}}]`)), files: map[string]string{"t": "t"}, want: "target-twice", at: `"./x"}`},
+
+	// order
+	{name: "fresh in an endless loop", hank: hankOf(agentCodon("z", "fresh"), loopOf("l", untilFull, agentCodon("a", "fresh"))), want: "loop-fresh-codon", at: `"fresh"`},
+	{name: "an endless loop of scripts", hank: hankOf(loopOf("l", untilFull, shellCodon("a"))), want: "loop-never-ends", at: `{"type"`},
+	{name: "a rig in a loop", hank: hankOf(loopOf("l", limit(2), shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "x"}}]`))), want: "loop-rig-failure", at: `{"type"`},
+	{name: "abort in a loop", hank: hankOf(loopOf("l", limit(2), shellCodon("a", `"onFailure": "abort"`))), want: "loop-abort", at: `"abort"`},
+	{name: "nothing to continue", hank: hankOf(agentCodon("a", "continue-previous")), want: "continue-first", at: `"continue-previous"`},
+	{name: "continue a full context", hank: hankOf(agentCodon("z", "fresh"), loopOf("l", untilFull, agentCodon("y", "continue-previous")), agentCodon("a", "continue-previous")), want: "continue-after-exhausted", at: `"continue-previous"`},
+	{name: "continue an exhausted codon", hank: hankOf(agentCodon("z", "fresh", `"exhaustWithPrompt": "more"`), agentCodon("a", "continue-previous")), want: "continue-after-exhausted", at: `"continue-previous"`},
+	{name: "continue a loop that ends exhausted", hank: hankOf(loopOf("l", limit(1), agentCodon("z", "fresh", `"exhaustWithPrompt": "more"`)), agentCodon("a", "continue-previous")), want: "continue-after-exhausted", at: `"continue-previous"`},
+	{name: "continue with another model", hank: hankOf(strings.Replace(agentCodon("z", "fresh"), "sonnet", "opus", 1), agentCodon("a", "continue-previous")), want: "continue-model", at: `"continue-previous"`},
+	{name: "continue inside a loop with another model", hank: hankOf(loopOf("l", limit(1), strings.Replace(agentCodon("z", "fresh"), "sonnet", "opus", 1), agentCodon("a", "continue-previous"))), want: "continue-model", at: `"continue-previous"`},
+	{name: "continue a shell codon", hank: hankOf(shellCodon("z"), agentCodon("a", "continue-previous")), want: "continue-model", at: `"continue-previous"`},
+	{name: "continue around a loop", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", limit(2), agentCodon("a", "continue-previous"), strings.Replace(agentCodon("z", "fresh"), "sonnet", "opus", 1))), want: "continue-wrap", at: `"continue-previous"`},
+	{name: "continue without files", hank: hankOf(agentCodon("z", "fresh", `"checkpointedFiles": []`), agentCodon("a", "continue-previous")), want: "continue-untracked", at: `"continue-previous"`},
+	{name: "continue after ignore", hank: hankOf(agentCodon("z", "fresh", `"onFailure": "ignore"`), agentCodon("a", "continue-previous")), want: "continue-after-ignore", at: `"continue-previous"`},
+
+	// budgets
+	{name: "shares without allocation", hank: withBudget(`{"maxDollars": 1, "shares": {"a": 1}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `{"a": 1}`},
+	{name: "shares of strangers", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.5, "x": 0.5}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `0.5}}}`},
+	{name: "shares over 1", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.7, "b": 0.4}}`, agentCodon("a", "fresh"), agentCodon("b", "fresh")), want: "budget-shares", at: `{"a": 0.7, "`},
+	{name: "proportional without dollars", hank: withBudget(`{"allocation": "proportional"}`, agentCodon("a", "fresh")), want: "budget-allocation", at: `{"allocation"`},
+	{name: "a cap above the share", hank: withBudget(`{"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}`, agentCodon("a", "fresh", `"budget": {"maxDollars": 6}`), agentCodon("b", "fresh")), want: "budget-cap", at: `6}}, {"`},
+	{name: "money for nobody", hank: withBudget(`{"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}`, agentCodon("a", "fresh")), want: "budget-unused", at: `{"a": 0.5}`},
+	{name: "no money", hank: withBudget(`{"maxDollars": 10, "allocation": "proportional", "shares": {"a": 1}}`, agentCodon("a", "fresh"), agentCodon("b", "fresh")), want: "budget-zero", at: `{"id": "`},
+	{name: "no money in a loop", hank: hankOf(strings.Replace(loopOf("l", limit(2), agentCodon("a", "fresh"), agentCodon("b", "fresh")), `"codons"`, `"budget": {"maxDollars": 10, "allocation": "proportional-strict", "shares": {"a": 1}}, "codons"`, 1)), want: "budget-zero", at: `{"id": "`},
+	{name: "exhaust against the clock", hank: hankOf(agentCodon("a", "fresh", `"exhaustWithPrompt": "x"`, `"budget": {"maxTimeSeconds": 6}`)), want: "budget-exhaust", at: "6}}]}"},
+	{name: "fail and retry", hank: hankOf(agentCodon("a", "fresh", `"onFailure": "retry"`, `"budget": {"maxDollars": 6, "onExceeded": "fail"}`)), want: "budget-fail-retry", at: `"retry"`},
+	{name: "fail for others", hank: withBudget(`{"maxDollars": 10}`, agentCodon("a", "fresh"), agentCodon("b", "fresh", `"budget": {"onExceeded": "fail"}`)), want: "budget-fail-late", at: `"fail"`},
+	{name: "longer than the loop", hank: hankOf(strings.Replace(loopOf("l", limit(2), agentCodon("a", "fresh", `"budget": {"maxTimeSeconds": 6}`)), `"codons"`, `"budget": {"maxTimeSeconds": 5}, "codons"`, 1)), want: "budget-time-loop", at: `6}}]}]}`},
+	{name: "dollars for a script", hank: hankOf(shellCodon("a", `"budget": {"maxDollars": 6}`)), want: "budget-shell-price", at: `{"maxDollars"`},
+
+	// references
+	{name: "no such prompt", hank: fromFile("prompts/wirte.md"), files: map[string]string{"prompts/write.md": "x"}, want: "missing-reference", at: `"prompts/wirte.md"`, hint: `did you mean "prompts/write.md"?`},
+	{name: "a prompt below a file", hank: fromFile("a/b"), files: map[string]string{"a": "x"}, want: "missing-reference", at: `"a/b"}`},
+	{name: "a prompt outside", hank: fromFile("../x"), want: "bad-reference", at: `"../x"`},
+	{name: "a prompt outside and back", hank: fromFile("a/../../b/x"), want: "bad-reference", at: `"a/../../b/x"`},
+	{name: "an absolute prompt", hank: fromFile("/etc/passwd"), want: "bad-reference", at: `"/etc/passwd"`},
+	{name: "a Windows prompt", hank: fromFile(`C:\x`), want: "bad-reference", at: `"C:\\x`},
+	{name: "a drive", hank: fromFile(`c:x`), want: "bad-reference", at: `"c:x"}`},
+	{name: "the second of a list", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptFile": ["p", "q"]}`), files: map[string]string{"p": "x"}, want: "missing-reference", at: `"q"]}]}`},
+	{name: "a folder as prompt", hank: fromFile("d"), files: map[string]string{"d/x": "x"}, want: "irregular-reference", at: `"d"}]}`},
+	{name: "a link as prompt", hank: fromFile("l"), files: map[string]string{"x": "x"}, more: link("l", "x"), want: "symlink-reference", at: `"l"}]}`},
+	{name: "a prompt through a link", hank: fromFile("l/x"), files: map[string]string{"d/x": "x"}, more: link("l", "d"), want: "symlink-reference", at: `"l/x"}`},
+	{name: "a FIFO as prompt", hank: fromFile("f"), more: special("f", fs.ModeNamedPipe), want: "irregular-reference", at: `"f"}]}`},
+	{name: "the whole hank copied", hank: hankOf(shellCodon("a", copyOf("./x/..", "y"))), files: map[string]string{"x/y": ""}, want: "copy-root", at: `"./x/.."`},
+	{name: "a copy of .git", hank: hankOf(shellCodon("a", copyOf("t", "y"))), files: map[string]string{"t/.git/HEAD": ""}, want: "copy-git", at: `"t", "`},
+	{name: "a copy out of .git", hank: hankOf(shellCodon("a", copyOf(".git/hooks", "y"))), files: map[string]string{".git/hooks/x": ""}, want: "copy-git", at: `".git/hooks"`},
+	{name: "a copy with rules", hank: hankOf(shellCodon("a", copyOf("t", "y"))), files: map[string]string{"t/d/.gitignore": ""}, want: "copy-gitignore", at: `"t", "`},
+	{name: "a copy with a link", hank: hankOf(shellCodon("a", copyOf("t", "y"))), files: map[string]string{"t/x": ""}, more: link("t/l", "x"), want: "copy-irregular", at: `"t", "`},
+	{name: "a copy with a socket", hank: hankOf(shellCodon("a", copyOf("t", "y"))), files: map[string]string{"t/x": ""}, more: special("t/s", fs.ModeSocket), want: "copy-irregular", at: `"t", "`},
+	{name: "a copy with ignored files", hank: hankOf(shellCodon("a", copyOf("t", "y"))), files: map[string]string{"t/x": "", "t/x.log": ""}, want: "copy-ignored", at: `"t", "`},
+	{name: "a copy with files ignored by the hank", hank: hankOf(shellCodon("a", copyOf("t", "y"))), files: map[string]string{"t/x.log": "", "t/gen/x": "", ".gitignore": "# gen\ngen/\n"}, want: "copy-ignored", at: `"t", "`},
+	{name: "a sentinel that is not there", hank: hankOf(shellCodon("a", `"sentinels": [{"sentinelConfig": "s.json"}]`)), want: "missing-reference", at: `"s.json"`},
+	{name: "a sentinel file with an unknown field", hank: hankOf(shellCodon("a", `"sentinels": [{"sentinelConfig": "s/s.json"}]`)), files: map[string]string{"s/s.json": "{" + sentinelHead + onError + `, "x": 1}`}, want: "unknown-field", file: "s/s.json"},
+	{name: "a prompt of a sentinel file", hank: hankOf(shellCodon("a", `"sentinels": [{"sentinelConfig": "s/s.json"}]`)), files: map[string]string{"s/s.json": "{" + sentinelHead + onError + `, "systemPromptFile": "../../p.md"}`}, want: "bad-reference", file: "s/s.json"},
+	{name: "a sentinel twice", hank: hankOf(shellCodon("a", `"sentinels": [{"sentinelConfig": {`+sentinelHead+onError+`}}, {"sentinelConfig": {`+sentinelHead+onError+`}}]`)), want: "sentinel-duplicate", at: `{"id": "`},
+	{name: "a sentinel without prompt", hank: withSentinel(strings.Replace(sentinelHead+onError, `"userPromptText": "x", `, "", 1)), want: "sentinel-prompt", at: `{"id": "`},
+	{name: "a conversation without system prompt", hank: withSentinel(sentinelHead + onError + `, "conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}`), want: "sentinel-prompt", at: `{"trimmingStrategy"`},
+	{name: "an enum without values", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "enum"}`), want: "sentinel-output", at: `{"output"`},
+	{name: "an event that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.results"]}`), want: "sentinel-event", at: `"tool.results"`, hint: "tool.result"},
+	{name: "an expression that is none", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "error", "conditions": [{"operator": "matches", "path": "message", "value": "("}]}]}`), want: "sentinel-regexp", at: `"("}]}`},
+	{name: "a sentinel of no model", hank: withSentinel(strings.Replace(sentinelHead+onError, "anthropic/claude-haiku-4-5", "nobody", 1)), want: "unknown-model", at: `"nobody"`},
+
+	// models
+	{name: "a model that is not", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "sonett", 1)), want: "unknown-model", at: `"sonett"`, hint: "claude-sonnet"},
+	{name: "a model that is several", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gemini", 1)), want: "ambiguous-model", at: `"gemini"`, hint: "google/gemini"},
+	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gpt-5", 1)), want: "no-harness", at: `"gpt-5"`},
+	{name: "scripts for all", hank: `{"overrides": {"model": "shell"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "shell-override", at: `"shell"`},
+	{name: "an unknown override", hank: `{"overrides": {"model": "x"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "unknown-model", at: `"x"}, "`},
+}
+
+func fromFile(name string) string {
+	return hankOf(fmt.Sprintf(`{"id": "a", "name": "A", "model": %q, "continuationMode": "fresh", "promptFile": %q}`, "haiku", name))
+}
+
+func link(name, target string) func(fstest.MapFS) {
+	return func(dir fstest.MapFS) { dir[name] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte(target)} }
+}
+
+func special(name string, mode fs.FileMode) func(fstest.MapFS) {
+	return func(dir fstest.MapFS) { dir[name] = &fstest.MapFile{Mode: mode} }
+}
+
+func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, b := range brokenHanks {
+		t.Run(b.name, func(t *testing.T) {
+			files := map[string]string{"hank.json": b.hank}
+			for name, text := range b.files {
+				files[name] = text
+			}
+			dir := folder(files)
+			if b.more != nil {
+				b.more(dir)
+			}
+			p, ds := Load(dir, "hank.json")
+			if len(ds) != 1 {
+				t.Fatalf("want one diagnostic, %s, got:\n%s", b.want, Text(ds))
+			}
+			d := ds[0]
+			if d.Rule != b.want || !strings.Contains(d.Hint, b.hint) {
+				t.Errorf("want %s (hint %q), got:\n%s", b.want, b.hint, d)
+			}
+			if b.file != "" {
+				if d.File != b.file {
+					t.Errorf("want it in %s, got:\n%s", b.file, d)
+				}
+				return
+			}
+			before := b.hank
+			if b.at != "$" {
+				before = b.hank[:strings.LastIndex(b.hank, b.at)]
+			}
+			line := strings.Count(before, "\n") + 1
+			column := utf8.RuneCountInString(before[strings.LastIndex(before, "\n")+1:]) + 1
+			if d.File != "hank.json" || d.Line != line || d.Column != column {
+				t.Errorf("want line %d column %d, got:\n%s", line, column, d)
+			}
+			if (p == nil) != (d.Severity == Error) {
+				t.Errorf("a %s must decide whether there is a program", d.Severity)
+			}
+			if d.Message == "" {
+				t.Error("the message is empty")
+			}
+		})
+	}
+}
+
+// The rules that need a real disk, a registry without prices or the
+// environment have tests of their own.
+var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "unknown-variable"}
+
+func TestEachRuleHasATest(t *testing.T) {
+	t.Parallel()
+	seen := slices.Clone(testedElsewhere)
+	for _, b := range brokenHanks {
+		seen = append(seen, b.want)
+	}
+	for _, r := range Rules() {
+		if !slices.Contains(seen, r.ID) {
+			t.Errorf("no test produces %s", r.ID)
+		}
+	}
+}
+
+func TestAllMistakesOfAFileAreReportedTogether(t *testing.T) {
+	t.Parallel()
+	hank := `{
+  // comment
+  "promptText": "x",
+  "overrides": {"budget": {"allocation": "proportional"}},
+  "hank": [
+    {"id": "a b", "name": "", "model": "sonett", "continuationMode": "fresh", "promptFile": "../x", "budget": 3},
+    "nonsense",
+    {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "never"}, "codons": [
+      {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "x", "onFailure": "abort", "archiveOnSuccess": ["../x"]},
+    ]}
+  ]
+}`
+	p, ds := Load(folder(map[string]string{"hank.json": hank}), "hank.json")
+	want := []string{
+		"comment 2", "unknown-field 3", "budget-allocation 4", "bad-id 6", "bad-value 6", "unknown-model 6", "bad-reference 6", "wrong-type 6",
+		"wrong-type 7", "bad-value 8", "loop-abort 9", "bad-path 9", "trailing-comma 9",
+	}
+	var got []string
+	for _, d := range ds {
+		got = append(got, fmt.Sprintf("%s %d", d.Rule, d.Line))
+	}
+	if p != nil || !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v\n%s", got, want, Text(ds))
+	}
+}

@@ -1,0 +1,3 @@
+---
+# <!-- stays -->
+echo <%CODON_ID% # <%DATA_DIR%>
