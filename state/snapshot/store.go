@@ -147,11 +147,11 @@ func (s *Store) save(data []byte) error {
 	if err := s.clear(); err != nil { // 1
 		return err
 	}
-	_, err := s.read(s.Path) // 2
+	present, err := s.read(s.Path) // 2
 	var damaged *DamagedError
 	switch {
 	case err == nil:
-		if err := s.backUp(); err != nil { // 3
+		if err := s.backUp(present); err != nil { // 3
 			return fmt.Errorf("making the backup: %w", err)
 		}
 		failpoint.Hit("snapshot.backedup")
@@ -173,10 +173,10 @@ func (s *Store) save(data []byte) error {
 	return s.FS.SyncDir(filepath.Dir(s.Path)) // 6
 }
 
-// backUp makes the primary, just verified, the backup too.
-func (s *Store) backUp() error {
+// backUp makes the primary, whose verified content is data, the backup too.
+func (s *Store) backUp(data []byte) error {
 	if err := s.FS.Link(s.Path, s.backupTmp()); err != nil {
-		if err := s.copy(); err != nil {
+		if err := s.write(s.backupTmp(), data); err != nil {
 			return errors.Join(err, s.remove(s.backupTmp()))
 		}
 	}
@@ -184,16 +184,6 @@ func (s *Store) backUp() error {
 		return err
 	}
 	return s.remove(s.backupTmp())
-}
-
-// copy writes the primary under the backup's temporary name, and verifies what
-// it writes: the file is read a second time here.
-func (s *Store) copy() error {
-	data, err := s.read(s.Path)
-	if err != nil {
-		return err
-	}
-	return s.write(s.backupTmp(), data)
 }
 
 // write creates a synced file. It never opens one that is there: that could be

@@ -170,6 +170,23 @@ func TestAFileBeingWrittenIsNeverLoadedButSetAside(t *testing.T) {
 	}
 }
 
+// TestASaveAfterACrashBetweenTheRenamesLeavesNoThirdName: the backup is then a
+// link of the primary, and a rename of one over the other does nothing.
+func TestASaveAfterACrashBetweenTheRenamesLeavesNoThirdName(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	s := store(m, folder)
+	must(t, s.Save(version(1)))
+	must(t, m.Link(s.Path, s.Path+".bak"))
+	must(t, s.Save(version(2)))
+	if list := s.Load(); !bytes.Equal(list[0].Data, version(2)) || !bytes.Equal(list[1].Data, version(1)) {
+		t.Fatalf("found %v, %v", list[0].Err, list[1].Err)
+	}
+	if entries, err := m.ReadDir(folder); err != nil || len(entries) != 3 {
+		t.Fatalf("the folder holds %v (%v)", entries, err)
+	}
+}
+
 func TestDamagedContentIsNeverSaved(t *testing.T) {
 	t.Parallel()
 	m := newDisk(t)
