@@ -39,14 +39,14 @@ type Identity struct {
 // Self identifies the calling process.
 func Self() (Identity, error) { return Of(os.Getpid()) }
 
-// Of identifies the process that has the pid now. If there is none, or only
-// its zombie is left, the error matches os.ErrProcessDone.
+// Of identifies the process that has the pid now, be it a zombie. If there is
+// none, the error matches os.ErrProcessDone.
 func Of(pid int) (Identity, error) {
 	seen, err := platform{}.observe(pid)
 	if err != nil {
 		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
 	}
-	if seen.state == gone || seen.state == zombie {
+	if seen.state == gone {
 		return Identity{}, fmt.Errorf("identify process %d: %w", pid, os.ErrProcessDone)
 	}
 	return platform{}.machine().identity(pid, seen.ticks), nil

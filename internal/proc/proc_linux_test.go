@@ -96,11 +96,14 @@ func TestALifeFromStartToEnd(t *testing.T) {
 	if err := id.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("killing a zombie: %v", err)
 	}
-	if _, err := Of(id.PID); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("identifying a zombie: %v", err)
+	if dead, err := Of(id.PID); err != nil || dead != id {
+		t.Errorf("identifying a zombie: %+v, %v", dead, err)
 	}
 	_ = cmd.Wait()
 	expect(t, id, Dead)
+	if _, err := Of(id.PID); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("identifying nothing: %v", err)
+	}
 	if err := id.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("killing nothing: %v", err)
 	}
@@ -134,11 +137,8 @@ func TestAReusedPIDIsDeadAndItsNewOwnerIsNotKilled(t *testing.T) {
 		if err := first.Start(); err != nil {
 			t.Fatal(err)
 		}
-		old, err := Of(first.Process.Pid)
+		old := identify(t, first.Process.Pid)
 		_ = first.Wait()
-		if err != nil {
-			continue // it had ended before it could be identified
-		}
 		// The start time has to differ by a tick, 10 ms.
 		for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond) {
 		}

@@ -56,10 +56,25 @@ func Descendants(pid int) ([]Identity, error) {
 	return ids, nil
 }
 
+// HasEnv says whether the process was started with key=value in its
+// environment. It is false for a zombie, for a process whose environment
+// cannot be read (of another user, or overwritten), and for a moment while a
+// process executes another program.
+func (p Info) HasEnv(key, value string) bool {
+	if p.Zombie {
+		return false
+	}
+	env, err := environ(p.PID)
+	if err != nil || !hasEntry(env, []byte(key+"="+value)) {
+		return false
+	}
+	// The pid may have changed hands between the listing and the reading.
+	now, err := platform{}.observe(p.PID)
+	return err == nil && now.ticks == p.StartTicks
+}
+
 // WithEnv identifies the living processes that were started with key=value in
-// their environment, the calling one included. Processes whose environment
-// cannot be read (those of other users, or after they overwrote it) are not
-// found.
+// their environment, the calling one included. See HasEnv for what is missed.
 func WithEnv(key, value string) ([]Identity, error) {
 	if key == "" || strings.ContainsAny(key, "=\x00") || strings.Contains(value, "\x00") {
 		return nil, fmt.Errorf("search processes by environment: %q is no variable", key+"="+value)
@@ -68,18 +83,9 @@ func WithEnv(key, value string) ([]Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry := []byte(key + "=" + value)
 	var ids []Identity
 	for _, p := range all {
-		if p.Zombie {
-			continue
-		}
-		env, err := environ(p.PID)
-		if err != nil || !hasEntry(env, entry) {
-			continue
-		}
-		// The pid may have changed hands between the listing and the reading.
-		if now, err := (platform{}).observe(p.PID); err == nil && now.ticks == p.StartTicks {
+		if p.HasEnv(key, value) {
 			ids = append(ids, p.Identity)
 		}
 	}

@@ -30,16 +30,17 @@ func Reap(attempt string) ([]Leftover, error) {
 }
 
 // hunt says by which marks the processes of an attempt are known when they are
-// not below a keeper.
+// not below a keeper. All have it in their environment, unless they hide it.
 type hunt struct {
 	attempt string
-	session int  // session that the keeper made; 0 if unknown
-	group   int  // group that the command made; 0 if unknown
-	orphans bool // also what this process has adopted
+	command proc.Identity // the command itself and its group; zero if unknown
+	session int           // session that a keeper made which was waited for; 0 if unknown
+	orphans bool          // also what this process has adopted
+	once    bool          // one look that finds nothing is enough
 }
 
-// end kills until nothing is found any more, twice in a row: a process that is
-// just executing another program shows no environment for a moment.
+// end kills until nothing is found any more. As a rule that takes two looks: a
+// process that executes another program shows no environment for a moment.
 func (h hunt) end(patience time.Duration) (spoils, error) {
 	var killed spoils
 	deadline := time.Now().Add(patience)
@@ -52,7 +53,7 @@ func (h hunt) end(patience time.Duration) (spoils, error) {
 		if clean++; len(alive) > 0 {
 			clean = 0
 		}
-		if clean == 2 {
+		if clean == 2 || clean == 1 && h.once && killed.seen == nil {
 			return killed, nil
 		}
 		if time.Now().After(deadline) {
@@ -69,33 +70,24 @@ func (h hunt) end(patience time.Duration) (spoils, error) {
 // survivors lists what bears a mark and everything below it, but never this
 // process nor its ancestors.
 func (h hunt) survivors() ([]proc.Info, error) {
+	h.orphans = h.orphans && adopting.Load()
+	if h.orphans {
+		keepers.mu.Lock() // no keeper may be born meanwhile: it would be taken for an orphan
+		defer keepers.mu.Unlock()
+	}
 	list, err := proc.List()
 	if err != nil {
 		return nil, err
 	}
-	marked, err := proc.WithEnv(AttemptVariable, h.attempt)
-	if err != nil {
-		return nil, err
-	}
-	lives := make(map[int]uint64, len(marked))
-	for _, id := range marked {
-		lives[id.PID] = id.StartTicks
-	}
-	if h.orphans && adopting.Load() {
-		keepers.mu.Lock() // no keeper may be born unseen meanwhile
-		defer keepers.mu.Unlock()
-		if list, err = proc.List(); err != nil {
-			return nil, err
-		}
+	if h.orphans {
 		buryOrphans(list)
 	}
-	h.dropReused(list)
+	group := h.numbers(list)
 	spared := selfAndAncestors(list)
 	taken := map[int]bool{}
 	var alive []proc.Info
 	for _, root := range list {
-		ticks, isMarked := lives[root.PID]
-		if !(isMarked && ticks == root.StartTicks) && !h.bearsNumber(root) && !h.isOrphan(root) {
+		if taken[root.PID] || !(group.bears(root) || h.orphans && isOrphan(root) || root.HasEnv(AttemptVariable, h.attempt)) {
 			continue
 		}
 		for _, p := range append([]proc.Info{root}, proc.Below(list, root.PID)...) {
@@ -108,25 +100,27 @@ func (h hunt) survivors() ([]proc.Info, error) {
 	return alive, nil
 }
 
-// dropReused forgets the session and the group if a process has that number:
-// both leaders were waited for, so it is somebody else, which it can be only
-// if nobody is left in them.
-func (h *hunt) dropReused(list []proc.Info) {
+// numbers are the group and the session of an attempt; 0 if unknown.
+type numbers struct{ group, session int }
+
+// numbers leaves out the group and the session if their number is the pid of
+// somebody else by now, which can only be after everybody has left them.
+func (h hunt) numbers(list []proc.Info) numbers {
+	n := numbers{h.command.PID, h.session}
 	for _, p := range list {
-		if p.PID == h.session {
-			h.session = 0
+		if p.PID == n.group && p.StartTicks != h.command.StartTicks {
+			n.group = 0
 		}
-		if p.PID == h.group && p.Parent != os.Getpid() {
-			h.group = 0
+		if p.PID == n.session {
+			n.session = 0
 		}
 	}
+	return n
 }
 
-func (h hunt) bearsNumber(p proc.Info) bool {
-	return h.session != 0 && p.Session == h.session || h.group != 0 && p.Group == h.group
+func (n numbers) bears(p proc.Info) bool {
+	return n.group != 0 && (p.PID == n.group || p.Group == n.group) || n.session != 0 && p.Session == n.session
 }
-
-func (h hunt) isOrphan(p proc.Info) bool { return h.orphans && adopting.Load() && isOrphan(p) }
 
 // isOrphan says whether p is a child that this process has adopted.
 // The caller holds keepers.mu.

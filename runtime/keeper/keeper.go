@@ -18,9 +18,9 @@
 //     and which carries the attempt in its environment.
 //   - All of them at once: whoever opens the execution next calls Reap.
 //
-// What leaves the tree on purpose, by asking a service that was there before
-// (cron, systemd-run, a container daemon), is out of reach unless it carries
-// the attempt in its environment.
+// Out of reach is what leaves the tree on purpose, by asking a service that was
+// there before (cron, systemd-run, a container daemon), and what hides its
+// environment and its session when runtime and keeper die together.
 package keeper
 
 import (
@@ -114,8 +114,8 @@ func (e *AliveError) Error() string {
 	for _, p := range e.Alive {
 		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
 	}
-	return fmt.Sprintf("%d processes that attempt %q started cannot be killed: %s; end them as their owner, or restart the machine",
-		len(e.Alive), e.Attempt, strings.Join(names, ", "))
+	return fmt.Sprintf("what attempt %q started cannot be killed and still runs: process %s; end it as its owner, or restart the machine",
+		e.Attempt, strings.Join(names, ", "))
 }
 
 // killPatience is how long killing is repeated before an AliveError.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hank/internal/failpoint"
 	"hank/internal/proc"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // settleTime is how long what the command left may take to end by itself, as
 // the rest of a pipeline does, before it counts as left over.
-const settleTime = 100 * time.Millisecond
+const settleTime = 250 * time.Millisecond
 
 // Main is the keeper itself. It returns the exit code of the process, which
 // says nothing about the command.
@@ -62,6 +63,7 @@ func Main() int {
 	k.watch(commands(control), children)
 	last := ending{Exit: k.exit, Alive: k.alive}
 	last.Killed, last.KilledTotal = k.killed.list, k.killed.total
+	failpoint.Hit("keeper.childless")
 	_ = reports.Encode(report{Exited: &last})
 	return 0
 }
@@ -106,10 +108,11 @@ func (k *keeper) start(control *bufio.Reader) error {
 	if err != nil {
 		return explain(k.order, err)
 	}
-	// Nobody waits for it yet, so the pid is its own even if it has ended.
-	k.command, err = proc.Of(pid)
-	if err != nil {
-		k.command.PID = pid
+	failpoint.Hit("keeper.forked")
+	// Nobody waits for it yet: even if it has ended, the pid is still its own.
+	if k.command, err = proc.Of(pid); err != nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		return err
 	}
 	return nil
 }
@@ -266,7 +269,7 @@ func (k *keeper) killAll() (fresh, done bool) {
 
 // outside looks for what left the tree but still carries the attempt.
 func (k *keeper) outside() {
-	killed, err := hunt{attempt: k.order.Attempt, group: k.command.PID}.end(killPatience)
+	killed, err := hunt{attempt: k.order.Attempt, command: k.command, once: true}.end(killPatience)
 	var alive *AliveError
 	if errors.As(err, &alive) {
 		k.alive = alive.Alive

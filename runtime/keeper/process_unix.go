@@ -251,5 +251,5 @@ func (p *Process) awaitTree(ends *pipes) error {
 
 // lostTree finds what a lost keeper cannot kill any more.
 func (p *Process) lostTree() hunt {
-	return hunt{attempt: p.attempt, session: p.keeper.Process.Pid, group: p.command.PID, orphans: true}
+	return hunt{attempt: p.attempt, command: p.command, session: p.keeper.Process.Pid, orphans: true}
 }
