@@ -47,7 +47,7 @@ func (h *Hank) budgetRules(out *reporter) {
 			h.scopeRules(in, out)
 		}
 	}
-	for _, p := range h.places() {
+	for _, p := range h.places {
 		if p.codon != nil {
 			h.codonBudget(p, whole.budget, out)
 		}

@@ -287,7 +287,7 @@ func (c *checker) known(s *shape, key *name) *shape {
 		} else {
 			key.bad = true
 		}
-		c.report(key.start, rule, s.hint(key.text), "%s has no field %s", s.label, quote(key.text))
+		c.report(key.start, rule, c.out.hint(s, key.text), "%s has no field %s", s.label, quote(key.text))
 		return nil
 	}
 	if f.inert {

@@ -18,6 +18,10 @@ type document struct {
 	data  []byte
 	root  *node // nil if the file is not JSON
 	lines []int // byte offset at which each line starts; filled when first needed
+
+	// The latest position that was asked for: the next one is often behind it
+	// in the same line, and a file may be one long line.
+	offset, line, column int
 }
 
 // node is a JSON value. Positions are byte offsets.
@@ -279,7 +283,13 @@ func (doc *document) position(offset int) (line, column int) {
 	}
 	offset = min(max(offset, 0), len(doc.data))
 	line = sort.SearchInts(doc.lines, offset+1)
-	return line, utf8.RuneCount(doc.data[doc.lines[line-1]:offset]) + 1
+	from, column := doc.lines[line-1], 1
+	if doc.line == line && doc.offset <= offset {
+		from, column = doc.offset, doc.column
+	}
+	column += utf8.RuneCount(doc.data[from:offset])
+	doc.offset, doc.line, doc.column = offset, line, column
+	return line, column
 }
 
 // encode writes the value without what was reported as wrong: bad members are

@@ -103,10 +103,11 @@ func Frozen(open func(path string) ([]byte, error)) (*Program, error) {
 		}
 		return model.Default().Lookup(name)
 	}}
-	p, ds := l.program(m.Hank, func(*Overrides) Settings { return m.Settings }, "frozen program")
+	p, ds := l.program(m.Hank, Layers{Flags: m.Settings})
 	if p == nil {
 		return nil, fmt.Errorf("the frozen program is damaged:\n%s", strings.TrimSpace(Text(errorsOf(ds))))
 	}
+	p.Settings = m.Settings
 	return p, nil
 }
 

@@ -31,7 +31,8 @@ type Hank struct {
 	Items                  []Item         `json:"hank"`
 	Unknown                jsontext.Value `json:",embed"`
 
-	doc *document // positions, for diagnostics; nil in a Hank that was not parsed
+	doc    *document // positions, for diagnostics; nil in a Hank that was not parsed
+	places []place   // its codons and loops
 }
 
 // Meta describes the hank to people.

@@ -23,7 +23,7 @@ func Load(dir HankDir, name string) (*Program, []Diagnostic) {
 // LoadWith is Load under the settings of the layers around the hank.
 func LoadWith(dir HankDir, name string, layers Layers) (*Program, []Diagnostic) {
 	l := &loader{source: liveSource{dir}, lookup: model.Default().Lookup}
-	return l.program(name, layers.Merge, layers.modelSource())
+	return l.program(name, layers)
 }
 
 // loader reads the files of one program.
@@ -73,9 +73,8 @@ type source interface {
 	digest(path string) (string, error)
 }
 
-// program loads the program under the settings that merge makes of the hank's
-// own. modelFrom says who else may have set a model.
-func (l *loader) program(name string, merge func(*Overrides) Settings, modelFrom string) (*Program, []Diagnostic) {
+// program loads the program under the settings of layers.
+func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 	l.files, l.copies, l.stats = map[string]*loadedFile{}, map[string]*Source{}, map[string]stated{}
 	data, diagnostic := l.hankFile(name)
 	if diagnostic != nil {
@@ -86,12 +85,8 @@ func (l *loader) program(name string, merge func(*Overrides) Settings, modelFrom
 		return nil, l.out.sorted(name)
 	}
 	l.hank = h
-	p := &Program{Hank: h, Name: name, Settings: merge(h.Overrides), texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
-	over := override{model: p.Settings.Model, source: modelFrom}
-	if modelFrom == "" {
-		over.pointer = "/overrides/model"
-	}
-	h.resolve(over, p.choose(l.lookup), &l.out)
+	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides), texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
+	h.resolve(layers.override(h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
 	l.references()
 	if Failing(l.out.list) {
@@ -120,16 +115,17 @@ func (p *Program) choose(lookup func(string) (model.Ref, error)) func(string) (m
 	}
 }
 
-// modelSource is who sets the model of all codons from outside of the hank;
-// empty if the hank does it itself.
-func (l Layers) modelSource() string {
-	switch {
+// override is the model that all codons use, and who says so.
+func (l Layers) override(h *Hank) override {
+	switch own := overrideOf(h); {
 	case l.Flags.Model != "":
-		return "command line"
+		return override{model: l.Flags.Model, source: "command line"}
 	case l.Env.Model != "":
-		return "environment"
+		return override{model: l.Env.Model, source: "environment"}
+	case own.model != "":
+		return own
 	}
-	return ""
+	return override{model: l.File.Model, source: "hankweave.json"}
 }
 
 // largestFile is the size in bytes of the largest hank.json, prompt or sentinel

@@ -33,7 +33,7 @@ func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 	if len(p.Hank.Unknown) > 0 {
 		t.Errorf("the struct does not know %s", p.Hank.Unknown)
 	}
-	for _, at := range p.Hank.places() {
+	for _, at := range p.Hank.places {
 		if at.codon != nil && len(at.codon.Unknown) > 0 {
 			t.Errorf("Codon does not know %s", at.codon.Unknown)
 		}
@@ -313,7 +313,7 @@ func TestADollarBudgetWithoutPriceIsMentioned(t *testing.T) {
 	l := &loader{source: liveSource{dir}, lookup: func(string) (model.Ref, error) {
 		return model.Ref{ProviderID: "anthropic", ModelID: "claude-new"}, nil
 	}}
-	if p, ds := l.program("hank.json", Layers{}.Merge, ""); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {
+	if p, ds := l.program("hank.json", Layers{}); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {
 		t.Errorf("got %s", Text(ds))
 	}
 }

@@ -42,7 +42,7 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		}
 	}
 	cache := map[string]model.Ref{}
-	for _, p := range h.places() {
+	for _, p := range h.places {
 		if p.codon == nil || p.codon.Model.ModelID == "" {
 			continue
 		}

@@ -36,6 +36,7 @@ func parse(name string, data []byte, out *reporter) *Hank {
 		}
 	}
 	h.doc = doc
+	h.places = h.findPlaces()
 	return h
 }
 
@@ -83,10 +84,9 @@ func (p place) name() string {
 	return p.codon.Name
 }
 
-// places lists every codon and loop in the order of the file, a loop before
+// findPlaces lists every codon and loop in the order of the file, a loop before
 // its codons. Items that could not be read are left out.
-func (h *Hank) places() []place {
-	var all []place
+func (h *Hank) findPlaces() (all []place) {
 	for i, item := range h.Items {
 		at := fmt.Sprintf("/hank/%d", i)
 		switch {

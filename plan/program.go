@@ -49,7 +49,7 @@ func (f File) Open() (io.ReadCloser, error) { return f.open() }
 // index fills the maps of codons and loops.
 func (p *Program) index() {
 	p.loops, p.codons = map[CodonID]*Loop{}, map[CodonID]*Codon{}
-	for _, at := range p.Hank.places() {
+	for _, at := range p.Hank.places {
 		if at.loop != nil {
 			p.loops[at.loop.ID] = at.loop
 		} else {

@@ -15,7 +15,7 @@ import (
 func (l *loader) references() {
 	h := l.hank
 	l.prompts(h.doc, "/globalSystemPromptFile", ".", h.GlobalSystemPromptFile, false)
-	for _, p := range h.places() {
+	for _, p := range h.places {
 		if p.codon == nil {
 			continue
 		}

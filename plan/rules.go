@@ -115,7 +115,29 @@ var rules = map[string]Rule{
 }
 
 // reporter collects diagnostics.
-type reporter struct{ list []Diagnostic }
+type reporter struct {
+	list  []Diagnostic
+	hints map[hintKey]string // for unknown names, which are often wrong many times
+}
+
+type hintKey struct {
+	shape *shape
+	name  string
+}
+
+// hint is the shape's hint for an unknown name.
+func (r *reporter) hint(s *shape, name string) string {
+	key := hintKey{s, name}
+	hint, known := r.hints[key]
+	if !known {
+		if r.hints == nil {
+			r.hints = map[hintKey]string{}
+		}
+		hint = s.hint(name)
+		r.hints[key] = hint
+	}
+	return hint
+}
 
 // at reports a rule at a byte offset of a document.
 func (r *reporter) at(doc *document, offset int, pointer, rule, message, hint string) {

@@ -16,7 +16,7 @@ func (h *Hank) structure(out *reporter) {
 		h.report(out, "/globalSystemPromptText", "exclusive-fields", "keep one of the two", "globalSystemPromptText and globalSystemPromptFile exclude each other")
 	}
 	h.names(out)
-	for _, p := range h.places() {
+	for _, p := range h.places {
 		if p.loop != nil {
 			h.loopRules(p, out)
 			continue
@@ -39,7 +39,7 @@ func (h *Hank) has(pointer, field string) bool {
 // names reports ids and names that stand twice.
 func (h *Hank) names(out *reporter) {
 	ids, folded, names := map[CodonID]string{}, map[string]CodonID{}, map[string]CodonID{}
-	for _, p := range h.places() {
+	for _, p := range h.places {
 		if p.id() == "" {
 			continue
 		}

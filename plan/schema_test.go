@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the schemas in docs/schema anew")
+
+func TestPublishedSchemasAreCurrent(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string][]byte{"hank": HankSchema(), "hankweave": SettingsSchema(), "sentinel": SentinelSchema()} {
+		file := filepath.Join("..", "docs", "schema", name+".schema.json")
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, schema, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(readFile(t, file), schema) {
+			t.Errorf("%s is not what the code says: go test ./plan -update", file)
+		}
+	}
+}
+
+func compile(t testing.TB, schema []byte) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validate(s *jsonschema.Schema, data []byte) error {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// fieldRules are the rules that a schema can know.
+var fieldRules = []string{"unknown-field", "missing-field", "wrong-type", "bad-value", "bad-id"}
+
+// fieldErrors is what the check of the table alone finds in a file.
+func fieldErrors(data []byte) []Diagnostic {
+	var out reporter
+	doc := readDocument("hank.json", data, &out)
+	check(doc, hankShape, &out)
+	return slices.DeleteFunc(out.list, func(d Diagnostic) bool { return !slices.Contains(fieldRules, d.Rule) })
+}
+
+// Schema and check are made from one table: they must judge alike.
+func agree(t testing.TB, s *jsonschema.Schema, data []byte) {
+	t.Helper()
+	ds, err := fieldErrors(data), validate(s, data)
+	if len(ds) == 1 && strings.Contains(ds[0].Message, "too large") {
+		return // a schema's numbers have no end
+	}
+	if (len(ds) > 0) != (err != nil) {
+		t.Errorf("check: %s\nschema: %v\nfile: %s", Text(ds), err, data)
+	}
+}
+
+func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
+	t.Parallel()
+	s := compile(t, HankSchema())
+	files, err := filepath.Glob("../fixtures/*/hank.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(files, "testdata/full/hank.json") {
+		data := readFile(t, name)
+		if err := validate(s, data); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		agree(t, s, data)
+	}
+	for _, b := range brokenHanks {
+		if strings.HasPrefix(b.want, "syntax") || slices.Contains([]string{"byte-order-mark", "comment", "trailing-comma", "trailing-data", "duplicate-field"}, b.want) {
+			continue
+		}
+		agree(t, s, []byte(b.hank))
+	}
+	config := compile(t, SentinelSchema())
+	if err := validate(config, readFile(t, "testdata/full/sentinels/narrator.json")); err != nil {
+		t.Error(err)
+	}
+	settings := compile(t, SettingsSchema())
+	if validate(settings, []byte(`{"port": 80, "model": "x"}`)) != nil || validate(settings, []byte(`{"prot": 80}`)) == nil {
+		t.Error("the schema of hankweave.json judges wrongly")
+	}
+}
+
+// A hank with random damage is wrong for both or for none.
+func TestSchemaAndCheckAgreeOnDamage(t *testing.T) {
+	t.Parallel()
+	s := compile(t, HankSchema())
+	full := readFile(t, "testdata/full/hank.json")
+	rapid.Check(t, func(t *rapid.T) {
+		root, err := readNode(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 2).Draw(t, "damages") {
+			damage(t, root)
+		}
+		data := root.sound()
+		ds, err := fieldErrors(data), validate(s, data)
+		if (len(ds) > 0) != (err != nil) {
+			t.Fatalf("check: %s\nschema: %v\nfile: %s", Text(ds), err, data)
+		}
+	})
+}
+
+// damage changes one value or name somewhere in the tree.
+func damage(t *rapid.T, root *node) {
+	var all []*node
+	var collect func(n *node)
+	collect = func(n *node) {
+		all = append(all, n)
+		for i := range n.kids {
+			collect(&n.kids[i])
+		}
+	}
+	collect(root)
+	n := all[rapid.IntRange(0, len(all)-1).Draw(t, "node")]
+	if n.kind == '{' && len(n.names) > 0 && rapid.Bool().Draw(t, "name") {
+		i := rapid.IntRange(0, len(n.names)-1).Draw(t, "which")
+		to := rapid.SampledFrom([]string{"x", "id", "type", "name", "limit", "run"}).Draw(t, "to")
+		if n.step(to) == nil {
+			n.names[i].text = to
+		}
+		return
+	}
+	*n = rapid.SampledFrom([]node{
+		{kind: 'n'}, {kind: 't'}, {kind: '0', text: "0"}, {kind: '0', text: "1.5"}, {kind: '0', text: "-1"}, {kind: '0', text: "1e3"}, {kind: '0', text: "1801"},
+		{kind: '"'}, {kind: '"', text: " "}, {kind: '"', text: "loop"}, {kind: '"', text: "fresh"}, {kind: '"', text: "a/b"}, {kind: '['}, {kind: '{'},
+		{kind: '[', kids: []node{{kind: '"', text: "x"}}},
+	}).Draw(t, "value")
+}

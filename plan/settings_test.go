@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSettingsErrorsAreReported(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{`{}`, nil},
+		{`{"model": "sonnet", "outputDirectory": "out", "shimIdleTimeout": 60, "ignoreRigFailures": true, "budget": {"maxDollars": 3}, "anthropicBaseUrl": "http://localhost:1"}`, nil},
+		{`{"port": 0, "autostart": true, "telemetry": {"a": {"b": 1}}, "sentinel": {"enablePersistence": false}}`, []string{"no-effect", "no-effect", "no-effect", "no-effect"}},
+		{`{"idleTimeout": 256}`, []string{"no-effect", "bad-value"}},
+		{`{"shimIdletimeout": 60}`, []string{"unknown-field"}},
+		{`{"budget": {"maxTokens": 1}}`, []string{"unknown-field"}},
+		{`{"anthropicBaseUrl": "localhost"}`, []string{"bad-value"}},
+		{`{"model": 3, "model": 4}`, []string{"wrong-type", "duplicate-field"}},
+		{`[1]`, []string{"wrong-type"}},
+		{`{`, []string{"syntax"}},
+		{``, []string{"syntax"}},
+	} {
+		_, ds := ParseSettings([]byte(c.text))
+		if got := rulesOf(ds); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.text, got, c.want)
+		}
+		for _, d := range ds {
+			if d.File != "hankweave.json" || d.Line != 1 {
+				t.Errorf("%s: no position: %s", c.text, d)
+			}
+		}
+	}
+	s, ds := ParseSettings([]byte(`{"shimIdleTimeout": 60, "outputDirectory": 3}`))
+	if s.ShimIdleTimeout != 60 || s.OutputDirectory != "" || !Failing(ds) {
+		t.Errorf("what is right must be kept: %+v", s)
+	}
+}
+
+func TestEnvironmentSettings(t *testing.T) {
+	t.Parallel()
+	no, yes := false, true
+	for _, c := range []struct {
+		env  string
+		want Settings
+		bad  []string
+	}{
+		{env: "HOME=/x HANKWEAVE_TOKEN=1 hankweave_runtime_model=x"},
+		{env: "HANKWEAVE_RUNTIME_MODEL=opus", want: Settings{Model: "opus"}},
+		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=90 HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=1", want: Settings{ShimIdleTimeout: 90, IgnoreRigFailures: &yes}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=0", want: Settings{IgnoreRigFailures: &no}},
+		{env: "HANKWEAVE_RUNTIME_MODEL=a HANKWEAVE_RUNTIME_MODEL=b", want: Settings{Model: "b"}},
+		{env: "HANKWEAVE_RUNTIME_ANTHROPIC_BASE_URL=http://x/", want: Settings{AnthropicBaseURL: "http://x/"}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=yes", bad: []string{"wrong-type"}},
+		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=1m", bad: []string{"wrong-type"}},
+		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=0", bad: []string{"bad-value"}},
+		{env: "HANKWEAVE_RUNTIME_MODLE=x", bad: []string{"unknown-variable"}},
+		{env: "HANKWEAVE_RUNTIME_BUDGET={}", bad: []string{"unknown-variable"}},
+		{env: "HANKWEAVE_RUNTIME_=x HANKWEAVE_RUNTIME_MODEL=", bad: []string{"unknown-variable", "bad-value"}},
+	} {
+		s, ds := ParseEnviron(strings.Fields(c.env))
+		s.Unknown = nil
+		if got := rulesOf(ds); !slices.Equal(got, c.bad) || c.bad == nil && !reflect.DeepEqual(s, c.want) {
+			t.Errorf("%s: got %+v %v", c.env, s, Text(ds))
+		}
+	}
+	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_SENTINEL_ENABLE_PERSISTENCE=true", "HANKWEAVE_RUNTIME_PORT=80"}); Failing(ds) || len(ds) != 2 {
+		t.Errorf("settings without effect: %s", Text(ds))
+	}
+	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_MODLE=x"}); !strings.Contains(ds[0].Hint, "HANKWEAVE_RUNTIME_MODEL") {
+		t.Errorf("the hint must name the variable: %s", ds[0])
+	}
+}
+
+func TestHigherLayersWin(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	l := Layers{
+		File:  Settings{Model: "file", ShimIdleTimeout: 1, OutputDirectory: "file", IgnoreRigFailures: &yes, Budget: &Ceiling{MaxDollars: 5, MaxTimeSeconds: 50}},
+		Env:   Settings{ShimIdleTimeout: 3, AnthropicBaseURL: "env"},
+		Flags: Settings{IgnoreRigFailures: &no, Budget: &Ceiling{MaxDollars: 9}},
+	}
+	got := l.Merge(&Overrides{Model: "hank", ShimIdleTimeout: 2, Budget: &Budget{MaxDollars: 4, MaxTimeSeconds: 60}})
+	want := Settings{Model: "hank", ShimIdleTimeout: 3, OutputDirectory: "file", AnthropicBaseURL: "env", IgnoreRigFailures: &no, Budget: &Ceiling{MaxDollars: 9, MaxTimeSeconds: 50}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v %+v", got, got.Budget)
+	}
+	l.Flags = Settings{}
+	if b := l.Merge(&Overrides{Budget: &Budget{MaxDollars: 4}}).Budget; b.MaxDollars != 4 || b.MaxTimeSeconds != 50 {
+		t.Errorf("the lower ceiling of file and hank holds: %+v", b)
+	}
+	if got := l.Merge(nil); !reflect.DeepEqual(got.Budget, l.File.Budget) || got.Model != "file" {
+		t.Errorf("a hank without overrides: %+v", got)
+	}
+	if l.File.Budget.MaxDollars != 5 {
+		t.Error("merging must not change a layer")
+	}
+}
+
+func TestAModelOfTheCommandLineIsForAgentsOnly(t *testing.T) {
+	t.Parallel()
+	dir := folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh"), shellCodon("b"))})
+	p, ds := LoadWith(dir, "hank.json", Layers{Flags: Settings{Model: "opus"}})
+	if p == nil || p.Codon("a").Model.ModelID != "claude-opus-4-8" || !p.Codon("b").Model.IsShell() {
+		t.Fatalf("%s", Text(ds))
+	}
+	for from, layers := range map[string]Layers{"command line": {Flags: Settings{Model: "x"}}, "environment": {Env: Settings{Model: "x"}}, "hankweave.json": {File: Settings{Model: "x"}}} {
+		if p, ds := LoadWith(dir, "hank.json", layers); p != nil || len(ds) != 1 || ds[0].Rule != "unknown-model" || ds[0].File != from {
+			t.Errorf("%s: %s", from, Text(ds))
+		}
+	}
+}
