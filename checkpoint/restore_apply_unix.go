@@ -306,9 +306,6 @@ func (a *applier) emptiedDirs() []string {
 // removeEmptied removes those of dirs that are empty.
 func (a *applier) removeEmptied(dirs []string) error {
 	for _, dir := range dirs {
-		if a.scope.dirs[dir] {
-			continue
-		}
 		if err := a.ctx.Err(); err != nil {
 			return err
 		}

@@ -33,6 +33,9 @@ var (
 	}
 )
 
+// crashWrites is how many files and symlinks a restore of this pair writes.
+const crashWrites = 14
+
 // stopsAfter is a context that is done after n looks at it.
 type stopsAfter struct {
 	context.Context
@@ -148,11 +151,15 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 			}
 			killed++
 			what := fmt.Sprintf("killed at %s:%d", point, n)
-			half := readBack(t, s.root)
+			half, staged := readBack(t, s.root), 0
 			for path := range half {
 				if strings.Contains(path, tempPrefix) {
 					delete(half, path)
+					staged++
 				}
+			}
+			if point == "restore.synced" && n == 1 && staged != crashWrites+1 {
+				t.Fatalf("%s: %d temporary files with the journal, want %d: everything is staged before the first sync", what, staged, crashWrites+1)
 			}
 			switch {
 			case point == "restore.started", point == "restore.written", point == "restore.synced" && n == 1:
@@ -161,6 +168,9 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 				sameLayout(t, what+", at the end", half, crashTo)
 			default:
 				onlyFromOrTo(t, what, half, crashFrom, crashTo)
+			}
+			if plan, err := PlanRestore(s.request(crashFrom, crashTo)); err != nil || len(plan.Blocked) > 0 {
+				t.Fatalf("%s: the rest of it is planned as %+v, %v", what, plan, err)
 			}
 			finish(t, s, what, n%2 == 0)
 		}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -67,4 +69,37 @@ func TestRestoreDestroysNothingThatIsWrittenMeanwhile(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What can be tested of file systems that ignore case without having one.
+func TestAFileSystemThatIgnoresCase(t *testing.T) {
+	t.Parallel()
+	old := seen{dev: 1, ino: 2, mode: 0o100644}
+	p := &planner{
+		steps: []step{{Change: Change{Path: "README", Kind: Deleted}, verb: remove, was: old}},
+		done: []step{
+			{Change: Change{Path: "readme", Kind: Added}, was: old},
+			{Change: Change{Path: "other", Kind: Added}, was: seen{dev: 1, ino: 3, mode: 0o100644}},
+		},
+	}
+	p.findRenamesByCase()
+	if len(p.steps) != 2 || p.steps[1].Path != "readme" || p.steps[1].verb != replace {
+		t.Errorf("README to readme comes out as %+v: the file would be deleted and not written", p.steps)
+	}
+
+	// The twin in upper case stands for a file system that folds names.
+	dir := t.TempDir()
+	ws := openWS(t, dir)
+	defer ws.Close()
+	s := &step{Change: Change{Path: "d/.GIT/hooks/x"}, temp: tempPrefix + "1"}
+	layDown(t, dir, layout{s.temp: file("")})
+	if err := refuseFolded(ws.Fd(), s); err != nil && runtime.GOOS == "linux" {
+		t.Errorf("case matters here: %v", err)
+	}
+	layDown(t, dir, layout{strings.ToUpper(s.temp): file("")})
+	if refuseFolded(ws.Fd(), s) == nil {
+		t.Error(".GIT would be git's directory here")
+	}
+	s.Path = "d/x"
+	must(t, refuseFolded(ws.Fd(), s))
 }

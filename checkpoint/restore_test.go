@@ -189,6 +189,10 @@ func TestRestoreOfPathsLeavesTheRestAlone(t *testing.T) {
 	must(t, err)
 	want := layout{"a/x": file("1new"), "ab": file("3"), "b/deep/er": file("4new"), "c": file("5"), "gone/z": file("6")}
 	sameLayout(t, "restore of a and b/deep", readBack(t, s.root), want)
+	counting := &countingStore{EncodedObjectStorer: s.st}
+	if _, err := newScope(counting, req.From, req.To, []string{"a"}); err != nil || counting.reads != 4 {
+		t.Errorf("read %d trees (%v), want the two roots and the two of a", counting.reads, err)
+	}
 	for _, bad := range []string{"", "/etc", "..", "a/../../b", "x\x00y"} {
 		req.Paths = []string{bad}
 		if _, err := Restore(t.Context(), req); err == nil {
