@@ -1,0 +1,99 @@
+// Package costindex adds up what a hank cost: by run, codon, loop, model and
+// day, in a Badger database that is a projection of the journal. Deleting it
+// is always safe; whatever is doubtful about it is answered by making it anew.
+//
+// Badger maps its files into memory, and a full disk or a failing one can end
+// the process with SIGBUS. The index is therefore never open in the runtime,
+// only in commands and in a child at the end of a run.
+package costindex
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"hank/state"
+)
+
+// Entry is one cost, as the journal has it.
+type Entry struct {
+	// Seq is the number of the journal's event. It makes catching up
+	// idempotent: an entry is counted once. Entries of one event stand
+	// together.
+	Seq     uint64
+	Time    time.Time
+	RunID   string
+	CodonID string
+	Loop    string // "" outside of loops
+	Model   string
+	Cost    state.USD
+	Tokens  state.Tokens
+}
+
+// By is a way to add costs up.
+type By byte
+
+// The ways. Days are those of UTC, as 2006-01-02.
+const (
+	ByRun   By = 'r'
+	ByCodon By = 'c'
+	ByLoop  By = 'l'
+	ByModel By = 'm'
+	ByDay   By = 'd'
+)
+
+var ways = [...]By{ByRun, ByCodon, ByLoop, ByModel, ByDay}
+
+// Total is the sum of all entries that share a key. Every entry is in one
+// total of each way: what belongs to no loop is under the key "".
+type Total struct {
+	Key     string       `json:"key"`
+	Entries int64        `json:"entries"`
+	Cost    state.USD    `json:"cost"`
+	Tokens  state.Tokens `json:"tokens"`
+}
+
+func (t *Total) add(o Total) {
+	t.Entries += o.Entries
+	t.Cost += o.Cost
+	t.Tokens = t.Tokens.Add(o.Tokens)
+}
+
+const totalSize = 6 * 8
+
+// encode returns the value stored under a total's key.
+func (t Total) encode() []byte {
+	b := make([]byte, 0, totalSize)
+	for _, n := range [...]int64{t.Entries, int64(t.Cost), t.Tokens.Input, t.Tokens.Output, t.Tokens.CacheCreation, t.Tokens.CacheRead} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+var errValue = errors.New("a total has the wrong size")
+
+func decode(key string, b []byte) (Total, error) {
+	if len(b) != totalSize {
+		return Total{}, errValue
+	}
+	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[8*i:])) }
+	return Total{key, n(0), state.USD(n(1)), state.Tokens{Input: n(2), Output: n(3), CacheCreation: n(4), CacheRead: n(5)}}, nil
+}
+
+// day memorises the text of the day of the entry before, which is mostly that
+// of the next.
+type day struct {
+	number int64
+	text   string
+}
+
+func (d *day) of(t time.Time) string {
+	n := t.Unix() / 86400
+	if t.Unix() < 0 {
+		n-- // times before 1970 only need a number of their own
+	}
+	if d.text == "" || n != d.number {
+		d.number, d.text = n, t.UTC().Format(time.DateOnly)
+	}
+	return d.text
+}

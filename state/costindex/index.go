@@ -1,0 +1,221 @@
+package costindex
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/go-json-experiment/json"
+)
+
+// schema is the number of the index's own format.
+const schema = 1
+
+// Index is an open index. One goroutine may use it at a time.
+type Index struct {
+	dir    string
+	db     *badger.DB
+	unlock func() error
+	head   head
+}
+
+// head is stored with the totals, in the same transaction.
+type head struct {
+	Schema   int    `json:"schema"`
+	Source   string `json:"source"`
+	Position uint64 `json:"position"`
+	All      Total  `json:"all"`
+}
+
+var headKey = []byte("head")
+
+// BusyError says that another process has the index open.
+type BusyError struct{ Dir string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the cost index %s is in use by another process; try again in a moment", e.Dir)
+}
+
+// DamagedError says that the index contradicts itself. Reset and CatchUp mend it.
+type DamagedError struct {
+	Dir string
+	Err error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the cost index %s is damaged (%v); it will be made anew from the journal", e.Dir, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Open opens the index in dir, or makes an empty one. source names the journal
+// that it is a projection of; one made from another journal is of no use.
+//
+// discarded says why an index that was there was thrown away ("" if it was
+// not): not closed in order, changed by somebody, made by another version or
+// from another journal. Its Position is then 0. Opening never waits: while
+// another process has the index open the error is a *BusyError, and the lock
+// of a process that is gone is gone with it.
+func Open(dir, source string) (x *Index, discarded string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", fmt.Errorf("opening the cost index: %w", err)
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	x = &Index{dir: dir, unlock: unlock}
+	discarded = x.doubt()
+	if discarded == "" {
+		discarded = x.start(source)
+	}
+	if discarded != "" {
+		err = x.Reset(source)
+	}
+	if err != nil {
+		return nil, discarded, errors.Join(err, unlock())
+	}
+	return x, discarded, nil
+}
+
+func (x *Index) path() string { return filepath.Join(x.dir, "db") }
+
+// doubt returns why the files on disk must not be used.
+func (x *Index) doubt() string {
+	if _, err := os.Lstat(x.path()); errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	if err := checkSeal(x.dir); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// start opens the database and reads its head. It returns why that failed.
+func (x *Index) start(source string) string {
+	if err := x.open(); err != nil {
+		return err.Error()
+	}
+	err := x.db.View(func(txn *badger.Txn) error {
+		item, err := txn.Get(headKey)
+		if err != nil {
+			return err
+		}
+		return item.Value(func(b []byte) error { return json.Unmarshal(b, &x.head) })
+	})
+	switch {
+	case errors.Is(err, badger.ErrKeyNotFound):
+		x.head = head{Schema: schema, Source: source} // nothing was ever counted
+		return ""
+	case err != nil:
+		return fmt.Sprintf("its head cannot be read: %v", err)
+	case x.head.Schema != schema:
+		return fmt.Sprintf("it has schema %d and this hank writes schema %d", x.head.Schema, schema)
+	case x.head.Source != source:
+		return "it was made from another journal"
+	}
+	return ""
+}
+
+// open opens Badger with small files and little memory. A panic of Badger on
+// files that it does not understand is an error like any other.
+func (x *Index) open() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("badger: %v", p)
+		}
+	}()
+	opts := badger.DefaultOptions(x.path()).
+		WithLogger(nil).
+		WithMetricsEnabled(false).
+		WithMemTableSize(8 << 20).
+		WithNumMemtables(2).
+		WithNumLevelZeroTables(2).
+		WithNumCompactors(2).
+		WithNumGoroutines(2).
+		WithValueLogFileSize(1 << 20).
+		WithValueThreshold(1 << 10).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
+		WithDetectConflicts(false).
+		WithChecksumVerificationMode(options.OnTableRead)
+	if err := removeSeal(x.dir); err != nil {
+		return err
+	}
+	x.db, err = badger.Open(opts)
+	return err
+}
+
+// Reset empties the index.
+func (x *Index) Reset(source string) error {
+	if x.db != nil {
+		_ = x.db.Close() // it is about to be deleted
+		x.db = nil
+	}
+	if err := os.RemoveAll(x.path()); err != nil {
+		return fmt.Errorf("removing the old cost index: %w", err)
+	}
+	if err := x.open(); err != nil {
+		return fmt.Errorf("making a cost index: %w", err)
+	}
+	x.head = head{Schema: schema, Source: source}
+	return nil
+}
+
+// Position returns the number of the last journal event that is counted, or 0.
+func (x *Index) Position() uint64 { return x.head.Position }
+
+// Close closes the index and seals it. An index that was not closed is made
+// anew by the next Open.
+func (x *Index) Close() error {
+	var err error
+	if x.db != nil {
+		if err = x.db.Close(); err == nil {
+			err = writeSeal(x.dir)
+		}
+		x.db = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("closing the cost index: %w", err)
+	}
+	return errors.Join(err, x.unlock())
+}
+
+// Totals returns the sums of one way, sorted by key. A *DamagedError means
+// that the index must be Reset.
+func (x *Index) Totals(by By) ([]Total, error) {
+	var list []Total
+	var all Total
+	err := x.db.View(func(txn *badger.Txn) error {
+		prefix := []byte{'t', byte(by)}
+		it := txn.NewIterator(badger.IteratorOptions{PrefetchValues: true, PrefetchSize: 100, Prefix: prefix})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			item := it.Item()
+			err := item.Value(func(b []byte) error {
+				t, err := decode(string(item.Key()[len(prefix):]), b)
+				list = append(list, t)
+				all.add(t)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !bytes.Equal(all.encode(), x.head.All.encode()) {
+		err = errors.New("its totals do not add up")
+	}
+	if err != nil {
+		return nil, &DamagedError{x.dir, err}
+	}
+	return list, nil
+}
+
+// All returns the sum of everything that is counted.
+func (x *Index) All() Total { return x.head.All }
