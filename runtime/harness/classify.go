@@ -53,7 +53,10 @@ type Evidence struct {
 //  4. Then a code word without a definite meaning.
 //  5. With no evidence, trying again is worth it only if a session had begun:
 //     otherwise something is wrong with the installation.
+//
+// Of a long text only the ends are read: an agent may hand over megabytes.
 func Classify(e Evidence) *state.FailureReason {
+	e.Text = Excerpt(e.Text, maxEvidence)
 	class, rule := decide(e)
 	kind := kinds[class]
 	reason := &state.FailureReason{
@@ -78,6 +81,9 @@ func Classify(e Evidence) *state.FailureReason {
 	}
 	return reason
 }
+
+// maxEvidence is how much of a text is searched, in bytes.
+const maxEvidence = 16 << 10
 
 // kinds says what a class means in the documented vocabulary.
 var kinds = map[string]struct {

@@ -197,6 +197,17 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestHugeTextsAreJudgedByTheirEnds: the error may follow megabytes of output.
+func TestHugeTextsAreJudgedByTheirEnds(t *testing.T) {
+	t.Parallel()
+	huge := strings.Repeat("1 m and 2 exceeded the ", 1<<20)
+	for _, text := range []string{huge + "\nOverloaded", "API Error: Overloaded\n" + huge} {
+		if f := Classify(Evidence{Text: text}); f.Class != ClassOverloaded {
+			t.Errorf("%s by %s", f.Class, f.Rule)
+		}
+	}
+}
+
 func TestRetryAfterOnlyWhereTryingAgainHelps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

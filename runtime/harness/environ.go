@@ -24,14 +24,19 @@ func NewEnviron(env []string) Environ {
 }
 
 // BaseEnviron is the caller's environment with what every agent is told:
-// HANK_WORKSPACE, HANK_ATTEMPT, HANK_SESSION, PWD and TMPDIR. The codon's own
-// variables are not in it; see Finish.
+// HANK_WORKSPACE, HANK_ATTEMPT, HANK_SESSION, PWD and TMPDIR. Settings of the
+// runtime and keys of its sentinels (HANKWEAVE_RUNTIME_*, HANKWEAVE_SENTINEL_*)
+// are no agent's business and not in it. Nor are the codon's own variables; see
+// Finish.
 func BaseEnviron(req Request) Environ {
 	source := req.Environ
 	if source == nil {
 		source = os.Environ()
 	}
 	e := NewEnviron(source)
+	maps.DeleteFunc(e, func(name, _ string) bool {
+		return strings.HasPrefix(name, "HANKWEAVE_RUNTIME_") || strings.HasPrefix(name, "HANKWEAVE_SENTINEL_")
+	})
 	e.set("HANK_WORKSPACE", req.Workspace)
 	e.set("HANK_ATTEMPT", req.Attempt)
 	e.set("HANK_SESSION", req.Session)

@@ -11,7 +11,7 @@ func TestTheCodonsVariablesWinOverEverything(t *testing.T) {
 	t.Parallel()
 	req := Request{
 		Workspace: "/w", Temp: "/t", Attempt: "a1",
-		Environ: []string{"PATH=/bin", "X=old", "X=new", "HANK_SESSION=of-an-outer-hank", "broken", "=x"},
+		Environ: []string{"PATH=/bin", "X=old", "X=new", "HANK_SESSION=of-an-outer-hank", "HANKWEAVE_SENTINEL_KEY=secret", "HANKWEAVE_RUNTIME_X=1", "broken", "=x"},
 		Env:     map[string]string{"PWD": "mine", "EMPTY": ""},
 	}
 	got := BaseEnviron(req).Finish(req.Env)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -43,6 +44,34 @@ func cli(t *testing.T) string {
 	return path
 }
 
+// pinned is the version that the lock file names.
+func pinned(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../fixtures/agents/claude/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock struct {
+		Packages map[string]struct{ Version, Integrity, Resolved string }
+	}
+	if err := json.Unmarshal(text, &lock); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range lock.Packages {
+		if p.Resolved != "" || name != "" && p.Integrity == "" {
+			t.Errorf("the lock file names a host for %q, or no digest", name)
+		}
+	}
+	return lock.Packages["node_modules/@anthropic-ai/claude-code"].Version
+}
+
+func TestTheLockFilePinsTheAgent(t *testing.T) {
+	t.Parallel()
+	if !atLeast(pinned(t), 2, 1, 329) {
+		t.Errorf("the pinned version is %q", pinned(t))
+	}
+}
+
 // stage is where the real agent runs: folders, server and preflight.
 type stage struct {
 	t                     *testing.T
@@ -65,7 +94,7 @@ func newStage(t *testing.T, sc scenario) *stage {
 		s.environ = slices.DeleteFunc(s.environ, func(kv string) bool { return strings.HasPrefix(kv, "ANTHROPIC_API_KEY=") })
 	}
 	s.check = Harness{}.Check(context.Background(), s.environ)
-	if s.check.Version == "" || s.check.LoggedIn == sc.keyless || (s.check.Problem != "") != sc.keyless {
+	if s.check.Version != pinned(t) || s.check.LoggedIn == sc.keyless || (s.check.Problem != "") != sc.keyless {
 		t.Fatalf("Check = %+v", s.check)
 	}
 	if sc.settings != "" {
