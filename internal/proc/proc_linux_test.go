@@ -127,11 +127,6 @@ func TestSelfIsAlive(t *testing.T) {
 // The kernel gives the pid to another process, for real.
 func TestAReusedPIDIsDeadAndItsNewOwnerIsNotKilled(t *testing.T) {
 	const lastPID = "/proc/sys/kernel/ns_last_pid"
-	if f, err := os.OpenFile(lastPID, os.O_WRONLY, 0); err != nil {
-		t.Skip("needs to set the next pid:", err)
-	} else {
-		f.Close()
-	}
 	for range 200 {
 		first := exec.Command("true")
 		if err := first.Start(); err != nil {
@@ -143,7 +138,7 @@ func TestAReusedPIDIsDeadAndItsNewOwnerIsNotKilled(t *testing.T) {
 		for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond) {
 		}
 		if err := os.WriteFile(lastPID, []byte(strconv.Itoa(old.PID-1)), 0); err != nil {
-			t.Fatal(err)
+			t.Skip("needs to set the next pid:", err)
 		}
 		second := child(t)
 		if second.Process.Pid != old.PID {

@@ -42,7 +42,7 @@ func lookup(name, dir string, env []string) (string, error) {
 		if err == nil {
 			return path, nil
 		}
-		if refused == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		if _, missing := os.Stat(path); refused == nil && missing == nil {
 			refused = fmt.Errorf("%s: %w", path, err)
 		}
 	}
