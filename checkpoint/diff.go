@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
@@ -159,7 +159,7 @@ func (d *differ) read(dir string, sha SHA) ([]node, error) {
 	if sha == "" || sha == emptyTree {
 		return nil, nil
 	}
-	tree, err := object.GetTree(d.st, plumbing.NewHash(string(sha)))
+	tree, err := gitobject.GetTree(d.st, plumbing.NewHash(string(sha)))
 	if err != nil {
 		return nil, fmt.Errorf("read tree %s of %q: %w", sha, dir, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"golang.org/x/sys/unix"
 )
@@ -31,12 +31,12 @@ func TestCraftedTreesAreRefusedBeforeAnythingIsTouched(t *testing.T) {
 		for _, mode := range []filemode.FileMode{filemode.Regular, filemode.Symlink, filemode.Dir} {
 			s := newSite(t, memory.NewStorage(), layout{"file": file("1"), "sub/file": file("2")})
 			before := readBack(t, s.root)
-			entry := object.TreeEntry{Name: name, Mode: mode, Hash: putObject(t, s.st, plumbing.BlobObject, []byte("evil"))}
+			entry := gitobject.TreeEntry{Name: name, Mode: mode, Hash: putObject(t, s.st, plumbing.BlobObject, []byte("evil"))}
 			if mode == filemode.Dir {
 				entry.Hash = plumbing.NewHash(string(putTree(t, s.st, layout{"evil": file("evil")})))
 			}
 			evil := putRawTree(t, s.st, entry)
-			deep := putRawTree(t, s.st, object.TreeEntry{Name: "sub", Mode: filemode.Dir, Hash: plumbing.NewHash(string(evil))})
+			deep := putRawTree(t, s.st, gitobject.TreeEntry{Name: "sub", Mode: filemode.Dir, Hash: plumbing.NewHash(string(evil))})
 			plain := putTree(t, s.st, before)
 			for _, pair := range [][2]SHA{{plain, evil}, {plain, deep}, {evil, plain}, {deep, plain}, {"", deep}} {
 				req := RestoreRequest{Store: s.st, Workspace: s.ws, From: pair[0], To: pair[1], Removable: anything}
@@ -60,9 +60,9 @@ func TestATreeWithOneNameTwiceIsRefused(t *testing.T) {
 	blob := putObject(t, s.st, plumbing.BlobObject, []byte("/etc"))
 	sub := plumbing.NewHash(string(putTree(t, s.st, layout{"passwd": file("evil")})))
 	for _, twin := range []string{"a", escapeName("a")} {
-		to := putRawTree(t, s.st, object.TreeEntry{Name: "a", Mode: filemode.Symlink, Hash: blob},
-			object.TreeEntry{Name: "b", Mode: filemode.Regular, Hash: blob},
-			object.TreeEntry{Name: twin, Mode: filemode.Dir, Hash: sub})
+		to := putRawTree(t, s.st, gitobject.TreeEntry{Name: "a", Mode: filemode.Symlink, Hash: blob},
+			gitobject.TreeEntry{Name: "b", Mode: filemode.Regular, Hash: blob},
+			gitobject.TreeEntry{Name: twin, Mode: filemode.Dir, Hash: sub})
 		_, err := Restore(t.Context(), RestoreRequest{Store: s.st, Workspace: s.ws, To: to})
 		var unsafe *UnsafeTreeError
 		if !errors.As(err, &unsafe) {

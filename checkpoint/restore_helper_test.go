@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
@@ -64,7 +64,7 @@ func putObject(t fataler, st storer.EncodedObjectStorer, kind plumbing.ObjectTyp
 // putTree stores l as git trees and blobs.
 func putTree(t fataler, st storer.EncodedObjectStorer, l layout) SHA {
 	t.Helper()
-	var entries []object.TreeEntry
+	var entries []gitobject.TreeEntry
 	subs := map[string]layout{}
 	for path, f := range l {
 		if dir, rest, ok := strings.Cut(path, "/"); ok {
@@ -73,20 +73,20 @@ func putTree(t fataler, st storer.EncodedObjectStorer, l layout) SHA {
 			}
 			subs[dir][rest] = f
 		} else if f.mode == filemode.Submodule {
-			entries = append(entries, object.TreeEntry{Name: path, Mode: f.mode, Hash: plumbing.NewHash(f.data)})
+			entries = append(entries, gitobject.TreeEntry{Name: path, Mode: f.mode, Hash: plumbing.NewHash(f.data)})
 		} else {
-			entries = append(entries, object.TreeEntry{Name: path, Mode: f.mode, Hash: putObject(t, st, plumbing.BlobObject, []byte(f.data))})
+			entries = append(entries, gitobject.TreeEntry{Name: path, Mode: f.mode, Hash: putObject(t, st, plumbing.BlobObject, []byte(f.data))})
 		}
 	}
 	for dir, sub := range subs {
-		entries = append(entries, object.TreeEntry{Name: dir, Mode: filemode.Dir, Hash: plumbing.NewHash(string(putTree(t, st, sub)))})
+		entries = append(entries, gitobject.TreeEntry{Name: dir, Mode: filemode.Dir, Hash: plumbing.NewHash(string(putTree(t, st, sub)))})
 	}
-	sort.Sort(object.TreeEntrySorter(entries))
+	sort.Sort(gitobject.TreeEntrySorter(entries))
 	return putRawTree(t, st, entries...)
 }
 
 // putRawTree stores a tree as it stands, however wrong.
-func putRawTree(t fataler, st storer.EncodedObjectStorer, entries ...object.TreeEntry) SHA {
+func putRawTree(t fataler, st storer.EncodedObjectStorer, entries ...gitobject.TreeEntry) SHA {
 	t.Helper()
 	var b bytes.Buffer
 	for _, e := range entries {

@@ -103,3 +103,20 @@ func TestAFileSystemThatIgnoresCase(t *testing.T) {
 	s.Path = "d/x"
 	must(t, refuseFolded(ws.Fd(), s))
 }
+
+// A third target finds what the restore of another one left, in a directory
+// that it needs for a file.
+func TestLeftOversAreInNobodysWay(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"d/x": file("1")}, layout{"d": file("2")}
+	s := newSite(t, memory.NewStorage(), from)
+	layDown(t, s.root, layout{"d/" + tempPrefix + "1-1": file("half"), journalName: file("755 \x00755 d\x00")})
+	plan, err := PlanRestore(s.request(from, to))
+	must(t, err)
+	if len(plan.Blocked) > 0 {
+		t.Errorf("blocked by %v", plan.Blocked)
+	}
+	_, err = s.restore(from, to)
+	must(t, err)
+	sameLayout(t, "restore", readBack(t, s.root), to)
+}
