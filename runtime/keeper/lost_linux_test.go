@@ -109,3 +109,73 @@ func TestWhatCannotBeKilledIsNamed(t *testing.T) {
 		t.Errorf("%q does not say %q", out, want)
 	}
 }
+
+// Losing one keeper must not cost the work of another, nor a keeper that is
+// just being started.
+func TestALostKeeperTakesNobodyAlong(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, "") // the part brings its own scripts
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "__part", "neighbours")
+	cmd.Env = append(spec.Env, "DIR="+spec.Dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "fine\n" {
+		t.Errorf("%s, %v", out, err)
+	}
+	if left := holders(t, canary(spec)); len(left) > 0 {
+		t.Errorf("alive: %v", left)
+	}
+}
+
+func init() {
+	parts["neighbours"] = func([]string) {
+		if err := BecomeSubreaper(); err != nil {
+			panic(err)
+		}
+		begin := func(name string) *Process {
+			p, err := Start(Spec{
+				Args:    []string{"sh", "-c", `exec 9>>"$CANARY"; env -i setsid sleep 1000 & setsid sleep 1000 & wait`},
+				Env:     os.Environ(),
+				Dir:     os.Getenv("DIR"),
+				Attempt: fmt.Sprintf("neighbours-%d-%s", os.Getpid(), name),
+			}, Streams{})
+			if err != nil {
+				panic(err)
+			}
+			return p
+		}
+		alive := func(p *Process) int {
+			list, err := proc.Descendants(p.KeeperPID())
+			if err != nil {
+				panic(err)
+			}
+			return len(list)
+		}
+		survivor := begin("survivor")
+		for alive(survivor) != 3 {
+			time.Sleep(time.Millisecond)
+		}
+		var later []*Process
+		for i := range 5 {
+			victim := begin(fmt.Sprint("victim", i))
+			_ = syscall.Kill(victim.KeeperPID(), syscall.SIGKILL)
+			later = append(later, begin(fmt.Sprint("later", i))) // while the victim's tree is hunted
+			if exit, err := victim.Wait(); err != nil || !exit.KeeperLost {
+				fmt.Printf("victim: %+v, %v\n", exit, err)
+			}
+		}
+		if n := alive(survivor); n != 3 {
+			fmt.Println("survivor has processes:", n)
+		}
+		for _, p := range append(later, survivor) {
+			p.Kill()
+			if exit, err := p.Wait(); err != nil || exit.KeeperLost || exit.Signal != "SIGKILL" {
+				fmt.Printf("neighbour: %+v, %v\n", exit, err)
+			}
+		}
+		fmt.Println("fine")
+	}
+}
