@@ -15,7 +15,6 @@ type checker struct {
 	doc  *document
 	out  *reporter
 	path []string
-	home string // what the file is called in hints: hank.json
 }
 
 // check reports everything in a document that does not have the shape.
@@ -46,7 +45,7 @@ func (c *checker) report(offset int, rule, hint, message string, args ...any) {
 
 // wrong reports a value and marks it.
 func (c *checker) wrong(n *node, rule, hint, message string, args ...any) {
-	n.bad = true
+	n.bad, c.doc.wrong = true, true
 	c.report(n.start, rule, hint, message, args...)
 }
 
@@ -225,7 +224,9 @@ func (c *checker) number(s *shape, n *node) {
 	case s.max != 0 && v > s.max:
 		c.wrong(n, "bad-value", "", "must be at most %v, not %s", s.max, n.text)
 	case s.kind == aWhole:
-		n.text = strconv.FormatInt(int64(v), 10) // 3.0 and 3e0 are whole too
+		if digits := strconv.FormatInt(int64(v), 10); digits != n.text { // 3.0 and 3e0 are whole too
+			n.text, c.doc.wrong = digits, true
+		}
 	}
 }
 
@@ -285,7 +286,7 @@ func (c *checker) known(s *shape, key *name) *shape {
 		if s.open {
 			rule = "ignored-field"
 		} else {
-			key.bad = true
+			key.bad, c.doc.wrong = true, true
 		}
 		c.report(key.start, rule, c.out.hint(s, key.text), "%s has no field %s", s.label, quote(key.text))
 		return nil
@@ -304,7 +305,7 @@ func (c *checker) duplicates(n *node) {
 	seen := make(map[string]bool, len(n.names))
 	for i := range n.names {
 		if key := &n.names[i]; seen[key.text] {
-			key.bad = true
+			key.bad, c.doc.wrong = true, true
 			c.enter(key.text)
 			c.report(key.start, "duplicate-field", "remove one of the two", "%s stands here twice", quote(key.text))
 			c.leave()
@@ -358,12 +359,11 @@ func (c *checker) union(s *shape, n *node) {
 			values = append(values, v.value)
 		}
 	}
+	n.bad, c.doc.wrong = true, true
 	if tag == nil {
-		n.bad = true
 		c.report(n.start, "missing-field", "", "needs %q: one of %s", s.tag, quoted(values))
 		return
 	}
-	n.bad = true
 	c.enter(s.tag)
 	if tag.kind == '"' && nearest(tag.text, values) == "" {
 		c.report(tag.start, "bad-value", s.says, "%s is not allowed here: must be one of %s", quote(tag.text), quoted(values))

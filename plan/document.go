@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -16,8 +17,10 @@ import (
 type document struct {
 	file  string
 	data  []byte
-	root  *node // nil if the file is not JSON
-	lines []int // byte offset at which each line starts; filled when first needed
+	clean []byte // data without what the reader passed over
+	root  *node  // nil if the file is not JSON
+	wrong bool   // something in the tree is marked or rewritten: clean is not what it says
+	lines []int  // byte offset at which each line starts; filled when first needed
 
 	// The latest position that was asked for: the next one is often behind it
 	// in the same line, and a file may be one long line.
@@ -52,8 +55,8 @@ func readDocument(file string, data []byte, out *reporter) *document {
 		return doc
 	}
 	clean := doc.withoutExtras(out)
-	d := jsontext.NewDecoder(bytes.NewBuffer(clean), jsontext.AllowDuplicateNames(true))
-	r := nodeReader{d: d, data: clean}
+	doc.clean = clean
+	r := newNodeReader(clean)
 	root, err := r.value()
 	if err != nil {
 		doc.syntaxError(err, out)
@@ -141,13 +144,20 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// nodeReader builds nodes from tokens.
+// nodeReader builds nodes from tokens. Members and items are gathered on a
+// stack and copied when their number is known.
 type nodeReader struct {
-	d    *jsontext.Decoder
-	data []byte
+	d     *jsontext.Decoder
+	data  []byte
+	names []name
+	kids  []node
 }
 
-func (r nodeReader) token() (jsontext.Token, int, error) {
+func newNodeReader(data []byte) *nodeReader {
+	return &nodeReader{d: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), data: data}
+}
+
+func (r *nodeReader) token() (jsontext.Token, int, error) {
 	start := int(r.d.InputOffset())
 	for start < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[start]) >= 0 {
 		start++
@@ -156,7 +166,7 @@ func (r nodeReader) token() (jsontext.Token, int, error) {
 	return t, start, err
 }
 
-func (r nodeReader) value() (node, error) {
+func (r *nodeReader) value() (node, error) {
 	t, start, err := r.token()
 	if err != nil {
 		return node{}, err
@@ -165,16 +175,21 @@ func (r nodeReader) value() (node, error) {
 	switch n.kind {
 	case '"', '0':
 		n.text = t.String()
-	case '{':
-		err = r.members(&n)
-	case '[':
-		err = r.items(&n)
+	case '{', '[':
+		names, kids := len(r.names), len(r.kids)
+		if n.kind == '{' {
+			err = r.members()
+		} else {
+			err = r.items()
+		}
+		n.names, n.kids = slices.Clone(r.names[names:]), slices.Clone(r.kids[kids:])
+		r.names, r.kids = r.names[:names], r.kids[:kids]
 	}
 	n.end = int(r.d.InputOffset())
 	return n, err
 }
 
-func (r nodeReader) members(n *node) error {
+func (r *nodeReader) members() error {
 	for {
 		t, start, err := r.token()
 		if err != nil || t.Kind() == '}' {
@@ -185,12 +200,11 @@ func (r nodeReader) members(n *node) error {
 		if err != nil {
 			return err
 		}
-		n.names = append(n.names, key)
-		n.kids = append(n.kids, kid)
+		r.names, r.kids = append(r.names, key), append(r.kids, kid)
 	}
 }
 
-func (r nodeReader) items(n *node) error {
+func (r *nodeReader) items() error {
 	for {
 		if r.d.PeekKind() == ']' {
 			_, _, err := r.token()
@@ -200,7 +214,7 @@ func (r nodeReader) items(n *node) error {
 		if err != nil {
 			return err
 		}
-		n.kids = append(n.kids, kid)
+		r.kids = append(r.kids, kid)
 	}
 }
 
@@ -326,6 +340,14 @@ func (n *node) encode(e *jsontext.Encoder) error {
 		return e.WriteToken(jsontext.Bool(n.kind == 't'))
 	}
 	return e.WriteToken(jsontext.Null)
+}
+
+// sound is the JSON of the file without what is wrong in it.
+func (doc *document) sound() jsontext.Value {
+	if doc.clean != nil && !doc.wrong {
+		return doc.clean[:doc.root.end]
+	}
+	return doc.root.sound()
 }
 
 // sound returns the JSON of the value without what is wrong in it.

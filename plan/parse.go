@@ -31,7 +31,7 @@ func parse(name string, data []byte, out *reporter) *Hank {
 	check(doc, hankShape, out)
 	h := new(Hank)
 	if !doc.root.bad {
-		if err := json.Unmarshal(doc.root.sound(), h); err != nil {
+		if err := json.Unmarshal(doc.sound(), h); err != nil {
 			out.at(doc, 0, "", "syntax", err.Error(), "")
 		}
 	}

@@ -79,7 +79,7 @@ func (doc *document) settings(out *reporter) Settings {
 	if doc.root.bad {
 		return s
 	}
-	if err := json.Unmarshal(doc.root.sound(), &s); err != nil {
+	if err := json.Unmarshal(doc.sound(), &s); err != nil {
 		out.at(doc, 0, "", "syntax", err.Error(), "")
 	}
 	return s

@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // longText is the length in bytes above which a text is not stored in a plan
@@ -76,7 +74,7 @@ func codonNode(c *Codon) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := nodeReader{d: jsontext.NewDecoder(bytes.NewBuffer(data)), data: data}.value()
+	root, err := newNodeReader(data).value()
 	return &root, err
 }
 
