@@ -21,6 +21,7 @@ type Request struct {
 	Session      string            // session to continue; empty starts a new one
 	SessionCost  state.USD         // what the agent has reported for that session before this turn
 	Attempt      string            // names this attempt, unique in the execution
+	Turn         int               // counts the attempt's processes from 0; a codon that is extended has several
 	Workspace    string            // absolute; the agent's working directory
 	Home         string            // absolute; the agent's own configuration and sessions, kept between codons
 	Temp         string            // absolute; thrown away with the attempt

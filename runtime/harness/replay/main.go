@@ -15,15 +15,21 @@ import (
 // delayVariable is how long a recorded pause may last, in milliseconds.
 const delayVariable = "HANKWEAVE_REPLAY_MAX_DELAY_MS"
 
-// killed is the end of an attempt whose transcript has no exit: the runtime
+// killed is the end of a turn that has no exit: the runtime
 // that recorded it died, and its keeper killed what was left.
 var killed = transcript.Exit{Code: -1, Signal: "SIGKILL"}
 
-// Main is the body of `hank __replay FILE`: it prints what was recorded and
-// returns the recorded exit status, or dies by the recorded signal.
+// Main is the body of `hank __replay FILE TURN`: it prints what was recorded in
+// a turn, counted from 0, and returns the recorded exit status, or dies by the
+// recorded signal.
 func Main(args []string) int {
-	if len(args) != 1 {
-		fmt.Fprintf(os.Stderr, "hank %s: needs the name of one transcript\n", Argument)
+	if len(args) != 2 {
+		fmt.Fprintf(os.Stderr, "hank %s: needs the name of a transcript and the number of a turn\n", Argument)
+		return 2
+	}
+	turn, err := strconv.Atoi(args[1])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "hank %s: %q is no number of a turn\n", Argument, args[1])
 		return 2
 	}
 	maxDelay, err := maxDelay(os.Getenv(delayVariable))
@@ -37,7 +43,7 @@ func Main(args []string) int {
 		return 66 // EX_NOINPUT
 	}
 	defer f.Close()
-	exit, err := play(f, os.Stdout, os.Stderr, maxDelay, time.Sleep)
+	exit, err := play(f, turn, os.Stdout, os.Stderr, maxDelay, time.Sleep)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "hank %s: %s: %v\n", Argument, args[0], err)
 		return 65 // EX_DATAERR
@@ -59,33 +65,66 @@ func maxDelay(text string) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// play prints the lines of a transcript and returns its end.
-func play(in io.Reader, stdout, stderr io.Writer, maxDelay time.Duration, sleep func(time.Duration)) (transcript.Exit, error) {
-	streams := map[transcript.Stream]*bufio.Writer{
-		transcript.Stdout: bufio.NewWriter(stdout),
-		transcript.Stderr: bufio.NewWriter(stderr),
+// player prints the lines of one turn.
+type player struct {
+	streams  map[transcript.Stream]*bufio.Writer
+	maxDelay time.Duration
+	sleep    func(time.Duration)
+	before   time.Time // of the last entry
+}
+
+// play prints the lines of a turn and returns its end.
+func play(in io.Reader, turn int, stdout, stderr io.Writer, maxDelay time.Duration, sleep func(time.Duration)) (transcript.Exit, error) {
+	p := player{
+		streams: map[transcript.Stream]*bufio.Writer{
+			transcript.Stdout: bufio.NewWriter(stdout), transcript.Stderr: bufio.NewWriter(stderr),
+		},
+		maxDelay: maxDelay, sleep: sleep,
 	}
-	flush := func() error {
-		return errors.Join(streams[transcript.Stdout].Flush(), streams[transcript.Stderr].Flush())
-	}
-	var before time.Time
-	exit := killed
+	exit, at := killed, -1
 	for entry, err := range transcript.Read(in) {
 		if err != nil {
-			return exit, errors.Join(err, flush())
+			return exit, errors.Join(err, p.flush())
 		}
-		if pause := min(entry.At.Sub(before), maxDelay); !before.IsZero() && pause > 0 {
-			if err := flush(); err != nil {
-				return exit, err
-			}
-			sleep(pause)
+		if entry.Stream == transcript.StreamStart {
+			at++
 		}
-		before = entry.At
+		if at > turn {
+			break
+		}
+		if at < turn {
+			continue
+		}
+		if err := p.print(entry); err != nil {
+			return exit, err
+		}
 		if entry.Stream == transcript.StreamExit {
 			exit = entry.Exit
-		} else if w := streams[entry.Stream]; w != nil {
-			w.Write(append(entry.Line, '\n')) // an error comes back from flush
 		}
 	}
-	return exit, flush()
+	if at < turn {
+		return exit, fmt.Errorf("it has no turn %d", turn)
+	}
+	return exit, p.flush()
+}
+
+// print waits as long as was recorded and prints a line.
+func (p *player) print(entry transcript.Entry) error {
+	if pause := min(entry.At.Sub(p.before), p.maxDelay); !p.before.IsZero() && pause > 0 {
+		if err := p.flush(); err != nil {
+			return err
+		}
+		p.sleep(pause)
+	}
+	p.before = entry.At
+	w := p.streams[entry.Stream]
+	if w == nil {
+		return nil
+	}
+	_, err := w.Write(append(entry.Line, '\n'))
+	return err
+}
+
+func (p *player) flush() error {
+	return errors.Join(p.streams[transcript.Stdout].Flush(), p.streams[transcript.Stderr].Flush())
 }

@@ -2,7 +2,7 @@
 // lines, on the same streams, with the same end. It costs nothing and needs no
 // agent, and the reader that judged the attempt judges it again.
 //
-// The command is hank itself, as `hank __replay FILE`, so that a replayed codon
+// The command is hank itself, as `hank __replay FILE TURN`, so that a replayed codon
 // goes through keeper, pipes and signals like any other. What the agent did to
 // files is not in a transcript, and the replaying process touches none: the
 // runtime brings the workspace to the state after the codon by restoring the
@@ -10,8 +10,8 @@
 // before the recorded codon to the codon's own, when the replay has ended and
 // before it takes the checkpoint.
 //
-// HANKWEAVE_REPLAY_MAX_DELAY_MS keeps the recorded pauses, each cut to that
-// many milliseconds; without it nothing waits.
+// HANKWEAVE_REPLAY_MAX_DELAY_MS in hank's own environment keeps the recorded
+// pauses, each cut to that many milliseconds; without it nothing waits.
 package replay
 
 import (
@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -37,7 +38,8 @@ const Argument = "__replay"
 type Harness struct {
 	executable string
 	file       string
-	start      transcript.Start
+	maxDelay   string
+	turns      []transcript.Start
 	recorded   harness.Harness
 }
 
@@ -50,37 +52,57 @@ func Open(executable, file string, lookup func(name string) (harness.Harness, bo
 	if err != nil {
 		return Harness{}, fmt.Errorf("replay: finding the transcript: %w", err)
 	}
-	start, err := readStart(file)
+	turns, err := readTurns(file)
 	if err != nil {
 		return Harness{}, fmt.Errorf("replay: the transcript %s cannot be played: %w", file, err)
 	}
-	recorded, ok := lookup(start.Harness)
+	recorded, ok := lookup(turns[0].Harness)
 	if !ok {
-		return Harness{}, fmt.Errorf("replay: the transcript %s was recorded by the harness %q, which this hank does not have", file, start.Harness)
+		return Harness{}, fmt.Errorf("replay: the transcript %s was recorded by the harness %q, which this hank does not have", file, turns[0].Harness)
 	}
-	return Harness{executable: executable, file: file, start: start, recorded: recorded}, nil
+	return Harness{executable: executable, file: file, maxDelay: os.Getenv(delayVariable), turns: turns, recorded: recorded}, nil
 }
 
-func readStart(file string) (transcript.Start, error) {
+// readTurns returns the start of every turn.
+func readTurns(file string) ([]transcript.Start, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return transcript.Start{}, err
+		return nil, err
 	}
 	defer f.Close()
+	var turns []transcript.Start
 	for entry, err := range transcript.Read(f) {
-		return entry.Start, err
+		if err != nil {
+			return nil, err
+		}
+		if entry.Stream == transcript.StreamStart {
+			turns = append(turns, entry.Start)
+		}
 	}
-	return transcript.Start{}, errors.New("it is empty")
+	if len(turns) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return turns, nil
 }
 
 // Name implements harness.Harness.
 func (Harness) Name() string { return Name }
 
+// Turns is how many processes the recorded attempt had.
+func (h Harness) Turns() int { return len(h.turns) }
+
 // Command implements harness.Harness. The prompt is not used.
 func (h Harness) Command(req harness.Request) (harness.Command, error) {
+	if req.Turn < 0 || req.Turn >= len(h.turns) {
+		return harness.Command{}, fmt.Errorf("replay: turn %d was asked for, and the transcript %s has %d; the hank asks for more than was recorded", req.Turn+1, h.file, len(h.turns))
+	}
+	env := harness.BaseEnviron(req)
+	if h.maxDelay != "" {
+		env[delayVariable] = h.maxDelay // hank's own variables are no longer in req.Environ
+	}
 	return harness.Command{
-		Args:       []string{h.executable, Argument, h.file},
-		Env:        harness.BaseEnviron(req).Finish(req.Env),
+		Args:       []string{h.executable, Argument, h.file, strconv.Itoa(req.Turn)},
+		Env:        env.Finish(req.Env),
 		Dir:        req.Workspace,
 		StopSignal: syscall.SIGTERM,
 		StopGrace:  time.Second,
@@ -88,20 +110,22 @@ func (h Harness) Command(req harness.Request) (harness.Command, error) {
 }
 
 // Reader implements harness.Harness: it is that of the harness that recorded,
-// for the request that it had then.
-func (h Harness) Reader(harness.Request) harness.Reader {
+// for the request that it had then. The turn is one that Command took.
+func (h Harness) Reader(req harness.Request) harness.Reader {
+	start := h.turns[req.Turn]
 	return h.recorded.Reader(harness.Request{
-		Attempt:     h.start.Attempt,
-		Model:       h.start.Model,
-		Session:     h.start.Session,
-		SessionCost: h.start.SessionCost,
+		Attempt:     start.Attempt,
+		Turn:        req.Turn,
+		Model:       start.Model,
+		Session:     start.Session,
+		SessionCost: start.SessionCost,
 	})
 }
 
 // Check implements harness.Harness.
 func (h Harness) Check(context.Context, []string) harness.Check {
-	if _, err := readStart(h.file); err != nil {
-		return harness.Check{LoggedIn: true, Problem: fmt.Sprintf("the transcript %s cannot be played: %v", h.file, err)}
+	if _, err := readTurns(h.file); err != nil {
+		return harness.Check{LoggedIn: true, Problem: fmt.Sprintf("the transcript %s cannot be played: %v; give a whole recording", h.file, err)}
 	}
 	return harness.Check{Found: true, Path: h.executable, LoggedIn: true}
 }

@@ -54,7 +54,12 @@ func open(t *testing.T, file string) Harness {
 // run plays a transcript through its command and judges what comes out.
 func run(t *testing.T, h Harness, env map[string]string) (stdout, stderr string, v harness.Verdict) {
 	t.Helper()
-	req := harness.Request{Workspace: t.TempDir(), Session: "of the replaying run", Env: env}
+	return runTurn(t, h, 0, env)
+}
+
+func runTurn(t *testing.T, h Harness, turn int, env map[string]string) (stdout, stderr string, v harness.Verdict) {
+	t.Helper()
+	req := harness.Request{Workspace: t.TempDir(), Turn: turn, Session: "of the replaying run", Env: env}
 	command, err := h.Command(req)
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +166,49 @@ func TestTheRecordedEndIsTheEnd(t *testing.T) {
 	}
 }
 
+// TestEachTurnIsPlayedAlone: an extended codon has several processes in one
+// transcript, and the last may be cut.
+func TestEachTurnIsPlayedAlone(t *testing.T) {
+	t.Parallel()
+	said := func(text string) transcript.Entry {
+		return transcript.Entry{Stream: transcript.Stdout, Line: []byte(text)}
+	}
+	second := start
+	second.Start.Session = "continued"
+	file := record(t, start, said("one"), transcript.Entry{Stream: transcript.StreamExit},
+		second, said("two"), transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: 4}}, second, said("three"))
+	h := open(t, file)
+	if h.Turns() != 3 {
+		t.Errorf("%d turns", h.Turns())
+	}
+	for turn, want := range []struct{ text, rule, session string }{
+		{"one", "", (shell.Harness{}).Reader(harness.Request{Attempt: "run-1/a/1"}).End(0, "").Session},
+		{"two", "exit:4", "continued"}, {"three", "signal:SIGKILL", "continued"},
+	} {
+		stdout, _, v := runTurn(t, h, turn, nil)
+		rule := ""
+		if v.Failure != nil {
+			rule = v.Failure.Rule
+		}
+		if stdout != want.text+"\n" || rule != want.rule || v.Session != want.session {
+			t.Errorf("turn %d printed %q and ended by %q in %q, want %+v", turn, stdout, rule, v.Session, want)
+		}
+	}
+	if _, err := h.Command(harness.Request{Workspace: "/w", Turn: 3}); err == nil || !strings.Contains(err.Error(), "turn 4") {
+		t.Errorf("a turn that was not recorded: %v", err)
+	}
+}
+
+// TestTheDelayIsThatOfHanksOwnEnvironment: the runtime hands agents an
+// environment without hank's variables.
+func TestTheDelayIsThatOfHanksOwnEnvironment(t *testing.T) {
+	t.Setenv(delayVariable, "7")
+	c, err := open(t, record(t, start)).Command(harness.Request{Workspace: "/w", Environ: []string{}})
+	if err != nil || harness.NewEnviron(c.Env)[delayVariable] != "7" {
+		t.Errorf("%v %v", c.Env, err)
+	}
+}
+
 // TestACutTranscriptEndsLikeTheKilledRuntime: no exit entry, and a torn line.
 func TestACutTranscriptEndsLikeTheKilledRuntime(t *testing.T) {
 	t.Parallel()
@@ -199,7 +247,7 @@ func TestPausesAreKeptUpToTheLimit(t *testing.T) {
 	} {
 		var slept []time.Duration
 		var out, errs bytes.Buffer
-		if _, err := play(bytes.NewReader(text), &out, &errs, limit, func(d time.Duration) { slept = append(slept, d) }); err != nil {
+		if _, err := play(bytes.NewReader(text), 0, &out, &errs, limit, func(d time.Duration) { slept = append(slept, d) }); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(slept, want) || out.String() != "a\nb\nc\nd\n" {

@@ -9,9 +9,10 @@
 //	{"at":…,"stream":"stdout","base64":"/w=="}               a line that is not UTF-8
 //	{"at":…,"stream":"exit","exit":{"code":-1,"signal":"SIGTERM"}}
 //
-// The first entry is the start; the exit is the last, and missing if the
-// runtime itself died. A last line without a newline was torn by a crash and is
-// no entry.
+// A turn, which is one process of the agent, begins with its start and ends
+// with its exit; the exit is missing if the runtime itself died. A codon that
+// is extended has several turns in its transcript. A last line without a newline
+// was torn by a crash and is no entry.
 package transcript
 
 import (
@@ -42,7 +43,7 @@ const (
 	StreamExit  Stream = "exit"
 )
 
-// Start is what a reader of the lines must know about the attempt.
+// Start is what a reader of a turn's lines must know.
 type Start struct {
 	Schema      int       `json:"schema"`
 	Harness     string    `json:"harness"`
@@ -164,8 +165,8 @@ func Read(r io.Reader) iter.Seq2[Entry, error] {
 			if err == nil {
 				e, err = Parse(text)
 			}
-			if err == nil && (n == 1) != (e.Stream == StreamStart) {
-				err = errors.New("a transcript has a start entry on its first line and nowhere else")
+			if err == nil && n == 1 && e.Stream != StreamStart {
+				err = errors.New("a transcript begins with a start entry")
 			}
 			if err != nil {
 				yield(Entry{}, fmt.Errorf("line %d: %w", n, err))
