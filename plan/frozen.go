@@ -46,9 +46,9 @@ type manifestFile struct {
 	Digest string `json:"digest"`
 }
 
-// freeze adds the file that describes the program to its files. Equal programs
-// have equal frozen files.
-func (p *Program) freeze() error {
+// Frozen returns the files of the frozen program: Files, and the one that says
+// what they are. Equal programs have equal frozen files.
+func (p *Program) Frozen() ([]File, error) {
 	m := manifest{Schema: frozenVersion, Hank: p.Name, Settings: p.Settings, Models: p.models}
 	for _, f := range p.Files {
 		m.Files = append(m.Files, manifestFile{Path: strings.TrimPrefix(f.Path, frozenDir), Exec: f.Mode&0o111 != 0, Size: f.Size, Digest: f.Digest})
@@ -65,11 +65,10 @@ func (p *Program) freeze() error {
 	m.Dirs = slices.Compact(m.Dirs)
 	data, err := json.Marshal(m, json.Deterministic(true), jsontext.WithIndent(" "))
 	if err != nil {
-		return fmt.Errorf("describe the program for freezing: %w", err)
+		return nil, fmt.Errorf("describe the program for freezing: %w", err)
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-	p.Files = append(p.Files, File{Path: manifestPath, Mode: 0o644, Size: int64(len(data)), Digest: digestOf(data), open: open})
-	return nil
+	return append(slices.Clone(p.Files), File{Path: manifestPath, Mode: 0o644, Size: int64(len(data)), Digest: digestOf(data), open: open}), nil
 }
 
 // NewerError says that a frozen program was written by a newer hank.
@@ -79,10 +78,10 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("the frozen program has schema %d, this hank reads up to %d: use a newer hank", e.Schema, frozenVersion)
 }
 
-// Frozen builds a Program from its frozen files. open returns the content of a
+// Thaw builds a Program from its frozen files. open returns the content of a
 // file by its path in the frozen tree; digests are checked when a file is
 // read. What only warns was said when the hank was loaded and is not said again.
-func Frozen(open func(path string) ([]byte, error)) (*Program, error) {
+func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 	data, err := open(manifestPath)
 	if err != nil {
 		return nil, fmt.Errorf("read the frozen program: %w", err)

@@ -3,12 +3,15 @@ package plan
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
 )
 
 // Parse never panics, and a hank without errors never fails later: its plan
@@ -74,7 +77,7 @@ func attack(t *testing.T, p *Program, r *rand.Rand) {
 	if got, want := idsOf(p.Derive(known(outcomes))), idsOf(entries); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("derived %v, grown %v", got, want)
 	}
-	q, err := Frozen(openIn(frozenFiles(t, p)))
+	q, err := Thaw(openIn(frozenFiles(t, p)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,4 +162,44 @@ func BenchmarkLoad10000Codons(b *testing.B) {
 			b.Fatal(Text(ds))
 		}
 	}
+}
+
+// A hank with random damage is refused, or it works in every way.
+func TestDamagedHanksAreRefusedOrWork(t *testing.T) {
+	full := readFile(t, "testdata/full/hank.json")
+	root := os.DirFS("testdata/full")
+	worked := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		tree, err := readNode(full)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for range rapid.IntRange(1, 2).Draw(rt, "damages") {
+			damage(rt, tree)
+		}
+		p, ds := Load(overlay{root, tree.sound()}, "hank.json")
+		if (p == nil) != Failing(ds) {
+			rt.Fatalf("program %v, but %s", p, Text(ds))
+		}
+		if p != nil {
+			worked++
+			attack(t, p, rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)))
+		}
+	})
+	if worked == 0 {
+		t.Error("no damaged hank was sound enough to be used")
+	}
+}
+
+// overlay is a folder with another hank.json.
+type overlay struct {
+	fs.FS
+	hank []byte
+}
+
+func (o overlay) Open(name string) (fs.File, error) {
+	if name == "hank.json" {
+		return fstest.MapFS{name: {Data: o.hank}}.Open(name)
+	}
+	return o.FS.Open(name)
 }

@@ -97,10 +97,6 @@ func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 		p.texts[path] = f.text
 	}
 	p.Files = l.all()
-	if err := p.freeze(); err != nil {
-		l.out.at(h.doc, 0, "", "syntax", err.Error(), "")
-		return nil, l.out.sorted(name)
-	}
 	return p, l.out.sorted(name)
 }
 

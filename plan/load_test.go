@@ -67,7 +67,11 @@ func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 func frozenFiles(t testing.TB, p *Program) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
-	for _, f := range p.Files {
+	files, err := p.Frozen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
 		r, err := f.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +145,7 @@ func TestAFrozenProgramIsTheSameProgram(t *testing.T) {
 	for name := range dir { // the author's files vanish
 		delete(dir, name)
 	}
-	q, err := Frozen(openIn(tree))
+	q, err := Thaw(openIn(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +156,7 @@ func TestAFrozenProgramIsTheSameProgram(t *testing.T) {
 	if s == nil || !slices.Equal(s.Dirs, []string{"dist", "empty", "src"}) || len(s.Files) != 3 {
 		t.Errorf("the frozen copy source: %+v", s)
 	}
-	again, err := Frozen(openIn(frozenFiles(t, q)))
+	again, err := Thaw(openIn(frozenFiles(t, q)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,17 +177,17 @@ func TestADamagedFrozenProgramIsRefused(t *testing.T) {
 				broken[n] = text
 			}
 			broken[name] = damage(tree[name])
-			if p, err := Frozen(openIn(broken)); err == nil && name != "program.json" {
+			if p, err := Thaw(openIn(broken)); err == nil && name != "program.json" {
 				t.Errorf("%s: a changed file was read: %v", name, p)
 			}
 		}
 	}
 	gone := map[string]string{"program.json": tree["program.json"]}
-	if _, err := Frozen(openIn(gone)); err == nil {
+	if _, err := Thaw(openIn(gone)); err == nil {
 		t.Error("a program without its hank was read")
 	}
 	tree["hank/t/x"] = "y"
-	p, err := Frozen(openIn(tree))
+	p, err := Thaw(openIn(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +197,7 @@ func TestADamagedFrozenProgramIsRefused(t *testing.T) {
 	}
 	newer := map[string]string{"program.json": `{"schema": 99, "files": "something else"}`}
 	var want *NewerError
-	if _, err := Frozen(openIn(newer)); !errors.As(err, &want) || want.Schema != 99 {
+	if _, err := Thaw(openIn(newer)); !errors.As(err, &want) || want.Schema != 99 {
 		t.Errorf("a newer program: %v", err)
 	}
 }

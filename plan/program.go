@@ -21,7 +21,7 @@ type Program struct {
 	Hank     *Hank    // models are resolved
 	Name     string   // the file's name in the folder of the hank
 	Settings Settings // those of the hank with the layers around it
-	Files    []File   // the frozen program, see Frozen
+	Files    []File   // everything that it refers to and the hank itself, by path
 
 	loops   map[CodonID]*Loop
 	codons  map[CodonID]*Codon
@@ -34,7 +34,7 @@ type Program struct {
 
 // File is one file of a program, with its path in the frozen tree.
 type File struct {
-	Path   string      // hank/prompts/write.md, or program.json
+	Path   string      // hank/prompts/write.md
 	Mode   fs.FileMode // 0644 or 0755
 	Size   int64
 	Digest string // sha256:… of the content

@@ -67,7 +67,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 func TestStoredEntriesResolveInTheFrozenProgram(t *testing.T) {
 	t.Parallel()
 	p, _ := Load(os.DirFS("testdata/full"), "hank.json")
-	q, err := Frozen(openIn(frozenFiles(t, p)))
+	q, err := Thaw(openIn(frozenFiles(t, p)))
 	if err != nil {
 		t.Fatal(err)
 	}
