@@ -19,8 +19,11 @@ import (
 )
 
 // The test binary starts itself to judge a pid from within another PID
-// namespace.
+// namespace, and to be a process without its first thread.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "__headless" {
+		headless()
+	}
 	if len(os.Args) == 3 && os.Args[1] == "__check" {
 		pid, _ := strconv.Atoi(os.Args[2])
 		_, err := Self()
@@ -225,6 +228,47 @@ func TestAForeignProcFSProvesNothing(t *testing.T) {
 	}
 }
 
+// headless ends the first thread; the process goes on in the others. Go's
+// runtime would park that thread, the system call does not ask.
+func headless() {
+	runtime.LockOSThread()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	if os.Getpid() != unix.Gettid() {
+		panic("main does not run on the first thread")
+	}
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+func TestAProcessWithoutItsFirstThreadIsNoZombie(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := fmt.Sprintf("headless%d", os.Getpid())
+	cmd := exec.Command(self, "__headless")
+	cmd.Env = append(os.Environ(), "PROC_TEST="+value)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, cmd.Process.Pid, 'Z')
+	id := identify(t, cmd.Process.Pid)
+	expect(t, id, Alive)
+	if found, err := WithEnv("PROC_TEST", value); err != nil || len(found) != 1 || found[0] != id {
+		t.Errorf("by environment: %+v, %v", found, err)
+	}
+	stdin.Close()
+	_ = cmd.Wait()
+	expect(t, id, Dead)
+}
+
 func TestProcessesAreFoundByEnvironment(t *testing.T) {
 	t.Parallel()
 	value := fmt.Sprintf("v%d", os.Getpid())
@@ -402,5 +446,12 @@ func BenchmarkWithEnv(b *testing.B) {
 		if _, err := WithEnv("HANK_ATTEMPT", "none"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func init() {
+	// The main goroutine has to run on the first thread, see headless.
+	if len(os.Args) == 2 && os.Args[1] == "__headless" {
+		runtime.LockOSThread()
 	}
 }

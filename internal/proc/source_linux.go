@@ -204,7 +204,7 @@ func list() ([]Info, error) {
 func environ(pid int) ([]byte, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	env, err := os.ReadFile(dir + "/environ")
-	if err != nil || len(env) > 0 {
+	if len(env) > 0 || err != nil && !errors.Is(err, unix.ESRCH) {
 		return env, err
 	}
 	threads, err := os.ReadDir(dir + "/task")

@@ -63,7 +63,7 @@ var codons = []codon{
 
 func init() {
 	if exec.Command("unshare", "-pf", "true").Run() == nil { // needs to be allowed
-		codons = append(codons, codon{"a PID namespace of its own", `unshare -pf sh -c 'trap "" TERM; >inside; sleep 1000' & until [ -e inside ]; do :; done; echo ready`, 3})
+		codons = append(codons, codon{"a PID namespace of its own", `unshare -pf sh -c 'trap "" TERM; >inside; sleep 1000' & until [ -e inside ]; do :; done; echo ready`, -1}) // the kernel kills along
 	}
 	// A process whose first thread has ended: it looks like a zombie.
 	parts["headless"] = func([]string) {

@@ -143,6 +143,24 @@ func TestNothingOutlivesAKilledKeeper(t *testing.T) {
 	}
 }
 
+// The kernel alone ends the command with its keeper: the runtime is stopped
+// and can do nothing.
+func TestTheCommandDiesWithItsKeeper(t *testing.T) {
+	t.Parallel()
+	spec := lasting(t, `:`)
+	cmd, _, host := startRuntime(t, spec, true)
+	command, err := proc.Of(host.Started.Command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Signal(syscall.SIGSTOP)
+	_ = syscall.Kill(host.Started.Keeper, syscall.SIGKILL)
+	until(t, "dead", 5*time.Second, func() bool {
+		verdict, _ := command.Check()
+		return verdict == proc.Dead
+	})
+}
+
 // The runtime is killed and the keeper cannot do its work, because it was
 // killed as well (as when memory ends) or stopped; the next one that opens the
 // execution calls Reap.
