@@ -35,6 +35,14 @@ type Hank struct {
 	places []place   // its codons and loops
 }
 
+// Title is what the hank is called.
+func (h *Hank) Title() string {
+	if h.Meta != nil && h.Meta.Name != "" {
+		return h.Meta.Name
+	}
+	return "hank without a name"
+}
+
 // Meta describes the hank to people.
 type Meta struct {
 	Name        string         `json:"name"`
@@ -66,14 +74,6 @@ type Requirements struct {
 type Item struct {
 	Codon *Codon
 	Loop  *Loop
-}
-
-// ID is the id of the codon or the loop.
-func (i Item) ID() CodonID {
-	if i.Loop != nil {
-		return i.Loop.ID
-	}
-	return i.Codon.ID
 }
 
 // MarshalJSONTo writes the codon or the loop.

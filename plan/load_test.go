@@ -234,18 +234,57 @@ func TestAFIFOOnARealDiskDoesNotHang(t *testing.T) {
 	if err := os.WriteFile(path.Join(dir, "hank.json"), []byte(fromFile("p.md")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan []Diagnostic)
-	go func() {
-		_, ds := Load(os.DirFS(dir), "hank.json")
-		done <- ds
-	}()
-	select {
-	case ds := <-done:
-		if got := rulesOf(ds); !slices.Equal(got, []string{"irregular-reference"}) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, hankDir := range []HankDir{os.DirFS(dir), root.FS()} {
+		done := make(chan []Diagnostic, 1)
+		go func() {
+			_, ds := Load(hankDir, "hank.json")
+			done <- ds
+		}()
+		select {
+		case ds := <-done:
+			if got := rulesOf(ds); !slices.Equal(got, []string{"irregular-reference"}) {
+				t.Errorf("got %s", Text(ds))
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("loading hangs at a FIFO")
+		}
+	}
+}
+
+func TestLinksOnARealDiskAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	outside, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(path.Join(outside, "p.md"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"t/x", "hank.json"} {
+		if err := os.MkdirAll(path.Dir(path.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		hank := hankOf(shellCodon("a", copyOf("t", "t")), `{"id": "b", "name": "B", "model": "haiku", "continuationMode": "fresh", "promptFile": "out/p.md"}`)
+		if err := os.WriteFile(path.Join(dir, name), []byte(hank), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"out", "t/out"} {
+		if err := os.Symlink(outside, path.Join(dir, name)); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, hankDir := range []HankDir{os.DirFS(dir), root.FS()} {
+		if p, ds := Load(hankDir, "hank.json"); p != nil || !slices.Equal(rulesOf(ds), []string{"copy-irregular", "symlink-reference"}) {
 			t.Errorf("got %s", Text(ds))
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("loading hangs at a FIFO")
 	}
 }
 
@@ -319,5 +358,32 @@ func TestADollarBudgetWithoutPriceIsMentioned(t *testing.T) {
 	}}
 	if p, ds := l.program("hank.json", Layers{}); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {
 		t.Errorf("got %s", Text(ds))
+	}
+}
+
+func TestDefaultsOfCodons(t *testing.T) {
+	t.Parallel()
+	zero := 0
+	for _, c := range []struct {
+		codon          Codon
+		failure        OnFailure
+		attempts       int
+		delay, longest time.Duration
+		extensions     int
+	}{
+		{Codon{ID: "a"}, Abort, 0, 0, 0, 0},
+		{Codon{ID: "a", OnFailure: Retry}, Retry, 3, time.Second, time.Minute, 0},
+		{Codon{ID: "a", OnFailure: Retry, RetryConfig: &RetryConfig{MaxAttempts: 1, DelayMs: &zero}}, Retry, 1, 0, time.Minute, 0},
+		{Codon{ID: "a", OnFailure: Ignore, RetryConfig: &RetryConfig{MaxAttempts: 1}, ExhaustWithPrompt: "x"}, Ignore, 0, 0, 0, 100},
+		{Codon{ID: "a", ExhaustWithPrompt: "x", MaxExtensions: 7}, Abort, 0, 0, 0, 7},
+		{Codon{ID: "a", MaxExtensions: 7}, Abort, 0, 0, 0, 0},
+	} {
+		attempts, delay, longest := c.codon.Retries()
+		if c.codon.Failure() != c.failure || attempts != c.attempts || delay != c.delay || longest != c.longest || c.codon.Extensions() != c.extensions {
+			t.Errorf("%+v: %s %d %s %s %d", c.codon, c.codon.Failure(), attempts, delay, longest, c.codon.Extensions())
+		}
+	}
+	if (Command{TimeoutSeconds: 1e300}).Timeout() <= 0 {
+		t.Error("a huge timeout must not overflow")
 	}
 }

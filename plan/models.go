@@ -48,6 +48,9 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		}
 		named := p.codon.Model.ModelID
 		ref, known := cache[named]
+		if instead.Resolved() && named != model.Shell {
+			ref, known = instead, true
+		}
 		if !known {
 			var err error
 			if ref, err = lookup(named); err != nil {
@@ -56,9 +59,6 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 				continue
 			}
 			cache[named] = ref
-		}
-		if instead.Resolved() && !ref.IsShell() {
-			ref = instead
 		}
 		p.codon.Model = ref
 		if _, err := ref.Harness(); err != nil {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -48,18 +49,37 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil || raw.Kind() == 'n' {
 		return err
 	}
-	var kind struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &kind); err != nil {
-		return err
-	}
-	if kind.Type == "loop" {
+	if typeOf(raw) == "loop" {
 		i.Loop = new(Loop)
 		return json.Unmarshal(raw, i.Loop)
 	}
 	i.Codon = new(Codon)
 	return json.Unmarshal(raw, i.Codon)
+}
+
+// typeOf is the member "type" of an object; it reads no further than that.
+func typeOf(object jsontext.Value) string {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if name.String() != "type" {
+			if d.SkipValue() != nil {
+				return ""
+			}
+			continue
+		}
+		if t, err := d.ReadToken(); err == nil && t.Kind() == '"' {
+			return t.String()
+		}
+		return ""
+	}
+	return ""
 }
 
 // place is a codon or loop of a hank and where it stands.

@@ -103,11 +103,12 @@ func TestHigherLayersWin(t *testing.T) {
 
 func TestAModelOfTheCommandLineIsForAgentsOnly(t *testing.T) {
 	t.Parallel()
-	dir := folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh"), shellCodon("b"))})
+	dir := folder(map[string]string{"hank.json": hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gone", 1), shellCodon("b"))})
 	p, ds := LoadWith(dir, "hank.json", Layers{Flags: Settings{Model: "opus"}})
 	if p == nil || p.Codon("a").Model.ModelID != "claude-opus-4-8" || !p.Codon("b").Model.IsShell() {
 		t.Fatalf("%s", Text(ds))
 	}
+	dir = folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh"), shellCodon("b"))})
 	for from, layers := range map[string]Layers{"command line": {Flags: Settings{Model: "x"}}, "environment": {Env: Settings{Model: "x"}}, "hankweave.json": {File: Settings{Model: "x"}}} {
 		if p, ds := LoadWith(dir, "hank.json", layers); p != nil || len(ds) != 1 || ds[0].Rule != "unknown-model" || ds[0].File != from {
 			t.Errorf("%s: %s", from, Text(ds))

@@ -25,9 +25,9 @@ func isPlaceholder(text string) bool {
 
 // Stored returns the entry as it is kept in state.json: every string of the
 // codon over 4 KiB, wherever it stands, and every value of env, is replaced by
-// the string {sha256:…} with the SHA-256 of its UTF-8 bytes. A text that is
-// itself written like that is replaced too, so that the form is never
-// ambiguous. Resolve brings the texts back from the (frozen) program.
+// the string {sha256:…} with the SHA-256 of its UTF-8 bytes. Resolve brings the
+// texts back from the (frozen) program. A text that is itself written like that
+// stays, so that storing twice changes nothing; it resolves to itself.
 func (e Entry) Stored() Entry {
 	return e.mapTexts(func(text string, secret bool) (string, error) {
 		if isReplaced(text, secret) {
@@ -38,7 +38,7 @@ func (e Entry) Stored() Entry {
 }
 
 func isReplaced(text string, secret bool) bool {
-	return secret || len(text) > longText || isPlaceholder(text)
+	return (secret || len(text) > longText) && !isPlaceholder(text)
 }
 
 // mapTexts changes the strings of the codon. A codon in which nothing changes
@@ -127,7 +127,7 @@ func (p *Program) collectDigests() map[string]string {
 				all[placeholder(text)] = text
 			}
 			if _, taken := all[text]; !taken && isPlaceholder(text) {
-				all[text] = text // an entry that was not stored, with a text of that form
+				all[text] = text
 			}
 			return text, nil
 		})

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func marshal(t testing.TB, v any) string {
+func marshal(t rapid.TB, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 	for _, e := range p.Initial() {
 		stored := e.Stored()
 		text := marshal(t, stored)
-		for _, gone := range []string{long, "s3cret", tricky} {
+		for _, gone := range []string{long, "s3cret"} {
 			if strings.Contains(text, gone) {
 				t.Errorf("%s still has %s", e.CodonID, quote(gone))
 			}
@@ -47,7 +47,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &back); err != nil {
 			t.Fatal(err)
 		}
-		if again := marshal(t, back.Stored()); e.CodonID == "b" && again != text {
+		if again := marshal(t, back.Stored()); again != text {
 			t.Errorf("storing twice must change nothing:\n%s\n%s", text, again)
 		}
 		resolved, err := p.Resolve(back)
@@ -163,7 +163,7 @@ func TestForeignEntriesAreRead(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersAreNeverAmbiguous(t *testing.T) {
+func TestAnyTextComesBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.String(), placeholder), rapid.Map(rapid.IntRange(longText-2, longText+2), func(n int) string { return strings.Repeat("y", n) })).Draw(t, "text")
@@ -172,7 +172,10 @@ func TestPlaceholdersAreNeverAmbiguous(t *testing.T) {
 		if !isPlaceholder(stored.Codon.Env["K"]) {
 			t.Fatal("a value of env was stored")
 		}
-		if got := stored.Codon.PromptText; isPlaceholder(got) != (len(text) > longText || isPlaceholder(text)) || !isPlaceholder(got) && got != text {
+		if marshal(t, stored.Stored()) != marshal(t, stored) {
+			t.Fatal("storing twice must change nothing")
+		}
+		if got := stored.Codon.PromptText; isPlaceholder(got) != (len(text) > longText || isPlaceholder(text)) || len(text) <= longText && got != text {
 			t.Fatalf("%s became %s", quote(text), got)
 		}
 		p := &Program{codons: map[CodonID]*Codon{"a": e.Codon}}

@@ -38,7 +38,8 @@ func (h *Hank) has(pointer, field string) bool {
 
 // names reports ids and names that stand twice.
 func (h *Hank) names(out *reporter) {
-	ids, folded, names := map[CodonID]string{}, map[string]CodonID{}, map[string]CodonID{}
+	n := len(h.places)
+	ids, folded, names := make(map[CodonID]string, n), make(map[string]CodonID, n), make(map[string]CodonID, n)
 	for _, p := range h.places {
 		if p.id() == "" {
 			continue
@@ -79,7 +80,7 @@ func (h *Hank) loopRules(p place, out *reporter) {
 	if p.loop.TerminateOn.Type == ContextExceeded && shell > 0 && shell == len(p.loop.Codons) {
 		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit", "no codon of loop %q has a context that can fill", p.loop.ID)
 	}
-	h.archiveRules(p.pointer, p.loop.ArchiveOnSuccess, out)
+	h.patterns(p.pointer+"/archiveOnSuccess", p.loop.ArchiveOnSuccess, out)
 }
 
 // largePrompt is the size in bytes above which a prompt is worth a warning.
@@ -252,36 +253,28 @@ func badPath(p string) string {
 
 // patternRules checks the patterns of a codon.
 func (h *Hank) patternRules(at string, c *Codon, out *reporter) {
-	for i, p := range c.CheckpointedFiles {
-		h.pattern(out, fmt.Sprintf("%s/checkpointedFiles/%d", at, i), p)
-	}
+	h.patterns(at+"/checkpointedFiles", c.CheckpointedFiles, out)
 	for i, o := range c.OutputFiles {
-		for j, p := range o.Copy {
-			h.pattern(out, fmt.Sprintf("%s/outputFiles/%d/copy/%d", at, i, j), p)
+		h.patterns(fmt.Sprintf("%s/outputFiles/%d/copy", at, i), o.Copy, out)
+	}
+	h.patterns(at+"/archiveOnSuccess", c.ArchiveOnSuccess, out)
+}
+
+func (h *Hank) patterns(list string, patterns []string, out *reporter) {
+	for i, pattern := range patterns {
+		plain := strings.TrimPrefix(pattern, "!")
+		switch {
+		case pattern == "":
+		case plain == "" || plain[0] == '/' || leadsUp(plain):
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(pattern))
+		case !doublestar.ValidatePattern(plain):
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", `write \[ or \{ for the character itself`, "%s is not a pattern", quote(pattern))
 		}
-	}
-	h.archiveRules(at, c.ArchiveOnSuccess, out)
-}
-
-func (h *Hank) archiveRules(at string, patterns []string, out *reporter) {
-	for i, p := range patterns {
-		h.pattern(out, fmt.Sprintf("%s/archiveOnSuccess/%d", at, i), p)
-	}
-}
-
-func (h *Hank) pattern(out *reporter, pointer, pattern string) {
-	plain := strings.TrimPrefix(pattern, "!")
-	switch {
-	case pattern == "":
-	case plain == "" || plain[0] == '/' || leadsUp(plain):
-		h.report(out, pointer, "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(pattern))
-	case !doublestar.ValidatePattern(plain):
-		h.report(out, pointer, "bad-glob", `write \[ or \{ for the character itself`, "%s is not a pattern", quote(pattern))
 	}
 }
 
 func leadsUp(p string) bool {
-	for _, step := range strings.Split(p, "/") {
+	for step := range strings.SplitSeq(p, "/") {
 		if step == ".." {
 			return true
 		}
