@@ -3,17 +3,14 @@
 package checkpoint
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -106,42 +103,6 @@ func (p *planner) plan() *Plan {
 	return out
 }
 
-// batchSize bounds the changes of one directory that one goroutine handles.
-const batchSize = 128
-
-// inBatches calls f in parallel for parts of items that lie in one directory.
-func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batch []*T) error) error {
-	byDir := map[string][]*T{}
-	for _, item := range items {
-		dir := dirOf(item)
-		byDir[dir] = append(byDir[dir], item)
-	}
-	g, ctx := errgroup.WithContext(context.Background())
-	g.SetLimit(runtime.NumCPU())
-	for dir, all := range byDir {
-		for batch := range slices.Chunk(all, batchSize) {
-			g.Go(func() error {
-				if ctx.Err() != nil {
-					return nil // another batch has failed
-				}
-				return f(dir, batch)
-			})
-		}
-	}
-	return g.Wait()
-}
-
-// pointers returns the address of each item for which every pick holds.
-func pointers[T any](items []T, picks ...func(*T) bool) []*T {
-	var out []*T
-	for i := range items {
-		if !slices.ContainsFunc(picks, func(pick func(*T) bool) bool { return !pick(&items[i]) }) {
-			out = append(out, &items[i])
-		}
-	}
-	return out
-}
-
 // dir returns the directory of the change's path.
 func (c *Change) dir() string { return parent(c.Path) }
 
@@ -170,8 +131,6 @@ func (p *planner) lookInto(dir string, changes []*Change) error {
 	}
 	return nil
 }
-
-func lastComponent(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // enter opens dir. If it is not there, fd is negative, nearest is the nearest
 // directory above that is, and obstacle is what stands there instead of a

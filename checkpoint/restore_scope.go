@@ -74,6 +74,9 @@ func parent(name string) string {
 	return name[:max(i, 0)]
 }
 
+// lastComponent returns the name of path in its directory.
+func lastComponent(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
 // pathSet is a sorted list of paths; the empty set stands for every path.
 type pathSet []string
 
