@@ -4,7 +4,9 @@ package checkpoint
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"golang.org/x/sys/unix"
@@ -17,7 +19,8 @@ import (
 //
 // from is the tree of any checkpoint whose files the safety checkpoint holds
 // anyway, as the last one's are: what from and to have in common is not looked
-// at. With "" every path of the target is.
+// at. With "" every path of the target is. What no checkpoint can hold (a FIFO,
+// a repository's .git) is not among them: PlanRestore names it as blocking.
 func PathsInTheWay(st storer.EncodedObjectStorer, ws *Workspace, from, to SHA) ([]string, error) {
 	scope, err := newScope(st, from, to, nil)
 	if err != nil {
@@ -25,7 +28,10 @@ func PathsInTheWay(st storer.EncodedObjectStorer, ws *Workspace, from, to SHA) (
 	}
 	p := &planner{req: &RestoreRequest{Store: st, Workspace: ws}, existing: map[string]seen{}}
 	var found []string
-	note := func(path string) {
+	note := func(path string, there seen) {
+		if !there.isFile() && !there.isSymlink() || slices.ContainsFunc(strings.Split(path, "/"), neverRecorded) {
+			return
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		found = append(found, path)
@@ -43,16 +49,13 @@ func PathsInTheWay(st storer.EncodedObjectStorer, ws *Workspace, from, to SHA) (
 // needed reports whether the target has a file or symlink at the path.
 func (c *Change) needed() bool { return c.To.Mode.IsFile() }
 
-func (p *planner) findInTheWay(dir string, changes []*Change, note func(path string)) error {
-	fd, _, obstacle, err := p.enter(dir)
+func (p *planner) findInTheWay(dir string, changes []*Change, note func(path string, there seen)) error {
+	fd, nearest, obstacle, err := p.enter(dir)
 	if err != nil {
 		return err
 	}
 	if fd < 0 {
-		if obstacle != "" {
-			note(obstacle)
-		}
-		return nil
+		return p.noteObstacle(nearest, obstacle, note)
 	}
 	defer unix.Close(fd)
 	for _, c := range changes {
@@ -63,7 +66,7 @@ func (p *planner) findInTheWay(dir string, changes []*Change, note func(path str
 			return err
 		case !there.exists():
 		case !there.isDir():
-			note(c.Path)
+			note(c.Path, there)
 		default:
 			if err := walkFiles(fd, name, c.Path, note); err != nil {
 				return err
@@ -71,4 +74,22 @@ func (p *planner) findInTheWay(dir string, changes []*Change, note func(path str
 		}
 	}
 	return nil
+}
+
+// noteObstacle notes the file or symlink that stands in the directory nearest
+// instead of a directory, if there is one.
+func (p *planner) noteObstacle(nearest, obstacle string, note func(path string, there seen)) error {
+	if obstacle == "" {
+		return nil
+	}
+	fd, err := openBeneath(p.req.Workspace.Fd(), nearest)
+	if err != nil {
+		return &os.PathError{Op: "open directory", Path: nearest, Err: err}
+	}
+	defer unix.Close(fd)
+	there, err := lookAt(fd, lastComponent(obstacle))
+	if err == nil {
+		note(obstacle, there)
+	}
+	return err
 }

@@ -273,7 +273,7 @@ func (p *planner) compare(fd int, s step) error {
 // lookThrough blocks what is in the directory name, at path, that From does
 // not hold: the target needs a file in the directory's place.
 func (p *planner) lookThrough(parentFd int, name, path string) error {
-	return walkFiles(parentFd, name, path, func(file string) {
+	return walkFiles(parentFd, name, path, func(file string, _ seen) {
 		switch {
 		case p.saved[file]:
 		case slices.ContainsFunc(strings.Split(file, "/"), isDotGit):
@@ -286,7 +286,7 @@ func (p *planner) lookThrough(parentFd int, name, path string) error {
 
 // walkFiles calls f with the path of everything below the directory name, at
 // path, that is no directory; the temporary files of a restore are left out.
-func walkFiles(parentFd int, name, path string, f func(path string)) error {
+func walkFiles(parentFd int, name, path string, f func(path string, there seen)) error {
 	fd, err := openDirAt(parentFd, name)
 	if err != nil {
 		return &os.PathError{Op: "open directory", Path: path, Err: err}
@@ -305,7 +305,7 @@ func walkFiles(parentFd int, name, path string, f func(path string)) error {
 			return err
 		}
 		if !there.isDir() {
-			f(path + "/" + name)
+			f(path+"/"+name, there)
 		} else if err := walkFiles(fd, name, path+"/"+name, f); err != nil {
 			return err
 		}

@@ -355,6 +355,9 @@ func TestRestoreBlocksOnWhatGitCannotHold(t *testing.T) {
 	for _, b := range blocked.Blocked {
 		paths = append(paths, b.Path)
 	}
+	if found, err := PathsInTheWay(s.st, s.ws, "", putTree(t, s.st, to)); err != nil || !slices.Equal(found, []string{"dir/keep"}) {
+		t.Errorf("to be saved are %q (%v), want only dir/keep", found, err)
+	}
 	if want := []string{"dir/fifo", "fifo", "repo/.git/HEAD"}; !slices.Equal(paths, want) {
 		t.Errorf("blocked by %q, want %q", paths, want)
 	}
