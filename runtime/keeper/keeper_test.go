@@ -78,6 +78,7 @@ func shell(t *testing.T, script string) Spec {
 		Env:       append(os.Environ(), "CANARY="+filepath.Join(dir, "canary"), "SELF="+self),
 		Dir:       dir,
 		StopGrace: 10 * time.Second,
+		Limit:     2 * time.Minute, // a broken test must not hang
 		Attempt:   attempt,
 	}
 }
