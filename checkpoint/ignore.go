@@ -80,7 +80,7 @@ func (x *ignoreRules) match(path, base string, isDir bool) verdict {
 		if r.anywhere {
 			fits = wildMatch(r.pattern, base, false)
 		} else {
-			fits = wildMatch(r.pattern, rel, true)
+			fits = pathMatch(r.pattern, rel)
 		}
 		if fits {
 			if r.negative {
@@ -92,12 +92,24 @@ func (x *ignoreRules) match(path, base string, isDir bool) verdict {
 	return undecided
 }
 
+// pathMatch matches a pattern with a slash in it. git compares what stands
+// before the first wildcard by itself, so that the stars of a**/b count as
+// standing at a beginning, and fit ab too.
+func pathMatch(p, t string) bool {
+	literal := strings.IndexAny(p, "*?[\\")
+	if literal < 0 {
+		return p == t
+	}
+	rest, ok := strings.CutPrefix(t, p[:literal])
+	return ok && wildMatch(p[literal:], rest, true)
+}
+
 // wildMatch matches as git's wildmatch.c does. With paths, * and ? stop at a
 // slash, and ** between slashes stands for any number of folders.
 func wildMatch(p, t string, paths bool) bool { return wild(p, t, 0, paths) }
 
-// wild matches the rest of a pattern; depth bounds nothing, but at is the
-// position in p0 and is needed to know what stands before a **.
+// wild matches the pattern from position at on; what stands before decides
+// what a ** means.
 func wild(p, t string, at int, paths bool) bool {
 	for at < len(p) {
 		c := p[at]
