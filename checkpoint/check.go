@@ -1,0 +1,167 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// CheckReport is what Check found.
+type CheckReport struct {
+	Packs, Objects, References int
+	Problems                   []string
+}
+
+// Whole tells that nothing is wrong.
+func (r *CheckReport) Whole() bool { return len(r.Problems) == 0 }
+
+// Check reads everything: each pack and index against its checksum, each
+// object against its name, and from each reference every commit, tree and blob
+// that it leads to. It is as strict as git fsck about what checkpoints need.
+// The error is about reading, not about what was read.
+func (s *Store) Check(ctx context.Context) (*CheckReport, error) {
+	c := &checker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}}
+	_, packs := s.sources()
+	for _, p := range packs {
+		if err := c.pack(p); err != nil {
+			return &c.report, err
+		}
+	}
+	refs, err := s.Refs("refs/")
+	if err != nil {
+		c.problem("the references: %v", err)
+	}
+	for name, sha := range refs {
+		c.report.References++
+		c.commit(name, plumbing.NewHash(string(sha)))
+	}
+	return &c.report, ctx.Err()
+}
+
+type checker struct {
+	s      *Store
+	ctx    context.Context
+	seen   map[plumbing.Hash]bool
+	report CheckReport
+}
+
+func (c *checker) problem(format string, args ...any) {
+	c.report.Problems = append(c.report.Problems, fmt.Sprintf(format, args...))
+}
+
+func (c *checker) pack(p *pack) error {
+	c.report.Packs++
+	x, err := p.table()
+	if err != nil {
+		c.problem("%v", err)
+		return nil
+	}
+	if !x.intact() {
+		c.problem("%s.idx: its checksum is wrong", p.base)
+	}
+	if err := c.packSum(p, x); err != nil {
+		c.problem("%s: %v", p, err)
+	}
+	for i := range x.count {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		c.report.Objects++
+		id := plumbing.Hash(x.id(i))
+		o, err := c.s.object(id)
+		if err == nil && o.open != nil {
+			err = drain(o)
+		}
+		if err != nil {
+			c.problem("object %s: %v", id, err)
+		}
+	}
+	return nil
+}
+
+// drain reads a large object to its end, where it is verified.
+func drain(o *gitObject) error {
+	r, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r)
+	return errors.Join(err, r.Close())
+}
+
+func (c *checker) packSum(p *pack, x packIndex) error {
+	fi, err := p.fs.Lstat(p.String())
+	if err != nil {
+		return err
+	}
+	r, release, err := p.reader()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if fi.Size() < packHeader+hashSize {
+		return errors.New("it is too short")
+	}
+	sum, err := sumOf(r, fi.Size()-hashSize)
+	if err != nil {
+		return err
+	}
+	end := make([]byte, hashSize)
+	if _, err := r.ReadAt(end, fi.Size()-hashSize); err != nil && err != io.EOF {
+		return err
+	}
+	if !bytes.Equal(sum, end) || !bytes.Equal(sum, x.packChecksum()) {
+		return errors.New("its checksum is wrong")
+	}
+	return nil
+}
+
+// commit follows a commit to everything that it needs.
+func (c *checker) commit(from string, id plumbing.Hash) {
+	for todo := []plumbing.Hash{id}; len(todo) > 0 && c.ctx.Err() == nil; {
+		id, todo = todo[0], todo[1:]
+		if c.seen[id] {
+			continue
+		}
+		c.seen[id] = true
+		commit, err := gitobject.GetCommit(c.s, id)
+		if err != nil {
+			c.problem("%s leads to commit %s: %v", from, id, err)
+			continue
+		}
+		c.tree(from, commit.TreeHash)
+		todo = append(todo, commit.ParentHashes...)
+	}
+}
+
+func (c *checker) tree(from string, id plumbing.Hash) {
+	if c.seen[id] {
+		return
+	}
+	c.seen[id] = true
+	tree, err := gitobject.GetTree(c.s, id)
+	if err != nil {
+		c.problem("%s leads to tree %s: %v", from, id, err)
+		return
+	}
+	for i, e := range tree.Entries {
+		if i > 0 && compareEntries(tree.Entries[i-1], e) >= 0 {
+			c.problem("tree %s is not in order at %q", id, e.Name)
+		}
+		switch {
+		case e.Mode == filemode.Dir:
+			c.tree(from, e.Hash)
+		case e.Mode != filemode.Submodule && !c.seen[e.Hash]:
+			c.seen[e.Hash] = true
+			if err := c.s.HasEncodedObject(e.Hash); err != nil {
+				c.problem("%s leads to blob %s (%q): %v", from, e.Hash, e.Name, err)
+			}
+		}
+	}
+}

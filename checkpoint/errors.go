@@ -1,0 +1,65 @@
+package checkpoint
+
+import "fmt"
+
+// DamagedError says that a file of the store is not what hank or git wrote.
+// Nothing was changed; `hank doctor` shows what can be rebuilt.
+type DamagedError struct {
+	Path string // absolute; of the file, or of the store
+	Why  string
+	Err  error // the cause, or nil
+}
+
+func (e *DamagedError) Error() string {
+	cause := ""
+	if e.Err != nil {
+		cause = ": " + e.Err.Error()
+	}
+	return fmt.Sprintf("%s is damaged: %s%s; nothing was changed, run `hank doctor`", e.Path, e.Why, cause)
+}
+
+// Unwrap returns the cause.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// RefConflictError says that a reference is not what the caller took it for.
+// Nothing was changed.
+type RefConflictError struct {
+	Name       string
+	Want, Have SHA // "" is absent
+}
+
+func (e *RefConflictError) Error() string {
+	return fmt.Sprintf("reference %s is %s, not %s: something else moved it; read it again before deciding", e.Name, orAbsent(e.Have), orAbsent(e.Want))
+}
+
+func orAbsent(sha SHA) string {
+	if sha == "" {
+		return "absent"
+	}
+	return string(sha)
+}
+
+// LockedError says that another git process holds the lock of a file of the
+// store, or left it behind. hank's own left-over locks are removed by Open.
+type LockedError struct{ Path string }
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s exists: another git process is at work in the checkpoint store; wait for it, or remove that file if none is running", e.Path)
+}
+
+// UnstableError says that a file or directory of the workspace could not be
+// recorded as it is: it is unreadable, or changed during every attempt. No
+// checkpoint was made.
+type UnstableError struct {
+	Path   string // slash-separated, relative to the workspace's root
+	Why    string
+	Remedy string
+	Err    error // the cause, or nil
+}
+
+func (e *UnstableError) Error() string {
+	return fmt.Sprintf("cannot record %q: %s; %s", e.Path, e.Why, e.Remedy)
+}
+
+// Unwrap returns the cause.
+func (e *UnstableError) Unwrap() error { return e.Err }

@@ -1,0 +1,159 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sort"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// packIndex is a version 2 pack index as gitformat-pack(5) has it: a header of
+// 8 bytes, 256 cumulative counts, then the sorted ids, the CRC-32 of each
+// packed object, its offset (with the top bit set: a row of the table of
+// 64-bit offsets that follows), and the checksums of pack and index.
+type packIndex struct {
+	data  []byte
+	count int
+}
+
+const (
+	hashSize    = sha1.Size
+	indexHeader = 8 + 256*4
+	// bigOffset marks an offset that does not fit in 31 bits.
+	bigOffset = 1 << 31
+)
+
+var indexMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
+
+// parseIndex checks the shape of an index, not its checksum: that is left to
+// Check, because opening a store must not cost what it holds.
+func parseIndex(data []byte) (packIndex, error) {
+	if len(data) < indexHeader+2*hashSize || !bytes.Equal(data[:8], indexMagic) {
+		return packIndex{}, errors.New("not a pack index of version 2")
+	}
+	x := packIndex{data: data}
+	for i := 1; i < 256; i++ {
+		if x.fanout(i) < x.fanout(i-1) {
+			return packIndex{}, errors.New("its counts are not in order")
+		}
+	}
+	x.count = x.fanout(255)
+	least := indexHeader + x.count*(hashSize+8) + 2*hashSize
+	if len(data) < least || (len(data)-least)%8 != 0 || len(data)-least > x.count*8 {
+		return packIndex{}, errors.New("its size does not fit its count of objects")
+	}
+	return x, nil
+}
+
+func (x packIndex) fanout(i int) int {
+	return int(binary.BigEndian.Uint32(x.data[8+4*i:]))
+}
+
+// id returns the i-th id in order.
+func (x packIndex) id(i int) []byte {
+	at := indexHeader + i*hashSize
+	return x.data[at : at+hashSize]
+}
+
+func (x packIndex) crc(i int) uint32 {
+	return binary.BigEndian.Uint32(x.data[indexHeader+x.count*hashSize+4*i:])
+}
+
+// offset returns where the i-th object is in the pack, or -1 if the index is damaged.
+func (x packIndex) offset(i int) int64 {
+	offsets := indexHeader + x.count*(hashSize+4)
+	off := binary.BigEndian.Uint32(x.data[offsets+4*i:])
+	if off&bigOffset == 0 {
+		return int64(off)
+	}
+	at := offsets + 4*x.count + 8*int(off&^bigOffset)
+	if at+8 > len(x.data)-2*hashSize {
+		return -1
+	}
+	return int64(binary.BigEndian.Uint64(x.data[at:]))
+}
+
+// find returns the rank of id, if it is there.
+func (x packIndex) find(id *plumbing.Hash) (int, bool) {
+	lo, hi := 0, x.fanout(int(id[0]))
+	if id[0] > 0 {
+		lo = x.fanout(int(id[0]) - 1)
+	}
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := bytes.Compare(x.id(mid), id[:]); {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0, false
+}
+
+// from calls f for each id from first on, until f says no.
+func (x packIndex) from(first plumbing.Hash, f func(plumbing.Hash) bool) {
+	i := sort.Search(x.count, func(i int) bool { return bytes.Compare(x.id(i), first[:]) >= 0 })
+	for ; i < x.count && f(plumbing.Hash(x.id(i))); i++ {
+	}
+}
+
+// packChecksum is the checksum of the pack that the index was made for.
+func (x packIndex) packChecksum() []byte {
+	return x.data[len(x.data)-2*hashSize : len(x.data)-hashSize]
+}
+
+// intact reports whether the index's own checksum is right.
+func (x packIndex) intact() bool {
+	body := x.data[:len(x.data)-hashSize]
+	sum := sha1.Sum(body)
+	return bytes.Equal(sum[:], x.data[len(body):])
+}
+
+// packEntry is one object of a pack that is being written.
+type packEntry struct {
+	id     plumbing.Hash
+	crc    uint32
+	offset int64
+}
+
+// encodeIndex returns the index of a pack with these objects; it sorts entries.
+func encodeIndex(entries []packEntry, packSum []byte) []byte {
+	slices.SortFunc(entries, func(a, b packEntry) int { return bytes.Compare(a.id[:], b.id[:]) })
+	out := make([]byte, 0, indexHeader+len(entries)*(hashSize+8)+2*hashSize)
+	out = append(out, indexMagic...)
+	upTo := 0
+	for first := range 256 {
+		for upTo < len(entries) && int(entries[upTo].id[0]) <= first {
+			upTo++
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(upTo))
+	}
+	for i := range entries {
+		out = append(out, entries[i].id[:]...)
+	}
+	for i := range entries {
+		out = binary.BigEndian.AppendUint32(out, entries[i].crc)
+	}
+	var big []int64
+	for i := range entries {
+		if off := entries[i].offset; off < bigOffset {
+			out = binary.BigEndian.AppendUint32(out, uint32(off))
+		} else {
+			out = binary.BigEndian.AppendUint32(out, bigOffset|uint32(len(big)))
+			big = append(big, off)
+		}
+	}
+	for _, off := range big {
+		out = binary.BigEndian.AppendUint64(out, uint64(off))
+	}
+	out = append(out, packSum...)
+	sum := sha1.Sum(out)
+	return append(out, sum[:]...)
+}

@@ -1,0 +1,155 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/klauspost/compress/zlib"
+)
+
+// packSource is a pack whose objects can be read: one on disk, or the one that
+// is being written.
+type packSource interface {
+	// reader gives access to the pack's bytes until release is called.
+	reader() (r io.ReaderAt, release func(), err error)
+	// String names the pack for messages.
+	String() string
+}
+
+// packedHeader is what stands before the deflated data of a packed object.
+type packedHeader struct {
+	kind   plumbing.ObjectType
+	size   int64         // inflated; of the delta, if it is one
+	data   int64         // offset of the deflated data
+	baseAt int64         // offset of the base, if kind is OFSDeltaObject
+	baseID plumbing.Hash // id of the base, if kind is REFDeltaObject
+}
+
+var errBadHeader = errors.New("the header of a packed object is damaged")
+
+// readPackedHeader decodes the header at off, as gitformat-pack(5) has it.
+func readPackedHeader(r io.ReaderAt, off int64) (h packedHeader, err error) {
+	var buf [48]byte
+	n, err := r.ReadAt(buf[:], off)
+	if n == 0 {
+		return h, fmt.Errorf("%w: %w", errBadHeader, err)
+	}
+	b, at := buf[:n], 0
+	c := b[0]
+	h.kind, h.size = plumbing.ObjectType(c>>4&7), int64(c&15)
+	for shift := 4; c&0x80 != 0; shift += 7 {
+		if at++; at >= len(b) || shift > 56 {
+			return h, errBadHeader
+		}
+		c = b[at]
+		h.size |= int64(c&0x7f) << shift
+	}
+	at++
+	switch h.kind {
+	case plumbing.OFSDeltaObject:
+		back := int64(-1)
+		for more := true; more; at++ {
+			if at >= len(b) || back > 1<<54 {
+				return h, errBadHeader
+			}
+			back = (back+1)<<7 | int64(b[at]&0x7f)
+			more = b[at]&0x80 != 0
+		}
+		h.baseAt = off - back
+		if back <= 0 || h.baseAt <= 0 {
+			return h, errBadHeader
+		}
+	case plumbing.REFDeltaObject:
+		if at+hashSize > len(b) {
+			return h, errBadHeader
+		}
+		h.baseID = plumbing.Hash(b[at : at+hashSize])
+		at += hashSize
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+	default:
+		return h, errBadHeader
+	}
+	h.data = off + int64(at)
+	return h, nil
+}
+
+// appendPackedHeader encodes the header of an object that is not a delta.
+func appendPackedHeader(b []byte, kind plumbing.ObjectType, size int64) []byte {
+	c := byte(kind)<<4 | byte(size&15)
+	for size >>= 4; size > 0; size >>= 7 {
+		b = append(b, c|0x80)
+		c = byte(size & 0x7f)
+	}
+	return append(b, c)
+}
+
+// inflate returns a stream of the data that is deflated at off.
+func inflate(r io.ReaderAt, off int64) (io.ReadCloser, error) {
+	return zlib.NewReader(io.NewSectionReader(r, off, 1<<62))
+}
+
+// inflateAll returns the size bytes that are deflated at off.
+func inflateAll(r io.ReaderAt, off, size int64) ([]byte, error) {
+	z, err := inflate(r, off)
+	if err != nil {
+		return nil, err
+	}
+	// The size is only what the header says: let the buffer grow with what
+	// really comes, so that a damaged header cannot exhaust memory.
+	var out bytes.Buffer
+	out.Grow(int(min(size, inMemory)) + bytes.MinRead)
+	n, err := io.Copy(&out, io.LimitReader(z, size+1))
+	if err == nil && n != size {
+		err = fmt.Errorf("it inflates to another size than the %d bytes that its header says", size)
+	}
+	return out.Bytes(), errors.Join(err, z.Close())
+}
+
+// maxDeltaChain is git's own bound (pack.depth is at most 4095).
+const maxDeltaChain = 4095
+
+// resolve reads the object at off whole, through all its deltas. byID finds
+// a base that the pack names by id.
+func resolve(r io.ReaderAt, off int64, byID func(plumbing.Hash) (*gitObject, error)) (plumbing.ObjectType, []byte, error) {
+	var deltas [][]byte
+	for {
+		h, err := readPackedHeader(r, off)
+		if err != nil {
+			return 0, nil, err
+		}
+		data, err := inflateAll(r, h.data, h.size)
+		if err != nil {
+			return 0, nil, err
+		}
+		kind := h.kind
+		switch h.kind {
+		case plumbing.OFSDeltaObject:
+			deltas = append(deltas, data)
+			off = h.baseAt
+			if len(deltas) > maxDeltaChain {
+				return 0, nil, errors.New("its chain of deltas does not end")
+			}
+			continue
+		case plumbing.REFDeltaObject:
+			deltas = append(deltas, data)
+			base, err := byID(h.baseID)
+			if err != nil {
+				return 0, nil, fmt.Errorf("base of a delta: %w", err)
+			}
+			kind = base.kind
+			if data, err = base.content(); err != nil {
+				return 0, nil, err
+			}
+		}
+		for i := len(deltas) - 1; i >= 0; i-- {
+			if data, err = packfile.PatchDelta(data, deltas[i]); err != nil {
+				return 0, nil, fmt.Errorf("apply delta: %w", err)
+			}
+		}
+		return kind, data, nil
+	}
+}

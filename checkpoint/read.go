@@ -1,0 +1,338 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// sources returns what objects are read from at the moment. No lock is held
+// while they are asked: a pack that is being written has one of its own.
+func (s *Store) sources() (*pendingPack, []*pack) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.pending, s.packs // the list is replaced, never changed
+}
+
+// has tells whether the store has an object, pending or not.
+func (s *Store) has(id plumbing.Hash) bool {
+	pending, packs := s.sources()
+	if pending != nil {
+		if _, ok := pending.find(id); ok {
+			return true
+		}
+	}
+	return inPacks(packs, id)
+}
+
+func inPacks(packs []*pack, id plumbing.Hash) bool {
+	for _, p := range packs {
+		if _, ok, err := p.find(&id); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// locate finds the pack and offset of an object.
+func (s *Store) locate(id plumbing.Hash) (packSource, int64, error) {
+	pending, packs := s.sources()
+	if pending != nil {
+		if off, ok := pending.find(id); ok {
+			return pending, off, nil
+		}
+	}
+	var bad error
+	for _, p := range packs {
+		off, ok, err := p.find(&id)
+		if ok {
+			return p, off, nil
+		}
+		bad = errors.Join(bad, err)
+	}
+	if bad != nil {
+		return nil, 0, bad // it may be in what cannot be read: do not say that it is not there
+	}
+	return nil, 0, plumbing.ErrObjectNotFound
+}
+
+// object reads an object and verifies its id. A large blob is a stream that is
+// verified when it has been read to its end.
+func (s *Store) object(id plumbing.Hash) (*gitObject, error) {
+	src, off, err := s.locate(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		if o, lerr := s.loose(id); !errors.Is(lerr, fs.ErrNotExist) {
+			return o, lerr
+		}
+		if s.reread() { // another process may have added packs
+			src, off, err = s.locate(id)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, release, err := src.reader()
+	if err != nil {
+		return nil, err
+	}
+	h, err := readPackedHeader(r, off)
+	if err == nil && h.kind == plumbing.BlobObject && h.size > inMemory {
+		release()
+		return s.large(id, src, h), nil
+	}
+	defer release()
+	kind, data, err := resolve(r, off, s.object)
+	if err != nil {
+		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s cannot be read", id), Err: err}
+	}
+	if objectID(kind, data) != id {
+		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s has another content than its name says", id)}
+	}
+	return &gitObject{id: id, kind: kind, size: int64(len(data)), data: data}, nil
+}
+
+func (s *Store) large(id plumbing.Hash, src packSource, h packedHeader) *gitObject {
+	return &gitObject{id: id, kind: h.kind, size: h.size, open: func() (io.ReadCloser, error) {
+		r, release, err := src.reader()
+		if err != nil {
+			return nil, err
+		}
+		z, err := inflate(r, h.data)
+		if err != nil {
+			release()
+			return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s cannot be read", id), Err: err}
+		}
+		return &verifier{r: z, size: h.size, h: newObjectHash(h.kind, h.size), id: id, done: func() error { release(); return z.Close() }}, nil
+	}}
+}
+
+// loose reads an object that stock git, or another system, has written by
+// itself.
+func (s *Store) loose(id plumbing.Hash) (*gitObject, error) {
+	hex := id.String()
+	f, err := s.fs.OpenFile(filepath.Join(s.dir, "objects", hex[:2], hex[2:]), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := objfile.NewReader(f)
+	if err != nil {
+		return nil, &DamagedError{Path: f.Name(), Why: "it is no git object", Err: err}
+	}
+	kind, size, err := r.Header()
+	if err == nil {
+		var data []byte
+		if data, err = io.ReadAll(r); err == nil && (int64(len(data)) != size || objectID(kind, data) != id) {
+			err = errors.New("its content has another name")
+		}
+		if err == nil {
+			return &gitObject{id: id, kind: kind, size: size, data: data}, r.Close()
+		}
+	}
+	return nil, &DamagedError{Path: f.Name(), Why: "the object cannot be read", Err: errors.Join(err, r.Close())}
+}
+
+// reread looks for packs that were added since, and tells whether there are.
+// Only a reader can be surprised: the writer knows its packs.
+func (s *Store) reread() bool {
+	if !s.opts.ReadOnly {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.packs)
+	packs, err := s.listPacks(s.packs)
+	if err != nil {
+		return false
+	}
+	s.packs = packs
+	return len(packs) > before
+}
+
+// Info is a commit.
+type Info struct {
+	SHA     SHA
+	Tree    SHA
+	Parents []SHA
+	Message string
+	When    time.Time
+}
+
+// CommitInfo reads a commit.
+func (s *Store) CommitInfo(sha SHA) (Info, error) {
+	c, err := gitobject.GetCommit(s, plumbing.NewHash(string(sha)))
+	if err != nil {
+		return Info{}, fmt.Errorf("commit %.12s: %w", sha, err)
+	}
+	info := Info{SHA: sha, Tree: SHA(c.TreeHash.String()), Message: c.Message, When: c.Committer.When}
+	for _, p := range c.ParentHashes {
+		info.Parents = append(info.Parents, SHA(p.String()))
+	}
+	return info, nil
+}
+
+// Log walks from a commit to its first parents, until fn says no.
+func (s *Store) Log(from SHA, fn func(Info) (more bool, err error)) error {
+	for from != "" {
+		info, err := s.CommitInfo(from)
+		if err != nil {
+			return err
+		}
+		more, err := fn(info)
+		if err != nil || !more || len(info.Parents) == 0 {
+			return err
+		}
+		from = info.Parents[0]
+	}
+	return nil
+}
+
+// Has tells whether the store has an object, and can read it.
+func (s *Store) Has(sha SHA) bool {
+	_, err := s.object(plumbing.NewHash(string(sha)))
+	return err == nil
+}
+
+// Resolve returns the commits whose names begin with at least four digits.
+func (s *Store) Resolve(prefix string) ([]SHA, error) {
+	prefix = strings.ToLower(prefix)
+	if len(prefix) < 4 || len(prefix) > 40 || strings.Trim(prefix, "0123456789abcdef") != "" {
+		return nil, nil
+	}
+	first := plumbing.NewHash(prefix + strings.Repeat("0", 40-len(prefix)))
+	found := map[SHA]bool{}
+	_, packs := s.sources()
+	for _, p := range packs {
+		x, err := p.table()
+		if err != nil {
+			return nil, err
+		}
+		x.from(first, func(id plumbing.Hash) bool {
+			if !strings.HasPrefix(id.String(), prefix) {
+				return false
+			}
+			if o, err := s.object(id); err == nil && o.kind == plumbing.CommitObject {
+				found[SHA(id.String())] = true
+			}
+			return true
+		})
+	}
+	if len(prefix) == 40 && len(found) == 0 { // stock git may have written it
+		if o, err := s.object(first); err == nil && o.kind == plumbing.CommitObject {
+			found[SHA(prefix)] = true
+		}
+	}
+	out := make([]SHA, 0, len(found))
+	for sha := range found {
+		out = append(out, sha)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// ReadFile opens a file of a tree by its path in the workspace, and tells its
+// size.
+func (s *Store) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
+	entry, err := s.find(tree, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	o, err := s.object(entry.Hash)
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := o.Reader()
+	return r, o.size, err
+}
+
+// HasFile tells whether a tree has a file, not a folder, at a path.
+func (s *Store) HasFile(tree SHA, path string) bool {
+	entry, err := s.find(tree, path)
+	return err == nil && entry.Mode != filemode.Dir
+}
+
+func (s *Store) find(tree SHA, path string) (gitobject.TreeEntry, error) {
+	at := plumbing.NewHash(string(tree))
+	for {
+		first, rest, below := strings.Cut(path, "/")
+		t, err := gitobject.GetTree(s, at)
+		if err != nil {
+			return gitobject.TreeEntry{}, err
+		}
+		i := slices.IndexFunc(t.Entries, func(e gitobject.TreeEntry) bool { return unescapeName(e.Name) == first })
+		if i < 0 {
+			return gitobject.TreeEntry{}, &fs.PathError{Op: "find in checkpoint", Path: path, Err: fs.ErrNotExist}
+		}
+		if !below {
+			return t.Entries[i], nil
+		}
+		at, path = t.Entries[i].Hash, rest
+	}
+}
+
+// Walk calls fn for each file of a tree, by path in the workspace.
+func (s *Store) Walk(tree SHA, fn func(path string, mode filemode.FileMode, blob SHA) error) error {
+	return s.walk("", plumbing.NewHash(string(tree)), fn)
+}
+
+func (s *Store) walk(prefix string, tree plumbing.Hash, fn func(string, filemode.FileMode, SHA) error) error {
+	t, err := gitobject.GetTree(s, tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range t.Entries {
+		name := prefix + unescapeName(e.Name)
+		if e.Mode == filemode.Dir {
+			err = s.walk(name+"/", e.Hash, fn)
+		} else {
+			err = fn(name, e.Mode, SHA(e.Hash.String()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idsOf lists all objects in finished packs.
+func (s *Store) idsOf(kind plumbing.ObjectType) ([]plumbing.Hash, error) {
+	_, packs := s.sources()
+	var ids []plumbing.Hash
+	for _, p := range packs {
+		x, err := p.table()
+		if err != nil {
+			return nil, err
+		}
+		for i := range x.count {
+			id := plumbing.Hash(x.id(i))
+			if kind != plumbing.AnyObject {
+				if o, err := s.object(id); err != nil || o.kind != kind {
+					continue
+				}
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// IterEncodedObjects implements storer.EncodedObjectStorer.
+func (s *Store) IterEncodedObjects(kind plumbing.ObjectType) (storer.EncodedObjectIter, error) {
+	ids, err := s.idsOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	return storer.NewEncodedObjectLookupIter(s, kind, ids), nil
+}

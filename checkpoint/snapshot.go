@@ -1,0 +1,161 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// SnapshotRequest says what is to be scanned.
+type SnapshotRequest struct {
+	Workspace *Workspace
+	Selection Selection
+	// Base is the commit before: a file that it records stays recorded while
+	// it is selected, even when it is ignored by now. "" is none.
+	Base SHA
+	// MustInclude are paths that are taken whatever is ignored or selected.
+	MustInclude []string
+}
+
+// Snapshot is what a scan found. Its objects are in the store's pending pack.
+type Snapshot struct {
+	Tree    SHA
+	Files   int   // recorded
+	Bytes   int64 // their sizes
+	Changed int   // blobs that were new to the store
+	Skipped []Skipped
+	Escaped []Escaped
+	Nested  []string // folders that are repositories of their own; their files are recorded
+}
+
+// Skipped is something that no checkpoint can hold.
+type Skipped struct{ Path, Why string }
+
+// Escaped is a file or folder that is stored under another name.
+type Escaped struct{ Path, As string }
+
+// folderTree is a scanned folder: what of it goes into its tree.
+type folderTree struct {
+	entries []gitobject.TreeEntry
+}
+
+// add puts an entry in; the order is made by encode.
+func (n *folderTree) add(name string, mode filemode.FileMode, id plumbing.Hash) {
+	n.entries = append(n.entries, gitobject.TreeEntry{Name: name, Mode: mode, Hash: id})
+}
+
+// encode returns the text of a tree: entries in git's order, in which a folder
+// counts as if its name ended in a slash.
+func (n *folderTree) encode() []byte {
+	slices.SortFunc(n.entries, compareEntries)
+	size := 0
+	for i := range n.entries {
+		size += len(n.entries[i].Name) + 28
+	}
+	out := make([]byte, 0, size)
+	for i := range n.entries {
+		e := &n.entries[i]
+		out = fmt.Appendf(out, "%o %s\x00", uint32(e.Mode), e.Name)
+		out = append(out, e.Hash[:]...)
+	}
+	return out
+}
+
+func compareEntries(a, b gitobject.TreeEntry) int {
+	return cmp.Compare(sortName(a), sortName(b))
+}
+
+func sortName(e gitobject.TreeEntry) string {
+	if e.Mode == filemode.Dir {
+		return e.Name + "/"
+	}
+	return e.Name
+}
+
+// baseTree looks into the tree of the checkpoint before, where the scan needs
+// it: at what is ignored.
+type baseTree struct {
+	s    *Store
+	tree *gitobject.Tree
+}
+
+// child returns what the tree has under a name: whether it is there, and the
+// tree itself if it is a folder.
+func (b *baseTree) child(stored string) (sub *baseTree, isFile bool) {
+	if b == nil || b.tree == nil {
+		return nil, false
+	}
+	for i := range b.tree.Entries {
+		e := &b.tree.Entries[i]
+		if e.Name != stored {
+			continue
+		}
+		if e.Mode != filemode.Dir {
+			return nil, true
+		}
+		tree, err := gitobject.GetTree(b.s, e.Hash)
+		if err != nil {
+			return nil, false // Check says so; here it only means: not recorded before
+		}
+		return &baseTree{b.s, tree}, false
+	}
+	return nil, false
+}
+
+// Snapshot scans the workspace and puts what is new into the pending pack. A
+// file that cannot be read, or that changes during each of three attempts, is
+// an *UnstableError: nothing is recorded then. The caller commits the tree or
+// calls Abort.
+//
+// Cost: one lstat for each file, one read for each that is not known to be
+// unchanged, one tree for each folder that has changed.
+func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, error) {
+	var base *baseTree
+	if req.Base != "" {
+		info, err := s.CommitInfo(req.Base)
+		if err != nil {
+			return nil, fmt.Errorf("the checkpoint before: %w", err)
+		}
+		tree, err := gitobject.GetTree(s, plumbing.NewHash(string(info.Tree)))
+		if err != nil {
+			return nil, fmt.Errorf("the tree of the checkpoint before: %w", err)
+		}
+		base = &baseTree{s, tree}
+	}
+	if err := req.Workspace.StillThere(); err != nil {
+		return nil, err
+	}
+	c, err := newScan(ctx, s, req)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := c.run(base)
+	if err != nil {
+		return nil, err
+	}
+	s.adoptCache(c.fresh)
+	snap := &c.snap
+	snap.Tree = SHA(tree.String())
+	slices.SortFunc(snap.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(snap.Escaped, func(a, b Escaped) int { return strings.Compare(a.Path, b.Path) })
+	slices.Sort(snap.Nested)
+	return snap, nil
+}
+
+// unstable says that a path of the workspace could not be recorded.
+func unstable(path, why string, err error) error {
+	remedy := "make it readable, or put it into .gitignore; hank run then takes the checkpoint again and goes on"
+	if errors.Is(err, errChanging) {
+		remedy = "stop what is writing to it, or put it into .gitignore; hank run then takes the checkpoint again and goes on"
+	}
+	return &UnstableError{Path: path, Why: why, Remedy: remedy, Err: err}
+}
+
+var errChanging = errors.New("it changed while it was read")

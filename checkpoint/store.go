@@ -1,0 +1,207 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hank/internal/vfs"
+)
+
+// Options say where a store is and what it may use.
+type Options struct {
+	FS  vfs.FS // nil is the real one
+	Dir string // the git folder, absolute
+	// CacheFile is where the stat cache is kept between processes; "" is
+	// nowhere. BootID is the machine's present boot; "" trusts no kept cache.
+	CacheFile string
+	BootID    string
+	Now       func() time.Time // nil is time.Now
+	// ReadOnly promises that nothing is written: what a snapshot finds is
+	// thrown away by Close. It may be opened while another process writes.
+	ReadOnly bool
+}
+
+// Store is the git repository that holds the checkpoints of one execution. It
+// is a bare repository that stock git reads. It implements go-git's
+// storage.Storer, so that trees, commits, diffs and transport are go-git's.
+//
+// New objects go into one pending pack, which Commit and Flush make durable.
+// Reading is safe from several goroutines; writing is for one at a time.
+type Store struct {
+	fs        vfs.FS
+	dir       string
+	opts      Options
+	openPacks atomic.Int32
+
+	mu      sync.RWMutex
+	packs   []*pack // newest first
+	pending *pendingPack
+
+	cacheMu   sync.Mutex
+	cache     *statCache // what the objects in finished packs vouch for
+	next      *statCache // the same with the pending pack
+	cacheOf   string     // the workspace of cache
+	cacheKept bool       // the file on disk is cache
+}
+
+// Files of a bare repository. gc.auto is off because merging packs is hank's;
+// autocrlf is off because a checkpoint holds bytes.
+const (
+	headText   = "ref: refs/heads/main\n"
+	configText = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tautocrlf = false\n\tlogallrefupdates = false\n[gc]\n\tauto = 0\n"
+	excludeAll = "# hank never records .git, .hankweave* and the data; other rules may be added here\n"
+)
+
+// Init makes a store. It is built under a temporary name in the same folder
+// and renamed into place when it is whole and synced, so that a crash leaves
+// no half of one.
+func Init(o Options) (*Store, error) {
+	s := newStore(o)
+	if _, err := s.fs.Lstat(s.dir); err == nil {
+		return nil, &fs.PathError{Op: "make checkpoint store", Path: s.dir, Err: fs.ErrExist}
+	}
+	tmp := s.dir + ".tmp"
+	if err := removeTree(s.fs, tmp); err != nil {
+		return nil, fmt.Errorf("clearing away a half-made checkpoint store: %w", err)
+	}
+	for _, dir := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "info"} {
+		if err := vfs.MkdirAll(s.fs, filepath.Join(tmp, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("making the checkpoint store: %w", err)
+		}
+	}
+	for name, text := range map[string]string{"HEAD": headText, "config": configText, "info/exclude": excludeAll} {
+		if err := vfs.WriteFile(s.fs, filepath.Join(tmp, name), []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("making the checkpoint store: %w", err)
+		}
+	}
+	if err := s.fs.Rename(tmp, s.dir); err != nil {
+		return nil, fmt.Errorf("making the checkpoint store: %w", err)
+	}
+	if err := s.fs.SyncDir(filepath.Dir(s.dir)); err != nil {
+		return nil, fmt.Errorf("making the checkpoint store: %w", err)
+	}
+	return s, nil
+}
+
+func newStore(o Options) *Store {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{fs: o.FS, dir: o.Dir, opts: o}
+}
+
+// Open opens a store. One that is not there matches fs.ErrNotExist; one that
+// is no repository is a *DamagedError. What an interrupted write has left
+// (temporary packs, locks) is removed: the caller holds the execution's lock,
+// so nobody else is writing.
+func Open(o Options) (*Store, error) {
+	s := newStore(o)
+	if _, err := s.fs.Lstat(s.dir); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"HEAD", "objects/pack", "refs/heads"} {
+		if _, err := s.fs.Lstat(filepath.Join(s.dir, name)); err != nil {
+			return nil, &DamagedError{Path: s.dir, Why: name + " cannot be found", Err: err}
+		}
+	}
+	if !o.ReadOnly {
+		if err := s.sweep(); err != nil {
+			return nil, fmt.Errorf("clearing up the checkpoint store: %w", err)
+		}
+	}
+	var err error
+	s.packs, err = s.listPacks(nil)
+	return s, err
+}
+
+// sweep removes what only an interrupted write of hank's leaves behind.
+func (s *Store) sweep() error {
+	dir := filepath.Join(s.dir, "objects", "pack")
+	list, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), temporary) {
+			if err := s.fs.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"HEAD.lock", "packed-refs.lock"} {
+		if err := s.fs.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return s.walkRefs("refs", func(name string) error {
+		if strings.HasSuffix(name, ".lock") {
+			return s.fs.Remove(filepath.Join(s.dir, filepath.FromSlash(name)))
+		}
+		return nil
+	})
+}
+
+// Close drops what is pending, keeps the stat cache, and closes the packs.
+func (s *Store) Close() error {
+	s.Abort()
+	err := s.keepCache()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.packs {
+		err = errors.Join(err, p.close())
+	}
+	s.packs = nil
+	return err
+}
+
+// Size returns how many bytes the store takes on disk.
+func (s *Store) Size() (int64, error) {
+	var sum int64
+	err := filepath.WalkDir(s.dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		fi, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			sum += fi.Size()
+		}
+		return err
+	})
+	return sum, err
+}
+
+// removeTree removes a folder of hank's own with all below.
+func removeTree(fsys vfs.FS, name string) error {
+	fi, err := fsys.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if fi.IsDir() {
+		list, err := fsys.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if err := removeTree(fsys, filepath.Join(name, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return fsys.Remove(name)
+}

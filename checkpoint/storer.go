@@ -1,0 +1,192 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage"
+
+	"hank/internal/vfs"
+)
+
+// This file makes a Store a storage of go-git, on which go-git's trees,
+// commits, diffs and transport work. Its work-tree commands do not: there is
+// no index.
+
+var _ storage.Storer = (*Store)(nil)
+
+// NewEncodedObject implements storer.EncodedObjectStorer.
+func (s *Store) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
+
+// SetEncodedObject puts an object into the pending pack.
+func (s *Store) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
+	r, err := o.Reader()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer r.Close()
+	if o.Size() > inMemory {
+		id, _, err := s.putStream(o.Type(), o.Size(), &exactReader{r: r, left: o.Size()})
+		return id, err
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	id, _, err := s.putObject(o.Type(), data)
+	return id, err
+}
+
+// EncodedObject implements storer.EncodedObjectStorer.
+func (s *Store) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
+	o, err := s.object(id)
+	if err != nil {
+		return nil, err
+	}
+	if kind != plumbing.AnyObject && kind != o.kind {
+		return nil, plumbing.ErrObjectNotFound
+	}
+	return o, nil
+}
+
+// HasEncodedObject implements storer.EncodedObjectStorer.
+func (s *Store) HasEncodedObject(id plumbing.Hash) error {
+	if s.has(id) {
+		return nil
+	}
+	_, err := s.object(id)
+	return err
+}
+
+// EncodedObjectSize implements storer.EncodedObjectStorer.
+func (s *Store) EncodedObjectSize(id plumbing.Hash) (int64, error) {
+	o, err := s.object(id)
+	if err != nil {
+		return 0, err
+	}
+	return o.size, nil
+}
+
+var errNotHere = errors.New("not supported by hank's checkpoint store")
+
+// AddAlternate is refused: a checkpoint must not depend on another repository.
+func (s *Store) AddAlternate(string) error { return errNotHere }
+
+// SetReference moves a reference wherever it is now.
+func (s *Store) SetReference(ref *plumbing.Reference) error {
+	return s.CheckAndSetReference(ref, nil)
+}
+
+// CheckAndSetReference moves a reference if it is where old says.
+func (s *Store) CheckAndSetReference(ref, old *plumbing.Reference) error {
+	if ref.Type() != plumbing.HashReference {
+		return errNotHere // HEAD is made by Init and stays
+	}
+	name := ref.Name().String()
+	var want SHA
+	if old != nil {
+		want = SHA(old.Hash().String())
+	} else {
+		have, err := s.Ref(name)
+		if err != nil {
+			return err
+		}
+		want = have
+	}
+	err := s.SetRef(name, want, SHA(ref.Hash().String()))
+	var conflict *RefConflictError
+	if errors.As(err, &conflict) {
+		return fmt.Errorf("%w: %w", storage.ErrReferenceHasChanged, err)
+	}
+	return err
+}
+
+// Reference implements storer.ReferenceStorer.
+func (s *Store) Reference(name plumbing.ReferenceName) (*plumbing.Reference, error) {
+	if name == plumbing.HEAD {
+		text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "HEAD"))
+		if err != nil {
+			return nil, err
+		}
+		return plumbing.NewReferenceFromStrings("HEAD", strings.TrimSpace(string(text))), nil
+	}
+	sha, err := s.Ref(name.String())
+	if err != nil {
+		return nil, err
+	}
+	if sha == "" {
+		return nil, plumbing.ErrReferenceNotFound
+	}
+	return plumbing.NewHashReference(name, plumbing.NewHash(string(sha))), nil
+}
+
+// IterReferences implements storer.ReferenceStorer.
+func (s *Store) IterReferences() (storer.ReferenceIter, error) {
+	refs, err := s.Refs("refs/")
+	if err != nil {
+		return nil, err
+	}
+	var list []*plumbing.Reference
+	if head, err := s.Reference(plumbing.HEAD); err == nil {
+		list = append(list, head)
+	}
+	for name, sha := range refs {
+		list = append(list, plumbing.NewHashReference(plumbing.ReferenceName(name), plumbing.NewHash(string(sha))))
+	}
+	return storer.NewReferenceSliceIter(list), nil
+}
+
+// RemoveReference implements storer.ReferenceStorer.
+func (s *Store) RemoveReference(name plumbing.ReferenceName) error {
+	have, err := s.Ref(name.String())
+	if err != nil || have == "" {
+		return err
+	}
+	return s.SetRef(name.String(), have, "")
+}
+
+// CountLooseRefs implements storer.ReferenceStorer.
+func (s *Store) CountLooseRefs() (int, error) {
+	n := 0
+	err := s.walkRefs("refs", func(string) error { n++; return nil })
+	return n, err
+}
+
+// PackRefs does nothing: hank's references are few.
+func (s *Store) PackRefs() error { return nil }
+
+// SetShallow implements storer.ShallowStorer: a store is never shallow.
+func (s *Store) SetShallow([]plumbing.Hash) error { return errNotHere }
+
+// Shallow implements storer.ShallowStorer.
+func (s *Store) Shallow() ([]plumbing.Hash, error) { return nil, nil }
+
+// SetIndex implements storer.IndexStorer: there is no index.
+func (s *Store) SetIndex(*index.Index) error { return errNotHere }
+
+// Index returns an empty index.
+func (s *Store) Index() (*index.Index, error) { return &index.Index{Version: 2}, nil }
+
+// Config reads the store's own configuration, and no other.
+func (s *Store) Config() (*config.Config, error) {
+	text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "config"))
+	if err != nil {
+		return nil, err
+	}
+	cfg := config.NewConfig()
+	return cfg, cfg.Unmarshal(text)
+}
+
+// SetConfig implements config.ConfigStorer: the configuration stays as Init
+// made it.
+func (s *Store) SetConfig(*config.Config) error { return errNotHere }
+
+// Module implements storage.ModuleStorer: there are no submodules.
+func (s *Store) Module(string) (storage.Storer, error) { return nil, errNotHere }

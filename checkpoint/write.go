@@ -1,0 +1,326 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/klauspost/compress/zlib"
+
+	"hank/internal/failpoint"
+	"hank/internal/vfs"
+)
+
+// temporary begins the names of packs and indexes that are being written.
+const temporary = "tmp_hank_"
+
+// deflaters are reused: a new one costs more than most objects.
+var deflaters = sync.Pool{New: func() any {
+	z, err := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return z
+}}
+
+func deflate(w io.Writer, r io.Reader) error {
+	z := deflaters.Get().(*zlib.Writer)
+	defer deflaters.Put(z)
+	z.Reset(w)
+	_, err := io.Copy(z, r)
+	return errors.Join(err, z.Close())
+}
+
+// putObject stores an object, unless the store has it. It returns whether it
+// is new.
+func (s *Store) putObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash, bool, error) {
+	id := objectID(kind, data)
+	if s.has(id) {
+		return id, false, nil
+	}
+	p, err := s.pack()
+	if err != nil {
+		return id, false, err
+	}
+	var packed strings.Builder
+	if err := deflate(&packed, strings.NewReader(string(data))); err != nil {
+		return id, false, err
+	}
+	added, err := p.add(id, appendPackedHeader(nil, kind, int64(len(data))), []byte(packed.String()))
+	return id, added, err
+}
+
+// putStream stores an object that does not fit in memory.
+func (s *Store) putStream(kind plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, added bool, err error) {
+	p, err := s.pack()
+	if err != nil {
+		return id, false, err
+	}
+	finished := func(id plumbing.Hash) bool {
+		_, packs := s.sources()
+		return inPacks(packs, id)
+	}
+	added, err = p.stream(finished, func(w io.Writer) (plumbing.Hash, error) {
+		if _, err := w.Write(appendPackedHeader(nil, kind, size)); err != nil {
+			return id, err
+		}
+		h := newObjectHash(kind, size)
+		if err := deflate(w, io.TeeReader(r, h)); err != nil {
+			return id, err
+		}
+		h.Sum(id[:0])
+		return id, nil
+	})
+	return id, added, err
+}
+
+// pack returns the pending pack, and begins one if there is none.
+func (s *Store) pack() (*pendingPack, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending != nil {
+		return s.pending, nil
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	name := filepath.Join(s.dir, "objects", "pack", temporary+hex.EncodeToString(random[:]))
+	fsys := s.fs
+	if s.opts.ReadOnly { // what is found is not kept, and nothing is written here
+		fsys, name = vfs.OS, filepath.Join(os.TempDir(), temporary+hex.EncodeToString(random[:]))
+	}
+	p, err := newPendingPack(fsys, name)
+	if err == nil {
+		s.pending = p
+	}
+	return p, err
+}
+
+// Abort drops the objects that are not durable yet.
+func (s *Store) Abort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending != nil {
+		// The file has a temporary name: if it cannot be removed, Open does.
+		_ = s.pending.discard()
+		s.pending = nil
+	}
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	s.next = nil
+}
+
+// errReadOnly refuses writes to a store that was opened for reading.
+var errReadOnly = errors.New("the checkpoint store was opened for reading")
+
+// Flush makes all pending objects durable:
+//
+//  1. The pack gets its count and checksum, and is synced.
+//  2. The index is written beside it under a temporary name, and synced.
+//  3. The pack gets its name, then the index its own: a pack counts once it
+//     has an index, so that a crash in between leaves only an unused file.
+//  4. The folder is synced.
+func (s *Store) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pending
+	if p == nil || p.count() == 0 {
+		s.settleCache()
+		return nil
+	}
+	if s.opts.ReadOnly {
+		return errReadOnly
+	}
+	base, err := s.flush(p)
+	if err != nil {
+		return fmt.Errorf("writing a pack of checkpoints: %w", err)
+	}
+	s.pending = nil
+	s.packs = append([]*pack{{fs: s.fs, base: base, keeps: &s.openPacks}}, s.packs...)
+	s.settleCache()
+	return nil
+}
+
+func (s *Store) flush(p *pendingPack) (base string, err error) {
+	sum, err := p.seal()
+	if err != nil {
+		return "", err
+	}
+	failpoint.Hit("pack.written")
+	if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
+		return "", err
+	}
+	index := p.path + ".idx"
+	if err := writeSynced(s.fs, index, encodeIndex(p.entries, sum)); err != nil {
+		return "", err
+	}
+	base = p.packBase(sum)
+	if err := s.fs.Rename(p.path, base+".pack"); err != nil {
+		return "", err
+	}
+	failpoint.Hit("pack.renamed")
+	if err := s.fs.Rename(index, base+".idx"); err != nil {
+		return "", err
+	}
+	failpoint.Hit("pack.indexed")
+	return base, s.fs.SyncDir(filepath.Dir(base))
+}
+
+// sumOf returns the SHA-1 of the first n bytes of a file.
+func sumOf(r io.ReaderAt, n int64) ([]byte, error) {
+	h := sha1.New()
+	_, err := io.Copy(h, io.NewSectionReader(r, 0, n))
+	return h.Sum(nil), err
+}
+
+// CommitRequest is a commit to be made.
+type CommitRequest struct {
+	Tree    SHA
+	Parents []SHA
+	Message string
+	When    time.Time
+}
+
+// Commit adds a commit to the pending pack and makes the pack durable. No
+// reference leads to it yet: see SetRef.
+func (s *Store) Commit(ctx context.Context, r CommitRequest) (SHA, error) {
+	who := gitobject.Signature{Name: "hank", Email: "hank@localhost", When: r.When.UTC()}
+	c := gitobject.Commit{Author: who, Committer: who, Message: r.Message, TreeHash: plumbing.NewHash(string(r.Tree))}
+	for _, p := range r.Parents {
+		c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(string(p)))
+	}
+	var o plumbing.MemoryObject
+	if err := c.Encode(&o); err != nil {
+		return "", fmt.Errorf("encoding a commit: %w", err)
+	}
+	id, err := s.SetEncodedObject(&o)
+	if err != nil {
+		return "", fmt.Errorf("storing a commit: %w", err)
+	}
+	return SHA(id.String()), s.Flush(ctx)
+}
+
+// TreeFile is a file of a tree that is made of given contents.
+type TreeFile struct {
+	Path string // slash-separated
+	Mode filemode.FileMode
+	// Open returns the content and its size.
+	Open func() (io.ReadCloser, int64, error)
+}
+
+// AddTree puts files into a tree in the pending pack.
+func (s *Store) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
+	root := &builder{dirs: map[string]*builder{}}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		id, err := s.putFile(f)
+		if err != nil {
+			return "", fmt.Errorf("storing %s: %w", f.Path, err)
+		}
+		if err := root.add(f.Path, f.Mode, id); err != nil {
+			return "", err
+		}
+	}
+	id, err := root.write(s)
+	return SHA(id.String()), err
+}
+
+func (s *Store) putFile(f TreeFile) (plumbing.Hash, error) {
+	r, size, err := f.Open()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer r.Close()
+	if size > inMemory {
+		id, _, err := s.putStream(plumbing.BlobObject, size, &exactReader{r: r, left: size})
+		return id, err
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	id, _, err := s.putObject(plumbing.BlobObject, data)
+	return id, err
+}
+
+// builder collects files into trees.
+type builder struct {
+	tree folderTree
+	dirs map[string]*builder
+}
+
+func (b *builder) add(name string, mode filemode.FileMode, id plumbing.Hash) error {
+	first, rest, below := strings.Cut(name, "/")
+	if err := isPathComponent(first); err != nil {
+		return fmt.Errorf("%q cannot be stored: %w", name, err)
+	}
+	if needsEscape(first) {
+		first = escapeName(first)
+	}
+	if !below {
+		b.tree.add(first, mode, id)
+		return nil
+	}
+	sub := b.dirs[first]
+	if sub == nil {
+		sub = &builder{dirs: map[string]*builder{}}
+		b.dirs[first] = sub
+	}
+	return sub.add(rest, mode, id)
+}
+
+func (b *builder) write(s *Store) (plumbing.Hash, error) {
+	for name, sub := range b.dirs {
+		id, err := sub.write(s)
+		if err != nil {
+			return id, err
+		}
+		b.tree.add(name, filemode.Dir, id)
+	}
+	id, _, err := s.putObject(plumbing.TreeObject, b.tree.encode())
+	return id, err
+}
+
+// exactReader reads left bytes and then wants the end.
+type exactReader struct {
+	r    io.Reader
+	left int64
+	err  error // why the file could not be read as it was announced
+}
+
+func (x *exactReader) Read(p []byte) (int, error) {
+	if x.left == 0 {
+		var one [1]byte
+		if n, _ := x.r.Read(one[:]); n > 0 {
+			x.err = errChanging
+			return 0, x.err
+		}
+		return 0, io.EOF
+	}
+	n, err := x.r.Read(p[:min(int64(len(p)), x.left)])
+	x.left -= int64(n)
+	if err == io.EOF && x.left > 0 {
+		err = errChanging
+	}
+	if err != nil && err != io.EOF {
+		x.err = err
+		return n, err
+	}
+	return n, nil
+}
