@@ -324,6 +324,11 @@ func (s *State) noteCheckpoint(t CheckpointCreated) error {
 	}
 	if t.Base {
 		s.Base = t.SHA
+		if s.Position != nil {
+			at := *s.Position
+			at.CheckpointSHA = t.SHA
+			s.Position = &at
+		}
 	}
 	return nil
 }

@@ -290,8 +290,12 @@ func checkDigest(text []byte) error {
 	return nil
 }
 
-// Verify tells whether text is a state.json that may be trusted as a whole.
+// Verify tells whether text is a state.json that may be trusted as a whole. A
+// right digest is enough: it says that hank wrote every byte.
 func Verify(text []byte) error {
+	if checkDigest(text) == nil {
+		return nil
+	}
 	_, err := Unmarshal(text)
 	return err
 }

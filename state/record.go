@@ -27,6 +27,32 @@ func (c *Codon) Work(session string) *Codon {
 	return &next
 }
 
+// Settle is the record of an agent that has ended, before its checkpoint.
+func (c *Codon) Settle(s Settling) *Codon {
+	next := *c
+	next.Status, next.Settling = CompletingSentinels, &s
+	return &next
+}
+
+// Conclude is the final record that the settling one announced. The commit
+// comes later.
+func (c *Codon) Conclude(at Time) *Codon {
+	s := c.Settling
+	var final *Codon
+	switch s.Status {
+	case Completed:
+		final = c.Complete(at, s.ResultSeen)
+	case Skipped:
+		final = c.Skip(at)
+		final.SkippedDuring = Running
+	default:
+		final = c.Fail(at, s.ExitCode, *s.FailureReason)
+		final.FailedDuring, final.FailureIgnored, final.Interrupted = Running, s.Ignored, s.Interrupted
+	}
+	final.Settling = nil
+	return final
+}
+
 // Complete is the record of a codon that succeeded. The commit comes later.
 func (c *Codon) Complete(at Time, resultSeen bool) *Codon {
 	next := c.end(at)

@@ -13,38 +13,54 @@ type Step struct {
 // continues up to the codon behind which it began, and so on. What a rollback
 // left behind is not on the thread. Complexity: records on the thread.
 func (s *State) Thread() []Step {
-	var steps []Step
-	run, upto := s.Newest(), (*CodonID)(nil)
-	whole := true
 	if p := s.Position; p != nil {
-		run, upto, whole = s.Run(p.RunID), p.AfterCodon, false
+		run := s.Run(p.RunID)
+		if run == nil || p.AfterCodon == nil {
+			return nil
+		}
+		return s.threadTo(run, run.lastOf(*p.AfterCodon))
 	}
+	run := s.Newest()
+	if run == nil {
+		return nil
+	}
+	return s.threadTo(run, run.Len()-1)
+}
+
+// ThreadTo returns the thread that ends with a record of a run, that record
+// included.
+func (s *State) ThreadTo(run *Run, record *Codon) []Step {
+	for i := range run.Len() {
+		if run.Codon(i) == record {
+			return s.threadTo(run, i)
+		}
+	}
+	return nil
+}
+
+func (s *State) threadTo(run *Run, last int) []Step {
+	var steps []Step
 	for seen := map[RunID]bool{}; run != nil && !seen[run.RunID]; {
 		seen[run.RunID] = true
-		last := run.Len() - 1
-		if !whole {
-			last = run.lastOf(upto)
-		}
 		for i := last; i >= 0; i-- {
 			steps = append(steps, Step{run, run.Codon(i)})
 		}
 		src := run.StartingConditions.Source
-		if src == nil || !whole && last < 0 && upto == nil {
+		if src == nil || src.AfterCodon == nil {
 			break
 		}
-		run, upto, whole = s.Run(src.RunID), src.AfterCodon, false
+		if run = s.Run(src.RunID); run != nil {
+			last = run.lastOf(*src.AfterCodon)
+		}
 	}
 	slices.Reverse(steps)
 	return steps
 }
 
 // lastOf returns the index of the newest record of a codon, or -1.
-func (r *Run) lastOf(id *CodonID) int {
-	if id == nil {
-		return -1
-	}
+func (r *Run) lastOf(id CodonID) int {
 	for i := r.Len() - 1; i >= 0; i-- {
-		if r.Codon(i).CodonID == *id {
+		if r.Codon(i).CodonID == id {
 			return i
 		}
 	}
@@ -63,6 +79,27 @@ func (s *State) Settled() (map[CodonID]*Codon, *Step) {
 	return settled, last
 }
 
+// Here is where the execution stands, as a place to come back to. Its
+// checkpoint is the base of the next codon.
+func (s *State) Here() Position {
+	if s.Position != nil {
+		here := *s.Position
+		here.Before = nil // one step back is kept, not the whole way
+		return here
+	}
+	here := Position{CheckpointSHA: s.Base}
+	if run := s.Newest(); run != nil {
+		here.RunID = run.RunID
+	}
+	if _, last := s.Settled(); last != nil {
+		here.RunID, here.AfterCodon = last.Run.RunID, &last.Codon.CodonID
+	}
+	if i := s.Next(); i < s.plan.len() {
+		here.RestartAt = s.plan.items[i].CodonID
+	}
+	return here
+}
+
 // Next returns the index of the first entry of the plan that is not settled on
 // the thread; the length of the plan if all are.
 func (s *State) Next() int {
@@ -76,21 +113,44 @@ func (s *State) Next() int {
 }
 
 // PreviousSession returns the session that the codon at a plan index may
-// continue: that of the entry right before it, from its newest record on the
-// thread that is completed, or skipped after the agent had spoken.
-func (s *State) PreviousSession(index int) string {
+// continue, and what it has cost so far: that of the entry right before it,
+// from its newest record on the thread that is completed, or skipped after
+// the agent had spoken. It looks at the records of the newest run first.
+func (s *State) PreviousSession(index int) (session string, cost USD) {
 	if index <= 0 || index > s.plan.len() {
-		return ""
+		return "", 0
 	}
-	want, session := s.plan.items[index-1].CodonID, ""
-	for _, step := range s.Thread() {
-		c := step.Codon
-		spoke := c.AssistantMessageCount != nil && *c.AssistantMessageCount > 0
-		if c.CodonID == want && (c.Status == Completed || c.Status == Skipped && spoke) {
-			session = c.ClaudeSessionID
+	want := s.plan.items[index-1].CodonID
+	if r := s.Newest(); r != nil && s.Position == nil {
+		if session, cost = sessionIn(r.done.items, want); session != "" {
+			return session, cost
 		}
 	}
-	return session
+	var records []*Codon
+	for _, step := range s.Thread() {
+		records = append(records, step.Codon)
+	}
+	return sessionIn(records, want)
+}
+
+// sessionIn finds the newest session of a codon and adds up what the records
+// that worked in it, one after the other, have cost.
+func sessionIn(records []*Codon, want CodonID) (session string, cost USD) {
+	for _, c := range slices.Backward(records) {
+		spoke := c.AssistantMessageCount != nil && *c.AssistantMessageCount > 0
+		good := c.Status == Completed || c.Status == Skipped && spoke
+		if session == "" && c.CodonID == want && good {
+			session = c.ClaudeSessionID
+		}
+		if session == "" {
+			continue
+		}
+		if c.ClaudeSessionID != session {
+			break
+		}
+		cost += c.Cost()
+	}
+	return session, cost
 }
 
 // Crashes counts how often in a row the newest runs died at the same codon

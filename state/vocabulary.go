@@ -236,11 +236,25 @@ type Codon struct {
 	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal or stop
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
+	// Settling is how the agent's work ended, once it has ended and while its
+	// checkpoint is not made yet: the checkpoint alone is tried again, and the
+	// agent is not.
+	Settling *Settling `json:"settling,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 
 	// encoded is the frozen record as it stands in state.json.
 	encoded []byte
+}
+
+// Settling is the end that a record is about to get.
+type Settling struct {
+	Status        CodonStatus    `json:"status"`
+	ExitCode      int            `json:"exitCode"`
+	ResultSeen    bool           `json:"resultMessageReceived"`
+	FailureReason *FailureReason `json:"failureReason,omitempty"`
+	Ignored       bool           `json:"failureIgnored,omitzero"`
+	Interrupted   string         `json:"interrupted,omitempty"`
 }
 
 // What interrupted a codon that is failed though its agent did not fail.

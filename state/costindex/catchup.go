@@ -10,10 +10,10 @@ import (
 )
 
 // The bounds of a batch, which is one transaction: Badger's limit, with the
-// memory that open gives it, is about 1.2 MB.
+// memory that open gives it, is about 600 KB.
 const (
 	batchKeys  = 4096
-	batchBytes = 512 << 10
+	batchBytes = 256 << 10
 	maxKey     = 4096
 )
 

@@ -89,8 +89,8 @@ type day struct {
 
 func (d *day) of(t time.Time) string {
 	n := t.Unix() / 86400
-	if t.Unix() < 0 {
-		n-- // times before 1970 only need a number of their own
+	if t.Unix()%86400 < 0 {
+		n-- // before 1970 division rounds up
 	}
 	if d.text == "" || n != d.number {
 		d.number, d.text = n, t.UTC().Format(time.DateOnly)

@@ -132,7 +132,7 @@ func (x *Index) open() (err error) {
 	opts := badger.DefaultOptions(x.path()).
 		WithLogger(nil).
 		WithMetricsEnabled(false).
-		WithMemTableSize(8 << 20).
+		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
 		WithNumLevelZeroTables(2).
 		WithNumCompactors(2).

@@ -1,0 +1,186 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/internal/proc"
+	"hank/plan"
+	"hank/state"
+)
+
+// Attempt is the value of HANK_ATTEMPT for one attempt at a codon: whatever
+// carries it in its environment was started for that attempt.
+func Attempt(lineage string, run state.RunID, c *state.Codon) string {
+	return fmt.Sprintf("%s/%s/%s/%d", lineage, run, c.CodonID, c.Attempt)
+}
+
+// liveness says whether the runtime of a run is alive, as far as its identity
+// tells.
+func liveness(r *state.Run) (proc.Liveness, string) {
+	var id proc.Identity
+	if len(r.Process) == 0 || json.Unmarshal(r.Process, &id) != nil {
+		id = proc.Identity{PID: r.ServerPid}
+	}
+	return id.Check()
+}
+
+// provenGone tells whether the process of a run is gone for certain. It is
+// asked by the holder of the locks: on a file system that keeps them, a hank
+// that held them before is gone whatever its pid is now. A run without an
+// identity was made by a runtime that does not lock, so there the process
+// alone decides.
+func (x *Execution) provenGone(r *state.Run) error {
+	verdict, why := liveness(r)
+	switch {
+	case verdict == proc.Dead:
+		return nil
+	case r.ServerPid == x.lock.info.PID && len(r.Process) > 0:
+		return nil // this very process, in a test or after a failed opening
+	case len(r.Process) > 0 && verdict == proc.Unknown && flockTrusted(x.lock.dirs[0]):
+		return nil
+	}
+	return &HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
+}
+
+// markCrashes closes every run that says running, although its process is
+// gone. Whatever its codon has left alive is ended first. A codon whose agent
+// had ended, on a machine that has not been restarted since, gets the
+// checkpoint that it was waiting for; any other counts as failed, and what it
+// had done to the tree is its error checkpoint.
+func (x *Execution) markCrashes(ctx context.Context) error {
+	for _, r := range x.State().Runs {
+		if r.Status != state.StatusRunning {
+			continue
+		}
+		if err := x.provenGone(r); err != nil {
+			return err
+		}
+		if err := x.closeCrashed(ctx, r); err != nil {
+			return fmt.Errorf("closing the crashed run %s: %w", r.RunID, err)
+		}
+	}
+	return nil
+}
+
+func (x *Execution) closeCrashed(ctx context.Context, r *state.Run) error {
+	detail := fmt.Sprintf("its process %d is gone", r.ServerPid)
+	live := r.Live()
+	if live == nil {
+		x.Report.add(Mended, "run %s had crashed between two codons; nothing was lost", r.RunID)
+		return x.Record(state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: detail})
+	}
+	ended, err := x.opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
+	if err != nil {
+		return err
+	}
+	final := live.Interrupt(x.Now(), state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
+	tracked := checkpoint.Selection{All: true}
+	if live.Settling != nil && x.sameBoot(r) {
+		final, tracked = live.Conclude(x.Now()), Tracked(x.State(), live.CodonID)
+		x.Report.add(Mended, "run %s had crashed when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, live.CodonID)
+	} else {
+		x.Report.add(Mended, "run %s had crashed while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, live.CodonID, live.Status)
+	}
+	if len(ended) > 0 {
+		final.Notes = append(final.Notes, "left alive by the crash and ended: "+strings.Join(ended, ", "))
+	}
+	if err := x.Finish(ctx, r.RunID, x.nameOf(live.CodonID), final, tracked); err != nil {
+		return err
+	}
+	return x.Record(state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: detail})
+}
+
+// sameBoot tells whether the machine has been up since a run: after a power
+// cut what an agent wrote last may not be on the disk.
+func (x *Execution) sameBoot(r *state.Run) bool {
+	var id proc.Identity
+	return json.Unmarshal(r.Process, &id) == nil && id.BootID != "" && id.BootID == x.lock.info.Process.BootID
+}
+
+func (x *Execution) nameOf(id state.CodonID) string {
+	s := x.State()
+	if i := s.PlanIndex(id); i >= 0 {
+		return s.ExecutionPlan()[i].Codon.Name
+	}
+	return ""
+}
+
+// Finish makes the checkpoint of a codon's end and with it its final record.
+// What the checkpoint could not hold is named in the record. A completed codon
+// is nothing without its checkpoint: an *checkpoint.UnstableError then leaves
+// the record settling. A codon that failed or was skipped is closed without.
+func (x *Execution) Finish(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
+	r := x.State().Run(run)
+	snap, err := x.Snapshot(ctx, sel, x.Head())
+	var unstable *checkpoint.UnstableError
+	if errors.As(err, &unstable) && final.Status != state.Completed {
+		final.Notes = append(final.Notes, "it has no checkpoint: "+err.Error())
+		return x.Record(state.CodonTransitioned{RunID: run, Record: final})
+	}
+	if err != nil {
+		return err
+	}
+	final.Notes = append(final.Notes, shortcomings(snap)...)
+	kind := map[state.CodonStatus]state.CheckpointKind{state.Completed: state.KindCompleted, state.Failed: state.KindError, state.Skipped: state.KindSkipped}[final.Status]
+	_, err = x.Commit(ctx, Commit{
+		Title:    Title{Status: kind, CodonID: final.CodonID, RunID: run, Name: name},
+		Snapshot: snap, Parents: []state.SHA{x.Head()}, Branch: r.GitBranch,
+		Transition: state.CodonTransitioned{RunID: run, Record: final},
+	})
+	return err
+}
+
+// maxNotes bounds what a record names one by one.
+const maxNotes = 20
+
+// shortcomings names what a checkpoint could not hold as it is on disk.
+func shortcomings(snap *checkpoint.Snapshot) []string {
+	var notes []string
+	for i, s := range snap.Skipped {
+		if i == maxNotes {
+			notes = append(notes, fmt.Sprintf("and %d more are not in the checkpoint", len(snap.Skipped)-i))
+			break
+		}
+		notes = append(notes, fmt.Sprintf("not in the checkpoint: %q (%s)", s.Path, s.Why))
+	}
+	for i, e := range snap.Escaped {
+		if i == maxNotes {
+			notes = append(notes, fmt.Sprintf("and %d more are kept under escaped names", len(snap.Escaped)-i))
+			break
+		}
+		notes = append(notes, fmt.Sprintf("kept in the checkpoint as %q: %q", e.As, e.Path))
+	}
+	return notes
+}
+
+// Tracked is what the checkpoint of a codon takes: the union of the patterns
+// of the plan up to it. A codon that says nothing tracks everything.
+func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
+	var sel checkpoint.Selection
+	for _, e := range s.ExecutionPlan() {
+		Track(&sel, e.Codon)
+		if sel.All || e.CodonID == upto {
+			break
+		}
+	}
+	return sel
+}
+
+// Track adds what one more codon tracks.
+func Track(sel *checkpoint.Selection, c *plan.Codon) {
+	if c.CheckpointedFiles == nil {
+		sel.All = true
+	}
+	for _, p := range c.CheckpointedFiles {
+		if !slices.Contains(sel.Patterns, p) {
+			sel.Patterns = append(sel.Patterns, p)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package recovery
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/internal/failpoint"
+	"hank/internal/vfs"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// Execution is an execution that this process holds: its lock, its journal,
+// its store, and the one State that all of them reflect. One goroutine may use
+// it at a time; State alone may be called by any.
+type Execution struct {
+	Layout    Layout
+	Store     *checkpoint.Store
+	Workspace *checkpoint.Workspace
+	Report    Report // what opening it found and did
+
+	opts    Options
+	fs      vfs.FS
+	meta    Meta
+	lock    *lock
+	journal *journal.Journal
+	saver   *saver
+	current atomic.Pointer[state.State]
+	broken  error // the first failure of the journal: nothing is acknowledged after it
+}
+
+// Options say how an execution is opened.
+type Options struct {
+	FS        vfs.FS           // nil is the real one
+	Now       func() time.Time // nil is time.Now
+	Command   string           // what to tell others that find the lock
+	BreakLock string           // lockId of a holder to be ignored, where locks cannot be trusted
+	Fresh     bool             // begin anew if nothing at all is left of the state
+	// ReplaceStore makes a new checkpoint store if the old one is gone.
+	ReplaceStore bool
+	// Reap ends what an attempt has left running and says what it was.
+	Reap func(attempt string) ([]string, error)
+	// Observe is told of every event once it is acknowledged. It must be
+	// quick and cannot fail the transition.
+	Observe func(journal.Event, *state.State)
+	// Warn is told what went wrong without stopping anything.
+	Warn func(string)
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Reap == nil {
+		o.Reap = func(string) ([]string, error) { return nil, nil }
+	}
+	if o.Observe == nil {
+		o.Observe = func(journal.Event, *state.State) {}
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return o
+}
+
+// State returns the present state. It must not be changed.
+func (x *Execution) State() *state.State { return x.current.Load() }
+
+// Meta returns what the execution was made from.
+func (x *Execution) Meta() Meta { return x.meta }
+
+// SetMeta changes the meta and writes it.
+func (x *Execution) SetMeta(change func(*Meta)) error {
+	change(&x.meta)
+	x.meta.LastUsed = state.At(x.opts.Now())
+	return writeMeta(x.fs, x.Layout.Meta(), x.meta)
+}
+
+// Held returns an error when the execution's folders are no longer the ones
+// that this process locked.
+func (x *Execution) Held() error { return x.lock.held() }
+
+// Record makes transitions happen, all of them or none:
+//
+//  1. Each is checked against the state before it. An illegal one is an
+//     *state.IllegalMoveError, and nothing is written.
+//  2. Their events are appended to the journal and synced. From here on they
+//     are acknowledged. A failure is never retried in place: the execution
+//     refuses everything after it and must be opened again.
+//  3. The state in memory is replaced.
+//  4. A save of state.json is asked for.
+//  5. Observers are told.
+func (x *Execution) Record(transitions ...state.Transition) error {
+	return x.record(true, transitions...)
+}
+
+// RecordLater is Record for what gates nothing that cannot be done again:
+// its events are synced together with the next that are.
+func (x *Execution) RecordLater(transitions ...state.Transition) error {
+	return x.record(false, transitions...)
+}
+
+func (x *Execution) record(durable bool, transitions ...state.Transition) error {
+	if x.broken != nil {
+		return x.broken
+	}
+	next, seq := x.State(), x.journal.Last()
+	events := make([]journal.Event, len(transitions))
+	for i, t := range transitions {
+		var err error
+		if next, err = state.Apply(next, seq+uint64(i)+1, t); err != nil {
+			return err
+		}
+		data, err := state.Encode(t)
+		if err != nil {
+			return err
+		}
+		events[i] = x.event(seq+uint64(i)+1, state.TransitionEvent, data)
+	}
+	if err := x.append(durable, events...); err != nil {
+		return err
+	}
+	failpoint.Hit("transition.acknowledged")
+	x.current.Store(next)
+	x.saver.ask(next, durable)
+	for _, e := range events {
+		x.opts.Observe(e, next)
+	}
+	return nil
+}
+
+// Note appends an event that changes no state. It rides on the next sync.
+func (x *Execution) Note(eventType string, data any) error {
+	if x.broken != nil {
+		return x.broken
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encoding a %s event: %w", eventType, err)
+	}
+	e := x.event(x.journal.Last()+1, eventType, text)
+	if err := x.append(false, e); err != nil {
+		return err
+	}
+	x.opts.Observe(e, x.State())
+	return nil
+}
+
+func (x *Execution) event(seq uint64, eventType string, data []byte) journal.Event {
+	return journal.Event{Seq: seq, ID: newID(8), Timestamp: x.opts.Now().UTC().Truncate(time.Millisecond), Type: eventType, Data: data}
+}
+
+func (x *Execution) append(durable bool, events ...journal.Event) error {
+	err := x.journal.Append(events...)
+	if err == nil && durable {
+		err = x.journal.Sync()
+	}
+	if err != nil {
+		x.broken = fmt.Errorf("the journal cannot be written, so nothing more is done; what was acknowledged is kept, and hank run goes on from there: %w", err)
+		return x.broken
+	}
+	return nil
+}
+
+// Sync makes everything durable that RecordLater and Note have written.
+func (x *Execution) Sync() error {
+	if x.broken != nil {
+		return x.broken
+	}
+	if err := x.journal.Sync(); err != nil {
+		x.broken = err
+		return err
+	}
+	return nil
+}
+
+// Commit is a checkpoint that is about to be acknowledged.
+type Commit struct {
+	Title      Title
+	Snapshot   *checkpoint.Snapshot
+	Parents    []state.SHA
+	Branch     string
+	Transition state.Transition // the place of its commit left empty
+}
+
+// Commit makes a checkpoint and the transition that acknowledges it:
+//
+//  1. The transition is checked. Illegal: an error, nothing written. What the
+//     journal still owes is synced, so that its next number is certain.
+//  2. The commit carries the transition and the journal's next number; it
+//     joins the pack of its objects, which is synced.
+//  3. The branch is moved from its known tip by compare-and-swap, synced. A
+//     crash from here on is rolled forward: the next opening finds a tip with
+//     exactly the journal's next number.
+//  4. The transition, completed by the commit's id, is recorded.
+func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
+	if x.broken != nil {
+		return "", x.broken
+	}
+	trial, err := withCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
+	if err != nil {
+		return "", err
+	}
+	s := x.State()
+	if _, err := state.Apply(s, s.Seq+1, trial); err != nil {
+		return "", err
+	}
+	if err := errors.Join(x.Held(), x.Sync()); err != nil {
+		return "", err
+	}
+	sha, err := x.commitObject(ctx, c)
+	if err != nil {
+		x.Store.Abort()
+		return "", fmt.Errorf("checkpoint %s:%s: %w", c.Title.Status, c.Title.CodonID, err)
+	}
+	failpoint.Hit("checkpoint.packed")
+	if err := x.moveBranch(c.Branch, sha); err != nil {
+		return "", err
+	}
+	failpoint.Hit("checkpoint.referenced")
+	done, err := withCheckpoint(c.Transition, sha)
+	if err != nil {
+		return "", err
+	}
+	return sha, x.Record(done)
+}
+
+func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, error) {
+	data, err := state.Encode(c.Transition)
+	if err != nil {
+		return "", err
+	}
+	s, now := x.State(), x.opts.Now()
+	record := Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.journal.Last() + 1, Program: s.Program, Event: data}
+	if run := s.Run(c.Title.RunID); run != nil {
+		record.Run = run
+	}
+	text, err := message(c.Title, state.At(now), record)
+	if err != nil {
+		return "", err
+	}
+	parents := make([]checkpoint.SHA, 0, len(c.Parents))
+	for _, p := range c.Parents {
+		if p != "" {
+			parents = append(parents, checkpoint.SHA(p))
+		}
+	}
+	sha, err := x.Store.Commit(ctx, checkpoint.CommitRequest{Tree: c.Snapshot.Tree, Parents: parents, Message: text, When: now})
+	return state.SHA(sha), err
+}
+
+func (x *Execution) moveBranch(branch string, to state.SHA) error {
+	ref := "refs/heads/" + branch
+	old, err := x.Store.Ref(ref)
+	if err != nil {
+		return err
+	}
+	return x.Store.SetRef(ref, old, checkpoint.SHA(to))
+}
+
+// Close makes everything durable, saves the state and gives the execution
+// back. The first error is returned; the locks are given back in any case.
+func (x *Execution) Close() error {
+	var errs []error
+	if x.broken == nil {
+		errs = append(errs, x.journal.Sync())
+	}
+	errs = append(errs, x.saver.close())
+	errs = append(errs, x.journal.Close(), x.Store.Close(), x.Workspace.Close(), x.lock.release())
+	return errors.Join(errs...)
+}
+
+// newID returns n random bytes in hexadecimal.
+func newID(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails (crypto/rand)
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,13 @@
+package recovery
+
+import (
+	"errors"
+	"os"
+)
+
+// flock: Windows cannot lock a folder.
+func flock(*os.File) error {
+	return errors.New("hank cannot lock an execution on Windows; use WSL")
+}
+
+func flockShared(dir *os.File) error { return flock(dir) }

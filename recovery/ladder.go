@@ -1,0 +1,191 @@
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"hank/internal/vfs"
+	"hank/state"
+	"hank/state/journal"
+	"hank/state/snapshot"
+)
+
+// memory is what state.json, its backup and the journal say together.
+type memory struct {
+	state  *state.State // nil: they say nothing
+	source string       // who knew most: state.json, state.json.bak or journal
+	rebase string       // why the journal must begin anew; empty if it need not
+	last   uint64       // the last event of the journal
+	high   uint64       // the highest number that was ever seen in it
+	traces bool         // something was there once, readable or not
+}
+
+// recall reads the state from the furthest verified memory and writes nothing:
+//
+//  1. state.json and state.json.bak count where their digests are right and
+//     where they are of the journal's lineage.
+//  2. The journal is folded from the further of them, or, if there is none or
+//     the journal begins later, from the state that the journal begins with.
+//  3. Whichever is further wins. If it is a snapshot, the journal has lost its
+//     end and must begin anew from it.
+//
+// Git, the third memory, is asked when the store is open: see consultGit. An
+// error means that a newer hank was here, or that the disk cannot be read.
+func recall(fsys vfs.FS, l Layout, rep *Report) (memory, error) {
+	var m memory
+	snaps, err := snapshots(fsys, l, &m, rep)
+	if err != nil {
+		return m, err
+	}
+	found, err := journal.Inspect(fsys, l.Events())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m.rebase = "the journal was gone"
+		return m.trust(snaps, rep), nil
+	case err != nil:
+		return m, err
+	case found.Schema > journal.Schema:
+		return m, &state.NewerError{Schema: found.Schema}
+	}
+	m.last, m.high, m.traces = found.Last, found.Highest, true
+	for _, d := range found.Damage {
+		rep.add(Mended, "the journal is damaged (%s); the damaged part goes to quarantine", d)
+	}
+	if !found.Whole() {
+		m.rebase = "the journal was damaged"
+	}
+	begin, err := baseState(fsys, l, found)
+	if err != nil {
+		return m, err
+	}
+	if begin == nil {
+		m.rebase = "the beginning of the journal was lost"
+		return m.trust(snaps, rep), nil
+	}
+	return m, m.fold(fsys, l, begin, sameLineage(snaps, begin, rep), rep)
+}
+
+// candidate is a state that a snapshot file holds.
+type candidate struct {
+	name  string
+	state *state.State
+}
+
+// snapshots reads state.json and state.json.bak, the further one first.
+func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, error) {
+	var out []candidate
+	store := snapshot.Store{FS: fsys, Path: l.State(), Verify: state.Verify}
+	for _, c := range store.Load() {
+		if errors.Is(c.Err, fs.ErrNotExist) {
+			continue
+		}
+		m.traces = true
+		name := filepath.Base(c.Path)
+		s, err := (*state.State)(nil), c.Err
+		if err == nil {
+			s, err = state.Unmarshal(c.Data)
+		}
+		var newer *state.NewerError
+		if errors.As(err, &newer) {
+			return nil, newer
+		}
+		if err != nil {
+			rep.add(Mended, "%s: %v; it is replaced, and kept in quarantine", name, err)
+			continue
+		}
+		out = append(out, candidate{name, s})
+	}
+	if len(out) == 2 && out[1].state.Seq > out[0].state.Seq {
+		out[0], out[1] = out[1], out[0]
+	}
+	return out, nil
+}
+
+func sameLineage(snaps []candidate, begin *state.State, rep *Report) []candidate {
+	var out []candidate
+	for _, c := range snaps {
+		if c.state.Lineage == begin.Lineage {
+			out = append(out, c)
+		} else {
+			rep.add(Note, "%s is of another execution (lineage %.8s, and the journal's is %.8s) and does not count", c.name, c.state.Lineage, begin.Lineage)
+		}
+	}
+	return out
+}
+
+// trust takes the best snapshot, as there is no journal to compare it with.
+func (m memory) trust(snaps []candidate, rep *Report) memory {
+	if len(snaps) > 0 {
+		m.state, m.source = snaps[0].state, snaps[0].name
+		rep.add(Mended, "%s; %s knew everything up to event %d", m.rebase, m.source, m.state.Seq)
+	}
+	return m
+}
+
+// baseState returns the state that the journal begins with, or nil.
+func baseState(fsys vfs.FS, l Layout, found journal.Opened) (*state.State, error) {
+	var begin *state.State
+	done := errors.New("done")
+	err := journal.Read(fsys, l.Events(), found.Base, func(e journal.Event) error {
+		if e.Seq != found.Base || e.Type != state.TransitionEvent {
+			return done
+		}
+		t, err := state.Decode(e.Data)
+		if err != nil {
+			return err
+		}
+		if _, ok := t.(state.Rebased); !ok {
+			return done
+		}
+		if begin, err = state.Apply(&state.State{}, e.Seq, t); err != nil {
+			return err
+		}
+		return done
+	})
+	var gap *journal.GapError
+	if errors.Is(err, done) || errors.As(err, &gap) || errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return begin, err
+}
+
+// fold applies the journal to the best state that it follows.
+func (m *memory) fold(fsys vfs.FS, l Layout, begin *state.State, snaps []candidate, rep *Report) error {
+	m.state, m.source = begin, "journal"
+	for _, c := range snaps {
+		if c.state.Seq > m.state.Seq {
+			m.state, m.source = c.state, c.name
+		}
+	}
+	if m.source != "journal" && m.state.Seq > m.last {
+		m.rebase = fmt.Sprintf("the journal ends at event %d", m.last)
+		rep.add(Mended, "%s, but %s knows everything up to event %d and was used", m.rebase, m.source, m.state.Seq)
+	}
+	err := journal.Read(fsys, l.Events(), m.state.Seq+1, func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		t, err := state.Decode(e.Data)
+		if err != nil {
+			return err
+		}
+		next, err := state.Apply(m.state, e.Seq, t)
+		if err == nil {
+			m.state = next
+		}
+		return err
+	})
+	var gap *journal.GapError
+	var illegal *state.IllegalMoveError
+	switch {
+	case errors.As(err, &gap):
+		return nil // Inspect has said it
+	case errors.As(err, &illegal):
+		m.rebase = "the journal contradicts itself"
+		rep.add(Lost, "event %d of the journal and those behind it do not follow from what is before them (%v); they go to quarantine", m.state.Seq+1, err)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"hank/plan"
+	"hank/state"
+)
+
+// Dir is the name of hank's own folder in an execution.
+const Dir = ".hankweave"
+
+// Names in an execution that checkpoints never hold.
+const (
+	DataName    = "read_only_data_source" // in the workspace: link to the data, or its copy
+	ArchiveName = "rigArchive"
+)
+
+// Layout names the files of an execution, design.md section 5.
+type Layout struct {
+	Root      string // the execution's folder, absolute
+	Workspace string // the agents' folder, absolute
+}
+
+// DefaultWorkspace is the agents' folder of an execution without --workspace.
+func DefaultWorkspace(root string) string { return filepath.Join(root, "agentRoot") }
+
+func (l Layout) hank(parts ...string) string {
+	return filepath.Join(append([]string{l.Root, Dir}, parts...)...)
+}
+
+// The files. Each has one writer: the runtime that holds the lock.
+func (l Layout) Hankweave() string               { return l.hank() }
+func (l Layout) State() string                   { return l.hank("state.json") }
+func (l Layout) Lock() string                    { return l.hank("runtime.lock") }
+func (l Layout) Meta() string                    { return l.hank("execution-meta.json") }
+func (l Layout) Events() string                  { return l.hank("events") }
+func (l Layout) Runs() string                    { return l.hank("runs") }
+func (l Layout) Store() string                   { return l.hank("checkpoints", ".hankweavecheckpoints") }
+func (l Layout) Index() string                   { return l.hank("index") }
+func (l Layout) CostIndex() string               { return l.hank("index", "costs") }
+func (l Layout) StatCache() string               { return l.hank("index", "stat-cache") }
+func (l Layout) Quarantine() string              { return l.hank("quarantine") }
+func (l Layout) Homes() string                   { return l.hank("homes") }
+func (l Layout) Manifest() string                { return l.hank("archive-manifest.json") }
+func (l Layout) Socket() string                  { return l.hank("control.sock") }
+func (l Layout) Archive() string                 { return filepath.Join(l.Root, ArchiveName) }
+func (l Layout) Data() string                    { return filepath.Join(l.Workspace, DataName) }
+func (l Layout) RunFolder(id state.RunID) string { return l.hank("runs", string(id)) }
+
+// Transcript is where an attempt's raw output goes, never overwritten.
+func (l Layout) Transcript(run state.RunID, codon state.CodonID, attempt int) string {
+	return filepath.Join(l.RunFolder(run), fmt.Sprintf("%s.%d.jsonl", plan.SafeFileName(codon), attempt))
+}
+
+// Relative returns a path as the state stores it: relative to the execution.
+func (l Layout) Relative(path string) string {
+	rel, err := filepath.Rel(l.Root, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(rel)
+}
+
+// NotFoundError says that there is no execution where one was looked for.
+type NotFoundError struct{ From string }
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("no execution in %s or a folder above it; name one with -e DIR, or start one with: hank run HANK", e.From)
+}
+
+// Find returns the execution at dir or in the nearest folder above it, as git
+// finds .git. The error is a *NotFoundError.
+func Find(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if Exists(at) {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", &NotFoundError{abs}
+		}
+	}
+}
+
+// Exists tells whether dir is an execution, perhaps a damaged one.
+func Exists(dir string) bool {
+	fi, err := os.Lstat(filepath.Join(dir, Dir))
+	if err != nil || !fi.IsDir() {
+		return false
+	}
+	for _, name := range []string{"execution-meta.json", "state.json", "state.json.bak", "events", "checkpoints"} {
+		if _, err := os.Lstat(filepath.Join(dir, Dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}

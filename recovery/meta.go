@@ -1,0 +1,133 @@
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/vfs"
+	"hank/state"
+)
+
+// MetaVersion is the version of execution-meta.json's documented shape.
+const MetaVersion = "1.2.0"
+
+// Meta is execution-meta.json: what an execution was made from. It explains;
+// everything in it can be re-derived or asked for again.
+type Meta struct {
+	Version                string      `json:"version"`
+	ReadOnlySourceDataPath string      `json:"readOnlySourceDataPath,omitempty"`
+	ResolvedDataPath       string      `json:"readOnlySourceResolvedDataPath,omitempty"`
+	DataHash               string      `json:"dataHash,omitempty"`
+	HankHash               string      `json:"hankHash,omitempty"`
+	HankPath               string      `json:"hankPath,omitempty"`
+	LinkType               string      `json:"linkType,omitempty"` // symlink or copy
+	CreatedAt              state.Time  `json:"createdAt"`
+	LastUsed               state.Time  `json:"lastUsed"`
+	HankweaveVersion       string      `json:"hankweaveVersion,omitempty"`
+	Environment            Environment `json:"environment"`
+
+	// Additive.
+	Lineage   string `json:"lineage,omitempty"`
+	Root      string `json:"root,omitempty"`      // where the execution was last opened
+	Workspace string `json:"workspace,omitempty"` // only with --workspace
+	Output    string `json:"outputDirectory,omitempty"`
+	Inode     string `json:"inode,omitempty"` // device:inode of .hankweave when last opened
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Environment describes the machine that made the execution.
+type Environment struct {
+	InvocationMethod string         `json:"invocationMethod,omitempty"`
+	Platform         string         `json:"platform,omitempty"`
+	Arch             string         `json:"arch,omitempty"`
+	OSRelease        string         `json:"osRelease,omitempty"`
+	Runtime          string         `json:"runtime,omitempty"`
+	Unknown          jsontext.Value `json:",embed"`
+}
+
+func here() Environment {
+	return Environment{InvocationMethod: "hank", Platform: goruntime.GOOS, Arch: goruntime.GOARCH, Runtime: goruntime.Version()}
+}
+
+// readMeta returns the meta of an execution. A missing or damaged file gives
+// an empty meta and the reason.
+func readMeta(fsys vfs.FS, path string) (Meta, error) {
+	var m Meta
+	text, err := vfs.ReadFile(fsys, path)
+	if err != nil {
+		return Meta{}, err
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return Meta{}, fmt.Errorf("%s is not readable JSON: %w", filepath.Base(path), err)
+	}
+	return m, nil
+}
+
+func writeMeta(fsys vfs.FS, path string, m Meta) error {
+	text, err := json.Marshal(m, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	return vfs.WriteFile(fsys, path, append(text, '\n'), 0o600)
+}
+
+// relocation tells how an execution that is not where it was last opened got
+// where it is.
+type relocation int
+
+const (
+	inPlace relocation = iota
+	moved              // the old path does not lead to it any more
+	copied             // the original is still where it was
+)
+
+// relocated compares the present root with the one in the meta. A copy is
+// told from a move by the original still being there with the same lineage.
+func relocated(fsys vfs.FS, m Meta, root, inode string) relocation {
+	if m.Root == "" || m.Root == root {
+		return inPlace
+	}
+	there, err := readMeta(fsys, filepath.Join(m.Root, Dir, "execution-meta.json"))
+	if err != nil || there.Lineage != m.Lineage {
+		return moved
+	}
+	if now, err := inodeOf(filepath.Join(m.Root, Dir)); err != nil || now == inode {
+		return moved // the old path is another way to the same folder
+	}
+	return copied
+}
+
+// resolveWorkspace returns where the workspace is, given where the execution
+// is now.
+func resolveWorkspace(m Meta, root string) string {
+	if m.Workspace == "" {
+		return DefaultWorkspace(root)
+	}
+	if rel, err := filepath.Rel(m.Root, m.Workspace); err == nil && filepath.IsLocal(rel) && m.Root != "" {
+		return filepath.Join(root, rel) // it lies inside the execution and moved along
+	}
+	return m.Workspace
+}
+
+// linkData puts the data into the workspace under its fixed name: a link, or
+// a copy where links are not wanted.
+func linkData(data, name string) error {
+	if have, err := os.Readlink(name); err == nil {
+		if have == data {
+			return nil
+		}
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return nil // a copy, or a folder of that name: it stays
+	}
+	return os.Symlink(data, name)
+}

@@ -1,0 +1,282 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"hank/internal/vfs"
+	"hank/state"
+	"hank/state/journal"
+	"hank/state/snapshot"
+)
+
+// Open takes an execution, brings it into order and returns it. What it found
+// and did is in Report. The order:
+//
+//  1. The locks. Another runtime: *HeldError.
+//  2. The state, from the furthest verified of state.json, its backup and the
+//     journal (recall). A newer hank's: *state.NewerError, nothing written.
+//     Nothing at all left: *DecisionError, until Fresh allows to begin anew.
+//  3. The journal: healed, or begun anew from the state where it is damaged
+//     or behind; what was damaged goes to quarantine.
+//  4. The store, and git as the third memory (consultGit): a tip that the
+//     journal just missed is rolled forward; a history that only git knows is
+//     rebuilt; a tip that nobody knows moves to recovery/.
+//  5. A change of the workspace that a crash cut short is finished.
+//  6. Runs whose process is proven gone are closed (markCrashes).
+func Open(ctx context.Context, root string, o Options) (*Execution, error) {
+	o = o.withDefaults()
+	rep := Report{}
+	meta, err := readMeta(o.FS, Layout{Root: root}.Meta())
+	if err != nil {
+		rep.add(Mended, "execution-meta.json could not be read (%v); it is written anew", err)
+	}
+	l := Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
+	if err := makeWorkspace(l, meta, &rep); err != nil {
+		return nil, err
+	}
+	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
+	if err != nil {
+		return nil, err
+	}
+	x := &Execution{Layout: l, opts: o, fs: o.FS, meta: meta, lock: k, Report: rep}
+	if err := x.open(ctx); err != nil {
+		return nil, errors.Join(err, x.abandon())
+	}
+	return x, nil
+}
+
+func (x *Execution) open(ctx context.Context) error {
+	for _, dir := range []string{x.Layout.Events(), x.Layout.Runs(), x.Layout.Index(), x.Layout.Quarantine()} {
+		if err := vfs.MkdirAll(x.fs, dir, 0o700); err != nil {
+			return err
+		}
+	}
+	m, err := recall(x.fs, x.Layout, &x.Report)
+	if err != nil {
+		return fmt.Errorf("reading the state: %w", err)
+	}
+	if m.state == nil {
+		if m, err = x.recallNothing(ctx, m); err != nil {
+			return err
+		}
+	}
+	x.Report.Source = m.source
+	x.current.Store(m.state)
+	if err := x.openJournal(m); err != nil {
+		return err
+	}
+	return x.attach(ctx)
+}
+
+// recallNothing decides what to do when neither snapshot nor journal can be
+// read: git may know, the execution may never have been begun, or a person
+// must say that it may begin anew.
+func (x *Execution) recallNothing(ctx context.Context, m memory) (memory, error) {
+	fromGit, err := x.stateFromGit(ctx)
+	if err != nil {
+		return m, err
+	}
+	switch {
+	case fromGit != nil:
+		m.state, m.source = fromGit, "git"
+		m.rebase = "state and journal were lost; they were rebuilt from the checkpoints"
+		x.Report.add(Mended, "%s", m.rebase)
+		return m, nil
+	case m.traces && !x.opts.Fresh && m.high > 0:
+		return m, x.needFresh()
+	case x.hasRuns() && !x.opts.Fresh:
+		return m, x.needFresh()
+	}
+	m.state, m.source, m.rebase = &state.State{Lineage: newID(16)}, "new", "a new execution"
+	if x.meta.Lineage != "" {
+		m.state.Lineage = x.meta.Lineage
+	}
+	return m, nil
+}
+
+func (x *Execution) needFresh() error {
+	return &DecisionError{
+		What:    "nothing is left of the state of " + x.Layout.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
+		Options: []string{"put one of them back from a copy of " + x.Layout.Hankweave(), "hank run --fresh begins anew; what is there is kept in quarantine"},
+	}
+}
+
+func (x *Execution) hasRuns() bool {
+	runs, err := x.fs.ReadDir(x.Layout.Runs())
+	return err == nil && len(runs) > 0
+}
+
+// openJournal opens the journal for writing, or begins it anew.
+func (x *Execution) openJournal(m memory) error {
+	j, found, err := journal.Open(x.fs, x.Layout.Events(), x.quarantine)
+	if errors.Is(err, fs.ErrNotExist) {
+		base, err := x.baseEvent(m.state, max(m.state.Seq, m.high)+1, m.rebase)
+		if err != nil {
+			return err
+		}
+		x.journal, err = journal.Create(x.fs, x.Layout.Events(), base.Seq-1, base)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	x.journal = j
+	if found.Torn != nil {
+		x.Report.add(Note, "the end of the journal was torn by a crash; it had not been acknowledged and is in quarantine")
+	}
+	if m.rebase == "" {
+		return nil
+	}
+	return x.rebase(m.state, max(m.state.Seq, found.Highest)+1, m.rebase)
+}
+
+// rebase makes a state the one that the journal begins with.
+func (x *Execution) rebase(s *state.State, seq uint64, why string) error {
+	base, err := x.baseEvent(s, seq, why)
+	if err != nil {
+		return err
+	}
+	if err := x.journal.NewSegment(base); err != nil {
+		return fmt.Errorf("beginning the journal anew: %w", err)
+	}
+	return nil
+}
+
+// baseEvent returns the event that a journal begins with, and makes its state
+// the present one.
+func (x *Execution) baseEvent(s *state.State, seq uint64, why string) (journal.Event, error) {
+	rebased, err := s.Rebase(why)
+	if err != nil {
+		return journal.Event{}, err
+	}
+	data, err := state.Encode(rebased)
+	if err != nil {
+		return journal.Event{}, err
+	}
+	next, err := state.Apply(s, seq, rebased)
+	if err != nil {
+		return journal.Event{}, err
+	}
+	x.current.Store(next)
+	return x.event(seq, state.TransitionEvent, data), nil
+}
+
+// attach is what Create and Open have in common: the store, the third memory,
+// the saver, and bringing the workspace into order.
+func (x *Execution) attach(ctx context.Context) error {
+	if err := x.openWorkspace(); err != nil {
+		return err
+	}
+	if err := x.openStore(); err != nil {
+		return err
+	}
+	if err := x.startSaver(); err != nil {
+		return err
+	}
+	if err := x.consultGit(ctx); err != nil {
+		return err
+	}
+	if err := x.settleIn(); err != nil {
+		return err
+	}
+	if err := x.finishIntent(ctx); err != nil {
+		return err
+	}
+	return x.markCrashes(ctx)
+}
+
+// startSaver begins to keep state.json. What is damaged of it, or was left by
+// an interrupted save, goes to quarantine: there is a whole state now.
+func (x *Execution) startSaver() error {
+	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: state.Verify,
+		Quarantine: x.setAside}
+	x.saver = newSaver(snaps, x.State().Serial, func(err error) {
+		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
+	})
+	return snaps.SetAside()
+}
+
+// settleIn notes where the execution is, and gives a copied one a lineage of
+// its own, so that the two cannot be taken for one another.
+func (x *Execution) settleIn() error {
+	inode, err := inodeOf(x.Layout.Hankweave())
+	if err != nil {
+		return err
+	}
+	switch relocated(x.fs, x.meta, x.Layout.Root, inode) {
+	case copied:
+		s := *x.State()
+		s.Lineage = newID(16)
+		if err := x.rebase(&s, x.journal.Last()+1, "this is a copy of "+x.meta.Root); err != nil {
+			return err
+		}
+		x.Report.add(Note, "this execution is a copy of %s and goes its own way from here", x.meta.Root)
+	case moved:
+		x.Report.add(Note, "the execution was moved here from %s", x.meta.Root)
+	}
+	x.saver.ask(x.State(), true)
+	return x.SetMeta(func(m *Meta) {
+		if m.Version == "" {
+			*m = Meta{Version: MetaVersion, CreatedAt: x.Now(), Environment: here()}
+		}
+		m.Lineage, m.Root, m.Inode = x.State().Lineage, x.Layout.Root, inode
+		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
+			m.Workspace = x.Layout.Workspace
+		}
+	})
+}
+
+// finishIntent completes a change of the workspace that was announced and not
+// closed.
+func (x *Execution) finishIntent(ctx context.Context) error {
+	intent := x.State().Intent
+	if intent == nil {
+		return nil
+	}
+	if _, err := x.carryOut(ctx, intent); err != nil {
+		return fmt.Errorf("a %s to %.12s was cut short and cannot be finished (everything that was there before is in checkpoint %.12s): %w", intent.Kind, intent.To, intent.Safety, err)
+	}
+	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished", intent.Kind, intent.To)
+	return nil
+}
+
+// quarantine keeps a copy of damaged bytes, and says why beside it.
+func (x *Execution) quarantine(name string, content io.Reader, why error) error {
+	if err := vfs.MkdirAll(x.fs, x.Layout.Quarantine(), 0o700); err != nil {
+		return err
+	}
+	bytes, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	path := x.quarantined(name)
+	if err := vfs.WriteFile(x.fs, path, bytes, 0o600); err != nil {
+		return err
+	}
+	return x.explain(path, name, why)
+}
+
+// setAside moves a damaged file into quarantine, and says why beside it.
+func (x *Execution) setAside(path string, why error) error {
+	if err := vfs.MkdirAll(x.fs, x.Layout.Quarantine(), 0o700); err != nil {
+		return err
+	}
+	to := x.quarantined(filepath.Base(path))
+	if err := x.fs.Rename(path, to); err != nil {
+		return fmt.Errorf("setting %s aside: %w", path, err)
+	}
+	return errors.Join(x.explain(to, path, why), x.fs.SyncDir(filepath.Dir(path)))
+}
+
+func (x *Execution) quarantined(name string) string {
+	return filepath.Join(x.Layout.Quarantine(), x.Now().Format("20060102T150405Z")+"-"+newID(3)+"-"+filepath.Base(name))
+}
+
+func (x *Execution) explain(path, name string, why error) error {
+	return vfs.WriteFile(x.fs, path+".why", fmt.Appendf(nil, "%s was set aside: %v\n", name, why), 0o600)
+}

@@ -1,0 +1,117 @@
+package recovery
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"hank/state"
+	"hank/state/snapshot"
+)
+
+// saver writes state.json behind the runtime's back. The journal is what
+// acknowledges; state.json follows. Requests coalesce: only the newest state
+// is written.
+//
+//   - After a transition a save begins at once, or as soon as the one under
+//     way ends.
+//   - Updates of costs wait for idleDelay, and longer if saving is slow, so
+//     that at most a tenth of the time is spent on them.
+type saver struct {
+	store  *snapshot.Store
+	failed func(error) // told of a save that failed; the next one tries again
+
+	mu     sync.Mutex
+	wake   *sync.Cond
+	latest *state.State
+	urgent bool
+	closed bool
+	serial uint64
+	last   error
+	ended  chan struct{}
+}
+
+const idleDelay = 500 * time.Millisecond
+
+func newSaver(store *snapshot.Store, serial uint64, failed func(error)) *saver {
+	v := &saver{store: store, serial: serial, failed: failed, ended: make(chan struct{})}
+	v.wake = sync.NewCond(&v.mu)
+	go v.run()
+	return v
+}
+
+func (v *saver) ask(s *state.State, urgent bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.latest = s
+	v.urgent = v.urgent || urgent
+	v.wake.Broadcast()
+}
+
+// close writes what is left and ends. It returns the error of the last save.
+func (v *saver) close() error {
+	v.mu.Lock()
+	v.closed = true
+	v.wake.Broadcast()
+	v.mu.Unlock()
+	<-v.ended
+	return v.last
+}
+
+func (v *saver) run() {
+	defer close(v.ended)
+	delay := idleDelay
+	for {
+		s := v.next(delay)
+		if s == nil {
+			return
+		}
+		began := time.Now()
+		err := v.save(s)
+		if delay = 9 * time.Since(began); delay < idleDelay {
+			delay = idleDelay
+		}
+		if v.last = err; err != nil {
+			v.failed(err)
+		}
+	}
+}
+
+// next waits for a state that is due; nil means that the saver is closed and
+// has nothing left to write.
+func (v *saver) next(delay time.Duration) *state.State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for v.latest == nil && !v.closed {
+		v.wake.Wait()
+	}
+	if v.latest != nil && !v.urgent && !v.closed {
+		timer := time.AfterFunc(delay, func() {
+			v.mu.Lock()
+			v.urgent = true
+			v.mu.Unlock()
+			v.wake.Broadcast()
+		})
+		for !v.urgent && !v.closed {
+			v.wake.Wait()
+		}
+		timer.Stop()
+	}
+	s := v.latest
+	v.latest, v.urgent = nil, false
+	return s
+}
+
+func (v *saver) save(s *state.State) error {
+	v.serial++
+	numbered := *s
+	numbered.Serial = v.serial
+	text, err := numbered.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := v.store.Save(text); err != nil {
+		return fmt.Errorf("saving state.json: %w", err)
+	}
+	return nil
+}
