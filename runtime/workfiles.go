@@ -1,0 +1,227 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"hank/recovery"
+)
+
+// isOwn tells whether a name is one that checkpoints never hold, at whatever
+// depth: git's, or hank's own. Some systems ignore case.
+func isOwn(name string) bool {
+	lower := strings.ToLower(name)
+	return lower == ".git" || strings.HasPrefix(lower, recovery.Dir)
+}
+
+// isProtected tells whether a path in the workspace is not the agents'.
+func isProtected(rel string) bool {
+	first, _, _ := strings.Cut(rel, "/")
+	if strings.EqualFold(first, recovery.DataName) || strings.EqualFold(first, recovery.ArchiveName) {
+		return true
+	}
+	for step := range strings.SplitSeq(rel, "/") {
+		if isOwn(step) {
+			return true
+		}
+	}
+	return false
+}
+
+// badTarget says why something must not be written to a path in the workspace;
+// empty if it may.
+func badTarget(rel string) string {
+	switch {
+	case rel == ".":
+		return "is the workspace itself"
+	case !fs.ValidPath(rel) || strings.ContainsRune(rel, 0):
+		return "is not a plain path inside the workspace"
+	case isProtected(rel):
+		return "touches a protected name"
+	}
+	return ""
+}
+
+// openFolder opens a folder of the workspace. A link in its path is an error,
+// wherever it leads; where there is nothing the error is fs.ErrNotExist.
+//
+// os.Root follows links inside of it. A folder is therefore opened a component
+// at a time, and each must afterwards be a real folder by its name and the
+// same that was opened: a link that takes its place meanwhile is noticed.
+func openFolder(root *os.Root, rel string) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
+	if err != nil || rel == "." {
+		return at, err
+	}
+	for step := range strings.SplitSeq(rel, "/") {
+		next, err := openStep(at, step)
+		at.Close()
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", rel, err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func openStep(at *os.Root, name string) (*os.Root, error) {
+	before, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, notAFolder(name, before)
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil {
+		var now fs.FileInfo
+		if now, err = at.Lstat(name); err == nil && (!now.IsDir() || !os.SameFile(now, opened)) {
+			err = notAFolder(name, now)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.Close())
+	}
+	return next, nil
+}
+
+func notAFolder(name string, info fs.FileInfo) error {
+	what := "is not a folder"
+	if info.Mode()&fs.ModeSymlink != 0 {
+		what = "is a symbolic link, and hank writes through none"
+	}
+	return fmt.Errorf("%q %s", name, what)
+}
+
+// walkFolder visits everything below the folder at rel, folders before what is
+// in them, and goes down where visit says so. It follows no link.
+func walkFolder(root *os.Root, rel string, visit func(rel string, e fs.DirEntry) (descend bool, err error)) error {
+	dir, err := openFolder(root, rel)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return walkOpen(dir, rel, visit)
+}
+
+func walkOpen(dir *os.Root, rel string, visit func(string, fs.DirEntry) (bool, error)) error {
+	entries, err := readFolder(dir)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", rel, err)
+	}
+	for _, e := range entries {
+		at := path.Join(rel, e.Name())
+		descend, err := visit(at, e)
+		if err != nil {
+			return err
+		}
+		if !descend || !e.IsDir() {
+			continue
+		}
+		sub, err := openStep(dir, e.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("open %s: %w", at, err)
+		}
+		err = walkOpen(sub, at, visit)
+		sub.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readFolder(dir *os.Root) ([]fs.DirEntry, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// openRegular opens a file of the workspace. A link or a special file in its
+// path or in its place is an error.
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	dir, err := openFolder(root, path.Dir(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	before, err := dir.Lstat(path.Base(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, nil, errors.New("it is not a regular file any more")
+	}
+	f, err := dir.OpenFile(path.Base(name), os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(before, info) {
+		err = errors.New("the file was replaced while it was opened")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// unchanged tells whether an open file, of which n bytes were read, is still
+// what it was.
+func unchanged(f *os.File, was fs.FileInfo, n int64) error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if n != was.Size() || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
+		return errors.New("the file changed while it was copied")
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// sameBytes tells whether two streams have the same content.
+func sameBytes(a, b io.Reader) (bool, error) {
+	var bufA, bufB [64 << 10]byte
+	for {
+		na, errA := io.ReadFull(a, bufA[:])
+		nb, errB := io.ReadFull(b, bufB[:])
+		if string(bufA[:na]) != string(bufB[:nb]) {
+			return false, nil
+		}
+		endA := errors.Is(errA, io.EOF) || errors.Is(errA, io.ErrUnexpectedEOF)
+		endB := errors.Is(errB, io.EOF) || errors.Is(errB, io.ErrUnexpectedEOF)
+		switch {
+		case endA && endB:
+			return true, nil
+		case endA != endB:
+			return false, nil
+		case errA != nil || errB != nil:
+			return false, errors.Join(errA, errB)
+		}
+	}
+}
