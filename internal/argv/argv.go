@@ -1,0 +1,109 @@
+// Package argv lets flags stand before or after arguments. urfave/cli v2 stops
+// reading flags at the first argument, and would take what follows for
+// arguments, silently.
+package argv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// UsageError is a flag that the verb does not have, or one without its value.
+type UsageError struct{ Why string }
+
+func (e *UsageError) Error() string { return e.Why }
+
+// Reorder returns args with the flags of the verb moved before its arguments,
+// and -- between them, so that an argument never looks like a flag. Everything
+// behind a -- of the caller's own is an argument. args[0] is the program.
+func Reorder(app *cli.App, args []string) ([]string, error) {
+	if len(args) < 2 || strings.HasPrefix(args[1], "-") {
+		return args, nil // help and version of the program itself
+	}
+	command := app.Command(args[1])
+	if command == nil || slices.Contains(args, "--generate-bash-completion") {
+		return args, nil // the app says what it makes of it
+	}
+	known := table(command)
+	var flags, rest []string
+	for i := 2; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			rest = append(rest, args[i+1:]...)
+			break
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			rest = append(rest, arg)
+			continue
+		}
+		name, _, inline := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		takesValue, ok := known[name]
+		if !ok {
+			return nil, unknown(command, arg, name, known)
+		}
+		flags = append(flags, arg)
+		if takesValue && !inline {
+			if i++; i == len(args) {
+				return nil, &UsageError{fmt.Sprintf("%s of hank %s needs a value", arg, command.Name)}
+			}
+			flags = append(flags, args[i])
+		}
+	}
+	out := append(slices.Clone(args[:2]), flags...)
+	if len(rest) > 0 {
+		out = append(append(out, "--"), rest...)
+	}
+	return out, nil
+}
+
+// table tells for each name of a flag whether it takes a value.
+func table(command *cli.Command) map[string]bool {
+	known := map[string]bool{"help": false, "h": false}
+	for _, f := range command.Flags {
+		_, isBool := f.(*cli.BoolFlag)
+		for _, name := range f.Names() {
+			known[name] = !isBool
+		}
+	}
+	return known
+}
+
+func unknown(command *cli.Command, arg, name string, known map[string]bool) error {
+	why := fmt.Sprintf("hank %s has no flag %s", command.Name, arg)
+	best, distance := "", 3
+	for have := range known {
+		if d := edits(name, have); d < distance || d == distance && best != "" && have < best {
+			best, distance = have, d
+		}
+	}
+	if best != "" {
+		why += "; did you mean --" + best + "?"
+	} else {
+		why += "; see: hank " + command.Name + " --help (an argument that begins with - goes behind --)"
+	}
+	return &UsageError{why}
+}
+
+// edits is the Levenshtein distance.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

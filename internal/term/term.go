@@ -1,0 +1,105 @@
+// Package term is what the command line needs of a terminal: whether a person
+// is there, colours, questions, tables, and figures that people can read.
+package term
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/term"
+)
+
+// IsTerminal tells whether a person sees or types into f.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// colour paints text for a terminal, unless NO_COLOR (no-color.org) forbids.
+func colour(to *os.File, code, text string) string {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !IsTerminal(to) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Red, Green, Yellow, Bold and Dim paint text that goes to a terminal.
+func Red(to *os.File, text string) string    { return colour(to, "31", text) }
+func Green(to *os.File, text string) string  { return colour(to, "32", text) }
+func Yellow(to *os.File, text string) string { return colour(to, "33", text) }
+func Bold(to *os.File, text string) string   { return colour(to, "1", text) }
+func Dim(to *os.File, text string) string    { return colour(to, "2", text) }
+
+// Ask puts a question with numbered answers and returns the index of the one
+// chosen: by its number, or by the beginning of its text. Anything else, or
+// the end of the input, is -1.
+func Ask(in io.Reader, out io.Writer, question string, answers []string) int {
+	fmt.Fprintln(out, question)
+	for i, a := range answers {
+		fmt.Fprintf(out, "  %d  %s\n", i+1, a)
+	}
+	fmt.Fprint(out, "> ")
+	line, err := bufio.NewReader(in).ReadString('\n')
+	line = strings.ToLower(strings.TrimSpace(line))
+	if err != nil && line == "" {
+		return -1
+	}
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(answers) {
+		return n - 1
+	}
+	found := -1
+	for i, a := range answers {
+		if line != "" && strings.HasPrefix(strings.ToLower(a), line) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// Table lines up columns.
+type Table struct{ w *tabwriter.Writer }
+
+// NewTable returns a table that is written to out by Flush.
+func NewTable(out io.Writer) *Table {
+	return &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+}
+
+// Row adds a row.
+func (t *Table) Row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(c)
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+// Flush writes the table.
+func (t *Table) Flush() error { return t.w.Flush() }
+
+// Bytes is a size for people: 12 MB.
+func Bytes(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
+
+// Age is how long ago something was: 5 minutes ago.
+func Age(then, now time.Time) string {
+	if d := now.Sub(then); d >= 0 && d < time.Minute {
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	}
+	return humanize.RelTime(then, now, "ago", "from now")
+}
+
+// Duration is a time span for people: 3m12s.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

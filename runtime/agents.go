@@ -1,0 +1,202 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hank/plan"
+	"hank/plan/model"
+	"hank/runtime/harness"
+	"hank/runtime/harness/claude"
+	"hank/runtime/harness/replay"
+	"hank/runtime/harness/shell"
+	"hank/state"
+)
+
+// harnesses are the agents that hank can drive, by the name that a model
+// leads to.
+var harnesses = map[string]harness.Harness{
+	shell.Name:  shell.Harness{},
+	claude.Name: claude.Harness{},
+}
+
+// harnessName is what goes into the record.
+func (a *attempt) harnessName() string {
+	if a.replay != nil {
+		return replay.Name
+	}
+	name, _ := a.entry.Codon.Model.Harness() // preflight has looked at it
+	return name
+}
+
+func (a *attempt) harness() (harness.Harness, error) {
+	if a.replay != nil {
+		return a.replay.harness(a.entry.CodonID)
+	}
+	return harnesses[a.harnessName()], nil
+}
+
+// preflight looks whether everything that the rest of the plan needs is here,
+// before anything is started: the agents, and what the hank requires.
+func (d *driver) preflight(ctx context.Context) error {
+	d.agents = map[string]harness.Check{}
+	if d.replay != nil {
+		return nil
+	}
+	if err := Requirements(d.program.Hank, d.environ()); err != nil {
+		return err
+	}
+	entries := d.x.State().ExecutionPlan()
+	var problems []string
+	for _, e := range entries[min(d.x.State().Next(), len(entries)):] {
+		name, err := e.Codon.Model.Harness()
+		if err != nil {
+			return &AgentError{fmt.Sprintf("codon %s: %v", e.CodonID, err)}
+		}
+		if _, known := d.agents[name]; known {
+			continue
+		}
+		check := harnesses[name].Check(ctx, d.environ())
+		d.agents[name] = check
+		if check.Problem != "" {
+			problems = append(problems, check.Problem)
+		}
+		if check.Note != "" {
+			d.say("%s", check.Note)
+		}
+	}
+	if len(problems) > 0 {
+		return &AgentError{strings.Join(problems, "; ")}
+	}
+	return nil
+}
+
+// Requirements checks that the variables and programs that a hank requires are
+// there.
+func Requirements(h *plan.Hank, environ []string) error {
+	if h.Requirements == nil {
+		return nil
+	}
+	env := harness.NewEnviron(environ)
+	var missing []string
+	for _, name := range h.Requirements.Env {
+		if env[name] == "" {
+			missing = append(missing, "the variable "+name)
+		}
+	}
+	for _, tool := range h.Requirements.Tools {
+		if harness.LookPath(tool, env) == "" {
+			missing = append(missing, "the program "+tool)
+		}
+	}
+	if len(missing) > 0 {
+		return &AgentError{"the hank requires what is not here: " + strings.Join(missing, ", ")}
+	}
+	return nil
+}
+
+// environ is what every agent and rig gets: hank's own environment with the
+// overlay HANKWEAVE_NAME=value (NAME=value; the value unset removes NAME), and
+// without the variables that are meant for hank.
+func (d *driver) environ() []string {
+	source := d.opts.Environ
+	if source == nil {
+		source = os.Environ()
+	}
+	return Overlay(source)
+}
+
+// Overlay applies the variables HANKWEAVE_NAME to an environment.
+func Overlay(source []string) []string {
+	env := harness.NewEnviron(source)
+	for _, name := range sorted(env) {
+		rest, ours := strings.CutPrefix(name, "HANKWEAVE_")
+		if !ours {
+			continue
+		}
+		value := env[name]
+		delete(env, name)
+		if strings.HasPrefix(rest, "RUNTIME_") || strings.HasPrefix(rest, "SENTINEL_") || rest == "" {
+			continue
+		}
+		if value == "unset" {
+			delete(env, rest)
+		} else {
+			env[rest] = value
+		}
+	}
+	delete(env, "HANK_FAILPOINT") // a test's order to hank, not to its agents
+	return env.Finish(nil)
+}
+
+func sorted(env harness.Environ) []string {
+	names := make([]string, 0, len(env))
+	for name := range env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// environFor adds what one codon is told. A workspace inside a user's own
+// repository must not make its agents act on that repository by accident:
+// git looks no further up than the workspace.
+func (d *driver) environFor(e plan.Entry, attempt string) []string {
+	env := harness.NewEnviron(d.environ())
+	env["HANK_CODON"] = string(e.CodonID)
+	env["HANK_ATTEMPT"] = attempt
+	env["HANK_WORKSPACE"] = d.x.Layout.Workspace
+	env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(d.x.Layout.Workspace)
+	delete(env, "HANK_ITERATION")
+	if e.LoopContext != nil {
+		env["HANK_ITERATION"] = fmt.Sprint(e.LoopContext.Iteration)
+	}
+	delete(env, "HANK_DATA")
+	if d.x.Meta().ReadOnlySourceDataPath != "" {
+		env["HANK_DATA"] = d.x.Layout.Data()
+	}
+	if d.settings.AnthropicBaseURL != "" {
+		env["ANTHROPIC_BASE_URL"] = d.settings.AnthropicBaseURL
+	}
+	return env.Finish(nil)
+}
+
+// withEnv lays a codon's variables over an environment.
+func withEnv(environ []string, over map[string]string) []string {
+	return harness.NewEnviron(environ).Finish(over)
+}
+
+// priced is what a use cost: the agent's own figure, or the registry's price.
+func (a *attempt) priced(u harness.Usage) state.USD {
+	if u.Priced {
+		return u.Cost
+	}
+	nano, _ := a.entry.Codon.Model.Price(model.Tokens{Input: u.Tokens.Input, Output: u.Tokens.Output, CacheRead: u.Tokens.CacheRead, CacheWrite: u.Tokens.CacheCreation})
+	return state.USD(nano)
+}
+
+// projectHead is the HEAD of the workspace's own repository, if it is one.
+func projectHead(workspace string) string {
+	if _, err := os.Lstat(filepath.Join(workspace, ".git")); err != nil {
+		return ""
+	}
+	git := exec.Command("git", "-C", workspace, "rev-parse", "--verify", "--quiet", "HEAD")
+	git.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_CEILING_DIRECTORIES="+filepath.Dir(workspace))
+	out, err := git.Output()
+	if err != nil {
+		return "" // no commit yet, or no git here: there is nothing to compare with later
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

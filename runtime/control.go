@@ -1,0 +1,161 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/recovery"
+	"hank/runtime/control"
+	"hank/runtime/keeper"
+	"hank/state"
+)
+
+// underControl starts the run, drives it while others may talk to it, and
+// closes it.
+func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
+	// What a lost keeper leaves behind comes to this process. Where that
+	// cannot be had, it is found by its environment.
+	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
+		d.say("orphaned processes cannot be adopted: %v", err)
+	}
+	d.accounts = newAccounts(d.x.State())
+	if err := d.startRun(s); err != nil {
+		return outcome{}, err
+	}
+	server, err := control.Listen(d.x.Layout.Socket(), d.control)
+	if err != nil {
+		d.say("this run cannot be controlled from outside: %v", err)
+	} else {
+		defer server.Close()
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go d.forward(done)
+	out, err := d.drive(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	return out, d.endRun(ctx, out)
+}
+
+// forward passes on the requests of the process: its signals.
+func (d *driver) forward(done <-chan struct{}) {
+	for {
+		select {
+		case r, open := <-d.opts.Requests:
+			if !open {
+				return
+			}
+			d.send(r)
+		case <-done:
+			return
+		}
+	}
+}
+
+// send queues a request. A queue that is full has enough of them.
+func (d *driver) send(r Request) bool {
+	select {
+	case d.requests <- r:
+		return true
+	default:
+		return false
+	}
+}
+
+// LiveStatus is what a live run says of itself.
+type LiveStatus struct {
+	RunID   state.RunID   `json:"runId"`
+	CodonID state.CodonID `json:"codonId,omitempty"`
+	Status  string        `json:"status,omitempty"`
+	Cost    state.USD     `json:"cost"`
+	Since   time.Time     `json:"since"`
+}
+
+// control answers a client. It runs beside the driver and touches nothing but
+// the queue and the state, which never changes under it.
+func (d *driver) control(r control.Request) control.Response {
+	signals := map[string]Signal{"stop": StopNow, "stop-after-codon": StopAfterCodon, "skip": SkipCodon}
+	signal, isSignal := signals[r.Command]
+	switch {
+	case isSignal && d.send(Request{signal, state.EndStopped, ExitStopped}):
+		return control.Response{OK: true}
+	case isSignal:
+		return control.Response{Error: "the run has too many requests waiting"}
+	case r.Command == "ping":
+		return control.Response{OK: true}
+	case r.Command == "status":
+		text, err := json.Marshal(d.liveStatus())
+		if err != nil {
+			return control.Response{Error: err.Error()}
+		}
+		return control.Response{OK: true, Status: text}
+	}
+	return control.Response{Error: "unknown command " + r.Command + "; there are stop, stop-after-codon, skip, status, ping"}
+}
+
+func (d *driver) liveStatus() LiveStatus {
+	s := d.x.State()
+	status := LiveStatus{RunID: s.CurrentRunID, Cost: s.TotalCost(), Since: d.began}
+	if run := s.Current(); run != nil {
+		if live := run.Live(); live != nil {
+			status.CodonID, status.Status = live.CodonID, string(live.Status)
+		}
+	}
+	return status
+}
+
+// signalled takes in a request while an agent works.
+func (a *attempt) signalled(r Request) (stop, force bool) {
+	switch r.Signal {
+	case SkipCodon:
+		a.skip = true
+		return true, false
+	case StopAfterCodon:
+		a.stop = &r
+		a.say("  stopping after this codon")
+		return false, false
+	case StopNow:
+		a.stop = &r
+		return true, false
+	}
+	a.stop = &r
+	return true, true
+}
+
+// stopping tells whether the codon is to end now and not only the run.
+func (a *attempt) stopping() bool { return a.stop != nil && a.stop.Signal != StopAfterCodon }
+
+func (a *attempt) interruption() string {
+	if a.stop != nil && a.stop.Reason == state.EndSignal {
+		return state.InterruptedBySignal
+	}
+	return state.InterruptedByStop
+}
+
+// silence is the longest time that an agent may show no sign of life. Scripts
+// say what they like when they like: only a limit that is set holds for them.
+func (a *attempt) silence() time.Duration {
+	if own := a.program.IdleTimeout(a.entry.Codon); own > 0 {
+		return own
+	}
+	if a.settings.ShimIdleTimeout > 0 {
+		return time.Duration(a.settings.ShimIdleTimeout) * time.Second
+	}
+	if a.entry.Codon.Model.IsShell() {
+		return 0
+	}
+	return 180 * time.Second
+}
+
+// Control sends a command to the live run of an execution.
+func Control(ctx context.Context, execution, command string) (control.Response, error) {
+	root, err := locate(ModeRetry, Options{Execution: execution})
+	if err != nil {
+		return control.Response{}, err
+	}
+	return control.Call(ctx, recovery.Layout{Root: root}.Socket(), control.Request{Version: 1, Command: command})
+}

@@ -1,0 +1,113 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func serve(t *testing.T, path string) *Server {
+	t.Helper()
+	s, err := Listen(path, func(r Request) Response {
+		if r.Command == "stop" {
+			return Response{OK: true}
+		}
+		return Response{Error: "no " + r.Command}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestARunAnswersWhereverItsExecutionIs(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("d", 120))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "control.sock")
+		s := serve(t, path)
+		for range 3 {
+			r, err := Call(context.Background(), path, Request{Command: "stop"})
+			if err != nil || !r.OK || r.Version != Version {
+				t.Fatalf("%s: %+v, %v", name, r, err)
+			}
+		}
+		if fi, err := os.Stat(s.real); err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", name, fi.Mode(), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) != 0 {
+			t.Errorf("%s: left %v", name, left)
+		}
+		if _, err := Call(context.Background(), path, Request{Command: "stop"}); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("%s: after the end: %v", name, err)
+		}
+	}
+}
+
+func TestTheSocketOfADeadRunIsReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.sock")
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	dead.Close()
+	if _, err := Call(context.Background(), path, Request{Command: "stop"}); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("a dead socket: %v", err)
+	}
+	s := serve(t, path)
+	defer s.Close()
+	if r, err := Call(context.Background(), path, Request{Command: "stop"}); err != nil || !r.OK {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+func TestRubbishAndFloodsDoNotStopTheServer(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.sock")
+	s := serve(t, path)
+	defer s.Close()
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			conn, err := net.Dial("unix", path)
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = conn.Write([]byte(strings.Repeat("x", i*4096)))
+		}()
+	}
+	wg.Wait()
+	for range 100 { // slots come free as the server notices the hang-ups
+		if r, err := Call(context.Background(), path, Request{Command: "stop"}); err == nil && r.OK {
+			return
+		}
+	}
+	t.Error("the server does not answer any more")
+}
+
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{`{"version":1,"command":"stop"}`, `{"version":2,"command":"stop"}`, `{}`, `[]`, `"`, "\x00", `{"version":1e400}`} {
+		f.Add([]byte(s))
+	}
+	s := &Server{handle: func(r Request) Response { return Response{OK: r.Command == "stop"} }}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if r := s.answer(line); !r.OK && r.Error == "" && !strings.Contains(string(line), "command") && !strings.Contains(string(line), "version") {
+			t.Errorf("%q: neither yes nor why not", line)
+		}
+	})
+}

@@ -1,0 +1,249 @@
+package runtime
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"os/exec"
+	"slices"
+	"time"
+
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/state"
+	"hank/state/costindex"
+	"hank/state/journal"
+)
+
+// CostsVerb is the argument with which hank starts itself to bring a cost index
+// up to date: the folder of the execution follows. The database must not be
+// open in the process that runs agents.
+const CostsVerb = "__costs"
+
+// catchUpPatience is how long the end of a run waits for its cost index. What
+// takes longer goes on by itself.
+const catchUpPatience = 3 * time.Second
+
+// StartCatchUp has another process, of the program self, bring the cost index
+// of an execution up to date. It is best effort: hank cost does the same.
+func StartCatchUp(self, execution string) {
+	cmd := exec.Command(self, CostsVerb, execution)
+	if cmd.Start() != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(catchUpPatience):
+	}
+}
+
+// CatchUpCosts brings the cost index of an execution up to date.
+func CatchUpCosts(execution string) error {
+	x, err := openCosts(recovery.Layout{Root: execution})
+	if err != nil {
+		return err
+	}
+	return x.Close()
+}
+
+// openCosts opens the cost index and counts what the journal has had since.
+// The index is one of this journal since it last began anew.
+func openCosts(l recovery.Layout) (*costindex.Index, error) {
+	found, err := journal.Inspect(vfs.OS, l.Events())
+	if err != nil {
+		return nil, err
+	}
+	if !found.Whole() {
+		return nil, errors.New("the journal is damaged; the next hank run mends it")
+	}
+	meta, err := recovery.ReadMeta(l.Root)
+	if err != nil {
+		return nil, err
+	}
+	source := fmt.Sprintf("%s@%d", meta.Lineage, found.Base)
+	x, _, err := costindex.Open(l.CostIndex(), source)
+	if err != nil {
+		return nil, err
+	}
+	err = x.CatchUp(costsSince(l, max(x.Position()+1, found.Base)))
+	if err == nil {
+		return x, nil
+	}
+	// What is doubtful about a projection is answered by making it anew.
+	err = x.Reset(source)
+	if err == nil {
+		err = x.CatchUp(costsSince(l, found.Base))
+	}
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// costsSince reads the costs in a journal: those of each record that became
+// final, and those in the state that the journal begins with.
+func costsSince(l recovery.Layout, from uint64) iter.Seq2[costindex.Entry, error] {
+	return func(yield func(costindex.Entry, error) bool) {
+		enough := errors.New("enough")
+		err := journal.Read(vfs.OS, l.Events(), from, func(e journal.Event) error {
+			costs, err := costsIn(e)
+			for _, c := range costs {
+				if !yield(c, nil) {
+					return enough
+				}
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, enough) {
+			yield(costindex.Entry{}, err)
+		}
+	}
+}
+
+// costsIn returns the costs that an event tells of.
+func costsIn(e journal.Event) ([]costindex.Entry, error) {
+	if e.Type != state.TransitionEvent {
+		return nil, nil
+	}
+	t, err := state.Decode(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case state.CodonTransitioned:
+		if t.Record.Status.Terminal() {
+			return costsOf(e.Seq, t.RunID, t.Record), nil
+		}
+	case state.Rebased:
+		s, err := state.Apply(&state.State{}, e.Seq, t)
+		if err != nil {
+			return nil, err
+		}
+		return costsOfState(s, e.Seq, false), nil
+	}
+	return nil, nil
+}
+
+// costsOfState returns the costs of all records, or of all final ones.
+func costsOfState(s *state.State, seq uint64, live bool) []costindex.Entry {
+	var out []costindex.Entry
+	for _, r := range slices.Backward(s.Runs) {
+		for _, c := range r.Codons() {
+			if live || c.Status.Terminal() {
+				out = append(out, costsOf(seq, r.RunID, c)...)
+			}
+		}
+	}
+	return out
+}
+
+// costsOf returns the costs of a record: its agent's and each observer's.
+func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
+	e := costindex.Entry{Seq: seq, Time: c.StartTime.Time, RunID: string(run), CodonID: string(c.CodonID), Model: c.Model, Cost: c.Cost(), Tokens: c.TokenCount()}
+	if c.EndTime != nil {
+		e.Time = c.EndTime.Time
+	}
+	if c.LoopContext != nil {
+		e.Loop = string(c.LoopContext.LoopID)
+	}
+	out := []costindex.Entry{e}
+	if c.Sentinels == nil {
+		return out
+	}
+	rest := c.Sentinels.TotalCost
+	for _, s := range slices.Concat(c.Sentinels.Executed, c.Sentinels.Loaded) {
+		e.Model, e.Cost, e.Tokens = s.Model, s.TotalCost, state.Tokens{}
+		out, rest = append(out, e), rest-s.TotalCost
+	}
+	if rest != 0 { // of observers that are not named
+		e.Model, e.Cost, e.Tokens = "", rest, state.Tokens{}
+		out = append(out, e)
+	}
+	return out
+}
+
+// CostReport is what an execution has cost, summed up one way.
+type CostReport struct {
+	Totals []costindex.Total // sorted by key
+	All    costindex.Total
+	// NoIndex says why the records were summed up instead of asking the index;
+	// the sums are the same.
+	NoIndex string
+}
+
+// Costs sums up what an execution has cost, abandoned timelines and the codon
+// at work included: money spent stays spent. It brings the cost index up to
+// date. Where it is in use, or cannot be written, the records of the state are
+// summed up instead.
+func Costs(v *recovery.View, by costindex.By) CostReport {
+	totals, err := indexed(v, by)
+	r := CostReport{}
+	if err != nil {
+		r.NoIndex = err.Error()
+		totals = addCosts(nil, by, costsOfState(v.State, v.State.Seq, true))
+	}
+	slices.SortFunc(totals, func(a, b costindex.Total) int { return cmp.Compare(a.Key, b.Key) })
+	r.Totals = totals
+	for _, t := range totals {
+		r.All.Entries, r.All.Cost, r.All.Tokens = r.All.Entries+t.Entries, r.All.Cost+t.Cost, r.All.Tokens.Add(t.Tokens)
+	}
+	return r
+}
+
+// indexed asks the index, and adds the record that is not final yet. If the
+// index knows of an event that the state has not seen, that record may have
+// become final meanwhile and be counted already.
+func indexed(v *recovery.View, by costindex.By) ([]costindex.Total, error) {
+	x, err := openCosts(v.Layout)
+	if err != nil {
+		return nil, err
+	}
+	totals, err := x.Totals(by)
+	known := x.Position()
+	if err = errors.Join(err, x.Close()); err != nil {
+		return nil, err
+	}
+	if run := v.State.Newest(); run != nil && run.Live() != nil && known <= v.State.Seq {
+		totals = addCosts(totals, by, costsOf(v.State.Seq, run.RunID, run.Live()))
+	}
+	return totals, nil
+}
+
+// addCosts adds entries to totals.
+func addCosts(totals []costindex.Total, by costindex.By, entries []costindex.Entry) []costindex.Total {
+	place := map[string]int{}
+	for i, t := range totals {
+		place[t.Key] = i
+	}
+	for _, e := range entries {
+		key := costKey(by, e)
+		i, ok := place[key]
+		if !ok {
+			i = len(totals)
+			place[key], totals = i, append(totals, costindex.Total{Key: key})
+		}
+		t := &totals[i]
+		t.Entries, t.Cost, t.Tokens = t.Entries+1, t.Cost+e.Cost, t.Tokens.Add(e.Tokens)
+	}
+	return totals
+}
+
+func costKey(by costindex.By, e costindex.Entry) string {
+	switch by {
+	case costindex.ByRun:
+		return e.RunID
+	case costindex.ByCodon:
+		return e.CodonID
+	case costindex.ByLoop:
+		return e.Loop
+	case costindex.ByModel:
+		return e.Model
+	}
+	return e.Time.UTC().Format(time.DateOnly)
+}

@@ -1,0 +1,285 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/plan"
+	"hank/recovery"
+	"hank/runtime/harness"
+	"hank/state"
+)
+
+// driver takes one run through the plan.
+type driver struct {
+	x        *recovery.Execution
+	opts     Options
+	settings plan.Settings
+	program  *plan.Program
+	run      state.RunID
+	agents   map[string]harness.Check
+	requests chan Request
+	replay   *recording
+	began    time.Time
+	accounts *accounts
+
+	ignoreRigs    bool
+	rigDone       bool   // the tree is the one after the next codon's rig
+	resumeSession string // the session that the next codon goes on with
+
+	stop     *Request // the run is to end
+	finished int      // codons settled in this run
+
+	tracked   checkpoint.Selection
+	trackedTo int
+}
+
+// outcome is how a run is to end.
+type outcome struct {
+	reason state.EndReason // empty: the plan is done
+	code   ExitCode
+	codon  state.CodonID
+	detail string
+}
+
+// drive runs codon after codon until the plan is done or something ends it.
+// An error is one of hank itself.
+func (d *driver) drive(ctx context.Context) (outcome, error) {
+	for i := d.x.State().Next(); i < len(d.x.State().ExecutionPlan()); {
+		if err := d.archive(ctx, i-1); err != nil {
+			return outcome{}, err
+		}
+		if d.pending(); d.stop != nil {
+			return d.stopped("between two codons"), nil
+		}
+		entry := d.x.State().ExecutionPlan()[i].Entry
+		if over := d.budgetOver(entry); over != "" {
+			return outcome{state.EndBudget, ExitBudget, entry.CodonID, over}, nil
+		}
+		final, err := d.codon(ctx, entry, i)
+		if err != nil {
+			return outcome{}, err
+		}
+		if !final.Settled() {
+			return d.ended(final), nil
+		}
+		if err := d.grow(i, final); err != nil {
+			return outcome{}, err
+		}
+		i++
+		if d.finished++; d.opts.StopAfter > 0 && d.finished >= d.opts.StopAfter && d.stop == nil {
+			d.stop = &Request{StopAfterCodon, state.EndStopped, ExitStopped}
+		}
+	}
+	return outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
+}
+
+// ended is the outcome of a run that a codon has ended.
+func (d *driver) ended(final *state.Codon) outcome {
+	switch {
+	case d.stop != nil && final.Interrupted != "":
+		return d.stopped("while it was at work")
+	case final.FailureReason.Class == "budget":
+		return outcome{state.EndBudget, ExitBudget, final.CodonID, final.FailureReason.Message}
+	}
+	return outcome{state.EndCodonFailed, ExitFailed, final.CodonID, final.FailureReason.Message}
+}
+
+func (d *driver) stopped(when string) outcome {
+	return outcome{d.stop.Reason, d.stop.Code, "", "stopped " + when}
+}
+
+// codon runs one entry of the plan, again and again where its policy says so.
+func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*state.Codon, error) {
+	entry, err := d.program.Resolve(stored)
+	if err != nil {
+		return nil, err
+	}
+	most, delay, longest := entry.Codon.Retries()
+	for try := 0; ; try++ {
+		d.announce(entry, index, try)
+		a := &attempt{driver: d, entry: entry, index: index, number: d.attemptsOf(entry.CodonID) + 1, limits: d.limits(entry)}
+		final, err := a.perform(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.accounts.add(final)
+		d.report(final)
+		retry := final.Status == state.Failed && !final.FailureIgnored && final.Interrupted == "" &&
+			final.FailureReason.Retriable && try < most && d.stop == nil
+		if !retry {
+			return final, nil
+		}
+		wait := backoff(final.FailureReason, try, delay, longest)
+		d.say("  trying again in %s (%d of %d)", wait.Round(time.Millisecond), try+1, most)
+		if !d.sleep(ctx, wait) {
+			return final, nil
+		}
+		// Every attempt starts from the same tree, not from what the one
+		// before it has left.
+		if _, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (d *driver) attemptsOf(id state.CodonID) int {
+	n, r := 0, d.x.State().Run(d.run)
+	for i := r.Len() - 1; i >= 0 && r.Codon(i).CodonID == id; i-- {
+		n++
+	}
+	return n
+}
+
+// backoff is the wait before retry number try (from 0): what the provider
+// asked for, or the delay doubled each time, with up to a quarter of jitter so
+// that many runs do not come back at once; never longer than longest.
+func backoff(f *state.FailureReason, try int, delay, longest time.Duration) time.Duration {
+	if f.RetryAfterMs > 0 {
+		return min(time.Duration(f.RetryAfterMs)*time.Millisecond, longest)
+	}
+	wait := longest
+	if try < 30 && delay<<try < longest {
+		wait = delay << try
+	}
+	if wait <= 0 {
+		return 0
+	}
+	return min(wait+rand.N(wait/4+1), longest)
+}
+
+// sleep waits; false means that a request to stop came first.
+func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case r := <-d.requests:
+			if d.take(r); d.stop != nil {
+				return false
+			}
+		}
+	}
+}
+
+// pending takes in requests that came while nobody listened.
+func (d *driver) pending() {
+	for {
+		select {
+		case r := <-d.requests:
+			d.take(r)
+		default:
+			return
+		}
+	}
+}
+
+func (d *driver) take(r Request) {
+	if r.Signal != SkipCodon {
+		d.stop = &r
+	}
+}
+
+// grow expands the plan behind a codon that has ended.
+func (d *driver) grow(index int, final *state.Codon) error {
+	s := d.x.State()
+	if s.ExecutionPlan()[index].LoopContext == nil {
+		return nil
+	}
+	outcome := recovery.Outcome(final)
+	outcome.BudgetExceeded = outcome.BudgetExceeded || d.loopBudgetOver(s.ExecutionPlan()[index].Entry)
+	drop, add := d.program.Grow(d.window(index), 0, outcome)
+	if drop == 0 && len(add) == 0 {
+		return nil
+	}
+	added, err := encodeEntries(add)
+	if err != nil {
+		return err
+	}
+	return d.x.Record(state.PlanGrown{After: final.CodonID, Drop: drop, Add: added})
+}
+
+// window is the plan from an index to the end of its loop's iteration and one
+// entry more: all that growth depends on.
+func (d *driver) window(index int) []plan.Entry {
+	all := d.x.State().ExecutionPlan()
+	loop := d.program.Loop(all[index].LoopContext.LoopID)
+	end := index + 2
+	if loop != nil {
+		end += len(loop.Codons)
+	}
+	var out []plan.Entry
+	for _, e := range all[index:min(end, len(all))] {
+		out = append(out, e.Entry)
+	}
+	return out
+}
+
+func encodeEntries(entries []plan.Entry) ([]byte, error) {
+	stored := make([]plan.Entry, len(entries))
+	for i, e := range entries {
+		stored[i] = e.Stored()
+	}
+	return json.Marshal(stored)
+}
+
+// selection is what the checkpoint of the codon at an index takes. It is asked
+// for one index after the other, and costs what was added.
+func (d *driver) selection(index int) checkpoint.Selection {
+	entries := d.x.State().ExecutionPlan()
+	for ; d.trackedTo <= index && !d.tracked.All; d.trackedTo++ {
+		recovery.Track(&d.tracked, entries[d.trackedTo].Codon)
+	}
+	return d.tracked
+}
+
+func (d *driver) branch() string { return d.x.State().Run(d.run).GitBranch }
+
+func (d *driver) parents() []state.SHA { return []state.SHA{d.x.Head()} }
+
+// note writes an event that changes nothing. Failing to is not worth stopping
+// for: whatever gates something fails by itself.
+func (d *driver) note(eventType string, data any) { _ = d.x.Note(eventType, data) }
+
+func (d *driver) say(format string, args ...any) {
+	if d.opts.Say != nil {
+		d.opts.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+func (d *driver) announce(e plan.Entry, index, try int) {
+	what := e.Codon.Name
+	if try > 0 {
+		what = fmt.Sprintf("%s (try %d)", what, try+1)
+	}
+	d.say("[%d/%d] %s: %s", index+1, len(d.x.State().ExecutionPlan()), e.CodonID, what)
+}
+
+func (d *driver) report(c *state.Codon) {
+	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
+	line := fmt.Sprintf("  %s in %s", c.Status, took)
+	if cost := c.Cost(); cost > 0 {
+		line += ", $" + cost.String()
+	}
+	if sha := c.Checkpoint(); sha != "" {
+		line += fmt.Sprintf(", checkpoint %.12s", sha)
+	}
+	if c.FailureReason != nil {
+		line += ": " + c.FailureReason.Message
+	}
+	d.say("%s", line)
+	for _, n := range c.Notes {
+		d.say("  %s", n)
+	}
+	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
+		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})
+}

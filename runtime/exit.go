@@ -1,0 +1,97 @@
+// Package runtime drives a plan: it brings an execution into order, runs codon
+// after codon, and makes every step a place to return to.
+//
+// run.go begins and ends a run, drive.go goes through the plan, codon.go is the
+// life cycle of one codon, rollback.go moves back and forth. Everything that
+// is remembered goes through recovery.Execution; everything that is started
+// goes through the keeper.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"hank/checkpoint"
+	"hank/plan"
+	"hank/recovery"
+	"hank/state"
+)
+
+// ExitCode is the exit code of the command line. The codes are published and
+// never change.
+type ExitCode int
+
+// The exit codes, design.md section 10.
+const (
+	ExitDone        ExitCode = 0  // the hank is done
+	ExitFailed      ExitCode = 1  // a codon failed
+	ExitUsage       ExitCode = 2  // the command line is wrong
+	ExitInvalid     ExitCode = 3  // the hank or its configuration is invalid
+	ExitDecision    ExitCode = 4  // needs a person's decision
+	ExitHeld        ExitCode = 5  // another runtime holds the execution or workspace
+	ExitBudget      ExitCode = 6  // a budget stopped it
+	ExitWaiting     ExitCode = 7  // waiting at a gate or held
+	ExitStopped     ExitCode = 8  // stopped on request with work left
+	ExitAgent       ExitCode = 9  // an agent is missing or not logged in
+	ExitInternal    ExitCode = 70 // a bug
+	ExitIO          ExitCode = 74 // disk full or I/O error, work kept
+	ExitHangup      ExitCode = 129
+	ExitInterrupted ExitCode = 130
+	ExitTerminated  ExitCode = 143
+)
+
+// UsageError is a wrong command line.
+type UsageError struct{ Why string }
+
+func (e *UsageError) Error() string { return e.Why }
+
+// InvalidError is a hank that cannot be run.
+type InvalidError struct{ Diagnostics []plan.Diagnostic }
+
+func (e *InvalidError) Error() string {
+	return "the hank is invalid; see the messages above, or run: hank validate"
+}
+
+// AgentError is an agent that is missing or not logged in, or a requirement of
+// the hank that this machine lacks.
+type AgentError struct{ Why string }
+
+func (e *AgentError) Error() string { return e.Why }
+
+// CodeOf returns the exit code for an error; ExitDone for nil.
+func CodeOf(err error) ExitCode {
+	var (
+		usage    *UsageError
+		invalid  *InvalidError
+		agent    *AgentError
+		decision *recovery.DecisionError
+		newer    *state.NewerError
+		unstable *checkpoint.UnstableError
+		blocked  *checkpoint.BlockedError
+		held     *recovery.HeldError
+		nowhere  *recovery.NotFoundError
+		path     *fs.PathError
+		errno    syscall.Errno
+	)
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &usage), errors.As(err, &nowhere):
+		return ExitUsage
+	case errors.As(err, &invalid):
+		return ExitInvalid
+	case errors.As(err, &agent):
+		return ExitAgent
+	case errors.As(err, &held):
+		return ExitHeld
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked):
+		return ExitDecision
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.As(err, &path), errors.As(err, &errno):
+		return ExitIO
+	}
+	return ExitInternal
+}

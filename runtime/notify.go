@@ -1,0 +1,68 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/runtime/keeper"
+)
+
+// notifyLimit is the longest time that a notification may take.
+const notifyLimit = 30 * time.Second
+
+// notifyEnd runs the command that wants to know how a run ended, with the
+// result as JSON on its standard input. It runs when the run is over, whatever
+// came of it, also when the context was what ended it; and nothing that it does
+// changes the result.
+func notifyEnd(ctx context.Context, o Options, res *Result) {
+	if o.Notify == "" || res == nil {
+		return
+	}
+	if err := notify(ctx, o, res); err != nil {
+		sayTo(o, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", quoteCommand(o.Notify), err))
+	}
+}
+
+func notify(ctx context.Context, o Options, res *Result) error {
+	report, err := json.Marshal(res)
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	environ := o.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	out := &console{}
+	p, err := keeper.Start(keeper.Spec{
+		Args: []string{"sh", "-c", o.Notify}, Env: environ, Dir: here, Stdin: append(report, '\n'),
+		Attempt: "notify/" + newToken(), StopGrace: time.Second,
+	}, keeper.Streams{Stdout: out.writer(stdout), Stderr: out.writer(stderr)})
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyLimit)
+	defer cancel()
+	stop := context.AfterFunc(limited, p.Stop)
+	defer stop()
+	exit, _ := p.Wait() // trouble with its streams is no trouble of its work
+	out.finish()
+	switch tail := out.tail(); {
+	case exit.Stopped:
+		return fmt.Errorf("it was ended because its %s were over", notifyLimit)
+	case exit.Signal != "":
+		return fmt.Errorf("it was ended by %s", exit.Signal)
+	case exit.Code != 0 && tail != "":
+		return fmt.Errorf("it ended with code %d: %s", exit.Code, tail)
+	case exit.Code != 0:
+		return fmt.Errorf("it ended with code %d", exit.Code)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package runtime
+
+import (
+	"hank/plan"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// Options say what to run and how. The zero value of every member is a
+// sensible default.
+type Options struct {
+	Execution string // folder of the execution; empty is the current directory
+	Hank      string // hank.json or its folder; empty is the one of the execution, or ./hank.json
+	Data      string // folder or file that codons read
+	Workspace string // an existing folder to work in, instead of agentRoot
+	Output    string // where outputFiles are copied
+	Overwrite bool   // replace what is in Output instead of renaming
+
+	Layers plan.Layers // settings of file, environment and command line
+
+	Adopt    bool // a changed hank: go on with the new one
+	Frozen   bool // a changed hank: go on with the old one
+	KeepTree bool // a changed workspace: work on what is there
+	Restore  bool // a changed workspace: put the checkpoint back
+	Fresh    bool // nothing is left of the state: begin anew
+	Yes      bool // do not ask before a first checkpoint of a huge folder
+
+	Codon        state.CodonID // retry: the codon to go back to; empty is the one that failed
+	FromRigSetup bool          // retry: keep the rig's work
+	Replay       string        // play the transcripts of another execution instead of its agents
+	StopAfter    int           // end in order after so many codons; 0 is no limit
+	Unattended   bool          // started by a supervisor: crashes are capped
+	BreakLock    string
+	Note         string
+	Labels       map[string]string
+	Notify       string // command that gets the result as JSON on its standard input
+	Version      string // of hank
+	Environ      []string
+	Requests     <-chan Request // to stop or skip, from outside
+	Ask          Asker          // nil: nobody is there to be asked
+	Observe      func(journal.Event, *state.State)
+	Say          func(line string) // progress and warnings for a person, a line each
+	ConfirmHuge  func(HugeFolder) bool
+}
+
+// Asker puts a question with a few answers to a person and returns the index
+// of the one that was chosen; -1 is none.
+type Asker func(question string, answers []string) int
+
+// HugeFolder describes a workspace whose first checkpoint would be large.
+type HugeFolder struct {
+	Path    string
+	Why     string
+	Files   int64
+	Bytes   int64
+	Largest []Folder
+}
+
+// Folder is one of the largest folders of a workspace.
+type Folder struct {
+	Path   string
+	Files  int64
+	Bytes  int64
+	Ignore string // the line for .gitignore that leaves it out
+}
+
+// Signal is a request to a live run from outside.
+type Signal int
+
+// The requests.
+const (
+	StopAfterCodon Signal = iota // finish the codon, then stop
+	StopNow                      // stop the agent in order, then stop
+	StopForce                    // kill
+	SkipCodon                    // end the codon as skipped and go on
+)
+
+// Request is a Signal with where it comes from.
+type Request struct {
+	Signal Signal
+	Reason state.EndReason // EndStopped or EndSignal
+	Code   ExitCode        // with which the run then ends
+}
+
+// Result says how a run ended, for people and, as JSON, for programs.
+type Result struct {
+	Schema    int             `json:"schema"`
+	Code      ExitCode        `json:"exitCode"`
+	RunID     state.RunID     `json:"runId,omitempty"`
+	Status    state.RunStatus `json:"status,omitempty"`
+	EndReason state.EndReason `json:"endReason,omitempty"`
+	Message   string          `json:"message"`
+	Done      int             `json:"codonsDone"`
+	Planned   int             `json:"codonsPlanned"`
+	Codon     state.CodonID   `json:"codonId,omitempty"` // the one that ended the run
+	Cost      state.USD       `json:"cost"`
+	Execution string          `json:"execution"`
+	Workspace string          `json:"workspace"`
+	Output    string          `json:"output,omitempty"`
+	Next      string          `json:"next,omitempty"` // the command to go on with
+}

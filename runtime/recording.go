@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"hank/checkpoint"
+	"hank/recovery"
+	"hank/runtime/harness"
+	"hank/runtime/harness/replay"
+	"hank/state"
+)
+
+// recording is an execution whose agents are played again: their transcripts
+// instead of their work, and the differences between their checkpoints instead
+// of what they did to files.
+type recording struct {
+	view  *recovery.View
+	store *checkpoint.Store
+}
+
+// openRecording opens an execution to be replayed. It is only read.
+func openRecording(dir string) (*recording, error) {
+	root, err := recovery.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	view, err := recovery.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	store, err := view.Store()
+	if err != nil {
+		return nil, err
+	}
+	return &recording{view, store}, nil
+}
+
+func (r *recording) close() error {
+	if r == nil {
+		return nil
+	}
+	return r.store.Close()
+}
+
+// record is the newest record of a codon whose agent was started: on the
+// thread, if it is there.
+func (r *recording) record(id state.CodonID) *state.Codon {
+	var found *state.Codon
+	for _, step := range r.view.State.Thread() {
+		if step.Codon.CodonID == id && step.Codon.ClaudeLogPath != "" && step.Codon.Status.Terminal() {
+			found = step.Codon
+		}
+	}
+	return found
+}
+
+// harness plays the transcript of a codon.
+func (r *recording) harness(id state.CodonID) (harness.Harness, error) {
+	record := r.record(id)
+	if record == nil {
+		return nil, fmt.Errorf("%s has no recorded attempt at codon %s to play", r.view.Layout.Root, id)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(r.view.Layout.Root, filepath.FromSlash(record.ClaudeLogPath))
+	return replay.Open(self, file, func(name string) (harness.Harness, bool) {
+		h, ok := harnesses[name]
+		return h, ok
+	})
+}
+
+// applyFiles does to the workspace what the recorded codon did to its own.
+func (r *recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
+	record := r.record(id)
+	if record == nil || record.BaseCheckpoint == "" || record.Checkpoint() == "" {
+		return nil
+	}
+	from, errFrom := r.store.CommitInfo(checkpoint.SHA(record.BaseCheckpoint))
+	to, errTo := r.store.CommitInfo(checkpoint.SHA(record.Checkpoint()))
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
+	}
+	_, err := checkpoint.Restore(ctx, checkpoint.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
+		Removable: func(string) bool { return true }})
+	return err
+}

@@ -1,0 +1,111 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hank/plan"
+	"hank/recovery"
+	"hank/runtime/keeper"
+	"hank/state"
+)
+
+// kindArchive is the checkpoint after an archive has moved files away.
+const kindArchive state.CheckpointKind = "archive"
+
+// killed notes what a rig or a check has left running.
+func (a *attempt) killed(left []keeper.Leftover) {
+	for _, k := range left {
+		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d (%s)", k.PID, k.Command))
+	}
+}
+
+// copyOutputs runs the checks of a codon that has done its work and copies its
+// results. It returns why the codon has failed after all.
+func (a *attempt) copyOutputs(ctx context.Context) *state.FailureReason {
+	if len(a.entry.Codon.OutputFiles) == 0 {
+		return nil
+	}
+	done, err := outputs{
+		Workspace: a.x.Layout.Workspace, Dir: a.x.Meta().Output, Overwrite: a.opts.Overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
+		Environ: withEnv(a.environFor(a.entry, a.id), a.entry.Codon.Env), Attempt: a.id, Note: a.note, Killed: a.killed,
+	}.run(ctx)
+	for _, p := range done.Unmatched {
+		a.notes = append(a.notes, fmt.Sprintf("no file fits the output pattern %q", p))
+	}
+	for _, p := range done.Skipped {
+		a.notes = append(a.notes, fmt.Sprintf("not copied, as it is no plain file: %q", p))
+	}
+	if len(done.Files) > 0 {
+		a.say("  %d results in %s", len(done.Files), a.x.Meta().Output)
+	}
+	var check *rigFailure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &check):
+		return &state.FailureReason{Type: check.failureType(), Retriable: true, Message: check.Message, Class: "outputs", Rule: "beforeCopy"}
+	}
+	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: err.Error(), Class: "outputs", Rule: "copy"}
+}
+
+// archive moves away what a codon, and its loop if it was the last of it, is
+// done with, and makes a checkpoint of the workspace after it. It is asked
+// before the next codon starts, so that a crash in between repeats it; what is
+// archived already stays so.
+func (d *driver) archive(ctx context.Context, index int) error {
+	if index < 0 {
+		return nil
+	}
+	s := d.x.State()
+	stored := s.ExecutionPlan()[index].Entry
+	last := lastRecord(s)
+	if last == nil || last.CodonID != stored.CodonID || (last.Status != state.Completed && last.Status != state.Skipped) || s.Base != last.Checkpoint() {
+		return nil
+	}
+	job := archiving{FS: nil, Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,
+		Checkpoint: last.Checkpoint(), Now: d.x.Now().Time, Note: d.note}
+	moved := 0
+	if patterns := stored.Codon.ArchiveOnSuccess; len(patterns) > 0 && last.Status == state.Completed {
+		job.Patterns = patterns
+		moved += len(job.run().Paths)
+	}
+	if patterns := d.loopArchive(index, stored); len(patterns) > 0 {
+		job.Patterns, job.LoopEnds = patterns, true
+		moved += len(job.run().Paths)
+	}
+	if moved == 0 {
+		return nil
+	}
+	snap, err := d.x.Snapshot(ctx, d.selection(index), d.x.Head())
+	if err != nil {
+		return err
+	}
+	_, err = d.x.Commit(ctx, recovery.Commit{
+		Title:    recovery.Title{Status: kindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", moved)},
+		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
+		Transition: state.CheckpointCreated{Kind: kindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
+	})
+	if err == nil {
+		d.say("  %d files archived", moved)
+	}
+	return err
+}
+
+// loopArchive is what the loop of an entry archives, if the entry is its last.
+func (d *driver) loopArchive(index int, e plan.Entry) []string {
+	if e.LoopContext == nil {
+		return nil
+	}
+	entries := d.x.State().ExecutionPlan()
+	if index+1 < len(entries) {
+		if next := entries[index+1].LoopContext; next != nil && next.LoopID == e.LoopContext.LoopID {
+			return nil
+		}
+	}
+	if loop := d.program.Loop(e.LoopContext.LoopID); loop != nil {
+		return loop.ArchiveOnSuccess
+	}
+	return nil
+}

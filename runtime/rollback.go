@@ -1,0 +1,252 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hank/checkpoint"
+	"hank/recovery"
+	"hank/state"
+)
+
+// RollbackOptions say where to go back to.
+type RollbackOptions struct {
+	Execution string
+	To        string // see ResolveTarget; empty is last-success
+	Undo      bool   // take the last rollback or retry back
+	Paths     []string
+	BreakLock string
+	Say       func(string)
+	// Confirm is asked before anything is changed; nil is a yes.
+	Confirm func(Preview) bool
+}
+
+// Preview is what a rollback would do.
+type Preview struct {
+	Schema  int              `json:"schema"`
+	Target  Target           `json:"target"`
+	Plan    *checkpoint.Plan `json:"-"`
+	Add     []PathChange     `json:"add"`
+	Change  []PathChange     `json:"change"`
+	Delete  []PathChange     `json:"delete"`
+	Keep    int              `json:"kept"` // files that stay because no checkpoint tracked them
+	Blocked []PathChange     `json:"blocked,omitempty"`
+	// Superseded are the checkpoints that lie behind the target on the thread:
+	// left, not lost.
+	Superseded []Target  `json:"superseded"`
+	CostKept   state.USD `json:"costKept"` // what the codons up to the target cost
+	CostLeft   state.USD `json:"costLeft"` // what the codons behind it cost
+	HeadMoved  string    `json:"projectHead,omitempty"`
+}
+
+// PathChange is a path that a rollback touches.
+type PathChange struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+}
+
+// RolledBack is what a rollback did.
+type RolledBack struct {
+	Preview
+	Safety state.SHA `json:"safetyCheckpoint"` // everything that was there before
+}
+
+// ErrDeclined says that a person said no.
+var ErrDeclined = errors.New("nothing was changed")
+
+// Rollback brings workspace and position back to a checkpoint. What was there
+// before is in a safety checkpoint, so that Undo brings it back.
+func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
+	root, err := locate(ModeRetry, Options{Execution: o.Execution})
+	if err != nil {
+		return nil, err
+	}
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, Reap: Reap})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range x.Report.Findings {
+		sayTo(Options{Say: o.Say}, fmt.Sprintf("%s: %s", f.Severity, f.What))
+	}
+	done, err := rollback(ctx, x, o)
+	return done, errors.Join(err, x.Close())
+}
+
+func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*RolledBack, error) {
+	target, err := chooseTarget(x.State(), x.Store, o)
+	if err != nil {
+		return nil, err
+	}
+	tracked := recovery.Tracked(x.State(), lastOfPlan(x.State()))
+	preview, err := preview(ctx, x.State(), x.Store, x.Workspace, target, tracked, o.Paths)
+	if err != nil {
+		return nil, err
+	}
+	if o.Confirm != nil && !o.Confirm(*preview) {
+		return nil, ErrDeclined
+	}
+	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths}
+	if o.Undo {
+		m.Kind = "undo"
+	}
+	if len(o.Paths) == 0 {
+		here := x.State().Here()
+		position := target.Position
+		position.Reason, position.Before = state.ReasonRollback, &here
+		m.Position = &position
+	} else {
+		m.Kind = "restore"
+	}
+	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
+	moved, err := x.MoveTree(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})
+	if m.Position != nil {
+		if program, err := x.LoadProgram(x.State().Program); err == nil {
+			if err := Replan(x, program); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
+}
+
+func lastOfPlan(s *state.State) state.CodonID {
+	if plan := s.ExecutionPlan(); len(plan) > 0 {
+		return plan[len(plan)-1].CodonID
+	}
+	return ""
+}
+
+// chooseTarget resolves what is to be gone back to. To take a rollback back
+// is to go to where it came from.
+func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, error) {
+	if !o.Undo {
+		to := o.To
+		if to == "" {
+			to = "last-success"
+		}
+		return ResolveTarget(s, store, to)
+	}
+	before := (*state.Position)(nil)
+	if s.Position != nil {
+		before = s.Position.Before
+	} else if r := s.Newest(); r != nil && r.StartingConditions.Source != nil {
+		before = r.StartingConditions.Source.Before
+	}
+	if before == nil {
+		return Target{}, &UsageError{"there is no rollback to take back; every state that a rollback left is still there: hank checkpoints"}
+	}
+	t := Target{SHA: before.CheckpointSHA, Kind: state.KindRecovery, RunID: before.RunID, Position: *before}
+	if before.AfterCodon != nil {
+		t.CodonID = *before.AfterCodon
+	}
+	return t, nil
+}
+
+// PreviewRollback says what a rollback would do. It takes no lock and changes
+// nothing on disk.
+func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
+	root, err := locate(ModeRetry, Options{Execution: o.Execution})
+	if err != nil {
+		return nil, err
+	}
+	view, err := recovery.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	store, err := view.Store()
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	ws, err := checkpoint.OpenWorkspace(view.Layout.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	target, err := chooseTarget(view.State, store, o)
+	if err != nil {
+		return nil, err
+	}
+	return preview(ctx, view.State, store, ws, target, recovery.Tracked(view.State, lastOfPlan(view.State)), o.Paths)
+}
+
+func preview(ctx context.Context, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, tracked checkpoint.Selection, paths []string) (*Preview, error) {
+	defer store.Abort() // what the scan has found is not kept
+	info, err := store.CommitInfo(checkpoint.SHA(target.SHA))
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", target.SHA, err)
+	}
+	base := checkpoint.SHA("")
+	if s.Base != "" {
+		baseInfo, err := store.CommitInfo(checkpoint.SHA(s.Base))
+		if err != nil {
+			return nil, err
+		}
+		base = baseInfo.Tree
+	}
+	inWay, err := checkpoint.PathsInTheWay(store, ws, base, info.Tree)
+	if err != nil {
+		return nil, err
+	}
+	tracked.Never = recovery.Never
+	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(s.Base)})
+	if err != nil {
+		return nil, err
+	}
+	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: checkpoint.SHA(s.Base), MustInclude: inWay})
+	if err != nil {
+		return nil, err
+	}
+	plan, err := checkpoint.PlanRestore(checkpoint.RestoreRequest{Store: store, Workspace: ws, From: all.Tree, To: info.Tree, Paths: paths,
+		Removable: func(path string) bool { return store.HasFile(owned.Tree, path) }})
+	if err != nil {
+		return nil, err
+	}
+	p := &Preview{Schema: state.SchemaVersion, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
+	for _, b := range plan.Blocked {
+		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
+	}
+	p.account(s, target)
+	return p, nil
+}
+
+func pathChanges(changes []checkpoint.Change) []PathChange {
+	out := make([]PathChange, len(changes))
+	for i, c := range changes {
+		out[i] = PathChange{c.Path, c.Kind.String()}
+	}
+	return out
+}
+
+// account says what is left behind and what is kept, in checkpoints and money.
+func (p *Preview) account(s *state.State, target Target) {
+	p.Superseded = []Target{}
+	kept := map[*state.Codon]bool{}
+	if after := target.Position.AfterCodon; after != nil {
+		if r := s.Run(target.Position.RunID); r != nil {
+			for i := r.Len() - 1; i >= 0; i-- {
+				if r.Codon(i).CodonID == *after {
+					for _, step := range s.ThreadTo(r, r.Codon(i)) {
+						kept[step.Codon] = true
+					}
+					break
+				}
+			}
+		}
+	}
+	for _, step := range s.Thread() {
+		if kept[step.Codon] {
+			p.CostKept += step.Codon.Cost()
+			continue
+		}
+		p.CostLeft += step.Codon.Cost()
+		if t, ok := endOf(s, step, ""); ok {
+			p.Superseded = append(p.Superseded, t)
+		}
+	}
+}

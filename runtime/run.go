@@ -1,0 +1,386 @@
+package runtime
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/proc"
+	"hank/internal/registry"
+	"hank/plan"
+	"hank/recovery"
+	"hank/runtime/keeper"
+	"hank/state"
+)
+
+// Mode is what a person asked for.
+type Mode string
+
+// The modes.
+const (
+	ModeRun    Mode = "run"    // bring the hank to its end
+	ModeResume Mode = "resume" // the same, on the tree as it is and in the session that was cut off
+	ModeRetry  Mode = "retry"  // go back to before a codon, and on from there
+)
+
+// Run opens or creates an execution and drives its plan. The order:
+//
+//  1. Read the hank. Nothing is created for one that is invalid.
+//  2. Open or create the execution: locks, recovery.
+//  3. Freeze the program; ask about one that has changed since.
+//  4. Decide from which tree to go on; ask about one that a person changed.
+//  5. Look whether the agents are there.
+//  6. Start a run, drive it, close it; an exit checkpoint carries its end.
+//
+// The error says why there was no run, or what broke it; Result is not nil
+// when the execution could be opened.
+func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
+	root, err := locate(mode, o)
+	if err != nil {
+		return nil, err
+	}
+	program, where, loadErr := loadHank(root, o)
+	if loadErr != nil && (program == nil && !recovery.Exists(root) || !tolerable(loadErr)) {
+		return nil, loadErr
+	}
+	x, err := openOrCreate(ctx, mode, root, where, o)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{x: x, opts: o, requests: make(chan Request, 16), began: time.Now()}
+	res, err := d.whole(ctx, mode, program, loadErr)
+	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) {
+		err = errors.Join(err, closeErr)
+	}
+	if res != nil && err != nil {
+		res.Code, res.Message = CodeOf(err), err.Error()
+	}
+	notifyEnd(ctx, o, res)
+	return res, err
+}
+
+// tolerable tells whether an execution can go on without the author's hank:
+// it has a frozen one.
+func tolerable(err error) bool {
+	var invalid *InvalidError
+	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
+}
+
+// locate finds the folder of the execution.
+func locate(mode Mode, o Options) (string, error) {
+	if o.Execution != "" {
+		return filepath.Abs(o.Execution)
+	}
+	found, err := recovery.Find(".")
+	if err == nil || mode != ModeRun {
+		return found, err
+	}
+	return filepath.Abs(".")
+}
+
+// origin is where a hank was read from.
+type origin struct {
+	path string // of the file, absolute
+	data string // absolute; may be empty
+}
+
+// loadHank reads the author's hank: the one that is named, or the one of the
+// execution, or hank.json here.
+func loadHank(root string, o Options) (*plan.Program, origin, error) {
+	var from origin
+	path := o.Hank
+	if path == "" && recovery.Exists(root) {
+		if view, err := recovery.ReadMeta(root); err == nil {
+			path = view.HankPath
+		}
+	}
+	if path == "" {
+		path = "."
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, from, err
+	}
+	fi, err := os.Stat(abs)
+	if err != nil {
+		return nil, from, fmt.Errorf("the hank %s cannot be read: %w", path, err)
+	}
+	if fi.IsDir() {
+		abs = hankIn(abs)
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return nil, from, &UsageError{fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
+	}
+	from.path = abs
+	if o.Data != "" {
+		if from.data, err = filepath.Abs(o.Data); err != nil {
+			return nil, from, err
+		}
+		if _, err := os.Stat(from.data); err != nil {
+			return nil, from, &UsageError{fmt.Sprintf("the data %s cannot be read: %v", o.Data, err)}
+		}
+	}
+	dir, err := os.OpenRoot(filepath.Dir(abs))
+	if err != nil {
+		return nil, from, err
+	}
+	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), o.Layers)
+	if program == nil {
+		return nil, from, &InvalidError{diagnostics}
+	}
+	return program, from, nil
+}
+
+// hankIn returns the hank's file in a folder; strand.json is its older name.
+func hankIn(dir string) string {
+	for _, name := range []string{"hank.json", "strand.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	return filepath.Join(dir, "hank.json")
+}
+
+func openOrCreate(ctx context.Context, mode Mode, root string, from origin, o Options) (*recovery.Execution, error) {
+	ro := recovery.Options{
+		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap,
+		Observe: o.Observe, Warn: func(line string) { sayTo(o, line) },
+	}
+	if recovery.Exists(root) {
+		x, err := recovery.Open(ctx, root, ro)
+		if err != nil {
+			return nil, err
+		}
+		if err := sameInputs(x, from, o); err != nil {
+			return nil, errors.Join(err, x.Close())
+		}
+		return x, nil
+	}
+	if mode != ModeRun {
+		return nil, &recovery.NotFoundError{From: root}
+	}
+	workspace, output := "", ""
+	var err error
+	if o.Workspace != "" {
+		if workspace, err = filepath.Abs(o.Workspace); err != nil {
+			return nil, err
+		}
+		if fi, err := os.Stat(workspace); err != nil || !fi.IsDir() {
+			return nil, &UsageError{fmt.Sprintf("the workspace %s is not a folder", o.Workspace)}
+		}
+	}
+	if o.Output != "" {
+		if output, err = filepath.Abs(o.Output); err != nil {
+			return nil, err
+		}
+	}
+	return recovery.Create(ctx, root, recovery.CreateOptions{
+		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: o.Version,
+	})
+}
+
+// sameInputs refuses to go on with other data or in another workspace than
+// the execution was begun with.
+func sameInputs(x *recovery.Execution, from origin, o Options) error {
+	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data {
+		return &UsageError{fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
+	}
+	if o.Workspace != "" {
+		if abs, err := filepath.Abs(o.Workspace); err != nil || abs != x.Layout.Workspace {
+			return &UsageError{fmt.Sprintf("this execution works in %s; another workspace wants an execution of its own: -e DIR", x.Layout.Workspace)}
+		}
+	}
+	return nil
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "no data"
+	}
+	return s
+}
+
+// Reap ends what an attempt has left running; it is given to recovery.
+func Reap(attempt string) ([]string, error) {
+	left, err := keeper.Reap(attempt)
+	names := make([]string, len(left))
+	for i, l := range left {
+		names[i] = fmt.Sprintf("%d (%s)", l.PID, l.Command)
+	}
+	return names, err
+}
+
+func sayTo(o Options, line string) {
+	if o.Say != nil {
+		o.Say(line)
+	}
+}
+
+// whole is everything between opening and closing the execution.
+func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (*Result, error) {
+	for _, f := range d.x.Report.Findings {
+		d.say("%s: %s", f.Severity, f.What)
+	}
+	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
+		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
+	if err := d.begin(ctx); err != nil {
+		return d.result(outcome{}, err), err
+	}
+	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
+		return d.result(outcome{}, err), err
+	}
+	if err := d.prepare(); err != nil {
+		return d.result(outcome{}, err), err
+	}
+	defer d.replay.close()
+	start, err := d.chooseStart(ctx, mode)
+	if err != nil || start.done != nil {
+		return d.result(deref(start.done), err), err
+	}
+	if err := d.preflight(ctx); err != nil {
+		return d.result(outcome{}, err), err
+	}
+	out, err := d.underControl(ctx, start)
+	return d.result(out, err), err
+}
+
+// prepare reads the settings that hold, and the recording that is to be played.
+func (d *driver) prepare() error {
+	d.settings = d.opts.Layers.Merge(d.program.Hank.Overrides)
+	d.ignoreRigs = d.settings.IgnoreRigFailures != nil && *d.settings.IgnoreRigFailures
+	if d.opts.Replay == "" {
+		return nil
+	}
+	var err error
+	d.replay, err = openRecording(d.opts.Replay)
+	return err
+}
+
+func deref(o *outcome) outcome {
+	if o == nil {
+		return outcome{}
+	}
+	return *o
+}
+
+// startRun opens a run.
+func (d *driver) startRun(start start) error {
+	self, err := proc.Self()
+	if err != nil {
+		return err
+	}
+	identity, err := json.Marshal(self)
+	if err != nil {
+		return err
+	}
+	now := d.x.Now()
+	id := newRunID(now.Time)
+	folder := d.x.Layout.RunFolder(id)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("creating the folder of the run: %w", err)
+	}
+	d.run = id
+	return d.x.Record(state.RunStarted{Run: &state.Run{
+		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: start.conditions,
+		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
+		StartedBy: startedBy(self.Host, d.opts.Unattended), Note: d.opts.Note, Labels: d.opts.Labels,
+	}})
+}
+
+func newRunID(now time.Time) state.RunID {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	b := make([]byte, 5)
+	_, _ = rand.Read(b) // never fails (crypto/rand)
+	for i := range b {
+		b[i] = digits[int(b[i])%len(digits)]
+	}
+	return state.RunID(strconv.FormatInt(now.UnixMilli(), 10) + "-" + string(b))
+}
+
+// startedBy says who began the run. Arguments may hold secrets, so only the
+// program and the verb are kept.
+func startedBy(host string, unattended bool) *state.StartedBy {
+	user := os.Getenv("USER")
+	if user == "" {
+		user = strconv.Itoa(os.Getuid())
+	}
+	argv := os.Args[:min(2, len(os.Args))]
+	return &state.StartedBy{User: user, Host: host, Argv: append([]string{filepath.Base(argv[0])}, argv[1:]...), Unattended: unattended}
+}
+
+// endRun closes the run, and makes its exit checkpoint. The plan's end is a
+// fact; the checkpoint of it is a copy.
+func (d *driver) endRun(ctx context.Context, out outcome) error {
+	now := d.x.Now()
+	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
+	if out.reason != "" {
+		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.reason, Detail: out.detail}
+	}
+	if err := d.x.Record(end); err != nil {
+		return err
+	}
+	sel := d.selection(min(d.x.State().Next(), len(d.x.State().ExecutionPlan())-1))
+	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
+	if err != nil {
+		d.say("the run has no exit checkpoint: %v", err)
+		return nil
+	}
+	_, err = d.x.Commit(ctx, recovery.Commit{
+		Title:    recovery.Title{Status: state.KindExit, CodonID: out.codon, RunID: d.run, Name: string(out.reason)},
+		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
+		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: d.run, CodonID: out.codon, Branch: d.branch()},
+	})
+	return err
+}
+
+// result describes where the execution stands now.
+func (d *driver) result(out outcome, err error) *Result {
+	s := d.x.State()
+	res := &Result{Schema: state.SchemaVersion, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
+		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(),
+		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output}
+	if run := s.Run(d.run); run != nil {
+		res.Status = run.Status
+	}
+	switch {
+	case err != nil:
+		res.Code, res.Message = CodeOf(err), err.Error()
+	case out.reason == "":
+		res.Message = "the hank is done"
+	default:
+		res.Message = out.detail
+		if out.codon != "" {
+			res.Message = fmt.Sprintf("codon %s: %s", out.codon, strings.TrimSpace(out.detail))
+		}
+	}
+	res.Next = nextCommand(out)
+	return res
+}
+
+// nextCommand is what a person would type to go on.
+func nextCommand(out outcome) string {
+	switch out.reason {
+	case "":
+		return ""
+	case state.EndCodonFailed:
+		return "hank retry"
+	case state.EndBudget:
+		return "hank run --max-cost USD"
+	}
+	return "hank run"
+}
+
+func newToken() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,224 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+	"hank/runtime/keeper"
+)
+
+// turn is one process of an agent: a first prompt, or one more in its session.
+type turn struct {
+	command harness.Command
+	reader  harness.Reader
+	start   transcript.Start
+	log     *os.File // the attempt's transcript; turns of one attempt share it
+	attempt string
+	silence time.Duration // the longest time without a sign of life; 0 is no limit
+	limit   time.Duration // what the budget leaves; 0 is no limit
+
+	// started is told the agent's process id; its error kills the agent.
+	started func(pid int) error
+	// observe is told what the agent does. It may ask the agent to end.
+	observe  func(harness.Observation) (stop bool, err error)
+	requests <-chan Request
+	// signalled is told of a request and says whether the agent must end now.
+	signalled func(Request) (stop, force bool)
+}
+
+// ended is how a turn came out.
+type ended struct {
+	verdict  harness.Verdict
+	exit     keeper.Exit
+	silent   bool // it was stopped because it had shown no sign of life
+	overTime bool // it was stopped because its time was over
+}
+
+// longestLine bounds a line of an agent; a longer one is cut into pieces.
+const longestLine = 16 << 20
+
+// printed is a line that an agent printed.
+type printed struct {
+	stream transcript.Stream
+	text   []byte
+}
+
+// run starts the agent and sees it through to its end. When it returns nothing
+// that the agent started is alive. An error is one of hank, not of the agent:
+// the agent is killed and its work is left as it is.
+func (t *turn) run(ctx context.Context) (ended, error) {
+	lines := make(chan printed, 256)
+	out := &splitter{stream: transcript.Stdout, to: lines}
+	errs := &splitter{stream: transcript.Stderr, to: lines}
+	if err := t.write(transcript.Entry{Stream: transcript.StreamStart, Start: t.start}); err != nil {
+		return ended{}, err
+	}
+	p, err := keeper.Start(keeper.Spec{
+		Args: t.command.Args, Env: t.command.Env, Dir: t.command.Dir, Stdin: t.command.Stdin,
+		StopSignal: t.command.StopSignal, StopGrace: t.command.StopGrace, Attempt: t.attempt,
+	}, keeper.Streams{Stdout: out, Stderr: errs})
+	if err != nil {
+		return ended{}, &startError{err}
+	}
+	var exit keeper.Exit
+	var waitErr error
+	go func() {
+		exit, waitErr = p.Wait()
+		out.flush()
+		errs.flush()
+		close(lines)
+	}()
+	res, err := t.follow(ctx, p, lines)
+	for range lines { // after an error: nothing more is looked at, but all is awaited
+	}
+	if err = errors.Join(err, aliveOnly(waitErr)); err != nil {
+		return ended{}, err
+	}
+	res.exit = exit
+	res.verdict = t.reader.End(exit.Code, exit.Signal)
+	err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal}})
+	return res, errors.Join(err, t.log.Sync())
+}
+
+// startError is an agent that could not even be started: a failure of the
+// codon, not of hank.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// aliveOnly keeps the error that makes going on unsafe: something that the
+// agent started cannot be killed. Trouble with its streams shows in the
+// transcript.
+func aliveOnly(err error) error {
+	var alive *keeper.AliveError
+	if errors.As(err, &alive) {
+		return err
+	}
+	return nil
+}
+
+// follow handles all that happens until the agent has ended.
+func (t *turn) follow(ctx context.Context, p *keeper.Process, lines <-chan printed) (ended, error) {
+	var res ended
+	if err := t.started(p.PID()); err != nil {
+		p.Kill()
+		return res, err
+	}
+	began, heard := time.Now(), time.Now()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	done := ctx.Done()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return res, nil
+			}
+			heard = time.Now()
+			if err := t.line(p, line); err != nil {
+				p.Kill()
+				return res, err
+			}
+		case s := <-t.requests:
+			switch stop, force := t.signalled(s); {
+			case force:
+				p.Kill()
+			case stop:
+				p.Stop()
+			}
+		case now := <-tick.C:
+			if t.silence > 0 && now.Sub(heard) > t.silence && !res.silent {
+				res.silent = true
+				p.Stop()
+			}
+			if t.limit > 0 && now.Sub(began) > t.limit && !res.overTime {
+				res.overTime = true
+				p.Stop()
+			}
+		case <-done:
+			p.Stop()
+			done = nil
+		}
+	}
+}
+
+// line keeps a line in the transcript and passes on what it means.
+func (t *turn) line(p *keeper.Process, line printed) error {
+	if err := t.write(transcript.Entry{Stream: line.stream, Line: line.text}); err != nil {
+		return err
+	}
+	read := t.reader.Line
+	if line.stream == transcript.Stderr {
+		read = t.reader.Stderr
+	}
+	for _, o := range read(line.text) {
+		stop, err := t.observe(o)
+		if err != nil {
+			return err
+		}
+		if stop {
+			p.Stop()
+		}
+	}
+	return nil
+}
+
+func (t *turn) write(e transcript.Entry) error {
+	e.At = time.Now()
+	if _, err := t.log.Write(e.Append(nil)); err != nil {
+		return fmt.Errorf("writing the transcript: %w", err)
+	}
+	return nil
+}
+
+// splitter cuts a stream into lines.
+type splitter struct {
+	stream transcript.Stream
+	to     chan<- printed
+	mu     sync.Mutex
+	rest   []byte
+}
+
+func (s *splitter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = append(s.rest, p...)
+	for {
+		i := bytes.IndexByte(s.rest, '\n')
+		if i < 0 && len(s.rest) < longestLine {
+			return len(p), nil
+		}
+		end := i
+		if i < 0 {
+			end, i = longestLine, longestLine-1
+		}
+		s.to <- printed{s.stream, bytes.Clone(s.rest[:end])}
+		s.rest = append(s.rest[:0], s.rest[i+1:]...)
+	}
+}
+
+func (s *splitter) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rest) > 0 {
+		s.to <- printed{s.stream, s.rest}
+		s.rest = nil
+	}
+}
+
+// openLog creates a transcript. An attempt never writes over another's.
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+}
