@@ -192,7 +192,7 @@ func (x *Index) Totals(by By) ([]Total, error) {
 	var all Total
 	err := x.db.View(func(txn *badger.Txn) error {
 		prefix := []byte{'t', byte(by)}
-		it := txn.NewIterator(badger.IteratorOptions{PrefetchValues: true, PrefetchSize: 100, Prefix: prefix})
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			item := it.Item()
