@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/plan"
+	"hank/recovery"
+	"hank/runtime"
+	"hank/state"
+)
+
+// Flags that many verbs share.
+var (
+	executionFlag = &cli.StringFlag{Name: "execution", Aliases: []string{"e"}, Usage: "`DIR` of the execution (default: here, or the nearest folder above)"}
+	jsonFlag      = &cli.BoolFlag{Name: "json", Usage: "print JSON"}
+	limitFlag     = &cli.IntFlag{Name: "limit", Value: 50, Usage: "print at most `N` (0: all)"}
+	beforeFlag    = &cli.StringFlag{Name: "before", Usage: "print only what is older than `ID`"}
+	breakLockFlag = &cli.StringFlag{Name: "break-lock", Usage: "take the execution although the runtime with this lock `TOKEN` is not proven gone"}
+	yesFlag       = &cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"}
+)
+
+// view reads the execution that the flags name.
+func view(c *cli.Context) (*recovery.View, error) {
+	dir := c.String("execution")
+	if dir == "" {
+		dir = "."
+	}
+	root, err := recovery.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	return recovery.Read(root)
+}
+
+// arguments checks the number of arguments of a verb.
+func arguments(c *cli.Context, least, most int) error {
+	switch n := c.NArg(); {
+	case n < least:
+		return &runtime.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
+	case most >= 0 && n > most:
+		return &runtime.UsageError{Why: fmt.Sprintf("hank %s does not know what to do with %q; see: hank %s --help", c.Command.Name, c.Args().Get(most), c.Command.Name)}
+	}
+	return nil
+}
+
+// printJSON writes a value as indented JSON with a newline. Text that is not
+// UTF-8 is written as well as it can be; lists of files have pathBase64.
+func printJSON(v any) error {
+	text, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(append(text, '\n'))
+	return err
+}
+
+// path is a path in JSON output: as text, or, where it is not UTF-8, in
+// base64.
+type path struct {
+	Path       string `json:"path,omitempty"`
+	PathBase64 []byte `json:"pathBase64,omitempty"`
+}
+
+func pathOf(p string) path {
+	if utf8.ValidString(p) {
+		return path{Path: p}
+	}
+	return path{PathBase64: []byte(p)}
+}
+
+// isTerminal tells whether a person is there to be asked.
+func isTerminal() bool { return term.IsTerminal(os.Stdin) && term.IsTerminal(os.Stderr) }
+
+// asker returns how to ask a person, or nil.
+func asker(c *cli.Context) runtime.Asker {
+	if !isTerminal() || c.Bool("yes") {
+		return nil
+	}
+	return func(question string, answers []string) int {
+		return term.Ask(os.Stdin, os.Stderr, question, answers)
+	}
+}
+
+// shorten makes a path relative to where the person is, if that is shorter.
+func shorten(p string) string {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return p
+	}
+	rel, err := filepath.Rel(cwd, p)
+	if err != nil || len(rel) >= len(p) {
+		return p
+	}
+	if !strings.HasPrefix(rel, ".") {
+		rel = "./" + rel
+	}
+	return rel
+}
+
+func short(sha state.SHA) string { return string(sha[:min(12, len(sha))]) }
+
+// lastBefore cuts a list, oldest first, to the last ones before a key.
+func lastBefore[T any](list []T, limit int, before string, key func(T) string) ([]T, error) {
+	if before != "" {
+		at := slices.IndexFunc(list, func(e T) bool { return key(e) == before })
+		if at < 0 {
+			return nil, &runtime.UsageError{Why: fmt.Sprintf("%q, which --before names, is not in the list", before)}
+		}
+		list = list[:at]
+	}
+	if limit > 0 && len(list) > limit {
+		list = list[len(list)-limit:]
+	}
+	return list, nil
+}
+
+// sayInvalid prints what is wrong with a hank, if that is the error, and
+// returns the error to end with; else nil.
+func sayInvalid(err error) error {
+	var invalid *runtime.InvalidError
+	if !errors.As(err, &invalid) {
+		return nil
+	}
+	printFound(os.Stderr, invalid.Diagnostics)
+	fmt.Fprintln(os.Stderr, "hank: the hank is invalid and was not run; nothing was changed")
+	return exitWith(runtime.ExitInvalid)
+}
+
+// located returns diagnostics whose files are named from here instead of from
+// the folder of the hank.
+func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
+	file, err := runtime.HankFile(path)
+	if err != nil {
+		return found
+	}
+	out := slices.Clone(found)
+	for i := range out {
+		out[i].File = shorten(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
+	}
+	return out
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/recovery"
+	"hank/runtime"
+	"hank/runtime/control"
+)
+
+func stopCommand() *cli.Command {
+	return &cli.Command{
+		Name: "stop", Usage: "stop the live run of an execution in order",
+		Description: `The codon at work is ended, its work is kept, and hank run redoes it from before
+it; hank resume goes on in its session. With --after-codon it may finish first.
+The run itself ends with exit code 8.`,
+		Flags: []cli.Flag{executionFlag,
+			&cli.BoolFlag{Name: "after-codon", Usage: "let the codon at work finish"},
+			&cli.BoolFlag{Name: "wait", Usage: "return when the run has ended"},
+			jsonFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			command, said := "stop", "the run is stopping"
+			if c.Bool("after-codon") {
+				command, said = "stop-after-codon", "the run stops after this codon"
+			}
+			return tell(c, command, said)
+		},
+	}
+}
+
+func skipCommand() *cli.Command {
+	return &cli.Command{
+		Name: "skip", Usage: "end the codon at work as skipped and go on behind it",
+		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
+To do it after all: hank retry CODON.`,
+		Flags: []cli.Flag{executionFlag, jsonFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			return tell(c, "skip", "the codon is being skipped")
+		},
+	}
+}
+
+// answered is the JSON form of a run's answer.
+type answered struct {
+	Schema    int    `json:"schema"`
+	Execution string `json:"execution"`
+	Command   string `json:"command"`
+	OK        bool   `json:"ok"`
+	Error     string `json:"error,omitempty"`
+}
+
+// tell sends a command to the live run.
+func tell(c *cli.Context, command, said string) error {
+	v, err := view(c)
+	if err != nil {
+		return err
+	}
+	root := v.Layout.Root
+	answer, err := runtime.Control(c.Context, root, command)
+	if errors.Is(err, control.ErrNotRunning) {
+		return &runtime.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status%s", shorten(root), c2e(c))}
+	}
+	if err != nil {
+		return fmt.Errorf("the run in %s cannot be reached: %w", shorten(root), err)
+	}
+	if c.Bool("json") {
+		if err := printJSON(answered{1, root, command, answer.OK, answer.Error}); err != nil {
+			return err
+		}
+	} else if answer.OK {
+		fmt.Println(said)
+	}
+	if !answer.OK {
+		return &runtime.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}
+	}
+	if c.Bool("wait") {
+		return untilFree(c.Context, root)
+	}
+	return nil
+}
+
+// untilFree waits until nobody holds the execution.
+func untilFree(ctx context.Context, root string) error {
+	for {
+		v, err := recovery.Read(root)
+		if err != nil || !v.Live {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

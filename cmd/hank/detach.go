@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"hank/runtime"
+)
+
+// detachPatience is how long a detached run is watched for an early end, such
+// as a hank that is invalid.
+const detachPatience = time.Second
+
+// detach starts the same command again, in a session of its own, with its
+// output in a file.
+func detach(o runtime.Options) error {
+	root, err := filepath.Abs(orDefault(o.Execution, "."))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Join(root, "hank-"+time.Now().UTC().Format("20060102T150405Z")+".log")
+	log, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var args []string
+	for _, a := range os.Args[1:] {
+		if a != "--detach" && a != "-detach" {
+			args = append(args, a)
+		}
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = ownSession()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return endedEarly(log, err)
+	case <-time.After(detachPatience):
+	}
+	fmt.Printf("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%s\n",
+		cmd.Process.Pid, shorten(name), executionOption(root), executionOption(root))
+	return nil
+}
+
+// endedEarly shows what a detached run has said, and ends as it did.
+func endedEarly(log *os.File, err error) error {
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(os.Stderr, log); err != nil {
+		return err
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exitWith(runtime.ExitCode(exit.ExitCode()))
+	}
+	return err
+}

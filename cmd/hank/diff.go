@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/checkpoint"
+	"hank/internal/term"
+	"hank/runtime"
+)
+
+func diffCommand() *cli.Command {
+	return &cli.Command{
+		Name: "diff", Usage: "show what differs between two checkpoints, or one and the workspace", ArgsUsage: "[A] [B]",
+		Description: `A and B are TARGETs, see hank rollback --help. Without B: the workspace as it is
+now. Without both: what has changed since the checkpoint that the next codon starts
+from. Reads only. Without a flag it prints the files with their changed lines;
+--patch prints what git apply --binary takes.`,
+		Flags: []cli.Flag{executionFlag,
+			&cli.BoolFlag{Name: "stat", Usage: "files and changed lines (the default)"},
+			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Usage: "the change itself, in git's format"},
+			&cli.BoolFlag{Name: "name-only", Usage: "only the paths"},
+			jsonFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 2); err != nil {
+				return err
+			}
+			if exclusive(c, "stat", "patch", "name-only", "json") > 1 {
+				return &runtime.UsageError{Why: "--stat, --patch, --name-only and --json exclude each other"}
+			}
+			v, err := view(c)
+			if err != nil {
+				return err
+			}
+			d, err := runtime.Compare(c.Context, v, c.Args().Get(0), c.Args().Get(1))
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return printDiff(c, d)
+		},
+	}
+}
+
+// exclusive counts the flags that are set.
+func exclusive(c *cli.Context, names ...string) int {
+	n := 0
+	for _, name := range names {
+		if c.Bool(name) {
+			n++
+		}
+	}
+	return n
+}
+
+func printDiff(c *cli.Context, d *runtime.Difference) error {
+	switch {
+	case c.Bool("patch"):
+		out := bufio.NewWriter(os.Stdout)
+		if err := d.Patch(out); err != nil {
+			return err
+		}
+		return out.Flush()
+	case c.Bool("name-only"):
+		for _, ch := range d.Changes {
+			fmt.Println(quotePath(ch.Path))
+		}
+		return nil
+	}
+	stats, err := d.Stat()
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(diffJSON(d, stats))
+	}
+	printStats(d, stats)
+	return nil
+}
+
+// changed is a path that differs, as JSON.
+type changed struct {
+	path
+	Kind    string `json:"kind"` // added, deleted, modified, type changed
+	Added   int    `json:"addedLines"`
+	Deleted int    `json:"deletedLines"`
+	Binary  bool   `json:"binary"`
+}
+
+// differing is the JSON form of hank diff.
+type differing struct {
+	Schema  int             `json:"schema"`
+	From    runtime.Target  `json:"from"`
+	To      *runtime.Target `json:"to,omitempty"` // absent: the workspace
+	Changes []changed       `json:"changes"`
+}
+
+func diffJSON(d *runtime.Difference, stats []checkpoint.FileStat) differing {
+	out := differing{Schema: 1, From: d.From, Changes: []changed{}}
+	if d.To.SHA != "" {
+		out.To = &d.To
+	}
+	for i, ch := range d.Changes {
+		out.Changes = append(out.Changes, changed{pathOf(ch.Path), ch.Kind.String(), stats[i].Added, stats[i].Deleted, stats[i].Binary})
+	}
+	return out
+}
+
+// statWidth is how wide the bar of a file's changed lines may get.
+const statWidth = 30
+
+func printStats(d *runtime.Difference, stats []checkpoint.FileStat) {
+	to := "the workspace"
+	if d.To.SHA != "" {
+		to = d.To.String()
+	}
+	if len(d.Changes) == 0 {
+		fmt.Printf("nothing differs between %s and %s\n", d.From, to)
+		return
+	}
+	widest, longest, added, deleted := 0, 1, 0, 0
+	for i, s := range stats {
+		widest = max(widest, utf8.RuneCountInString(quotePath(d.Changes[i].Path)))
+		longest = max(longest, s.Added+s.Deleted)
+		added, deleted = added+s.Added, deleted+s.Deleted
+	}
+	for i, s := range stats {
+		fmt.Printf("%s %-*s  %s\n", sign(d.Changes[i].Kind), widest, quotePath(d.Changes[i].Path), bar(s, longest))
+	}
+	fmt.Printf("from %s to %s: %d files, %d lines added, %d deleted\n", d.From, to, len(stats), added, deleted)
+}
+
+func sign(k checkpoint.ChangeKind) string {
+	switch k {
+	case checkpoint.Added:
+		return term.Green(os.Stdout, "A")
+	case checkpoint.Deleted:
+		return term.Red(os.Stdout, "D")
+	case checkpoint.TypeChanged:
+		return term.Yellow(os.Stdout, "T")
+	}
+	return term.Yellow(os.Stdout, "M")
+}
+
+// bar draws the changed lines of a file, to scale where there are many.
+func bar(s checkpoint.FileStat, longest int) string {
+	if s.Binary {
+		return "binary"
+	}
+	total := s.Added + s.Deleted
+	plus, minus := s.Added, s.Deleted
+	if longest > statWidth {
+		width := (total*statWidth + longest - 1) / longest
+		if total > 0 {
+			plus = (s.Added*width + total/2) / total
+		}
+		minus = width - plus
+	}
+	return fmt.Sprintf("%5d %s%s", total, term.Green(os.Stdout, strings.Repeat("+", plus)), term.Red(os.Stdout, strings.Repeat("-", minus)))
+}
+
+// quotePath shows a path on one line: as it is, or, where it holds what does
+// not print, quoted.
+func quotePath(p string) string {
+	if q := strconv.Quote(p); q != `"`+p+`"` {
+		return q
+	}
+	return p
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/runtime"
+)
+
+// starter is a hank that runs without a key: two scripts and a check.
+const starter = `{
+  "meta": { "name": "first-hank", "version": "0.1.0", "description": "two steps and a check, all of them shell scripts" },
+  "hank": [
+    {
+      "id": "gather",
+      "name": "List the files of the data",
+      "model": "shell",
+      "continuationMode": "fresh",
+      "promptText": "if [ -d read_only_data_source ]; then ls -la read_only_data_source/; else date; fi > listing.txt\ncat listing.txt"
+    },
+    {
+      "id": "count",
+      "name": "Count them",
+      "model": "shell",
+      "continuationMode": "fresh",
+      "promptText": "wc -l < listing.txt > count.txt\necho \"$(cat count.txt) lines\""
+    }
+  ]
+}
+`
+
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name: "init", Usage: "make a small hank to begin with", ArgsUsage: "[DIR]",
+		Description: `Writes hank.json, unless there is one, and offers to add agentRoot/ and rigArchive/
+to .gitignore if the folder is in a git repository. For an agent instead of a
+script, set "model" to sonnet and write the prompt in words.`,
+		Flags: []cli.Flag{yesFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 1); err != nil {
+				return err
+			}
+			dir := orDefault(c.Args().First(), ".")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			name := filepath.Join(dir, "hank.json")
+			f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+			if os.IsExist(err) {
+				return &runtime.UsageError{Why: name + " is there already; nothing was changed"}
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := f.WriteString(starter); err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+			fmt.Printf("wrote %s\n", name)
+			if err := offerIgnore(c, dir); err != nil {
+				return err
+			}
+			if dir == "." {
+				fmt.Println("next: hank run")
+			} else {
+				fmt.Printf("next: cd %s && hank run\n", dir)
+			}
+			return nil
+		},
+	}
+}
+
+// offerIgnore adds the folders of an execution to the .gitignore of a
+// repository, if the person agrees.
+func offerIgnore(c *cli.Context, dir string) error {
+	if !inRepository(dir) {
+		return nil
+	}
+	name := filepath.Join(dir, ".gitignore")
+	old, err := os.ReadFile(name)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	have := strings.Split(strings.ReplaceAll(string(old), "\r\n", "\n"), "\n")
+	var add []string
+	for _, line := range []string{"agentRoot/", "rigArchive/"} {
+		if !slices.Contains(have, line) {
+			add = append(add, line)
+		}
+	}
+	if len(add) == 0 {
+		return nil
+	}
+	if !c.Bool("yes") && (!isTerminal() || term.Ask(os.Stdin, os.Stderr, "Add "+strings.Join(add, " and ")+" to "+name+"?", []string{"yes", "no"}) != 0) {
+		fmt.Printf("note: %s does not ignore %s; hank init --yes would add them\n", name, strings.Join(add, " and "))
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	text := strings.Join(add, "\n") + "\n"
+	if len(old) > 0 && old[len(old)-1] != '\n' {
+		text = "\n" + text // the last line has no end yet
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return err
+	}
+	fmt.Printf("added %s to %s\n", strings.Join(add, " and "), name)
+	return f.Close()
+}
+
+func inRepository(dir string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(abs, ".git")); err == nil {
+			return true
+		}
+		if abs == filepath.Dir(abs) {
+			return false
+		}
+		abs = filepath.Dir(abs)
+	}
+}

@@ -1,0 +1,116 @@
+// Command hank runs long programs of agent steps, and makes every step a safe
+// place to return to. One file per verb: flags in, text or JSON out.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/argv"
+	"hank/runtime"
+	"hank/runtime/harness/replay"
+	"hank/runtime/keeper"
+)
+
+func main() {
+	// Roles in which hank starts itself.
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case keeper.Verb:
+			os.Exit(keeper.Main())
+		case replay.Argument:
+			os.Exit(replay.Main(os.Args[2:]))
+		}
+	}
+	os.Exit(int(run(os.Args)))
+}
+
+// run is the whole program but for its roles.
+func run(args []string) runtime.ExitCode {
+	app := newApp()
+	ordered, err := argv.Reorder(app, args)
+	if err == nil {
+		err = app.RunContext(context.Background(), ordered)
+	}
+	return finish(err)
+}
+
+// finish says what went wrong and returns the exit code.
+func finish(err error) runtime.ExitCode {
+	if said := sayInvalid(err); said != nil {
+		err = said
+	}
+	var ended *endedError
+	if errors.As(err, &ended) {
+		return ended.code
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hank: "+err.Error())
+	}
+	var usage *argv.UsageError
+	if errors.As(err, &usage) {
+		return runtime.ExitUsage
+	}
+	return runtime.CodeOf(err)
+}
+
+// endedError carries an exit code of a command that has said everything.
+type endedError struct{ code runtime.ExitCode }
+
+func (e *endedError) Error() string { return fmt.Sprintf("ended with code %d", e.code) }
+
+func exitWith(code runtime.ExitCode) error {
+	if code == runtime.ExitDone {
+		return nil
+	}
+	return &endedError{code}
+}
+
+func newApp() *cli.App {
+	app := &cli.App{
+		Name:                   "hank",
+		Usage:                  "run programs of AI-agent steps so that nothing is lost and everything can be undone",
+		UsageText:              "hank VERB [options] [arguments]",
+		Description:            overview,
+		Version:                version,
+		HideVersion:            true,
+		EnableBashCompletion:   true,
+		UseShortOptionHandling: false,
+		Suggest:                true,
+		ExitErrHandler:         func(*cli.Context, error) {},
+		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &runtime.UsageError{Why: err.Error()} },
+		CommandNotFound: func(c *cli.Context, name string) {
+			fmt.Fprintf(os.Stderr, "hank: there is no verb %q; see: hank help\n", name)
+			os.Exit(int(runtime.ExitUsage))
+		},
+		Commands: []*cli.Command{
+			initCommand(), validateCommand(), planCommand(),
+			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
+			statusCommand(), showCommand(), logCommand(), eventsCommand(), checkpointsCommand(), diffCommand(), restoreCommand(),
+			costCommand(), doctorCommand(), gcCommand(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
+		},
+	}
+	for _, c := range app.Commands {
+		c.OnUsageError = app.OnUsageError
+	}
+	return app
+}
+
+const overview = `A hank is a program of codons: steps that an agent, or a shell script, does in a
+workspace. hank commits a git checkpoint of the workspace at every step, keeps a
+journal of everything that happened, and brings both back after any crash.
+
+   hank init                 make a small hank to begin with
+   hank run                  run it to its end; the same command goes on after a crash
+   hank status               where it stands
+   hank rollback --to X      go back to any checkpoint; hank rollback --undo takes it back
+   hank retry                do the codon that failed again
+   hank doctor               what is wrong, and the one command to run next
+
+Exit codes: 0 done · 1 a codon failed · 2 usage · 3 invalid hank · 4 needs your
+decision · 5 held by another hank · 6 budget · 8 stopped with work left · 9 agent
+missing · 70 a bug · 74 disk full or I/O error, work kept · 129/130/143 signal`

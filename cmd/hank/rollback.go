@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/recovery"
+	"hank/runtime"
+	"hank/state"
+)
+
+func rollbackCommand() *cli.Command {
+	return &cli.Command{
+		Name: "rollback", Usage: "go back to a checkpoint; what is there now is kept",
+		Description: `TARGET is a SHA or its beginning, CODON, CODON:rig-setup, CODON:completed,
+CODON:error, CODON:skipped, last-success (the default) or initial; codon:, sha: and
+run: before a name say which of them it is. Everything visible in the workspace is
+put into a checkpoint first, so that --undo brings it back. Then go on with hank run.`,
+		Flags: []cli.Flag{
+			executionFlag,
+			&cli.StringFlag{Name: "to", Usage: "the `TARGET`"},
+			&cli.BoolFlag{Name: "undo", Usage: "take the last rollback or retry back"},
+			&cli.BoolFlag{Name: "plan", Usage: "say what would be done, and change nothing"},
+			yesFlag, jsonFlag, breakLockFlag,
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			if c.Bool("undo") && c.String("to") != "" {
+				return &runtime.UsageError{Why: "--undo and --to exclude each other"}
+			}
+			return goBack(c, runtime.RollbackOptions{To: c.String("to"), Undo: c.Bool("undo")})
+		},
+	}
+}
+
+func goBack(c *cli.Context, o runtime.RollbackOptions) error {
+	o.Execution, o.BreakLock = c.String("execution"), c.String("break-lock")
+	if c.Bool("plan") {
+		p, err := runtime.PreviewRollback(c.Context, o)
+		if err != nil {
+			return err
+		}
+		if c.Bool("json") {
+			return printJSON(previewOf(p))
+		}
+		printPreview(p, true)
+		return nil
+	}
+	ask := asker(c)
+	if ask == nil && !c.Bool("yes") {
+		return &recovery.DecisionError{What: "hank " + c.Command.Name + " changes the workspace and nobody is there to be asked",
+			Options: []string{"--yes does it", "--plan says what it would do"}}
+	}
+	if !c.Bool("json") {
+		o.Say = func(line string) { fmt.Println(line) }
+	}
+	if ask != nil {
+		o.Confirm = func(p runtime.Preview) bool {
+			printPreview(&p, false)
+			return ask("Do it?", []string{"yes", "no"}) == 0
+		}
+	}
+	done, err := runtime.Rollback(c.Context, o)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety})
+	}
+	fmt.Printf("the workspace is as in %s; what was there is in checkpoint %s\n", done.Target, short(done.Safety))
+	fmt.Printf("  to go on         hank run%s\n", c2e(c))
+	if len(o.Paths) == 0 {
+		fmt.Printf("  to take it back  hank rollback --undo%s\n", c2e(c))
+	}
+	return nil
+}
+
+// c2e repeats the -e of this call.
+func c2e(c *cli.Context) string {
+	if e := c.String("execution"); e != "" {
+		return " -e " + e
+	}
+	return ""
+}
+
+// most is how many paths a person is shown unless all are wanted.
+const most = 20
+
+func printPreview(p *runtime.Preview, all bool) {
+	fmt.Printf("to %s:\n", p.Target)
+	show := func(sign string, changes []runtime.PathChange, colour func(*os.File, string) string) {
+		for i, ch := range changes {
+			if !all && i == most {
+				fmt.Printf("  %s and %d more\n", sign, len(changes)-i)
+				return
+			}
+			fmt.Printf("  %s %s\n", colour(os.Stdout, sign), quotePath(ch.Path))
+		}
+	}
+	show("+", p.Add, term.Green)
+	show("~", p.Change, term.Yellow)
+	show("-", p.Delete, term.Red)
+	show("!", p.Blocked, term.Red)
+	fmt.Printf("%d files come, %d change, %d go; %d are not tracked and stay\n", len(p.Add), len(p.Change), len(p.Delete), p.Keep)
+	if len(p.Superseded) > 0 {
+		fmt.Printf("%d checkpoints are left behind (kept, not deleted), with $%s of work; $%s of work stays\n", len(p.Superseded), p.CostLeft, p.CostKept)
+	}
+}
+
+// touched is a path that a rollback is about, as JSON.
+type touched struct {
+	path
+	Kind string `json:"kind"`
+}
+
+// previewed is the JSON form of hank rollback --plan.
+type previewed struct {
+	Schema     int              `json:"schema"`
+	Target     runtime.Target   `json:"target"`
+	Add        []touched        `json:"add"`
+	Change     []touched        `json:"change"`
+	Delete     []touched        `json:"delete"`
+	Blocked    []touched        `json:"blocked"`
+	Kept       int              `json:"kept"`
+	Superseded []runtime.Target `json:"superseded"`
+	CostKept   state.USD        `json:"costKept"`
+	CostLeft   state.USD        `json:"costLeft"`
+}
+
+// rolledBack is the JSON form of hank rollback.
+type rolledBack struct {
+	previewed
+	Safety state.SHA `json:"safetyCheckpoint"`
+}
+
+func previewOf(p *runtime.Preview) previewed {
+	list := func(changes []runtime.PathChange) []touched {
+		out := make([]touched, len(changes))
+		for i, ch := range changes {
+			out[i] = touched{pathOf(ch.Path), ch.Kind}
+		}
+		return out
+	}
+	return previewed{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked),
+		Kept: p.Keep, Superseded: p.Superseded, CostKept: p.CostKept, CostLeft: p.CostLeft}
+}

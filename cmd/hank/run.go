@@ -1,0 +1,291 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/plan"
+	"hank/recovery"
+	"hank/runtime"
+	"hank/state"
+)
+
+// driveFlags are those of run, resume and retry.
+func driveFlags() []cli.Flag {
+	return []cli.Flag{
+		executionFlag,
+		&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
+		&cli.Float64Flag{Name: "max-cost", Usage: "stop when `USD` are spent"},
+		&cli.Float64Flag{Name: "max-time", Usage: "stop after `SECONDS` of work"},
+		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of life for `SECONDS`"},
+		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "go on when a rig fails"},
+		&cli.BoolFlag{Name: "adopt", Usage: "the hank has changed: go on with the new one"},
+		&cli.BoolFlag{Name: "frozen", Usage: "the hank has changed: go on with the frozen one"},
+		&cli.BoolFlag{Name: "keep-tree", Usage: "the workspace was changed by hand: go on with it as it is"},
+		&cli.BoolFlag{Name: "restore", Usage: "the workspace was changed by hand: put the checkpoint back first"},
+		&cli.IntFlag{Name: "stop-after", Usage: "stop in order after `N` codons"},
+		&cli.BoolFlag{Name: "detach", Usage: "go on in the background, also when the terminal closes"},
+		&cli.BoolFlag{Name: "unattended", EnvVars: []string{"HANK_UNATTENDED"}, Usage: "started by a supervisor: give up after three crashes at the same codon"},
+		&cli.StringFlag{Name: "notify", Usage: "`COMMAND` to run at the end, with the result as JSON on its standard input"},
+		&cli.StringFlag{Name: "note", Usage: "a `TEXT` to remember with the run"},
+		&cli.StringSliceFlag{Name: "label", Usage: "a `KEY=VALUE` to remember with the run"},
+		&cli.BoolFlag{Name: "overwrite-output", Usage: "replace files in the output folder instead of renaming"},
+		yesFlag, jsonFlag, breakLockFlag,
+	}
+}
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name: "run", Usage: "run a hank to its end; after a crash, go on from there",
+		ArgsUsage: "[HANK|DIR] [DATA]",
+		Description: `HANK is a hank.json or its folder (default: the one of the execution, or ./hank.json).
+DATA is a file or folder that the codons read; it is linked into the workspace as
+read_only_data_source. The execution is made here, or in the folder that -e names.
+
+Run again, it goes on where it was: a codon that was cut off is redone on the tree
+from before it. A codon that failed stays failed until you say: hank retry.`,
+		Flags: append(driveFlags(),
+			&cli.StringFlag{Name: "data", Usage: "the `PATH` of the data"},
+			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`"},
+			&cli.StringFlag{Name: "replay", Usage: "play the transcripts of the execution in `DIR` instead of running agents"},
+			&cli.BoolFlag{Name: "fresh", Usage: "begin anew where nothing is left of the state"},
+		),
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 2); err != nil {
+				return err
+			}
+			hank, data := runArguments(c.Args().Slice())
+			if c.String("data") != "" {
+				data = c.String("data")
+			}
+			o, err := driveOptions(c)
+			if err != nil {
+				return err
+			}
+			o.Hank, o.Data, o.Workspace, o.Output = hank, data, c.String("workspace"), c.String("output")
+			o.Replay, o.Fresh = c.String("replay"), c.Bool("fresh")
+			return drive(c, runtime.ModeRun, o)
+		},
+	}
+}
+
+// runArguments tells hank from data: one argument is the data if it is not a
+// hank and an execution or a hank is here.
+func runArguments(args []string) (hank, data string) {
+	switch len(args) {
+	case 2:
+		return args[0], args[1]
+	case 1:
+		if isHank(args[0]) || !isHank(".") {
+			return args[0], ""
+		}
+		return "", args[0]
+	}
+	return "", ""
+}
+
+func isHank(path string) bool {
+	if strings.HasSuffix(path, ".json") {
+		return true
+	}
+	for _, name := range []string{"hank.json", "strand.json"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func resumeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "resume", Usage: "go on with the tree as it is, in the agent's interrupted session",
+		Description: `Where run redoes a codon that was cut off from before it, resume keeps what the
+codon has done so far and continues the agent's session, if the agent can.`,
+		Flags: driveFlags(),
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			o, err := driveOptions(c)
+			if err != nil {
+				return err
+			}
+			return drive(c, runtime.ModeResume, o)
+		},
+	}
+}
+
+func retryCommand() *cli.Command {
+	return &cli.Command{
+		Name: "retry", Usage: "go back to before a codon and run on from there", ArgsUsage: "[CODON]",
+		Description: `Without CODON, the one that failed. The tree goes back to the checkpoint before the
+codon, its rig runs again. What was there is kept: hank rollback --undo.`,
+		Flags: append(driveFlags(), &cli.StringFlag{Name: "from", Usage: "`rig-setup`: keep the work of the rig, redo only the agent's"}),
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 1); err != nil {
+				return err
+			}
+			if from := c.String("from"); from != "" && from != "rig-setup" {
+				return &runtime.UsageError{Why: "--from takes rig-setup, not " + from}
+			}
+			o, err := driveOptions(c)
+			if err != nil {
+				return err
+			}
+			o.Codon, o.FromRigSetup = state.CodonID(c.Args().First()), c.String("from") != ""
+			return drive(c, runtime.ModeRetry, o)
+		},
+	}
+}
+
+// driveOptions reads the flags that run, resume and retry share.
+func driveOptions(c *cli.Context) (runtime.Options, error) {
+	layers, err := settings(c)
+	if err != nil {
+		return runtime.Options{}, err
+	}
+	labels := map[string]string{}
+	for _, l := range c.StringSlice("label") {
+		key, value, ok := strings.Cut(l, "=")
+		if !ok {
+			return runtime.Options{}, &runtime.UsageError{Why: fmt.Sprintf("--label takes KEY=VALUE, not %q", l)}
+		}
+		labels[key] = value
+	}
+	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
+		return runtime.Options{}, &runtime.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
+	}
+	return runtime.Options{
+		Execution: c.String("execution"), Layers: layers, Overwrite: c.Bool("overwrite-output"),
+		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
+		Yes: c.Bool("yes"), StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"), BreakLock: c.String("break-lock"),
+		Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
+		Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: sayer(c),
+	}, nil
+}
+
+// settings reads hankweave.json, the environment and the flags.
+func settings(c *cli.Context) (plan.Layers, error) {
+	var layers plan.Layers
+	var found []plan.Diagnostic
+	name := c.String("config")
+	text, err := os.ReadFile(orDefault(name, "hankweave.json"))
+	switch {
+	case err == nil:
+		layers.File, found = plan.ParseSettings(text)
+		for i := range found {
+			found[i].File = orDefault(name, "hankweave.json")
+		}
+	case name != "" || !os.IsNotExist(err):
+		return layers, &runtime.UsageError{Why: fmt.Sprintf("the settings %s cannot be read: %v", name, err)}
+	}
+	env, more := plan.ParseEnviron(os.Environ())
+	layers.Env = env
+	if found = append(found, more...); len(errorsOnly(found)) > 0 {
+		return layers, printDiagnostics(found)
+	}
+	layers.Flags = plan.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
+	if c.Bool("ignore-rig-failures") {
+		yes := true
+		layers.Flags.IgnoreRigFailures = &yes
+	}
+	if cost, limit := c.Float64("max-cost"), c.Float64("max-time"); cost > 0 || limit > 0 {
+		layers.Flags.Budget = &plan.Ceiling{MaxDollars: cost, MaxTimeSeconds: limit}
+	} else if cost < 0 || limit < 0 {
+		return layers, &runtime.UsageError{Why: "--max-cost and --max-time take positive numbers"}
+	}
+	return layers, nil
+}
+
+func orDefault(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+// sayer prints progress: to standard error when JSON goes to standard output.
+func sayer(c *cli.Context) func(string) {
+	out := os.Stdout
+	if c.Bool("json") {
+		out = os.Stderr
+	}
+	return func(line string) { fmt.Fprintln(out, line) }
+}
+
+func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
+	return func(h runtime.HugeFolder) bool {
+		fmt.Fprintf(os.Stderr, "The first checkpoint of %s would hold at least %d files, %s: %s.\nIts largest folders, with the line for .gitignore that leaves each out:\n",
+			h.Path, h.Files, term.Bytes(h.Bytes), h.Why)
+		for _, f := range h.Largest {
+			fmt.Fprintf(os.Stderr, "  %10s  %8d files  %s\n", term.Bytes(f.Bytes), f.Files, f.Ignore)
+		}
+		ask := asker(c)
+		return ask != nil && ask("Take it all the same?", []string{"yes", "no"}) == 0
+	}
+}
+
+// drive runs and prints the result.
+func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
+	if c.Bool("detach") {
+		return detach(o)
+	}
+	requests, stop := signals()
+	defer stop()
+	o.Requests = requests
+	res, err := runtime.Run(c.Context, mode, o)
+	if res != nil && res.RunID != "" {
+		catchUp(res.Execution)
+	}
+	if err != nil {
+		if res == nil || !c.Bool("json") {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		if err := printJSON(res); err != nil {
+			return err
+		}
+		return exitWith(res.Code)
+	}
+	printResult(res)
+	return exitWith(res.Code)
+}
+
+// catchUp has the cost index brought up to date, best effort.
+func catchUp(execution string) {
+	if self, err := os.Executable(); err == nil {
+		runtime.StartCatchUp(self, execution)
+	}
+}
+
+// printResult says how the run ended and where everything is.
+func printResult(r *runtime.Result) {
+	fmt.Printf("\n%s\n", r.Message)
+	fmt.Printf("  codons       %d of %d done, $%s\n", r.Done, r.Planned, r.Cost)
+	if r.Output != "" {
+		fmt.Printf("  results      %s\n", shorten(r.Output))
+	}
+	l := recovery.Layout{Root: r.Execution, Workspace: r.Workspace}
+	fmt.Printf("  workspace    %s\n", shorten(r.Workspace))
+	fmt.Printf("  state        %s\n", shorten(l.State()))
+	fmt.Printf("  checkpoints  git --git-dir=%s log --graph --all\n", shorten(l.Store()))
+	if r.Next != "" {
+		fmt.Printf("  to go on     %s%s\n", r.Next, executionOption(r.Execution))
+	}
+}
+
+// executionOption is the -e that a command needs from here.
+func executionOption(root string) string {
+	if found, err := recovery.Find("."); err == nil && found == root {
+		return ""
+	}
+	return " -e " + shorten(root)
+}

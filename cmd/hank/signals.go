@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"hank/runtime"
+	"hank/state"
+)
+
+// signals turns signals into requests. On a terminal the first Ctrl-C lets the
+// codon finish, the second stops now, the third kills. Elsewhere the first
+// stops now and the second kills.
+func signals() (requests <-chan runtime.Request, stop func()) {
+	caught := make(chan os.Signal, 4)
+	want := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
+		want = append(want, syscall.SIGHUP)
+	}
+	signal.Notify(caught, want...)
+	out := make(chan runtime.Request, 4)
+	go func() {
+		defer close(out)
+		for count := 1; ; count++ {
+			sig, open := <-caught
+			if !open {
+				return
+			}
+			code := runtime.ExitCode(128 + int(sig.(syscall.Signal)))
+			out <- runtime.Request{Signal: meaning(count, sig == os.Interrupt && isTerminal()), Reason: state.EndSignal, Code: code}
+		}
+	}()
+	return out, func() { signal.Stop(caught); close(caught) }
+}
+
+// meaning is what the n-th signal asks for; gentle is a Ctrl-C on a terminal.
+func meaning(n int, gentle bool) runtime.Signal {
+	switch {
+	case gentle && n == 1:
+		fmt.Fprintln(os.Stderr, "\nstopping after this codon; Ctrl-C again stops it now, a third time kills it")
+		return runtime.StopAfterCodon
+	case gentle && n == 2 || !gentle && n == 1:
+		fmt.Fprintln(os.Stderr, "stopping now")
+		return runtime.StopNow
+	}
+	return runtime.StopForce
+}

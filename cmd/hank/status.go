@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/recovery"
+	"hank/state"
+)
+
+// status is the JSON form of hank status.
+type status struct {
+	Schema     int                `json:"schema"`
+	Execution  string             `json:"execution"`
+	Workspace  string             `json:"workspace"`
+	Hank       string             `json:"hank,omitempty"`
+	Live       bool               `json:"live"`
+	RunID      state.RunID        `json:"runId,omitempty"`
+	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
+	EndReason  state.EndReason    `json:"endReason,omitempty"`
+	Done       int                `json:"codonsDone"`
+	Planned    int                `json:"codonsPlanned"`
+	Next       state.CodonID      `json:"nextCodon,omitempty"`
+	LiveCodon  *state.Codon       `json:"liveCodon,omitempty"`
+	LastCodon  *state.Codon       `json:"lastCodon,omitempty"`
+	Cost       state.USD          `json:"cost"`
+	LastEvent  *time.Time         `json:"lastEvent,omitempty"`
+	Said       string             `json:"said,omitempty"` // the last line of the agent
+	Silent     bool               `json:"silent"`         // past the silence limit
+	Position   *state.Position    `json:"position,omitempty"`
+	Findings   []recovery.Finding `json:"findings"`
+	Quarantine []string           `json:"quarantine,omitempty"`
+	Command    string             `json:"command,omitempty"` // the one to run next
+}
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "say where an execution stands",
+		Description: `Reads only: it can be asked at any time, also while a run is at work.`,
+		Flags:       []cli.Flag{executionFlag, jsonFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			v, err := view(c)
+			if err != nil {
+				return err
+			}
+			s := statusOf(v)
+			if c.Bool("json") {
+				return printJSON(s)
+			}
+			printStatus(s, c)
+			return nil
+		},
+	}
+}
+
+// silenceWarning is how long an agent may say nothing before status says so.
+const silenceWarning = 3 * time.Minute
+
+func statusOf(v *recovery.View) status {
+	st := v.State
+	s := status{Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
+		Done: st.Next(), Planned: len(st.ExecutionPlan()), Cost: st.TotalCost(), Position: st.Position,
+		Findings: v.Report.Findings, Quarantine: v.Quarantined()}
+	if s.Findings == nil {
+		s.Findings = []recovery.Finding{}
+	}
+	if s.Done < s.Planned {
+		s.Next = st.ExecutionPlan()[s.Done].CodonID
+	}
+	s.LastEvent = changedAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
+	if run := st.Newest(); run != nil {
+		s.ofRun(v, run)
+	}
+	s.Command = nextStep(s)
+	return s
+}
+
+// ofRun fills in what the newest run is about.
+func (s *status) ofRun(v *recovery.View, run *state.Run) {
+	s.RunID, s.RunStatus, s.EndReason = run.RunID, run.Status, run.EndReason
+	if v.Crashed(run) {
+		s.RunStatus, s.EndReason = state.StatusCrashed, state.EndCrash
+	}
+	if run.Len() > 0 {
+		s.LastCodon = run.Codon(run.Len() - 1)
+	}
+	live := run.Live()
+	if live == nil || !v.Live {
+		return
+	}
+	s.LiveCodon = live
+	if live.ClaudeLogPath == "" {
+		return
+	}
+	log := filepath.Join(v.Layout.Root, filepath.FromSlash(live.ClaudeLogPath))
+	s.Said = lastWords(log)
+	heard := s.LastEvent
+	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
+		heard = at
+	}
+	s.Silent = heard != nil && time.Since(*heard) > silenceWarning
+}
+
+// changedAt is when a file was last written to; nil if it is not there.
+func changedAt(path string) *time.Time {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	at := fi.ModTime().UTC()
+	return &at
+}
+
+// nextStep is the one command that makes sense now.
+func nextStep(s status) string {
+	last := s.LastCodon
+	switch {
+	case s.Live, s.Planned > 0 && s.Done == s.Planned:
+		return ""
+	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && s.Position == nil:
+		return "hank retry"
+	}
+	return "hank run"
+}
+
+func printStatus(s status, c *cli.Context) {
+	fmt.Printf("%s  %s\n", term.Bold(os.Stdout, shorten(s.Execution)), statusWord(s))
+	line := func(label, format string, args ...any) {
+		fmt.Printf("  %-10s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	now := time.Now()
+	line("codons", "%d of %d done, $%s", s.Done, s.Planned, s.Cost)
+	switch last := s.LastCodon; {
+	case s.LiveCodon != nil:
+		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
+	case last != nil && last.Status == state.Failed && last.FailureReason != nil:
+		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
+	}
+	if s.Position != nil {
+		line("at", "checkpoint %s after a %s", short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
+	}
+	if s.Next != "" && s.LiveCodon == nil {
+		line("next", "%s", s.Next)
+	}
+	if s.Said != "" {
+		line("said", "%s", s.Said)
+	}
+	if s.LastEvent != nil {
+		line("last event", "%s", term.Age(*s.LastEvent, now))
+	}
+	if s.Silent {
+		line("warning", "%s", term.Yellow(os.Stdout, "the agent has said nothing for a while; hank stop ends it, hank skip goes on without it"))
+	}
+	if s.LastCodon != nil {
+		for _, n := range s.LastCodon.Notes {
+			line("note", "%s", n)
+		}
+	}
+	for _, f := range s.Findings {
+		line(string(f.Severity), "%s", f.What)
+	}
+	if len(s.Quarantine) > 0 {
+		line("set aside", "%d files in %s", len(s.Quarantine), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
+	}
+	if s.Command != "" {
+		line("to go on", "%s%s", s.Command, c2e(c))
+	}
+}
+
+func statusWord(s status) string {
+	word := string(s.RunStatus)
+	switch {
+	case s.Live:
+		return term.Green(os.Stdout, "running")
+	case s.RunStatus == "":
+		return "not begun"
+	case s.RunStatus == state.StatusFailed || s.RunStatus == state.StatusCrashed:
+		word = term.Red(os.Stdout, word)
+	}
+	if s.EndReason != "" && string(s.EndReason) != string(s.RunStatus) {
+		word += " (" + string(s.EndReason) + ")"
+	}
+	return word
+}
+
+// firstLine is a text's first line, and whether there is more.
+func firstLine(text string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if rest != "" {
+		first += " …"
+	}
+	return first
+}

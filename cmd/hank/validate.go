@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/plan"
+	"hank/runtime"
+)
+
+func validateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "validate", Usage: "say everything that is wrong with a hank, without running it", ArgsUsage: "[HANK|DIR]",
+		Description: `Works offline and writes nothing. Each message has file, line, column, a rule and,
+where one is known, a hint. Exit code 0: it can be run; 3: it cannot.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
+			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`text`, json or github (annotations of a workflow)"},
+			&cli.BoolFlag{Name: "strict", Usage: "warnings are errors"},
+			&cli.BoolFlag{Name: "rules", Usage: "list the rules instead"},
+			jsonFlag,
+		},
+		Action: func(c *cli.Context) error {
+			if c.Bool("rules") {
+				return printRules(c.Bool("json"))
+			}
+			if err := arguments(c, 0, 1); err != nil {
+				return err
+			}
+			layers, err := settings(c)
+			if err != nil {
+				return err
+			}
+			path := orDefault(c.Args().First(), ".")
+			program, found, err := runtime.LoadHank(path, layers)
+			if err != nil {
+				return err
+			}
+			return printValidation(c, path, program, located(path, found))
+		},
+	}
+}
+
+// validation is the JSON form of the result.
+type validation struct {
+	Schema      int               `json:"schema"`
+	Valid       bool              `json:"valid"`
+	Hank        string            `json:"hank"`
+	Codons      int               `json:"codons"`
+	Diagnostics []plan.Diagnostic `json:"diagnostics"`
+}
+
+func printValidation(c *cli.Context, path string, p *plan.Program, found []plan.Diagnostic) error {
+	valid := p != nil && !(c.Bool("strict") && len(found) > 0)
+	v := validation{Schema: 1, Valid: valid, Hank: path, Diagnostics: found}
+	if v.Diagnostics == nil {
+		v.Diagnostics = []plan.Diagnostic{}
+	}
+	if p != nil {
+		v.Codons = len(p.Initial())
+	}
+	switch format := c.String("format"); {
+	case c.Bool("json") || format == "json":
+		if err := printJSON(v); err != nil {
+			return err
+		}
+	case format == "github":
+		for _, d := range found {
+			fmt.Printf("::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubLevel(d), filepath.ToSlash(strings.TrimPrefix(d.File, "./")), d.Line, d.Column, d.Rule, githubText.Replace(d.Message))
+		}
+	case format == "text":
+		printFound(os.Stdout, found)
+		if p == nil {
+			fmt.Printf("%s: invalid\n", path)
+		} else {
+			fmt.Printf("%s: valid, %d codons to begin with\n", p.Hank.Title(), v.Codons)
+			printStructure(p)
+		}
+	default:
+		return &runtime.UsageError{Why: "--format takes text, json or github, not " + format}
+	}
+	if !valid {
+		return exitWith(runtime.ExitInvalid)
+	}
+	return nil
+}
+
+// ruleList is the JSON form of hank validate --rules.
+type ruleList struct {
+	Schema int         `json:"schema"`
+	Rules  []plan.Rule `json:"rules"`
+}
+
+func printRules(asJSON bool) error {
+	if asJSON {
+		return printJSON(ruleList{1, plan.Rules()})
+	}
+	t := term.NewTable(os.Stdout)
+	for _, r := range plan.Rules() {
+		t.Row(r.ID, string(r.Severity), r.Says)
+	}
+	return t.Flush()
+}
+
+// githubText escapes the message of an annotation.
+var githubText = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+
+func githubLevel(d plan.Diagnostic) string {
+	if d.Severity == plan.Error {
+		return "error"
+	}
+	return "warning"
+}
+
+func printFound(to *os.File, found []plan.Diagnostic) {
+	for _, d := range found {
+		line := d.String()
+		if d.Severity == plan.Error {
+			line = term.Red(to, line)
+		}
+		fmt.Fprintln(to, line)
+	}
+}
+
+// printStructure draws the program.
+func printStructure(p *plan.Program) {
+	for _, item := range p.Hank.Items {
+		if item.Codon != nil {
+			fmt.Printf("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, item.Codon.Model)
+			continue
+		}
+		l := item.Loop
+		until := string(l.TerminateOn.Type)
+		if l.TerminateOn.Limit > 0 {
+			until = fmt.Sprintf("%d times", l.TerminateOn.Limit)
+		}
+		fmt.Printf("  %-24s %s, repeated: %s\n", l.ID, l.Name, until)
+		for _, codon := range l.Codons {
+			fmt.Printf("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
+		}
+	}
+}
+
+func errorsOnly(found []plan.Diagnostic) []plan.Diagnostic {
+	var out []plan.Diagnostic
+	for _, d := range found {
+		if d.Severity == plan.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// printDiagnostics prints and ends with the code for an invalid configuration.
+func printDiagnostics(found []plan.Diagnostic) error {
+	printFound(os.Stderr, found)
+	return exitWith(runtime.ExitInvalid)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/state"
+)
+
+// version is set when hank is released: -ldflags "-X main.version=1.2.3".
+// Otherwise it is what the build says of itself.
+var version string
+
+func init() {
+	if version == "" {
+		version = buildVersion(debug.ReadBuildInfo())
+	}
+}
+
+func buildVersion(info *debug.BuildInfo, ok bool) string {
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}
+
+// versionInfo is the JSON form of hank version.
+type versionInfo struct {
+	Schema      int    `json:"schema"`
+	Version     string `json:"version"`
+	Commit      string `json:"commit,omitempty"`
+	Modified    bool   `json:"modified"` // the source differed from the commit
+	StateSchema int    `json:"stateSchema"`
+	Go          string `json:"go"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "version", Usage: "print the version",
+		Flags: []cli.Flag{jsonFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			v := versionInfo{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					switch s.Key {
+					case "vcs.revision":
+						v.Commit = s.Value
+					case "vcs.modified":
+						v.Modified = s.Value == "true"
+					}
+				}
+			}
+			if c.Bool("json") {
+				return printJSON(v)
+			}
+			line := "hank " + v.Version
+			if v.Commit != "" {
+				line += fmt.Sprintf(" (commit %.12s)", v.Commit)
+			}
+			fmt.Printf("%s, state schema %d, %s %s/%s\n", line, v.StateSchema, v.Go, v.OS, v.Arch)
+			return nil
+		},
+	}
+}
