@@ -59,10 +59,6 @@ func (x packIndex) id(i int) []byte {
 	return x.data[at : at+hashSize]
 }
 
-func (x packIndex) crc(i int) uint32 {
-	return binary.BigEndian.Uint32(x.data[indexHeader+x.count*hashSize+4*i:])
-}
-
 // offset returns where the i-th object is in the pack, or -1 if the index is damaged.
 func (x packIndex) offset(i int) int64 {
 	offsets := indexHeader + x.count*(hashSize+4)

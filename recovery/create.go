@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hashicorp/go-multierror"
+
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/state"
@@ -94,20 +96,20 @@ func create(l Layout, o CreateOptions, k *lock) (*Execution, error) {
 
 // abandon gives back what a failed opening had taken, saving nothing.
 func (x *Execution) abandon() error {
-	var errs []error
+	var failed *multierror.Error
 	if x.journal != nil {
-		errs = append(errs, x.journal.Close())
+		failed = multierror.Append(failed, x.journal.Close())
 	}
 	if x.saver != nil {
-		errs = append(errs, x.saver.close())
+		failed = multierror.Append(failed, x.saver.close())
 	}
 	if x.Store != nil {
-		errs = append(errs, x.Store.Close())
+		failed = multierror.Append(failed, x.Store.Close())
 	}
 	if x.Workspace != nil {
-		errs = append(errs, x.Workspace.Close())
+		failed = multierror.Append(failed, x.Workspace.Close())
 	}
-	return errors.Join(append(errs, x.lock.release())...)
+	return inOneLine(multierror.Append(failed, x.lock.release()))
 }
 
 func (x *Execution) storeOptions() checkpoint.Options {

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/hashicorp/go-multierror"
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
@@ -270,15 +272,30 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 }
 
 // Close makes everything durable, saves the state and gives the execution
-// back. The first error is returned; the locks are given back in any case.
+// back. Every step is taken whatever became of those before it, and all that
+// went wrong is in the error.
 func (x *Execution) Close() error {
-	var errs []error
+	var failed *multierror.Error
 	if x.broken == nil {
-		errs = append(errs, x.journal.Sync())
+		failed = multierror.Append(failed, x.journal.Sync())
 	}
-	errs = append(errs, x.saver.close())
-	errs = append(errs, x.journal.Close(), x.Store.Close(), x.Workspace.Close(), x.lock.release())
-	return errors.Join(errs...)
+	failed = multierror.Append(failed, x.saver.close(), x.journal.Close(), x.Store.Close(), x.Workspace.Close(), x.lock.release())
+	return inOneLine(failed)
+}
+
+// inOneLine returns what went wrong, as one sentence; nil if nothing did.
+func inOneLine(failed *multierror.Error) error {
+	if failed.ErrorOrNil() == nil {
+		return nil
+	}
+	failed.ErrorFormat = func(all []error) string {
+		said := make([]string, len(all))
+		for i, err := range all {
+			said[i] = err.Error()
+		}
+		return strings.Join(said, "; and ")
+	}
+	return failed
 }
 
 // newID returns n random bytes in hexadecimal.
