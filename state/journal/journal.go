@@ -124,7 +124,7 @@ func Open(fsys vfs.FS, dir string, quarantine Quarantine) (*Journal, Opened, err
 	}
 	j := &Journal{
 		fs: fsys, dir: dir, quarantine: quarantine, segmentSize: segmentSize,
-		last: found.Last, highest: max(found.Highest, found.Last), found: found,
+		last: found.Last, highest: found.Highest, found: found,
 	}
 	if !found.Whole() {
 		j.damaged = &DamagedError{dir, found.Damage}

@@ -58,7 +58,8 @@ type Opened struct {
 	// that of the last event of the unbroken sequence from there; Base-1 if
 	// there is none.
 	Base, Last uint64
-	// Highest is the highest number of any verified event, behind damage too.
+	// Highest is the highest number that was ever in use, as far as verified
+	// lines tell, those behind damage too.
 	Highest  uint64
 	Segments []Segment
 	// Ranges are all unbroken sequences, in the order of the files. One that
@@ -188,6 +189,7 @@ func (s *survey) header(seg *Segment, h header, after uint64) {
 		s.apart = true
 	}
 	s.next = after + 1
+	s.found.Highest = max(s.found.Highest, after)
 	seg.First, seg.Last = after+1, after
 }
 
