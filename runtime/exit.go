@@ -68,8 +68,11 @@ func CodeOf(err error) ExitCode {
 		agent    *AgentError
 		decision *recovery.DecisionError
 		newer    *state.NewerError
+		target   *TargetError
 		unstable *checkpoint.UnstableError
 		blocked  *checkpoint.BlockedError
+		damaged  *checkpoint.DamagedError
+		locked   *checkpoint.LockedError
 		held     *recovery.HeldError
 		nowhere  *recovery.NotFoundError
 		path     *fs.PathError
@@ -78,15 +81,15 @@ func CodeOf(err error) ExitCode {
 	switch {
 	case err == nil:
 		return ExitDone
-	case errors.As(err, &usage), errors.As(err, &nowhere):
+	case errors.As(err, &usage), errors.As(err, &nowhere), errors.As(err, &target):
 		return ExitUsage
 	case errors.As(err, &invalid):
 		return ExitInvalid
 	case errors.As(err, &agent):
 		return ExitAgent
-	case errors.As(err, &held):
+	case errors.As(err, &held), errors.As(err, &locked):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted

@@ -64,7 +64,7 @@ func printCheckpoints(list []runtime.Listed, limit int) error {
 		return err
 	}
 	if limit > 0 && len(list) == limit {
-		fmt.Fprintf(os.Stderr, "the %d newest; for more: --before %s, or --limit 0\n", limit, short(list[limit-1].SHA))
+		fmt.Fprintf(os.Stderr, "there may be more: --before %s, or --limit 0\n", short(list[limit-1].SHA))
 	}
 	return nil
 }

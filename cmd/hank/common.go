@@ -25,7 +25,6 @@ var (
 	executionFlag = &cli.StringFlag{Name: "execution", Aliases: []string{"e"}, Usage: "`DIR` of the execution (default: here, or the nearest folder above)"}
 	jsonFlag      = &cli.BoolFlag{Name: "json", Usage: "print JSON"}
 	limitFlag     = &cli.IntFlag{Name: "limit", Value: 50, Usage: "print at most `N` (0: all)"}
-	beforeFlag    = &cli.StringFlag{Name: "before", Usage: "print only what is older than `ID`"}
 	breakLockFlag = &cli.StringFlag{Name: "break-lock", Usage: "take the execution although the runtime with this lock `TOKEN` is not proven gone"}
 	yesFlag       = &cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"}
 )
@@ -106,6 +105,14 @@ func shorten(p string) string {
 		rel = "./" + rel
 	}
 	return rel
+}
+
+// count is a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func short(sha state.SHA) string { return string(sha[:min(12, len(sha))]) }

@@ -97,10 +97,8 @@ func untilFree(ctx context.Context, root string) error {
 		if err != nil || !v.Live {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

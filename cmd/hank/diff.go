@@ -133,7 +133,7 @@ func printStats(d *runtime.Difference, stats []checkpoint.FileStat) {
 	for i, s := range stats {
 		fmt.Printf("%s %-*s  %s\n", sign(d.Changes[i].Kind), widest, quotePath(d.Changes[i].Path), bar(s, longest))
 	}
-	fmt.Printf("from %s to %s: %d files, %d lines added, %d deleted\n", d.From, to, len(stats), added, deleted)
+	fmt.Printf("from %s to %s: %s, %s added, %d deleted\n", d.From, to, count(len(stats), "file"), count(added, "line"), deleted)
 }
 
 func sign(k checkpoint.ChangeKind) string {

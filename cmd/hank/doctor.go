@@ -21,9 +21,10 @@ type diagnosis struct {
 	Healthy    bool               `json:"healthy"` // the next command brings everything in order by itself
 	Live       bool               `json:"live"`
 	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
-	Source     string             `json:"source,omitempty"` // where the state was read from
-	Seq        uint64             `json:"lastEvent"`        // everything up to this event is safe
-	Fixed      bool               `json:"fixed"`            // --fix was given and has been carried out
+	Happened   string             `json:"happened,omitempty"` // how the newest run stands
+	Source     string             `json:"source,omitempty"`   // where the state was read from
+	Seq        uint64             `json:"lastEvent"`          // everything up to this event is safe
+	Fixed      bool               `json:"fixed"`              // --fix was given and has been carried out
 	Findings   []recovery.Finding `json:"findings"`
 	Validation *state.Validation  `json:"validation,omitempty"`
 	Store      *storeHealth       `json:"checkpoints,omitempty"`
@@ -103,6 +104,7 @@ func examine(ctx context.Context, root string) diagnosis {
 	}
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
+	d.Happened = happened(s)
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
 	validation := v.Validate()
 	d.Validation = &validation
@@ -111,6 +113,26 @@ func examine(ctx context.Context, root string) diagnosis {
 		d.Command = "hank doctor --fix"
 	}
 	return d
+}
+
+// happened is the state of the newest run in one line.
+func happened(s status) string {
+	last := s.LastCodon
+	switch {
+	case s.LiveCodon != nil:
+		return fmt.Sprintf("codon %s is at work", s.LiveCodon.CodonID)
+	case s.Live:
+		return "a run is at work"
+	case s.RunStatus == "":
+		return "nothing has run yet"
+	case s.Position != nil:
+		return fmt.Sprintf("rolled back to checkpoint %s", short(s.Position.CheckpointSHA))
+	case s.RunStatus == state.StatusCompleted:
+		return "the hank is done"
+	case last != nil && last.FailureReason != nil && s.RunStatus != state.StatusCrashed:
+		return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
+	}
+	return fmt.Sprintf("the last run %s (%s)", s.RunStatus, s.EndReason)
 }
 
 func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
@@ -147,6 +169,9 @@ func printDiagnosis(d diagnosis, c *cli.Context) {
 		word = term.Red(os.Stdout, "needs you")
 	}
 	fmt.Printf("%s  %s\n", term.Bold(os.Stdout, shorten(d.Execution)), word)
+	if d.Happened != "" {
+		fmt.Printf("  %-11s %s\n", "happened", d.Happened)
+	}
 	for i, f := range d.Findings {
 		if i == most {
 			fmt.Printf("  and %d more: hank doctor --json\n", len(d.Findings)-i)
@@ -164,7 +189,7 @@ func printDiagnosis(d diagnosis, c *cli.Context) {
 	if s := d.Store; s != nil {
 		verdict := "none is damaged"
 		if len(s.Problems) > 0 {
-			verdict = fmt.Sprintf("%d problems", len(s.Problems))
+			verdict = count(len(s.Problems), "problem")
 		}
 		fmt.Printf("  %-11s %d objects, %s: %s\n", "checkpoints", s.Objects, term.Bytes(s.Bytes), verdict)
 		for _, p := range s.Problems[:min(len(s.Problems), most)] {
@@ -172,7 +197,7 @@ func printDiagnosis(d diagnosis, c *cli.Context) {
 		}
 	}
 	if len(d.Quarantine) > 0 {
-		fmt.Printf("  %-11s %d files in %s\n", "set aside", len(d.Quarantine), shorten(recovery.Layout{Root: d.Execution}.Quarantine()))
+		fmt.Printf("  %-11s %s in %s\n", "set aside", count(len(d.Quarantine), "file"), shorten(recovery.Layout{Root: d.Execution}.Quarantine()))
 	}
 	switch {
 	case d.Live:

@@ -80,7 +80,7 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		if out.Applied {
 			word = "deleted"
 		}
-		t.Row(word, term.Bytes(g.Bytes), fmt.Sprintf("%d files", g.Files), shorten(g.Path), g.What)
+		t.Row(word, term.Bytes(g.Bytes), count(g.Files, "file"), shorten(g.Path), g.What)
 	}
 	t.Row("stays", term.Bytes(out.Checkpoints), "", "", "checkpoints: never deleted by this version")
 	if err := t.Flush(); err != nil {

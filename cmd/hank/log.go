@@ -2,12 +2,17 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,9 +26,12 @@ import (
 func logCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "print what the agent of a codon said", ArgsUsage: "[CODON]",
-		Description: `Without CODON, the one at work or the last one. The newest attempt is shown.`,
-		Flags: []cli.Flag{executionFlag, &cli.IntFlag{Name: "limit", Value: 0, Usage: "print only the last `N` lines (0: all)"},
-			&cli.BoolFlag{Name: "raw", Usage: "print the transcript as it is"}},
+		Description: `Without CODON, the one at work or the last one. The newest attempt is shown. With
+--json the transcript is printed as it is: one JSON object a line, with the times.`,
+		Flags: []cli.Flag{executionFlag,
+			&cli.IntFlag{Name: "limit", Usage: "print only the last `N` lines (0: all)"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "wait for more until the run ends"},
+			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -36,7 +44,7 @@ func logCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return printTranscript(path, c.Int("limit"), c.Bool("raw"))
+			return printTranscript(c, v.Layout.Root, path)
 		},
 	}
 }
@@ -52,38 +60,106 @@ func transcriptOf(v *recovery.View, id state.CodonID) (string, error) {
 	if id == "" {
 		return "", &runtime.UsageError{Why: "no agent has been started yet"}
 	}
-	return "", &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started", id)}
+	return "", &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
 }
 
-func printTranscript(path string, limit int, raw bool) error {
+func printTranscript(c *cli.Context, root, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if raw {
-		_, err := io.Copy(os.Stdout, f)
-		return err
+	lines := bufio.NewReader(f)
+	limit := c.Int("limit")
+	var kept []string
+	err = eachLine(lines, func(line []byte) {
+		text, ok := shown(line, c.Bool("json"))
+		switch {
+		case !ok:
+		case limit <= 0:
+			fmt.Println(text)
+		default:
+			if kept = append(kept, text); len(kept) > limit {
+				kept = kept[1:]
+			}
+		}
+	})
+	for _, text := range kept {
+		fmt.Println(text)
 	}
-	var lines []string
-	for e, err := range transcript.Read(f) {
+	if err == nil && c.Bool("follow") {
+		err = followTranscript(c, root, lines)
+	}
+	return err
+}
+
+// eachLine calls fn for each complete line that there is.
+func eachLine(r *bufio.Reader, fn func([]byte)) error {
+	for {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // a line that has no end was torn by a crash
+		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
-		switch e.Stream {
-		case transcript.Stdout:
-			lines = append(lines, spoken(e.Line))
-		case transcript.Stderr:
-			lines = append(lines, term.Dim(os.Stdout, string(e.Line)))
+		fn(bytes.TrimSuffix(line, []byte("\n")))
+	}
+}
+
+// followTranscript prints what comes, until no run is at work any more.
+func followTranscript(c *cli.Context, root string, lines *bufio.Reader) error {
+	var part []byte // of a line that is being written
+	for {
+		_, gone := runtime.Control(c.Context, root, "ping")
+		for {
+			line, err := lines.ReadBytes('\n')
+			part = append(part, line...)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if text, ok := shown(bytes.TrimSuffix(part, []byte("\n")), c.Bool("json")); ok {
+				fmt.Println(text)
+			}
+			part = part[:0]
+		}
+		if gone != nil {
+			return nil
+		}
+		if err := pause(c.Context, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
-	if limit > 0 && len(lines) > limit {
-		lines = lines[len(lines)-limit:]
+}
+
+// pause waits, unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
-	for _, l := range lines {
-		fmt.Println(l)
+}
+
+// shown is an entry of a transcript as it is printed; false: it is not.
+func shown(line []byte, raw bool) (string, bool) {
+	if raw {
+		return string(line), true
 	}
-	return nil
+	e, err := transcript.Parse(line)
+	switch {
+	case err != nil:
+		return term.Yellow(os.Stdout, "a damaged line of the transcript"), true
+	case e.Stream == transcript.Stdout:
+		return spoken(e.Line), true
+	case e.Stream == transcript.Stderr:
+		return term.Dim(os.Stdout, printable(string(e.Line))), true
+	}
+	return "", false
 }
 
 // lastWords returns the last line that an agent printed, from the end of its
@@ -94,29 +170,28 @@ func lastWords(path string) string {
 		return ""
 	}
 	defer f.Close()
-	const tail = 64 << 10
-	if size, err := f.Seek(0, io.SeekEnd); err != nil || size > tail {
-		_, err = f.Seek(-tail, io.SeekEnd)
-		if err != nil {
-			return ""
-		}
-	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
+	const tail, width = 64 << 10, 160
+	if fi, err := f.Stat(); err != nil {
+		return ""
+	} else if _, err := f.Seek(max(0, fi.Size()-tail), io.SeekStart); err != nil {
 		return ""
 	}
 	said := ""
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, tail)
-	for lines.Scan() {
-		e, err := transcript.Parse(lines.Bytes())
-		if err == nil && e.Stream == transcript.Stdout && len(strings.TrimSpace(string(e.Line))) > 0 {
+	_ = eachLine(bufio.NewReader(f), func(line []byte) {
+		e, err := transcript.Parse(line)
+		if err == nil && e.Stream == transcript.Stdout && len(bytes.TrimSpace(e.Line)) > 0 {
 			said = spoken(e.Line)
 		}
+	})
+	said = strings.Join(strings.Fields(said), " ")
+	if r := []rune(said); len(r) > width {
+		said = string(r[:width-1]) + "…"
 	}
 	return said
 }
 
-// spoken is a line of an agent for people: the text in a JSON event, or the
-// line as it is.
+// spoken is a line of an agent for people: what it says in a JSON event, or
+// the line as it is.
 func spoken(line []byte) string {
 	var event struct {
 		Type    string `json:"type"`
@@ -128,23 +203,32 @@ func spoken(line []byte) string {
 			} `json:"content"`
 		} `json:"message"`
 	}
-	text := string(line)
-	if json.Unmarshal(line, &event) == nil {
-		text = event.Type
-		for _, b := range event.Message.Content {
-			if b.Text != "" {
-				text = b.Text
-			} else if b.Name != "" {
-				text = "uses " + b.Name
-			}
-		}
-		if event.Result != "" {
-			text = event.Result
+	if json.Unmarshal(line, &event) != nil || event.Type == "" {
+		return printable(string(line))
+	}
+	if event.Result != "" {
+		return printable(event.Result)
+	}
+	var said []string
+	for _, b := range event.Message.Content {
+		if b.Text != "" {
+			said = append(said, b.Text)
+		} else if b.Name != "" {
+			said = append(said, "uses "+b.Name)
 		}
 	}
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > 160 {
-		text = string(r[:159]) + "…"
+	if len(said) == 0 {
+		return "(" + printable(event.Type) + ")"
 	}
-	return text
+	return printable(strings.Join(said, "\n"))
+}
+
+// printable leaves out what would steer the terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

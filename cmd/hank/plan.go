@@ -125,24 +125,20 @@ func planOfState(v *recovery.View) planView {
 
 func printPlan(p planView) error {
 	t := term.NewTable(os.Stdout)
-	loops := false
+	grows := false
 	for _, e := range p.Codons {
-		mark := ""
-		if e.Next {
-			mark = "next"
+		status := orDefault(string(e.Status), "-")
+		if e.Next && e.Status == "" {
+			status = "next"
 		}
-		status := string(e.Status)
-		if status == "" {
-			status = "-"
-		}
-		loops = loops || e.LoopID != ""
-		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, short(e.Checkpoint), e.Model, e.Name, mark)
+		grows = grows || e.LoopID != "" && e.Status == ""
+		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, orDefault(short(e.Checkpoint), "-"), e.Model, e.Name)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if loops {
-		fmt.Println("loops grow by an iteration at a time; what is listed is what is known by now")
+	if grows {
+		fmt.Println("a loop is laid out one iteration at a time; more may come")
 	}
 	return nil
 }

@@ -106,9 +106,9 @@ func printPreview(p *runtime.Preview, all bool) {
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
 	show("!", p.Blocked, term.Red)
-	fmt.Printf("%d files come, %d change, %d go; %d are not tracked and stay\n", len(p.Add), len(p.Change), len(p.Delete), p.Keep)
+	fmt.Printf("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
 	if len(p.Superseded) > 0 {
-		fmt.Printf("%d checkpoints are left behind (kept, not deleted), with $%s of work; $%s of work stays\n", len(p.Superseded), p.CostLeft, p.CostKept)
+		fmt.Printf("left behind, not deleted: %s with $%s of work; $%s of work stays\n", count(len(p.Superseded), "checkpoint"), p.CostLeft, p.CostKept)
 	}
 }
 

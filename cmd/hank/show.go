@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
-	"hank/recovery"
 	"hank/runtime"
 	"hank/state"
 )
@@ -15,7 +18,10 @@ import (
 func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show everything about a run or a codon", ArgsUsage: "[RUN|CODON]",
-		Flags: []cli.Flag{executionFlag, limitFlag, jsonFlag},
+		Description: `Without an argument: all runs, the newest first. A codon is shown with each of its
+attempts, the newest first. --json has every field.`,
+		Flags: []cli.Flag{executionFlag, limitFlag,
+			&cli.StringFlag{Name: "before", Usage: "print only runs older than this `RUN`"}, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -24,13 +30,31 @@ func showCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			name := c.Args().First()
-			if run := v.State.Run(state.RunID(name)); run != nil || name == "" {
-				return showRuns(c, v, run)
+			runs, err := runsBefore(v.State.Runs, c.String("before"))
+			if err != nil {
+				return err
 			}
-			return showCodon(c, v, state.CodonID(name))
+			name := c.Args().First()
+			if run := v.State.Run(state.RunID(name)); run != nil {
+				return showRuns(c, []*state.Run{run})
+			}
+			if name == "" {
+				return showRuns(c, runs)
+			}
+			return showCodon(c, runs, state.CodonID(name))
 		},
 	}
+}
+
+func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
+	if before == "" {
+		return runs, nil
+	}
+	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
+	if at < 0 {
+		return nil, &runtime.UsageError{Why: fmt.Sprintf("there is no run %q; see: hank show", before)}
+	}
+	return runs[at+1:], nil
 }
 
 // runView is a run with its records, as JSON.
@@ -39,34 +63,63 @@ type runView struct {
 	Codons []*state.Codon `json:"codons"`
 }
 
-func showRuns(c *cli.Context, v *recovery.View, only *state.Run) error {
-	var runs []runView
-	for i, r := range v.State.Runs {
-		if limit := c.Int("limit"); limit > 0 && i == limit {
-			break
-		}
-		if only == nil || r == only {
-			runs = append(runs, runView{r, r.Codons()})
-		}
+// shownRuns and shownCodons are the JSON forms of hank show.
+type shownRuns struct {
+	Schema int       `json:"schema"`
+	Runs   []runView `json:"runs"`
+}
+
+type shownCodons struct {
+	Schema int         `json:"schema"`
+	Codons []codonView `json:"codons"`
+}
+
+// codonView is a record with the run that holds it.
+type codonView struct {
+	RunID state.RunID `json:"runId"`
+	*state.Codon
+}
+
+func showRuns(c *cli.Context, runs []*state.Run) error {
+	if limit := c.Int("limit"); limit > 0 && len(runs) > limit {
+		runs = runs[:limit]
 	}
 	if c.Bool("json") {
-		return printJSON(map[string]any{"schema": 1, "runs": runs})
+		out := shownRuns{Schema: 1, Runs: []runView{}}
+		for _, r := range runs {
+			out.Runs = append(out.Runs, runView{r, r.Codons()})
+		}
+		return printJSON(out)
 	}
 	for _, r := range runs {
-		how := r.StartingConditions.Type
-		if src := r.StartingConditions.Source; src != nil {
-			how = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
-		}
-		fmt.Printf("run %s  %s %s  %s, %s, $%s\n", r.RunID, r.Status, r.EndReason, how, r.StartTime.Local().Format("2006-01-02 15:04:05"), r.Cost())
-		t := term.NewTable(os.Stdout)
-		for _, k := range r.Codons {
-			t.Row("  "+string(k.CodonID), string(k.Status), took(k), "$"+k.Cost().String(), short(k.Checkpoint()), why(k))
-		}
-		if err := t.Flush(); err != nil {
+		if err := printRun(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func printRun(r *state.Run) error {
+	how := r.StartingConditions.Type
+	if src := r.StartingConditions.Source; src != nil {
+		how = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
+	}
+	word := string(r.Status)
+	if r.EndReason != "" {
+		word += " (" + string(r.EndReason) + ")"
+	}
+	fmt.Printf("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), word, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
+	if r.Note != "" {
+		fmt.Printf("  note: %s\n", r.Note)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
+		fmt.Printf("  label: %s=%s\n", key, r.Labels[key])
+	}
+	t := term.NewTable(os.Stdout)
+	for _, k := range r.Codons() {
+		t.Row("  "+string(k.CodonID), string(k.Status), orDefault(took(k), "-"), "$"+k.Cost().String(), orDefault(short(k.Checkpoint()), "-"), why(k))
+	}
+	return t.Flush()
 }
 
 func took(k *state.Codon) string {
@@ -80,28 +133,64 @@ func why(k *state.Codon) string {
 	if k.FailureReason == nil {
 		return ""
 	}
-	return k.FailureReason.Message
+	return firstLine(k.FailureReason.Message)
 }
 
-func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
-	var found []*state.Codon
-	for _, r := range v.State.Runs {
+func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
+	out := shownCodons{Schema: 1, Codons: []codonView{}}
+	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); k.CodonID == id {
-				found = append(found, k)
+				out.Codons = append(out.Codons, codonView{r.RunID, k})
 			}
 		}
 	}
-	if len(found) == 0 {
-		return &runtime.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q; see: hank show", id)}
+	if len(out.Codons) == 0 {
+		return &runtime.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q; see: hank show, hank plan", id)}
+	}
+	if limit := c.Int("limit"); limit > 0 && len(out.Codons) > limit {
+		out.Codons = out.Codons[:limit]
 	}
 	if c.Bool("json") {
-		return printJSON(map[string]any{"schema": 1, "codons": found})
+		return printJSON(out)
 	}
-	for _, k := range found {
-		if err := printJSON(k); err != nil {
-			return err
-		}
+	for _, k := range out.Codons {
+		printCodon(k)
 	}
 	return nil
+}
+
+func printCodon(k codonView) {
+	fmt.Printf("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Status, max(k.Attempt, 1), k.RunID)
+	line := func(label, format string, args ...any) {
+		fmt.Printf("  %-12s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("started", "%s", k.StartTime.Local().Format(time.DateTime))
+	if d := took(k.Codon); d != "" {
+		line("took", "%s", d)
+	}
+	if f := k.FailureReason; f != nil {
+		line("failed", "while %s: %s", k.FailedDuring, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
+		line("", "%s, rule %s, %s", f.Class, f.Rule, map[bool]string{true: "may be tried again", false: "trying again will not help"}[f.Retriable])
+	}
+	if k.Interrupted != "" {
+		line("interrupted", "by %s", k.Interrupted)
+	}
+	tokens := k.TokenCount()
+	line("cost", "$%s; %d tokens in, %d out, %d written to and %d read from the cache", k.Cost(), tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead)
+	line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))
+	for _, s := range []struct {
+		label string
+		sha   state.SHA
+	}{{"from", k.BaseCheckpoint}, {"rig", k.RigSetupCheckpoint}, {"completed", k.CompletionCheckpoint}, {"error", k.ErrorCheckpoint}, {"skipped", k.SkipCheckpoint}} {
+		if s.sha != "" {
+			line(s.label, "checkpoint %s", short(s.sha))
+		}
+	}
+	if k.ClaudeLogPath != "" {
+		line("transcript", "%s", k.ClaudeLogPath)
+	}
+	for _, n := range k.Notes {
+		line("note", "%s", n)
+	}
 }

@@ -139,10 +139,11 @@ func printStatus(s status, c *cli.Context) {
 	}
 	now := time.Now()
 	line("codons", "%d of %d done, $%s", s.Done, s.Planned, s.Cost)
+	line("workspace", "%s", shorten(s.Workspace))
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
 		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
-	case last != nil && last.Status == state.Failed && last.FailureReason != nil:
+	case last != nil && last.Status == state.Failed && last.FailureReason != nil && s.Position == nil:
 		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
 	}
 	if s.Position != nil {
@@ -169,7 +170,7 @@ func printStatus(s status, c *cli.Context) {
 		line(string(f.Severity), "%s", f.What)
 	}
 	if len(s.Quarantine) > 0 {
-		line("set aside", "%d files in %s", len(s.Quarantine), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
+		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
 	}
 	if s.Command != "" {
 		line("to go on", "%s%s", s.Command, c2e(c))
