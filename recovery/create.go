@@ -41,6 +41,9 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 	if l.Workspace == "" {
 		l.Workspace = DefaultWorkspace(root)
 	}
+	if err := vfs.MkdirAll(o.FS, root, 0o755); err != nil {
+		return nil, fmt.Errorf("creating the execution: %w", err)
+	}
 	for _, dir := range []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine()} {
 		if err := vfs.MkdirAll(o.FS, dir, 0o700); err != nil {
 			return nil, fmt.Errorf("creating the execution: %w", err)

@@ -106,7 +106,7 @@ func (k *lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := flock(dir); err != nil {
+	if err := flockPatiently(dir); err != nil {
 		holder, _ := readLock(k.fsys, k.layout.Lock())
 		if path != k.layout.Hankweave() {
 			holder = nil // the lock file here is our own execution's
@@ -115,6 +115,17 @@ func (k *lock) take(path string) error {
 	}
 	k.dirs = append(k.dirs, dir)
 	return nil
+}
+
+// flockPatiently tries again for a moment: a reader that looks whether the
+// folder is held (View.Live) holds it itself while it looks.
+func flockPatiently(dir *os.File) error {
+	err := flock(dir)
+	for tries := 0; err != nil && tries < 10; tries++ {
+		time.Sleep(20 * time.Millisecond)
+		err = flock(dir)
+	}
+	return err
 }
 
 func readLock(fsys vfs.FS, path string) (*LockInfo, error) {

@@ -460,8 +460,10 @@ func (d *driver) edits(ctx context.Context) ([]checkpoint.Change, *checkpoint.Sn
 	}
 	// The last checkpoint may hold more than codons track; a file that it has
 	// and that is still there unchanged was not edited.
+	// So was not what an archive had taken when hank ended.
+	archived := d.archivedAt(head)
 	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
-		return c.Kind == checkpoint.Deleted && d.stillThere(c)
+		return c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
 	}), snap, nil
 }
 

@@ -32,8 +32,9 @@ type driver struct {
 	rigDone       bool   // the tree is the one after the next codon's rig
 	resumeSession string // the session that the next codon goes on with
 
-	stop     *Request // the run is to end
-	finished int      // codons settled in this run
+	stop     *Request     // the run is to end
+	finished int          // codons settled in this run
+	settled  *state.Codon // the last settled record on the thread
 
 	tracked   checkpoint.Selection
 	trackedTo int
@@ -50,6 +51,9 @@ type outcome struct {
 // drive runs codon after codon until the plan is done or something ends it.
 // An error is one of hank itself.
 func (d *driver) drive(ctx context.Context) (outcome, error) {
+	if _, last := d.x.State().Settled(); last != nil {
+		d.settled = last.Codon
+	}
 	for i := d.x.State().Next(); i < len(d.x.State().ExecutionPlan()); {
 		if err := d.archive(ctx, i-1); err != nil {
 			return outcome{}, err
@@ -68,6 +72,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		if !final.Settled() {
 			return d.ended(final), nil
 		}
+		d.settled = final
 		if err := d.grow(i, final); err != nil {
 			return outcome{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/keeper"
@@ -50,32 +51,36 @@ func (a *attempt) copyOutputs(ctx context.Context) *state.FailureReason {
 	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: err.Error(), Class: "outputs", Rule: "copy"}
 }
 
-// archive moves away what a codon, and its loop if it was the last of it, is
-// done with, and makes a checkpoint of the workspace after it. It is asked
-// before the next codon starts, so that a crash in between repeats it; what is
-// archived already stays so.
+// archive moves away what the last settled codon, and its loop if it was the
+// last of it, is done with, and makes a checkpoint of the workspace after it.
+// It is asked before the next codon starts, in a later run too, so that a crash
+// in between repeats it; what is archived already stays so.
 func (d *driver) archive(ctx context.Context, index int) error {
-	if index < 0 {
-		return nil
-	}
+	last := d.settled
 	s := d.x.State()
-	stored := s.ExecutionPlan()[index].Entry
-	last := lastRecord(s)
-	if last == nil || last.CodonID != stored.CodonID || (last.Status != state.Completed && last.Status != state.Skipped) || s.Base != last.Checkpoint() {
+	if index < 0 || last == nil || (last.Status != state.Completed && last.Status != state.Skipped) || s.Base != last.Checkpoint() {
 		return nil
 	}
-	job := archiving{FS: nil, Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,
+	stored := s.ExecutionPlan()[index].Entry
+	if stored.CodonID != last.CodonID {
+		return nil
+	}
+	job := archiving{Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,
 		Checkpoint: last.Checkpoint(), Now: d.x.Now().Time, Note: d.note}
-	moved := 0
+	var done archived
 	if patterns := stored.Codon.ArchiveOnSuccess; len(patterns) > 0 && last.Status == state.Completed {
 		job.Patterns = patterns
-		moved += len(job.run().Paths)
+		done = job.run()
 	}
 	if patterns := d.loopArchive(index, stored); len(patterns) > 0 {
 		job.Patterns, job.LoopEnds = patterns, true
-		moved += len(job.run().Paths)
+		more := job.run()
+		done.Paths, done.Failed = append(done.Paths, more.Paths...), append(done.Failed, more.Failed...)
 	}
-	if moved == 0 {
+	for _, f := range done.Failed {
+		d.say("  not archived, and left in the workspace: %q: %s", f.Path, f.Error)
+	}
+	if len(done.Paths) == 0 && len(d.archivedAt(last.Checkpoint())) == 0 {
 		return nil
 	}
 	snap, err := d.x.Snapshot(ctx, d.selection(index), d.x.Head())
@@ -83,14 +88,31 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return err
 	}
 	_, err = d.x.Commit(ctx, recovery.Commit{
-		Title:    recovery.Title{Status: kindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", moved)},
+		Title:    recovery.Title{Status: kindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", len(done.Paths))},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
 		Transition: state.CheckpointCreated{Kind: kindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
 	})
 	if err == nil {
-		d.say("  %d files archived", moved)
+		d.say("  %d files archived", len(done.Paths))
 	}
 	return err
+}
+
+// archivedAt lists what the archive has taken from the workspace as it was at a
+// checkpoint. A manifest that cannot be read says nothing: the next archiving
+// reports it.
+func (d *driver) archivedAt(sha state.SHA) map[string]bool {
+	taken := map[string]bool{}
+	manifest, err := readArchive(vfs.OS, d.x.Layout.Manifest())
+	if err != nil {
+		return taken
+	}
+	for _, e := range manifest.Entries {
+		if e.CheckpointSHA == string(sha) {
+			taken[e.SourcePath] = true
+		}
+	}
+	return taken
 }
 
 // loopArchive is what the loop of an entry archives, if the entry is its last.
