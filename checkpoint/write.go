@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha1"
@@ -35,6 +36,10 @@ var deflaters = sync.Pool{New: func() any {
 	return z
 }}
 
+// deflated are the buffers of objects on their way into the pack, which copies
+// them.
+var deflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 func deflate(w io.Writer, r io.Reader) error {
 	z := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(z)
@@ -54,11 +59,13 @@ func (s *Store) putObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash,
 	if err != nil {
 		return id, false, err
 	}
-	var packed strings.Builder
-	if err := deflate(&packed, strings.NewReader(string(data))); err != nil {
+	packed := deflated.Get().(*bytes.Buffer)
+	defer deflated.Put(packed)
+	packed.Reset()
+	if err := deflate(packed, bytes.NewReader(data)); err != nil {
 		return id, false, err
 	}
-	added, err := p.add(id, appendPackedHeader(nil, kind, int64(len(data))), []byte(packed.String()))
+	added, err := p.add(id, appendPackedHeader(nil, kind, int64(len(data))), packed.Bytes())
 	return id, added, err
 }
 
