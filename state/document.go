@@ -145,7 +145,7 @@ func (e *PlanEntry) freeze() error {
 }
 
 func indent(v any, prefix string) ([]byte, error) {
-	return json.Marshal(v, jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
+	return json.Marshal(v, json.Deterministic(true), jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
 }
 
 // writer collects the text of a document and its first error.
