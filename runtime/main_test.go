@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
 )
 
@@ -13,10 +14,13 @@ import (
 // __part NAME ARGS... Files of tests add theirs.
 var parts = map[string]func(args []string) error{}
 
-// The test binary is its own keeper.
+// The test binary is its own keeper, and plays its own recordings.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == keeper.Verb {
 		os.Exit(keeper.Main())
+	}
+	if len(os.Args) > 1 && os.Args[1] == replay.Argument {
+		os.Exit(replay.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "__part" {
 		if err := parts[os.Args[2]](os.Args[3:]); err != nil {
@@ -27,5 +31,17 @@ func TestMain(m *testing.M) {
 	}
 	// The race detector lets every process sleep for a second at its end.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// run keeps the executions of tests out of the user's registry.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "hank-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("HANK_STATE_DIR", dir)
+	return m.Run()
 }
