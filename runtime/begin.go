@@ -122,6 +122,10 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 			return d.replan()
 		}
 	}
+	if !adopt && live == nil {
+		return &recovery.DecisionError{What: question + " (" + strings.Join(changes, "; ") + ")",
+			Options: []string{"--frozen goes on as before", "mend the hank, see: hank validate, and --adopt then goes on with it"}}
+	}
 	if !adopt {
 		return &recovery.DecisionError{What: question + " (" + strings.Join(changes, "; ") + ")",
 			Options: []string{"--adopt goes on with the new one", "--frozen goes on as before"}}

@@ -184,7 +184,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		command: command, reader: h.Reader(req), log: log, attempt: a.id, requests: a.requests,
 		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
 		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
-		started: a.spawned(req), observe: a.observe, signalled: a.signalled,
+		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 	}
 	res, err := t.run(ctx)
 	var start *startError
@@ -209,14 +209,20 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	return res, nil, a.recordUsage(true)
 }
 
-// spawned records the agent's process. A second turn has one already.
-func (a *attempt) spawned(req harness.Request) func(int) error {
+// spawned records the agent's process, and its session if that is known. A
+// second turn has both already.
+func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 	return func(pid int) error {
 		if a.live().Status != state.Starting {
 			return nil
 		}
 		path := a.x.Layout.Relative(a.x.Layout.Transcript(a.run, a.entry.CodonID, a.number))
-		return a.x.Record(state.CodonTransitioned{RunID: a.run, Record: a.live().Spawn(pid, path, req.Session)})
+		spawned := a.live().Spawn(pid, path, req.Session)
+		moves := []state.Transition{state.CodonTransitioned{RunID: a.run, Record: spawned}}
+		if session != "" {
+			moves = append(moves, state.CodonTransitioned{RunID: a.run, Record: spawned.Work(session)})
+		}
+		return a.x.Record(moves...)
 	}
 }
 

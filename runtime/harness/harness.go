@@ -40,6 +40,9 @@ type Command struct {
 	// StopSignal ends the agent in order; after StopGrace what is left is killed.
 	StopSignal syscall.Signal
 	StopGrace  time.Duration
+	// Session is the session's id if it is known before the agent says it, so
+	// that an agent that says nothing counts as being at work.
+	Session string
 }
 
 // Harness drives one kind of agent. It has no state of its own and may be used

@@ -78,6 +78,7 @@ func (Harness) Command(req harness.Request) (harness.Command, error) {
 		Stdin:      []byte(req.Prompt),
 		StopSignal: syscall.SIGTERM,
 		StopGrace:  5 * time.Second,
+		Session:    session(req),
 	}, nil
 }
 
