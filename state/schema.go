@@ -107,7 +107,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[RunStatus]():      strs(StatusRunning, StatusCompleted, StatusFailed, StatusCrashed),
 	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndPreflight, EndSuperseded),
 	reflect.TypeFor[FailureType]():    strs(FailTimeout, FailRateLimit, FailAPI, FailSentinelLoad, FailUnknown),
-	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindExit, KindManual, KindRecovery),
+	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindExit, KindManual, KindRecovery, "archive"),
 }
 
 func strs[T ~string](values ...T) []string {

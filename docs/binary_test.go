@@ -1,0 +1,190 @@
+package docs
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var (
+	buildOnce sync.Once
+	binFolder string // of the program, built once for all tests
+	buildErr  error
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if binFolder != "" {
+		os.RemoveAll(binFolder)
+	}
+	os.Exit(code)
+}
+
+// bin returns the folder with the program.
+func bin(t *testing.T) string {
+	t.Helper()
+	buildOnce.Do(func() {
+		if binFolder, buildErr = os.MkdirTemp("", "hank-docs-"); buildErr != nil {
+			return
+		}
+		if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(binFolder, "hank"), "../cmd/hank").CombinedOutput(); err != nil {
+			buildErr = errors.New(string(out))
+		}
+	})
+	if buildErr != nil {
+		t.Fatal(buildErr)
+	}
+	return binFolder
+}
+
+// command prepares a command line of a page, for a folder of its own and a
+// user without executions.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+bin(t)+string(os.PathListSeparator)+os.Getenv("PATH"), "HANK_STATE_DIR="+filepath.Join(dir, ".registry"))
+	return cmd
+}
+
+// The reference of the command line is what the program says itself.
+func TestHelpOfEveryVerbIsCurrent(t *testing.T) {
+	t.Parallel()
+	help := func(args ...string) string {
+		out, err := command(t, t.TempDir(), append([]string{filepath.Join(bin(t), "hank")}, args...)...).Output()
+		if err != nil {
+			t.Fatalf("hank %s: %v", strings.Join(args, " "), err)
+		}
+		return strings.TrimRight(regexp.MustCompile(`[ \t]+\n`).ReplaceAllString(string(out), "\n"), "\n")
+	}
+	overview := help("help")
+	_, list, found := strings.Cut(overview, "COMMANDS:\n")
+	if !found {
+		t.Fatalf("hank help lists no commands:\n%s", overview)
+	}
+	list, _, _ = strings.Cut(list, "\n\n")
+	var out strings.Builder
+	for _, m := range regexp.MustCompile(`(?m)^   (\w+)`).FindAllStringSubmatch(list, -1) {
+		if m[1] != "help" {
+			out.WriteString("\n### " + m[1] + "\n\n```\n" + help(m[1], "--help") + "\n```\n")
+		}
+	}
+	generated(t, "command-line.md", out.String()+"\n")
+}
+
+// clone makes a folder in which the commands of README.md can run: the
+// repository without what they would write.
+func clone(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"fixtures", "cmd", "scripts"} {
+		from, err := filepath.Abs(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(from, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// Every command that README.md shows is run, in its order. Building and
+// scripts/test are not: the one is done, the other is what runs this.
+func TestCommandsOfREADMEWork(t *testing.T) {
+	t.Parallel()
+	dir, ran := clone(t), 0
+	for _, block := range shellBlock.FindAllStringSubmatch(read(t, "../README.md"), -1) {
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimSpace(strings.Split(line, "  #")[0])
+			if strings.HasPrefix(line, "go build") || strings.HasPrefix(line, "export PATH") || line == "scripts/test" {
+				continue
+			}
+			line, folder, _ := strings.Cut(line, " && cd ")
+			out, code := shell(t, dir, strings.Replace(line, "go run ./cmd/hank", "hank", 1))
+			killed := strings.HasPrefix(line, "timeout -s KILL") && code == 137
+			if code != 0 && !killed {
+				t.Fatalf("%s: exit %d\n%s", line, code, out)
+			}
+			dir = filepath.Join(dir, folder)
+			ran++
+		}
+	}
+	if ran < 15 {
+		t.Errorf("README.md has only %d commands", ran)
+	}
+}
+
+func shell(t *testing.T, dir, line string) (out []byte, code int) {
+	t.Helper()
+	cmd := command(t, dir, "bash", "-c", line+"\nexit $?")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return out, cmd.ProcessState.ExitCode()
+}
+
+// What hank writes is what the published schemas say: states and journals of
+// hanks that end well, fail, repeat, archive and set up.
+func TestWhatHankWritesFitsThePublishedSchemas(t *testing.T) {
+	t.Parallel()
+	state, line := published(t, "state.schema.json"), published(t, "events.schema.json")
+	for _, hank := range []string{"minimal", "two-steps", "loop", "failing", "ignoring", "archive", "rigs", "rig-failing", "budget-loop", "context-loop"} {
+		t.Run(hank, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			from, err := filepath.Abs(filepath.Join(root, "fixtures", "hanks", hank))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := command(t, dir, filepath.Join(bin(t), "hank"), "run", from).CombinedOutput(); err != nil && !strings.Contains(hank, "failing") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			fits(t, state, []byte(read(t, filepath.Join(dir, ".hankweave", "state.json"))))
+			events := read(t, filepath.Join(dir, ".hankweave", "events", "events.jsonl"))
+			for l := range strings.Lines(events) {
+				fits(t, line, []byte(l))
+			}
+		})
+	}
+}
+
+func published(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(read(t, filepath.Join("schema", name))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(name, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func fits(t *testing.T, s *jsonschema.Schema, text []byte) {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = s.Validate(v)
+	}
+	if err != nil {
+		t.Errorf("%v\n%.500s", err, text)
+	}
+}
