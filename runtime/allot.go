@@ -191,7 +191,6 @@ func (a *accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money
 			}
 		}
 	}
-	in.add(0, true, a.loops[id].cost-in.spent()) // codons that are not in the program any more
 	return tightest(own, around, in.allot())
 }
 

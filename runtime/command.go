@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"hank/plan"
@@ -61,13 +62,17 @@ func (f *rigFailure) failureType() state.FailureType {
 	return state.FailUnknown
 }
 
-// final tells that allowFailure does not hold: going on would not do what the
-// author meant, or not be safe.
+// final tells that allowFailure does not hold: it is not the operation that
+// failed but hank, the machine, or somebody stopped it.
 func (f *rigFailure) final() bool {
 	var alive *keeper.AliveError
 	var unsaved *saveError
-	return errors.Is(f.Err, context.Canceled) || errors.Is(f.Err, context.DeadlineExceeded) ||
-		errors.As(f.Err, &alive) || errors.As(f.Err, &unsaved)
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
+		if errors.Is(f.Err, cause) {
+			return true
+		}
+	}
+	return errors.As(f.Err, &alive) || errors.As(f.Err, &unsaved)
 }
 
 // commander runs the commands of a rig or of the checks of an output.

@@ -78,6 +78,32 @@ func TestTheLastLinesOfAFloodAreKept(t *testing.T) {
 	}
 }
 
+func TestLongLinesDoNotFillAMessage(t *testing.T) {
+	t.Parallel()
+	c := &console{}
+	for range tailLines {
+		_, _ = c.writer(stderr).Write([]byte(strings.Repeat("x", 400) + "\n"))
+	}
+	if n := len(c.tail()); n > tailBytes || n < 400 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestALineThatNeverEndsTakesNoMemory(t *testing.T) {
+	t.Parallel()
+	c := &console{}
+	for range 10_000 {
+		_, _ = c.writer(stdout).Write([]byte("endless "))
+	}
+	if n := len(c.streams[stdout].part); n > longestPart {
+		t.Errorf("%d bytes are kept", n)
+	}
+	c.finish()
+	if tail := c.tail(); utf8.RuneCountInString(tail) != sampleWidth || !strings.HasPrefix(tail, "endless endless") {
+		t.Errorf("%q", tail)
+	}
+}
+
 func TestControlSequencesAreTakenOut(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -101,6 +101,20 @@ func TestLinksAreNotFollowedAndNotPassedOverInSilence(t *testing.T) {
 	}
 }
 
+func TestFoldersWithoutMatchesAreNotRead(t *testing.T) {
+	t.Parallel()
+	g, err := newGlobs([]string{"*.md", "src/*.go", "doc", "!doc/gen"})
+	must(t, err)
+	for dir, want := range map[string]bool{
+		"node_modules/p": false, "node_modules/p/q": false, "src": true, "src/sub": false,
+		"doc": true, "doc/deep/er/and/more": true, "doc/gen": false, "doc/gen/x": false, "x.md/y/z": true,
+	} {
+		if g.reaches(dir) != want {
+			t.Errorf("%s: %v", dir, !want)
+		}
+	}
+}
+
 // Not reading a folder must never lose a file: find gives exactly the files of
 // a whole walk that match.
 func TestFindingIsFilteringAWholeWalk(t *testing.T) {

@@ -73,7 +73,7 @@ func (p placement) run(ctx context.Context) error {
 		return err
 	}
 	defer parent.Close()
-	if err := errors.Join(parent.RemoveAll(placeNew), parent.RemoveAll(placeOld)); err != nil {
+	if err := errors.Join(removeTree(parent, placeNew), removeTree(parent, placeOld)); err != nil {
 		return fmt.Errorf("remove what an earlier copy has left: %w", err)
 	}
 	if err := p.build(ctx, parent); err != nil {
@@ -182,7 +182,7 @@ func (p placement) replace(parent *os.Root, name string) error {
 		return errors.Join(err, parent.Rename(placeOld, name))
 	}
 	failpoint.Hit("rig.placed")
-	if err := parent.RemoveAll(placeOld); err != nil {
+	if err := removeTree(parent, placeOld); err != nil {
 		return fmt.Errorf("the copy is done, but what it replaced cannot be deleted: %w", err)
 	}
 	return nil

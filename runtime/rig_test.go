@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -311,15 +312,30 @@ func TestACopyRefusesProtectedNames(t *testing.T) {
 
 func TestACopyNeverBringsNamesThatCheckpointsDoNotHold(t *testing.T) {
 	t.Parallel()
-	files := hankFiles(t, "["+copyKit+"]")
-	files["kit/deep/.hankweave/state.json"] = &fstest.MapFile{Data: []byte("{}")}
-	b := benchFor(t, files)
-	f := b.run(t.Context())
-	if f == nil || !strings.Contains(f.Message, ".hankweave") {
-		t.Fatalf("%+v", f)
+	for _, name := range []string{"kit/deep/.hankweave/state.json", "kit/.HankWeave-x"} {
+		files := hankFiles(t, "["+copyKit+"]")
+		files[name] = &fstest.MapFile{Data: []byte("{}")}
+		b := benchFor(t, files)
+		f := b.run(t.Context())
+		if f == nil || !strings.Contains(strings.ToLower(f.Message), ".hankweave") {
+			t.Fatalf("%+v", f)
+		}
+		if got := tree(t, b.Workspace); got != "./\n" {
+			t.Errorf("left behind: %s", got)
+		}
 	}
-	if got := tree(t, b.Workspace); got != "./\n" {
-		t.Errorf("left behind: %s", got)
+}
+
+func TestATargetComesBackIfNothingCanTakeItsPlace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "["+copyKit+"]")
+	write(t, b.path("lib/old"), "old")
+	b.Save = func([]string) error { return os.RemoveAll(b.path(placeNew)) }
+	if f := b.run(t.Context()); f == nil {
+		t.Fatal("no failure")
+	}
+	if got := tree(t, b.Workspace); got != "./\nlib/\nlib/old false \"old\"\n" {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -370,6 +386,31 @@ func TestRepositoriesInAReplacedTargetAreKept(t *testing.T) {
 				t.Errorf("kept %s %s: %q", n, name, got)
 			}
 		}
+	}
+}
+
+func TestFoldersThatNobodyMayWriteAreReplaced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "["+copyKit+"]")
+	write(t, b.path("lib/mod/deep/x.go"), "x")
+	for _, name := range []string{"lib/mod/deep", "lib/mod"} {
+		must(t, os.Chmod(b.path(name), 0o500))
+	}
+	root, err := os.OpenRoot(b.Workspace)
+	must(t, err)
+	defer root.Close()
+	must(t, openUp(root, "lib")) // root needs no permission: looked at by itself
+	for _, name := range []string{"lib/mod/deep", "lib/mod"} {
+		if info, err := os.Stat(b.path(name)); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+		must(t, os.Chmod(b.path(name), 0o500))
+	}
+	if f := b.run(t.Context()); f != nil {
+		t.Fatal(f)
+	}
+	if got := tree(t, b.path("lib")); got != placedKit {
+		t.Errorf("the target is\n%s", got)
 	}
 }
 
@@ -442,7 +483,7 @@ func TestAFailingCommandSaysWhy(t *testing.T) {
 	}{
 		"code":         {"echo to stdout; echo to stderr >&2; exit 7", failedCommand, 7, []string{"operation 1 of 2 of codon \"c\"", "ended with code 7", "to stdout", "to stderr"}},
 		"no word":      {"exit 1", failedCommand, 1, []string{"code 1"}},
-		"not there":    {"no-such-program-anywhere", failedCommand, 127, []string{"code 127", "not found"}},
+		"not there":    {"no-such-program-anywhere", failedCommand, 127, []string{"code 127", "no-such-program-anywhere: "}},
 		"signal":       {"kill -9 $$", failedCommand, -1, []string{"SIGKILL"}},
 		"says timeout": {"echo ETIMEDOUT timed out >&2; exit 3", failedCommand, 3, []string{"code 3"}}, // the text is no evidence
 	} {
@@ -523,6 +564,10 @@ func TestAllowFailureDoesNotCoverWhatHankCouldNotDo(t *testing.T) {
 	}
 	if read(t, b.path("n")) != "old" {
 		t.Error("it was replaced")
+	}
+
+	if f := (&rigFailure{Err: &fs.PathError{Op: "write", Path: "n", Err: syscall.ENOSPC}}); !f.final() {
+		t.Error("a full disk is passed over")
 	}
 
 	b = newBench(t, `[{"type": "command", "command": {"run": "true"}, "allowFailure": true}, {"type": "command", "command": {"run": "touch reached"}}]`)

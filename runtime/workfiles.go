@@ -155,6 +155,34 @@ func readFolder(dir *os.Root) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
+// removeTree deletes a name and all below it, folders that their owner may not
+// write included: Go's module cache is made of them.
+func removeTree(dir *os.Root, name string) error {
+	err := dir.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if opened := openUp(dir, name); opened != nil {
+		return errors.Join(err, opened)
+	}
+	return dir.RemoveAll(name)
+}
+
+// openUp lets the owner write in a folder and in all below it.
+func openUp(dir *os.Root, name string) error {
+	let := func(rel string) error {
+		info, err := dir.Lstat(rel)
+		if err != nil || !info.IsDir() || info.Mode()&0o700 == 0o700 {
+			return ignoreMissing(err)
+		}
+		return dir.Chmod(rel, info.Mode().Perm()|0o700)
+	}
+	if err := let(name); err != nil {
+		return err
+	}
+	return walkFolder(dir, name, func(rel string, e fs.DirEntry) (bool, error) { return true, let(rel) })
+}
+
 // openRegular opens a file of the workspace. A link or a special file in its
 // path or in its place is an error.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
