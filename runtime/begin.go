@@ -406,6 +406,14 @@ func (d *driver) checkCrashLoop() error {
 // preserved in a checkpoint all the same.
 func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, err error) {
 	changes, snap, err := d.edits(ctx)
+	if len(changes) > 0 && to != "" {
+		// A crash may have come between the move that this start is about to
+		// make and the run behind it: the tree is there already.
+		if more, err := d.since(to, snap); err != nil || len(more) == 0 {
+			d.x.Store.Abort()
+			return false, err
+		}
+	}
 	if err != nil || len(changes) == 0 {
 		d.x.Store.Abort()
 		return false, err
@@ -447,28 +455,28 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 // checkpoints look at it.
 func (d *driver) edits(ctx context.Context) ([]checkpoint.Change, *checkpoint.Snapshot, error) {
 	head := d.x.Head()
-	before, err := d.x.Tree(head)
-	if err != nil {
-		return nil, nil, err
-	}
 	snap, err := d.x.Snapshot(ctx, recovery.Tracked(d.x.State(), d.nextID()), head)
 	if err != nil {
 		return nil, nil, err
 	}
-	if snap.Tree == before {
-		return nil, snap, nil
+	changes, err := d.since(head, snap)
+	return changes, snap, err
+}
+
+// since is what differs between a checkpoint and a snapshot of the workspace.
+// The checkpoint may hold more than codons track; a file that it has and that
+// is still there was not edited. Nor was what an archive had taken when hank
+// ended.
+func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
+	before, err := d.x.Tree(sha)
+	if err != nil || snap.Tree == before {
+		return nil, err
 	}
 	all, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
-	if err != nil {
-		return nil, nil, err
-	}
-	// The last checkpoint may hold more than codons track; a file that it has
-	// and that is still there unchanged was not edited.
-	// So was not what an archive had taken when hank ended.
-	archived := d.archivedAt(head)
+	archived := d.archivedAt(sha)
 	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
 		return c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
-	}), snap, nil
+	}), err
 }
 
 // stillThere tells whether a file that codons do not track is on disk.
