@@ -51,6 +51,9 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		printPreview(p, true)
 		return nil
 	}
+	if _, err := recovery.Find(orDefault(o.Execution, ".")); err != nil {
+		return err
+	}
 	ask := asker(c)
 	if ask == nil && !c.Bool("yes") {
 		return &recovery.DecisionError{What: "hank " + c.Command.Name + " changes the workspace and nobody is there to be asked",

@@ -65,6 +65,11 @@ from before it. A codon that failed stays failed until you say: hank retry.`,
 			if c.String("data") != "" {
 				data = c.String("data")
 			}
+			if hank != "" { // one that is named must be there, whatever the execution has frozen
+				if _, err := runtime.HankFile(hank); err != nil {
+					return err
+				}
+			}
 			o, err := driveOptions(c)
 			if err != nil {
 				return err

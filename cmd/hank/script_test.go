@@ -1,0 +1,169 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The test binary is hank: its verbs, its keeper, its replays, its costs.
+func TestMain(m *testing.M) {
+	// The race detector lets every process sleep for a second at its end.
+	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
+	testscript.Main(m, map[string]func(){"hank": main})
+}
+
+// TestScripts runs the scripts that are the specification of the command line.
+// Besides what testscript knows they may say:
+//
+//	code N COMMAND…       run it and want this exit code
+//	capture VAR REGEXP    set VAR to the first group of a match in the last output
+//	remember NAME PATH…   keep a digest of all names, modes and bytes below
+//	same NAME PATH…       want the same digest again
+//	await FILE            wait until it is there
+//	count N REGEXP        want so many matches in the last output
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	fixtures, err := filepath.Abs("../../fixtures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HANKS", filepath.Join(fixtures, "hanks"))
+			e.Setenv("QUICKSTART", filepath.Join(fixtures, "quickstart"))
+			e.Setenv("HANK_STATE_DIR", filepath.Join(e.WorkDir, ".registry"))
+			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Setenv("USER", "tester")
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "root" {
+				return os.Getuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %s", name)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "capture": capture, "remember": remember, "same": same, "await": await, "count": counted,
+		},
+	})
+}
+
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture VAR REGEXP")
+	}
+	m := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(m) < 2 {
+		ts.Fatalf("no match for %s", args[1])
+	}
+	ts.Setenv(args[0], m[1])
+}
+
+func counted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: count N REGEXP")
+	}
+	found := regexp.MustCompile("(?m)"+args[1]).FindAllString(ts.ReadFile("stdout"), -1)
+	if strconv.Itoa(len(found)) != args[0] {
+		ts.Fatalf("%d matches of %s, want %s: %q", len(found), args[1], args[0], found)
+	}
+}
+
+func remember(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: remember NAME PATH…")
+	}
+	ts.Setenv("DIGEST_"+args[0], digestOf(ts, args[1:]))
+}
+
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: same NAME PATH…")
+	}
+	old := ts.Getenv("DIGEST_" + args[0])
+	if old == "" {
+		ts.Fatalf("nothing is remembered as %s", args[0])
+	}
+	if (digestOf(ts, args[1:]) == old) == neg {
+		ts.Fatalf("%v: want the same as %s: %v", args[1:], args[0], !neg)
+	}
+}
+
+func digestOf(ts *testscript.TestScript, paths []string) string {
+	sum := sha256.New()
+	for _, p := range paths {
+		p = ts.MkAbs(p)
+		ts.Check(filepath.WalkDir(p, func(name string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			rel, _ := filepath.Rel(p, name)
+			fmt.Fprintf(sum, "%q %s\n", rel, info.Mode())
+			var content []byte
+			if info.Mode().IsRegular() {
+				content, err = os.ReadFile(name)
+			} else if info.Mode()&fs.ModeSymlink != 0 {
+				var to string
+				to, err = os.Readlink(name)
+				content = []byte(to)
+			}
+			fmt.Fprintf(sum, "%d ", len(content))
+			sum.Write(content)
+			return err
+		}))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// await polls: how long a process needs to get somewhere is not in our hands.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s does not come", args[0])
+}
