@@ -139,26 +139,58 @@ func isSHA(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789ab
 // Refs returns all references whose names begin with prefix, such as
 // refs/heads/.
 func (s *Store) Refs(prefix string) (map[string]SHA, error) {
+	refs, damaged, err := s.ReadableRefs(prefix)
+	if err == nil && len(damaged) > 0 {
+		err = damaged[0]
+	}
+	return refs, err
+}
+
+// ReadableRefs is Refs that passes over files which hold no reference, and
+// names them.
+func (s *Store) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error) {
+	var damaged []*DamagedError
+	passOver := func(err error) error {
+		var d *DamagedError
+		if errors.As(err, &d) {
+			damaged = append(damaged, d)
+			return nil
+		}
+		return err
+	}
 	all, err := s.packedRefs()
-	if err != nil {
-		return nil, err
+	if err = passOver(err); err != nil {
+		return nil, nil, err
+	}
+	if all == nil {
+		all = map[string]SHA{}
 	}
 	err = s.walkRefs("refs", func(name string) error {
 		if strings.HasSuffix(name, ".lock") {
 			return nil
 		}
-		sha, err := s.Ref(name)
-		if err == nil && sha != "" {
-			all[name] = sha
+		file := filepath.Join(s.dir, filepath.FromSlash(name))
+		text, err := vfs.ReadFile(s.fs, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed since it was listed
 		}
-		return err
+		var sha SHA
+		if err == nil {
+			sha, err = parseRef(file, string(text))
+		}
+		if err != nil {
+			delete(all, name) // what was packed of it is older
+			return passOver(err)
+		}
+		all[name] = sha
+		return nil
 	})
 	for name := range all {
 		if !strings.HasPrefix(name, prefix) {
 			delete(all, name)
 		}
 	}
-	return all, err
+	return all, damaged, err
 }
 
 // walkRefs calls fn for each file below a folder of references.
