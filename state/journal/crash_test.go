@@ -87,6 +87,9 @@ func (s *story) check(t *testing.T, name string, m *vfstest.Mem) {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
+	if _, leftover, err := list(m, dir); err == nil && leftover != "" {
+		t.Fatalf("%s: %s was left beside the current segment", name, leftover)
+	}
 	if found.Torn != nil {
 		s.torn++
 	}

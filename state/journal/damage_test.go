@@ -228,8 +228,9 @@ func TestEveryDamagedFileIsSurvived(t *testing.T) {
 	m := newDisk(t)
 	must(t, fill(t, m, last, 900).Close())
 	segs := names(t, m)
-	for _, name := range segs {
+	for i, name := range segs {
 		content := get(t, m, name)
+		before := get(t, m, segs[max(i, 1)-1])
 		lines := bytes.SplitAfter(content, []byte("\n"))
 		flipped := bytes.Clone(content)
 		flipped[len(flipped)/2] ^= 4
@@ -237,6 +238,7 @@ func TestEveryDamagedFileIsSurvived(t *testing.T) {
 			"missing": nil, "empty": {}, "zeroed": make([]byte, len(content)), "flipped": flipped, "without header": bytes.Join(lines[1:], nil),
 			"only header": lines[0], "without last line": bytes.Join(lines[:len(lines)-2], nil), "twice": append(bytes.Clone(content), content...),
 			"torn": content[:len(content)-9], "an other segment": get(t, m, segs[0]),
+			"an older self": before[:bytes.LastIndexByte(before[:len(before)-1], '\n')+1],
 		} {
 			if bytes.Equal(damaged, content) {
 				continue
@@ -309,6 +311,30 @@ func TestDamageInHistoryDoesNotStopTheJournal(t *testing.T) {
 	checkRebased(t, m, "history", 31, 33)
 	if n := len(old) - 2; len(namesIn(t, m, "/q")) != n {
 		t.Fatalf("%v went to quarantine", namesIn(t, m, "/q"))
+	}
+}
+
+// TestDamageEndsAtTheNextBase: what lies behind a base that came before the
+// present one has nothing to do with damage before it, and stays.
+func TestDamageEndsAtTheNextBase(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	j := fill(t, m, 20, 900)
+	must(t, j.NewSegment(event(21)))
+	must(t, j.Append(event(22), event(23)))
+	must(t, j.NewSegment(event(24)))
+	must(t, j.Close())
+	name := names(t, m)[1]
+	content := get(t, m, name)
+	content[len(content)/2]++
+	put(t, m, name, content)
+	_, found, err := Open(m, dir, box(m, "/q"))
+	must(t, err)
+	kept, err := readAll(m, 0)
+	must(t, err)
+	n := len(kept) - 4
+	if found.Damage[0].After != uint64(n) || n < 7 || !isStory(kept[:n], 1, uint64(n)) || !isStory(kept[n:], 21, 24) {
+		t.Fatalf("%+v, and %d events are left", found, len(kept))
 	}
 }
 

@@ -118,7 +118,7 @@ func (r *reader) files() (names []string, first uint64, err error) {
 func (r *reader) pass(names []string, first uint64, fn func(Event) error) error {
 	last := len(names) - 1
 	p := pass{reader: r, fn: fn, names: names, current: first}
-	if first == r.first && r.off > 0 && first > 0 {
+	if first == r.first && r.off > 0 && first > 0 && r.next >= first {
 		p.prev, p.placed = r.next-1, true
 		return p.segment(names[last], r.off)
 	}
@@ -211,17 +211,19 @@ func (p *pass) line(text []byte, off int64) (bool, error) {
 		if err := json.Unmarshal(l.data, &h); err != nil || off > 0 {
 			return false, nil
 		}
-		if p.base = h.Base; !p.placed || h.Base {
+		if p.base = h.Base; !p.base && l.seq >= p.next {
+			return false, &GapError{p.dir, p.next - 1, l.seq + 1}
+		}
+		if !p.placed || p.base {
 			p.prev, p.placed = l.seq, true
 		}
 		return true, nil
 	}
-	follows := !p.placed || !p.started || l.seq == p.prev+1
 	passed := p.started && p.placed && p.prev+1 >= p.next
 	jump := p.base && l.seq == p.prev+1 && l.seq > p.next && p.settled()
 	p.base = false
 	switch {
-	case l.seq == p.next && follows, jump:
+	case l.seq == p.next, jump:
 		e, err := l.event()
 		if err != nil {
 			return false, nil

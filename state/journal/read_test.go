@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"hank/internal/vfs"
+	"hank/internal/vfs/vfstest"
 )
 
 // TestFollowSeesEveryEventOnceWhileSegmentsAreClosed reads while a writer
@@ -61,6 +63,70 @@ func TestFollowSeesEveryEventOnceWhileSegmentsAreClosed(t *testing.T) {
 	}
 }
 
+// TestTheWriterMayActBetweenAnyTwoCallsOfAReader runs both as coroutines: the
+// writer takes some steps (up to any of its calls, and so to the middle of the
+// closing of a segment) before the reader's n-th call, and the rest later.
+func TestTheWriterMayActBetweenAnyTwoCallsOfAReader(t *testing.T) {
+	t.Parallel()
+	cases := 0
+	for steps, done := 1, false; !done; steps++ {
+		for n, acted := 1, true; acted; n++ {
+			var finished bool
+			acted, finished = interleave(t, steps, n)
+			done = done || finished
+			cases++
+		}
+	}
+	t.Logf("%d cases", cases)
+}
+
+// interleave returns whether the reader made n calls, and whether the writer
+// was done by then.
+func interleave(t *testing.T, steps, n int) (acted, finished bool) {
+	m := newDisk(t)
+	j := fill(t, m, 9, 600)
+	step, stop := iter.Pull(func(yield func(bool) bool) {
+		m.SetHook(func(vfstest.Call) { yield(true) })
+		defer m.SetHook(nil)
+		for seq := uint64(10); seq <= 24; seq++ {
+			if seq%8 == 0 {
+				must(t, j.NewSegment(event(seq)))
+			} else {
+				must(t, j.Append(event(seq)))
+			}
+		}
+	})
+	defer stop()
+	calls := 0
+	r := newReader(vfstest.Inject(m, func(vfstest.Call) error {
+		if calls++; calls == n {
+			acted = true
+			for range steps {
+				_, running := step()
+				finished = !running
+			}
+		}
+		return nil
+	}), dir, 0)
+	var got []Event
+	drain := func(least uint64) {
+		t.Helper()
+		err := r.drain(func(e Event) error { got = append(got, e); return nil })
+		if err != nil || !isStory(got, 1, uint64(len(got))) || uint64(len(got)) < least {
+			t.Fatalf("%d steps before call %d: %v, read %v", steps, n, err, got)
+		}
+	}
+	drain(9)
+	n = 0 // it did not get that far
+	for running, more := true, 0; running; more++ {
+		if _, running = step(); more < 4 {
+			drain(9)
+		}
+	}
+	drain(24)
+	return acted, finished
+}
+
 func TestFollowWaitsForAJournalAndStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := newDisk(t)
@@ -98,6 +164,24 @@ func TestAReaderIgnoresALineThatIsBeingWritten(t *testing.T) {
 	put(t, m, current, append(whole[:len(whole):len(whole)], line...))
 	if err := r.drain(take); err != nil || !isStory(got, 1, 4) {
 		t.Fatalf("%d events, %v", len(got), err)
+	}
+}
+
+func TestAReaderWaitsForTheFirstEventOfABase(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	j, err := Create(m, dir, 50)
+	must(t, err)
+	r := newReader(m, dir, 0)
+	var got []Event
+	take := func(e Event) error { got = append(got, e); return nil }
+	for n := uint64(51); n < 54; n++ {
+		must(t, r.drain(take))
+		must(t, j.Append(event(n)))
+		must(t, r.drain(take))
+		if !isStory(got, 51, n) {
+			t.Fatalf("read %v", got)
+		}
 	}
 }
 
