@@ -56,6 +56,13 @@ func (s *Store) cacheHeader(workspace string) cacheHeader {
 	return h
 }
 
+// DropCache forgets the stat cache: Close will not keep it.
+func (s *Store) DropCache() {
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	s.cache, s.next = nil, nil
+}
+
 // keepCache writes the cache for the next process. It is a projection: it is
 // not synced, and a crash in between costs one reading of all files.
 func (s *Store) keepCache() error {
