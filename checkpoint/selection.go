@@ -56,6 +56,9 @@ func newSelector(s Selection, include []string) *selector {
 	return x
 }
 
+// Matcher tells of a path whether the selection takes it, if it is not ignored.
+func (s Selection) Matcher() func(path string) bool { return newSelector(s, nil).takes }
+
 // takes tells whether a file is selected by its name.
 func (x *selector) takes(path string) bool {
 	fits := func(patterns []string) bool {

@@ -1,10 +1,11 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"hank/checkpoint"
@@ -121,20 +122,47 @@ func (x *Execution) restoreRequest(intent *state.Intent) (checkpoint.RestoreRequ
 	if err != nil {
 		return checkpoint.RestoreRequest{}, err
 	}
+	removable, err := Removable(x.State(), x.Store, owned, intent.To)
 	return checkpoint.RestoreRequest{
-		Store: x.Store, Workspace: x.Workspace, From: from, To: to, Paths: intent.Paths,
-		Removable: func(path string) bool { return x.holds(owned, path) },
-	}, nil
+		Store: x.Store, Workspace: x.Workspace, From: from, To: to, Paths: intent.Paths, Removable: removable,
+	}, err
 }
 
-// holds tells whether a tree has a file at a path.
-func (x *Execution) holds(tree checkpoint.SHA, path string) bool {
-	r, _, err := x.Store.ReadFile(tree, path)
-	if err != nil {
-		return false
+// Removable tells which files, of those that a checkpoint has not, going back
+// to it may delete: those that checkpoints track, which is what the tree owned
+// holds. One that was there before the first codon, and that the checkpoint
+// did not look at, was very likely there too, and stays.
+func Removable(s *state.State, store *checkpoint.Store, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+	takes := Taken(s, store, to).Matcher()
+	first := func(string) bool { return false }
+	if s.InitialCheckpoint != "" {
+		initial, err := store.CommitInfo(checkpoint.SHA(s.InitialCheckpoint))
+		if err != nil {
+			return nil, fmt.Errorf("the initial checkpoint cannot be read: %w", err)
+		}
+		first = func(path string) bool { return store.HasFile(initial.Tree, path) }
 	}
-	_ = r.(io.Closer).Close()
-	return true
+	return func(path string) bool { return store.HasFile(owned, path) && (takes(path) || !first(path)) }, nil
+}
+
+// Taken is what the checkpoint of a commit was asked to take.
+func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Selection {
+	info, err := store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return checkpoint.Selection{All: true}
+	}
+	title, _, _ := strings.Cut(info.Message, " ")
+	kind, codon, _ := strings.Cut(strings.TrimSpace(title), ":")
+	switch state.CheckpointKind(kind) {
+	case state.KindRigSetup, state.KindCompleted, state.KindError, state.KindSkipped, "archive":
+		return Tracked(s, state.CodonID(codon))
+	case state.KindExit, state.KindManual: // these look ahead to the next codon
+		if i := s.Next(); i < len(s.ExecutionPlan()) {
+			return Tracked(s, s.ExecutionPlan()[i].CodonID)
+		}
+		return Tracked(s, "")
+	}
+	return checkpoint.Selection{All: true}
 }
 
 // safeguard makes the checkpoints that a move needs, and its intent. One is
@@ -182,20 +210,19 @@ func (x *Execution) safeguard(ctx context.Context, m Move, target checkpoint.SHA
 	return intent, nil
 }
 
+// Head is the checkpoint that the workspace was last at: see [Head].
+func (x *Execution) Head() state.SHA { return Head(x.State()) }
+
 // Head is the checkpoint that the workspace was last at: the newest on the
 // branch of the newest run, or where the next run starts.
-func (x *Execution) Head() state.SHA {
-	s := x.State()
+func Head(s *state.State) state.SHA {
 	if s.Position != nil {
 		return s.Position.CheckpointSHA
 	}
 	if r := s.Newest(); r != nil && r.Head != "" {
 		return r.Head
 	}
-	if s.Base != "" {
-		return s.Base
-	}
-	return s.InitialCheckpoint
+	return cmp.Or(s.Base, s.InitialCheckpoint)
 }
 
 // RecoveryBranch returns a new name for a branch that keeps what would

@@ -303,7 +303,10 @@ func (d *driver) chooseMove(mode Mode) (move, error) {
 	if last.Interrupted == "" {
 		return move{done: &outcome{state.EndCodonFailed, ExitFailed, last.CodonID, "failed in an earlier run: " + last.FailureReason.Message}}, nil
 	}
-	return move{to: last.BaseCheckpoint}, nil
+	here := s.Here()
+	again := here
+	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &here
+	return move{to: last.BaseCheckpoint, position: &again}, nil
 }
 
 // chooseRetry finds the record to go back to the beginning of.
@@ -436,7 +439,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	head := d.x.Head()
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: summary(changes)}
-	if run != nil && d.x.State().Position == nil {
+	if kept && run != nil && d.x.State().Position == nil { // else the tree does not stay there
 		t.RunID, t.Branch = run.RunID, run.GitBranch
 	}
 	sha, err := d.x.Commit(ctx, recovery.Commit{Title: recovery.Title{Status: state.KindManual, RunID: t.RunID, Name: summary(changes)},
@@ -465,8 +468,9 @@ func (d *driver) edits(ctx context.Context) ([]checkpoint.Change, *checkpoint.Sn
 
 // since is what differs between a checkpoint and a snapshot of the workspace.
 // The checkpoint may hold more than codons track; a file that it has and that
-// is still there was not edited. Nor was what an archive had taken when hank
-// ended.
+// is still there was not edited. It may have looked at less than the next one
+// will; what it did not look at was not added. Nor is what an archive had taken
+// when hank ended an edit.
 func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
 	before, err := d.x.Tree(sha)
 	if err != nil || snap.Tree == before {
@@ -474,8 +478,10 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 	}
 	all, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
 	archived := d.archivedAt(sha)
+	takes := recovery.Taken(d.x.State(), d.x.Store, sha).Matcher()
 	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
-		return c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
+		return c.Kind == checkpoint.Added && !takes(c.Path) ||
+			c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
 	}), err
 }
 

@@ -71,7 +71,7 @@ func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, e
 	if base == "" {
 		return Target{}, &UsageError{"there is no checkpoint yet; begin with: hank run"}
 	}
-	return commit(s, base), nil
+	return commit(s, store, base), nil
 }
 
 func treeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"container/heap"
 	"fmt"
 	"regexp"
@@ -55,7 +54,7 @@ func Checkpoints(s *state.State, store History, o ListOptions) ([]Listed, error)
 	if err := w.begin(); err != nil {
 		return nil, err
 	}
-	out, current := []Listed{}, lastCheckpoint(s)
+	out, current := []Listed{}, recovery.Head(s)
 	for skipping := before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out) < o.Limit); {
 		l, err := w.next()
 		if err != nil {
@@ -68,17 +67,6 @@ func Checkpoints(s *state.State, store History, o ListOptions) ([]Listed, error)
 		skipping = skipping && l.SHA != before
 	}
 	return out, nil
-}
-
-// lastCheckpoint is the one that the workspace was last at.
-func lastCheckpoint(s *state.State) state.SHA {
-	if s.Position != nil {
-		return s.Position.CheckpointSHA
-	}
-	if r := s.Newest(); r != nil && r.Head != "" {
-		return r.Head
-	}
-	return cmp.Or(s.Base, s.InitialCheckpoint)
 }
 
 // walk goes through the commits of all branches, newest first.

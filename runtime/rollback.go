@@ -181,29 +181,29 @@ func preview(ctx context.Context, s *state.State, store *checkpoint.Store, ws *c
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", target.SHA, err)
 	}
-	base := checkpoint.SHA("")
-	if s.Base != "" {
-		baseInfo, err := store.CommitInfo(checkpoint.SHA(s.Base))
-		if err != nil {
-			return nil, err
-		}
-		base = baseInfo.Tree
+	head := checkpoint.SHA(recovery.Head(s))
+	here, err := store.CommitInfo(head)
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", head, err)
 	}
-	inWay, err := checkpoint.PathsInTheWay(store, ws, base, info.Tree)
+	inWay, err := checkpoint.PathsInTheWay(store, ws, here.Tree, info.Tree)
 	if err != nil {
 		return nil, err
 	}
 	tracked.Never = recovery.Never
-	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(s.Base)})
+	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: head})
 	if err != nil {
 		return nil, err
 	}
-	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: checkpoint.SHA(s.Base), MustInclude: inWay})
+	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: head, MustInclude: inWay})
 	if err != nil {
 		return nil, err
 	}
-	plan, err := checkpoint.PlanRestore(checkpoint.RestoreRequest{Store: store, Workspace: ws, From: all.Tree, To: info.Tree, Paths: paths,
-		Removable: func(path string) bool { return store.HasFile(owned.Tree, path) }})
+	removable, err := recovery.Removable(s, store, owned.Tree, target.SHA)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := checkpoint.PlanRestore(checkpoint.RestoreRequest{Store: store, Workspace: ws, From: all.Tree, To: info.Tree, Paths: paths, Removable: removable})
 	if err != nil {
 		return nil, err
 	}

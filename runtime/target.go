@@ -42,9 +42,10 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("%q could be %s; name one by its SHA", e.Text, strings.Join(names, ", or "))
 }
 
-// Resolver finds commits by a prefix of their name.
+// Resolver finds commits by a prefix of their name, and reads them.
 type Resolver interface {
 	Resolve(prefix string) ([]checkpoint.SHA, error)
+	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
 }
 
 // ResolveTarget finds the checkpoint that text names:
@@ -212,8 +213,7 @@ func findOnThread(s *state.State, id state.CodonID) (state.Step, error) {
 	return state.Step{}, &UsageError{fmt.Sprintf("codon %s has not run on the present thread; see: hank status", id)}
 }
 
-// commitTarget finds a commit by its name. One that belongs to no record
-// brings back its tree; the place in the plan stays as it is.
+// commitTarget finds a commit by its name.
 func commitTarget(s *state.State, store Resolver, prefix, text string) (Target, error) {
 	none := &TargetError{Text: text}
 	if len(prefix) < 4 || strings.Trim(prefix, "0123456789abcdef") != "" {
@@ -224,7 +224,7 @@ func commitTarget(s *state.State, store Resolver, prefix, text string) (Target, 
 		return Target{}, none
 	}
 	for _, sha := range found {
-		none.Candidates = append(none.Candidates, commit(s, state.SHA(sha)))
+		none.Candidates = append(none.Candidates, commit(s, store, state.SHA(sha)))
 	}
 	if len(found) > 1 {
 		return Target{}, none
@@ -232,7 +232,10 @@ func commitTarget(s *state.State, store Resolver, prefix, text string) (Target, 
 	return none.Candidates[0], nil
 }
 
-func commit(s *state.State, sha state.SHA) Target {
+// commit is the target that a commit is. One that belongs to no record, nor to
+// the end of one or of a run, brings back its tree; the place in the plan stays
+// as it is.
+func commit(s *state.State, store Resolver, sha state.SHA) Target {
 	if sha == s.InitialCheckpoint {
 		t, _ := initialTarget(s)
 		return t
@@ -246,7 +249,40 @@ func commit(s *state.State, sha state.SHA) Target {
 			}
 		}
 	}
-	here := s.Here()
-	here.CheckpointSHA = sha
-	return Target{SHA: sha, Kind: state.KindRecovery, Position: here}
+	t := Target{SHA: sha, Kind: state.KindRecovery, Position: s.Here()}
+	if info, err := store.CommitInfo(checkpoint.SHA(sha)); err == nil {
+		if l := describe(info); l.Kind != "" {
+			t.Kind, t.CodonID, t.RunID = l.Kind, l.CodonID, l.RunID
+		}
+	}
+	if run := s.Run(t.RunID); run != nil && t.Kind != state.KindRecovery {
+		t.Position = positionAt(s, run, t)
+	}
+	t.Position.CheckpointSHA = sha
+	return t
+}
+
+// positionAt is the place of a checkpoint that a run has made beside those of
+// its records: behind the codon whose files were archived, else where the run
+// ended.
+func positionAt(s *state.State, run *state.Run, t Target) state.Position {
+	last := run.Len() - 1
+	for i := last; t.Kind == kindArchive && i >= 0; i-- {
+		if run.Codon(i).CodonID == t.CodonID {
+			last = i
+			break
+		}
+	}
+	if last < 0 { // nothing has run: it ended where it began
+		if from := run.StartingConditions.Source; from != nil {
+			return *from
+		}
+		t, _ := initialTarget(s)
+		return t.Position
+	}
+	step := state.Step{Run: run, Codon: run.Codon(last)}
+	if step.Codon.Settled() {
+		return state.Position{RunID: run.RunID, AfterCodon: &step.Codon.CodonID}
+	}
+	return positionBefore(s, step)
 }

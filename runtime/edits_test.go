@@ -1,0 +1,410 @@
+package runtime
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// rigged fails until the workspace has the file ok. Rig and codon append to
+// files, so that a tree that was not restored shows.
+const rigged = `{"hank": [
+  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; echo half >half; test -e \"$OK\"",
+   "rigSetup": [{"type": "command", "command": {"run": "echo rig >>rig.log"}}]},
+  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log"}
+]}`
+
+// failing is a stage of rigged that has failed at b; open lets b succeed.
+func failing(t *testing.T) (s *stage, open func()) {
+	t.Helper()
+	s = stageOf(t, rigged)
+	gate := filepath.Join(t.TempDir(), "ok")
+	s.opts.Environ = append(s.opts.Environ, "OK="+gate)
+	s.must(ModeRun, ExitFailed)
+	return s, func() { put(t, filepath.Dir(gate), "ok", "") }
+}
+
+func TestRunAfterAFailureDoesNothing(t *testing.T) {
+	t.Parallel()
+	s, open := failing(t)
+	open()
+	tree, records := s.tree(), s.records()
+	for range 2 {
+		res := s.must(ModeRun, ExitFailed)
+		if res.Codon != "b" || !strings.Contains(res.Next, "retry") {
+			t.Errorf("it says %+v", res)
+		}
+	}
+	sameTree(t, "run again", s.tree(), tree)
+	if got := s.records(); len(got) != len(records) {
+		t.Errorf("something has run: %v", got)
+	}
+}
+
+func TestRetryRestoresTheTreeFromBeforeTheCodon(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Options)
+		log    string
+		rig    string
+	}{
+		"with its rig":        {func(*Options) {}, "a\nb\nc\n", "rig\n"},
+		"behind its rig":      {func(o *Options) { o.FromRigSetup = true }, "a\nb\nc\n", "rig\n"},
+		"of an older codon":   {func(o *Options) { o.Codon = "a" }, "a\nb\nc\n", "rig\n"},
+		"of the failed by id": {func(o *Options) { o.Codon = "b" }, "a\nb\nc\n", "rig\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, open := failing(t)
+			dirty := s.tree()
+			s.must(ModeRetry, ExitFailed, c.change) // not mended yet
+			sameTree(t, "failed again", s.tree(), dirty)
+			open()
+			s.must(ModeRetry, ExitDone, c.change)
+			work := s.workspace()
+			if got := content(t, work, "log"); got != c.log {
+				t.Errorf("log: %q, want %q", got, c.log)
+			}
+			if got := content(t, work, "rig.log"); got != c.rig {
+				t.Errorf("rig.log: %q, want %q", got, c.rig)
+			}
+			s.fsck()
+		})
+	}
+}
+
+func TestARetryOfADoneHankCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	s, open := failing(t)
+	open()
+	s.must(ModeRetry, ExitDone)
+	done := s.tree()
+	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
+	if got := content(t, s.workspace(), "log"); got != "a\n" {
+		t.Errorf("log: %q", got)
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), done)
+	if res := s.must(ModeRun, ExitDone); res.Done != 3 {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestARetryThatCannotBeIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, fixture(t, "hanks/two-steps"))
+	s.must(ModeRetry, ExitUsage) // there is no execution
+	s.must(ModeRun, ExitDone)
+	for _, change := range []func(*Options){
+		func(*Options) {}, // nothing has failed
+		func(o *Options) { o.Codon = "nobody" },
+		func(o *Options) { o.Codon, o.FromRigSetup = "first", true }, // it has no rig
+	} {
+		before := s.tree()
+		s.must(ModeRetry, ExitUsage, change)
+		sameTree(t, "refused", s.tree(), before)
+	}
+}
+
+func TestEachAutomaticRetryStartsFromTheSameTree(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, fixture(t, "hanks/retrying"))
+	count := t.TempDir()
+	s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+count)
+	began := time.Now()
+	s.must(ModeRun, ExitDone)
+	if took := time.Since(began); took < 20*time.Millisecond {
+		t.Errorf("two waits of at least 10 ms took %s", took)
+	}
+	if got := strings.Join(s.records(), " "); got != "before:completed flaky:failed flaky:failed flaky:completed after:completed" {
+		t.Errorf("records: %s", got)
+	}
+	if got := content(t, s.workspace(), "log.txt"); got != "before\nflaky\nafter\n" {
+		t.Errorf("log: %q", got)
+	}
+	base := s.last("before").CompletionCheckpoint
+	for _, c := range s.view().State.Newest().Codons()[1:4] {
+		if c.BaseCheckpoint != base {
+			t.Errorf("attempt %d began at %s, want %s", c.Attempt, c.BaseCheckpoint, base)
+		}
+	}
+}
+
+// What a person does between two runs is asked about, and never lost.
+func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
+	t.Parallel()
+	const edit, added = "what a person wrote\n", "a new file of a person\n"
+	situations := map[string]struct {
+		prepare func(t *testing.T) *stage
+		mode    Mode
+	}{
+		"after a failure": {func(t *testing.T) *stage { s, open := failing(t); open(); return s }, ModeRetry},
+		"after a rollback": {func(t *testing.T) *stage {
+			s, open := failing(t)
+			open()
+			s.must(ModeRetry, ExitDone)
+			s.mustRollback("a")
+			return s
+		}, ModeRun},
+		"after a stop": {func(t *testing.T) *stage {
+			s := stageOf(t, rigged)
+			s.opts.Environ = append(s.opts.Environ, "OK=/dev/null")
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			return s
+		}, ModeRun},
+	}
+	for name, situation := range situations {
+		for answer, change := range map[string]func(*Options){
+			"keep":        func(o *Options) { o.KeepTree = true },
+			"restore":     func(o *Options) { o.Restore = true },
+			"say keep":    func(o *Options) { o.Ask = func(string, []string) int { return 0 } },
+			"say restore": func(o *Options) { o.Ask = func(string, []string) int { return 1 } },
+		} {
+			t.Run(name+"/"+answer, func(t *testing.T) {
+				t.Parallel()
+				s := situation.prepare(t)
+				work := s.workspace()
+				put(t, work, "log", edit)
+				put(t, work, "added", added)
+				before, records := s.tree(), s.records()
+
+				_, err := s.run(situation.mode)
+				var decision *recovery.DecisionError
+				if !errors.As(err, &decision) || CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "log") {
+					t.Fatalf("nobody was asked: %v", err)
+				}
+				s.must(situation.mode, ExitDecision, func(o *Options) { o.Ask = func(string, []string) int { return -1 } })
+				sameTree(t, "undecided", s.tree(), before)
+				if got := s.records(); len(got) != len(records) {
+					t.Errorf("undecided, and yet something has run: %v", got)
+				}
+
+				s.must(situation.mode, ExitDone, change)
+				want := "a\nb\nc\n"
+				if kept := strings.HasSuffix(answer, "keep"); kept {
+					want = edit + "b\nc\n"
+				}
+				if got := content(t, work, "log"); got != want {
+					t.Errorf("log: %q, want %q", got, want)
+				}
+				if got := onDisk(work, "added"); got != strings.HasSuffix(answer, "keep") {
+					t.Errorf("the added file is there: %v", got)
+				}
+				for _, text := range []string{edit, added} {
+					if !s.reachable(text) {
+						t.Errorf("%q is in no checkpoint", text)
+					}
+				}
+				s.fsck()
+			})
+		}
+	}
+}
+
+// Nobody has edited anything, and nobody is asked.
+func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
+	t.Parallel()
+	for name, drive := range map[string]func(t *testing.T){
+		"archives": func(t *testing.T) {
+			s := newStage(t, fixture(t, "hanks/archive"))
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, ExitDone)
+		},
+		"checks before outputs": func(t *testing.T) {
+			s := newStage(t, fixture(t, "hanks/outputs"))
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, ExitDone)
+		},
+		"a check that fails after it has written": func(t *testing.T) {
+			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a",
+			  "outputFiles": [{"beforeCopy": [{"type": "command", "command": {"run": "echo x >>written; test -e fixed"}}], "copy": ["a"]}]}]}`)
+			s.must(ModeRun, ExitFailed)
+			s.must(ModeRetry, ExitFailed)
+			put(t, s.workspace(), "fixed", "")
+			s.must(ModeRetry, ExitDecision)
+			s.must(ModeRetry, ExitDone, func(o *Options) { o.KeepTree = true })
+		},
+		"a rig that fails after it has written": func(t *testing.T) {
+			s := newStage(t, fixture(t, "hanks/rig-failing"))
+			s.must(ModeRun, ExitFailed)
+			s.must(ModeRetry, ExitFailed)
+			s.must(ModeRetry, ExitFailed)
+		},
+		"patterns that begin to match": func(t *testing.T) {
+			s := stageOf(t, choosy)
+			s.opts.Workspace = t.TempDir()
+			put(t, s.opts.Workspace, "more/early", "there before the codon that tracks it\n")
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.mustRollback("one")
+			if got := content(t, s.opts.Workspace, "more/early"); got != "there before the codon that tracks it\n" {
+				t.Errorf("more/early: %q", got)
+			}
+			s.must(ModeRun, ExitDone)
+		},
+		"a start that comes to nothing": func(t *testing.T) {
+			s := newStage(t, fixture(t, "hanks/waiting"))
+			gate := t.TempDir()
+			s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
+			s.must(ModeRun, ExitStopped, s.stopAt("wait", StopNow))
+			put(t, gate, "open", "")
+			// The tree is restored, and then something that is needed is missing.
+			s.must(ModeRun, ExitAgent, func(o *Options) { o.Environ = o.Environ[:len(o.Environ)-1] })
+			s.must(ModeRun, ExitDone)
+			if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
+				t.Errorf("log: %q", got)
+			}
+		},
+		"an edit that was put back": func(t *testing.T) {
+			s, _ := failing(t)
+			put(t, s.workspace(), "log", "edited\n")
+			s.must(ModeRetry, ExitAgent, func(o *Options) { o.Restore, o.Environ = true, []string{"PATH="} }, agentless(s))
+			s.must(ModeRetry, ExitFailed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			drive(t)
+		})
+	}
+}
+
+// agentless makes the harness's check fail: there is no sh.
+func agentless(*stage) func(*Options) {
+	return func(o *Options) { o.Environ = []string{"PATH=/nonexistent"} }
+}
+
+// stopAt sends a request when a codon is at work.
+func (s *stage) stopAt(id state.CodonID, signal Signal) func(*Options) {
+	requests := make(chan Request, 1)
+	return func(o *Options) {
+		o.Requests = requests
+		onStatus(id, state.Running, func() { requests <- Request{signal, state.EndStopped, ExitStopped} })(o)
+	}
+}
+
+func TestResumeKeepsTheTree(t *testing.T) {
+	t.Parallel()
+	s, open := failing(t)
+	open()
+	s.must(ModeResume, ExitDone)
+	work := s.workspace()
+	if got := content(t, work, "log"); got != "a\nb\nb\nc\n" {
+		t.Errorf("log: %q", got)
+	}
+	if got := content(t, work, "rig.log"); got != "rig\n" {
+		t.Errorf("the rig has run again: %q", got)
+	}
+}
+
+func TestRunAfterAStopRedoesTheCodonOnTheTreeFromBeforeIt(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []Signal{StopNow, StopForce} {
+		s := newStage(t, fixture(t, "hanks/waiting"))
+		gate := t.TempDir()
+		s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
+		s.must(ModeRun, ExitStopped, s.stopAt("wait", signal))
+		dirty := s.tree()
+		put(t, gate, "open", "")
+		s.must(ModeRun, ExitDone)
+		if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
+			t.Errorf("log: %q", got)
+		}
+		s.mustUndo() // of the restore of the tree
+		sameTree(t, "the unfinished work", s.tree(), dirty)
+	}
+}
+
+// editable is a hank in a folder of its own, of which the first codon is done
+// and the second has failed.
+func editable(t *testing.T) (s *stage, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(fixture(t, "hanks/failing"))); err != nil {
+		t.Fatal(err)
+	}
+	s = newStage(t, dir)
+	s.must(ModeRun, ExitFailed)
+	return s, dir
+}
+
+const mended = "echo mended >good.txt\n"
+
+func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Options)
+		code   ExitCode
+	}{
+		"nobody to ask": {func(*Options) {}, ExitDecision},
+		"adopted":       {func(o *Options) { o.Adopt = true }, ExitDone},
+		"frozen":        {func(o *Options) { o.Frozen = true }, ExitFailed},
+		"said adopt":    {func(o *Options) { o.Ask = func(string, []string) int { return 0 } }, ExitDone},
+		"said frozen":   {func(o *Options) { o.Ask = func(string, []string) int { return 1 } }, ExitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, dir := editable(t)
+			put(t, dir, "prompts/bad.sh", mended)
+			before, records := s.tree(), s.records()
+			s.must(ModeRetry, c.code, c.change)
+			switch c.code {
+			case ExitDecision:
+				sameTree(t, "undecided", s.tree(), before)
+				if got := s.records(); len(got) != len(records) {
+					t.Errorf("something has run: %v", got)
+				}
+			case ExitDone:
+				if got := content(t, s.workspace(), "good.txt"); got != "mended\n" {
+					t.Errorf("good.txt: %q", got)
+				}
+				s.must(ModeRun, ExitDone) // adopted: not asked again
+			case ExitFailed:
+				if got := content(t, s.workspace(), "good.txt"); got != "changed\n" {
+					t.Errorf("good.txt: %q", got)
+				}
+				s.must(ModeRetry, ExitDecision) // frozen once is not frozen for ever
+			}
+		})
+	}
+}
+
+func TestAHankThatIsGoneOrBroken(t *testing.T) {
+	t.Parallel()
+	s, dir := editable(t)
+	put(t, s.workspace(), "fixed.txt", "")
+	put(t, dir, "hank.json", "{ broken")
+	s.must(ModeRetry, ExitDecision, func(o *Options) { o.KeepTree = true })
+	if _, err := s.run(ModeRetry, func(o *Options) { o.KeepTree, o.Adopt = true, true }); CodeOf(err) != ExitInvalid {
+		t.Errorf("a broken hank was adopted: %v", err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.KeepTree = true })
+	if got := strings.Join(s.records(), " "); got != "good:completed bad:failed bad:completed never:completed" {
+		t.Errorf("records: %s", got)
+	}
+}
+
+// A plan that becomes another one keeps what is settled and still in it.
+func TestAnAdoptedHankGoesOnBehindWhatIsSettled(t *testing.T) {
+	t.Parallel()
+	s, dir := editable(t)
+	put(t, dir, "hank.json", `{"hank": [
+	  {"id": "good", "name": "Works", "model": "shell", "continuationMode": "fresh", "promptText": "exit 1"},
+	  {"id": "between", "name": "New", "model": "shell", "continuationMode": "fresh", "promptText": "echo between >between.txt"},
+	  {"id": "never", "name": "Last", "model": "shell", "continuationMode": "fresh", "promptText": "echo never >never.txt"}
+	]}`)
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Adopt = true })
+	if got := strings.Join(s.records(), " "); got != "good:completed bad:failed between:completed never:completed" {
+		t.Errorf("records: %s", got)
+	}
+}
