@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -31,22 +32,22 @@ func liveness(r *state.Run) (proc.Liveness, string) {
 	return id.Check()
 }
 
-// provenGone tells whether the process of a run is gone for certain. It is
-// asked by the holder of the locks: on a file system that keeps them, a hank
-// that held them before is gone whatever its pid is now. A run without an
-// identity was made by a runtime that does not lock, so there the process
-// alone decides.
-func (x *Execution) provenGone(r *state.Run) error {
+// isOver tells whether a run that says running is over for certain, given that
+// nobody else holds the execution, and why. Where the file system keeps locks
+// (trusted), a hank that held them before is gone unless it is seen alive. A
+// run without an identity was made by a runtime that does not lock, so there
+// the process alone decides.
+func isOver(r *state.Run, trusted bool) (bool, string) {
 	verdict, why := liveness(r)
 	switch {
 	case verdict == proc.Dead:
-		return nil
-	case r.ServerPid == x.lock.info.PID && len(r.Process) > 0:
-		return nil // this very process, in a test or after a failed opening
-	case len(r.Process) > 0 && verdict == proc.Unknown && flockTrusted(x.lock.dirs[0]):
-		return nil
+		return true, why
+	case len(r.Process) == 0:
+		return false, why
+	case verdict == proc.Alive && r.ServerPid == os.Getpid():
+		return true, "it was this process's own, which has given it up"
 	}
-	return &HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
+	return verdict == proc.Unknown && trusted, why
 }
 
 // markCrashes closes every run that says running, although its process is
@@ -59,8 +60,8 @@ func (x *Execution) markCrashes(ctx context.Context) error {
 		if r.Status != state.StatusRunning {
 			continue
 		}
-		if err := x.provenGone(r); err != nil {
-			return err
+		if over, why := isOver(r, flockTrusted(x.lock.dirs[0])); !over {
+			return &HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
 		}
 		if err := x.closeCrashed(ctx, r); err != nil {
 			return fmt.Errorf("closing the crashed run %s: %w", r.RunID, err)

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hashicorp/go-multierror"
-
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/state"
@@ -26,12 +24,12 @@ type CreateOptions struct {
 	Version   string // of hank
 }
 
-// Create makes an execution at root and opens it. An execution whose creation
-// was cut short is made anew: nothing had been acknowledged. The steps, each
-// durable before the next:
+// Create makes an execution at root and opens it. The steps, each durable
+// before the next:
 //
 //  1. The folders, and a .gitignore that hides hank's own one.
-//  2. The locks.
+//  2. The locks. If there is an execution by now, because another process was
+//     faster or an earlier creation was cut short, it is opened instead.
 //  3. The meta, and the journal with its first event: an empty state. From
 //     here on there is an execution, and Open repairs whatever is missing.
 //  4. The store; the data's link.
@@ -41,113 +39,112 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 	if l.Workspace == "" {
 		l.Workspace = DefaultWorkspace(root)
 	}
-	if err := vfs.MkdirAll(o.FS, root, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the execution: %w", err)
-	}
-	for _, dir := range []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine()} {
-		if err := vfs.MkdirAll(o.FS, dir, 0o700); err != nil {
-			return nil, fmt.Errorf("creating the execution: %w", err)
-		}
-	}
-	if err := vfs.MkdirAll(o.FS, l.Workspace, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the workspace: %w", err)
-	}
-	if err := vfs.WriteFile(o.FS, l.hank(".gitignore"), []byte("*\n"), 0o600); err != nil {
+	if err := makeFolders(o.FS, l); err != nil {
 		return nil, fmt.Errorf("creating the execution: %w", err)
 	}
 	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
 	if err != nil {
 		return nil, err
 	}
-	x, err := create(l, o, k)
-	if err != nil {
-		return nil, errors.Join(err, k.release())
-	}
-	if err := x.attach(ctx); err != nil {
-		return nil, errors.Join(err, x.abandon())
-	}
-	if o.Data != "" {
-		if err := linkData(o.Data, l.Data()); err != nil {
-			return nil, errors.Join(fmt.Errorf("linking the data into the workspace: %w", err), x.Close())
+	if exists(o.FS, root) {
+		if err := k.release(); err != nil {
+			return nil, err
 		}
+		o.Options.Workspace = o.Workspace
+		return Open(ctx, root, o.Options)
+	}
+	x := &Execution{Layout: l, opts: o.Options, fs: o.FS, lock: k, Report: Report{Source: "new"}}
+	if err := x.create(o); err != nil {
+		return nil, errors.Join(err, x.giveBack(nil))
+	}
+	if err := x.attach(ctx, advice{}); err != nil {
+		return nil, errors.Join(err, x.giveBack(nil))
 	}
 	return x, nil
 }
 
-func create(l Layout, o CreateOptions, k *lock) (*Execution, error) {
+func makeFolders(fsys vfs.FS, l Layout) error {
+	for _, dir := range []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine()} {
+		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := vfs.MkdirAll(fsys, l.Workspace, 0o755); err != nil {
+		return err
+	}
+	return vfs.WriteFile(fsys, l.hank(".gitignore"), []byte("*\n"), 0o600)
+}
+
+func (x *Execution) create(o CreateOptions) error {
 	now := state.At(o.Now())
 	meta := Meta{Version: MetaVersion, ReadOnlySourceDataPath: o.Data, DataHash: o.DataHash, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: here(),
-		Lineage: newID(16), Root: l.Root, Output: o.Output}
+		Lineage: newID(16), Root: x.Layout.Root, Output: o.Output}
 	if o.Data != "" {
 		meta.LinkType = "symlink"
 		if resolved, err := filepath.EvalSymlinks(o.Data); err == nil {
 			meta.ResolvedDataPath = resolved
 		}
 	}
-	if l.Workspace != DefaultWorkspace(l.Root) {
-		meta.Workspace = l.Workspace
+	if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
+		meta.Workspace = x.Layout.Workspace
 	}
-	meta.Inode, _ = inodeOf(l.Hankweave())
-	if err := writeMeta(o.FS, l.Meta(), meta); err != nil {
-		return nil, fmt.Errorf("writing execution-meta.json: %w", err)
+	meta.Inode, _ = inodeOf(x.Layout.Hankweave())
+	if err := writeMeta(x.fs, x.Layout.Meta(), meta); err != nil {
+		return fmt.Errorf("writing execution-meta.json: %w", err)
 	}
-	x := &Execution{Layout: l, opts: o.Options, fs: o.FS, meta: meta, lock: k, Report: Report{Source: "new"}}
+	x.meta = meta
 	x.current.Store(&state.State{Lineage: meta.Lineage})
-	return x, x.openJournal(memory{state: x.State(), rebase: "a new execution"})
-}
-
-// abandon gives back what a failed opening had taken, saving nothing.
-func (x *Execution) abandon() error {
-	var failed *multierror.Error
-	if x.journal != nil {
-		failed = multierror.Append(failed, x.journal.Close())
+	if err := x.openJournal(memory{state: x.State(), rebase: "a new execution"}); err != nil {
+		return err
 	}
-	if x.saver != nil {
-		failed = multierror.Append(failed, x.saver.close())
-	}
-	if x.Store != nil {
-		failed = multierror.Append(failed, x.Store.Close())
-	}
-	if x.Workspace != nil {
-		failed = multierror.Append(failed, x.Workspace.Close())
-	}
-	return inOneLine(multierror.Append(failed, x.lock.release()))
+	return x.makeStore(fs.ErrNotExist)
 }
 
 func (x *Execution) storeOptions() checkpoint.Options {
 	return checkpoint.Options{FS: x.fs, Dir: x.Layout.Store(), CacheFile: x.Layout.StatCache(), BootID: x.lock.info.Process.BootID, Now: x.opts.Now}
 }
 
-// openStore opens the checkpoint store, or makes it when the execution has
-// none yet.
+// openStore opens the checkpoint store. One that is not there, or is none,
+// is for makeStore.
 func (x *Execution) openStore() error {
-	o := x.storeOptions()
-	var err error
-	x.Store, err = checkpoint.Open(o)
+	store, err := checkpoint.Open(x.storeOptions())
 	if err == nil {
-		return nil
+		x.Store = store
 	}
+	return err
+}
+
+// makeStore makes the store that could not be opened. Where checkpoints are
+// lost with it a person must agree (ReplaceStore).
+func (x *Execution) makeStore(why error) error {
 	var damaged *checkpoint.DamagedError
-	missing := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case !missing && !errors.As(err, &damaged):
-		return err
-	case x.State().InitialCheckpoint != "" && !x.opts.ReplaceStore:
-		return &DecisionError{
-			What:    fmt.Sprintf("the checkpoint store cannot be used (%v)", err),
-			Options: []string{"put it back from a copy into " + x.Layout.Store(), "hank doctor --fix starts a new store from the workspace as it is; earlier checkpoints stay lost"},
-		}
-	case !missing:
-		if err := x.setAside(x.Layout.Store(), err); err != nil {
+	missing := errors.Is(why, fs.ErrNotExist) && !errors.As(why, &damaged)
+	if !missing && damaged == nil {
+		return why
+	}
+	if x.State().InitialCheckpoint != "" && !x.opts.ReplaceStore {
+		return x.needStore(fmt.Sprintf("the checkpoint store cannot be used (%v)", why))
+	}
+	if !missing {
+		if err := x.setAside(x.Layout.Store(), why); err != nil {
 			return err
 		}
 	}
+	o := x.storeOptions()
 	if err := vfs.MkdirAll(x.fs, filepath.Dir(o.Dir), 0o700); err != nil {
 		return err
 	}
+	var err error
 	x.Store, err = checkpoint.Init(o)
 	return err
+}
+
+func (x *Execution) needStore(what string) error {
+	return &DecisionError{What: what, Options: []string{
+		"put it back from a copy into " + x.Layout.Store(),
+		"hank doctor --fix goes on from the workspace as it is; earlier checkpoints stay lost",
+	}}
 }
 
 // openWorkspace opens the agents' folder.
@@ -157,13 +154,19 @@ func (x *Execution) openWorkspace() error {
 	return err
 }
 
-func makeWorkspace(l Layout, m Meta, rep *Report) error {
+// makeWorkspace makes sure that there is a workspace. Only the meta says where
+// one is that does not lie in the execution.
+func makeWorkspace(l Layout, m Meta, metaErr error, rep *Report) error {
 	_, err := os.Stat(l.Workspace)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if m.Workspace != "" {
+	switch {
+	case m.Workspace != "":
 		return &DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success after making an empty folder there restores its checkpointed files"}}
+	case metaErr != nil && Exists(l.Root):
+		return &DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
+			Options: []string{"--workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
 	}
 	rep.add(Mended, "the workspace %s was gone; an empty one was made, its files are in the checkpoints", l.Workspace)
 	return os.MkdirAll(l.Workspace, 0o755)

@@ -46,8 +46,12 @@ type Options struct {
 	Command   string           // what to tell others that find the lock
 	BreakLock string           // lockId of a holder to be ignored, where locks cannot be trusted
 	Fresh     bool             // begin anew if nothing at all is left of the state
-	// ReplaceStore makes a new checkpoint store if the old one is gone.
+	// ReplaceStore goes on from the workspace as it is if the store, or the
+	// newest checkpoint in it, is gone.
 	ReplaceStore bool
+	// Workspace is where the workspace is, absolute; asked only if
+	// execution-meta.json, which says it, is gone.
+	Workspace string
 	// Reap ends what an attempt has left running and says what it was.
 	Reap func(attempt string) ([]string, error)
 	// Observe is told of every event once it is acknowledged. It must be
@@ -84,6 +88,9 @@ func (x *Execution) Meta() Meta { return x.meta }
 
 // SetMeta changes the meta and writes it.
 func (x *Execution) SetMeta(change func(*Meta)) error {
+	if err := x.Held(); err != nil {
+		return err
+	}
 	change(&x.meta)
 	x.meta.LastUsed = state.At(x.opts.Now())
 	return writeMeta(x.fs, x.Layout.Meta(), x.meta)
@@ -164,6 +171,10 @@ func (x *Execution) event(seq uint64, eventType string, data []byte) journal.Eve
 }
 
 func (x *Execution) append(durable bool, events ...journal.Event) error {
+	if err := x.Held(); err != nil {
+		x.broken = err
+		return err
+	}
 	err := x.journal.Append(events...)
 	if err == nil && durable {
 		err = x.journal.Sync()
@@ -244,7 +255,7 @@ func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, erro
 		return "", err
 	}
 	s, now := x.State(), x.opts.Now()
-	record := Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.journal.Last() + 1, Program: s.Program, Event: data}
+	record := Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.journal.Last() + 1, Program: s.Program, HankHash: s.HankHash, Event: data}
 	if run := s.Run(c.Title.RunID); run != nil {
 		record.Run = run
 	}
@@ -279,8 +290,28 @@ func (x *Execution) Close() error {
 	if x.broken == nil {
 		failed = multierror.Append(failed, x.journal.Sync())
 	}
-	failed = multierror.Append(failed, x.saver.close(), x.journal.Close(), x.Store.Close(), x.Workspace.Close(), x.lock.release())
-	return inOneLine(failed)
+	return x.giveBack(failed)
+}
+
+// giveBack closes what is open, the locks last. What failed before is in the
+// error too.
+func (x *Execution) giveBack(failed *multierror.Error) error {
+	if x.saver != nil {
+		failed = multierror.Append(failed, x.saver.close())
+	}
+	if x.journal != nil {
+		failed = multierror.Append(failed, x.journal.Close())
+	}
+	if x.Store != nil {
+		if x.Held() != nil {
+			x.Store.DropCache() // it would be written into somebody else's folder
+		}
+		failed = multierror.Append(failed, x.Store.Close())
+	}
+	if x.Workspace != nil {
+		failed = multierror.Append(failed, x.Workspace.Close())
+	}
+	return inOneLine(multierror.Append(failed, x.lock.release()))
 }
 
 // inOneLine returns what went wrong, as one sentence; nil if nothing did.

@@ -4,92 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"hank/checkpoint"
-	"hank/plan"
 	"hank/state"
 )
 
-const heads = "refs/heads/"
-
-// witness is a checkpoint with what its record tells.
-type witness struct {
-	branch string
-	sha    state.SHA
-	record Record
-}
-
-func (w witness) evidence() (state.Evidence, error) {
-	t, err := w.record.transition(w.sha)
-	return state.Evidence{Seq: w.record.Seq, Run: w.record.Run, Program: w.record.Program, Transition: t}, err
-}
-
-// consultGit compares the state with the branches of the store:
-//
-//  1. A tip that the state knows says nothing new.
-//  2. One unknown tip whose record carries exactly the journal's next number
-//     is a checkpoint whose acknowledgement a crash cut off: its event is
-//     appended.
-//  3. Records further than that mean that state and journal have lost their
-//     end: the history is rebuilt from the commits, and the journal begins
-//     anew from it.
-//  4. Any other unknown tip moves to recovery/, and its branch back to where
-//     the state has it.
-func (x *Execution) consultGit(ctx context.Context) error {
-	unknown, err := x.unknownTips()
-	if err != nil || len(unknown) == 0 {
-		return err
-	}
-	next := x.journal.Last() + 1
-	var behind []witness
-	for _, w := range unknown {
-		if w.record.Lineage != x.State().Lineage || w.record.Seq < next {
-			if err := x.evict(w); err != nil {
-				return err
-			}
-			continue
+// heed carries out what git advises, once the journal is open: tips that
+// nobody knows move to recovery branches, a checkpoint whose acknowledgement
+// was cut off is acknowledged, and every branch leads to where the state has
+// it.
+func (x *Execution) heed(a advice) error {
+	for _, l := range a.lost {
+		if err := x.dropTip(l); err != nil {
+			return err
 		}
-		behind = append(behind, w)
 	}
-	if len(behind) == 1 && behind[0].record.Seq == next {
-		return x.rollForward(behind[0])
-	}
-	if len(behind) > 0 {
-		return x.rebuildFromGit(ctx)
-	}
-	return nil
-}
-
-// unknownTips lists the branches whose tips are not where the state has them.
-// Recovery branches are not looked at: nothing depends on them.
-func (x *Execution) unknownTips() ([]witness, error) {
-	refs, err := x.Store.Refs(heads)
-	if err != nil {
-		return nil, err
-	}
-	s, known := x.State(), map[string]state.SHA{}
-	known["main"] = s.InitialCheckpoint
-	for _, r := range s.Runs {
-		known[r.GitBranch] = r.Head
-	}
-	var out []witness
-	for ref, sha := range refs {
-		branch := strings.TrimPrefix(ref, heads)
-		if known[branch] == state.SHA(sha) || branch != "main" && !strings.HasPrefix(branch, "run-") {
-			continue
+	for _, w := range a.evict {
+		if err := x.evict(w); err != nil {
+			return err
 		}
-		info, err := x.Store.CommitInfo(sha)
-		if err != nil {
-			return nil, fmt.Errorf("branch %s: %w", branch, err)
-		}
-		record, _ := readRecord(info)
-		out = append(out, witness{branch, state.SHA(sha), record})
 	}
-	return out, nil
+	if a.forward != nil {
+		if err := x.rollForward(*a.forward); err != nil {
+			return err
+		}
+	}
+	return x.mendBranches()
 }
 
 // rollForward appends the event that a crash cut off. A checkpoint that does
@@ -109,151 +50,121 @@ func (x *Execution) rollForward(w witness) error {
 	return nil
 }
 
-// evict keeps a tip on a recovery branch and puts its own branch back.
+// evict keeps a tip on a recovery branch and puts its own branch back. A tip
+// that the branch has only fallen back to needs no keeping.
 func (x *Execution) evict(w witness) error {
-	if err := x.Store.SetRef(heads+x.RecoveryBranch(), "", checkpoint.SHA(w.sha)); err != nil {
+	back := knownHeads(x.State())[w.branch]
+	if back != "" && !x.Store.Has(checkpoint.SHA(back)) {
+		return nil // nothing to put it back to
+	}
+	if behind, err := x.leadsTo(back, w.sha); err != nil {
 		return err
-	}
-	back := state.SHA("")
-	if w.branch == "main" {
-		back = x.State().InitialCheckpoint
-	}
-	for _, r := range x.State().Runs {
-		if r.GitBranch == w.branch {
-			back = r.Head
+	} else if behind {
+		x.Report.add(Mended, "branch %s had fallen back to checkpoint %.12s; it leads to %.12s again", w.branch, w.sha, back)
+	} else {
+		if err := x.Store.SetRef(heads+x.RecoveryBranch(), "", checkpoint.SHA(w.sha)); err != nil {
+			return err
 		}
+		x.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; it is kept on a recovery branch", w.sha, w.branch)
 	}
-	x.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; it is kept on a recovery branch", w.sha, w.branch)
 	return x.Store.SetRef(heads+w.branch, checkpoint.SHA(w.sha), checkpoint.SHA(back))
 }
 
-// rebuildFromGit brings the state forward by what the commits tell.
-func (x *Execution) rebuildFromGit(ctx context.Context) error {
-	before := x.State()
-	s, err := x.rebuilt(ctx, before)
+// leadsTo tells whether a commit has another among its first parents.
+func (x *Execution) leadsTo(from, to state.SHA) (bool, error) {
+	found := false
+	err := x.Store.Log(checkpoint.SHA(from), func(info checkpoint.Info) (bool, error) {
+		found = state.SHA(info.SHA) == to
+		return !found, nil
+	})
+	if gone(err) {
+		err = nil
+	}
+	return found, err
+}
+
+// dropTip removes a branch whose checkpoint cannot be read. What it led to is
+// written down; when the objects come back, so does the branch.
+func (x *Execution) dropTip(l lostTip) error {
+	x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%v)", l.sha, l.branch, l.why)
+	line := strings.NewReader(fmt.Sprintf("%s %s%s\n", l.sha, heads, l.branch))
+	if err := x.quarantine("reference", line, l.why); err != nil {
+		return err
+	}
+	return x.Store.SetRef(heads+l.branch, checkpoint.SHA(l.sha), "")
+}
+
+// setAsideDamagedRefs takes files that hold no reference out of the way.
+func (x *Execution) setAsideDamagedRefs() error {
+	_, damaged, err := x.Store.ReadableRefs("refs/")
 	if err != nil {
 		return err
 	}
-	x.Report.add(Mended, "the checkpoints knew more (up to event %d) than state and journal (up to %d); the history was rebuilt from them", s.Seq, before.Seq)
-	return x.rebase(s, max(s.Seq, x.journal.Last())+1, "rebuilt from the checkpoints")
-}
-
-// stateFromGit rebuilds a state from the store alone; nil if it has nothing.
-func (x *Execution) stateFromGit(ctx context.Context) (*state.State, error) {
-	store, err := checkpoint.Open(x.storeOptions())
-	var damaged *checkpoint.DamagedError
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &damaged) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	x.Store = store
-	defer func() { x.Store = nil }()
-	s, err := x.rebuilt(ctx, &state.State{Lineage: x.meta.Lineage})
-	if err == nil && s.Seq == 0 {
-		s = nil
-	}
-	return s, errors.Join(err, store.Close())
-}
-
-// rebuilt returns base brought forward by every record of its lineage. With no
-// lineage to go by, that of the furthest record counts.
-func (x *Execution) rebuilt(ctx context.Context, base *state.State) (*state.State, error) {
-	records, err := x.witnesses()
-	if err != nil {
-		return nil, err
-	}
-	if base.Lineage == "" {
-		best := uint64(0)
-		for _, w := range records {
-			if w.record.Seq > best {
-				best, base.Lineage = w.record.Seq, w.record.Lineage
-			}
+	for _, d := range damaged {
+		if err := x.setAside(d.Path, d); err != nil {
+			return err
 		}
 	}
-	var evidence []state.Evidence
-	for _, w := range records {
-		if w.record.Lineage != base.Lineage {
-			continue
-		}
-		if e, err := w.evidence(); err == nil {
-			evidence = append(evidence, e)
-		}
-	}
-	s := state.Rebuild(base, evidence)
-	return x.replan(ctx, s)
+	return nil
 }
 
-// witnesses reads the record of every commit that a branch leads to.
-func (x *Execution) witnesses() ([]witness, error) {
+// mendBranches puts back every branch that is gone although the state knows
+// its tip and the store has it. Without its branch a checkpoint would be
+// garbage.
+func (x *Execution) mendBranches() error {
 	refs, err := x.Store.Refs(heads)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	seen := map[checkpoint.SHA]bool{}
-	var out []witness
-	for ref, tip := range refs {
-		err := x.Store.Log(tip, func(info checkpoint.Info) (bool, error) {
-			if seen[info.SHA] {
-				return false, nil
-			}
-			seen[info.SHA] = true
-			if record, ok := readRecord(info); ok {
-				out = append(out, witness{strings.TrimPrefix(ref, heads), state.SHA(info.SHA), record})
-			}
-			return true, nil
-		})
-		if err != nil {
-			x.Report.add(Lost, "branch %s cannot be read to its end: %v", strings.TrimPrefix(ref, heads), err)
+	for branch, head := range knownHeads(x.State()) {
+		if head == "" || refs[heads+branch] != "" || !x.Store.Has(checkpoint.SHA(head)) {
+			continue
 		}
-	}
-	return out, nil
-}
-
-// replan derives the plan of a rebuilt state from its frozen program.
-func (x *Execution) replan(_ context.Context, s *state.State) (*state.State, error) {
-	if s.Program == "" {
-		return s, nil
-	}
-	program, err := x.LoadProgram(s.Program)
-	if err != nil {
-		x.Report.add(Lost, "the frozen program %.12s cannot be read (%v); the plan stays as it is", s.Program, err)
-		return s, nil
-	}
-	entries, err := json.Marshal(stored(program.Derive(Outcomes(s))))
-	if err != nil {
-		return nil, err
-	}
-	return s.WithPlan(entries)
-}
-
-func stored(entries []plan.Entry) []plan.Entry {
-	out := make([]plan.Entry, len(entries))
-	for i, e := range entries {
-		out[i] = e.Stored()
-	}
-	return out
-}
-
-// Outcomes tells a plan how the codons on the thread ended.
-func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
-	settled, _ := s.Settled()
-	return func(id plan.CodonID) (plan.Outcome, bool) {
-		c := settled[id]
-		if c == nil {
-			return plan.Outcome{}, false
+		if err := x.Store.SetRef(heads+branch, "", checkpoint.SHA(head)); err != nil {
+			return err
 		}
-		return Outcome(c), true
+		x.Report.add(Mended, "branch %s was gone; it leads to checkpoint %.12s again", branch, head)
 	}
+	return nil
 }
 
-// Outcome is a record as a plan sees it.
-func Outcome(c *state.Codon) plan.Outcome {
-	return plan.Outcome{
-		Status:          plan.Status(c.Status),
-		FailureIgnored:  c.FailureIgnored,
-		ContextExceeded: c.ContextExceeded,
-		BudgetExceeded:  c.BudgetExceeded != nil,
+// anchor makes sure that the next checkpoint has something to stand on. Where
+// the newest one cannot be read, a person must put it back, or accept
+// (ReplaceStore) that the history begins anew from the workspace as it is.
+func (x *Execution) anchor(ctx context.Context) error {
+	head := x.Head()
+	if head == "" {
+		return nil
 	}
+	_, err := x.Tree(head)
+	if err == nil {
+		return nil
+	}
+	if !gone(err) {
+		return fmt.Errorf("the newest checkpoint: %w", err)
+	}
+	if !x.opts.ReplaceStore {
+		return x.needStore(fmt.Sprintf("checkpoint %.12s, which the workspace was last at, cannot be read (%v)", head, err))
+	}
+	if i := x.State().Intent; i != nil {
+		if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
+			return err
+		}
+		x.Report.add(Lost, "a %s to %.12s was cut short and cannot be finished; the workspace stays as it is", i.Kind, i.To)
+	}
+	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, "")
+	if err != nil {
+		return err
+	}
+	const note = "the workspace as it was when earlier checkpoints had been lost"
+	t := state.CheckpointCreated{Kind: state.KindManual, Branch: x.RecoveryBranch(), Base: true, Note: note}
+	if r := x.State().Newest(); r != nil {
+		t.RunID, t.Branch = r.RunID, r.GitBranch
+	}
+	sha, err := x.Commit(ctx, Commit{Title: Title{Status: state.KindManual, RunID: t.RunID, Name: note}, Snapshot: snap, Branch: t.Branch, Transition: t})
+	if err != nil {
+		return err
+	}
+	x.Report.add(Lost, "checkpoint %.12s and perhaps others cannot be read; the workspace as it is became checkpoint %.12s, and the execution goes on from it", head, sha)
+	return nil
 }

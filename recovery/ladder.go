@@ -14,27 +14,31 @@ import (
 
 // memory is what state.json, its backup and the journal say together.
 type memory struct {
-	state  *state.State // nil: they say nothing
-	source string       // who knew most: state.json, state.json.bak or journal
-	rebase string       // why the journal must begin anew; empty if it need not
-	last   uint64       // the last event of the journal
-	high   uint64       // the highest number that was ever seen in it
-	traces bool         // something was there once, readable or not
+	state *state.State // nil: they say nothing
+	// lineage is the execution's own, as its meta has it; empty if the meta is
+	// gone.
+	lineage string
+	source  string // who knew most: state.json, state.json.bak or journal
+	rebase  string // why the journal must begin anew; empty if it need not
+	last    uint64 // the last event of the journal
+	high    uint64 // the highest number that was ever seen in it
+	traces  bool   // something was there once, readable or not
 }
 
 // recall reads the state from the furthest verified memory and writes nothing:
 //
 //  1. state.json and state.json.bak count where their digests are right and
-//     where they are of the journal's lineage.
+//     where they are of the journal's lineage (of that in the meta, if the
+//     beginning of the journal is lost).
 //  2. The journal is folded from the further of them, or, if there is none or
 //     the journal begins later, from the state that the journal begins with.
 //  3. Whichever is further wins. If it is a snapshot, the journal has lost its
 //     end and must begin anew from it.
 //
-// Git, the third memory, is asked when the store is open: see consultGit. An
-// error means that a newer hank was here, or that the disk cannot be read.
-func recall(fsys vfs.FS, l Layout, rep *Report) (memory, error) {
-	var m memory
+// Git, the third memory, is asked when the store is open: see advise. An error
+// means that a newer hank was here, or that the disk cannot be read.
+func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) {
+	m := memory{lineage: lineage}
 	snaps, err := snapshots(fsys, l, &m, rep)
 	if err != nil {
 		return m, err
@@ -43,7 +47,7 @@ func recall(fsys vfs.FS, l Layout, rep *Report) (memory, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		m.rebase = "the journal was gone"
-		return m.trust(snaps, rep), nil
+		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
 	case err != nil:
 		return m, err
 	case found.Schema > journal.Schema:
@@ -62,9 +66,17 @@ func recall(fsys vfs.FS, l Layout, rep *Report) (memory, error) {
 	}
 	if begin == nil {
 		m.rebase = "the beginning of the journal was lost"
-		return m.trust(snaps, rep), nil
+		m = m.trust(sameLineage(snaps, lineage, rep), rep)
+		if m.state == nil {
+			return m, nil
+		}
+		return m, m.follow(fsys, l, rep)
 	}
-	return m, m.fold(fsys, l, begin, sameLineage(snaps, begin, rep), rep)
+	if m.state, m.source = begin, "journal"; len(snaps) == 0 && found.Last > found.Base {
+		rep.add(Mended, "state.json was gone; it is written anew from the journal")
+	}
+	m.prefer(sameLineage(snaps, begin.Lineage, rep), rep)
+	return m, m.follow(fsys, l, rep)
 }
 
 // candidate is a state that a snapshot file holds.
@@ -103,13 +115,15 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 	return out, nil
 }
 
-func sameLineage(snaps []candidate, begin *state.State, rep *Report) []candidate {
+// sameLineage leaves out what is of another execution. Without a lineage to go
+// by, all count.
+func sameLineage(snaps []candidate, lineage string, rep *Report) []candidate {
 	var out []candidate
 	for _, c := range snaps {
-		if c.state.Lineage == begin.Lineage {
+		if lineage == "" || c.state.Lineage == lineage {
 			out = append(out, c)
 		} else {
-			rep.add(Note, "%s is of another execution (lineage %.8s, and the journal's is %.8s) and does not count", c.name, c.state.Lineage, begin.Lineage)
+			rep.add(Note, "%s is of another execution (lineage %.8s, and not %.8s) and does not count", c.name, c.state.Lineage, lineage)
 		}
 	}
 	return out
@@ -151,18 +165,20 @@ func baseState(fsys vfs.FS, l Layout, found journal.Opened) (*state.State, error
 	return begin, err
 }
 
-// fold applies the journal to the best state that it follows.
-func (m *memory) fold(fsys vfs.FS, l Layout, begin *state.State, snaps []candidate, rep *Report) error {
-	m.state, m.source = begin, "journal"
-	for _, c := range snaps {
-		if c.state.Seq > m.state.Seq {
-			m.state, m.source = c.state, c.name
-		}
+// prefer takes the furthest snapshot, unless the state that the journal begins
+// with is further.
+func (m *memory) prefer(snaps []candidate, rep *Report) {
+	if len(snaps) > 0 && snaps[0].state.Seq >= m.state.Seq {
+		m.state, m.source = snaps[0].state, snaps[0].name
 	}
 	if m.source != "journal" && m.state.Seq > m.last {
 		m.rebase = fmt.Sprintf("the journal ends at event %d", m.last)
 		rep.add(Mended, "%s, but %s knows everything up to event %d and was used", m.rebase, m.source, m.state.Seq)
 	}
+}
+
+// follow applies the events of the journal that come behind the state.
+func (m *memory) follow(fsys vfs.FS, l Layout, rep *Report) error {
 	err := journal.Read(fsys, l.Events(), m.state.Seq+1, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
@@ -180,11 +196,11 @@ func (m *memory) fold(fsys vfs.FS, l Layout, begin *state.State, snaps []candida
 	var gap *journal.GapError
 	var illegal *state.IllegalMoveError
 	switch {
-	case errors.As(err, &gap):
+	case errors.As(err, &gap), errors.Is(err, fs.ErrNotExist):
 		return nil // Inspect has said it
 	case errors.As(err, &illegal):
 		m.rebase = "the journal contradicts itself"
-		rep.add(Lost, "event %d of the journal and those behind it do not follow from what is before them (%v); they go to quarantine", m.state.Seq+1, err)
+		rep.add(Lost, "what the journal has behind event %d does not follow from what is before it (%v); it does not count, and stays in a closed segment", m.state.Seq, err)
 		return nil
 	}
 	return err

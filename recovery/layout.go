@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hank/internal/vfs"
 	"hank/plan"
 	"hank/state"
 )
@@ -52,6 +53,29 @@ func (l Layout) Archive() string                 { return filepath.Join(l.Root, 
 func (l Layout) Data() string                    { return filepath.Join(l.Workspace, DataName) }
 func (l Layout) RunFolder(id state.RunID) string { return l.hank("runs", string(id)) }
 
+// rehouse returns the state with the folders of its runs where they are in
+// this layout. strayed tells that one was not.
+func (l Layout) rehouse(s *state.State) (at *state.State, strayed bool) {
+	housed := *s
+	housed.Runs = make([]*state.Run, len(s.Runs))
+	for i, r := range s.Runs {
+		housed.Runs[i] = r
+		if want := l.RunFolder(r.RunID); r.RunFolder != want && !sameFolder(r.RunFolder, want) {
+			run := *r
+			run.RunFolder, strayed = want, true
+			housed.Runs[i] = &run
+		}
+	}
+	return &housed, strayed
+}
+
+// sameFolder tells whether two paths lead to one folder.
+func sameFolder(a, b string) bool {
+	fa, errA := os.Stat(a)
+	fb, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(fa, fb)
+}
+
 // Transcript is where an attempt's raw output goes, never overwritten.
 func (l Layout) Transcript(run state.RunID, codon state.CodonID, attempt int) string {
 	return filepath.Join(l.RunFolder(run), fmt.Sprintf("%s.%d.jsonl", plan.SafeFileName(codon), attempt))
@@ -90,14 +114,22 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Exists tells whether dir is an execution, perhaps a damaged one.
-func Exists(dir string) bool {
-	fi, err := os.Lstat(filepath.Join(dir, Dir))
-	if err != nil || !fi.IsDir() {
+// Exists tells whether dir is an execution, perhaps a damaged one. Empty
+// folders, which a creation that was cut short leaves, are none.
+func Exists(dir string) bool { return exists(vfs.OS, dir) }
+
+func exists(fsys vfs.FS, dir string) bool {
+	l := Layout{Root: dir}
+	if fi, err := fsys.Lstat(l.Hankweave()); err != nil || !fi.IsDir() {
 		return false
 	}
-	for _, name := range []string{"execution-meta.json", "state.json", "state.json.bak", "events", "checkpoints"} {
-		if _, err := os.Lstat(filepath.Join(dir, Dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{l.Meta(), l.State(), l.State() + ".bak", l.Store()} {
+		if _, err := fsys.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	for _, name := range []string{l.Events(), l.Runs()} {
+		if list, err := fsys.ReadDir(name); err == nil && len(list) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
 	}

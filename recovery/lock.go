@@ -128,6 +128,19 @@ func flockPatiently(dir *os.File) error {
 	return err
 }
 
+// flockSoon is flock with a little patience: a reader that looks whether the
+// execution is held has the lock for a moment (see View.held).
+func flockSoon(dir *os.File) error {
+	var err error
+	for range 10 {
+		if err = flock(dir); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
 func readLock(fsys vfs.FS, path string) (*LockInfo, error) {
 	text, err := vfs.ReadFile(fsys, path)
 	if err != nil {
@@ -159,7 +172,9 @@ func (k *lock) beat() {
 			return
 		case at := <-tick.C:
 			k.info.LastHeartbeat = state.At(at)
-			_ = k.write()
+			if k.held() == nil {
+				_ = k.write()
+			}
 		}
 	}
 }

@@ -94,12 +94,13 @@ func relocated(fsys vfs.FS, m Meta, root, inode string) relocation {
 	if m.Root == "" || m.Root == root {
 		return inPlace
 	}
+	now, err := inodeOf(filepath.Join(m.Root, Dir))
+	if err == nil && now == inode {
+		return inPlace // the old path is another way to the same folder
+	}
 	there, err := readMeta(fsys, filepath.Join(m.Root, Dir, "execution-meta.json"))
 	if err != nil || there.Lineage != m.Lineage {
 		return moved
-	}
-	if now, err := inodeOf(filepath.Join(m.Root, Dir)); err != nil || now == inode {
-		return moved // the old path is another way to the same folder
 	}
 	return copied
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"hank/internal/vfs"
@@ -19,24 +20,29 @@ import (
 //
 //  1. The locks. Another runtime: *HeldError.
 //  2. The state, from the furthest verified of state.json, its backup and the
-//     journal (recall). A newer hank's: *state.NewerError, nothing written.
-//     Nothing at all left: *DecisionError, until Fresh allows to begin anew.
-//  3. The journal: healed, or begun anew from the state where it is damaged
+//     journal (recall), and of git (advise), which knows every checkpoint. A
+//     newer hank's: *state.NewerError, nothing written. Nothing at all left:
+//     *DecisionError, until Fresh allows to begin anew.
+//  3. The store: without it no checkpoint can be made. One that is gone or
+//     damaged: *DecisionError, until ReplaceStore allows a new one.
+//  4. The journal: healed, or begun anew from the state where it is damaged
 //     or behind; what was damaged goes to quarantine.
-//  4. The store, and git as the third memory (consultGit): a tip that the
-//     journal just missed is rolled forward; a history that only git knows is
-//     rebuilt; a tip that nobody knows moves to recovery/.
-//  5. A change of the workspace that a crash cut short is finished.
-//  6. Runs whose process is proven gone are closed (markCrashes).
+//  5. The branches (heed): a tip that the journal just missed is rolled
+//     forward; one that nobody knows moves to recovery/.
+//  6. A change of the workspace that a crash cut short is finished.
+//  7. Runs whose process is proven gone are closed (markCrashes).
 func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	o = o.withDefaults()
 	rep := Report{}
-	meta, err := readMeta(o.FS, Layout{Root: root}.Meta())
-	if err != nil {
-		rep.add(Mended, "execution-meta.json could not be read (%v); it is written anew", err)
-	}
+	meta, metaErr := readMeta(o.FS, Layout{Root: root}.Meta())
 	l := Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
-	if err := makeWorkspace(l, meta, &rep); err != nil {
+	if metaErr != nil {
+		rep.add(Mended, "execution-meta.json could not be read (%v); it is written anew", metaErr)
+		if o.Workspace != "" {
+			l.Workspace = o.Workspace
+		}
+	}
+	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
 		return nil, err
 	}
 	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
@@ -45,7 +51,7 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	}
 	x := &Execution{Layout: l, opts: o, fs: o.FS, meta: meta, lock: k, Report: rep}
 	if err := x.open(ctx); err != nil {
-		return nil, errors.Join(err, x.abandon())
+		return nil, errors.Join(err, x.giveBack(nil))
 	}
 	return x, nil
 }
@@ -56,53 +62,74 @@ func (x *Execution) open(ctx context.Context) error {
 			return err
 		}
 	}
-	m, err := recall(x.fs, x.Layout, &x.Report)
+	m, err := recall(x.fs, x.Layout, x.meta.Lineage, &x.Report)
 	if err != nil {
 		return fmt.Errorf("reading the state: %w", err)
 	}
+	storeErr := x.openStore()
+	var a advice
+	if storeErr == nil {
+		if a, err = (chronicle{x.Store, &x.Report}).advise(m); err != nil {
+			return fmt.Errorf("comparing the state with the checkpoints: %w", err)
+		}
+	}
+	m.take(a, &x.Report)
 	if m.state == nil {
-		if m, err = x.recallNothing(ctx, m); err != nil {
+		if err := x.beginAnew(&m, storeErr); err != nil {
 			return err
 		}
 	}
 	x.Report.Source = m.source
 	x.current.Store(m.state)
+	if storeErr != nil {
+		if err := x.makeStore(storeErr); err != nil {
+			return err
+		}
+	}
+	if err := x.setAsideDamagedRefs(); err != nil {
+		return err
+	}
 	if err := x.openJournal(m); err != nil {
 		return err
 	}
-	return x.attach(ctx)
+	return x.attach(ctx, a)
 }
 
-// recallNothing decides what to do when neither snapshot nor journal can be
-// read: git may know, the execution may never have been begun, or a person
-// must say that it may begin anew.
-func (x *Execution) recallNothing(ctx context.Context, m memory) (memory, error) {
-	fromGit, err := x.stateFromGit(ctx)
-	if err != nil {
-		return m, err
-	}
+// take lets git's history win where it is further.
+func (m *memory) take(a advice, rep *Report) {
 	switch {
-	case fromGit != nil:
-		m.state, m.source = fromGit, "git"
+	case a.rebuilt == nil:
+	case m.state == nil || a.rebuilt.Lineage != m.state.Lineage:
+		m.state, m.source = a.rebuilt, "git"
 		m.rebase = "state and journal were lost; they were rebuilt from the checkpoints"
-		x.Report.add(Mended, "%s", m.rebase)
-		return m, nil
-	case m.traces && !x.opts.Fresh && m.high > 0:
-		return m, x.needFresh()
-	case x.hasRuns() && !x.opts.Fresh:
-		return m, x.needFresh()
+		rep.add(Mended, "%s, up to event %d", m.rebase, m.state.Seq)
+	default:
+		rep.add(Mended, "the checkpoints knew more (up to event %d) than state and journal (up to %d); the history was rebuilt from them", a.rebuilt.Seq, m.state.Seq)
+		m.state, m.source, m.rebase = a.rebuilt, "git", "rebuilt from the checkpoints"
 	}
-	m.state, m.source, m.rebase = &state.State{Lineage: newID(16)}, "new", "a new execution"
-	if x.meta.Lineage != "" {
-		m.state.Lineage = x.meta.Lineage
-	}
-	return m, nil
 }
 
-func (x *Execution) needFresh() error {
+// beginAnew is for when no memory can be read. An execution whose creation was
+// cut short begins; anything else needs a person's word.
+func (x *Execution) beginAnew(m *memory, storeErr error) error {
+	began := m.traces || x.hasRuns() || !errors.Is(storeErr, fs.ErrNotExist)
+	if began && !x.opts.Fresh {
+		return needFresh(x.Layout)
+	}
+	m.state, m.source, m.rebase = &state.State{Lineage: x.meta.Lineage}, "new", "a new execution"
+	if began || m.state.Lineage == "" {
+		m.state.Lineage = newID(16)
+	}
+	if began {
+		x.Report.add(Lost, "nothing was left of the state; the execution begins anew")
+	}
+	return nil
+}
+
+func needFresh(l Layout) error {
 	return &DecisionError{
-		What:    "nothing is left of the state of " + x.Layout.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
-		Options: []string{"put one of them back from a copy of " + x.Layout.Hankweave(), "hank run --fresh begins anew; what is there is kept in quarantine"},
+		What:    "nothing is left of the state of " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
+		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "hank run --fresh begins anew; what is there is kept in quarantine"},
 	}
 }
 
@@ -166,22 +193,22 @@ func (x *Execution) baseEvent(s *state.State, seq uint64, why string) (journal.E
 	return x.event(seq, state.TransitionEvent, data), nil
 }
 
-// attach is what Create and Open have in common: the store, the third memory,
-// the saver, and bringing the workspace into order.
-func (x *Execution) attach(ctx context.Context) error {
+// attach is what Create and Open have in common: the saver, what git advises,
+// and bringing the workspace into order.
+func (x *Execution) attach(ctx context.Context, a advice) error {
 	if err := x.openWorkspace(); err != nil {
-		return err
-	}
-	if err := x.openStore(); err != nil {
 		return err
 	}
 	if err := x.startSaver(); err != nil {
 		return err
 	}
-	if err := x.consultGit(ctx); err != nil {
+	if err := x.heed(a); err != nil {
 		return err
 	}
 	if err := x.settleIn(); err != nil {
+		return err
+	}
+	if err := x.anchor(ctx); err != nil {
 		return err
 	}
 	if err := x.finishIntent(ctx); err != nil {
@@ -195,35 +222,72 @@ func (x *Execution) attach(ctx context.Context) error {
 func (x *Execution) startSaver() error {
 	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: state.Verify,
 		Quarantine: x.setAside}
-	x.saver = newSaver(snaps, x.State().Serial, func(err error) {
+	x.saver = newSaver(snaps, x.State().Serial, x.Held, func(err error) {
 		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	})
 	return snaps.SetAside()
 }
 
-// settleIn notes where the execution is, and gives a copied one a lineage of
-// its own, so that the two cannot be taken for one another.
+// settleIn notes where the execution is. A moved one gets its paths anew; a
+// copied one a lineage of its own besides, so that the two cannot be taken for
+// one another.
 func (x *Execution) settleIn() error {
 	inode, err := inodeOf(x.Layout.Hankweave())
 	if err != nil {
 		return err
 	}
-	switch relocated(x.fs, x.meta, x.Layout.Root, inode) {
-	case copied:
-		s := *x.State()
-		s.Lineage = newID(16)
-		if err := x.rebase(&s, x.journal.Last()+1, "this is a copy of "+x.meta.Root); err != nil {
+	how := relocated(x.fs, x.meta, x.Layout.Root, inode)
+	s, strayed := x.Layout.rehouse(x.State())
+	switch {
+	case how == copied:
+		copied := *s
+		copied.Lineage = newID(16)
+		if err := x.rebase(&copied, x.journal.Last()+1, "this is a copy of "+x.meta.Root); err != nil {
 			return err
 		}
 		x.Report.add(Note, "this execution is a copy of %s and goes its own way from here", x.meta.Root)
-	case moved:
-		x.Report.add(Note, "the execution was moved here from %s", x.meta.Root)
+	case strayed:
+		if err := x.rebase(s, x.journal.Last()+1, "the execution is in "+x.Layout.Root+" now"); err != nil {
+			return err
+		}
+		fallthrough
+	case how == moved:
+		x.Report.add(Note, "the execution was moved here from %s", orElsewhere(x.meta.Root))
 	}
 	x.saver.ask(x.State(), true)
-	return x.SetMeta(func(m *Meta) {
-		if m.Version == "" {
-			*m = Meta{Version: MetaVersion, CreatedAt: x.Now(), Environment: here()}
+	if err := x.renewMeta(inode); err != nil {
+		return err
+	}
+	if data := x.meta.ReadOnlySourceDataPath; data != "" && x.meta.LinkType != "copy" {
+		if err := linkData(data, x.Layout.Data()); err != nil {
+			return fmt.Errorf("linking the data into the workspace: %w", err)
 		}
+	}
+	return nil
+}
+
+func orElsewhere(root string) string {
+	if root == "" {
+		return "elsewhere"
+	}
+	return root
+}
+
+// renewMeta brings execution-meta.json up to date. A damaged one is kept in
+// quarantine, and what of it can be seen in the execution is taken from there.
+func (x *Execution) renewMeta(inode string) error {
+	if x.meta.Version == "" {
+		if _, err := readMeta(x.fs, x.Layout.Meta()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := x.setAside(x.Layout.Meta(), err); err != nil {
+				return err
+			}
+		}
+		x.meta = Meta{Version: MetaVersion, CreatedAt: x.Now(), Environment: here()}
+		if data, err := os.Readlink(x.Layout.Data()); err == nil {
+			x.meta.ReadOnlySourceDataPath, x.meta.LinkType = data, "symlink"
+		}
+	}
+	return x.SetMeta(func(m *Meta) {
 		m.Lineage, m.Root, m.Inode = x.State().Lineage, x.Layout.Root, inode
 		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
 			m.Workspace = x.Layout.Workspace

@@ -15,12 +15,13 @@ import (
 // Record is what every checkpoint carries in its message: enough to append the
 // event that acknowledges it, or to rebuild the history from git alone.
 type Record struct {
-	Schema  int            `json:"schema"`
-	Lineage string         `json:"lineage"`
-	Seq     uint64         `json:"seq"` // the journal's number for Event
-	Run     *state.Run     `json:"run,omitempty"`
-	Program state.SHA      `json:"program,omitempty"`
-	Event   jsontext.Value `json:"event"` // of state.TransitionEvent, its checkpoint left empty
+	Schema   int            `json:"schema"`
+	Lineage  string         `json:"lineage"`
+	Seq      uint64         `json:"seq"` // the journal's number for Event
+	Run      *state.Run     `json:"run,omitempty"`
+	Program  state.SHA      `json:"program,omitempty"`
+	HankHash string         `json:"hankHash,omitempty"` // of Program
+	Event    jsontext.Value `json:"event"`              // of state.TransitionEvent, its checkpoint left empty
 }
 
 const recordTrailer = "Hank-Record: "
@@ -77,18 +78,36 @@ func clean(name string) string {
 	return name
 }
 
-// readRecord returns the record of a commit; ok is false if it has none that
-// this hank can read.
-func readRecord(info checkpoint.Info) (r Record, ok bool) {
+// readRecord returns the record of a commit; found is false if it has none
+// that can be read. The error is a *state.NewerError: there is one, and this
+// hank is too old for it.
+func readRecord(info checkpoint.Info) (r Record, found bool, err error) {
 	at := strings.LastIndex(info.Message, "\n"+recordTrailer)
 	if at < 0 {
-		return Record{}, false
+		return Record{}, false, nil
 	}
 	line, _, _ := strings.Cut(info.Message[at+1+len(recordTrailer):], "\n")
-	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Schema > state.SchemaVersion {
-		return Record{}, false
+	var version struct {
+		Schema int `json:"schema"`
 	}
-	return r, true
+	if err := json.Unmarshal([]byte(line), &version); err != nil {
+		return Record{}, false, nil
+	}
+	if version.Schema > state.SchemaVersion {
+		return Record{}, false, &state.NewerError{Schema: version.Schema}
+	}
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		return Record{}, false, nil
+	}
+	return r, true, nil
+}
+
+// isRecovery tells whether the record is of a checkpoint that was made for a
+// recovery branch.
+func (r Record) isRecovery() bool {
+	t, err := state.Decode(r.Event)
+	c, ok := t.(state.CheckpointCreated)
+	return err == nil && ok && c.Kind == state.KindRecovery
 }
 
 // transition returns the record's event with its checkpoint filled in.

@@ -19,7 +19,8 @@ import (
 //     that at most a tenth of the time is spent on them.
 type saver struct {
 	store  *snapshot.Store
-	failed func(error) // told of a save that failed; the next one tries again
+	held   func() error // an error: the folder is not the one that is locked
+	failed func(error)  // told of a save that failed; the next one tries again
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -33,8 +34,8 @@ type saver struct {
 
 const idleDelay = 500 * time.Millisecond
 
-func newSaver(store *snapshot.Store, serial uint64, failed func(error)) *saver {
-	v := &saver{store: store, serial: serial, failed: failed, ended: make(chan struct{})}
+func newSaver(store *snapshot.Store, serial uint64, held func() error, failed func(error)) *saver {
+	v := &saver{store: store, serial: serial, held: held, failed: failed, ended: make(chan struct{})}
 	v.wake = sync.NewCond(&v.mu)
 	go v.run()
 	return v
@@ -108,6 +109,9 @@ func (v *saver) save(s *state.State) error {
 	numbered.Serial = v.serial
 	text, err := numbered.Marshal()
 	if err != nil {
+		return err
+	}
+	if err := v.held(); err != nil {
 		return err
 	}
 	if err := v.store.Save(text); err != nil {

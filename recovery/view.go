@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"hank/checkpoint"
-	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -33,27 +32,80 @@ func ReadMeta(root string) (Meta, error) { return readMeta(vfs.OS, Layout{Root: 
 func Read(root string) (*View, error) {
 	v := &View{}
 	meta, err := ReadMeta(root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.Report.add(Mended, "%v; the next run writes it anew", err)
+	if err != nil {
+		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", err)
 	}
 	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
-	m, err := recall(vfs.OS, v.Layout, &v.Report)
+	v.Live = v.held()
+	m, err := recall(vfs.OS, v.Layout, meta.Lineage, &v.Report)
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}
-	if m.state == nil {
-		if !m.traces {
-			m.state, m.source = &state.State{Lineage: meta.Lineage}, "new"
-		} else {
-			return nil, &DecisionError{What: "neither state.json, nor its backup, nor the journal of " + root + " can be read",
-				Options: []string{"hank doctor --fix rebuilds the state from the checkpoints"}}
-		}
+	if err := v.consult(&m); err != nil {
+		return nil, err
 	}
-	v.State, v.Report.Source = m.state, m.source
+	if m.state == nil {
+		if m.traces || v.began() {
+			return nil, needFresh(v.Layout)
+		}
+		m.state, m.source = &state.State{Lineage: meta.Lineage}, "new"
+	}
+	v.State, _ = v.Layout.rehouse(m.state)
+	v.Report.Source = m.source
 	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
-	v.Live = v.held()
 	v.judge()
 	return v, nil
+}
+
+// consult asks git for what the other memories do not know. While a runtime
+// is at work its journal is always behind its branches for a moment.
+func (v *View) consult(m *memory) error {
+	if v.Live && m.state != nil {
+		return nil
+	}
+	store, err := v.Store()
+	var damaged *checkpoint.DamagedError
+	var decision *DecisionError
+	if errors.As(err, &decision) || errors.As(err, &damaged) {
+		return nil // whoever needs checkpoints says so
+	}
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	a, err := (chronicle{store, &v.Report}).advise(*m)
+	if err != nil {
+		return fmt.Errorf("comparing the state with the checkpoints: %w", err)
+	}
+	m.take(a, &v.Report)
+	for _, w := range a.evict {
+		v.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.sha, w.branch)
+	}
+	for _, l := range a.lost {
+		v.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%v)", l.sha, l.branch, l.why)
+	}
+	if a.forward == nil {
+		return nil
+	}
+	t, err := a.forward.record.transition(a.forward.sha)
+	if err != nil {
+		return nil // it will be evicted
+	}
+	if next, err := state.Apply(m.state, a.forward.record.Seq, t); err == nil {
+		m.state = next
+		v.Report.add(Mended, "checkpoint %.12s was complete when hank ended; the next command acknowledges it", a.forward.sha)
+	}
+	return nil
+}
+
+// began tells whether anything was ever acknowledged in the execution.
+func (v *View) began() bool {
+	runs, err := os.ReadDir(v.Layout.Runs())
+	if err == nil && len(runs) > 0 {
+		return true
+	}
+	_, err = os.Lstat(v.Layout.Store())
+	return err == nil
 }
 
 // held tells whether somebody holds the execution now: the lock is free if a
@@ -74,8 +126,8 @@ func (v *View) judge() {
 		if r.Status != state.StatusRunning || v.Live {
 			continue
 		}
-		verdict, why := liveness(r)
-		if verdict != proc.Dead && len(r.Process) == 0 {
+		over, why := v.over(r)
+		if !over {
 			v.Report.add(Note, "run %s is running as far as can be seen: %s", r.RunID, why)
 			continue
 		}
@@ -95,8 +147,18 @@ func (v *View) Crashed(r *state.Run) bool {
 	if r.Status != state.StatusRunning || v.Live {
 		return false
 	}
-	verdict, _ := liveness(r)
-	return verdict == proc.Dead || len(r.Process) > 0
+	over, _ := v.over(r)
+	return over
+}
+
+// over asks what the next opening will, while nobody holds the execution.
+func (v *View) over(r *state.Run) (bool, string) {
+	trusted := false
+	if dir, err := os.Open(v.Layout.Hankweave()); err == nil {
+		trusted = flockTrusted(dir)
+		_ = dir.Close() // it was only looked at
+	}
+	return isOver(r, trusted)
 }
 
 // Store opens the checkpoint store for reading: no stat cache is kept.
