@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"hank/checkpoint"
@@ -14,6 +15,7 @@ import (
 	"hank/recovery"
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
+	"hank/runtime/keeper"
 	"hank/state"
 )
 
@@ -103,13 +105,15 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 		return nil, a.x.Record(state.CodonTransitioned{RunID: a.run, Record: next})
 	}
 	began := time.Now()
+	listening, done := a.listen(ctx)
 	failed := rigging{
 		Workspace: a.x.Layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
 		Environ: withEnv(a.environFor(a.entry, a.id), a.entry.Codon.Env), Attempt: a.id, IgnoreFailures: a.ignoreRigs,
 		Checkpoint: true, Note: a.note, Save: func(targets []string) error { return a.saveTargets(ctx, targets) }, Killed: a.killed,
-	}.run(ctx)
+	}.run(listening)
+	done()
 	if failed != nil {
-		return &state.FailureReason{Type: failed.failureType(), Retriable: true, Message: failed.Message, Class: "rig", Rule: "rig-" + string(failed.Type)}, nil
+		return a.rigFailed(failed, "rig", "rig-"+failed.Type)
 	}
 	a.say("  rig done in %s", time.Since(began).Round(time.Millisecond))
 	snap, err := a.x.Snapshot(ctx, a.selection(a.index), a.x.Head())
@@ -121,6 +125,47 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 		Transition: state.CodonTransitioned{RunID: a.run, Record: next},
 	})
 	return nil, err
+}
+
+// rigFailed makes the reason of a failure of a rig or a check. What hank itself
+// could not do is an error instead: trying again would not help, and no
+// checkpoint may be taken while something is still alive.
+func (a *attempt) rigFailed(f *rigFailure, class, rule string) (*state.FailureReason, error) {
+	var alive *keeper.AliveError
+	var save *saveError
+	if errors.As(f, &alive) || errors.As(f, &save) || errors.Is(f, syscall.ENOSPC) || errors.Is(f, syscall.EDQUOT) || errors.Is(f, syscall.EIO) {
+		return nil, f
+	}
+	return &state.FailureReason{Type: f.failureType(), Retriable: true, Message: f.Message, Class: class, Rule: rule}, nil
+}
+
+// listen takes in requests while no agent runs. The context ends when one asks
+// to end the codon now. done must be called before anything else listens.
+func (a *attempt) listen(ctx context.Context) (listening context.Context, done func()) {
+	listening, cancel := context.WithCancel(ctx)
+	var taken []Request
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case r := <-a.requests:
+				if taken = append(taken, r); r.Signal != StopAfterCodon {
+					cancel()
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return listening, func() {
+		close(stop)
+		<-ended
+		cancel()
+		for _, r := range taken {
+			a.signalled(r)
+		}
+	}
 }
 
 // saveTargets keeps what a rig is about to replace on a recovery branch, if
@@ -307,8 +352,15 @@ func (a *attempt) settle(ctx context.Context, res ended) error {
 		}
 	}
 	if s.Status == state.Completed {
-		if failure := a.copyOutputs(ctx); failure != nil {
+		failure, err := a.copyOutputs(ctx)
+		if err != nil {
+			return err
+		}
+		if failure != nil {
 			s.Status, s.FailureReason, s.ExitCode = state.Failed, failure, 1
+		}
+		if a.stopping() && failure != nil {
+			s.Interrupted = a.interruption()
 		}
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.entry.Codon.Failure() == plan.Ignore
@@ -339,7 +391,7 @@ func (a *attempt) judge(res ended) state.Settling {
 	case a.exceeded != nil:
 		if s.Status = state.Completed; a.limits.OnExceeded == plan.Fail {
 			s.Status = state.Failed
-			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: "its budget was used up: " + a.describeBudget(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
+			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: "its budget was used up: " + a.limits.describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
 		}
 	case res.silent:
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"hank/internal/vfs"
 	"hank/plan"
@@ -24,14 +25,16 @@ func (a *attempt) killed(left []keeper.Leftover) {
 
 // copyOutputs runs the checks of a codon that has done its work and copies its
 // results. It returns why the codon has failed after all.
-func (a *attempt) copyOutputs(ctx context.Context) *state.FailureReason {
+func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error) {
 	if len(a.entry.Codon.OutputFiles) == 0 {
-		return nil
+		return nil, nil
 	}
+	listening, stop := a.listen(ctx)
 	done, err := outputs{
 		Workspace: a.x.Layout.Workspace, Dir: a.x.Meta().Output, Overwrite: a.opts.Overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
 		Environ: withEnv(a.environFor(a.entry, a.id), a.entry.Codon.Env), Attempt: a.id, Note: a.note, Killed: a.killed,
-	}.run(ctx)
+	}.run(listening)
+	stop()
 	for _, p := range done.Unmatched {
 		a.notes = append(a.notes, fmt.Sprintf("no file fits the output pattern %q", p))
 	}
@@ -44,11 +47,13 @@ func (a *attempt) copyOutputs(ctx context.Context) *state.FailureReason {
 	var check *rigFailure
 	switch {
 	case err == nil:
-		return nil
+		return nil, nil
 	case errors.As(err, &check):
-		return &state.FailureReason{Type: check.failureType(), Retriable: true, Message: check.Message, Class: "outputs", Rule: "beforeCopy"}
+		return a.rigFailed(check, "outputs", "beforeCopy")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
+		return nil, err
 	}
-	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: err.Error(), Class: "outputs", Rule: "copy"}
+	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: err.Error(), Class: "outputs", Rule: "copy"}, nil
 }
 
 // archive moves away what the last settled codon, and its loop if it was the

@@ -1,11 +1,9 @@
 package runtime
 
 import (
-	"fmt"
 	"time"
 
 	"hank/plan"
-	"hank/state"
 )
 
 // limits are what the next attempt at an entry may use.
@@ -38,11 +36,4 @@ func (a *attempt) overBudget() bool {
 		a.exceeded = a.limits.exceeded(usage{Cost: total.Cost, Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
 	}
 	return a.exceeded != nil
-}
-
-func (a *attempt) describeBudget(e *state.BudgetExceeded) string {
-	if e.Currency == currencyTime {
-		return fmt.Sprintf("%.0f of %.0f seconds", e.Used, e.Limit)
-	}
-	return a.limits.describe(e)
 }
