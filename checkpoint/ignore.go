@@ -24,6 +24,7 @@ func parseIgnore(dir string, text []byte) ignoreRules {
 	out := ignoreRules{dir: dir}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range strings.SplitSeq(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "\x00") // as git reads it
 		line = trimTrailingSpaces(strings.TrimSuffix(line, "\r"))
 		if line == "" || line[0] == '#' {
 			continue
@@ -106,27 +107,62 @@ func pathMatch(p, t string) bool {
 
 // wildMatch matches as git's wildmatch.c does. With paths, * and ? stop at a
 // slash, and ** between slashes stands for any number of folders.
-func wildMatch(p, t string, paths bool) bool { return wild(p, t, 0, paths) }
+func wildMatch(p, t string, paths bool) bool {
+	m := wildMatcher{p: p, paths: paths}
+	return m.match(t, 0)
+}
 
-// wild matches the pattern from position at on; what stands before decides
+// wildMatcher matches one pattern with one text. What it has found not to fit
+// it does not try again: a pattern of many stars, which any agent can write,
+// would else take longer than anybody lives.
+type wildMatcher struct {
+	p      string
+	paths  bool
+	tries  int
+	failed map[[2]int]bool // position in p, bytes left of the text
+}
+
+// rememberAfter is how many tries go by before failures are kept: ordinary
+// patterns need no memory.
+const rememberAfter = 64
+
+// match matches the pattern from position at on; what stands before decides
 // what a ** means.
-func wild(p, t string, at int, paths bool) bool {
+func (m *wildMatcher) match(t string, at int) bool {
+	key := [2]int{at, len(t)}
+	if m.tries++; m.failed[key] {
+		return false
+	}
+	if m.run(t, at) {
+		return true
+	}
+	if m.tries > rememberAfter {
+		if m.failed == nil {
+			m.failed = map[[2]int]bool{}
+		}
+		m.failed[key] = true
+	}
+	return false
+}
+
+func (m *wildMatcher) run(t string, at int) bool {
+	p := m.p
 	for at < len(p) {
 		c := p[at]
 		if c == '*' {
-			return wildStar(p, t, at, paths)
+			return m.star(t, at)
 		}
 		if t == "" {
 			return false
 		}
 		switch c {
 		case '?':
-			if paths && t[0] == '/' {
+			if m.paths && t[0] == '/' {
 				return false
 			}
 		case '[':
 			ok, next := wildClass(p, at, t[0])
-			if !ok || paths && t[0] == '/' {
+			if !ok || m.paths && t[0] == '/' {
 				return false
 			}
 			at = next - 1
@@ -145,16 +181,16 @@ func wild(p, t string, at int, paths bool) bool {
 	return t == ""
 }
 
-// wildStar matches a pattern from a run of stars on.
-func wildStar(p, t string, at int, paths bool) bool {
-	next := at
+// star matches a pattern from a run of stars on.
+func (m *wildMatcher) star(t string, at int) bool {
+	p, next := m.p, at
 	for next < len(p) && p[next] == '*' {
 		next++
 	}
-	slashes := !paths // the stars may stand for slashes
-	if paths && next-at >= 2 && (at == 0 || p[at-1] == '/') && (next == len(p) || p[next] == '/' || strings.HasPrefix(p[next:], `\/`)) {
+	slashes := !m.paths // the stars may stand for slashes
+	if m.paths && next-at >= 2 && (at == 0 || p[at-1] == '/') && (next == len(p) || p[next] == '/' || strings.HasPrefix(p[next:], `\/`)) {
 		// a/**/b fits a/b too.
-		if next < len(p) && p[next] == '/' && wild(p, t, next+1, paths) {
+		if next < len(p) && p[next] == '/' && m.match(t, next+1) {
 			return true
 		}
 		slashes = true
@@ -163,7 +199,7 @@ func wildStar(p, t string, at int, paths bool) bool {
 		return slashes || !strings.Contains(t, "/")
 	}
 	for i := 0; i <= len(t); i++ {
-		if wild(p, t[i:], next, paths) {
+		if m.match(t[i:], next) {
 			return true
 		}
 		if i < len(t) && t[i] == '/' && !slashes {

@@ -103,3 +103,13 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 		}
 	})
 }
+
+func TestAHostilePatternDoesNotHoldUpTheScan(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("a", 255)
+	for _, p := range []string{strings.Repeat("*a", 100) + "b", strings.Repeat("**/", 40) + "b", strings.Repeat("**/a", 40) + "/b", strings.Repeat("[a]*", 60) + "!"} {
+		if wildMatch(p, name, false) || wildMatch(p, strings.Repeat("a/", 100), true) {
+			t.Errorf("%q fits", p)
+		}
+	}
+}
