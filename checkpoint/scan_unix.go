@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hank/internal/failpoint"
+	"hank/internal/vfs"
 )
 
 // scan is one walk through a workspace. Folders are walked by several
@@ -35,7 +36,7 @@ type scan struct {
 	tokens   chan struct{}
 	young    int64 // changes from this time (ns) on are too young to be trusted
 	excludes []ignoreRules
-	tracked  func() map[string]bool // the files in the user's own index
+	tracked  func() trackedPaths // the files in the user's own index
 
 	mu    sync.Mutex
 	snap  Snapshot
@@ -50,16 +51,15 @@ func newScan(ctx context.Context, s *Store, req SnapshotRequest) (*scan, error) 
 		fresh:  &statCache{dirs: map[string]*cachedDir{}},
 	}
 	c.old = s.cacheFor(req.Workspace)
-	c.tracked = sync.OnceValue(func() map[string]bool { return userIndex(req.Workspace.Path()) })
+	c.tracked = sync.OnceValue(func() trackedPaths { return userIndex(req.Workspace.Path()) })
 	var err error
 	if c.young, err = s.youngest(req.Workspace); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{filepath.Join(s.dir, "info", "exclude"), userExclude(req.Workspace.Path())} {
-		if text, err := os.ReadFile(name); err == nil {
-			c.excludes = append(c.excludes, parseIgnore("", text))
-		}
+	if text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude")); err == nil {
+		c.excludes = append(c.excludes, parseIgnore("", text))
 	}
+	c.excludes = append(c.excludes, userExclude(req.Workspace.Path()))
 	return c, nil
 }
 
@@ -256,17 +256,18 @@ func (w *folderScan) selected(full, name, stored string) bool {
 	if _, before := w.base.child(stored); before {
 		return true
 	}
-	return w.tracked()[full]
+	return w.tracked().has(full)
 }
 
 // subfolder goes down, unless nothing there can be recorded.
 func (w *folderScan) subfolder(name, stored, full string) {
 	sub, _ := w.base.child(stored)
-	next := folder{path: full + "/", rules: w.rules, base: sub, ignored: w.isIgnored(full, name, true)}
+	// A folder in the user's index is a submodule: it is not ignored either.
+	next := folder{path: full + "/", rules: w.rules, base: sub, ignored: w.isIgnored(full, name, true) && !w.tracked().has(full)}
 	if w.sel.nothing() {
 		return
 	}
-	if next.ignored && sub == nil && !w.sel.above[full] && !w.sel.includes(full) && !anyBelow(w.tracked(), next.path) {
+	if next.ignored && sub == nil && !w.sel.above[full] && !w.sel.includes(full) && !w.tracked().anyBelow(next.path) {
 		return
 	}
 	fd, err := openDirAt(w.fd, name)
@@ -302,15 +303,6 @@ func (w *folderScan) spawn(f func()) {
 	default:
 		f()
 	}
-}
-
-func anyBelow(tracked map[string]bool, dir string) bool {
-	for p := range tracked {
-		if strings.HasPrefix(p, dir) {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *folderScan) put(stored string, mode filemode.FileMode, id plumbing.Hash, files int) {

@@ -1,11 +1,12 @@
 package checkpoint
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
 // userGitDir returns the git folder of the user's own repository that the
@@ -18,7 +19,7 @@ func userGitDir(workspace string) (own, common string) {
 		return "", ""
 	}
 	if fi.Mode().IsRegular() { // a linked worktree or a submodule
-		text, err := os.ReadFile(own)
+		text, err := readRegular(own)
 		target, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
 		if err != nil || !ok {
 			return "", ""
@@ -29,7 +30,7 @@ func userGitDir(workspace string) (own, common string) {
 		own = target
 	}
 	common = own
-	if text, err := os.ReadFile(filepath.Join(own, "commondir")); err == nil {
+	if text, err := readRegular(filepath.Join(own, "commondir")); err == nil {
 		if common = strings.TrimSpace(string(text)); !filepath.IsAbs(common) {
 			common = filepath.Join(own, common)
 		}
@@ -37,29 +38,74 @@ func userGitDir(workspace string) (own, common string) {
 	return own, common
 }
 
-// userExclude is the user's info/exclude.
-func userExclude(workspace string) string {
-	_, common := userGitDir(workspace)
-	return filepath.Join(common, "info", "exclude")
-}
-
-// userIndex returns the paths in the user's own index: to git they are not
-// ignored, whatever the rules say. An index that cannot be read (there are
-// forms that go-git does not know) adds nothing.
-func userIndex(workspace string) map[string]bool {
-	tracked := map[string]bool{}
-	own, _ := userGitDir(workspace)
-	f, err := os.Open(filepath.Join(own, "index"))
-	if own == "" || err != nil {
-		return tracked
+// readRegular reads a file of the user's repository. What is no regular file
+// is refused before it is opened: a FIFO would hold the scan up.
+func readRegular(name string) ([]byte, error) {
+	fi, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
-	var idx index.Index
-	if index.NewDecoder(f).Decode(&idx) != nil {
-		return tracked
+	return io.ReadAll(f)
+}
+
+// userExclude returns the rules of the user's info/exclude.
+func userExclude(workspace string) ignoreRules {
+	_, common := userGitDir(workspace)
+	if common == "" {
+		return ignoreRules{}
 	}
-	for _, e := range idx.Entries {
-		tracked[e.Name] = true
+	text, err := readRegular(filepath.Join(common, "info", "exclude"))
+	if err != nil {
+		return ignoreRules{}
 	}
-	return tracked
+	return parseIgnore("", text)
+}
+
+// trackedPaths are the paths in the user's own index, sorted: to git they are
+// not ignored, whatever the rules say.
+type trackedPaths []string
+
+// has tells whether a file is tracked.
+func (t trackedPaths) has(path string) bool {
+	_, found := slices.BinarySearch(t, path)
+	return found
+}
+
+// anyBelow tells whether a folder, "" or ending in a slash, has tracked files.
+func (t trackedPaths) anyBelow(dir string) bool {
+	i, _ := slices.BinarySearch(t, dir)
+	return i < len(t) && strings.HasPrefix(t[i], dir)
+}
+
+// userIndex reads the paths in the user's own index. One that cannot be read
+// adds nothing.
+func userIndex(workspace string) trackedPaths {
+	own, common := userGitDir(workspace)
+	if own == "" {
+		return nil
+	}
+	data, err := readRegular(filepath.Join(own, "index"))
+	if err != nil {
+		return nil
+	}
+	paths, shared := indexPaths(data)
+	if shared != "" { // a split index: what both files name is a little too much, and enough
+		for _, dir := range []string{own, common} {
+			if data, err := readRegular(filepath.Join(dir, "sharedindex."+shared)); err == nil {
+				more, _ := indexPaths(data)
+				paths = append(paths, more...)
+				break
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
