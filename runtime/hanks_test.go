@@ -1,0 +1,284 @@
+package runtime
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// TestEveryFixtureEndsAsItsReadmeSays runs the small hanks.
+func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		code    ExitCode
+		records string
+		look    func(t *testing.T, s *stage, work string)
+	}{
+		"minimal": {ExitDone, "hello:completed", func(t *testing.T, s *stage, work string) {
+			if got := content(t, work, "hello.txt"); got != "hello\n" {
+				t.Errorf("hello.txt: %q", got)
+			}
+		}},
+		"two-steps": {ExitDone, "first:completed second:completed", func(t *testing.T, s *stage, work string) {
+			if got := content(t, work, "log.txt"); got != "first\nsecond\n" {
+				t.Errorf("log.txt: %q", got)
+			}
+			if first, second := s.last("first"), s.last("second"); first.ClaudeSessionID == "" || first.ClaudeSessionID != second.ClaudeSessionID || second.PreviousSessionID != first.ClaudeSessionID {
+				t.Errorf("the sessions are %q and %q, continued from %q", first.ClaudeSessionID, second.ClaudeSessionID, second.PreviousSessionID)
+			}
+		}},
+		"loop": {ExitDone, "write:completed criticise#0:completed revise#0:completed criticise#1:completed revise#1:completed criticise#2:completed revise#2:completed finish:completed", func(t *testing.T, s *stage, work string) {
+			if got := content(t, work, "draft.txt"); got != "draft 3\n" {
+				t.Errorf("draft.txt: %q", got)
+			}
+		}},
+		"context-loop": {ExitDone, "start:completed work#0:completed note#0:completed work#1:completed note#1:completed work#2:completed after:completed", func(t *testing.T, s *stage, work string) {
+			if slices.Contains(s.planIDs(), state.CodonID("note#2")) {
+				t.Error("note#2 is in the plan")
+			}
+			if !s.last("work#2").ContextExceeded || s.last("work#1").ContextExceeded {
+				t.Error("the record does not say where the context was full")
+			}
+		}},
+		"failing": {ExitFailed, "good:completed bad:failed", func(t *testing.T, s *stage, work string) {
+			bad := s.last("bad")
+			if bad.ExitCode == nil || *bad.ExitCode != 3 || !strings.Contains(bad.FailureReason.Message, "fixed.txt is not there") {
+				t.Errorf("bad: %v %+v", bad.ExitCode, bad.FailureReason)
+			}
+			sameTree(t, "the error checkpoint", s.treeIn(bad.ErrorCheckpoint), s.tree())
+		}},
+		"ignoring": {ExitDone, "optional:failed main:completed", func(t *testing.T, s *stage, work string) {
+			if !s.last("optional").FailureIgnored {
+				t.Error("the failure is not marked as ignored")
+			}
+		}},
+		"budget": {ExitBudget, "thrifty:completed spender:completed late:failed", func(t *testing.T, s *stage, work string) {
+			if b := s.last("spender").BudgetExceeded; b == nil || b.Limit != 1 || b.Used < 1 {
+				t.Errorf("spender: %+v", b)
+			}
+			if got := s.last("thrifty").Cost(); got != state.Dollars(0.25) {
+				t.Errorf("thrifty cost %s", got)
+			}
+			if late := s.last("late"); late.BudgetExceeded == nil || late.FailureReason.Class != "budget" {
+				t.Errorf("late: %+v", late)
+			}
+		}},
+		"budget-loop": {ExitDone, "pay#0:completed pay#1:completed pay#2:completed after:completed", func(t *testing.T, s *stage, work string) {
+			if got := s.view().State.TotalCost(); got != state.Dollars(1.2) {
+				t.Errorf("it cost %s", got)
+			}
+		}},
+		"rigs": {ExitDone, "equipped:completed replaced:completed", func(t *testing.T, s *stage, work string) {
+			if s.last("equipped").RigSetupCheckpoint == "" {
+				t.Error("the rig has no checkpoint")
+			}
+			// What the second rig replaced is not lost.
+			if !s.reachable("built from the codon with data of the project\n") {
+				t.Error("what the rig replaced is in no checkpoint")
+			}
+		}},
+		"rig-failing": {ExitFailed, "unequipped:failed", func(t *testing.T, s *stage, work string) {
+			c := s.last("unequipped")
+			if c.FailedDuring != state.Preparing || !strings.Contains(c.FailureReason.Message, "nothing to build") || onDisk(work, "started.txt") {
+				t.Errorf("%+v", c)
+			}
+		}},
+		"leaky": {ExitDone, "leak:completed look:completed", func(t *testing.T, s *stage, work string) {
+			notes := strings.Join(s.last("leak").Notes, "\n")
+			if n := strings.Count(notes, "left running and killed"); n < 6 {
+				t.Errorf("%d processes are said to have been left:\n%s", n, notes)
+			}
+		}},
+		"outputs": {ExitDone, "make:completed again:completed", func(t *testing.T, s *stage, work string) {
+			var texts []string
+			err := filepath.WalkDir(s.opts.Output, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					texts = append(texts, strings.ReplaceAll(content(t, filepath.Dir(path), d.Name()), "\n", " "))
+				}
+				return err
+			})
+			slices.Sort(texts)
+			if got := strings.Join(texts, "|"); err != nil || got != "a b |b a |b a c |deep " {
+				t.Errorf("the results are %s (%v)", got, err)
+			}
+		}},
+		"outputs-failing": {ExitFailed, "make:failed", func(t *testing.T, s *stage, work string) {
+			c := s.last("make")
+			if c.ErrorCheckpoint == "" || !strings.Contains(c.FailureReason.Message, "no space on the shelf") {
+				t.Errorf("%+v", c.FailureReason)
+			}
+			if s.treeIn(c.ErrorCheckpoint)["result.txt"] == "" {
+				t.Error("its work is in no checkpoint")
+			}
+		}},
+		"archive": {ExitDone, "draft:completed round#0:completed round#1:completed look:completed", func(t *testing.T, s *stage, work string) {
+			var names []string
+			_ = filepath.WalkDir(filepath.Join(s.root, recovery.ArchiveName), func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					names = append(names, d.Name())
+				}
+				return err
+			})
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != "one.txt round-0.txt round-1.txt scrap.txt scrap.txt two.txt" {
+				t.Errorf("the archive has %s", got)
+			}
+		}},
+		"env": {ExitDone, "variables:completed without:completed", func(t *testing.T, s *stage, work string) {
+			const secret = "secret-value-1234"
+			err := filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() && strings.Contains(content(t, filepath.Dir(path), d.Name()), secret) {
+					t.Errorf("%s has the secret", path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			for _, tip := range strings.Fields(s.git("for-each-ref", "--format=%(objectname)")) {
+				for _, message := range strings.Split(s.git("log", "--format=%B", tip), "\n") {
+					if strings.Contains(message, secret) {
+						t.Errorf("a commit says the secret: %.80s", message)
+					}
+				}
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, fixture(t, "hanks/"+name))
+			res := s.must(ModeRun, c.code)
+			if got := strings.Join(s.records(), " "); got != c.records {
+				t.Errorf("records: %s\nwant     %s", got, c.records)
+			}
+			want := state.StatusCompleted
+			if c.code != ExitDone {
+				want = state.StatusFailed
+			}
+			if v := s.view(); v.State.Newest().Status != want || res.Status != want || v.State.CurrentRunID != "" {
+				t.Errorf("the run is %s", v.State.Newest().Status)
+			}
+			if v := s.view().Validate(); len(v.Errors) > 0 {
+				t.Errorf("the state is not valid: %+v", v.Errors)
+			}
+			c.look(t, s, s.workspace())
+			s.fsck()
+		})
+	}
+}
+
+// Every checkpoint of every fixture is what was on disk at that moment: run on
+// from each, the hank ends with the same tree.
+func TestEveryCheckpointOfEveryFixtureIsAPlaceToGoOnFrom(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"two-steps", "context-loop", "rigs", "archive", "outputs"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, fixture(t, "hanks/"+name))
+			s.must(ModeRun, ExitDone)
+			want := s.tree()
+			delete(want, "session.txt") // a new session has a new name
+			for _, sha := range s.commits() {
+				s.mustRollback(string(sha))
+				sameTree(t, "back", s.tree(), s.treeIn(sha))
+				s.must(ModeRun, ExitDone)
+				got := s.tree()
+				delete(got, "session.txt")
+				sameTree(t, "run on from "+s.git("log", "-1", "--format=%s", string(sha)), got, want)
+			}
+		})
+	}
+}
+
+func TestALiveRunIsControlledFromOutside(t *testing.T) {
+	t.Parallel()
+	for command, c := range map[string]struct {
+		code    ExitCode
+		records string
+		log     string
+	}{
+		"stop":             {ExitStopped, "before:completed wait:failed", "before\nwait\n"},
+		"skip":             {ExitDone, "before:completed wait:skipped after:completed", "before\nwait\nafter\n"},
+		"stop-after-codon": {ExitStopped, "before:completed wait:completed", "before\nwait\n"},
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, fixture(t, "hanks/waiting"))
+			gate := t.TempDir()
+			s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
+			told := make(chan error, 1)
+			s.must(ModeRun, c.code, onStatus("wait", state.Running, func() {
+				go func() {
+					ctx := context.Background()
+					status, err := Control(ctx, s.root, "status")
+					if err == nil && !strings.Contains(string(status.Status), `"wait"`) {
+						t.Errorf("the live run says %s", status.Status)
+					}
+					if answer, err := Control(ctx, s.root, "nonsense"); err == nil && answer.OK {
+						t.Error("nonsense was done")
+					}
+					if err == nil {
+						_, err = Control(ctx, s.root, command)
+					}
+					if command == "stop-after-codon" {
+						err = os.WriteFile(filepath.Join(gate, "open"), nil, 0o600)
+					}
+					told <- err
+				}()
+			}))
+			if err := <-told; err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(s.records(), " "); got != c.records {
+				t.Errorf("records: %s, want %s", got, c.records)
+			}
+			if got := content(t, s.workspace(), "log.txt"); got != c.log {
+				t.Errorf("log: %q, want %q", got, c.log)
+			}
+			if _, err := Control(context.Background(), s.root, "stop"); err == nil {
+				t.Error("a run that has ended was stopped")
+			}
+			if c.code == ExitStopped {
+				put(t, gate, "open", "")
+				s.must(ModeRun, ExitDone)
+				if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
+					t.Errorf("run on, the log is %q", got)
+				}
+			}
+		})
+	}
+}
+
+func TestAReplayEndsWithTheSameTree(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "budget-loop"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, fixture(t, "hanks/"+name))
+			s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+t.TempDir())
+			s.must(ModeRun, ExitDone)
+			again := newStage(t, fixture(t, "hanks/"+name))
+			again.opts.Replay = s.root
+			before := everything(t, s.root)
+			again.must(ModeRun, ExitDone)
+			sameTree(t, "played", again.tree(), s.tree())
+			if got, want := again.view().State.TotalCost(), s.view().State.TotalCost(); got != want {
+				t.Errorf("the replay counts %s, want %s", got, want)
+			}
+			if got := again.last(again.planIDs()[0]).Harness; got != "replay" {
+				t.Errorf("the harness is %s", got)
+			}
+			if !maps.Equal(everything(t, s.root), before) {
+				t.Error("playing it has changed the recording")
+			}
+		})
+	}
+}
