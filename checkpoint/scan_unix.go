@@ -264,7 +264,7 @@ func (w *folderScan) subfolder(name, stored, full string) {
 	sub, _ := w.base.child(stored)
 	// A folder in the user's index is a submodule: it is not ignored either.
 	next := folder{path: full + "/", rules: w.rules, base: sub, ignored: w.isIgnored(full, name, true) && !w.tracked().has(full)}
-	if w.sel.nothing() {
+	if !w.sel.mayHold(full) && !w.sel.above[full] && !w.sel.includes(full) {
 		return
 	}
 	if next.ignored && sub == nil && !w.sel.above[full] && !w.sel.includes(full) && !w.tracked().anyBelow(next.path) {

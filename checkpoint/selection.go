@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,8 +13,8 @@ type Selection struct {
 	// All takes everything that is not ignored.
 	All bool
 	// Patterns are globs with ** and braces, relative to the root. One without
-	// a slash fits in the root alone; one that names a folder stands for its
-	// content; one that begins with ! takes out what the others take.
+	// a slash fits in the root alone; a plain name stands for a file, or for a
+	// folder's content; one that begins with ! takes out what the others take.
 	Patterns []string
 	// Never are paths relative to the root that are not taken, with all below.
 	Never []string
@@ -32,15 +33,18 @@ func newSelector(s Selection, include []string) *selector {
 	x := &selector{all: s.All, never: map[string]bool{}, above: map[string]bool{}}
 	for _, p := range s.Patterns {
 		p, negative := strings.CutPrefix(p, "!")
-		p = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
-		both := []string{p, p + "/**"}
+		p, content := strings.CutSuffix(strings.TrimPrefix(p, "./"), "/")
+		globs := []string{p}
+		if content || !strings.ContainsAny(p, `*?[\`) {
+			globs = append(globs, p+"/**") // a name: of a file, or of a folder
+		}
 		switch {
 		case negative:
-			x.refuse = append(x.refuse, both...)
+			x.refuse = append(x.refuse, globs...)
 		case p == "**" || p == "**/*":
 			x.all = true
 		default:
-			x.take = append(x.take, both...)
+			x.take = append(x.take, globs...)
 		}
 	}
 	for _, n := range s.Never {
@@ -56,6 +60,17 @@ func newSelector(s Selection, include []string) *selector {
 	return x
 }
 
+// validate refuses patterns that doublestar cannot read: they would take
+// nothing, and nobody would know.
+func (s Selection) validate() error {
+	for _, p := range s.Patterns {
+		if !doublestar.ValidatePattern(strings.TrimPrefix(p, "!")) {
+			return fmt.Errorf("%q is no pattern for files: look at its brackets, braces and backslashes", p)
+		}
+	}
+	return nil
+}
+
 // Matcher tells of a path whether the selection takes it, if it is not ignored.
 func (s Selection) Matcher() func(path string) bool { return newSelector(s, nil).takes }
 
@@ -67,8 +82,33 @@ func (x *selector) takes(path string) bool {
 	return (x.all || fits(x.take)) && !fits(x.refuse)
 }
 
-// nothing tells that no file can be selected.
-func (x *selector) nothing() bool { return !x.all && len(x.take) == 0 && len(x.include) == 0 }
+// mayHold tells whether a file below a folder can be taken, so that the scan
+// has to look into it. It may say yes too often.
+func (x *selector) mayHold(dir string) bool {
+	whole := func(p string) bool { return strings.HasSuffix(p, "/**") && doublestar.MatchUnvalidated(p, dir) }
+	if slices.ContainsFunc(x.refuse, whole) {
+		return false
+	}
+	return x.all || slices.ContainsFunc(x.take, func(p string) bool { return leadsInto(p, dir) })
+}
+
+// leadsInto compares a pattern with a folder's path, component by component.
+func leadsInto(pattern, dir string) bool {
+	if strings.ContainsAny(pattern, "{\\") {
+		return true // a brace may hold a slash
+	}
+	for name := range strings.SplitSeq(dir, "/") {
+		first, rest, more := strings.Cut(pattern, "/")
+		if first == "**" {
+			return true
+		}
+		if !more || !doublestar.MatchUnvalidated(first, name) {
+			return false
+		}
+		pattern = rest
+	}
+	return true
+}
 
 // includes tells whether a path is one of those taken in any case, or below
 // one of them.

@@ -117,6 +117,9 @@ func (b *baseTree) child(stored string) (sub *baseTree, isFile bool) {
 // Cost: one lstat for each file, one read for each that is not known to be
 // unchanged, one tree for each folder that has changed.
 func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, error) {
+	if err := req.Selection.validate(); err != nil {
+		return nil, err
+	}
 	var base *baseTree
 	if req.Base != "" {
 		info, err := s.CommitInfo(req.Base)
