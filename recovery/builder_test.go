@@ -156,8 +156,7 @@ type attempt struct {
 	rig  bool
 	end  state.CodonStatus
 	fail string // why, for Failed
-	skip bool
-	on   bool // onFailure ignore
+	on   bool   // onFailure ignore
 	upto state.CodonStatus
 }
 

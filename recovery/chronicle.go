@@ -210,7 +210,25 @@ func (g chronicle) rebuild(base *state.State) (*state.State, error) {
 			s.HankHash = w.record.HankHash
 		}
 	}
+	closeUnseen(s)
 	return g.replan(s)
+}
+
+// closeUnseen gives an end to runs that ended unseen, because another began:
+// that of their last record.
+func closeUnseen(s *state.State) {
+	s.Runs = slices.Clone(s.Runs)
+	for i, r := range s.Runs {
+		if r.Status != state.StatusCrashed || r.EndTime != nil {
+			continue
+		}
+		run, end := *r, r.StartTime
+		if n := run.Len(); n > 0 && run.Codon(n-1).EndTime != nil {
+			end = *run.Codon(n - 1).EndTime
+		}
+		run.EndTime, run.EndDetail = &end, "how it ended is not known any more"
+		s.Runs[i] = &run
+	}
 }
 
 // ofLineage returns the records that lead to a lineage, by their numbers: its

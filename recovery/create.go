@@ -64,6 +64,9 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 }
 
 func makeFolders(fsys vfs.FS, l Layout) error {
+	if err := vfs.MkdirAll(fsys, l.Root, 0o755); err != nil {
+		return err
+	}
 	for _, dir := range []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine()} {
 		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
 			return err

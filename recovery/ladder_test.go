@@ -68,12 +68,28 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 	t.Parallel()
 	b := boxed(t, 12)
 	for name, damage := range map[string]func(){
-		"all gone but the runs":   func() { remove(t, b.l.Store()) },
-		"the store is a ruin":     func() { remove(t, filepath.Join(b.l.Store(), "refs")) },
-		"no reference is left":    func() { remove(t, filepath.Join(b.l.Store(), "refs", "heads")); ok(t, os.Mkdir(filepath.Join(b.l.Store(), "refs", "heads"), 0o700)) },
-		"all packs are gone":      func() { remove(t, filepath.Join(b.l.Store(), "objects", "pack")); ok(t, os.Mkdir(filepath.Join(b.l.Store(), "objects", "pack"), 0o700)) },
-		"garbage in every memory": func() { remove(t, b.l.Store()); put(t, b.l.State(), []byte("{}")); ok(t, os.MkdirAll(b.l.Events(), 0o700)); put(t, b.journal(), []byte("junk\n")) },
-		"garbage and no runs":     func() { remove(t, b.l.Store()); remove(t, b.l.Runs()); ok(t, os.MkdirAll(b.l.Events(), 0o700)); put(t, b.journal(), make([]byte, 5000)) },
+		"all gone but the runs": func() { remove(t, b.l.Store()) },
+		"the store is a ruin":   func() { remove(t, filepath.Join(b.l.Store(), "refs")) },
+		"no reference is left": func() {
+			remove(t, filepath.Join(b.l.Store(), "refs", "heads"))
+			ok(t, os.Mkdir(filepath.Join(b.l.Store(), "refs", "heads"), 0o700))
+		},
+		"all packs are gone": func() {
+			remove(t, filepath.Join(b.l.Store(), "objects", "pack"))
+			ok(t, os.Mkdir(filepath.Join(b.l.Store(), "objects", "pack"), 0o700))
+		},
+		"garbage in every memory": func() {
+			remove(t, b.l.Store())
+			put(t, b.l.State(), []byte("{}"))
+			ok(t, os.MkdirAll(b.l.Events(), 0o700))
+			put(t, b.journal(), []byte("junk\n"))
+		},
+		"garbage and no runs": func() {
+			remove(t, b.l.Store())
+			remove(t, b.l.Runs())
+			ok(t, os.MkdirAll(b.l.Events(), 0o700))
+			put(t, b.journal(), make([]byte, 5000))
+		},
 	} {
 		b.reset()
 		for _, path := range []string{b.l.State(), b.l.State() + ".bak", b.l.Events()} {

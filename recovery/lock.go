@@ -128,19 +128,6 @@ func flockPatiently(dir *os.File) error {
 	return err
 }
 
-// flockSoon is flock with a little patience: a reader that looks whether the
-// execution is held has the lock for a moment (see View.held).
-func flockSoon(dir *os.File) error {
-	var err error
-	for range 10 {
-		if err = flock(dir); err == nil {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
-}
-
 func readLock(fsys vfs.FS, path string) (*LockInfo, error) {
 	text, err := vfs.ReadFile(fsys, path)
 	if err != nil {

@@ -137,10 +137,14 @@ func Removable(s *state.State, store *checkpoint.Store, owned checkpoint.SHA, to
 	first := func(string) bool { return false }
 	if s.InitialCheckpoint != "" {
 		initial, err := store.CommitInfo(checkpoint.SHA(s.InitialCheckpoint))
-		if err != nil {
+		switch {
+		case gone(err): // with the store of before: any file may have been there first
+			first = func(string) bool { return true }
+		case err != nil:
 			return nil, fmt.Errorf("the initial checkpoint cannot be read: %w", err)
+		default:
+			first = func(path string) bool { return store.HasFile(initial.Tree, path) }
 		}
-		first = func(path string) bool { return store.HasFile(initial.Tree, path) }
 	}
 	return func(path string) bool { return store.HasFile(owned, path) && (takes(path) || !first(path)) }, nil
 }

@@ -1,6 +1,8 @@
 package recovery
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +80,11 @@ func (x *Execution) open(ctx context.Context) error {
 		if err := x.beginAnew(&m, storeErr); err != nil {
 			return err
 		}
+	}
+	if m.state.Lineage == "" { // another system's state becomes ours
+		adopted := *m.state
+		adopted.Lineage = cmp.Or(x.meta.Lineage, newID(16))
+		m.state = &adopted
 	}
 	x.Report.Source = m.source
 	x.current.Store(m.state)
@@ -217,15 +224,37 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 	return x.markCrashes(ctx)
 }
 
-// startSaver begins to keep state.json. What is damaged of it, or was left by
-// an interrupted save, goes to quarantine: there is a whole state now.
+// startSaver begins to keep state.json. What is damaged of it, or of another
+// execution, or was left by an interrupted save, goes to quarantine: there is
+// a whole state now.
 func (x *Execution) startSaver() error {
-	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: state.Verify,
-		Quarantine: x.setAside}
+	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: x.ownState(), Quarantine: x.setAside}
 	x.saver = newSaver(snaps, x.State().Serial, x.Held, func(err error) {
 		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	})
 	return snaps.SetAside()
+}
+
+// ownState returns what tells whether a text is a whole state of this
+// execution. Of one that hank wrote, the digest vouches for the form of its
+// lineage.
+func (x *Execution) ownState() func([]byte) error {
+	const key = "\n    \"lineage\": \""
+	begun := x.State().Lineage // a copy changes it
+	return func(text []byte) error {
+		if err := state.Verify(text); err != nil {
+			return err
+		}
+		at := bytes.LastIndex(text, []byte(key))
+		if at < 0 {
+			return nil // written by another system
+		}
+		lineage, _, _ := bytes.Cut(text[at+len(key):], []byte(`"`))
+		if is := string(lineage); is != begun && is != x.State().Lineage {
+			return fmt.Errorf("it is of another execution (lineage %.8s)", is)
+		}
+		return nil
+	}
 }
 
 // settleIn notes where the execution is. A moved one gets its paths anew; a

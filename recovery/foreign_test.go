@@ -1,0 +1,213 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/internal/vfs"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// Copies of the memories from an earlier moment are put back, in every
+// combination, as a backup program would: the furthest of the others wins, and
+// if all are old, the checkpoints know what came since.
+func TestAnOlderCopyPutBackLosesNothing(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	a := begin(t, root, 24, CreateOptions{})
+	ok(t, a.start())
+	for range 6 {
+		ok(t, a.play(attempt{rig: true}))
+	}
+	old := pack(t, root, "") // as a backup program copies files, in the middle of a run
+	for range 6 {
+		ok(t, a.play(attempt{}))
+	}
+	ok(t, a.exit(state.EndStopped))
+	b := pack(t, root, told(t, a.close()))
+	files := []string{b.l.State(), b.l.State() + ".bak", b.journal(), b.l.Meta()}
+	for set := 1; set < 1<<len(files); set++ {
+		b.reset()
+		var names []string
+		for i, path := range files {
+			if set&(1<<i) != 0 {
+				put(t, path, old.files[path])
+				names = append(names, filepath.Base(path))
+			}
+		}
+		what := "older " + strings.Join(names, ", ")
+		rep := b.recovers(what)
+		if set&4 != 0 && len(rep.Findings) == 0 {
+			t.Errorf("%s: nothing is said", what)
+		}
+	}
+}
+
+// The state of another execution is never taken for this one's.
+func TestTheStateOfAnotherExecutionDoesNotCount(t *testing.T) {
+	t.Parallel()
+	other := boxed(t, 12)
+	b := boxed(t, 14)
+	for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.Events()}, {b.l.Events(), b.l.State() + ".bak"}, {b.l.Events(), b.l.State() + ".bak", b.l.Meta()}} {
+		b.reset()
+		for _, path := range gone {
+			remove(t, path)
+		}
+		put(t, b.l.State(), other.files[other.l.State()])
+		b.recovers(fmt.Sprintf("state.json of another execution, without %v", gone))
+	}
+}
+
+// What a newer hank has written stops this one, which then has written
+// nothing at all.
+func TestANewerSchemaStopsEverything(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 12)
+	newer := func(text []byte, from, to string) []byte {
+		changed := strings.Replace(string(text), from, to, 1)
+		if changed == string(text) {
+			t.Fatalf("no %q in the text", from)
+		}
+		return []byte(changed)
+	}
+	newerState := func() []byte {
+		return newer(b.files[b.l.State()], `"schema": 1`, `"schema": 2`)
+	}
+	newerGit := func() {
+		store := must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
+		defer store.Close()
+		for ref, tip := range must(store.Refs(heads + "run-"))(t) {
+			info := must(store.CommitInfo(tip))(t)
+			sha := must(store.Commit(context.Background(), checkpoint.CommitRequest{Tree: info.Tree, Parents: []checkpoint.SHA{tip},
+				Message: strings.Replace(info.Message, recordTrailer+`{"schema":1`, recordTrailer+`{"schema":2`, 1), When: time.Now()}))(t)
+			ok(t, store.SetRef(ref, tip, sha))
+			return
+		}
+	}
+	for name, damage := range map[string]func(){
+		"state.json":          func() { put(t, b.l.State(), newerState()) },
+		"the backup":          func() { put(t, b.l.State()+".bak", newerState()) },
+		"only state.json":     func() { remove(t, b.l.Events()); remove(t, b.l.State()+".bak"); put(t, b.l.State(), newerState()) },
+		"the journal":         func() { newerJournal(t, b.l.Events()) },
+		"the journal alone":   func() { remove(t, b.l.State()); remove(t, b.l.State()+".bak"); newerJournal(t, b.l.Events()) },
+		"a checkpoint":        newerGit,
+		"only the checkpoint": func() { newerGit(); remove(t, b.l.State()); remove(t, b.l.State()+".bak"); remove(t, b.l.Events()) },
+	} {
+		b.reset()
+		damage()
+		before := hash(t, b.l.Hankweave())
+		var e *state.NewerError
+		if _, err := Read(b.root); !errors.As(err, &e) || e.Schema != 2 {
+			t.Errorf("%s: a reader says %v", name, err)
+		}
+		if hash(t, b.l.Hankweave()) != before {
+			t.Errorf("%s: a reader has written", name)
+		}
+		if _, err := os.Stat(b.l.Events()); err != nil {
+			ok(t, os.Mkdir(b.l.Events(), 0o700)) // opening makes folders, which hold nothing
+			before = hash(t, b.l.Hankweave())
+		}
+		e = nil
+		x, err := Open(context.Background(), b.root, Options{FS: fast, Fresh: true, ReplaceStore: true})
+		if !errors.As(err, &e) {
+			t.Errorf("%s: opening says %v", name, err)
+			if err == nil {
+				ok(t, x.Close())
+			}
+		}
+		if hash(t, b.l.Hankweave()) != before {
+			t.Errorf("%s: opening has written", name)
+		}
+	}
+}
+
+// newerJournal begins a segment with a header of schema 2, whose checksum is
+// right: only the number is what stops a reader.
+func newerJournal(t testing.TB, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "events.jsonl")
+	text := must(os.ReadFile(path))(t)
+	first, rest, _ := strings.Cut(string(text), "\n")
+	body := strings.Replace(first[:strings.LastIndex(first, `,"sum":`)], `"schema":1`, `"schema":2`, 1)
+	put(t, path, []byte(fmt.Sprintf("%s,\"sum\":\"%08x\"}\n%s", body, castagnoli(body), rest)))
+}
+
+func castagnoli(body string) uint32 {
+	return crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli))
+}
+
+// Events of types that this hank does not know change nothing and are kept.
+func TestUnknownEventsAreNoDamage(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 12)
+	j, found, err := journal.Open(vfs.OS, b.l.Events(), func(string, io.Reader, error) error { return errors.New("damage?") })
+	ok(t, err)
+	for i := range 3 {
+		ok(t, j.Append(journal.Event{Seq: found.Last + uint64(i) + 1, ID: "x", Timestamp: time.Now(), Type: "future.thing", Data: []byte(`{"a":[1]}`)}))
+	}
+	ok(t, j.Close())
+	remove(t, b.l.State())
+	remove(t, b.l.State()+".bak")
+	b.recovers("with events of the future")
+	n := 0
+	ok(t, journal.Read(vfs.OS, b.l.Events(), found.Last+1, func(e journal.Event) error {
+		if e.Type == "future.thing" {
+			n++
+		}
+		return nil
+	}))
+	if n != 3 {
+		t.Errorf("%d of 3 unknown events are left", n)
+	}
+}
+
+// A state that another system wrote, without any of hank's additions, is
+// adopted; its run is judged by its process id alone.
+func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		pid  int
+		dead bool
+	}{{"gone", 1 << 30, true}, {"alive", os.Getpid(), false}, {"somebody's", 1, false}} {
+		root := t.TempDir()
+		l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+		ok(t, os.MkdirAll(l.Hankweave(), 0o700))
+		ok(t, os.MkdirAll(l.Workspace, 0o755))
+		doc := map[string]any{"runs": []any{map[string]any{"runId": "1-aaaaa", "runFolder": l.RunFolder("1-aaaaa"), "gitBranch": "run-1-aaaaa",
+			"startingConditions": map[string]any{"type": "fresh"}, "status": "running", "startTime": "2026-01-01T00:00:00Z", "serverPid": c.pid, "codons": []any{}}},
+			"currentRunId": "1-aaaaa", "executionPlan": []any{}}
+		put(t, l.State(), must(json.Marshal(doc))(t))
+		v := must(Read(root))(t)
+		if v.Crashed(v.State.Runs[0]) != c.dead {
+			t.Errorf("%s: a reader says crashed: %v", c.name, !c.dead)
+		}
+		x, err := Open(context.Background(), root, Options{FS: fast})
+		var held *HeldError
+		switch {
+		case c.dead && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.dead:
+			if r := x.State().Runs[0]; r.Status != state.StatusCrashed {
+				t.Errorf("%s: the run is %s", c.name, r.Status)
+			}
+		case !errors.As(err, &held):
+			t.Errorf("%s: opened, or %v", c.name, err)
+		}
+		if x != nil {
+			ok(t, x.Close())
+		}
+	}
+}
