@@ -176,20 +176,24 @@ func grow(t *testing.T, name string) (start, stop func()) {
 	if _, err := f.Write(block); err != nil {
 		t.Fatal(err)
 	}
-	end, done := make(chan struct{}), make(chan struct{})
+	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	start = func() {
 		go func() {
 			defer close(done)
 			defer f.Close()
-			for n := 0; n < 1<<20; n++ {
+			for n := 0; n < 100<<20; n++ {
+				_, _ = f.WriteString("+")
+				if n == 0 {
+					close(begun)
+				}
 				select {
 				case <-end:
 					return
 				default:
-					_, _ = f.WriteString("more\n")
 				}
 			}
 		}()
+		<-begun
 	}
 	return start, func() { close(end); <-done }
 }
@@ -225,7 +229,8 @@ func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 	if got := content(t, s.opts.Workspace, "log"); got != "a\nb\nc\n" {
 		t.Errorf("log: %q", got)
 	}
-	if b := s.last("b"); b.Status != state.Completed || s.treeIn(b.CompletionCheckpoint)["growing"] != treeOn(t, s.opts.Workspace)["growing"] {
-		t.Errorf("b is %s, and its checkpoint has not what is on disk", b.Status)
+	b := s.last("b")
+	if got, want := s.treeIn(b.CompletionCheckpoint)["growing"], treeOn(t, s.opts.Workspace)["growing"]; b.Status != state.Completed || got != want {
+		t.Errorf("b is %s, and its checkpoint has %q, not %q, which is on disk", b.Status, got, want)
 	}
 }
