@@ -39,8 +39,9 @@ type History interface {
 
 const branches = "refs/heads/"
 
-// Checkpoints lists checkpoints, newest first and each before its parents. It
-// reads as many commits as it lists and skips, and no trees.
+// Checkpoints lists checkpoints, newest first, as the journal counts and not as
+// clocks say: each stands before its parents. It reads as many commits as it
+// lists and skips, and no trees.
 func Checkpoints(s *state.State, store History, o ListOptions) ([]Listed, error) {
 	var before state.SHA
 	if o.Before != "" {
@@ -81,6 +82,7 @@ type walk struct {
 // looked at.
 type waiting struct {
 	Listed
+	seq     uint64 // of its event in the journal; 0 if hank did not make it
 	parents []checkpoint.SHA
 }
 
@@ -124,7 +126,7 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 	default:
 		l.Branch = branch
 	}
-	heap.Push(&w.queue, waiting{l, info.Parents})
+	heap.Push(&w.queue, waiting{l, recovery.SeqOf(info), info.Parents})
 	return nil
 }
 
@@ -160,7 +162,6 @@ func describe(info checkpoint.Info) Listed {
 	for line := range strings.SplitSeq(rest, "\n") {
 		if stamp, ok := strings.CutPrefix(line, "Timestamp: "); ok {
 			_ = l.Time.UnmarshalJSON([]byte(`"` + stamp + `"`)) // one that cannot be read leaves git's
-			break
 		}
 	}
 	return l
@@ -171,6 +172,9 @@ type queue []waiting
 
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
+	if q[i].seq != q[j].seq {
+		return q[i].seq > q[j].seq
+	}
 	if !q[i].Time.Equal(q[j].Time.Time) {
 		return q[i].Time.After(q[j].Time.Time)
 	}

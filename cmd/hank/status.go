@@ -184,6 +184,8 @@ func statusWord(s status) string {
 		return term.Green(os.Stdout, "running")
 	case s.RunStatus == "":
 		return "not begun"
+	case s.Position != nil:
+		return term.Yellow(os.Stdout, "rolled back")
 	case s.RunStatus == state.StatusFailed || s.RunStatus == state.StatusCrashed:
 		word = term.Red(os.Stdout, word)
 	}
