@@ -122,14 +122,14 @@ func (x *Execution) openStore() error {
 // lost with it a person must agree (ReplaceStore).
 func (x *Execution) makeStore(why error) error {
 	var damaged *checkpoint.DamagedError
-	missing := errors.Is(why, fs.ErrNotExist) && !errors.As(why, &damaged)
-	if !missing && damaged == nil {
+	ruined := errors.As(why, &damaged)
+	if !ruined && !errors.Is(why, fs.ErrNotExist) {
 		return why
 	}
 	if x.State().InitialCheckpoint != "" && !x.opts.ReplaceStore {
 		return x.needStore(fmt.Sprintf("the checkpoint store cannot be used (%v)", why))
 	}
-	if !missing {
+	if ruined {
 		if err := x.setAside(x.Layout.Store(), why); err != nil {
 			return err
 		}

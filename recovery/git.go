@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"hank/checkpoint"
 	"hank/state"
 )
@@ -136,9 +138,12 @@ func (x *Execution) anchor(ctx context.Context) error {
 	if head == "" {
 		return nil
 	}
-	_, err := x.Tree(head)
-	if err == nil {
+	tree, err := x.Tree(head)
+	if err == nil && x.Store.Has(tree) {
 		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("its tree %.12s: %w", tree, plumbing.ErrObjectNotFound)
 	}
 	if !gone(err) {
 		return fmt.Errorf("the newest checkpoint: %w", err)

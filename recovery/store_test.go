@@ -1,0 +1,241 @@
+package recovery
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"hank/checkpoint"
+	"hank/state"
+)
+
+// whole checks that everything that a branch leads to is in the store.
+func whole(t testing.TB, x *Execution, what string) {
+	t.Helper()
+	if rep := must(x.Store.Check(context.Background()))(t); !rep.Whole() {
+		t.Errorf("%s: the store is not whole: %v", what, rep.Problems)
+	}
+}
+
+// goesOn checks that an execution is of use: a run with a codon can be made.
+func (b *box) goesOn(x *Execution, n int, what string) {
+	b.t.Helper()
+	a := &author{t: b.t, ctx: context.Background(), x: x, program: program(b.t, n), runs: 50}
+	ok(b.t, a.start())
+	if s := x.State(); s.Next() < len(s.ExecutionPlan()) {
+		ok(b.t, a.play(attempt{rig: true}))
+	}
+	ok(b.t, a.exit(state.EndStopped))
+	if state.Validate(x.State(), state.World{}).Valid != true {
+		b.t.Errorf("%s: the state is invalid", what)
+	}
+}
+
+// The store is gone, or its newest checkpoint cannot be read: a person must
+// put it back or agree; then the execution goes on from the workspace, and
+// what was known of runs and costs stays.
+func TestALostStoreIsAPersonsDecision(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 14)
+	packs := filepath.Join(b.l.Store(), "objects", "pack")
+	head := Head(must(Read(b.root))(t).State)
+	for name, damage := range map[string]func(){
+		"deleted":        func() { remove(t, b.l.Store()) },
+		"a file instead": func() { remove(t, b.l.Store()); put(t, b.l.Store(), []byte("?")) },
+		"no HEAD":        func() { remove(t, filepath.Join(b.l.Store(), "HEAD")) },
+		"all packs deleted": func() {
+			remove(t, packs)
+			ok(t, os.Mkdir(packs, 0o700))
+		},
+		"the newest pack deleted": func() { p := packOf(t, packs, head); remove(t, p+".pack"); remove(t, p+".idx") },
+		"the newest pack emptied": func() { put(t, packOf(t, packs, head)+".pack", nil) },
+	} {
+		b.reset()
+		damage()
+		workspace := hash(t, b.l.Workspace)
+		before := hash(t, b.root)
+		if _, err := Read(b.root); err != nil {
+			t.Errorf("%s: a reader: %v", name, err)
+		}
+		if hash(t, b.root) != before {
+			t.Errorf("%s: a reader has written", name)
+		}
+		_, err := Open(context.Background(), b.root, Options{FS: fast})
+		var decision *DecisionError
+		if !errors.As(err, &decision) || !strings.Contains(err.Error(), "doctor --fix") {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
+		if hash(t, b.l.Workspace) != workspace {
+			t.Errorf("%s: the workspace was changed", name)
+		}
+		if !x.Report.Has(Lost) {
+			t.Errorf("%s: nothing is said of the loss: %+v", name, x.Report)
+		}
+		if cost := x.State().TotalCost(); cost == 0 || len(x.State().Runs) != 3 {
+			t.Errorf("%s: runs or costs are gone", name)
+		}
+		ok(t, x.Close())
+		x = reopen(t, b.root)
+		if len(x.Report.Findings) > 0 {
+			t.Errorf("%s: the next opening still finds %+v", name, x.Report.Findings)
+		}
+		b.goesOn(x, 14, name)
+		head := x.Head()
+		if _, err := x.MoveTree(context.Background(), Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}}); err != nil {
+			t.Errorf("%s: the new checkpoint cannot be gone back to: %v", name, err)
+		}
+		ok(t, x.Close())
+	}
+}
+
+// packOf returns the path, without its suffix, of the pack that has a commit.
+func packOf(t testing.TB, dir string, sha state.SHA) string {
+	t.Helper()
+	id := must(hex.DecodeString(string(sha)))(t)
+	for _, idx := range must(filepath.Glob(filepath.Join(dir, "*.idx")))(t) {
+		if bytes.Contains(must(os.ReadFile(idx))(t), id) {
+			return strings.TrimSuffix(idx, ".idx")
+		}
+	}
+	t.Fatalf("no pack has %s", sha)
+	return ""
+}
+
+// A pack in the middle of the history is gone: the state knows all, the next
+// checkpoint is whole again, and what is lost is named by a check.
+func TestALostPackLosesOnlyItsOwnCheckpoints(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 14)
+	packs := filepath.Join(b.l.Store(), "objects", "pack")
+	names := must(filepath.Glob(filepath.Join(packs, "*.idx")))(t)
+	for _, idx := range names {
+		b.reset()
+		remove(t, idx)
+		remove(t, strings.TrimSuffix(idx, ".idx")+".pack")
+		v := must(Read(b.root))(t)
+		if told(t, v.State) != b.want {
+			t.Fatalf("without %s a reader sees another state", filepath.Base(idx))
+		}
+		x, err := Open(context.Background(), b.root, Options{FS: fast, ReplaceStore: true})
+		if err != nil {
+			t.Errorf("without %s: %v", filepath.Base(idx), err)
+			continue
+		}
+		snap := must(x.Snapshot(context.Background(), checkpoint.Selection{All: true}, x.Head()))(t)
+		sha := must(x.Preserve(context.Background(), snap, x.RecoveryBranch(), "", "whole again"))(t)
+		tree := must(x.Tree(sha))(t)
+		ok(t, x.Store.Walk(tree, func(path string, _ filemode.FileMode, blob checkpoint.SHA) error {
+			if !x.Store.Has(blob) {
+				t.Errorf("without %s: a new checkpoint lacks %s", filepath.Base(idx), path)
+			}
+			return nil
+		}))
+		ok(t, x.Close())
+	}
+	t.Logf("%d packs", len(names))
+}
+
+// Whatever happens to a reference, its branch leads to where the state has it.
+func TestADamagedReferenceIsPutBack(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 14)
+	all := must(filepath.Glob(filepath.Join(b.l.Store(), "refs", "heads", "*")))(t)
+	all = slices.DeleteFunc(all, func(p string) bool { return filepath.Base(p) == "recovery" || filepath.Base(p) == ProgramBranch })
+	for _, ref := range all {
+		for name, text := range map[string][]byte{"emptied": {}, "zeroed": make([]byte, 41), "zeroes in hex": []byte(strings.Repeat("0", 40) + "\n"),
+			"garbage": []byte("ref: refs/heads/elsewhere\n"), "cut": b.files[ref][:20]} {
+			b.reset()
+			put(t, ref, text)
+			what := filepath.Base(ref) + " " + name
+			before := hash(t, b.root)
+			if v := must(Read(b.root))(t); told(t, v.State) != b.want {
+				t.Errorf("%s: a reader sees another state", what)
+			}
+			if hash(t, b.root) != before {
+				t.Errorf("%s: a reader has written", what)
+			}
+			x := reopen(t, b.root)
+			if told(t, x.State()) != b.want || len(x.Report.Findings) == 0 {
+				t.Errorf("%s: the report is %+v", what, x.Report)
+			}
+			whole(t, x, what)
+			ok(t, x.Close())
+			if have := must(os.ReadFile(ref))(t); string(have) != string(b.files[ref]) {
+				t.Errorf("%s: it leads to %q now", what, have)
+			}
+			b.settled(what)
+		}
+		b.reset()
+		remove(t, ref)
+		says(t, "deleted "+filepath.Base(ref), b.recovers("deleted "+filepath.Base(ref)), "was gone")
+	}
+}
+
+// A checkpoint whose acknowledgement a crash has cut off is acknowledged; one
+// that nobody knows is kept aside.
+func TestATipAheadIsRolledForwardOrKeptAside(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	a := begin(t, root, 12, CreateOptions{})
+	ok(t, a.start())
+	ok(t, a.play(attempt{}))
+	ok(t, a.play(attempt{}))
+	now := a.x.Now()
+	ok(t, a.x.Record(state.RunFailed{RunID: a.run, EndTime: now, Reason: state.EndStopped}))
+	before := pack(t, root, "")
+	snap := must(a.x.Snapshot(a.ctx, Tracked(a.x.State(), ""), a.x.Head()))(t)
+	branch := a.x.State().Run(a.run).GitBranch
+	head := a.x.Head()
+	sha := must(a.x.Commit(a.ctx, Commit{Title: Title{Status: state.KindExit, RunID: a.run}, Snapshot: snap, Parents: []state.SHA{head}, Branch: branch,
+		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: a.run, Branch: branch}}))(t)
+	b := pack(t, root, told(t, a.close()))
+	// As if the process had ended between the reference and the journal.
+	for path := range b.files {
+		if strings.HasPrefix(path, b.l.Store()) || path == b.l.Meta() {
+			continue
+		}
+		delete(b.files, path)
+		if text, there := before.files[path]; there && path != b.l.Lock() {
+			b.files[path] = text
+		}
+	}
+	b.reset()
+	says(t, "a tip ahead", b.recovers("a tip ahead"), "acknowledged now")
+
+	b.reset()
+	x := reopen(t, root)
+	b.want = told(t, x.State())
+	ok(t, x.Close())
+	b = pack(t, root, b.want)
+	for name, message := range map[string]string{"without a record": "by hand\n", "with a broken record": "x\n\n" + recordTrailer + "{\"schema\":1,\n",
+		"of another lineage": "x\n\n" + recordTrailer + `{"schema":1,"lineage":"feed","seq":99999,"event":{}}` + "\n",
+		"of the past":        "x\n\n" + recordTrailer + `{"schema":1,"lineage":"` + x.State().Lineage + `","seq":3,"event":{}}` + "\n"} {
+		b.reset()
+		store := must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
+		info := must(store.CommitInfo(checkpoint.SHA(sha)))(t)
+		junk := must(store.Commit(a.ctx, checkpoint.CommitRequest{Tree: info.Tree, Parents: []checkpoint.SHA{info.SHA}, Message: message, When: time.Now()}))(t)
+		ok(t, store.SetRef(heads+branch, info.SHA, junk))
+		ok(t, store.Close())
+		says(t, name, b.recovers(name), "recovery branch")
+		store = must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
+		kept := false
+		for _, tip := range must(store.Refs(heads + "recovery/"))(t) {
+			kept = kept || tip == junk
+		}
+		if !kept {
+			t.Errorf("%s: the tip is not kept", name)
+		}
+		ok(t, store.Close())
+	}
+}
