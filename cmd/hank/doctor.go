@@ -63,8 +63,8 @@ command brings everything in order; 4: something needs your decision.`,
 				}
 			}
 			d := examine(c.Context, root)
+			d.judge() // of what is so now, not of what was mended or lost before
 			d.Fixed, d.Findings = c.Bool("fix"), append(done, d.Findings...)
-			d.judge()
 			if c.Bool("json") {
 				if err := printJSON(d); err != nil {
 					return err
