@@ -266,9 +266,6 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 			return start{}, err
 		}
 	}
-	if kept {
-		d.rigDone = false
-	}
 	return start{conditions: d.continuation(mode)}, d.checkCrashLoop()
 }
 
@@ -300,13 +297,24 @@ func (d *driver) chooseMove(mode Mode) (move, error) {
 		d.resumeSession = last.ClaudeSessionID
 		return move{}, nil
 	}
-	if last.Interrupted == "" {
+	if last.Interrupted == "" && !betweenAttempts(s, last) {
 		return move{done: &outcome{state.EndCodonFailed, ExitFailed, last.CodonID, "failed in an earlier run: " + last.FailureReason.Message}}, nil
 	}
 	here := s.Here()
 	again := here
 	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &here
 	return move{to: last.BaseCheckpoint, position: &again}, nil
+}
+
+// betweenAttempts tells whether a crash came when a codon had failed and was
+// about to be tried again.
+func betweenAttempts(s *state.State, last *state.Codon) bool {
+	i := s.PlanIndex(last.CodonID)
+	if i < 0 || s.Newest().Status != state.StatusCrashed || !last.FailureReason.Retriable {
+		return false
+	}
+	most, _, _ := s.ExecutionPlan()[i].Codon.Retries()
+	return last.Attempt <= most
 }
 
 // chooseRetry finds the record to go back to the beginning of.

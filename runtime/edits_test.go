@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"hank/recovery"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // rigged fails until the workspace has the file ok. Rig and codon append to
@@ -294,13 +297,54 @@ func TestResumeKeepsTheTree(t *testing.T) {
 	t.Parallel()
 	s, open := failing(t)
 	open()
-	s.must(ModeResume, ExitDone)
 	work := s.workspace()
+	put(t, work, "by-hand", "kept without a question\n")
+	s.must(ModeResume, ExitDone)
 	if got := content(t, work, "log"); got != "a\nb\nb\nc\n" {
 		t.Errorf("log: %q", got)
 	}
+	if !s.reachable("kept without a question\n") || !onDisk(work, "by-hand") {
+		t.Error("what a person added is lost")
+	}
 	if got := content(t, work, "rig.log"); got != "rig\n" {
 		t.Errorf("the rig has run again: %q", got)
+	}
+}
+
+func init() {
+	// Runs a hank, and dies as soon as a codon has failed: before it is tried
+	// again.
+	parts["die-of-failure"] = func(args []string) error {
+		_, err := Run(context.Background(), ModeRun, Options{Execution: args[0], Hank: args[1], Observe: func(_ journal.Event, s *state.State) {
+			if r := s.Current(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).Status == state.Failed {
+				if self, err := os.FindProcess(os.Getpid()); err == nil {
+					_ = self.Kill()
+				}
+				select {}
+			}
+		}})
+		return err
+	}
+}
+
+func TestACrashBetweenTwoAttemptsDoesNotEndTheTrying(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, fixture(t, "hanks/retrying"))
+	count := t.TempDir()
+	s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+count)
+	for range 2 {
+		cmd := exec.Command(os.Args[0], "__part", "die-of-failure", s.root, s.opts.Hank)
+		cmd.Env = append(os.Environ(), s.opts.Environ...)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Fatalf("it did not die: %v: %s", err, out)
+		}
+	}
+	s.must(ModeRun, ExitDone)
+	if got := strings.Join(s.records(), " "); got != "before:completed flaky:failed flaky:failed flaky:completed after:completed" {
+		t.Errorf("records: %s", got)
+	}
+	if got := content(t, s.workspace(), "log.txt"); got != "before\nflaky\nafter\n" {
+		t.Errorf("log: %q", got)
 	}
 }
 

@@ -234,3 +234,23 @@ func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 		t.Errorf("b is %s, and its checkpoint has %q, not %q, which is on disk", b.Status, got, want)
 	}
 }
+
+func TestARollbackSaysThatTheProjectsHeadHasMoved(t *testing.T) {
+	t.Parallel()
+	work := project(t)
+	s := stageOf(t, inProject)
+	s.opts.Workspace = work
+	s.must(ModeRun, ExitDone)
+	old := strings.TrimSpace(gitIn(t, work, "rev-parse", "HEAD"))
+	if done := s.mustRollback("a"); done.HeadMoved != "" {
+		t.Errorf("it has not moved from %s", done.HeadMoved)
+	}
+	gitIn(t, work, "commit", "-qm", "two", "--allow-empty")
+	done := s.mustRollback("b")
+	if now := strings.TrimSpace(gitIn(t, work, "rev-parse", "HEAD")); done.HeadMoved != old || now == old {
+		t.Errorf("HEAD was %s, is %s, and the rollback says %q", old, now, done.HeadMoved)
+	}
+	if said := strings.Join(s.said, "\n"); !strings.Contains(said, old[:12]) {
+		t.Errorf("it was not said:\n%s", said)
+	}
+}

@@ -37,7 +37,9 @@ type Preview struct {
 	Superseded []Target  `json:"superseded"`
 	CostKept   state.USD `json:"costKept"` // what the codons up to the target cost
 	CostLeft   state.USD `json:"costLeft"` // what the codons behind it cost
-	HeadMoved  string    `json:"projectHead,omitempty"`
+	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
+	// it has another one now. hank does not move it.
+	HeadMoved string `json:"projectHead,omitempty"`
 }
 
 // PathChange is a path that a rollback touches.
@@ -102,6 +104,9 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	moved, err := x.MoveTree(ctx, m)
 	if err != nil {
 		return nil, err
+	}
+	if head := preview.HeadMoved; head != "" && o.Say != nil {
+		o.Say(fmt.Sprintf("the project's own git was at %.12s then and is not now; hank does not move it", head))
 	}
 	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})
 	if m.Position != nil {
@@ -212,7 +217,28 @@ func preview(ctx context.Context, s *state.State, store *checkpoint.Store, ws *c
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
 	}
 	p.account(s, target)
+	if then, now := headAt(s, target), projectHead(ws.Path()); then != "" && then != now {
+		p.HeadMoved = then
+	}
 	return p, nil
+}
+
+// headAt is the HEAD of the project's own git at a checkpoint: what the codon
+// that started from there found, else what the codon of the checkpoint itself
+// found when it began.
+func headAt(s *state.State, t Target) string {
+	head := ""
+	for _, r := range s.Runs {
+		for i := range r.Len() {
+			switch c := r.Codon(i); {
+			case c.BaseCheckpoint == t.SHA && c.ProjectHead != "":
+				return c.ProjectHead
+			case r.RunID == t.RunID && c.CodonID == t.CodonID:
+				head = c.ProjectHead
+			}
+		}
+	}
+	return head
 }
 
 func pathChanges(changes []checkpoint.Change) []PathChange {
