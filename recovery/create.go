@@ -27,11 +27,12 @@ type CreateOptions struct {
 // Create makes an execution at root and opens it. The steps, each durable
 // before the next:
 //
-//  1. The folders, and a .gitignore that hides hank's own one.
+//  1. The folders.
 //  2. The locks. If there is an execution by now, because another process was
 //     faster or an earlier creation was cut short, it is opened instead.
-//  3. The meta, and the journal with its first event: an empty state. From
-//     here on there is an execution, and Open repairs whatever is missing.
+//  3. A .gitignore that hides hank's folder, the meta, and the journal with its
+//     first event: an empty state. From here on there is an execution, and
+//     Open repairs whatever is missing.
 //  4. The store; the data's link.
 func Create(ctx context.Context, root string, o CreateOptions) (*Execution, error) {
 	o.Options = o.Options.withDefaults()
@@ -72,13 +73,13 @@ func makeFolders(fsys vfs.FS, l Layout) error {
 			return err
 		}
 	}
-	if err := vfs.MkdirAll(fsys, l.Workspace, 0o755); err != nil {
-		return err
-	}
-	return vfs.WriteFile(fsys, l.hank(".gitignore"), []byte("*\n"), 0o600)
+	return vfs.MkdirAll(fsys, l.Workspace, 0o755)
 }
 
 func (x *Execution) create(o CreateOptions) error {
+	if err := vfs.WriteFile(x.fs, x.Layout.hank(".gitignore"), []byte("*\n"), 0o600); err != nil {
+		return fmt.Errorf("creating the execution: %w", err)
+	}
 	now := state.At(o.Now())
 	meta := Meta{Version: MetaVersion, ReadOnlySourceDataPath: o.Data, DataHash: o.DataHash, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: here(),

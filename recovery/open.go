@@ -200,13 +200,10 @@ func (x *Execution) baseEvent(s *state.State, seq uint64, why string) (journal.E
 	return x.event(seq, state.TransitionEvent, data), nil
 }
 
-// attach is what Create and Open have in common: the saver, what git advises,
+// attach is what Create and Open have in common: what git advises, the saver,
 // and bringing the workspace into order.
 func (x *Execution) attach(ctx context.Context, a advice) error {
 	if err := x.openWorkspace(); err != nil {
-		return err
-	}
-	if err := x.startSaver(); err != nil {
 		return err
 	}
 	if err := x.heed(a); err != nil {
@@ -232,7 +229,11 @@ func (x *Execution) startSaver() error {
 	x.saver = newSaver(snaps, x.State().Serial, x.Held, func(err error) {
 		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	})
-	return snaps.SetAside()
+	if err := snaps.SetAside(); err != nil {
+		return err
+	}
+	x.saver.ask(x.State(), true)
+	return nil
 }
 
 // ownState returns what tells whether a text is a whole state of this
@@ -240,7 +241,6 @@ func (x *Execution) startSaver() error {
 // lineage.
 func (x *Execution) ownState() func([]byte) error {
 	const key = "\n    \"lineage\": \""
-	begun := x.State().Lineage // a copy changes it
 	return func(text []byte) error {
 		if err := state.Verify(text); err != nil {
 			return err
@@ -250,7 +250,7 @@ func (x *Execution) ownState() func([]byte) error {
 			return nil // written by another system
 		}
 		lineage, _, _ := bytes.Cut(text[at+len(key):], []byte(`"`))
-		if is := string(lineage); is != begun && is != x.State().Lineage {
+		if is := string(lineage); is != x.State().Lineage {
 			return fmt.Errorf("it is of another execution (lineage %.8s)", is)
 		}
 		return nil
@@ -283,7 +283,9 @@ func (x *Execution) settleIn() error {
 	case how == moved:
 		x.Report.add(Note, "the execution was moved here from %s", orElsewhere(x.meta.Root))
 	}
-	x.saver.ask(x.State(), true)
+	if err := x.startSaver(); err != nil {
+		return err
+	}
 	if err := x.renewMeta(inode); err != nil {
 		return err
 	}

@@ -41,7 +41,12 @@ func newSaver(store *snapshot.Store, serial uint64, held func() error, failed fu
 	return v
 }
 
+// ask wants a state to be saved. Before there is a saver, opening the execution
+// will ask for itself.
 func (v *saver) ask(s *state.State, urgent bool) {
+	if v == nil {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.latest = s

@@ -1,0 +1,266 @@
+package recovery
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/proc"
+	"hank/state"
+)
+
+// The test binary is also the other process: it takes an execution, or makes
+// one, says so, and holds it until its input ends.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == "__hold" {
+		os.Exit(hold(os.Args[2], os.Args[3]))
+	}
+	os.Exit(m.Run())
+}
+
+func hold(root, workspace string) int {
+	open := func() (*Execution, error) {
+		if Exists(root) {
+			return Open(context.Background(), root, Options{Command: "hank run (a test's)"})
+		}
+		o := CreateOptions{Options: Options{Command: "hank run (a test's)"}}
+		if workspace != "-" {
+			o.Workspace = workspace
+		}
+		return Create(context.Background(), root, o)
+	}
+	x, err := open()
+	var held *HeldError
+	switch {
+	case errors.As(err, &held):
+		fmt.Println("held", err)
+		return 5
+	case err != nil:
+		fmt.Println("error", err)
+		return 1
+	}
+	self, err := proc.Self()
+	if err == nil && x.State().CurrentRunID == "" {
+		var identity []byte
+		if identity, err = json.Marshal(self); err == nil {
+			id := state.RunID(fmt.Sprintf("%d-other", time.Now().UnixNano()))
+			err = x.Record(state.RunStarted{Run: &state.Run{RunID: id, RunFolder: x.Layout.RunFolder(id), GitBranch: "run-" + string(id),
+				Status: state.StatusRunning, StartTime: x.Now(), ServerPid: self.PID, Process: identity, StartingConditions: state.StartingConditions{Type: state.StartFresh}}})
+		}
+	}
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	fmt.Println("holding", self.PID)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := x.Close(); err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	return 0
+}
+
+// other is another process that holds an execution, or could not.
+type other struct {
+	cmd  *exec.Cmd
+	in   io.Closer
+	said string
+}
+
+func startOther(t testing.TB, root, workspace string) *other {
+	t.Helper()
+	cmd := exec.Command(must(os.Executable())(t), "__hold", root, workspace)
+	cmd.Stderr = os.Stderr
+	in := must(cmd.StdinPipe())(t)
+	out := must(cmd.StdoutPipe())(t)
+	ok(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Errorf("the other process says nothing: %v", err)
+	}
+	return &other{cmd, in, strings.TrimSpace(line)}
+}
+
+func (o *other) kill()       { _ = o.cmd.Process.Kill(); _ = o.cmd.Wait() }
+func (o *other) end() error  { _ = o.in.Close(); return o.cmd.Wait() }
+func (o *other) holds() bool { return strings.HasPrefix(o.said, "holding") }
+
+// While a runtime lives nobody can take its execution, and it is never shown
+// as crashed; once it is killed, the next command shows it as crashed and the
+// next that may write records it.
+func TestALiveRunIsLeftAloneAndADeadOneIsClosed(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "x")
+	o := startOther(t, root, "-")
+	if !o.holds() {
+		t.Fatal(o.said)
+	}
+	for range 3 {
+		v := must(Read(root))(t)
+		if r := v.State.Runs[0]; !v.Live || v.Crashed(r) || len(v.Report.Findings) > 0 || v.Holder == nil || v.Holder.PID != o.cmd.Process.Pid {
+			t.Fatalf("a reader sees live %v, crashed %v, holder %+v, %+v", v.Live, v.Crashed(r), v.Holder, v.Report)
+		}
+		_, err := Open(context.Background(), root, Options{})
+		var held *HeldError
+		if !errors.As(err, &held) || held.Holder == nil || held.Holder.PID != o.cmd.Process.Pid {
+			t.Fatalf("opening says %v", err)
+		}
+		for _, word := range []string{fmt.Sprint(o.cmd.Process.Pid), held.Holder.Process.Host, "hank run (a test's)", held.Holder.StartTime.Format("2006-01-02")} {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%q is not in: %v", word, err)
+			}
+		}
+		remove(t, Layout{Root: root}.Lock()) // it explains, it does not decide
+		if _, err := Open(context.Background(), root, Options{}); !errors.As(err, &held) {
+			t.Fatalf("without runtime.lock: %v", err)
+		}
+		o.kill()
+		v = must(Read(root))(t)
+		if r := v.State.Runs[0]; v.Live || !v.Crashed(r) || r.Status != state.StatusRunning {
+			t.Fatalf("killed, and a reader sees live %v, crashed %v, %s", v.Live, v.Crashed(r), r.Status)
+		}
+		x := must(Open(context.Background(), root, Options{}))(t)
+		if r := x.State().Runs[0]; r.Status != state.StatusCrashed || r.EndTime == nil || x.State().CurrentRunID != "" || !x.Report.Has(Mended) {
+			t.Fatalf("the run is %s, %+v", r.Status, x.Report)
+		}
+		ok(t, x.Close())
+		if o = startOther(t, root, "-"); !o.holds() {
+			t.Fatal(o.said)
+		}
+	}
+	ok(t, o.end())
+}
+
+// Of many processes that want one execution, or one workspace, exactly one
+// gets it.
+func TestOfManyRacersOneWins(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	workspace := filepath.Join(base, "shared")
+	ok(t, os.Mkdir(workspace, 0o755))
+	for name, where := range map[string]func(i int) (string, string){
+		"execution": func(int) (string, string) { return filepath.Join(base, "one"), "-" },
+		"workspace": func(i int) (string, string) { return filepath.Join(base, fmt.Sprint("own", i)), workspace },
+	} {
+		racers := make(chan *other)
+		const n = 5
+		for i := range n {
+			go func() { root, ws := where(i); racers <- startOther(t, root, ws) }()
+		}
+		var winners []*other
+		for range n {
+			switch o := <-racers; {
+			case o.holds():
+				winners = append(winners, o)
+			case !strings.HasPrefix(o.said, "held "):
+				t.Errorf("%s: %s", name, o.said)
+				o.kill()
+			default:
+				_ = o.cmd.Wait()
+			}
+		}
+		if len(winners) != 1 {
+			t.Errorf("%s: %d of %d hold it", name, len(winners), n)
+		}
+		for _, o := range winners {
+			ok(t, o.end())
+		}
+	}
+}
+
+// Verdicts on the identity of a run's process.
+func TestTheVerdictOnARunsProcess(t *testing.T) {
+	t.Parallel()
+	sleeper := exec.Command("sleep", "1000")
+	ok(t, sleeper.Start())
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	alive := must(proc.Of(sleeper.Process.Pid))(t)
+	for _, c := range []struct {
+		name string
+		edit func(*proc.Identity)
+		over bool
+	}{
+		{"alive, though it holds nothing", func(*proc.Identity) {}, false},
+		{"its pid belongs to another process now", func(id *proc.Identity) { id.StartTicks-- }, true},
+		{"gone", func(id *proc.Identity) { id.PID = 1 << 30 }, true},
+		{"the host has another name now, and the process is gone", func(id *proc.Identity) { id.Host, id.PID = "renamed", 1<<30 }, true},
+		{"the host has another name now, and it is alive", func(id *proc.Identity) { id.Host = "renamed" }, false},
+		{"before a restart", func(id *proc.Identity) { id.BootID = "00000000-0000-0000-0000-000000000000" }, true},
+		{"on another machine, though the file system is local", func(id *proc.Identity) { id.Host, id.Machine, id.BootID = "far", "else", "else" }, true},
+	} {
+		root := t.TempDir()
+		a := begin(t, root, 12, CreateOptions{})
+		id := alive
+		c.edit(&id)
+		ok(t, a.start(func(r *state.Run) { r.ServerPid, r.Process = id.PID, must(json.Marshal(id))(t) }))
+		if err := a.play(attempt{upto: state.Running}); !errors.Is(err, errCut) {
+			t.Fatal(err)
+		}
+		a.close()
+		v := must(Read(root))(t)
+		if v.Crashed(v.State.Runs[0]) != c.over {
+			t.Errorf("%s: a reader says crashed: %v", c.name, !c.over)
+		}
+		x, err := Open(context.Background(), root, Options{FS: fast})
+		if !c.over {
+			var held *HeldError
+			if !errors.As(err, &held) {
+				t.Errorf("%s: opening says %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		r := x.State().Runs[0]
+		last := r.Codon(r.Len() - 1)
+		if r.Status != state.StatusCrashed || last.Status != state.Failed || last.Interrupted != state.InterruptedByCrash || last.ErrorCheckpoint == "" || !last.FailureReason.Retriable {
+			t.Errorf("%s: the run is %s, its codon %s (%s)", c.name, r.Status, last.Status, last.Interrupted)
+		}
+		ok(t, x.Close())
+	}
+}
+
+// A codon whose agent had ended gets its checkpoint, and is not run again.
+func TestACodonThatHadEndedIsNotLostWithTheRuntime(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	a := begin(t, root, 12, CreateOptions{})
+	ok(t, a.start(func(r *state.Run) { // this machine's boot, a process that is gone
+		id := must(proc.Self())(t)
+		id.PID = 1 << 30
+		r.ServerPid, r.Process = id.PID, must(json.Marshal(id))(t)
+	}))
+	if err := a.play(attempt{upto: state.CompletingSentinels}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	a.close()
+	var reaped []string
+	x := reopen(t, root, func(o *Options) {
+		o.Reap = func(attempt string) ([]string, error) {
+			reaped = append(reaped, attempt)
+			return []string{"17 (sleep)"}, nil
+		}
+	})
+	defer x.Close()
+	r := x.State().Runs[0]
+	c := r.Codon(0)
+	if c.Status != state.Completed || c.CompletionCheckpoint == "" || r.Status != state.StatusCrashed || c.Cost() == 0 {
+		t.Errorf("the codon is %s, the run %s", c.Status, r.Status)
+	}
+	if len(reaped) != 1 || !strings.HasPrefix(reaped[0], x.State().Lineage+"/") || !strings.Contains(fmt.Sprint(c.Notes), "17 (sleep)") {
+		t.Errorf("reaped %v, notes %v", reaped, c.Notes)
+	}
+}
