@@ -239,6 +239,13 @@ func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
 
 // drive runs and prints the result.
 func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
+	if mode != runtime.ModeRun { // only run makes an execution where there is none
+		root, err := recovery.Find(orDefault(o.Execution, "."))
+		if err != nil {
+			return err
+		}
+		o.Execution = root
+	}
 	if c.Bool("detach") {
 		return detach(o)
 	}
