@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -31,6 +32,15 @@ func (s *Store) Check(ctx context.Context) (*CheckReport, error) {
 	for _, p := range packs {
 		if err := c.pack(p); err != nil {
 			return &c.report, err
+		}
+	}
+	orphans, err := s.orphans()
+	if err != nil {
+		return &c.report, err
+	}
+	for _, pack := range orphans { // a writer may be about to add the index
+		if _, err := s.indexOf(pack); err != nil {
+			c.problem("%s has no index, and none can be made of it: %v", pack, err)
 		}
 	}
 	refs, err := s.Refs("refs/")
@@ -96,30 +106,16 @@ func drain(o *gitObject) error {
 }
 
 func (c *checker) packSum(p *pack, x packIndex) error {
-	fi, err := p.fs.Lstat(p.String())
+	f, err := p.fs.OpenFile(p.String(), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
-	r, release, err := p.reader()
-	if err != nil {
-		return err
+	defer f.Close()
+	sum, err := checkPackSum(f)
+	if err == nil && !bytes.Equal(sum, x.packChecksum()) {
+		err = errors.New("its index was made for another pack")
 	}
-	defer release()
-	if fi.Size() < packHeader+hashSize {
-		return errors.New("it is too short")
-	}
-	sum, err := sumOf(r, fi.Size()-hashSize)
-	if err != nil {
-		return err
-	}
-	end := make([]byte, hashSize)
-	if _, err := r.ReadAt(end, fi.Size()-hashSize); err != nil && err != io.EOF {
-		return err
-	}
-	if !bytes.Equal(sum, end) || !bytes.Equal(sum, x.packChecksum()) {
-		return errors.New("its checksum is wrong")
-	}
-	return nil
+	return err
 }
 
 // commit follows a commit to everything that it needs.

@@ -131,7 +131,7 @@ func resolve(r io.ReaderAt, off int64, byID func(plumbing.Hash) (*gitObject, err
 			deltas = append(deltas, data)
 			off = h.baseAt
 			if len(deltas) > maxDeltaChain {
-				return 0, nil, errors.New("its chain of deltas does not end")
+				return 0, nil, errEndless
 			}
 			continue
 		case plumbing.REFDeltaObject:

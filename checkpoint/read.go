@@ -68,9 +68,18 @@ func (s *Store) locate(id plumbing.Hash) (packSource, int64, error) {
 	return nil, 0, plumbing.ErrObjectNotFound
 }
 
+var errEndless = errors.New("its chain of deltas does not end")
+
 // object reads an object and verifies its id. A large blob is a stream that is
 // verified when it has been read to its end.
-func (s *Store) object(id plumbing.Hash) (*gitObject, error) {
+func (s *Store) object(id plumbing.Hash) (*gitObject, error) { return s.objectAt(id, 0) }
+
+// objectAt is object for the base of depth deltas, each in a pack of its own
+// or named by id: only a pack made by hand can hold a circle of them.
+func (s *Store) objectAt(id plumbing.Hash, depth int) (*gitObject, error) {
+	if depth > maxDeltaChain {
+		return nil, errEndless
+	}
 	src, off, err := s.locate(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		if o, lerr := s.loose(id); !errors.Is(lerr, fs.ErrNotExist) {
@@ -93,7 +102,10 @@ func (s *Store) object(id plumbing.Hash) (*gitObject, error) {
 		return s.large(id, src, h), nil
 	}
 	defer release()
-	kind, data, err := resolve(r, off, s.object)
+	kind, data, err := resolve(r, off, func(base plumbing.Hash) (*gitObject, error) { return s.objectAt(base, depth+1) })
+	if err != nil && depth > 0 && errors.Is(err, errEndless) {
+		return nil, errEndless // one message, not one for each delta
+	}
 	if err != nil {
 		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s cannot be read", id), Err: err}
 	}

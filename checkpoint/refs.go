@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,71 +17,151 @@ import (
 	"hank/internal/vfs"
 )
 
-// SetRef moves a reference from old to new, durably, by git's own protocol:
+// SetRef moves a reference from old to new, durably; "" is absent, on either
+// side. If it is not at old: *RefConflictError, nothing changed.
 //
-//  1. Take <name>.lock, which no second writer, hank or git, can then take.
-//  2. Compare with old; "" means that the reference must not be there. If it
-//     is something else: *RefConflictError, nothing changed.
-//  3. Write new into the lock file, and sync it.
+//  1. Take git's own lock, <name>.lock, so that neither hank nor git moves it.
+//  2. Read the reference, and compare with old.
+//  3. Write new into a temporary file outside refs/, and sync it.
 //  4. Rename it over the reference, and sync the folder.
+//  5. Remove the lock.
 //
-// With new == "" the reference is removed instead.
+// A crash leaves the old value or the new one, and perhaps the lock and the
+// temporary file, which Open knows to be hank's and removes.
 func (s *Store) SetRef(name string, old, new SHA) error {
 	if s.opts.ReadOnly {
 		return errReadOnly
 	}
-	if err := plumbing.ReferenceName(name).Validate(); err != nil || !strings.HasPrefix(name, "refs/") {
-		return fmt.Errorf("%q cannot be the name of a reference", name)
+	if err := checkRefName(name); err != nil {
+		return err
 	}
-	file := filepath.Join(s.dir, filepath.FromSlash(name))
-	if err := vfs.MkdirAll(s.fs, filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("moving %s: %w", name, err)
+	if new != "" && !isSHA(string(new)) {
+		return fmt.Errorf("%q is not a commit's name; %s stays as it is", new, name)
 	}
-	lock, err := s.fs.OpenFile(file+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return &LockedError{file + ".lock"}
-	}
+	unlock, err := s.lock(name)
 	if err != nil {
 		return fmt.Errorf("moving %s: %w", name, err)
 	}
 	failpoint.Hit("ref.locked")
-	moved, err := s.setLocked(lock, name, file, old, new)
-	if !moved {
-		err = errors.Join(err, s.fs.Remove(file+".lock"))
-	}
-	return err
+	return errors.Join(s.setLocked(name, old, new), unlock())
 }
 
-// setLocked is steps 2 to 4. moved tells that the lock file is gone.
-func (s *Store) setLocked(lock vfs.File, name, file string, old, new SHA) (moved bool, err error) {
+// setLocked is steps 2 to 4.
+func (s *Store) setLocked(name string, old, new SHA) error {
 	have, err := s.Ref(name)
-	if err == nil && have != old {
-		err = &RefConflictError{Name: name, Want: old, Have: have}
+	if err != nil {
+		return err
 	}
-	if err != nil || new == "" {
-		if err = errors.Join(err, lock.Close()); err == nil && have != "" {
-			err = s.removeRef(name, file)
-		}
-		return false, err
+	if have != old {
+		return &RefConflictError{Name: name, Want: old, Have: have}
 	}
-	_, err = lock.Write([]byte(string(new) + "\n"))
-	if err == nil {
-		err = lock.Sync()
+	if new == "" {
+		err = s.removeRef(name)
+	} else {
+		err = s.replace(name, string(new)+"\n")
 	}
-	if err = errors.Join(err, lock.Close()); err != nil {
-		return false, fmt.Errorf("moving %s: %w", name, err)
+	if err != nil {
+		return fmt.Errorf("moving %s: %w", name, err)
+	}
+	return nil
+}
+
+// replace gives a file of references its new text.
+func (s *Store) replace(name, text string) error {
+	file, tmp := filepath.Join(s.dir, filepath.FromSlash(name)), filepath.Join(s.dir, refTemporary)
+	if err := s.fs.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := writeSynced(s.fs, tmp, []byte(text), 0o644); err != nil {
+		return err
 	}
 	failpoint.Hit("ref.written")
-	if err := s.fs.Rename(file+".lock", file); err != nil {
-		return false, fmt.Errorf("moving %s: %w", name, err)
+	if fi, err := s.fs.Lstat(file); err == nil && fi.IsDir() {
+		// git leaves an empty folder where references once were; one that is
+		// not empty stays, and the rename says so.
+		_ = s.fs.Remove(file)
+	}
+	if err := s.fs.Rename(tmp, file); err != nil {
+		return err
 	}
 	failpoint.Hit("ref.renamed")
-	return true, s.fs.SyncDir(filepath.Dir(file))
+	return s.fs.SyncDir(filepath.Dir(file))
+}
+
+// checkRefName refuses what git refuses as the name of a reference, and what
+// leads out of the store.
+func checkRefName(name string) error {
+	if err := plumbing.ReferenceName(name).Validate(); err != nil || !strings.HasPrefix(name, "refs/") || path.Clean(name) != name || strings.HasSuffix(name, lockSuffix) {
+		return fmt.Errorf("%q cannot be the name of a reference", name)
+	}
+	return nil
+}
+
+const (
+	lockSuffix = ".lock"
+	// refTemporary is the value of a reference on its way.
+	refTemporary = "hank-ref.tmp"
+	// lockMark is a file of the store: hank's locks are hard links to it (or
+	// copies, where there are none), which tells them from git's.
+	lockMark     = "hank-lock"
+	lockMarkText = "held by hank; removed when hank next opens this store for writing\n"
+)
+
+// lock takes git's lock of a file of references. As a link it has its content
+// from the first moment, even after a power cut.
+func (s *Store) lock(name string) (unlock func() error, err error) {
+	s.refs.Lock()
+	defer func() {
+		if err != nil {
+			s.refs.Unlock()
+		}
+	}()
+	file := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := vfs.MkdirAll(s.fs, filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	lock := file + lockSuffix
+	if err = s.fs.Link(filepath.Join(s.dir, lockMark), lock); err != nil && !errors.Is(err, fs.ErrExist) {
+		err = writeSynced(s.fs, lock, []byte(lockMarkText), 0o600)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = &LockedError{lock}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		defer s.refs.Unlock()
+		return s.fs.Remove(lock)
+	}, nil
+}
+
+// sweepRefs removes the locks and the temporary file of a hank that was killed.
+func (s *Store) sweepRefs() error {
+	if err := s.fs.Remove(filepath.Join(s.dir, refTemporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	sweep := func(name string) error {
+		file := filepath.Join(s.dir, filepath.FromSlash(name))
+		if text, err := vfs.ReadFile(s.fs, file); err != nil || string(text) != lockMarkText {
+			return nil // not there, or git's
+		}
+		return s.fs.Remove(file)
+	}
+	if err := sweep(packedRefsName + lockSuffix); err != nil {
+		return err
+	}
+	return s.walkRefs("refs", func(name string) error {
+		if strings.HasSuffix(name, lockSuffix) {
+			return sweep(name)
+		}
+		return nil
+	})
 }
 
 // removeRef removes a reference from the packed ones, if it is there, and then
 // its own file: in the other order a crash would bring back an old value.
-func (s *Store) removeRef(name, file string) error {
+func (s *Store) removeRef(name string) error {
 	packed, err := s.packedRefs()
 	if err != nil {
 		return err
@@ -91,29 +172,40 @@ func (s *Store) removeRef(name, file string) error {
 			return err
 		}
 	}
+	file := filepath.Join(s.dir, filepath.FromSlash(name))
 	if err := s.fs.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return s.fs.SyncDir(filepath.Dir(file))
 }
 
+// packedRefsName is the file that stock git's pack-refs makes.
+const packedRefsName = "packed-refs"
+
 func (s *Store) writePacked(refs map[string]SHA) error {
-	names := make([]string, 0, len(refs))
-	for name := range refs {
-		names = append(names, name)
+	lock := filepath.Join(s.dir, packedRefsName+lockSuffix)
+	if err := s.fs.Link(filepath.Join(s.dir, lockMark), lock); errors.Is(err, fs.ErrExist) {
+		return &LockedError{lock}
 	}
-	slices.Sort(names)
-	text := "# pack-refs with: sorted \n"
-	for _, name := range names {
-		text += string(refs[name]) + " " + name + "\n"
+	var text strings.Builder
+	text.WriteString("# pack-refs with: sorted \n")
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		text.WriteString(string(refs[name]) + " " + name + "\n")
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, "packed-refs"), []byte(text), 0o600)
+	err := s.replace(packedRefsName, text.String())
+	if rerr := s.fs.Remove(lock); !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	return err
 }
 
 // Ref returns where a reference leads; "" if it is not there. A file that holds
 // no object's name is a *DamagedError: an empty one, above all, which is what
 // a careless writer leaves after a power cut, is not the same as none.
 func (s *Store) Ref(name string) (SHA, error) {
+	if err := checkRefName(name); err != nil {
+		return "", err
+	}
 	file := filepath.Join(s.dir, filepath.FromSlash(name))
 	text, err := vfs.ReadFile(s.fs, file)
 	if fi, serr := s.fs.Lstat(file); err != nil && (errors.Is(err, fs.ErrNotExist) || serr == nil && fi.IsDir()) {
@@ -166,7 +258,7 @@ func (s *Store) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, er
 		all = map[string]SHA{}
 	}
 	err = s.walkRefs("refs", func(name string) error {
-		if strings.HasSuffix(name, ".lock") {
+		if strings.HasSuffix(name, lockSuffix) {
 			return nil
 		}
 		file := filepath.Join(s.dir, filepath.FromSlash(name))
@@ -216,7 +308,7 @@ func (s *Store) walkRefs(dir string, fn func(name string) error) error {
 // packedRefs reads the references that stock git has packed into one file.
 func (s *Store) packedRefs() (map[string]SHA, error) {
 	refs := map[string]SHA{}
-	file := filepath.Join(s.dir, "packed-refs")
+	file := filepath.Join(s.dir, packedRefsName)
 	text, err := vfs.ReadFile(s.fs, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return refs, nil
@@ -240,8 +332,8 @@ func (s *Store) packedRefs() (map[string]SHA, error) {
 
 // writeSynced writes a new file durably; its name is made durable by the
 // caller.
-func writeSynced(fsys vfs.FS, name string, data []byte) error {
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+func writeSynced(fsys vfs.FS, name string, data []byte, perm fs.FileMode) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ type Store struct {
 	packs   []*pack // newest first
 	pending *pendingPack
 
+	refs sync.Mutex // held while a reference moves
+
 	cacheMu   sync.Mutex
 	cache     *statCache // what the objects in finished packs vouch for
 	next      *statCache // the same with the pending pack
@@ -51,13 +53,17 @@ type Store struct {
 	cacheKept bool       // the file on disk is cache
 }
 
-// Files of a bare repository. gc.auto is off because merging packs is hank's;
-// autocrlf is off because a checkpoint holds bytes.
-const (
-	headText   = "ref: refs/heads/main\n"
-	configText = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tautocrlf = false\n\tlogallrefupdates = false\n[gc]\n\tauto = 0\n"
-	excludeAll = "# hank never records .git, .hankweave* and the data; other rules may be added here\n"
-)
+// storeFiles are the files of an empty store. gc.auto is off because merging
+// packs is hank's; autocrlf is off because a checkpoint holds bytes. For the
+// same reason info/attributes outranks what .gitattributes a workspace has:
+// stock git checks out what was recorded, unconverted.
+var storeFiles = []struct{ name, text string }{
+	{"config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tautocrlf = false\n\tlogallrefupdates = false\n[gc]\n\tauto = 0\n"},
+	{"info/exclude", "# hank never records .git, .hankweave* and the data; other rules may be added here\n"},
+	{"info/attributes", "* -text -eol -ident -filter -working-tree-encoding -export-subst -export-ignore\n"},
+	{lockMark, lockMarkText},
+	{"HEAD", "ref: refs/heads/main\n"},
+}
 
 // Init makes a store. It is built under a temporary name in the same folder
 // and renamed into place when it is whole and synced, so that a crash leaves
@@ -76,8 +82,8 @@ func Init(o Options) (*Store, error) {
 			return nil, fmt.Errorf("making the checkpoint store: %w", err)
 		}
 	}
-	for name, text := range map[string]string{"HEAD": headText, "config": configText, "info/exclude": excludeAll} {
-		if err := vfs.WriteFile(s.fs, filepath.Join(tmp, name), []byte(text), 0o600); err != nil {
+	for _, f := range storeFiles {
+		if err := vfs.WriteFile(s.fs, filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
 			return nil, fmt.Errorf("making the checkpoint store: %w", err)
 		}
 	}
@@ -138,17 +144,7 @@ func (s *Store) sweep() error {
 			}
 		}
 	}
-	for _, name := range []string{"HEAD.lock", "packed-refs.lock"} {
-		if err := s.fs.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return s.walkRefs("refs", func(name string) error {
-		if strings.HasSuffix(name, ".lock") {
-			return s.fs.Remove(filepath.Join(s.dir, filepath.FromSlash(name)))
-		}
-		return nil
-	})
+	return errors.Join(s.sweepRefs(), s.indexOrphans())
 }
 
 // Close drops what is pending, keeps the stat cache, and closes the packs.

@@ -517,6 +517,13 @@ func verifyImage(t *testing.T, image *vfstest.Mem, acked SHA) {
 	if !found {
 		t.Fatalf("commit %s was acknowledged and is lost (tip %s)", acked, tip)
 	}
+	next, err := s.Commit(context.Background(), CommitRequest{Tree: emptyTree, Message: "goes on", When: time.Unix(2, 0)})
+	if err == nil {
+		err = s.SetRef("refs/heads/main", tip, next)
+	}
+	if err != nil {
+		t.Fatalf("after a crash the store does not go on: %v", err)
+	}
 }
 
 func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {

@@ -118,6 +118,11 @@ func (s *Store) pack() (*pendingPack, error) {
 func (s *Store) Abort() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drop()
+}
+
+// drop is Abort for who holds the lock.
+func (s *Store) drop() {
 	if s.pending != nil {
 		// The file has a temporary name: if it cannot be removed, Open does.
 		_ = s.pending.discard()
@@ -138,6 +143,9 @@ var errReadOnly = errors.New("the checkpoint store was opened for reading")
 //  3. The pack gets its name, then the index its own: a pack counts once it
 //     has an index, so that a crash in between leaves only an unused file.
 //  4. The folder is synced.
+//
+// If it fails, the pending objects are dropped as by Abort: after a failed
+// sync nobody knows what the disk holds.
 func (s *Store) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -154,6 +162,7 @@ func (s *Store) Flush(ctx context.Context) error {
 	}
 	base, err := s.flush(p)
 	if err != nil {
+		s.drop()
 		return fmt.Errorf("writing a pack of checkpoints: %w", err)
 	}
 	s.pending = nil
@@ -172,7 +181,7 @@ func (s *Store) flush(p *pendingPack) (base string, err error) {
 		return "", err
 	}
 	index := p.path + ".idx"
-	if err := writeSynced(s.fs, index, encodeIndex(p.entries, sum)); err != nil {
+	if err := writeSynced(s.fs, index, encodeIndex(p.entries, sum), 0o444); err != nil {
 		return "", err
 	}
 	base = p.packBase(sum)

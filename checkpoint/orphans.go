@@ -1,0 +1,128 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"hank/internal/vfs"
+)
+
+// indexOrphans makes the index of packs that have none: a crash came between
+// the two renames of Flush, or the index was lost. So no object is lost, and
+// no pack takes room that nobody can read. A pack that is not whole is left to
+// Check.
+func (s *Store) indexOrphans() error {
+	names, err := s.orphans()
+	if err != nil {
+		return err
+	}
+	for _, pack := range names {
+		index, err := s.indexOf(pack)
+		if err != nil {
+			continue
+		}
+		tmp := filepath.Join(filepath.Dir(pack), temporary+filepath.Base(pack)+".idx")
+		if err := writeSynced(s.fs, tmp, index, 0o444); err != nil {
+			return err
+		}
+		if err := s.fs.Rename(tmp, strings.TrimSuffix(pack, ".pack")+".idx"); err != nil {
+			return err
+		}
+		if err := s.fs.SyncDir(filepath.Dir(pack)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orphans returns the packs without index.
+func (s *Store) orphans() ([]string, error) {
+	dir := filepath.Join(s.dir, "objects", "pack")
+	list, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range list {
+		name := filepath.Join(dir, e.Name())
+		base, isPack := strings.CutSuffix(name, ".pack")
+		if !isPack || !strings.HasPrefix(e.Name(), "pack-") {
+			continue
+		}
+		if _, err := s.fs.Lstat(base + ".idx"); errors.Is(err, fs.ErrNotExist) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// indexOf computes the index of a pack by reading all of it.
+func (s *Store) indexOf(pack string) ([]byte, error) {
+	f, err := s.fs.OpenFile(pack, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := checkPackSum(f); err != nil {
+		return nil, err
+	}
+	w := new(idxfile.Writer)
+	parser, err := packfile.NewParser(packfile.NewScanner(f), w)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parser.Parse(); err != nil {
+		return nil, err
+	}
+	table, err := w.Index()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := table.Entries()
+	if err != nil {
+		return nil, err
+	}
+	var list []packEntry
+	for {
+		e, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return encodeIndex(list, table.PackfileChecksum[:]), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, packEntry{id: e.Hash, crc: e.CRC32, offset: int64(e.Offset)})
+	}
+}
+
+// checkPackSum compares a pack with the checksum at its end, and returns that.
+func checkPackSum(f vfs.File) ([]byte, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	body := fi.Size() - hashSize
+	if body < packHeader {
+		return nil, errors.New("it is too short")
+	}
+	sum, err := sumOf(f, body)
+	if err != nil {
+		return nil, err
+	}
+	end := make([]byte, hashSize)
+	if _, err := f.ReadAt(end, body); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if !bytes.Equal(sum, end) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	return sum, nil
+}
