@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -130,6 +131,9 @@ func withCheckpoint(t state.Transition, sha state.SHA) (state.Transition, error)
 		t.SHA = sha
 		return t, nil
 	case state.CodonTransitioned:
+		if t.Record == nil {
+			return nil, errors.New("the transition of a codon has no record")
+		}
 		record := *t.Record
 		switch record.Status {
 		case state.Starting:
