@@ -111,6 +111,9 @@ func (c *scan) folder(f folder) (plumbing.Hash, int, error) {
 		c.fail(err)
 		return plumbing.ZeroHash, 0, err
 	}
+	if name := cleanDir(f.path); len(list) == 0 && f.path != "" && !f.ignored && c.sel.takes(name) {
+		c.note(func(s *Snapshot) { s.Empty = append(s.Empty, name) })
+	}
 	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	c.readRules(&f, list)
 	w := &folderScan{scan: c, folder: f, old: c.old.dirs[f.path], now: &cachedDir{}}
@@ -235,10 +238,10 @@ func kindOf[M uint16 | uint32](mode M) string {
 	return "neither file, folder nor link"
 }
 
-func (w *folderScan) note(change func(*Snapshot)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	change(&w.snap)
+func (c *scan) note(change func(*Snapshot)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.snap)
 }
 
 // selected tells whether a file is recorded: it is asked for by name, or it is

@@ -33,6 +33,7 @@ type Snapshot struct {
 	Skipped []Skipped
 	Escaped []Escaped
 	Nested  []string // folders that are repositories of their own; their files are recorded
+	Empty   []string // folders with nothing in them, sorted: git holds none, the caller may
 }
 
 // Skipped is something that no checkpoint can hold.
@@ -149,6 +150,7 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 	slices.SortFunc(snap.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(snap.Escaped, func(a, b Escaped) int { return strings.Compare(a.Path, b.Path) })
 	slices.Sort(snap.Nested)
+	slices.Sort(snap.Empty)
 	return snap, nil
 }
 

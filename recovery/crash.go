@@ -158,6 +158,9 @@ func shortcomings(snap *checkpoint.Snapshot) []string {
 		}
 		notes = append(notes, fmt.Sprintf("kept in the checkpoint as %q: %q", e.As, e.Path))
 	}
+	if n := len(snap.Empty) - len(keptFolders(snap.Empty)); n > 0 {
+		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
+	}
 	return notes
 }
 

@@ -263,6 +263,7 @@ func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, erro
 	if err != nil {
 		return "", err
 	}
+	text += foldersLine(c.Snapshot.Empty)
 	parents := make([]checkpoint.SHA, 0, len(c.Parents))
 	for _, p := range c.Parents {
 		if p != "" {

@@ -105,6 +105,9 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkp
 	if err != nil {
 		return nil, err
 	}
+	if err := x.restoreFolders(intent); err != nil {
+		return nil, err
+	}
 	failpoint.Hit("move.applied")
 	return report, x.Record(state.IntentClosed{ID: intent.ID})
 }

@@ -1,0 +1,126 @@
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/state"
+)
+
+// Git holds no empty folders, but a codon may count on one: a script that
+// writes into a folder that the codon before it has made. A checkpoint names
+// them in a line of its message, and moving the tree there makes them again.
+const foldersTrailer = "Hank-Empty-Folders: "
+
+// maxFolders bounds that line.
+const maxFolders = 2000
+
+// keptFolders are those of the empty folders that a checkpoint names: a
+// message is text, and not too much of it.
+func keptFolders(empty []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(empty), func(name string) bool { return !utf8.ValidString(name) })
+	return kept[:min(len(kept), maxFolders)]
+}
+
+func foldersLine(empty []string) string {
+	kept := keptFolders(empty)
+	if len(kept) == 0 {
+		return ""
+	}
+	line, err := json.Marshal(kept)
+	if err != nil {
+		return "" // a list of valid strings can always be written
+	}
+	return foldersTrailer + string(line) + "\n"
+}
+
+// emptyFolders reads what foldersLine has written.
+func emptyFolders(message string) []string {
+	at := strings.LastIndex(message, "\n"+foldersTrailer)
+	if at < 0 {
+		return nil
+	}
+	line, _, _ := strings.Cut(message[at+1+len(foldersTrailer):], "\n")
+	var names []string
+	if json.Unmarshal([]byte(line), &names) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !fs.ValidPath(name) || name == "." })
+}
+
+// restoreFolders makes the empty folders of the checkpoint that a move leads
+// to, and removes those that only the tree before had, if they are empty
+// still. Doing it twice does nothing more.
+func (x *Execution) restoreFolders(intent *state.Intent) error {
+	to, err := x.foldersOf(intent.To, intent.Paths)
+	if err != nil {
+		return err
+	}
+	from, err := x.foldersOf(intent.Owned, intent.Paths)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(x.Layout.Workspace)
+	if err != nil {
+		return fmt.Errorf("the empty folders: %w", err)
+	}
+	defer root.Close()
+	for _, name := range from {
+		if !slices.Contains(to, name) {
+			removeEmpty(root, name, to)
+		}
+	}
+	for _, name := range to {
+		if err := makeFolder(root, name); err != nil {
+			return fmt.Errorf("the empty folder %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// foldersOf are the empty folders of a checkpoint at or below paths.
+func (x *Execution) foldersOf(sha state.SHA, paths []string) ([]string, error) {
+	info, err := x.Store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(emptyFolders(info.Message), func(name string) bool {
+		return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
+	}), nil
+}
+
+// removeEmpty removes a folder, and those above it that are empty then. It
+// stops at the first that is not, or that is to be there.
+func removeEmpty(root *os.Root, name string, keep []string) {
+	for ; name != "." && !slices.Contains(keep, name); name = path.Dir(name) {
+		if fi, err := root.Lstat(name); err != nil || !fi.IsDir() || root.Remove(name) != nil {
+			return
+		}
+	}
+}
+
+// makeFolder makes a folder and those above it. Where something else has a
+// name on the way, which is then in no checkpoint's way, it stays.
+func makeFolder(root *os.Root, name string) error {
+	at := ""
+	for part := range strings.SplitSeq(name, "/") {
+		at = path.Join(at, part)
+		err := root.Mkdir(at, 0o755)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if fi, err := root.Lstat(at); err != nil || !fi.IsDir() {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package recovery
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hank/checkpoint"
+	"hank/state"
+)
+
+// A script that writes into a folder that the step before it made must find
+// it, also when it is done again after a crash. Git holds no empty folders.
+func TestEmptyFoldersComeBackAndGo(t *testing.T) {
+	t.Parallel()
+	x, err := Create(t.Context(), filepath.Join(t.TempDir(), "x"), CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	in := func(name string) string { return filepath.Join(x.Layout.Workspace, name) }
+	everything := checkpoint.Selection{All: true}
+	for _, dir := range []string{"scratch", "deep/er/\xff", "deep/er/kept", "full"} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(in("full/file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	snap, err := x.Snapshot(t.Context(), everything, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"deep/er/kept", "deep/er/\xff", "scratch"}; !slices.Equal(snap.Empty, want) {
+		t.Fatalf("empty folders: %q", snap.Empty)
+	}
+	if notes := shortcomings(snap); len(notes) != 1 {
+		t.Errorf("a name that no message can hold is passed over: %q", notes)
+	}
+	before, err := x.Commit(t.Context(), Commit{Title: Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, dir := range []string{"scratch", "deep"} {
+		if err := os.RemoveAll(in(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(in("deep"), []byte("in the way"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(in("new/one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := x.MoveTree(t.Context(), Move{Kind: "restore", To: before, Tracked: everything})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{"scratch": true, "deep/er/kept": true, "full": true, "new": false} {
+		if fi, err := os.Lstat(in(dir)); (err == nil && fi.IsDir()) != want {
+			t.Errorf("after the restore, %s: %v", dir, err)
+		}
+	}
+
+	if _, err := x.MoveTree(t.Context(), Move{Kind: "undo", To: moved.Safety, Tracked: everything}); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{"scratch": false, "deep": false, "full": true, "new/one": true} {
+		if fi, err := os.Lstat(in(dir)); (err == nil && fi.IsDir()) != want {
+			t.Errorf("after it was taken back, %s: %v", dir, err)
+		}
+	}
+}
