@@ -374,7 +374,7 @@ func nextCommand(out outcome) string {
 	case state.EndCodonFailed:
 		return "hank retry"
 	case state.EndBudget:
-		return "hank run --max-cost USD"
+		return "hank run --adopt" // after the budget was raised in the hank
 	}
 	return "hank run"
 }
