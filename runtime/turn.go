@@ -13,6 +13,7 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/keeper"
+	"hank/state"
 )
 
 // turn is one process of an agent: a first prompt, or one more in its session.
@@ -84,6 +85,10 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 	}
 	res.exit = exit
 	res.verdict = t.reader.End(exit.Code, exit.Signal)
+	if exit.KeeperLost && !res.verdict.Success {
+		res.verdict.Failure = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: harness.ClassInterrupted, Rule: "keeper-lost",
+			Message: "the keeper of the agent was killed, and the agent with it: how its work would have ended is not known"}
+	}
 	err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal}})
 	return res, errors.Join(err, t.log.Sync())
 }
