@@ -71,7 +71,7 @@ func contains(acked, got *state.State) error {
 	if acked == nil {
 		return nil
 	}
-	if got.Seq < acked.Seq || got.InitialCheckpoint != acked.InitialCheckpoint || got.Lineage != acked.Lineage || got.Program != acked.Program {
+	if got.Seq < acked.Seq || got.Lineage != acked.Lineage || acked.InitialCheckpoint != "" && got.InitialCheckpoint != acked.InitialCheckpoint || acked.Program != "" && got.Program != acked.Program {
 		return fmt.Errorf("event %d, initial checkpoint %.8s, program %.8s instead of %d, %.8s, %.8s", got.Seq, got.InitialCheckpoint, got.Program, acked.Seq, acked.InitialCheckpoint, acked.Program)
 	}
 	if got.TotalCost() < acked.TotalCost() {
