@@ -23,6 +23,9 @@ type memory struct {
 	last    uint64 // the last event of the journal
 	high    uint64 // the highest number that was ever seen in it
 	traces  bool   // something was there once, readable or not
+	// unsaved: only the journal is there. It is worth a word, except while the
+	// first save is under way.
+	unsaved bool
 }
 
 // recall reads the state from the furthest verified memory and writes nothing:
@@ -72,9 +75,8 @@ func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) 
 		}
 		return m, m.follow(fsys, l, rep)
 	}
-	if m.state, m.source = begin, "journal"; len(snaps) == 0 && found.Last > found.Base {
-		rep.add(Mended, "state.json was gone; it is written anew from the journal")
-	}
+	m.state, m.source = begin, "journal"
+	m.unsaved = len(snaps) == 0 && found.Last > found.Base
 	m.prefer(sameLineage(snaps, begin.Lineage, rep), rep)
 	return m, m.follow(fsys, l, rep)
 }

@@ -68,6 +68,9 @@ func (x *Execution) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the state: %w", err)
 	}
+	if m.unsaved {
+		x.Report.add(Mended, "state.json was gone; it is written anew from the journal")
+	}
 	storeErr := x.openStore()
 	var a advice
 	if storeErr == nil {

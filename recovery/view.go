@@ -41,6 +41,9 @@ func Read(root string) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}
+	if m.unsaved && !v.Live {
+		v.Report.add(Mended, "state.json is gone; the next command writes it anew from the journal")
+	}
 	if err := v.consult(&m); err != nil {
 		return nil, err
 	}

@@ -297,7 +297,7 @@ func (d *driver) chooseMove(mode Mode) (move, error) {
 		d.resumeSession = last.ClaudeSessionID
 		return move{}, nil
 	}
-	if last.Interrupted == "" && !betweenAttempts(s, last) {
+	if last.Interrupted == "" && !(retryDue(s, last) && cutOff(s.Newest())) {
 		return move{done: &outcome{state.EndCodonFailed, ExitFailed, last.CodonID, "failed in an earlier run: " + last.FailureReason.Message}}, nil
 	}
 	here := s.Here()
@@ -306,15 +306,21 @@ func (d *driver) chooseMove(mode Mode) (move, error) {
 	return move{to: last.BaseCheckpoint, position: &again}, nil
 }
 
-// betweenAttempts tells whether a crash came when a codon had failed and was
-// about to be tried again.
-func betweenAttempts(s *state.State, last *state.Codon) bool {
+// retryDue tells whether a codon that failed is to be tried again by its
+// policy.
+func retryDue(s *state.State, last *state.Codon) bool {
 	i := s.PlanIndex(last.CodonID)
-	if i < 0 || s.Newest().Status != state.StatusCrashed || !last.FailureReason.Retriable {
+	if i < 0 || last.Status != state.Failed || last.FailureIgnored || last.Interrupted != "" || !last.FailureReason.Retriable {
 		return false
 	}
 	most, _, _ := s.ExecutionPlan()[i].Codon.Retries()
 	return last.Attempt <= most
+}
+
+// cutOff tells whether a run ended by a crash or on request, and not because
+// of what its codons did.
+func cutOff(r *state.Run) bool {
+	return r.Status == state.StatusCrashed || r.EndReason == state.EndSignal || r.EndReason == state.EndStopped
 }
 
 // chooseRetry finds the record to go back to the beginning of.

@@ -89,6 +89,8 @@ func (d *driver) ended(final *state.Codon) outcome {
 	switch {
 	case d.stop != nil && final.Interrupted != "":
 		return d.stopped("while it was at work")
+	case d.stop != nil && retryDue(d.x.State(), final):
+		return d.stopped("before " + string(final.CodonID) + " was tried again")
 	case final.FailureReason.Class == "budget":
 		return outcome{state.EndBudget, ExitBudget, final.CodonID, final.FailureReason.Message}
 	}
@@ -115,9 +117,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		d.accounts.add(final)
 		d.report(final)
-		retry := final.Status == state.Failed && !final.FailureIgnored && final.Interrupted == "" &&
-			final.FailureReason.Retriable && try < most && d.stop == nil
-		if !retry {
+		if d.stop != nil || !retryDue(d.x.State(), final) {
 			return final, nil
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)

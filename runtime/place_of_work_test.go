@@ -229,9 +229,11 @@ func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 	if got := content(t, s.opts.Workspace, "log"); got != "a\nb\nc\n" {
 		t.Errorf("log: %q", got)
 	}
-	b := s.last("b")
-	if got, want := s.treeIn(b.CompletionCheckpoint)["growing"], treeOn(t, s.opts.Workspace)["growing"]; b.Status != state.Completed || got != want {
-		t.Errorf("b is %s, and its checkpoint has %q, not %q, which is on disk", b.Status, got, want)
+	// On a busy machine the file may stand still for just long enough that b has
+	// its checkpoint earlier; c's is made when it does not grow any more.
+	b, c := s.last("b"), s.last("c")
+	if got, want := s.treeIn(c.CompletionCheckpoint)["growing"], treeOn(t, s.opts.Workspace)["growing"]; b.Status != state.Completed || got != want {
+		t.Errorf("b is %s, and the last checkpoint has %q, not %q, which is on disk", b.Status, got, want)
 	}
 }
 

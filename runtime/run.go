@@ -362,19 +362,23 @@ func (d *driver) result(out outcome, err error) *Result {
 			res.Message = fmt.Sprintf("codon %s: %s", out.codon, strings.TrimSpace(out.detail))
 		}
 	}
-	res.Next = nextCommand(out)
+	res.Next = d.nextCommand(out)
 	return res
 }
 
-// nextCommand is what a person would type to go on.
-func nextCommand(out outcome) string {
+// nextCommand is what a person would type to go on. A budget is raised where
+// it was set: on the command line, or in the hank.
+func (d *driver) nextCommand(out outcome) string {
 	switch out.reason {
 	case "":
 		return ""
 	case state.EndCodonFailed:
 		return "hank retry"
 	case state.EndBudget:
-		return "hank run --adopt" // after the budget was raised in the hank
+		if d.opts.Layers.Flags.Budget != nil {
+			return "hank run --max-cost USD"
+		}
+		return "hank run --adopt"
 	}
 	return "hank run"
 }
