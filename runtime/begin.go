@@ -149,9 +149,8 @@ func (d *driver) changed(frozen, live *plan.Program, loadErr error) ([]string, e
 		}
 		return []string{"the hank has errors now: " + loadErr.Error()}, nil
 	}
-	hash, err := programHash(live)
-	if err != nil || hash == d.x.State().HankHash {
-		return nil, err
+	if programHash(live) == d.x.State().HankHash {
+		return nil, nil
 	}
 	return describeChanges(frozen, live), nil
 }
@@ -167,25 +166,23 @@ func describeChanges(frozen, live *plan.Program) []string {
 	return out
 }
 
-// programHash is the digest of everything that a program is made of.
-func programHash(p *plan.Program) (string, error) {
-	files, err := p.Frozen()
-	if err != nil {
-		return "", err
-	}
+// programHash is the digest of what a hank says: its files, and the models that
+// its codons name. The settings around it are not part of it: a ceiling for one
+// run does not make another program.
+func programHash(p *plan.Program) string {
 	var all strings.Builder
-	for _, f := range files {
+	for _, f := range p.Files {
 		fmt.Fprintf(&all, "%s %o %s\n", f.Path, f.Mode.Perm()&0o111, f.Digest)
 	}
-	return digest(all.String()), nil
+	for _, e := range p.Initial() {
+		fmt.Fprintf(&all, "%s %s\n", e.CodonID, e.Codon.Model)
+	}
+	return digest(all.String())
 }
 
 // adopt freezes a program and lays out its plan from what is settled.
 func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
-	hash, err := programHash(p)
-	if err != nil {
-		return err
-	}
+	hash := programHash(p)
 	sha, err := d.x.Freeze(ctx, p)
 	if err != nil {
 		return err

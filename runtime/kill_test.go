@@ -198,10 +198,11 @@ func (k *killing) choose(t *testing.T) (b blow, group int) {
 	b.most = max(0, min((k.total-1)*(k.kills+1)/k.want-len(p.done), 2))
 	b.after = time.Duration(k.rng.IntN(40)) * time.Millisecond
 	if 2*k.named <= k.kills {
-		if len(k.queue) < len(points) {
+		passes := func(i int) bool { return points[i].when(p) }
+		if !slices.ContainsFunc(k.queue, passes) { // some wait for what never comes again
 			k.queue = append(k.queue, k.rng.Perm(len(points))...)
 		}
-		at := slices.IndexFunc(k.queue, func(i int) bool { return points[i].when(p) })
+		at := slices.IndexFunc(k.queue, passes)
 		group = k.queue[at]
 		k.queue = slices.Delete(k.queue, at, at+1)
 		names := points[group].names

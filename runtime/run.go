@@ -152,7 +152,7 @@ func hankIn(dir string) string {
 
 func openOrCreate(ctx context.Context, mode Mode, root string, from origin, o Options) (*recovery.Execution, error) {
 	ro := recovery.Options{
-		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap,
+		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap, Workspace: absolute(o.Workspace),
 		Observe: o.Observe, Warn: func(line string) { sayTo(o, line) },
 	}
 	if recovery.Exists(root) {
@@ -186,6 +186,15 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, o Op
 	return recovery.Create(ctx, root, recovery.CreateOptions{
 		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: o.Version,
 	})
+}
+
+// absolute returns a path that does not depend on where this process is; one
+// that is not given stays so.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		return abs
+	}
+	return path
 }
 
 // sameInputs refuses to go on with other data or in another workspace than
@@ -256,6 +265,9 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 // prepare reads the settings that hold, and the recording that is to be played.
 func (d *driver) prepare() error {
 	d.settings = d.opts.Layers.Merge(d.program.Hank.Overrides)
+	present := *d.program // what was frozen had the settings of another day
+	present.Settings = d.settings
+	d.program = &present
 	d.ignoreRigs = d.settings.IgnoreRigFailures != nil && *d.settings.IgnoreRigFailures
 	if d.opts.Replay == "" {
 		return nil

@@ -275,8 +275,8 @@ type BudgetExceeded struct {
 // Sentinels is what the observers of a codon did. The list is called loaded
 // while the codon lives and executed when its record is final.
 type Sentinels struct {
-	Loaded    []Sentinel     `json:"loaded,omitempty"`
-	Executed  []Sentinel     `json:"executed,omitempty"`
+	Loaded    []Sentinel     `json:"loaded,omitzero"`
+	Executed  []Sentinel     `json:"executed,omitzero"`
 	TotalCost USD            `json:"totalCost"`
 	Unknown   jsontext.Value `json:",embed"`
 }
