@@ -1,49 +1,60 @@
 package checkpoint
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/gob"
-	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"hank/internal/vfs"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
-// statCache remembers, for each file of the workspace, what lstat said when
-// its content was hashed, so that a file with the same answer need not be read
-// again. The answer holds the change time, which no program can set back, so
-// that a file of the same size with its old modification time does not pass.
+// statCache remembers what the last scan of a workspace found: for each file
+// what lstat said when its content was hashed, so that a file with the same
+// answer need not be read again, and for each folder its tree. The answer
+// holds the change time, which no program can set back, so that a file of the
+// same size with its old modification time does not pass.
 //
 // It is a projection: without it, or with one that is damaged, of another boot
 // (after a power cut sizes and times may survive where content does not) or of
 // other packs, everything is read once.
 type statCache struct {
-	dirs map[string]*cachedDir // by path, "" is the root
+	root *cachedDir // nil: nothing is known
 }
 
+// cachedDir is a folder. Once a scan has made it, it does not change, so that
+// scans share what is the same; only rules may be filled in.
 type cachedDir struct {
-	device uint64
-	tree   plumbing.Hash // the tree that the store has for it
-	files  []cachedFile  // sorted by name
+	device  uint64
+	tree    plumbing.Hash // the tree that the store has for it
+	files   int           // in the tree, all below included
+	bytes   int64         // their sizes
+	escaped int           // how many files and folders are stored under another name
+	entries []cachedEntry // sorted by name
+
+	rules *ignoreFile // of its own .gitignore, while this process remembers
 }
 
-// cachedFile is one file: the fingerprint of its lstat, and the blob.
-type cachedFile struct {
-	name string
-	stat fingerprint
-	blob plumbing.Hash
-	// young: it was changed so shortly before it was read that a later change
-	// may have the same times. It is read again next time.
-	young bool
-	// escaped: it is stored under an escaped name because of its content.
-	escaped bool
+// cachedEntry is a file, a link or a folder.
+type cachedEntry struct {
+	name  string
+	stat  fingerprint   // zero for a folder
+	blob  plumbing.Hash // zero for a folder
+	sub   *cachedDir    // nil for a file
+	flags entryFlags
 }
+
+type entryFlags uint8
+
+const (
+	// entryTaken: it is in the folder's tree. Else the last scan had no reason
+	// to look at it, and what is known is kept.
+	entryTaken entryFlags = 1 << iota
+	// entryYoung: it was changed so shortly before it was read that a later
+	// change may have the same times. It is read again next time.
+	entryYoung
+	// entryEscaped: it is stored under an escaped name.
+	entryEscaped
+)
 
 // fingerprint is what of lstat tells that a file was not touched.
 type fingerprint struct {
@@ -52,180 +63,135 @@ type fingerprint struct {
 	mode               uint32
 }
 
-func (d *cachedDir) find(name string) *cachedFile {
+// ignoreFile is a .gitignore that was read.
+type ignoreFile struct {
+	stat  fingerprint
+	rules ignoreRules
+}
+
+func (e *cachedEntry) taken() bool { return e.flags&entryTaken != 0 }
+
+// stored returns the name in the tree.
+func (e *cachedEntry) stored() string {
+	if e.flags&entryEscaped != 0 {
+		return escapeName(e.name)
+	}
+	return e.name
+}
+
+// treeEntry returns the mode and id that the tree has.
+func (e *cachedEntry) treeEntry() (filemode.FileMode, plumbing.Hash) {
+	switch {
+	case e.sub != nil:
+		return filemode.Dir, e.sub.tree
+	case e.stat.mode&modeType == modeLink:
+		return filemode.Symlink, e.blob
+	case e.stat.mode&0o100 != 0:
+		return filemode.Executable, e.blob
+	}
+	return filemode.Regular, e.blob
+}
+
+// The types of files in st_mode, the same on every system that has it.
+const (
+	modeType = 0o170000
+	modeLink = 0o120000
+)
+
+// find returns the place of an entry, or -1. The name is bytes, so that a
+// folder's listing is looked up without making strings of it.
+func (d *cachedDir) find(name []byte) int {
 	if d == nil {
-		return nil
+		return -1
 	}
-	i, ok := slices.BinarySearchFunc(d.files, name, func(f cachedFile, name string) int { return strings.Compare(f.name, name) })
-	if !ok {
-		return nil
-	}
-	return &d.files[i]
-}
-
-// cacheHeader says what a cache on disk was made for.
-type cacheHeader struct {
-	Version   int
-	Workspace string
-	Boot      string
-	Packs     []string // the packs that hold the blobs
-}
-
-const cacheVersion = 1
-
-var errStaleCache = errors.New("the stat cache is of another time")
-
-// encode returns the cache as bytes: a header, the entries, a checksum.
-func (c *statCache) encode(h cacheHeader) ([]byte, error) {
-	var b bytes.Buffer
-	h.Version = cacheVersion
-	if err := gob.NewEncoder(&b).Encode(h); err != nil {
-		return nil, err
-	}
-	head := b.Len()
-	out := binary.LittleEndian.AppendUint32(make([]byte, 0, head+64*len(c.dirs)), uint32(head))
-	out = append(out, b.Bytes()...)
-	for path, d := range c.dirs {
-		out = appendText(out, path)
-		out = binary.LittleEndian.AppendUint64(out, d.device)
-		out = append(out, d.tree[:]...)
-		out = binary.AppendUvarint(out, uint64(len(d.files)))
-		for i := range d.files {
-			f := &d.files[i]
-			out = appendText(out, f.name)
-			out = binary.AppendUvarint(out, uint64(f.stat.size))
-			out = binary.LittleEndian.AppendUint64(out, uint64(f.stat.mtime))
-			out = binary.LittleEndian.AppendUint64(out, uint64(f.stat.ctime))
-			out = binary.AppendUvarint(out, f.stat.inode)
-			out = binary.AppendUvarint(out, uint64(f.stat.mode))
-			out = append(out, f.blob[:]...)
-			out = append(out, flag(f.young)|flag(f.escaped)<<1)
+	lo, hi := 0, len(d.entries)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if d.entries[mid].name < string(name) {
+			lo = mid + 1
+		} else {
+			hi = mid
 		}
 	}
-	sum := sha256.Sum256(out)
-	return append(out, sum[:]...), nil
+	if lo < len(d.entries) && d.entries[lo].name == string(name) {
+		return lo
+	}
+	return -1
 }
 
-func flag(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// decodeCache is the inverse of encode. Anything wrong is an error.
-func decodeCache(data []byte) (*statCache, cacheHeader, error) {
-	var h cacheHeader
-	if len(data) < 4+sha256.Size {
-		return nil, h, errStaleCache
-	}
-	body := data[:len(data)-sha256.Size]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
-		return nil, h, errors.New("the stat cache is damaged")
-	}
-	head := int(binary.LittleEndian.Uint32(body))
-	if head > len(body)-4 {
-		return nil, h, errStaleCache
-	}
-	if err := gob.NewDecoder(bytes.NewReader(body[4 : 4+head])).Decode(&h); err != nil || h.Version != cacheVersion {
-		return nil, h, errStaleCache
-	}
-	r := &cacheReader{rest: body[4+head:]}
-	c := &statCache{dirs: map[string]*cachedDir{}}
-	for len(r.rest) > 0 && !r.bad {
-		path := r.text()
-		d := &cachedDir{device: r.fixed()}
-		copy(d.tree[:], r.take(20))
-		n := r.number()
-		if n > uint64(len(r.rest)) {
-			return nil, h, errStaleCache
+// newCachedDir sorts the entries and adds up what is in them. The tree is left
+// to the caller.
+func newCachedDir(device uint64, entries []cachedEntry) *cachedDir {
+	slices.SortFunc(entries, func(a, b cachedEntry) int { return strings.Compare(a.name, b.name) })
+	d := &cachedDir{device: device, entries: entries}
+	for i := range entries {
+		e := &entries[i]
+		if !e.taken() {
+			continue
 		}
-		d.files = make([]cachedFile, n)
-		for i := range d.files {
-			d.files[i] = r.file()
+		if e.flags&entryEscaped != 0 {
+			d.escaped++
 		}
-		c.dirs[path] = d
+		if e.sub == nil {
+			d.files++
+			d.bytes += e.stat.size
+			continue
+		}
+		d.files += e.sub.files
+		d.bytes += e.sub.bytes
+		d.escaped += e.sub.escaped
 	}
-	if r.bad {
-		return nil, h, errStaleCache
-	}
-	return c, h, nil
+	return d
 }
 
-type cacheReader struct {
-	rest []byte
-	bad  bool
+// sameTree tells whether two folders have the same tree, without making it.
+func (d *cachedDir) sameTree(other *cachedDir) bool {
+	i, j := 0, 0
+	for {
+		for i < len(d.entries) && !d.entries[i].taken() {
+			i++
+		}
+		for j < len(other.entries) && !other.entries[j].taken() {
+			j++
+		}
+		if i == len(d.entries) || j == len(other.entries) {
+			return i == len(d.entries) && j == len(other.entries)
+		}
+		a, b := &d.entries[i], &other.entries[j]
+		modeA, idA := a.treeEntry()
+		modeB, idB := b.treeEntry()
+		if a.name != b.name || modeA != modeB || idA != idB || (a.flags^b.flags)&entryEscaped != 0 {
+			return false
+		}
+		i, j = i+1, j+1
+	}
 }
 
-func (r *cacheReader) number() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *cacheReader) take(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return nil
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *cacheReader) text() string { return string(r.take(r.number())) }
-
-func (r *cacheReader) fixed() uint64 {
-	b := r.take(8)
-	if b == nil {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b)
-}
-
-func (r *cacheReader) file() cachedFile {
-	f := cachedFile{name: r.text()}
-	f.stat.size = int64(r.number())
-	f.stat.mtime, f.stat.ctime = int64(r.fixed()), int64(r.fixed())
-	f.stat.inode, f.stat.mode = r.number(), uint32(r.number())
-	copy(f.blob[:], r.take(20))
-	if b := r.take(1); b != nil {
-		f.young, f.escaped = b[0]&1 != 0, b[0]&2 != 0
-	}
-	return f
-}
-
-// readCache returns the cache in a file, if it fits this workspace, boot and
-// set of packs; else an empty one.
-func readCache(fsys vfs.FS, name string, want cacheHeader) *statCache {
-	empty := &statCache{dirs: map[string]*cachedDir{}}
-	if name == "" || want.Boot == "" {
-		return empty
-	}
-	data, err := vfs.ReadFile(fsys, name)
-	if err != nil {
-		return empty
-	}
-	c, h, err := decodeCache(data)
-	if err != nil || h.Workspace != want.Workspace || h.Boot != want.Boot {
-		return empty
-	}
-	for _, p := range h.Packs {
-		if !slices.Contains(want.Packs, p) {
-			return empty
+// encodeTree returns the text of the folder's tree.
+func (d *cachedDir) encodeTree() []byte {
+	var t folderTree
+	for i := range d.entries {
+		if e := &d.entries[i]; e.taken() {
+			mode, id := e.treeEntry()
+			t.add(e.stored(), mode, id)
 		}
 	}
-	return c
+	return t.encode()
 }
 
-// clockTick is added to what counts as young where the workspace's own clock
-// cannot be read: more than the coarsest clock of a local file system.
-const clockTick = 2 * time.Second
+// eachEscaped calls f for what is stored under another name.
+func (d *cachedDir) eachEscaped(prefix string, f func(path, as string)) {
+	if d == nil || d.escaped == 0 {
+		return
+	}
+	for i := range d.entries {
+		e := &d.entries[i]
+		if !e.taken() {
+			continue
+		}
+		if e.flags&entryEscaped != 0 {
+			f(prefix+e.name, e.stored())
+		}
+		e.sub.eachEscaped(prefix+e.name+"/", f)
+	}
+}

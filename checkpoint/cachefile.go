@@ -2,11 +2,44 @@ package checkpoint
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"hank/internal/vfs"
 )
+
+// clockTick is added to what counts as young where the workspace's own clock
+// cannot be read: more than the coarsest clock of a local file system.
+const clockTick = 2 * time.Second
+
+// readCache returns the cache in a file, if it fits this workspace, boot and
+// set of packs; else an empty one.
+func readCache(fsys vfs.FS, name string, want cacheHeader) *statCache {
+	empty := &statCache{}
+	if name == "" || want.Boot == "" {
+		return empty
+	}
+	data, err := vfs.ReadFile(fsys, name)
+	if err != nil {
+		return empty
+	}
+	c, h, err := decodeCache(data)
+	if err != nil || h.Workspace != want.Workspace || h.Boot != want.Boot {
+		return empty
+	}
+	have := make(map[string]bool, len(want.Packs))
+	for _, p := range want.Packs {
+		have[p] = true
+	}
+	for _, p := range h.Packs {
+		if !have[p] {
+			return empty
+		}
+	}
+	return c
+}
 
 // cacheFor returns the stat cache for a workspace, from memory or from disk.
 func (s *Store) cacheFor(w *Workspace) *statCache {
@@ -17,21 +50,33 @@ func (s *Store) cacheFor(w *Workspace) *statCache {
 	}
 	if s.cache == nil || s.cacheOf != w.Path() {
 		s.cache, s.next = readCache(s.fs, s.opts.CacheFile, s.cacheHeader(w.Path())), nil
-		s.cacheOf, s.cacheKept = w.Path(), true
+		s.cacheOf, s.cacheKept, s.unkept = w.Path(), true, 0
 	}
 	return s.cache
 }
 
-// adoptCache keeps what a scan has found out. Until the pending pack is
-// durable it holds for nothing but further scans into the same pack.
-func (s *Store) adoptCache(fresh *statCache) {
+// adoptCache keeps what a scan that read so many files has found out. Until
+// the pending pack is durable it holds for nothing but further scans into the
+// same pack.
+func (s *Store) adoptCache(fresh *statCache, read int) {
 	pending, _ := s.sources()
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
+	if s.cache != nil && fresh.root == s.cache.root { // nothing is new
+		s.next = nil
+		return
+	}
 	s.next = fresh
+	s.unkept += read
 	if pending == nil {
 		s.promote()
 	}
+}
+
+// worthKeeping is how many files have to be read before the cache is written
+// although the store stays open: what a kill would cost, in proportion.
+func (c *statCache) worthKeeping(read int) bool {
+	return c.root != nil && read >= 1000+c.root.files/10
 }
 
 // settleCache is called when everything pending is durable.
@@ -78,9 +123,24 @@ func (s *Store) keepCache() error {
 	if err := vfs.MkdirAll(s.fs, filepath.Dir(s.opts.CacheFile), 0o700); err != nil {
 		return err
 	}
-	if err := vfs.WriteFile(s.fs, s.opts.CacheFile, data, 0o600); err != nil {
+	if err := writeUnsynced(s.fs, s.opts.CacheFile, data); err != nil {
 		return errors.Join(errors.New("the stat cache was not kept"), err)
 	}
-	s.cacheKept = true
+	s.cacheKept, s.unkept = true, 0
 	return nil
+}
+
+// writeUnsynced replaces a file that is checked when it is read, and may be
+// lost in a power cut.
+func writeUnsynced(fsys vfs.FS, name string, data []byte) error {
+	tmp := name + ".tmp"
+	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return fsys.Rename(tmp, name)
 }

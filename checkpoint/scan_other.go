@@ -5,6 +5,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -12,10 +13,12 @@ import (
 var errNoScan = errors.New("checkpoints of a workspace need Linux or macOS; use WSL on Windows")
 
 type scan struct {
-	snap  Snapshot
-	fresh *statCache
+	read, added atomic.Int64
+	skipped     []Skipped
+	nested      []string
+	empty       []string
 }
 
-func newScan(context.Context, *Store, SnapshotRequest) (*scan, error) { return nil, errNoScan }
+func newScan(*Store, SnapshotRequest) (*scan, error) { return nil, errNoScan }
 
-func (*scan) run(*baseTree) (plumbing.Hash, error) { return plumbing.ZeroHash, errNoScan }
+func (*scan) run(context.Context, plumbing.Hash) (*cachedDir, error) { return nil, errNoScan }

@@ -3,54 +3,61 @@
 package checkpoint
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"golang.org/x/sys/unix"
 
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
 )
 
-// scan is one walk through a workspace. Folders are walked by several
-// goroutines: each takes a folder, and hands its subfolders on as long as
-// there are tokens, else walks them itself.
+// scan is one walk through a workspace. A goroutine takes a folder: it lists
+// it, looks at every name, and hands subfolders and files that have to be read
+// on to others as long as there are tokens; else it does them itself. A folder
+// in which nothing has changed costs the listing and an lstat for each file.
 type scan struct {
-	ctx      context.Context
 	s        *Store
 	ws       *Workspace
 	sel      *selector
-	old      *statCache
+	neverIn  map[string][]string // names that are never taken, by folder
+	last     *statCache
 	tokens   chan struct{}
 	young    int64 // changes from this time (ns) on are too young to be trusted
 	excludes []ignoreRules
 	tracked  func() trackedPaths // the files in the user's own index
 
-	mu    sync.Mutex
-	snap  Snapshot
-	fresh *statCache
-	err   error
+	read, added atomic.Int64 // files read; blobs that were new to the store
+	stopped     atomic.Bool
+
+	mu      sync.Mutex // guards the following
+	err     error
+	skipped []Skipped
+	nested  []string
+	empty   []string
 }
 
-func newScan(ctx context.Context, s *Store, req SnapshotRequest) (*scan, error) {
+func newScan(s *Store, req SnapshotRequest) (*scan, error) {
 	c := &scan{
-		ctx: ctx, s: s, ws: req.Workspace, sel: newSelector(req.Selection, req.MustInclude),
-		tokens: make(chan struct{}, 2*runtime.NumCPU()),
-		fresh:  &statCache{dirs: map[string]*cachedDir{}},
+		s: s, ws: req.Workspace, sel: newSelector(req.Selection, req.MustInclude),
+		neverIn: map[string][]string{}, tokens: make(chan struct{}, 2*runtime.NumCPU()),
 	}
-	c.old = s.cacheFor(req.Workspace)
+	for name := range c.sel.never {
+		dir := parent(name)
+		if dir != "" {
+			dir += "/"
+		}
+		c.neverIn[dir] = append(c.neverIn[dir], lastComponent(name))
+	}
+	c.last = s.cacheFor(req.Workspace)
 	c.tracked = sync.OnceValue(func() trackedPaths { return userIndex(req.Workspace.Path()) })
 	var err error
 	if c.young, err = s.youngest(req.Workspace); err != nil {
@@ -63,23 +70,26 @@ func newScan(ctx context.Context, s *Store, req SnapshotRequest) (*scan, error) 
 	return c, nil
 }
 
-// folder is a directory on the walk. What it needs from above comes with it.
-type folder struct {
-	path    string // "" or ending in a slash
-	fd      int
-	rules   []*ignoreRules // of the folders above and its own, outermost first
-	ignored bool           // all below is ignored, unless it was recorded before
-	base    *baseTree      // what the checkpoint before has here
-}
-
-func (c *scan) run(base *baseTree) (plumbing.Hash, error) {
-	fd, err := unix.Openat(c.ws.Fd(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// run walks the whole workspace and returns the root. base is the tree of the
+// checkpoint before, or zero.
+func (c *scan) run(ctx context.Context, base plumbing.Hash) (*cachedDir, error) {
+	defer context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })()
+	fd, err := openDirAt(c.ws.Fd(), ".")
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("scan %s: %w", c.ws.Path(), err)
+		return nil, fmt.Errorf("scan %s: %w", c.ws.Path(), err)
 	}
-	id, _, err := c.folder(folder{fd: fd, base: base})
+	f := folder{fd: fd, old: c.last.root}
+	if !base.IsZero() {
+		f.base = newBase(c.s, base, c.last.root)
+	}
+	root := c.folder(f)
 	failpoint.Hit("scan.walked")
-	return id, err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	return root, ctx.Err()
 }
 
 // fail remembers the first error; every goroutine stops soon after.
@@ -89,45 +99,74 @@ func (c *scan) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
+	c.stopped.Store(true)
 }
 
-func (c *scan) failed() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = c.ctx.Err()
+// folder is a directory on the walk. What it needs from above comes with it.
+type folder struct {
+	path    string // "" or ending in a slash
+	fd      int
+	rules   []*ignoreRules // of the folders above and its own, outermost first
+	ignored bool           // all below is ignored, unless it was recorded before
+	base    *baseTree      // what the checkpoint before has here
+	old     *cachedDir     // what the last scan found here
+}
+
+// folderScan is the work on one directory.
+type folderScan struct {
+	*scan
+	folder
+	list    *listing
+	own     *ignoreFile
+	never   []string
+	device  uint64
+	entries []cachedEntry // one for each name of the list; without a name: nothing
+	known   []int32       // where each was in old, or -1
+	wait    sync.WaitGroup
+}
+
+// folder scans a directory with all below, and closes it. It returns nil if it
+// fails: fail has been called then.
+func (c *scan) folder(f folder) *cachedDir {
+	defer unix.Close(f.fd)
+	w := &folderScan{scan: c, folder: f, never: c.neverIn[f.path], list: listings.Get().(*listing)}
+	defer w.release()
+	var st unix.Stat_t
+	err := w.list.read(f.fd)
+	if err == nil {
+		err = unix.Fstat(f.fd, &st)
 	}
-	return c.err
-}
-
-// folder scans a directory with all below, and closes it. The second result
-// is how many files its tree has: a tree without any is left out.
-func (c *scan) folder(f folder) (plumbing.Hash, int, error) {
-	dir := os.NewFile(uintptr(f.fd), path.Join(c.ws.Path(), f.path))
-	defer dir.Close()
-	list, err := dir.ReadDir(-1)
 	if err != nil {
-		err = unstable(cleanDir(f.path), "the folder cannot be listed", err)
-		c.fail(err)
-		return plumbing.ZeroHash, 0, err
+		c.fail(unstable(cleanDir(f.path), "the folder cannot be listed", err))
+		return nil
 	}
-	if name := cleanDir(f.path); len(list) == 0 && f.path != "" && !f.ignored && c.sel.takes(name) {
-		c.note(func(s *Snapshot) { s.Empty = append(s.Empty, name) })
+	w.device = uint64(st.Dev)
+	if name := cleanDir(f.path); len(w.list.names) == 0 && f.path != "" && !f.ignored && c.sel.takes(name) {
+		c.note(func() { c.empty = append(c.empty, name) })
 	}
-	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	c.readRules(&f, list)
-	w := &folderScan{scan: c, folder: f, old: c.old.dirs[f.path], now: &cachedDir{}}
-	for _, e := range list {
-		if err := c.failed(); err != nil {
+	w.readRules()
+	n := len(w.list.names)
+	w.entries = slices.Grow(w.list.entries[:0], n)[:n]
+	w.known = slices.Grow(w.list.known[:0], n)[:n]
+	clear(w.entries)
+	for i := range w.list.names {
+		if c.stopped.Load() {
 			break
 		}
-		w.entry(e)
+		w.known[i] = int32(w.old.find(w.list.names[i].bytes))
+		w.entry(i)
 	}
 	w.wait.Wait()
-	if err := c.failed(); err != nil {
-		return plumbing.ZeroHash, 0, err
+	if c.stopped.Load() {
+		return nil
 	}
 	return w.finish()
+}
+
+func (w *folderScan) release() {
+	w.list.entries, w.list.known = w.entries, w.known
+	clear(w.list.entries) // they would keep what they point to
+	listings.Put(w.list)
 }
 
 func cleanDir(p string) string {
@@ -137,47 +176,53 @@ func cleanDir(p string) string {
 	return strings.TrimSuffix(p, "/")
 }
 
-// readRules adds the folder's own .gitignore.
-func (c *scan) readRules(f *folder, list []os.DirEntry) {
-	i, ok := slices.BinarySearchFunc(list, ".gitignore", func(e os.DirEntry, name string) int { return strings.Compare(e.Name(), name) })
-	if !ok || !list[i].Type().IsRegular() {
+// readRules adds the folder's own .gitignore, if it is a regular file.
+func (w *folderScan) readRules() {
+	for i := range w.list.names {
+		if string(w.list.names[i].bytes) != ".gitignore" {
+			continue
+		}
+		var st unix.Stat_t
+		if err := statAt(w.fd, w.list.names[i], &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return
+		}
+		if w.own = w.knownRules(&st); w.own == nil {
+			text, err := readSmall(w.fd, ".gitignore", rulesLimit)
+			if err != nil {
+				return // the file itself is looked at like any other, and says so
+			}
+			w.own = &ignoreFile{stat: fingerprintOf(&st), rules: parseIgnore(w.path, text)}
+		}
+		w.rules = append(slices.Clip(w.rules), &w.own.rules)
 		return
 	}
-	fd, err := openFileAt(f.fd, ".gitignore")
-	if err != nil {
-		return // the file itself is looked at like any other, and says so
-	}
-	file := os.NewFile(uintptr(fd), ".gitignore")
-	defer file.Close()
-	if fi, err := file.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return
-	}
-	text, err := io.ReadAll(io.LimitReader(file, 16<<20))
-	if err != nil {
-		return
-	}
-	rules := parseIgnore(f.path, text)
-	f.rules = append(slices.Clip(f.rules), &rules)
 }
 
-// folderScan is the work on one directory.
-type folderScan struct {
-	*scan
-	folder
-	old, now *cachedDir
-	wait     sync.WaitGroup
+// rulesLimit is more than any .gitignore has.
+const rulesLimit = 16 << 20
 
-	mine  sync.Mutex // guards what follows
-	tree  folderTree
-	files int
+// knownRules returns what the last scan read, if the file is trusted as any
+// other file would be.
+func (w *folderScan) knownRules(st *unix.Stat_t) *ignoreFile {
+	i := w.old.find([]byte(".gitignore"))
+	if i < 0 || w.old.rules == nil || w.old.rules.stat != fingerprintOf(st) || !w.trusted(&w.old.entries[i], st) {
+		return nil
+	}
+	return w.old.rules
+}
+
+// trusted tells whether a file is as it was when it was read.
+func (w *folderScan) trusted(e *cachedEntry, st *unix.Stat_t) bool {
+	return e.sub == nil && e.flags&entryYoung == 0 && w.old.device == uint64(st.Dev) && e.stat == fingerprintOf(st)
 }
 
 // isIgnored decides by the rules: the deepest file that says something counts,
 // then the excludes.
-func (w *folderScan) isIgnored(path, name string, isDir bool) bool {
+func (w *folderScan) isIgnored(name string, isDir bool) bool {
 	if w.ignored {
 		return true
 	}
+	path := w.path + name
 	for _, r := range slices.Backward(w.rules) {
 		if v := r.match(path, name, isDir); v != undecided {
 			return v == ignored
@@ -191,37 +236,41 @@ func (w *folderScan) isIgnored(path, name string, isDir bool) bool {
 	return false
 }
 
-// entry looks at one name.
-func (w *folderScan) entry(e os.DirEntry) {
-	name := e.Name()
-	full := w.path + name
-	if name == ".git" && w.path != "" {
-		w.note(func(s *Snapshot) { s.Nested = append(s.Nested, strings.TrimSuffix(w.path, "/")) })
+// entry looks at the i-th name.
+func (w *folderScan) entry(i int) {
+	n := w.list.names[i]
+	if n.bytes[0] == '.' && string(n.bytes) == ".git" && w.path != "" {
+		w.note(func() { w.nested = append(w.nested, cleanDir(w.path)) })
 	}
-	if neverRecorded(name) || w.sel.never[full] {
+	var name string
+	if k := w.known[i]; k >= 0 {
+		name = w.old.entries[k].name
+	} else {
+		name = string(n.bytes)
+	}
+	if neverRecorded(name) || slices.Contains(w.never, name) {
+		return
+	}
+	if n.kind == kindDir {
+		w.subfolder(i, name)
 		return
 	}
 	var st unix.Stat_t
-	if err := lstatAt(w.fd, name, &st); err != nil {
+	if err := statAt(w.fd, n, &st); err != nil {
 		if !errors.Is(err, unix.ENOENT) { // it vanished: it is not there
-			w.fail(unstable(full, "it cannot be looked at", err))
+			w.fail(unstable(w.path+name, "it cannot be looked at", err))
 		}
 		return
 	}
-	stored := name
-	if needsEscape(name) {
-		stored = escapeName(name)
-	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		w.subfolder(name, stored, full)
+		w.subfolder(i, name)
 	case unix.S_IFREG, unix.S_IFLNK:
-		if w.selected(full, name, stored) {
-			w.record(name, stored, full, &st)
-		}
+		w.file(i, name, &st)
 	default:
-		if w.selected(full, name, stored) {
-			w.note(func(s *Snapshot) { s.Skipped = append(s.Skipped, Skipped{full, kindOf(st.Mode)}) })
+		if w.selected(name) {
+			skipped := Skipped{w.path + name, kindOf(st.Mode)}
+			w.note(func() { w.skipped = append(w.skipped, skipped) })
 		}
 	}
 }
@@ -238,60 +287,66 @@ func kindOf[M uint16 | uint32](mode M) string {
 	return "neither file, folder nor link"
 }
 
-func (c *scan) note(change func(*Snapshot)) {
+func (c *scan) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	change(&c.snap)
+	change()
 }
 
 // selected tells whether a file is recorded: it is asked for by name, or it is
-// selected and either not ignored, or recorded before, or in the user's index.
-func (w *folderScan) selected(full, name, stored string) bool {
-	if w.sel.includes(full) {
+// selected and either recorded before, or not ignored, or in the user's index.
+func (w *folderScan) selected(name string) bool {
+	if len(w.sel.include) > 0 && w.sel.includes(w.path+name) {
 		return true
 	}
-	if !w.sel.takes(full) {
+	if !w.sel.everything() && !w.sel.takes(w.path+name) {
 		return false
 	}
-	if !w.isIgnored(full, name, false) {
-		return true
-	}
-	if _, before := w.base.child(stored); before {
-		return true
-	}
-	return w.tracked().has(full)
+	return w.base.hasFile(name) || !w.isIgnored(name, false) || w.tracked().has(w.path+name)
 }
 
 // subfolder goes down, unless nothing there can be recorded.
-func (w *folderScan) subfolder(name, stored, full string) {
-	sub, _ := w.base.child(stored)
-	// A folder in the user's index is a submodule: it is not ignored either.
-	next := folder{path: full + "/", rules: w.rules, base: sub, ignored: w.isIgnored(full, name, true) && !w.tracked().has(full)}
-	if !w.sel.mayHold(full) && !w.sel.above[full] && !w.sel.includes(full) {
+func (w *folderScan) subfolder(i int, name string) {
+	full := w.path + name
+	var last *cachedDir
+	if k := w.known[i]; k >= 0 {
+		if last = w.old.entries[k].sub; last != nil {
+			w.entries[i] = w.old.entries[k]
+			w.entries[i].flags &^= entryTaken // until it is looked into
+		}
+	}
+	above := w.sel.above[full] || w.sel.includes(full)
+	if !above && !w.sel.mayHold(full) {
 		return
 	}
-	if next.ignored && sub == nil && !w.sel.above[full] && !w.sel.includes(full) && !w.tracked().anyBelow(next.path) {
+	// A folder in the user's index is a submodule: it is not ignored either.
+	base, below := w.base.sub(name, last), full+"/"
+	ignored := w.isIgnored(name, true) && !w.tracked().has(full)
+	if ignored && base == nil && !above && !w.tracked().anyBelow(below) {
 		return
 	}
 	fd, err := openDirAt(w.fd, name)
 	if err != nil {
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
+		if !errors.Is(err, unix.ENOENT) {
 			w.fail(unstable(full, "the folder cannot be opened", err))
 		}
 		return
 	}
-	next.fd = fd
-	down := func() {
-		id, files, err := w.scan.folder(next)
-		if err != nil || files == 0 {
+	next := folder{path: below, fd: fd, rules: w.rules, base: base, ignored: ignored, old: last}
+	w.spawn(func() {
+		sub := w.scan.folder(next)
+		if sub == nil {
 			return
 		}
-		if stored != name {
-			w.note(func(s *Snapshot) { s.Escaped = append(s.Escaped, Escaped{full, stored}) })
+		e := cachedEntry{name: name, sub: sub}
+		if sub.files > 0 {
+			e.flags |= entryTaken
 		}
-		w.put(stored, filemode.Dir, id, files)
-	}
-	w.spawn(down)
+		if needsEscape(name) || isSpecial(name) {
+			e.flags |= entryEscaped // git refuses a folder of a special name
+		}
+		w.entries[i] = e
+	})
 }
 
 // spawn runs f beside the walk if there is a token, else at once.
@@ -308,219 +363,74 @@ func (w *folderScan) spawn(f func()) {
 	}
 }
 
-func (w *folderScan) put(stored string, mode filemode.FileMode, id plumbing.Hash, files int) {
-	w.mine.Lock()
-	defer w.mine.Unlock()
-	w.tree.add(stored, mode, id)
-	w.files += files
-}
-
-// record takes a file or link: by its fingerprint if it is known, else by
+// file takes a file or link: by its fingerprint if it is known, else by
 // reading it.
-func (w *folderScan) record(name, stored, full string, st *unix.Stat_t) {
-	print := fingerprintOf(st)
-	if known := w.old.find(name); known != nil && known.stat == print && !known.young && w.old.device == uint64(st.Dev) {
-		w.keep(*known, stored, full)
+func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
+	trusted := false
+	if k := w.known[i]; k >= 0 {
+		trusted = w.trusted(&w.old.entries[k], st)
+		if trusted {
+			w.entries[i] = w.old.entries[k]
+			w.entries[i].flags &^= entryTaken
+		}
+	}
+	if !w.selected(name) {
 		return
 	}
+	if trusted {
+		w.entries[i].flags |= entryTaken
+		return
+	}
+	seen := *st
 	w.spawn(func() {
-		f, err := w.read(name, full)
-		if errors.Is(err, unix.ENOENT) {
-			return // it vanished, or became something else: the next checkpoint tells
-		}
-		if err != nil {
+		e, err := w.readFile(name, &seen)
+		switch {
+		case errors.Is(err, unix.ENOENT): // it vanished
+		case err != nil:
 			w.fail(err)
-			return
-		}
-		w.keep(f, stored, full)
-	})
-}
-
-// keep puts a file into the tree and into the cache.
-func (w *folderScan) keep(f cachedFile, stored, full string) {
-	if f.escaped && stored == f.name {
-		stored = escapeName(f.name)
-	}
-	mode := filemode.Regular
-	switch {
-	case f.stat.mode&unix.S_IFMT == unix.S_IFLNK:
-		mode = filemode.Symlink
-	case f.stat.mode&0o100 != 0:
-		mode = filemode.Executable
-	}
-	w.put(stored, mode, f.blob, 1)
-	w.mine.Lock()
-	w.now.files = append(w.now.files, f)
-	w.mine.Unlock()
-	w.note(func(s *Snapshot) {
-		s.Files++
-		s.Bytes += f.stat.size
-		if stored != f.name {
-			s.Escaped = append(s.Escaped, Escaped{full, stored})
+		default:
+			e.flags |= entryTaken
+			w.entries[i] = e
 		}
 	})
 }
 
-// finish writes the folder's tree and keeps its part of the cache.
-func (w *folderScan) finish() (plumbing.Hash, int, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(w.fd, &st); err == nil {
-		w.now.device = uint64(st.Dev)
+// finish makes the folder of what was found: the last one, if that is all the
+// same. A new tree goes to the store.
+func (w *folderScan) finish() *cachedDir {
+	same, count := 0, 0
+	for i := range w.entries {
+		if w.entries[i].name == "" {
+			continue
+		}
+		count++
+		if k := w.known[i]; k >= 0 && w.entries[i] == w.old.entries[k] {
+			same++
+		}
 	}
-	w.now.merge(w.old)
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.fresh.dirs[w.path] = w.now
-	}()
-	if w.files == 0 && w.path != "" {
-		return plumbing.ZeroHash, 0, nil
+	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.device {
+		w.old.rules = w.own
+		return w.old
 	}
-	text := w.tree.encode()
-	w.now.tree = objectID(plumbing.TreeObject, text)
-	if w.old != nil && w.old.tree == w.now.tree {
-		return w.now.tree, w.files, nil // the store has it
+	entries := make([]cachedEntry, 0, count)
+	for i := range w.entries {
+		if w.entries[i].name != "" {
+			entries = append(entries, w.entries[i])
+		}
 	}
-	if _, _, err := w.s.putObject(plumbing.TreeObject, text); err != nil {
+	d := newCachedDir(w.device, entries)
+	d.rules = w.own
+	if d.files == 0 {
+		return d // it has no tree; the root's is made by the caller
+	}
+	if w.old != nil && w.old.files > 0 && d.sameTree(w.old) {
+		d.tree = w.old.tree
+		return d
+	}
+	var err error
+	if d.tree, _, err = w.s.putObject(plumbing.TreeObject, d.encodeTree()); err != nil {
 		w.fail(err)
-		return plumbing.ZeroHash, 0, err
+		return nil
 	}
-	return w.now.tree, w.files, nil
-}
-
-// merge keeps what the scan before knew of files that this one had no reason
-// to look at, and sorts.
-func (d *cachedDir) merge(old *cachedDir) {
-	slices.SortFunc(d.files, func(a, b cachedFile) int { return strings.Compare(a.name, b.name) })
-	if old == nil || old.device != d.device {
-		return
-	}
-	have := len(d.files)
-	for i := range old.files {
-		if (&cachedDir{files: d.files[:have]}).find(old.files[i].name) == nil {
-			d.files = append(d.files, old.files[i])
-		}
-	}
-	slices.SortFunc(d.files, func(a, b cachedFile) int { return strings.Compare(a.name, b.name) })
-}
-
-// attempts is how often a file that changes under the reader is read.
-const attempts = 3
-
-// read hashes and stores a file or link, whole and unchanged from its first
-// byte to its last.
-func (w *folderScan) read(name, full string) (cachedFile, error) {
-	var err error
-	for range attempts {
-		var f cachedFile
-		if f, err = w.readOnce(name); err == nil || errors.Is(err, unix.ENOENT) || !errors.Is(err, errChanging) {
-			if err == nil || errors.Is(err, unix.ENOENT) || isStoreError(err) {
-				return f, err
-			}
-			return f, unstable(full, "it cannot be read", err)
-		}
-	}
-	return cachedFile{}, unstable(full, "it changed each time that it was read", err)
-}
-
-// storeError is a failure of the store, which is not the file's fault.
-type storeError struct{ err error }
-
-func (e *storeError) Error() string { return e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }
-
-func isStoreError(err error) bool {
-	var se *storeError
-	return errors.As(err, &se)
-}
-
-func (w *folderScan) readOnce(name string) (cachedFile, error) {
-	var before unix.Stat_t
-	if err := lstatAt(w.fd, name, &before); err != nil {
-		return cachedFile{}, err
-	}
-	f := cachedFile{name: name, stat: fingerprintOf(&before)}
-	var err error
-	switch before.Mode & unix.S_IFMT {
-	case unix.S_IFLNK:
-		f.blob, err = w.storeLink(name)
-	case unix.S_IFREG:
-		f.blob, f.escaped, err = w.storeFile(name, f.stat)
-	default:
-		return cachedFile{}, unix.ENOENT // another kind of thing has taken its place
-	}
-	if err != nil {
-		return cachedFile{}, err
-	}
-	var after unix.Stat_t
-	if err := lstatAt(w.fd, name, &after); err != nil || fingerprintOf(&after) != f.stat {
-		return cachedFile{}, errors.Join(errChanging, err)
-	}
-	f.young = max(f.stat.mtime, f.stat.ctime) >= w.scan.young
-	return f, nil
-}
-
-func (w *folderScan) storeLink(name string) (plumbing.Hash, error) {
-	target, err := readLinkAt(w.fd, name)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return w.store([]byte(target))
-}
-
-func (w *folderScan) store(data []byte) (plumbing.Hash, error) {
-	id, added, err := w.s.putObject(plumbing.BlobObject, data)
-	if err != nil {
-		return id, &storeError{err}
-	}
-	if added {
-		w.note(func(s *Snapshot) { s.Changed++ })
-	}
-	return id, nil
-}
-
-// storeFile reads exactly as many bytes as lstat said: one more or less means
-// that the file is changing.
-func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash, escaped bool, err error) {
-	fd, err := openFileAt(w.fd, name)
-	if err != nil {
-		if errors.Is(err, unix.ELOOP) {
-			err = errChanging
-		}
-		return id, false, err
-	}
-	file := os.NewFile(uintptr(fd), name)
-	defer file.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return id, false, err
-	}
-	if fingerprintOf(&st) != want {
-		return id, false, errChanging
-	}
-	if want.size > inMemory {
-		var added bool
-		exact := &exactReader{r: file, left: want.size}
-		id, added, err = w.s.putStream(plumbing.BlobObject, want.size, exact)
-		if err != nil && exact.err == nil {
-			err = &storeError{err}
-		} else if exact.err != nil {
-			err = exact.err
-		}
-		if added {
-			w.note(func(s *Snapshot) { s.Changed++ })
-		}
-		return id, isSpecial(name), err
-	}
-	var data bytes.Buffer
-	data.Grow(int(want.size) + 1)
-	n, err := io.Copy(&data, io.LimitReader(file, want.size+1))
-	if err != nil {
-		return id, false, err
-	}
-	if n != want.size {
-		return id, false, errChanging
-	}
-	id, err = w.store(data.Bytes())
-	return id, isSpecial(name) && !specialAllowed(name, data.Bytes()), err
+	return d
 }

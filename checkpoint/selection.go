@@ -74,6 +74,9 @@ func (s Selection) validate() error {
 // Matcher tells of a path whether the selection takes it, if it is not ignored.
 func (s Selection) Matcher() func(path string) bool { return newSelector(s, nil).takes }
 
+// everything tells that every file is selected.
+func (x *selector) everything() bool { return x.all && len(x.refuse) == 0 }
+
 // takes tells whether a file is selected by its name.
 func (x *selector) takes(path string) bool {
 	fits := func(patterns []string) bool {
@@ -85,6 +88,9 @@ func (x *selector) takes(path string) bool {
 // mayHold tells whether a file below a folder can be taken, so that the scan
 // has to look into it. It may say yes too often.
 func (x *selector) mayHold(dir string) bool {
+	if x.everything() {
+		return true
+	}
 	whole := func(p string) bool { return strings.HasSuffix(p, "/**") && doublestar.MatchUnvalidated(p, dir) }
 	if slices.ContainsFunc(x.refuse, whole) {
 		return false

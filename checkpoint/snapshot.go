@@ -42,7 +42,7 @@ type Skipped struct{ Path, Why string }
 // Escaped is a file or folder that is stored under another name.
 type Escaped struct{ Path, As string }
 
-// folderTree is a scanned folder: what of it goes into its tree.
+// folderTree is a tree that is being made.
 type folderTree struct {
 	entries []gitobject.TreeEntry
 }
@@ -80,36 +80,6 @@ func sortName(e gitobject.TreeEntry) string {
 	return e.Name
 }
 
-// baseTree looks into the tree of the checkpoint before, where the scan needs
-// it: at what is ignored.
-type baseTree struct {
-	s    *Store
-	tree *gitobject.Tree
-}
-
-// child returns what the tree has under a name: whether it is there, and the
-// tree itself if it is a folder.
-func (b *baseTree) child(stored string) (sub *baseTree, isFile bool) {
-	if b == nil || b.tree == nil {
-		return nil, false
-	}
-	for i := range b.tree.Entries {
-		e := &b.tree.Entries[i]
-		if e.Name != stored {
-			continue
-		}
-		if e.Mode != filemode.Dir {
-			return nil, true
-		}
-		tree, err := gitobject.GetTree(b.s, e.Hash)
-		if err != nil {
-			return nil, false // Check says so; here it only means: not recorded before
-		}
-		return &baseTree{b.s, tree}, false
-	}
-	return nil, false
-}
-
 // Snapshot scans the workspace and puts what is new into the pending pack. A
 // file that cannot be read, or that changes during each of three attempts, is
 // an *UnstableError: nothing is recorded then. The caller commits the tree or
@@ -121,32 +91,36 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 	if err := req.Selection.validate(); err != nil {
 		return nil, err
 	}
-	var base *baseTree
+	var base plumbing.Hash
 	if req.Base != "" {
 		info, err := s.CommitInfo(req.Base)
 		if err != nil {
 			return nil, fmt.Errorf("the checkpoint before: %w", err)
 		}
-		tree, err := gitobject.GetTree(s, plumbing.NewHash(string(info.Tree)))
-		if err != nil {
-			return nil, fmt.Errorf("the tree of the checkpoint before: %w", err)
+		if base = plumbing.NewHash(string(info.Tree)); !s.has(base) {
+			return nil, fmt.Errorf("the tree of the checkpoint before, %s: %w", info.Tree, plumbing.ErrObjectNotFound)
 		}
-		base = &baseTree{s, tree}
 	}
 	if err := req.Workspace.StillThere(); err != nil {
 		return nil, err
 	}
-	c, err := newScan(ctx, s, req)
+	c, err := newScan(s, req)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := c.run(base)
+	root, err := c.run(ctx, base)
 	if err != nil {
 		return nil, err
 	}
-	s.adoptCache(c.fresh)
-	snap := &c.snap
-	snap.Tree = SHA(tree.String())
+	tree := root.tree
+	if root.files == 0 {
+		if tree, _, err = s.putObject(plumbing.TreeObject, nil); err != nil {
+			return nil, err
+		}
+	}
+	s.adoptCache(&statCache{root: root}, int(c.read.Load()))
+	snap := &Snapshot{Tree: SHA(tree.String()), Files: root.files, Bytes: root.bytes, Changed: int(c.added.Load()), Skipped: c.skipped, Nested: c.nested, Empty: c.empty}
+	root.eachEscaped("", func(path, as string) { snap.Escaped = append(snap.Escaped, Escaped{path, as}) })
 	slices.SortFunc(snap.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(snap.Escaped, func(a, b Escaped) int { return strings.Compare(a.Path, b.Path) })
 	slices.Sort(snap.Nested)

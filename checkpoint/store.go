@@ -51,6 +51,9 @@ type Store struct {
 	next      *statCache // the same with the pending pack
 	cacheOf   string     // the workspace of cache
 	cacheKept bool       // the file on disk is cache
+	unkept    int        // files read since the file was written
+
+	reading func(name string) // tests: called before a file is read
 }
 
 // storeFiles are the files of an empty store. gc.auto is off because merging

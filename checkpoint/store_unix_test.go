@@ -318,51 +318,89 @@ func TestSocketsAndFIFOsAreNamedAndNothingHangs(t *testing.T) {
 
 func TestAFileThatKeepsChangingIsAnErrorAndNothingIsRecorded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.write("ok", "x")
-	f, err := os.Create(r.path("growing"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	stop, done := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	started := make(chan struct{})
-	go func() {
-		defer close(done)
-		block := make([]byte, 4096)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if fi, _ := f.Stat(); fi.Size() > 200<<20 {
-					f.Truncate(0)
-					f.Seek(0, 0)
+	for what, change := range map[string]func(t *testing.T, name string){
+		"grows":   func(t *testing.T, name string) { appendTo(t, name, "x") },
+		"shrinks": func(t *testing.T, name string) { must(t, os.Truncate(name, max(0, sizeOf(t, name)-1))) },
+		"is rewritten": func(t *testing.T, name string) {
+			must(t, os.WriteFile(name, bytes.Repeat([]byte("y"), int(sizeOf(t, name))), 0o644))
+		},
+		"has its mode changed": func(t *testing.T, name string) { must(t, os.Chmod(name, 0o600)) },
+	} {
+		for _, size := range []int{5, inMemory + 5} {
+			t.Run(fmt.Sprintf("%s, %d bytes", what, size), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				r.write("ok", "x")
+				r.write("d/changing", strings.Repeat("a", size))
+				r.age()
+				reads := 0
+				r.store.reading = func(name string) {
+					if name == "changing" {
+						reads++
+						r.age() // so that the change time moves
+						change(t, r.path("d/changing"))
+					}
 				}
-				f.Write(block)
-				once.Do(func() { close(started) })
+				_, err := r.store.Snapshot(context.Background(), SnapshotRequest{Workspace: r.ws, Selection: Selection{All: true}})
+				var unstable *UnstableError
+				if !errors.As(err, &unstable) || unstable.Path != "d/changing" || reads != attempts {
+					t.Fatalf("got %v after %d reads", err, reads)
+				}
+				r.store.Abort()
+				if left, _ := filepath.Glob(filepath.Join(r.opts.Dir, "objects/pack/*")); len(left) != 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				r.store.reading = nil
+				if got, want := r.snapshot(Selection{All: true}).Tree, r.oracle(); got != want {
+					t.Errorf("once it is quiet: %s, want %s", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestAFileThatBecomesSomethingElseWhileItIsReadIsNotRecordedAsItWas(t *testing.T) {
+	t.Parallel()
+	for what, become := range map[string]func(string) error{
+		"folder": func(name string) error { return os.Mkdir(name, 0o755) },
+		"link":   func(name string) error { return os.Symlink("/etc/passwd", name) },
+		"FIFO":   func(name string) error { mkfifo(t, name); return nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.write("f", "text")
+			once := sync.OnceFunc(func() {
+				must(t, os.Remove(r.path("f")))
+				must(t, become(r.path("f")))
+			})
+			r.store.reading = func(string) { once() }
+			snap, err := r.store.Snapshot(context.Background(), SnapshotRequest{Workspace: r.ws, Selection: Selection{All: true}})
+			var unstable *UnstableError
+			switch {
+			case errors.As(err, &unstable):
+			case err != nil:
+				t.Fatal(err)
+			case what != "link" || snap.Tree != r.oracle():
+				t.Errorf("recorded %+v", snap)
 			}
-		}
-	}()
-	<-started
-	for range 50 { // on a busy machine the writer may not get a turn in between
-		_, err = r.store.Snapshot(context.Background(), SnapshotRequest{Workspace: r.ws, Selection: Selection{All: true}})
-		if err != nil {
-			break
-		}
-		r.store.Abort()
+		})
 	}
-	close(stop)
-	<-done
-	var unstable *UnstableError
-	if !errors.As(err, &unstable) || unstable.Path != "growing" {
-		t.Fatalf("got %v", err)
-	}
-	r.store.Abort()
-	if left, _ := filepath.Glob(filepath.Join(r.opts.Dir, "objects/pack/*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
+}
+
+func sizeOf(t *testing.T, name string) int64 {
+	t.Helper()
+	fi, err := os.Stat(name)
+	must(t, err)
+	return fi.Size()
+}
+
+func appendTo(t *testing.T, name, text string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = f.WriteString(text)
+	must(t, errors.Join(err, f.Close()))
 }
 
 func TestReferencesMoveOnlyFromWhereTheyAre(t *testing.T) {

@@ -150,6 +150,21 @@ func (s *Store) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := s.flushPending(); err != nil {
+		return err
+	}
+	s.cacheMu.Lock()
+	worth := s.cache != nil && s.cache.worthKeeping(s.unkept)
+	s.cacheMu.Unlock()
+	if worth {
+		// What cannot be kept is read again by the next process, and Close
+		// says so.
+		_ = s.keepCache()
+	}
+	return nil
+}
+
+func (s *Store) flushPending() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pending
@@ -317,7 +332,8 @@ func (b *builder) write(s *Store) (plumbing.Hash, error) {
 type exactReader struct {
 	r    io.Reader
 	left int64
-	err  error // why the file could not be read as it was announced
+	end  func() error // has the last word, if it is not nil
+	err  error        // why the file could not be read as it was announced
 }
 
 func (x *exactReader) Read(p []byte) (int, error) {
@@ -326,6 +342,11 @@ func (x *exactReader) Read(p []byte) (int, error) {
 		if n, _ := x.r.Read(one[:]); n > 0 {
 			x.err = errChanging
 			return 0, x.err
+		}
+		if x.end != nil {
+			if x.err = x.end(); x.err != nil {
+				return 0, x.err
+			}
 		}
 		return 0, io.EOF
 	}

@@ -1,0 +1,190 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+)
+
+// cacheHeader says what a cache on disk was made for.
+type cacheHeader struct {
+	Version   int
+	Workspace string
+	Boot      string
+	Packs     []string // the packs that hold the blobs
+}
+
+const cacheVersion = 2
+
+var errStaleCache = errors.New("the stat cache is of another time")
+
+// isFolder marks a folder among the flags of an entry on disk.
+const isFolder = 1 << 7
+
+// encode returns the cache as bytes: a header, the folders from the root down,
+// each before its subfolders, and a checksum.
+func (c *statCache) encode(h cacheHeader) ([]byte, error) {
+	var b bytes.Buffer
+	h.Version = cacheVersion
+	if err := gob.NewEncoder(&b).Encode(h); err != nil {
+		return nil, err
+	}
+	out := binary.LittleEndian.AppendUint32(nil, uint32(b.Len()))
+	out = append(out, b.Bytes()...)
+	if c.root != nil {
+		out = c.root.append(out)
+	}
+	sum := sha256.Sum256(out)
+	return append(out, sum[:]...), nil
+}
+
+func (d *cachedDir) append(out []byte) []byte {
+	out = binary.LittleEndian.AppendUint64(out, d.device)
+	out = append(out, d.tree[:]...)
+	out = binary.AppendUvarint(out, uint64(len(d.entries)))
+	for i := range d.entries {
+		e := &d.entries[i]
+		out = binary.AppendUvarint(out, uint64(len(e.name)))
+		out = append(out, e.name...)
+		if e.sub != nil {
+			out = append(out, byte(e.flags)|isFolder)
+			continue
+		}
+		out = append(out, byte(e.flags))
+		out = binary.AppendUvarint(out, uint64(e.stat.size))
+		out = binary.LittleEndian.AppendUint64(out, uint64(e.stat.mtime))
+		out = binary.LittleEndian.AppendUint64(out, uint64(e.stat.ctime))
+		out = binary.AppendUvarint(out, e.stat.inode)
+		out = binary.AppendUvarint(out, uint64(e.stat.mode))
+		out = append(out, e.blob[:]...)
+	}
+	for i := range d.entries {
+		if sub := d.entries[i].sub; sub != nil {
+			out = sub.append(out)
+		}
+	}
+	return out
+}
+
+// decodeCache is the inverse of encode. Anything wrong is an error.
+func decodeCache(data []byte) (*statCache, cacheHeader, error) {
+	var h cacheHeader
+	if len(data) < 4+sha256.Size {
+		return nil, h, errStaleCache
+	}
+	body := data[:len(data)-sha256.Size]
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
+		return nil, h, errors.New("the stat cache is damaged")
+	}
+	head := int64(binary.LittleEndian.Uint32(body))
+	if head > int64(len(body)-4) {
+		return nil, h, errStaleCache
+	}
+	if err := gob.NewDecoder(bytes.NewReader(body[4 : 4+head])).Decode(&h); err != nil || h.Version != cacheVersion {
+		return nil, h, errStaleCache
+	}
+	rest := body[4+head:]
+	r := &cacheReader{rest: rest, text: string(rest)}
+	c := &statCache{}
+	if len(rest) > 0 {
+		c.root = r.dir()
+	}
+	if r.bad || len(r.rest) > 0 {
+		return nil, h, errStaleCache
+	}
+	return c, h, nil
+}
+
+// cacheReader decodes folders. Names are parts of one string, because one
+// allocation for each would take as long as all the rest.
+type cacheReader struct {
+	rest []byte
+	text string // what rest was at first
+	bad  bool
+}
+
+func (r *cacheReader) dir() *cachedDir {
+	device := r.fixed()
+	var tree [hashSize]byte
+	copy(tree[:], r.take(hashSize))
+	n := r.number()
+	if n > uint64(len(r.rest)) { // an entry takes more than a byte
+		r.bad = true
+		return nil
+	}
+	entries := make([]cachedEntry, n)
+	for i := range entries {
+		r.entry(&entries[i])
+	}
+	for i := range entries {
+		if entries[i].sub == nil {
+			continue
+		}
+		if r.bad {
+			return nil
+		}
+		entries[i].sub = r.dir()
+	}
+	if r.bad {
+		return nil
+	}
+	d := newCachedDir(device, entries)
+	d.tree = tree
+	return d
+}
+
+// pendingDir stands for a folder that comes later in the data.
+var pendingDir = &cachedDir{}
+
+func (r *cacheReader) entry(e *cachedEntry) {
+	size := r.number()
+	at := uint64(len(r.text) - len(r.rest))
+	if r.take(size) == nil {
+		return
+	}
+	e.name = r.text[at : at+size]
+	b := r.take(1)
+	if b == nil {
+		return
+	}
+	e.flags = entryFlags(b[0] &^ isFolder)
+	if b[0]&isFolder != 0 {
+		e.sub = pendingDir
+		return
+	}
+	e.stat.size = int64(r.number())
+	e.stat.mtime, e.stat.ctime = int64(r.fixed()), int64(r.fixed())
+	e.stat.inode, e.stat.mode = r.number(), uint32(r.number())
+	copy(e.blob[:], r.take(hashSize))
+}
+
+func (r *cacheReader) number() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+// take returns the next n bytes, or nil if there are not so many left.
+func (r *cacheReader) take(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.bad, r.rest = true, nil
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *cacheReader) fixed() uint64 {
+	b := r.take(8)
+	if b == nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}

@@ -1,0 +1,197 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
+)
+
+// attempts is how often a file that changes under the reader is read.
+const attempts = 3
+
+// storeError is a failure of the store, which is not the file's fault.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// readFile hashes and stores a file or link, whole and unchanged from its
+// first byte to its last. st is what lstat said.
+func (w *folderScan) readFile(name string, st *unix.Stat_t) (cachedEntry, error) {
+	w.read.Add(1)
+	for n := 1; ; n++ {
+		e, err := w.readOnce(name, st)
+		var failed *storeError
+		switch {
+		case err == nil, errors.Is(err, unix.ENOENT), errors.As(err, &failed):
+			return e, err
+		case !errors.Is(err, errChanging):
+			return e, unstable(w.path+name, "it cannot be read", err)
+		case n == attempts:
+			return e, unstable(w.path+name, "it changed each time that it was read", err)
+		}
+		if err := lstatAt(w.fd, name, st); err != nil {
+			return e, err // it vanished, most likely
+		}
+	}
+}
+
+func (w *folderScan) readOnce(name string, st *unix.Stat_t) (cachedEntry, error) {
+	e := cachedEntry{name: name, stat: fingerprintOf(st)}
+	if needsEscape(name) {
+		e.flags |= entryEscaped
+	}
+	if max(e.stat.mtime, e.stat.ctime) >= w.young {
+		e.flags |= entryYoung
+	}
+	var err error
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		if isSpecial(name) {
+			e.flags |= entryEscaped // git refuses a link of a special name
+		}
+		e.blob, err = w.storeLink(name, e.stat)
+	case unix.S_IFREG:
+		var escaped bool
+		if e.blob, escaped, err = w.storeFile(name, e.stat); escaped {
+			e.flags |= entryEscaped
+		}
+	default:
+		err = errChanging // another kind of thing has taken its place
+	}
+	return e, err
+}
+
+func (w *folderScan) storeLink(name string, want fingerprint) (plumbing.Hash, error) {
+	target, err := readLinkAt(w.fd, name)
+	if errors.Is(err, unix.EINVAL) {
+		err = errChanging // it is no link any more
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	var after unix.Stat_t
+	if err := lstatAt(w.fd, name, &after); err != nil || fingerprintOf(&after) != want {
+		return plumbing.ZeroHash, errors.Join(errChanging, err)
+	}
+	return w.store([]byte(target))
+}
+
+func (w *folderScan) store(data []byte) (plumbing.Hash, error) {
+	id, added, err := w.s.putObject(plumbing.BlobObject, data)
+	if err != nil {
+		return id, &storeError{err}
+	}
+	if added {
+		w.added.Add(1)
+	}
+	return id, nil
+}
+
+// fileBuffers hold files that are read whole.
+var fileBuffers = sync.Pool{New: func() any { return &fileBuffer{data: make([]byte, 64<<10)} }}
+
+type fileBuffer struct{ data []byte }
+
+// storeFile reads exactly as many bytes as lstat said: one more or less means
+// that the file is changing, and so does another fstat in the end.
+func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash, escaped bool, err error) {
+	fd, err := openFileAt(w.fd, name)
+	if errors.Is(err, unix.ELOOP) {
+		err = errChanging // a link has taken its place
+	}
+	if err != nil {
+		return id, false, err
+	}
+	defer unix.Close(fd)
+	unchanged := func() error {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if fingerprintOf(&st) != want {
+			return errChanging
+		}
+		return nil
+	}
+	if err := unchanged(); err != nil {
+		return id, false, err
+	}
+	if w.s.reading != nil {
+		w.s.reading(name)
+	}
+	if want.size > inMemory {
+		id, err = w.storeLarge(fd, want.size, unchanged)
+		return id, isSpecial(name), err
+	}
+	buf := fileBuffers.Get().(*fileBuffer)
+	defer fileBuffers.Put(buf)
+	if int64(len(buf.data)) <= want.size {
+		buf.data = make([]byte, want.size+1)
+	}
+	n, err := io.ReadFull(fdReader(fd), buf.data[:want.size+1])
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return id, false, err
+	}
+	if int64(n) != want.size {
+		return id, false, errChanging
+	}
+	if err := unchanged(); err != nil {
+		return id, false, err
+	}
+	data := buf.data[:n]
+	id, err = w.store(data)
+	return id, isSpecial(name) && !specialAllowed(name, data), err
+}
+
+// storeLarge streams a file that is too large for memory.
+func (w *folderScan) storeLarge(fd int, size int64, unchanged func() error) (plumbing.Hash, error) {
+	exact := &exactReader{r: fdReader(fd), left: size, end: unchanged}
+	id, added, err := w.s.putStream(plumbing.BlobObject, size, exact)
+	switch {
+	case exact.err != nil:
+		return id, exact.err
+	case err != nil:
+		return id, &storeError{err}
+	}
+	if added {
+		w.added.Add(1)
+	}
+	return id, nil
+}
+
+// fdReader reads from a descriptor without the machinery of os.File.
+type fdReader int
+
+func (fd fdReader) Read(p []byte) (int, error) {
+	n, err := retryInterrupted(func() (int, error) { return unix.Read(int(fd), p) })
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// readSmall reads a regular file of at most limit bytes.
+func readSmall(dirfd int, name string, limit int64) ([]byte, error) {
+	fd, err := openFileAt(dirfd, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.New("not a regular file")
+	}
+	return io.ReadAll(io.LimitReader(fdReader(fd), limit))
+}
