@@ -22,7 +22,7 @@ type statCache struct {
 }
 
 // cachedDir is a folder. Once a scan has made it, it does not change, so that
-// scans share what is the same; only rules may be filled in.
+// scans share what is the same; only rules and order may be filled in.
 type cachedDir struct {
 	device  uint64
 	tree    plumbing.Hash // the tree that the store has for it
@@ -32,6 +32,7 @@ type cachedDir struct {
 	entries []cachedEntry // sorted by name
 
 	rules *ignoreFile // of its own .gitignore, while this process remembers
+	order []int32     // the entries in the order in which the folder lists them, or nil
 }
 
 // cachedEntry is a file, a link or a folder.
@@ -49,9 +50,10 @@ const (
 	// entryTaken: it is in the folder's tree. Else the last scan had no reason
 	// to look at it, and what is known is kept.
 	entryTaken entryFlags = 1 << iota
-	// entryYoung: it was changed so shortly before it was read that a later
-	// change may have the same times. It is read again next time.
-	entryYoung
+	// entryUnsure: a later change may leave what lstat says as it was, because
+	// it was changed just before it was read, was open for writing, or is on a
+	// file system that does not tell. It is read again next time.
+	entryUnsure
 	// entryEscaped: it is stored under an escaped name.
 	entryEscaped
 )
@@ -117,6 +119,24 @@ func (d *cachedDir) find(name []byte) int {
 		return lo
 	}
 	return -1
+}
+
+// lookUp is find for the i-th name that the folder lists: as long as nothing is
+// made or removed there, that is the same name as the last time.
+func (d *cachedDir) lookUp(i int, name []byte) int {
+	if d != nil && i < len(d.order) {
+		if k := int(d.order[i]); k >= 0 && d.entries[k].name == string(name) {
+			return k
+		}
+	}
+	return d.find(name)
+}
+
+// remember keeps the order in which the entries were listed.
+func (d *cachedDir) remember(order []int32) {
+	if !slices.Equal(d.order, order) {
+		d.order = slices.Clone(order)
+	}
 }
 
 // newCachedDir sorts the entries and adds up what is in them. The tree is left

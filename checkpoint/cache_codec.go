@@ -16,7 +16,7 @@ type cacheHeader struct {
 	Packs     []string // the packs that hold the blobs
 }
 
-const cacheVersion = 2
+const cacheVersion = 3
 
 var errStaleCache = errors.New("the stat cache is of another time")
 

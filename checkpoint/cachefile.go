@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"hank/internal/vfs"
@@ -43,6 +42,8 @@ func readCache(fsys vfs.FS, name string, want cacheHeader) *statCache {
 
 // cacheFor returns the stat cache for a workspace, from memory or from disk.
 func (s *Store) cacheFor(w *Workspace) *statCache {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	if s.next != nil && s.cacheOf == w.Path() {
@@ -92,13 +93,17 @@ func (s *Store) promote() {
 	}
 }
 
+// cacheHeader is for who holds mu.
 func (s *Store) cacheHeader(workspace string) cacheHeader {
-	_, packs := s.sources()
-	h := cacheHeader{Workspace: workspace, Boot: s.opts.BootID}
-	for _, p := range packs {
-		h.Packs = append(h.Packs, strings.TrimSuffix(filepath.Base(p.base), ".pack"))
+	return cacheHeader{Workspace: workspace, Boot: s.opts.BootID, Packs: packNames(s.packs)}
+}
+
+func packNames(packs []*pack) []string {
+	names := make([]string, len(packs))
+	for i, p := range packs {
+		names[i] = filepath.Base(p.base)
 	}
-	return h
+	return names
 }
 
 // DropCache forgets the stat cache: Close will not keep it.
@@ -111,6 +116,8 @@ func (s *Store) DropCache() {
 // keepCache writes the cache for the next process. It is a projection: it is
 // not synced, and a crash in between costs one reading of all files.
 func (s *Store) keepCache() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	if s.opts.ReadOnly || s.opts.CacheFile == "" || s.cache == nil || s.cacheKept {

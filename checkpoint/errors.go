@@ -1,6 +1,9 @@
 package checkpoint
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // DamagedError says that a file of the store is not what hank or git wrote.
 // Nothing was changed; `hank doctor` shows what can be rebuilt.
@@ -63,3 +66,6 @@ func (e *UnstableError) Error() string {
 
 // Unwrap returns the cause.
 func (e *UnstableError) Unwrap() error { return e.Err }
+
+// ErrNoRoom ends a scan whose new objects are more than SnapshotRequest.Room.
+var ErrNoRoom = errors.New("the checkpoint is larger than the room that is left for it")

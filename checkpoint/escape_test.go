@@ -22,12 +22,13 @@ func TestEscapedNamesComeBack(t *testing.T) {
 			t.Errorf("%q is not escaped", name)
 		}
 	}
+	component := rapid.OneOf(rapid.ByteRange(1, '/'-1), rapid.ByteRange('/'+1, 0xff))
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.SampledFrom(gitLookalikes), rapid.Custom(func(t *rapid.T) string {
-			return string(rapid.SliceOfN(rapid.Byte(), 1, 80).Draw(t, "bytes"))
+			return string(rapid.SliceOfN(component, 1, 80).Draw(t, "bytes"))
 		})).Draw(t, "name")
 		if isPathComponent(name) != nil || neverRecorded(name) {
-			t.Skip("not recorded")
+			name = "x" + name // . and .., and what is never recorded
 		}
 		stored := escapeName(name)
 		if got := unescapeName(stored); got != name {

@@ -24,8 +24,9 @@ func parseIgnore(dir string, text []byte) ignoreRules {
 	out := ignoreRules{dir: dir}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range strings.SplitSeq(string(text), "\n") {
-		line, _, _ = strings.Cut(line, "\x00") // as git reads it
-		line = trimTrailingSpaces(strings.TrimSuffix(line, "\r"))
+		// As git reads it: a CR is taken off the line, then a NUL ends it.
+		line, _, _ = strings.Cut(strings.TrimSuffix(line, "\r"), "\x00")
+		line = trimTrailingSpaces(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 func stockIgnored(t interface{ Fatal(...any) }, dir string, paths []string) map[string]bool {
 	cmd := exec.Command("git", "-C", dir, "-c", "core.excludesFile=", "check-ignore", "--no-index", "-z", "--stdin")
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-	cmd.Stdin = strings.NewReader(strings.Join(paths, "\x00"))
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(strings.Join(paths, "\x00")+"\x00", "/\x00", "\x00"))
 	out, err := cmd.Output()
 	if ee, ok := err.(*exec.ExitError); err != nil && (!ok || ee.ExitCode() != 1) {
 		t.Fatal(err)
@@ -29,17 +29,22 @@ func stockIgnored(t interface{ Fatal(...any) }, dir string, paths []string) map[
 	return found
 }
 
-// ours decides as the scan does: folder by folder, deeper files first.
-func ours(files map[string]ignoreRules, path string) bool {
+// ours decides as the scan does: folder by folder, deeper files first, then
+// info/exclude. The path of a folder ends in a slash.
+func ours(files map[string]ignoreRules, exclude ignoreRules, path string) bool {
+	path, folder := strings.CutSuffix(path, "/")
 	parts := strings.Split(path, "/")
 	for i := range parts {
-		at, isDir := strings.Join(parts[:i+1], "/"), i < len(parts)-1
+		at, isDir := strings.Join(parts[:i+1], "/"), i < len(parts)-1 || folder
 		v := undecided
 		for j := i; j >= 0 && v == undecided; j-- {
 			dir := strings.Join(parts[:j], "/")
 			if rules, ok := files[dir]; ok {
 				v = rules.match(at, parts[i], isDir)
 			}
+		}
+		if v == undecided {
+			v = exclude.match(at, parts[i], isDir)
 		}
 		if v == ignored {
 			return true
@@ -54,7 +59,7 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	names := []string{"a", "b", "ab", "foo", "foo.o", "a b", "[x]", "!n", "#c", "x\\y", "a ", "Z9", "-"}
+	names := []string{"a", "b", "ab", "foo", "foo.o", "a b", "[x]", "!n", "#c", "x\\y", "a ", "Z9", "-", "FOO", "\xff", "\u00e9", "*", "a\r", "\t", strings.Repeat("n", 255)}
 	for _, n := range names { // check-ignore looks at the disk to tell folders
 		if err := os.MkdirAll(filepath.Join(dir, n, "b"), 0o755); err != nil {
 			t.Fatal(err)
@@ -73,15 +78,25 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 				paths = append(paths, n+"/"+m, n+"/b/"+m)
 			}
 		}
+		paths = append(paths, n+"/", n+"/b/")
 	}
-	piece := rapid.SampledFrom([]string{"a", "b", "foo", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[a-f]", "[[:alpha:]]", "[]x]", "\\", ".o", " ", "!", "#", "[", "]", "\\*", "x", "[\\]]", "[a-", "[^a]", "-", "[[:digit:]-z]", "[--9]", "\r", "***"})
+	piece := rapid.SampledFrom([]string{"a", "b", "foo", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[a-f]", "[[:alpha:]]", "[]x]", "\\", ".o", " ", "!", "#", "[", "]", "\\*", "x", "[\\]]", "[a-", "[^a]", "-", "[[:digit:]-z]", "[--9]", "\r", "***", "\t", "\xff", "\u00e9", "\xef\xbb\xbf", "\x00", "\\ ", "  ", "/**/", "FOO", "n", strings.Repeat("n", 255), strings.Repeat("x", 5000), "**/"})
 	line := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(piece, 1, 5).Draw(t, "pieces"), "")
 	})
+	text := func(rt *rapid.T, of string) string {
+		end := rapid.SampledFrom([]string{"\n", "\n", "\r\n"}).Draw(rt, "end of lines of "+of)
+		start := rapid.SampledFrom([]string{"", "", "", "\xef\xbb\xbf"}).Draw(rt, "start of "+of)
+		return start + strings.Join(rapid.SliceOfN(line, 0, 4).Draw(rt, "lines of "+of), end)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
+		excludes := text(rt, "info/exclude")
+		if err := os.WriteFile(filepath.Join(dir, ".git/info/exclude"), []byte(excludes), 0o644); err != nil {
+			rt.Fatal(err)
+		}
 		files := map[string]ignoreRules{}
-		for _, at := range []string{"", "a", "a/b"} {
-			text := strings.Join(rapid.SliceOfN(line, 0, 4).Draw(rt, "lines of "+at), "\n")
+		for _, at := range []string{"", "a", "a/b", "\xff"} {
+			text := text(rt, at+"/.gitignore")
 			if err := os.WriteFile(filepath.Join(dir, at, ".gitignore"), []byte(text), 0o644); err != nil {
 				rt.Fatal(err)
 			}
@@ -91,10 +106,11 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 			}
 			files[at] = parseIgnore(prefix, []byte(text))
 		}
+		exclude := parseIgnore("", []byte(excludes))
 		want := stockIgnored(rt, dir, paths)
 		var wrong []string
 		for _, p := range paths {
-			if got := ours(files, p); got != want[p] {
+			if got := ours(files, exclude, p); got != want[strings.TrimSuffix(p, "/")] {
 				wrong = append(wrong, fmt.Sprintf("%q: %v", p, got))
 			}
 		}
@@ -102,6 +118,17 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 			rt.Fatalf("we disagree with git (ours shown): %v", wrong[:min(5, len(wrong))])
 		}
 	})
+}
+
+// Seed 77 has found it: git takes the CR off the line, not off what a NUL
+// leaves of it.
+func TestANULBehindACREndsThePatternAfterTheCR(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"a\r\x00x\n": "a\r", "a\x00\r\n": "a", "a\r\n": "a"} {
+		if rules := parseIgnore("", []byte(text)).rules; len(rules) != 1 || rules[0].pattern != want {
+			t.Errorf("%q is read as %+v", text, rules)
+		}
+	}
 }
 
 func TestAHostilePatternDoesNotHoldUpTheScan(t *testing.T) {

@@ -54,7 +54,7 @@ func (o *gitObject) content() ([]byte, error) {
 		return nil, err
 	}
 	data, err := io.ReadAll(r)
-	return data, errors.Join(err, r.Close())
+	return data, firstOf(err, r.Close())
 }
 
 // newObjectHash returns a hash that has been fed git's header of an object.

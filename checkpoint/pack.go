@@ -1,8 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,14 +21,18 @@ import (
 type pack struct {
 	fs    vfs.FS
 	base  string // absolute path without extension
+	size  int64  // bytes on disk, without the index
 	keeps *atomic.Int32
+	apart atomic.Bool // it holds deltas: merges leave it alone
 
 	load  sync.Once
 	index packIndex
 	bad   error
 
-	mu   sync.Mutex
-	file vfs.File // nil: opened for each use
+	mu     sync.Mutex
+	file   vfs.File // nil: opened for each use
+	users  int      // who read the file at the moment
+	closed bool     // the file is not kept open any more
 }
 
 // maxOpenPacks bounds the packs of one store whose files stay open.
@@ -50,34 +56,59 @@ func (p *pack) table() (packIndex, error) {
 	return p.index, p.bad
 }
 
+// reader opens the pack, or uses the file that is open already.
 func (p *pack) reader() (io.ReaderAt, func(), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.file != nil {
-		return p.file, func() {}, nil
+		p.users++
+		return p.file, p.release, nil
 	}
 	f, err := p.fs.OpenFile(p.String(), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.keeps.Add(1) <= maxOpenPacks {
-		p.file = f
-		return f, func() {}, nil
+	if !p.closed && p.keeps.Add(1) <= maxOpenPacks {
+		p.file, p.users = f, 1
+		return f, p.release, nil
 	}
-	p.keeps.Add(-1)
+	if !p.closed {
+		p.keeps.Add(-1)
+	}
 	return f, func() { _ = f.Close() }, nil
 }
 
+func (p *pack) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users--; p.users == 0 && p.closed {
+		_ = p.shut()
+	}
+}
+
+// close closes the file, or lets the last that reads it do so.
 func (p *pack) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.file == nil {
+	p.closed = true
+	if p.file == nil || p.users > 0 {
 		return nil
 	}
+	return p.shut()
+}
+
+func (p *pack) shut() error {
 	f := p.file
 	p.file = nil
 	p.keeps.Add(-1)
 	return f.Close()
+}
+
+// gone tells that pack and index were removed, as a merge does.
+func (p *pack) gone() bool {
+	_, pack := p.fs.Lstat(p.String())
+	_, index := p.fs.Lstat(p.base + ".idx")
+	return errors.Is(pack, fs.ErrNotExist) && errors.Is(index, fs.ErrNotExist)
 }
 
 // find returns the offset of id in the pack.
@@ -109,21 +140,28 @@ func (s *Store) listPacks(known []*pack) ([]*pack, error) {
 	for _, p := range known {
 		have[p.base] = p
 	}
-	whole := make(map[string]bool)
+	whole := make(map[string]fs.DirEntry)
 	for _, e := range list {
 		if name, ok := strings.CutSuffix(e.Name(), ".pack"); ok {
-			whole[name] = true
+			whole[name] = e
 		}
 	}
 	var packs []*pack
 	for _, e := range list {
 		name, ok := strings.CutSuffix(e.Name(), ".idx")
-		if !ok || !whole[name] || !strings.HasPrefix(name, "pack-") {
+		if !ok || whole[name] == nil || !strings.HasPrefix(name, "pack-") {
 			continue
 		}
 		base := filepath.Join(dir, name)
 		if have[base] == nil {
-			have[base] = &pack{fs: s.fs, base: base, keeps: &s.openPacks}
+			fi, err := whole[name].Info()
+			if errors.Is(err, fs.ErrNotExist) { // it was merged since the folder was listed
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("list packs: %w", err)
+			}
+			have[base] = s.newPack(base, fi.Size())
 		}
 		packs = append(packs, have[base])
 	}

@@ -106,7 +106,16 @@ func inflateAll(r io.ReaderAt, off, size int64) ([]byte, error) {
 	if err == nil && n != size {
 		err = fmt.Errorf("it inflates to another size than the %d bytes that its header says", size)
 	}
-	return out.Bytes(), errors.Join(err, z.Close())
+	return out.Bytes(), firstOf(err, z.Close())
+}
+
+// firstOf returns the first of two errors: a reader that has failed says so once
+// more when it is closed.
+func firstOf(err, closing error) error {
+	if err != nil {
+		return err
+	}
+	return closing
 }
 
 // maxDeltaChain is git's own bound (pack.depth is at most 4095).

@@ -26,6 +26,7 @@ type pendingPack struct {
 	mu      sync.Mutex
 	buf     []byte // follows what is in the file
 	written int64  // bytes in the file
+	limit   int64  // no more bytes than these; 0 is any number
 	entries []packEntry
 	index   map[plumbing.Hash]int // into entries
 	err     error                 // of an earlier write: the pack is lost
@@ -132,6 +133,12 @@ func (p *pendingPack) note(e packEntry) {
 }
 
 func (p *pendingPack) write(b []byte) error {
+	if p.limit > 0 && p.err == nil && p.end()+int64(len(b)) > p.limit {
+		p.err = ErrNoRoom
+	}
+	if p.err != nil {
+		return p.err
+	}
 	p.buf = append(p.buf, b...)
 	if len(p.buf) >= pendingChunk {
 		return p.drain()

@@ -75,18 +75,35 @@ var errEndless = errors.New("its chain of deltas does not end")
 func (s *Store) object(id plumbing.Hash) (*gitObject, error) { return s.objectAt(id, 0) }
 
 // objectAt is object for the base of depth deltas, each in a pack of its own
-// or named by id: only a pack made by hand can hold a circle of them.
+// or named by id: only a pack made by hand can hold a circle of them. What is
+// not where it was is looked for once more: packs are added and merged.
 func (s *Store) objectAt(id plumbing.Hash, depth int) (*gitObject, error) {
 	if depth > maxDeltaChain {
 		return nil, errEndless
 	}
+	o, err := s.readObject(id, depth)
+	for again := 0; missing(err) && again < maxLooks && s.reread(); again++ {
+		if o, err = s.readObject(id, depth); errors.Is(err, plumbing.ErrObjectNotFound) {
+			break // the list is new, and does not have it
+		}
+	}
+	return o, err
+}
+
+// maxLooks is how often the packs are listed again: each time there may have
+// been another merge.
+const maxLooks = 3
+
+// missing tells that an object, or the pack that it was in, is not there.
+func missing(err error) bool {
+	return errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, fs.ErrNotExist)
+}
+
+func (s *Store) readObject(id plumbing.Hash, depth int) (*gitObject, error) {
 	src, off, err := s.locate(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		if o, lerr := s.loose(id); !errors.Is(lerr, fs.ErrNotExist) {
 			return o, lerr
-		}
-		if s.reread() { // another process may have added packs
-			src, off, err = s.locate(id)
 		}
 	}
 	if err != nil {
@@ -118,6 +135,13 @@ func (s *Store) objectAt(id plumbing.Hash, depth int) (*gitObject, error) {
 func (s *Store) large(id plumbing.Hash, src packSource, h packedHeader) *gitObject {
 	return &gitObject{id: id, kind: h.kind, size: h.size, open: func() (io.ReadCloser, error) {
 		r, release, err := src.reader()
+		if missing(err) { // its pack was merged since
+			o, err := s.object(id)
+			if err != nil {
+				return nil, err
+			}
+			return o.Reader()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -135,6 +159,9 @@ func (s *Store) large(id plumbing.Hash, src packSource, h packedHeader) *gitObje
 func (s *Store) loose(id plumbing.Hash) (*gitObject, error) {
 	hex := id.String()
 	f, err := s.fs.OpenFile(filepath.Join(s.dir, "objects", hex[:2], hex[2:]), os.O_RDONLY, 0)
+	if SHA(hex) == emptyTree && errors.Is(err, fs.ErrNotExist) { // stock git knows it without having it
+		return &gitObject{id: id, kind: plumbing.TreeObject}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -153,24 +180,45 @@ func (s *Store) loose(id plumbing.Hash) (*gitObject, error) {
 			return &gitObject{id: id, kind: kind, size: size, data: data}, r.Close()
 		}
 	}
-	return nil, &DamagedError{Path: f.Name(), Why: "the object cannot be read", Err: errors.Join(err, r.Close())}
+	return nil, &DamagedError{Path: f.Name(), Why: "the object cannot be read", Err: firstOf(err, r.Close())}
 }
 
-// reread looks for packs that were added since, and tells whether there are.
-// Only a reader can be surprised: the writer knows its packs.
+// reread lists the packs anew, for a reader: they are added and merged by
+// somebody else. The writer knows its packs; with it only the list that was
+// looked through can be old. False means that there is no list.
 func (s *Store) reread() bool {
 	if !s.opts.ReadOnly {
-		return false
+		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := len(s.packs)
 	packs, err := s.listPacks(s.packs)
 	if err != nil {
 		return false
 	}
 	s.packs = packs
-	return len(packs) > before
+	return true
+}
+
+// tables returns the indexes of all finished packs. One that is gone was
+// merged since the packs were listed.
+func (s *Store) tables() ([]packIndex, error) {
+	for again := 0; ; again++ {
+		_, packs := s.sources()
+		tables := make([]packIndex, len(packs))
+		var err error
+		for i, p := range packs {
+			if tables[i], err = p.table(); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			return tables, nil
+		}
+		if again == maxLooks || !missing(err) || !s.reread() {
+			return nil, err
+		}
+	}
 }
 
 // Info is a commit.
@@ -178,21 +226,19 @@ type Info struct {
 	SHA     SHA
 	Tree    SHA
 	Parents []SHA
+	Cut     bool // it had parents that are lost, and counts as having none
 	Message string
 	When    time.Time
 }
 
 // CommitInfo reads a commit.
 func (s *Store) CommitInfo(sha SHA) (Info, error) {
-	c, err := gitobject.GetCommit(s, plumbing.NewHash(string(sha)))
+	id := plumbing.NewHash(string(sha))
+	c, err := s.commit(id)
 	if err != nil {
 		return Info{}, fmt.Errorf("commit %.12s: %w", sha, err)
 	}
-	info := Info{SHA: sha, Tree: SHA(c.TreeHash.String()), Message: c.Message, When: c.Committer.When}
-	for _, p := range c.ParentHashes {
-		info.Parents = append(info.Parents, SHA(p.String()))
-	}
-	return info, nil
+	return Info{SHA: sha, Tree: SHA(c.TreeHash.String()), Parents: parentsOf(c), Cut: s.endsAt(id), Message: c.Message, When: c.Committer.When}, nil
 }
 
 // Log walks from a commit to its first parents, until fn says no.
@@ -225,12 +271,11 @@ func (s *Store) Resolve(prefix string) ([]SHA, error) {
 	}
 	first := plumbing.NewHash(prefix + strings.Repeat("0", 40-len(prefix)))
 	found := map[SHA]bool{}
-	_, packs := s.sources()
-	for _, p := range packs {
-		x, err := p.table()
-		if err != nil {
-			return nil, err
-		}
+	tables, err := s.tables()
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range tables {
 		x.from(first, func(id plumbing.Hash) bool {
 			if !strings.HasPrefix(id.String(), prefix) {
 				return false
@@ -241,9 +286,17 @@ func (s *Store) Resolve(prefix string) ([]SHA, error) {
 			return true
 		})
 	}
-	if len(prefix) == 40 && len(found) == 0 { // stock git may have written it
-		if o, err := s.object(first); err == nil && o.kind == plumbing.CommitObject {
-			found[SHA(prefix)] = true
+	list, err := s.fs.ReadDir(filepath.Join(s.dir, "objects", prefix[:2])) // stock git may have written it
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range list {
+		name := prefix[:2] + e.Name()
+		if len(name) != 40 || !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if o, err := s.object(plumbing.NewHash(name)); err == nil && o.kind == plumbing.CommitObject {
+			found[SHA(name)] = true
 		}
 	}
 	out := make([]SHA, 0, len(found))
@@ -273,6 +326,12 @@ func (s *Store) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
 func (s *Store) HasFile(tree SHA, path string) bool {
 	entry, err := s.find(tree, path)
 	return err == nil && entry.Mode != filemode.Dir
+}
+
+// HasLink is HasFile for symbolic links alone.
+func (s *Store) HasLink(tree SHA, path string) bool {
+	entry, err := s.find(tree, path)
+	return err == nil && entry.Mode == filemode.Symlink
 }
 
 func (s *Store) find(tree SHA, path string) (gitobject.TreeEntry, error) {
@@ -320,13 +379,12 @@ func (s *Store) walk(prefix string, tree plumbing.Hash, fn func(string, filemode
 
 // idsOf lists all objects in finished packs.
 func (s *Store) idsOf(kind plumbing.ObjectType) ([]plumbing.Hash, error) {
-	_, packs := s.sources()
+	tables, err := s.tables()
+	if err != nil {
+		return nil, err
+	}
 	var ids []plumbing.Hash
-	for _, p := range packs {
-		x, err := p.table()
-		if err != nil {
-			return nil, err
-		}
+	for _, x := range tables {
 		for i := range x.count {
 			id := plumbing.Hash(x.id(i))
 			if kind != plumbing.AnyObject {

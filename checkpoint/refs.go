@@ -148,8 +148,10 @@ func (s *Store) sweepRefs() error {
 		}
 		return s.fs.Remove(file)
 	}
-	if err := sweep(packedRefsName + lockSuffix); err != nil {
-		return err
+	for _, name := range []string{packedRefsName, shallowName} {
+		if err := sweep(name + lockSuffix); err != nil {
+			return err
+		}
 	}
 	return s.walkRefs("refs", func(name string) error {
 		if strings.HasSuffix(name, lockSuffix) {

@@ -27,7 +27,8 @@ type RestoreRequest struct {
 	Removable func(path string) bool
 	// Paths restricts the restore to these files and directories (with all
 	// below), slash-separated and relative to the root; none is everything.
-	Paths []string
+	Paths    []string
+	Progress *Progress // may be nil
 }
 
 // Plan is what a restore would do to the workspace as it is. Lists are sorted
@@ -47,6 +48,12 @@ type Plan struct {
 // Blocked is something on disk that a restore would have to destroy although
 // the tree From does not hold it.
 type Blocked struct{ Path, Why string }
+
+// HasPath tells whether a tree has a file or folder at a path.
+func (s *Store) HasPath(tree SHA, path string) bool {
+	_, err := s.find(tree, path)
+	return err == nil
+}
 
 // Empty reports whether the workspace is already as the target has it.
 func (p *Plan) Empty() bool {

@@ -124,7 +124,7 @@ func TestRestoreNeverFollowsASymlink(t *testing.T) {
 }
 
 // longEnv makes the tests that race take minutes instead of seconds.
-const longEnv = "HANK_TEST_LONG"
+const longEnv = "HANK_LONG"
 
 // A process that swaps a directory for a symlink, again and again, while
 // restores run cannot make them write or delete outside.

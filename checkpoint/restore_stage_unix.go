@@ -58,6 +58,7 @@ func (a *applier) stage(fd int, s *step) error {
 		return err
 	}
 	a.bytes.Add(size)
+	a.req.Progress.add(size)
 	return refuseFolded(fd, s)
 }
 

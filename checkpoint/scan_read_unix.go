@@ -28,7 +28,10 @@ func (w *folderScan) readFile(name string, st *unix.Stat_t) (cachedEntry, error)
 		e, err := w.readOnce(name, st)
 		var failed *storeError
 		switch {
-		case err == nil, errors.Is(err, unix.ENOENT), errors.As(err, &failed):
+		case err == nil:
+			w.progress.add(e.stat.size)
+			return e, nil
+		case errors.Is(err, unix.ENOENT), errors.As(err, &failed):
 			return e, err
 		case !errors.Is(err, errChanging):
 			return e, unstable(w.path+name, "it cannot be read", err)
@@ -46,8 +49,8 @@ func (w *folderScan) readOnce(name string, st *unix.Stat_t) (cachedEntry, error)
 	if needsEscape(name) {
 		e.flags |= entryEscaped
 	}
-	if max(e.stat.mtime, e.stat.ctime) >= w.young {
-		e.flags |= entryYoung
+	if w.on.unseen || max(e.stat.mtime, e.stat.ctime) >= w.on.young {
+		e.flags |= entryUnsure
 	}
 	var err error
 	switch st.Mode & unix.S_IFMT {
@@ -57,10 +60,9 @@ func (w *folderScan) readOnce(name string, st *unix.Stat_t) (cachedEntry, error)
 		}
 		e.blob, err = w.storeLink(name, e.stat)
 	case unix.S_IFREG:
-		var escaped bool
-		if e.blob, escaped, err = w.storeFile(name, e.stat); escaped {
-			e.flags |= entryEscaped
-		}
+		var flags entryFlags
+		e.blob, flags, err = w.storeFile(name, e.stat)
+		e.flags |= flags
 	default:
 		err = errChanging // another kind of thing has taken its place
 	}
@@ -99,14 +101,15 @@ var fileBuffers = sync.Pool{New: func() any { return &fileBuffer{data: make([]by
 type fileBuffer struct{ data []byte }
 
 // storeFile reads exactly as many bytes as lstat said: one more or less means
-// that the file is changing, and so does another fstat in the end.
-func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash, escaped bool, err error) {
+// that the file is changing, and so does another fstat in the end. The flags
+// say what the content and whoever has it open make of the entry.
+func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash, flags entryFlags, err error) {
 	fd, err := openFileAt(w.fd, name)
 	if errors.Is(err, unix.ELOOP) {
 		err = errChanging // a link has taken its place
 	}
 	if err != nil {
-		return id, false, err
+		return id, 0, err
 	}
 	defer unix.Close(fd)
 	unchanged := func() error {
@@ -120,14 +123,21 @@ func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash,
 		return nil
 	}
 	if err := unchanged(); err != nil {
-		return id, false, err
+		return id, 0, err
+	}
+	// Before the first byte is read: who maps the file from here on shows.
+	if isOpenForWriting(fd) {
+		flags |= entryUnsure
 	}
 	if w.s.reading != nil {
 		w.s.reading(name)
 	}
 	if want.size > inMemory {
 		id, err = w.storeLarge(fd, want.size, unchanged)
-		return id, isSpecial(name), err
+		if isSpecial(name) {
+			flags |= entryEscaped
+		}
+		return id, flags, err
 	}
 	buf := fileBuffers.Get().(*fileBuffer)
 	defer fileBuffers.Put(buf)
@@ -136,17 +146,20 @@ func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash,
 	}
 	n, err := io.ReadFull(fdReader(fd), buf.data[:want.size+1])
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return id, false, err
+		return id, 0, err
 	}
 	if int64(n) != want.size {
-		return id, false, errChanging
+		return id, 0, errChanging
 	}
 	if err := unchanged(); err != nil {
-		return id, false, err
+		return id, 0, err
 	}
 	data := buf.data[:n]
+	if isSpecial(name) && !specialAllowed(name, data) {
+		flags |= entryEscaped
+	}
 	id, err = w.store(data)
-	return id, isSpecial(name) && !specialAllowed(name, data), err
+	return id, flags, err
 }
 
 // storeLarge streams a file that is too large for memory.

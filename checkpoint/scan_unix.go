@@ -31,9 +31,12 @@ type scan struct {
 	neverIn  map[string][]string // names that are never taken, by folder
 	last     *statCache
 	tokens   chan struct{}
-	young    int64 // changes from this time (ns) on are too young to be trusted
+	stamp    stamp
 	excludes []ignoreRules
-	tracked  func() trackedPaths // the files in the user's own index
+	progress *Progress // of files that are read
+	// count, if it is set, is told of each file that would be read or trusted;
+	// nothing is read then, and no tree is made.
+	count func(path string, bytes int64)
 
 	read, added atomic.Int64 // files read; blobs that were new to the store
 	stopped     atomic.Bool
@@ -45,10 +48,10 @@ type scan struct {
 	empty   []string
 }
 
-func newScan(s *Store, req SnapshotRequest) (*scan, error) {
+func newScan(s *Store, req SnapshotRequest) *scan {
 	c := &scan{
 		s: s, ws: req.Workspace, sel: newSelector(req.Selection, req.MustInclude),
-		neverIn: map[string][]string{}, tokens: make(chan struct{}, 2*runtime.NumCPU()),
+		neverIn: map[string][]string{}, tokens: make(chan struct{}, 2*runtime.NumCPU()), progress: req.Progress,
 	}
 	for name := range c.sel.never {
 		dir := parent(name)
@@ -58,16 +61,11 @@ func newScan(s *Store, req SnapshotRequest) (*scan, error) {
 		c.neverIn[dir] = append(c.neverIn[dir], lastComponent(name))
 	}
 	c.last = s.cacheFor(req.Workspace)
-	c.tracked = sync.OnceValue(func() trackedPaths { return userIndex(req.Workspace.Path()) })
-	var err error
-	if c.young, err = s.youngest(req.Workspace); err != nil {
-		return nil, err
-	}
 	if text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude")); err == nil {
 		c.excludes = append(c.excludes, parseIgnore("", text))
 	}
 	c.excludes = append(c.excludes, userExclude(req.Workspace.Path()))
-	return c, nil
+	return c
 }
 
 // run walks the whole workspace and returns the root. base is the tree of the
@@ -78,7 +76,7 @@ func (c *scan) run(ctx context.Context, base plumbing.Hash) (*cachedDir, error) 
 	if err != nil {
 		return nil, fmt.Errorf("scan %s: %w", c.ws.Path(), err)
 	}
-	f := folder{fd: fd, old: c.last.root}
+	f := folder{fd: fd, old: c.last.root, repo: newRepository(c.ws.Path(), "", nil)}
 	if !base.IsZero() {
 		f.base = newBase(c.s, base, c.last.root)
 	}
@@ -109,6 +107,8 @@ type folder struct {
 	rules   []*ignoreRules // of the folders above and its own, outermost first
 	ignored bool           // all below is ignored, unless it was recorded before
 	base    *baseTree      // what the checkpoint before has here
+	on      *volume        // the file system of the folder above, or nil
+	repo    *repository    // the user's own that the folder is in
 	old     *cachedDir     // what the last scan found here
 }
 
@@ -119,7 +119,6 @@ type folderScan struct {
 	list    *listing
 	own     *ignoreFile
 	never   []string
-	device  uint64
 	entries []cachedEntry // one for each name of the list; without a name: nothing
 	known   []int32       // where each was in old, or -1
 	wait    sync.WaitGroup
@@ -140,11 +139,14 @@ func (c *scan) folder(f folder) *cachedDir {
 		c.fail(unstable(cleanDir(f.path), "the folder cannot be listed", err))
 		return nil
 	}
-	w.device = uint64(st.Dev)
+	if dev := uint64(st.Dev); w.on == nil || w.on.device != dev {
+		w.on = w.volumeOf(f.fd, dev)
+	}
 	if name := cleanDir(f.path); len(w.list.names) == 0 && f.path != "" && !f.ignored && c.sel.takes(name) {
 		c.note(func() { c.empty = append(c.empty, name) })
 	}
 	w.readRules()
+	w.enterRepository()
 	n := len(w.list.names)
 	w.entries = slices.Grow(w.list.entries[:0], n)[:n]
 	w.known = slices.Grow(w.list.known[:0], n)[:n]
@@ -153,7 +155,7 @@ func (c *scan) folder(f folder) *cachedDir {
 		if c.stopped.Load() {
 			break
 		}
-		w.known[i] = int32(w.old.find(w.list.names[i].bytes))
+		w.known[i] = int32(w.old.lookUp(i, w.list.names[i].bytes))
 		w.entry(i)
 	}
 	w.wait.Wait()
@@ -198,8 +200,18 @@ func (w *folderScan) readRules() {
 	}
 }
 
-// rulesLimit is more than any .gitignore has.
-const rulesLimit = 16 << 20
+// enterRepository notices that the folder is a repository of its own. Its index
+// has a say in what is ignored below, as the workspace's own has; not if the
+// folder is ignored as a whole.
+func (w *folderScan) enterRepository() {
+	if w.path == "" || !slices.ContainsFunc(w.list.names, func(n listed) bool { return string(n.bytes) == ".git" }) {
+		return
+	}
+	w.note(func() { w.nested = append(w.nested, cleanDir(w.path)) })
+	if !w.ignored {
+		w.repo = newRepository(w.ws.Path(), w.path, w.repo)
+	}
+}
 
 // knownRules returns what the last scan read, if the file is trusted as any
 // other file would be.
@@ -213,7 +225,7 @@ func (w *folderScan) knownRules(st *unix.Stat_t) *ignoreFile {
 
 // trusted tells whether a file is as it was when it was read.
 func (w *folderScan) trusted(e *cachedEntry, st *unix.Stat_t) bool {
-	return e.sub == nil && e.flags&entryYoung == 0 && w.old.device == uint64(st.Dev) && e.stat == fingerprintOf(st)
+	return e.sub == nil && e.flags&entryUnsure == 0 && w.old.device == uint64(st.Dev) && e.stat == fingerprintOf(st)
 }
 
 // isIgnored decides by the rules: the deepest file that says something counts,
@@ -239,9 +251,6 @@ func (w *folderScan) isIgnored(name string, isDir bool) bool {
 // entry looks at the i-th name.
 func (w *folderScan) entry(i int) {
 	n := w.list.names[i]
-	if n.bytes[0] == '.' && string(n.bytes) == ".git" && w.path != "" {
-		w.note(func() { w.nested = append(w.nested, cleanDir(w.path)) })
-	}
 	var name string
 	if k := w.known[i]; k >= 0 {
 		name = w.old.entries[k].name
@@ -268,7 +277,7 @@ func (w *folderScan) entry(i int) {
 	case unix.S_IFREG, unix.S_IFLNK:
 		w.file(i, name, &st)
 	default:
-		if w.selected(name) {
+		if w.selected(i, name) {
 			skipped := Skipped{w.path + name, kindOf(st.Mode)}
 			w.note(func() { w.skipped = append(w.skipped, skipped) })
 		}
@@ -295,14 +304,24 @@ func (c *scan) note(change func()) {
 
 // selected tells whether a file is recorded: it is asked for by name, or it is
 // selected and either recorded before, or not ignored, or in the user's index.
-func (w *folderScan) selected(name string) bool {
+func (w *folderScan) selected(i int, name string) bool {
 	if len(w.sel.include) > 0 && w.sel.includes(w.path+name) {
 		return true
 	}
 	if !w.sel.everything() && !w.sel.takes(w.path+name) {
 		return false
 	}
-	return w.base.hasFile(name) || !w.isIgnored(name, false) || w.tracked().has(w.path+name)
+	return w.recorded(i, name) || !w.isIgnored(name, false) || w.repo.tracks(w.path+name)
+}
+
+// recorded tells whether the checkpoint before has the i-th name as a file. Most
+// often it is what the last scan found, where the place of the name is known.
+func (w *folderScan) recorded(i int, name string) bool {
+	if k := w.known[i]; k >= 0 && w.base != nil && w.base.last == w.old {
+		e := &w.old.entries[k]
+		return e.taken() && e.sub == nil
+	}
+	return w.base.hasFile(name)
 }
 
 // subfolder goes down, unless nothing there can be recorded.
@@ -319,10 +338,9 @@ func (w *folderScan) subfolder(i int, name string) {
 	if !above && !w.sel.mayHold(full) {
 		return
 	}
-	// A folder in the user's index is a submodule: it is not ignored either.
 	base, below := w.base.sub(name, last), full+"/"
-	ignored := w.isIgnored(name, true) && !w.tracked().has(full)
-	if ignored && base == nil && !above && !w.tracked().anyBelow(below) {
+	ignored := w.isIgnored(name, true) && !w.repo.tracks(below) // a submodule is not ignored either
+	if ignored && base == nil && !above && !w.repo.tracksBelow(below) {
 		return
 	}
 	fd, err := openDirAt(w.fd, name)
@@ -332,7 +350,7 @@ func (w *folderScan) subfolder(i int, name string) {
 		}
 		return
 	}
-	next := folder{path: below, fd: fd, rules: w.rules, base: base, ignored: ignored, old: last}
+	next := folder{path: below, fd: fd, rules: w.rules, base: base, on: w.on, repo: w.repo, ignored: ignored, old: last}
 	w.spawn(func() {
 		sub := w.scan.folder(next)
 		if sub == nil {
@@ -374,7 +392,11 @@ func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
 			w.entries[i].flags &^= entryTaken
 		}
 	}
-	if !w.selected(name) {
+	if !w.selected(i, name) {
+		return
+	}
+	if w.count != nil {
+		w.count(w.path+name, st.Size)
 		return
 	}
 	if trusted {
@@ -398,6 +420,9 @@ func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
 // finish makes the folder of what was found: the last one, if that is all the
 // same. A new tree goes to the store.
 func (w *folderScan) finish() *cachedDir {
+	if w.count != nil {
+		return nil
+	}
 	same, count := 0, 0
 	for i := range w.entries {
 		if w.entries[i].name == "" {
@@ -408,8 +433,9 @@ func (w *folderScan) finish() *cachedDir {
 			same++
 		}
 	}
-	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.device {
+	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device {
 		w.old.rules = w.own
+		w.old.remember(w.known)
 		return w.old
 	}
 	entries := make([]cachedEntry, 0, count)
@@ -418,7 +444,7 @@ func (w *folderScan) finish() *cachedDir {
 			entries = append(entries, w.entries[i])
 		}
 	}
-	d := newCachedDir(w.device, entries)
+	d := newCachedDir(w.on.device, entries)
 	d.rules = w.own
 	if d.files == 0 {
 		return d // it has no tree; the root's is made by the caller

@@ -22,6 +22,10 @@ type SnapshotRequest struct {
 	Base SHA
 	// MustInclude are paths that are taken whatever is ignored or selected.
 	MustInclude []string
+	// Room is how many bytes the pending pack may come to: a scan that needs
+	// more ends with ErrNoRoom. 0 is any number.
+	Room     int64
+	Progress *Progress // may be nil
 }
 
 // Snapshot is what a scan found. Its objects are in the store's pending pack.
@@ -97,17 +101,20 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 		if err != nil {
 			return nil, fmt.Errorf("the checkpoint before: %w", err)
 		}
-		if base = plumbing.NewHash(string(info.Tree)); !s.has(base) {
+		if base = plumbing.NewHash(string(info.Tree)); !s.Has(info.Tree) {
 			return nil, fmt.Errorf("the tree of the checkpoint before, %s: %w", info.Tree, plumbing.ErrObjectNotFound)
 		}
 	}
 	if err := req.Workspace.StillThere(); err != nil {
 		return nil, err
 	}
-	c, err := newScan(s, req)
+	began, err := s.stampFor()
 	if err != nil {
 		return nil, err
 	}
+	defer s.limitPending(req.Room)()
+	c := newScan(s, req)
+	c.stamp = began
 	root, err := c.run(ctx, base)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"hank/internal/vfs"
 )
 
@@ -26,6 +28,9 @@ type Options struct {
 	// ReadOnly promises that nothing is written: what a snapshot finds is
 	// thrown away by Close. It may be opened while another process writes.
 	ReadOnly bool
+	// Shared says that others may write to the repository too, so that what
+	// looks like left over is not cleared away.
+	Shared bool
 }
 
 // Store is the git repository that holds the checkpoints of one execution. It
@@ -41,12 +46,19 @@ type Store struct {
 	openPacks atomic.Int32
 
 	mu      sync.RWMutex
-	packs   []*pack // newest first
+	packs   []*pack // newest first, as far as this process has made them
 	pending *pendingPack
+	room    int64           // what the pending pack may come to; 0 is any size
+	shallow []plumbing.Hash // commits that count as having no parents
+	// replaced are packs whose objects are in a merged one too; they are
+	// removed by the next merge, or by Close.
+	replaced []*pack
+
+	merging sync.Mutex // held while packs are merged
 
 	refs sync.Mutex // held while a reference moves
 
-	cacheMu   sync.Mutex
+	cacheMu   sync.Mutex // taken after mu, never before it
 	cache     *statCache // what the objects in finished packs vouch for
 	next      *statCache // the same with the pending pack
 	cacheOf   string     // the workspace of cache
@@ -123,10 +135,13 @@ func Open(o Options) (*Store, error) {
 			return nil, &DamagedError{Path: s.dir, Why: name + " cannot be found", Err: err}
 		}
 	}
-	if !o.ReadOnly {
+	if !o.ReadOnly && !o.Shared {
 		if err := s.sweep(); err != nil {
 			return nil, fmt.Errorf("clearing up the checkpoint store: %w", err)
 		}
+	}
+	if err := s.readShallow(); err != nil {
+		return nil, err
 	}
 	var err error
 	s.packs, err = s.listPacks(nil)
@@ -153,7 +168,7 @@ func (s *Store) sweep() error {
 // Close drops what is pending, keeps the stat cache, and closes the packs.
 func (s *Store) Close() error {
 	s.Abort()
-	err := s.keepCache()
+	err := errors.Join(s.keepCache(), s.removeReplaced())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.packs {
@@ -180,6 +195,18 @@ func (s *Store) Size() (int64, error) {
 		return err
 	})
 	return sum, err
+}
+
+// PackBytes returns how many bytes the finished packs take, which is nearly all
+// of the store. It costs nothing: their sizes are known.
+func (s *Store) PackBytes() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var sum int64
+	for _, p := range s.packs {
+		sum += p.size
+	}
+	return sum
 }
 
 // removeTree removes a folder of hank's own with all below.

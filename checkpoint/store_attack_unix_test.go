@@ -4,17 +4,21 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
@@ -343,4 +347,62 @@ func list(t testing.TB, dir string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// A tree of given files passes git's own check like one of a workspace does.
+func TestATreeOfGivenFilesPassesFsckAndComesBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	content := "[submodule \"../x\"]\n\tpath = -x\n"
+	want := []string{".gitattributes", "a/.gitmodules", "b/.gitmodules/inside", "c/.gitattributes", "d/.GIT/x", "e/.gitmodules", "f/git~1"}
+	modes := map[string]filemode.FileMode{"e/.gitmodules": filemode.Symlink}
+	texts := map[string]string{".gitattributes": "* -text\n", "c/.gitattributes": strings.Repeat("x", 5000) + "\n", "big/.gitmodules": strings.Repeat("#", inMemory+1)}
+	want = append(want, "big/.gitmodules")
+	slices.Sort(want)
+	var files []TreeFile
+	for _, path := range want {
+		text := cmp.Or(texts[path], content)
+		files = append(files, TreeFile{Path: path, Mode: cmp.Or(modes[path], filemode.Regular), Open: func() (io.ReadCloser, int64, error) {
+			return io.NopCloser(strings.NewReader(text)), int64(len(text)), nil
+		}})
+	}
+	tree, err := r.store.AddTree(t.Context(), files)
+	must(t, err)
+	r.commit(&Snapshot{Tree: tree})
+	r.whole()
+	if got := r.paths(tree); !slices.Equal(got, want) {
+		t.Errorf("%q comes back, not %q", got, want)
+	}
+	if out := stock(t, "--git-dir="+r.opts.Dir, "ls-tree", "--name-only", string(tree)); !strings.Contains(out, ".gitattributes\n") {
+		t.Error("an ordinary .gitattributes was escaped")
+	}
+}
+
+// A pack without an index may be one that a merge is removing: that it goes
+// while a check looks at it is no damage, as long as nothing is missed.
+func TestACheckDoesNotMissAPackThatAMergeRemoves(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "one")
+	r.commit(r.snapshot(Selection{All: true}))
+	r.store.Close()
+	orphan := filepath.Join(r.opts.Dir, "objects/pack/pack-"+strings.Repeat("ab", 20)+".pack")
+	opts, removed := r.opts, false
+	opts.ReadOnly = true
+	opts.FS = vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
+		if c.Op == vfstest.OpOpen && c.Name == orphan && !removed {
+			removed = true
+			return os.Remove(orphan)
+		}
+		return nil
+	})
+	s, err := Open(opts)
+	must(t, err)
+	defer s.Close()
+	must(t, os.WriteFile(orphan, []byte("PACK"), 0o600))
+	report, err := s.Check(t.Context())
+	must(t, err)
+	if !removed || !report.Whole() {
+		t.Errorf("removed while it was looked at: %v; found %v", removed, report.Problems)
+	}
 }

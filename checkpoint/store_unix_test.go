@@ -25,14 +25,18 @@ import (
 // stock runs git without anybody's configuration.
 func stock(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES=/",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-	out, err := cmd.CombinedOutput()
+	out, err := stockCommand(args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+func stockCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES=/",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	return cmd
 }
 
 type rig struct {
@@ -45,7 +49,12 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	dir := t.TempDir()
+	return newRigIn(t, t.TempDir())
+}
+
+// newRigIn makes workspace and store in a folder of the caller's.
+func newRigIn(t testing.TB, dir string) *rig {
+	t.Helper()
 	ws := filepath.Join(dir, "ws")
 	if err := os.Mkdir(ws, 0o755); err != nil {
 		t.Fatal(err)
@@ -473,10 +482,10 @@ func TestACrashAtAnyCallLosesNoCommitThatWasReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	crashStore(t, w, func(write func(string)) { write("one"); write("two"); write("three") })
+	crashStore(t, w, func(_ *Store, write func(string)) { write("one"); write("two"); write("three") })
 }
 
-func crashStore(t *testing.T, w *Workspace, script func(func(string))) {
+func crashStore(t *testing.T, w *Workspace, script func(*Store, func(string))) {
 	for n := 1; ; n++ {
 		mem := vfstest.NewMem()
 		if err := vfs.MkdirAll(mem, "/x", 0o700); err != nil {
@@ -504,13 +513,13 @@ func crashStore(t *testing.T, w *Workspace, script func(func(string))) {
 
 // playStore runs the script and returns the tip that was acknowledged before
 // the crash.
-func playStore(t *testing.T, mem *vfstest.Mem, w *Workspace, script func(func(string)), crashed func() bool) SHA {
+func playStore(t *testing.T, mem vfs.FS, w *Workspace, script func(*Store, func(string)), crashed func() bool) SHA {
 	s, err := Init(Options{FS: mem, Dir: "/x/store"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	acked, tip := SHA(""), SHA("")
-	script(func(text string) {
+	script(s, func(text string) {
 		if err := os.WriteFile(filepath.Join(w.Path(), "f"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

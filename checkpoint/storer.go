@@ -162,12 +162,6 @@ func (s *Store) CountLooseRefs() (int, error) {
 // PackRefs does nothing: hank's references are few.
 func (s *Store) PackRefs() error { return nil }
 
-// SetShallow implements storer.ShallowStorer: a store is never shallow.
-func (s *Store) SetShallow([]plumbing.Hash) error { return errNotHere }
-
-// Shallow implements storer.ShallowStorer.
-func (s *Store) Shallow() ([]plumbing.Hash, error) { return nil, nil }
-
 // SetIndex implements storer.IndexStorer: there is no index.
 func (s *Store) SetIndex(*index.Index) error { return errNotHere }
 

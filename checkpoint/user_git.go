@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // userGitDir returns the git folder of the user's own repository that the
@@ -67,6 +68,32 @@ func userExclude(workspace string) ignoreRules {
 		return ignoreRules{}
 	}
 	return parseIgnore("", text)
+}
+
+// repository is one of the user's own, with the workspace as its root or a
+// folder in it. Its index is read when it is first asked: only what is ignored
+// by the rules makes it matter.
+type repository struct {
+	dir   string // "" or ending in a slash
+	above *repository
+	index func() trackedPaths
+}
+
+// newRepository returns the one in a folder of the workspace; there may be none.
+func newRepository(workspace, dir string, above *repository) *repository {
+	at := filepath.Join(workspace, filepath.FromSlash(dir))
+	return &repository{dir: dir, above: above, index: sync.OnceValue(func() trackedPaths { return userIndex(at) })}
+}
+
+// tracks tells whether a file is in the index of this repository or of one
+// above.
+func (r *repository) tracks(path string) bool {
+	return r != nil && (r.index().has(path[len(r.dir):]) || r.above.tracks(path))
+}
+
+// tracksBelow tells the same of any file below a folder, which ends in a slash.
+func (r *repository) tracksBelow(dir string) bool {
+	return r != nil && (r.index().anyBelow(dir[len(r.dir):]) || r.above.tracksBelow(dir))
 }
 
 // trackedPaths are the paths in the user's own index, sorted: to git they are

@@ -95,6 +95,64 @@ func TestAProjectsIndexIsFoundThroughALinkedWorktree(t *testing.T) {
 	}
 }
 
+// What a nested repository tracks is not ignored in it, whichever rules say so:
+// its own, or those of the workspace around it. If it is ignored as a whole, it
+// stays out as a whole.
+func TestTheIndexOfANestedRepositorySavesItsFilesFromTheRules(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	stock(t, "-C", r.ws.Path(), "init", "-q")
+	r.write(".gitignore", "*.log\n/whole/\n")
+	for _, repo := range []string{"with", "deep/without", "with/inner", "whole"} {
+		r.write(repo+"/.gitignore", "build/\n")
+		for _, name := range []string{"tracked.log", "build/tracked", "plain"} {
+			r.write(repo+"/"+name, repo)
+		}
+		stock(t, "init", "-q", r.path(repo))
+		stock(t, "-C", r.path(repo), "add", "-f", "tracked.log", "build/tracked")
+		if repo != "deep/without" {
+			stock(t, "-C", r.path(repo), "commit", "-qm", "one")
+		}
+		r.write(repo+"/other.log", "ignored")
+		r.write(repo+"/build/other", "ignored")
+	}
+	want := []string{".gitignore"}
+	for _, repo := range []string{"deep/without", "with", "with/inner"} {
+		for _, name := range []string{".gitignore", "build/tracked", "plain", "tracked.log"} {
+			want = append(want, repo+"/"+name)
+		}
+	}
+	slices.Sort(want)
+	snap := r.snapshot(Selection{All: true})
+	if got := r.paths(snap.Tree); !slices.Equal(got, want) {
+		t.Errorf("recorded\n%q, want\n%q", got, want)
+	}
+	if want := []string{"deep/without", "with", "with/inner"}; !slices.Equal(snap.Nested, want) {
+		t.Errorf("named %q", snap.Nested)
+	}
+}
+
+// A tracked file whose place an ignored folder has taken says nothing about
+// what is in the folder; a submodule's folder is not ignored.
+func TestAFolderInThePlaceOfATrackedFileMayBeIgnored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	stock(t, "-C", r.ws.Path(), "init", "-q")
+	r.write("x.log", "tracked")
+	module := t.TempDir()
+	stock(t, "-C", module, "init", "-q")
+	stock(t, "-C", module, "commit", "-q", "--allow-empty", "-m", "one")
+	stock(t, "-C", r.ws.Path(), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", module, "module.log")
+	stock(t, "-C", r.ws.Path(), "add", "x.log")
+	r.write(".gitignore", "*.log\n")
+	must(t, os.Remove(r.path("x.log")))
+	r.write("x.log/inside", "ignored")
+	r.write("module.log/inside", "not ignored")
+	if got, want := r.paths(r.snapshot(Selection{All: true}).Tree), []string{".gitignore", ".gitmodules", "module.log/inside"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
 func TestADamagedIndexOrAFIFOInTheUsersRepositoryHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	r, _ := projectRig(t, 10)

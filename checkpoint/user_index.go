@@ -10,12 +10,14 @@ import (
 // ten numbers of 32 bits, the id, and 16 bits of flags.
 const (
 	indexFixed    = 40 + hashSize + 2
+	indexMode     = 24
 	indexExtended = 0x4000 // flag: 16 more bits of flags follow
+	modeSubmodule = 0o160000
 )
 
 // indexPaths returns the paths that an index of version 2 to 4 names, and the
-// id of the index that it shares entries with, if it is split. A folder of a
-// sparse index ends in a slash. What is damaged ends the list.
+// id of the index that it shares entries with, if it is split. A submodule, and
+// a folder of a sparse index, ends in a slash. What is damaged ends the list.
 func indexPaths(data []byte) (paths []string, shared string) {
 	if len(data) < 12+hashSize || string(data[:4]) != "DIRC" {
 		return nil, ""
@@ -44,7 +46,11 @@ func indexPaths(data []byte) (paths []string, shared string) {
 			return paths, ""
 		}
 		if len(name) > 0 { // in a split index: a change to the entry of the shared one
-			paths = append(paths, string(name))
+			path := string(name)
+			if binary.BigEndian.Uint32(rest[indexMode:])&modeType == modeSubmodule {
+				path += "/"
+			}
+			paths = append(paths, path)
 		}
 		last, rest = name, rest[size:]
 	}

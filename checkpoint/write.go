@@ -100,18 +100,45 @@ func (s *Store) pack() (*pendingPack, error) {
 	if s.pending != nil {
 		return s.pending, nil
 	}
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	name := filepath.Join(s.dir, "objects", "pack", temporary+hex.EncodeToString(random[:]))
-	fsys := s.fs
+	fsys, name := s.fs, s.temporaryPack()
 	if s.opts.ReadOnly { // what is found is not kept, and nothing is written here
-		fsys, name = vfs.OS, filepath.Join(os.TempDir(), temporary+hex.EncodeToString(random[:]))
+		fsys, name = vfs.OS, filepath.Join(os.TempDir(), filepath.Base(name))
 	}
 	p, err := newPendingPack(fsys, name)
-	if err == nil {
-		s.pending = p
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	p.limit = s.room
+	if s.opts.ReadOnly {
+		// Where the system lets it have no name from now on, a reader that is
+		// killed leaves nothing behind.
+		_ = fsys.Remove(name)
+	}
+	s.pending = p
+	return p, nil
+}
+
+// limitPending lets the pending pack, the present one or the next, not become
+// larger than room until lift is called.
+func (s *Store) limitPending(room int64) (lift func()) {
+	set := func(limit int64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.room = limit; s.pending != nil {
+			s.pending.mu.Lock()
+			s.pending.limit = limit
+			s.pending.mu.Unlock()
+		}
+	}
+	set(room)
+	return func() { set(0) }
+}
+
+// temporaryPack returns a name for a pack that is being written.
+func (s *Store) temporaryPack() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	return filepath.Join(s.dir, "objects", "pack", temporary+hex.EncodeToString(random[:]))
 }
 
 // Abort drops the objects that are not durable yet.
@@ -181,7 +208,7 @@ func (s *Store) flushPending() error {
 		return fmt.Errorf("writing a pack of checkpoints: %w", err)
 	}
 	s.pending = nil
-	s.packs = append([]*pack{{fs: s.fs, base: base, keeps: &s.openPacks}}, s.packs...)
+	s.packs = append([]*pack{s.newPack(base, p.written+hashSize)}, s.packs...)
 	s.settleCache()
 	return nil
 }
@@ -260,11 +287,11 @@ func (s *Store) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		id, err := s.putFile(f)
+		id, refused, err := s.putFile(f)
 		if err != nil {
 			return "", fmt.Errorf("storing %s: %w", f.Path, err)
 		}
-		if err := root.add(f.Path, f.Mode, id); err != nil {
+		if err := root.add(f.Path, f.Mode, id, refused); err != nil {
 			return "", err
 		}
 	}
@@ -272,22 +299,25 @@ func (s *Store) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
 	return SHA(id.String()), err
 }
 
-func (s *Store) putFile(f TreeFile) (plumbing.Hash, error) {
+// putFile stores the content of a file. refused tells that git's fsck would
+// not let it into a tree under its special name.
+func (s *Store) putFile(f TreeFile) (id plumbing.Hash, refused bool, err error) {
 	r, size, err := f.Open()
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return id, false, err
 	}
 	defer r.Close()
+	name := lastComponent(f.Path)
 	if size > inMemory {
-		id, _, err := s.putStream(plumbing.BlobObject, size, &exactReader{r: r, left: size})
-		return id, err
+		id, _, err = s.putStream(plumbing.BlobObject, size, &exactReader{r: r, left: size})
+		return id, isSpecial(name), err
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return id, false, err
 	}
-	id, _, err := s.putObject(plumbing.BlobObject, data)
-	return id, err
+	id, _, err = s.putObject(plumbing.BlobObject, data)
+	return id, isSpecial(name) && (f.Mode == filemode.Symlink || !specialAllowed(name, data)), err
 }
 
 // builder collects files into trees.
@@ -296,12 +326,12 @@ type builder struct {
 	dirs map[string]*builder
 }
 
-func (b *builder) add(name string, mode filemode.FileMode, id plumbing.Hash) error {
+func (b *builder) add(name string, mode filemode.FileMode, id plumbing.Hash, refused bool) error {
 	first, rest, below := strings.Cut(name, "/")
 	if err := isPathComponent(first); err != nil {
 		return fmt.Errorf("%q cannot be stored: %w", name, err)
 	}
-	if needsEscape(first) {
+	if needsEscape(first) || isSpecial(first) && (below || refused) {
 		first = escapeName(first)
 	}
 	if !below {
@@ -313,7 +343,7 @@ func (b *builder) add(name string, mode filemode.FileMode, id plumbing.Hash) err
 		sub = &builder{dirs: map[string]*builder{}}
 		b.dirs[first] = sub
 	}
-	return sub.add(rest, mode, id)
+	return sub.add(rest, mode, id, refused)
 }
 
 func (b *builder) write(s *Store) (plumbing.Hash, error) {

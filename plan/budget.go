@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // scope is a budget together with what it is divided among.
 type scope struct {
@@ -153,8 +156,8 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *reporter) {
 	}
 	switch priced := c.Model.Cost != nil || !c.Model.Resolved(); {
 	case c.Model.IsShell():
-		if own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) {
-			h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "a shell codon spends neither dollars nor tokens")
+		if own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
+			h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "%q is a script: it spends only what it reports by ::hank usage", c.ID)
 		}
 	case !priced && (own.dollars() > 0 || around.dollars() > 0 || whole.dollars() > 0):
 		h.report(out, p.pointer+"/model", "budget-no-price", "use maxTimeSeconds or maxOutputTokens too", "the price of %s is not known, no dollar limit stops it", c.Model)
@@ -171,6 +174,13 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *reporter) {
 	if c.OnFailure == Retry && exceeding(own, around, whole) == Fail {
 		h.report(out, p.pointer+"/onFailure", "budget-fail-retry", "", "when its budget is spent %q fails, and that is never retried", c.ID)
 	}
+}
+
+// mayReport tells whether a script may make a report to the shell harness: not
+// if all its text is in hank.json and does not have the words. What a file or
+// another program prints is not known here.
+func mayReport(c *Codon, report string) bool {
+	return len(c.PromptFile) > 0 || strings.Contains(c.PromptText, "hank "+report)
 }
 
 // exceeding is how a codon ends that runs out of budget: by its own word, else

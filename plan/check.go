@@ -190,6 +190,8 @@ func (c *checker) str(s *shape, n *node) {
 		c.wrong(n, "bad-value", hint, "%s is not allowed here: must be one of %s", quote(n.text), quoted(s.words))
 	case utf8.RuneCountInString(n.text) < s.least:
 		c.wrong(n, "bad-value", "", "must not be empty")
+	case s.rule == "bad-id" && !s.pattern.MatchString(n.text) && n.text != "" && c.out.anyIDs:
+		c.report(n.start, "foreign-id", "", "%s breaks the rule for ids; file names are escaped", quote(n.text))
 	case s.pattern != nil && !s.pattern.MatchString(n.text):
 		c.wrong(n, cmp.Or(s.rule, "bad-value"), "", "%s is not allowed here: %s", quote(n.text), s.says)
 	case strings.IndexByte(n.text, 0) >= 0:

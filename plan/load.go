@@ -76,6 +76,7 @@ type source interface {
 // program loads the program under the settings of layers.
 func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 	l.files, l.copies, l.stats = map[string]*loadedFile{}, map[string]*Source{}, map[string]stated{}
+	l.out.anyIDs = layers.AnyIDs || l.frozen
 	data, diagnostic := l.hankFile(name)
 	if diagnostic != nil {
 		return nil, []Diagnostic{*diagnostic}

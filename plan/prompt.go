@@ -3,9 +3,10 @@ package plan
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"hank/internal/lazyregexp"
 )
 
 // Vars are the places that prompts can name.
@@ -117,6 +118,6 @@ func join(texts []string) string {
 	return b.String()
 }
 
-var htmlComment = regexp.MustCompile(`(?s)<!--.*?-->(\r?\n)?`)
+var htmlComment = lazyregexp.New(`(?s)<!--.*?-->(\r?\n)?`)
 
 func withoutComments(text string) string { return htmlComment.ReplaceAllString(text, "") }

@@ -43,6 +43,7 @@ var rules = map[string]Rule{
 
 	// codons
 	"bad-id":            {Severity: Error, Says: "an id has characters that do not work in file names and targets"},
+	"foreign-id":        {Severity: Warning, Says: "the same, in an execution that Hankweave began"},
 	"duplicate-id":      {Severity: Error, Says: "two codons or loops have the same id"},
 	"similar-id":        {Severity: Warning, Says: "two ids differ in upper and lower case only: their files collide on some file systems"},
 	"duplicate-name":    {Severity: Warning, Says: "two codons or loops have the same name"},
@@ -63,7 +64,7 @@ var rules = map[string]Rule{
 
 	// the order of codons
 	"loop-fresh-codon":         {Severity: Error, Says: "a contextExceeded loop has a fresh codon: its context never fills"},
-	"loop-never-ends":          {Severity: Warning, Says: "a contextExceeded loop has only shell codons: nothing can end it"},
+	"loop-never-ends":          {Severity: Warning, Says: "a contextExceeded loop without a budget has only scripts, none of which seems to print ::hank context-exceeded: nothing else ends it"},
 	"loop-rig-failure":         {Severity: Warning, Says: "a rig inside a loop runs in each iteration and may not fail"},
 	"loop-abort":               {Severity: Info, Says: "a codon inside a loop ends the whole run when it fails"},
 	"continue-first":           {Severity: Warning, Says: "the first codon continues a session, but there is none before it"},
@@ -84,7 +85,7 @@ var rules = map[string]Rule{
 	"budget-fail-retry":  {Severity: Warning, Says: "a budget failure is never retried"},
 	"budget-fail-late":   {Severity: Warning, Says: "a codon fails because of what others before it have spent"},
 	"budget-time-loop":   {Severity: Warning, Says: "a codon may take longer than its loop"},
-	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget has no effect on a shell codon"},
+	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget is on a script that does not seem to print ::hank usage: it counts nothing else"},
 
 	// what the hank refers to
 	"bad-reference":        {Severity: Error, Says: "a reference is not a plain relative path inside the folder of the hank"},
@@ -116,8 +117,9 @@ var rules = map[string]Rule{
 
 // reporter collects diagnostics.
 type reporter struct {
-	list  []Diagnostic
-	hints map[hintKey]string // for unknown names, which are often wrong many times
+	list   []Diagnostic
+	anyIDs bool               // see Layers
+	hints  map[hintKey]string // for unknown names, which are often wrong many times
 }
 
 type hintKey struct {

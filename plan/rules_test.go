@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -236,7 +237,7 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "unknown-variable"}
+var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "unknown-variable", "foreign-id"}
 
 func TestEachRuleHasATest(t *testing.T) {
 	t.Parallel()
@@ -276,5 +277,37 @@ func TestAllMistakesOfAFileAreReportedTogether(t *testing.T) {
 	}
 	if p != nil || !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v\n%s", got, want, Text(ds))
+	}
+}
+
+// A script may report what it uses and that its context is full: then loops
+// and budgets work as with an agent.
+func TestScriptsThatReportAreNoWarning(t *testing.T) {
+	t.Parallel()
+	script := func(text string, more ...string) string {
+		return strings.Replace(shellCodon("a", more...), `"true"`, text, 1)
+	}
+	paid := `"budget": {"maxDollars": 6}`
+	for name, c := range map[string]struct {
+		hank  string
+		files map[string]string
+		rule  string
+		want  bool
+	}{
+		"silent":                    {hankOf(loopOf("l", untilFull, script(`"true"`))), nil, "loop-never-ends", true},
+		"reports a full context":    {hankOf(loopOf("l", untilFull, script(`"echo ::hank context-exceeded"`))), nil, "loop-never-ends", false},
+		"reports something else":    {hankOf(loopOf("l", untilFull, script(`"echo ::hank retry-after 3"`))), nil, "loop-never-ends", true},
+		"a loop with a budget":      {hankOf(strings.Replace(loopOf("l", untilFull, script(`"true"`)), `"codons"`, `"budget": {"maxTimeSeconds": 5}, "codons"`, 1)), nil, "loop-never-ends", false},
+		"dollars, silent":           {hankOf(script(`"true"`, paid)), nil, "budget-shell-price", true},
+		"dollars, reported":         {hankOf(script(`"echo '::hank usage {}'"`, paid)), nil, "budget-shell-price", false},
+		"dollars, what a file does": {hankOf(strings.Replace(script(`"true"`, paid), `"promptText": "true"`, `"promptFile": "x.sh"`, 1)), map[string]string{"x.sh": "./agent"}, "budget-shell-price", false},
+	} {
+		files := map[string]string{"hank.json": c.hank}
+		maps.Copy(files, c.files)
+		_, ds := Load(folder(files), "hank.json")
+		got := slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Rule == c.rule })
+		if got != c.want {
+			t.Errorf("%s: warned %v, want %v: %v", name, got, c.want, ds)
+		}
 	}
 }

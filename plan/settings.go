@@ -18,6 +18,7 @@ type Settings struct {
 	ShimIdleTimeout   int            `json:"shimIdleTimeout,omitzero"` // seconds
 	IgnoreRigFailures *bool          `json:"ignoreRigFailures,omitzero"`
 	Budget            *Ceiling       `json:"budget,omitzero"`
+	CheckpointCap     Size           `json:"checkpointCap,omitzero"`
 	Unknown           jsontext.Value `json:",embed"` // accepted, without effect
 }
 
@@ -52,6 +53,7 @@ var settingsShape = object("settings", "hankweave.json",
 	optional("shimIdleTimeout", whole(1, 1800), "seconds without a sign of life before an agent is ended"),
 	inert("dietOnFinalize", boolean(), "default true"),
 	inert("journalDietThresholdBytes", whole(1, 0), "default 4096"),
+	optional("checkpointCap", matching(sizePattern, sizeSays), "how large the checkpoints of an execution may become, such as 20GB; 0: no limit; absent: what the execution had, at first 50GB"),
 	optional("ignoreRigFailures", boolean(), "every rig operation may fail"),
 	inert("sentinel", sentinelSettingsShape, "settings of all sentinels"),
 	inert("telemetry", anything(), "hank sends nothing to anybody"),
@@ -192,6 +194,10 @@ type Layers struct {
 	File  Settings // hankweave.json
 	Env   Settings // HANKWEAVE_RUNTIME_*
 	Flags Settings // command line
+
+	// AnyIDs takes ids that break the rule for ids with a warning: an execution
+	// that Hankweave began has records under them.
+	AnyIDs bool
 }
 
 // Merge returns the settings that hold. The ceilings of hankweave.json and of
@@ -237,6 +243,9 @@ func (s Settings) under(top Settings) Settings {
 	}
 	if top.IgnoreRigFailures != nil {
 		s.IgnoreRigFailures = top.IgnoreRigFailures
+	}
+	if top.CheckpointCap != "" {
+		s.CheckpointCap = top.CheckpointCap
 	}
 	if top.Budget != nil {
 		b := *top.Budget

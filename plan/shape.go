@@ -1,6 +1,6 @@
 package plan
 
-import "regexp"
+import "hank/internal/lazyregexp"
 
 // shape says what a JSON value must look like. The shapes of this package are
 // the one table behind the checks, the hints and the published JSON Schema.
@@ -9,19 +9,19 @@ type shape struct {
 	name  string // of objects with a definition of their own in the schema
 	label string // what it is called in messages: "a codon"
 
-	fields  []field           // objects
-	open    bool              // objects: unknown members are only warned about
-	typos   map[string]string // objects: wrong names and what is meant
-	elem    *shape            // arrays and maps
-	least   int               // shortest string, fewest items
-	most    int               // most items; 0 is no limit
-	words   []string          // strings: the allowed ones
-	pattern *regexp.Regexp    // strings
-	says    string            // what a pattern asks for, or what to know about a union, in words
-	rule    string            // strings: rule of a mismatch; default bad-value
-	min     float64           // numbers
-	max     float64           // numbers; 0 is no limit
-	above   bool              // numbers: min itself is not allowed
+	fields  []field            // objects
+	open    bool               // objects: unknown members are only warned about
+	typos   map[string]string  // objects: wrong names and what is meant
+	elem    *shape             // arrays and maps
+	least   int                // shortest string, fewest items
+	most    int                // most items; 0 is no limit
+	words   []string           // strings: the allowed ones
+	pattern *lazyregexp.Regexp // strings
+	says    string             // what a pattern asks for, or what to know about a union, in words
+	rule    string             // strings: rule of a mismatch; default bad-value
+	min     float64            // numbers
+	max     float64            // numbers; 0 is no limit
+	above   bool               // numbers: min itself is not allowed
 
 	tag      string           // unions: the member that decides
 	variants []variant        // unions
@@ -93,7 +93,7 @@ func filledList(elem *shape) *shape { return &shape{kind: anArray, elem: elem, l
 func mapOf(elem *shape) *shape      { return &shape{kind: aMap, elem: elem} }
 
 func matching(pattern, says string) *shape {
-	return &shape{kind: aString, pattern: regexp.MustCompile(pattern), says: says}
+	return &shape{kind: aString, pattern: lazyregexp.New(pattern), says: says}
 }
 
 // whole is a whole number in a range; a max of 0 is no limit.

@@ -3,11 +3,12 @@ package plan
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"hank/internal/lazyregexp"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
@@ -58,12 +59,13 @@ func (h *Hank) names(out *reporter) {
 }
 
 func (h *Hank) loopRules(p place, out *reporter) {
-	shell := 0
+	endless := p.loop.TerminateOn.Type == ContextExceeded && p.loop.Budget == nil
 	for i, c := range p.loop.Codons {
 		at := fmt.Sprintf("%s/codons/%d", p.pointer, i)
-		if c.Model.IsShell() {
-			shell++
-		} else if p.loop.TerminateOn.Type == ContextExceeded && c.ContinuationMode == Fresh {
+		if !c.Model.IsShell() || mayReport(&p.loop.Codons[i], "context-exceeded") {
+			endless = false
+		}
+		if !c.Model.IsShell() && p.loop.TerminateOn.Type == ContextExceeded && c.ContinuationMode == Fresh {
 			h.report(out, at+"/continuationMode", "loop-fresh-codon", `set "continue-previous", or end the loop by iterationLimit`,
 				"%q starts a new session in each iteration, so the context that ends loop %q never fills", c.ID, p.loop.ID)
 		}
@@ -77,8 +79,8 @@ func (h *Hank) loopRules(p place, out *reporter) {
 			h.report(out, at+"/onFailure", "loop-abort", "", "a failure in any iteration of %q ends the run", c.ID)
 		}
 	}
-	if p.loop.TerminateOn.Type == ContextExceeded && shell > 0 && shell == len(p.loop.Codons) {
-		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit", "no codon of loop %q has a context that can fill", p.loop.ID)
+	if endless && len(p.loop.Codons) > 0 {
+		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit, or give the loop a budget", "loop %q has only scripts: it ends when one of them prints ::hank context-exceeded", p.loop.ID)
 	}
 	h.patterns(p.pointer+"/archiveOnSuccess", p.loop.ArchiveOnSuccess, out)
 }
@@ -178,14 +180,14 @@ func (h *Hank) commandRules(at, run string, out *reporter) {
 }
 
 // destroyers are commands that hardly anybody wants in an automatic step.
-var destroyers = []*regexp.Regexp{
-	regexp.MustCompile(`\brm\s+(-[a-zA-Z-]+\s+)*-[a-zA-Z]*[rR][a-zA-Z]*\s+(-[a-zA-Z-]+\s+)*["']?(/|~/?|\$HOME/?|\$\{HOME\}/?|/\*)["']?(\s|;|&|\||$)`),
-	regexp.MustCompile(`>\s*/dev/(sd[a-z]|nvme\d|vd[a-z]|hd[a-z]|disk\d)`),
-	regexp.MustCompile(`\bdd\b[^;&|\n]*\bof=/dev/`),
-	regexp.MustCompile(`\bmkfs(\.\w+)?\s`),
-	regexp.MustCompile(`(?i)\bformat\s+[a-z]:`),
-	regexp.MustCompile(`(?i)\bdel\s+(/\w\s+)*/s\b`),
-	regexp.MustCompile(`:\(\)\s*\{\s*:\s*\|\s*:`),
+var destroyers = []*lazyregexp.Regexp{
+	lazyregexp.New(`\brm\s+(-[a-zA-Z-]+\s+)*-[a-zA-Z]*[rR][a-zA-Z]*\s+(-[a-zA-Z-]+\s+)*["']?(/|~/?|\$HOME/?|\$\{HOME\}/?|/\*)["']?(\s|;|&|\||$)`),
+	lazyregexp.New(`>\s*/dev/(sd[a-z]|nvme\d|vd[a-z]|hd[a-z]|disk\d)`),
+	lazyregexp.New(`\bdd\b[^;&|\n]*\bof=/dev/`),
+	lazyregexp.New(`\bmkfs(\.\w+)?\s`),
+	lazyregexp.New(`(?i)\bformat\s+[a-z]:`),
+	lazyregexp.New(`(?i)\bdel\s+(/\w\s+)*/s\b`),
+	lazyregexp.New(`:\(\)\s*\{\s*:\s*\|\s*:`),
 }
 
 func (h *Hank) dangerous(out *reporter, pointer, command string) {

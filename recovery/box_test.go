@@ -80,12 +80,9 @@ func hash(t testing.TB, dir string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// recovers opens the execution as a reader and as a writer, twice: all know
-// what they must, the reader writes nothing, and the second opening finds
-// nothing left to do. It returns the first opening's report.
-func (b *box) recovers(what string) Report {
+// reads wants the whole state from a reader, and returns the report.
+func (b *box) reads(what string) Report {
 	b.t.Helper()
-	before := hash(b.t, b.root)
 	v, err := Read(b.root)
 	if err != nil {
 		b.t.Fatalf("%s: reading: %v", what, err)
@@ -93,6 +90,16 @@ func (b *box) recovers(what string) Report {
 	if got := told(b.t, v.State); got != b.want {
 		b.t.Fatalf("%s: a reader sees another state: %s\n%+v", what, diff(b.want, got), v.Report)
 	}
+	return v.Report
+}
+
+// recovers opens the execution as a reader and as a writer, twice: all know
+// what they must, the reader writes nothing, and the second opening finds
+// nothing left to do. It returns the first opening's report.
+func (b *box) recovers(what string) Report {
+	b.t.Helper()
+	before := hash(b.t, b.root)
+	b.reads(what)
 	if hash(b.t, b.root) != before {
 		b.t.Fatalf("%s: a reader has written", what)
 	}

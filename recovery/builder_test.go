@@ -1,11 +1,13 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,6 +19,21 @@ import (
 	"hank/plan"
 	"hank/state"
 )
+
+// The long forms of some tests, with a seed of one's own for what they choose
+// at random, are what scripts/prove runs.
+var (
+	long = os.Getenv("HANK_LONG") != ""
+	seed = chosenSeed()
+)
+
+func chosenSeed() uint64 {
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv("HANK_SEED"), "1"), 10, 64)
+	if err != nil {
+		panic("HANK_SEED must be a whole number: " + err.Error())
+	}
+	return n
+}
 
 // unsynced is the real file system without fsync: the executions that tests
 // make live as long as the test does.

@@ -34,7 +34,14 @@ type witness struct {
 
 func (w witness) evidence() (state.Evidence, error) {
 	t, err := w.record.transition(w.sha)
-	return state.Evidence{Seq: w.record.Seq, Run: w.record.Run, Program: w.record.Program, Transition: t}, err
+	if err != nil {
+		return state.Evidence{}, err
+	}
+	e := state.Evidence{Seq: w.record.Seq, Run: w.record.Run, Program: w.record.Program, Transition: t}
+	if len(w.record.State) > 0 {
+		e.Whole, err = state.Apply(&state.State{}, w.record.Seq, state.Rebased{State: w.record.State})
+	}
+	return e, err
 }
 
 // advice is what git adds to what the other memories know.
@@ -80,6 +87,9 @@ func (g chronicle) advise(m memory) (advice, error) {
 	}
 	var further []witness
 	for _, w := range unknown {
+		if head := knownHeads(m.state)[w.branch]; w.record.Lineage == m.state.Lineage && w.record.Seq < next && head != "" && !isWhole(g.store, head) {
+			continue // the nearest that is left; see partFromLost
+		}
 		if w.record.Lineage != m.state.Lineage || w.record.Seq < next {
 			a.evict = append(a.evict, w)
 		} else {
@@ -132,16 +142,18 @@ func (g chronicle) heads() (map[string]state.SHA, error) {
 
 // knownHeads are the branches as a state has them.
 func knownHeads(s *state.State) map[string]state.SHA {
-	known := map[string]state.SHA{"main": s.InitialCheckpoint}
+	known := map[string]state.SHA{"main": s.InitialCheckpoint, state.RemovedBranch: s.Removal}
 	for _, r := range s.Runs {
 		known[r.GitBranch] = r.Head
 	}
 	return known
 }
 
-// ofHistory tells whether a branch is one that runs move. Nothing depends on
-// the others.
-func ofHistory(branch string) bool { return branch == "main" || strings.HasPrefix(branch, "run-") }
+// ofHistory tells whether a branch is one whose tip the state knows. Nothing
+// depends on the others.
+func ofHistory(branch string) bool {
+	return branch == "main" || branch == state.RemovedBranch || strings.HasPrefix(branch, "run-")
+}
 
 // unknownTips lists the branches whose tips are not where the state has them,
 // and notes the tips that cannot be read.
@@ -167,14 +179,21 @@ func (g chronicle) unknownTips(s *state.State, a *advice) ([]witness, error) {
 		if known[branch] == sha {
 			continue
 		}
-		record, _, err := readRecord(info)
+		record, found, err := readRecord(info)
 		if err != nil {
 			return nil, err
+		}
+		if _, ours := known[branch]; !found && !ours && s.Adopted {
+			continue // of a run that Hankweave's state does not know either
 		}
 		out = append(out, witness{branch, sha, record})
 	}
 	return out, nil
 }
+
+// IsLost tells whether an error means that an object of the store is missing or
+// damaged.
+func IsLost(err error) bool { return err != nil && gone(err) }
 
 // gone tells whether an error means that an object is missing or damaged, and
 // not that the disk cannot be read at the moment.

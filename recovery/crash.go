@@ -38,12 +38,14 @@ func liveness(r *state.Run) (proc.Liveness, string) {
 // run without an identity was made by a runtime that does not lock, so there
 // the process alone decides.
 func isOver(r *state.Run, trusted bool) (bool, string) {
+	if len(r.Process) == 0 {
+		alive, why := pidAlive(r.ServerPid, r.StartTime.Time)
+		return !alive, why
+	}
 	verdict, why := liveness(r)
 	switch {
 	case verdict == proc.Dead:
 		return true, why
-	case len(r.Process) == 0:
-		return false, why
 	case verdict == proc.Alive && r.ServerPid == os.Getpid():
 		return true, "it was this process's own, which has given it up"
 	}
@@ -51,51 +53,73 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 }
 
 // markCrashes closes every run that says running, although its process is
-// gone. Whatever its codon has left alive is ended first. A codon whose agent
-// had ended, on a machine that has not been restarted since, gets the
-// checkpoint that it was waiting for; any other counts as failed, and what it
-// had done to the tree is its error checkpoint.
+// gone or has left it. Whatever its codon has left alive is ended first. A
+// codon whose agent had ended, on a machine that has not been restarted since,
+// gets the checkpoint that it was waiting for; any other counts as failed, and
+// what it had done to the tree is its error checkpoint.
+//
+// A run that its runtime has left open on purpose, see state.RunPaused, ends for
+// the reason that was given then. As long as that reason holds, its error is
+// that of the opening, and the run stays paused.
 func (x *Execution) markCrashes(ctx context.Context) error {
 	for _, r := range x.State().Runs {
-		if r.Status != state.StatusRunning {
+		if r.Status != state.StatusRunning || r.Paused != nil && x.opts.KeepPaused {
 			continue
 		}
-		if over, why := isOver(r, flockTrusted(x.lock.dirs[0])); !over {
+		if over, why := isOver(r, flockTrusted(x.lock.dirs[0])); !over && r.Paused == nil {
 			return &HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
 		}
-		if err := x.closeCrashed(ctx, r); err != nil {
-			return fmt.Errorf("closing the crashed run %s: %w", r.RunID, err)
+		if err := x.closeLeft(ctx, r); err != nil {
+			return fmt.Errorf("closing the %s run %s: %w", lastWord(r), r.RunID, err)
 		}
 	}
 	return nil
 }
 
-func (x *Execution) closeCrashed(ctx context.Context, r *state.Run) error {
-	detail := fmt.Sprintf("its process %d is gone", r.ServerPid)
+// lastWord says how a run that nobody drives any more stands.
+func lastWord(r *state.Run) string {
+	if r.Paused != nil {
+		return "paused"
+	}
+	return "crashed"
+}
+
+func (x *Execution) closeLeft(ctx context.Context, r *state.Run) error {
 	live := r.Live()
 	if live == nil {
-		x.Report.add(Mended, "run %s had crashed between two codons; nothing was lost", r.RunID)
-		return x.Record(state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: detail})
+		x.Report.add(Mended, "run %s had %s between two codons; nothing was lost", r.RunID, lastWord(r))
+		return x.Record(x.endOf(r))
 	}
 	ended, err := x.opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
 	if err != nil {
 		return err
 	}
 	final := live.Interrupt(x.Now(), state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
+	if p := r.Paused; p != nil {
+		final = live.Interrupt(x.Now(), state.InterruptedByPause, fmt.Sprintf("hank could not go on while the codon was %s: %s", live.Status, p.Detail))
+	}
 	tracked := checkpoint.Selection{All: true}
 	if live.Settling != nil && x.sameBoot(r) {
 		final, tracked = live.Conclude(x.Now()), Tracked(x.State(), live.CodonID)
-		x.Report.add(Mended, "run %s had crashed when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, live.CodonID)
+		x.Report.add(Mended, "run %s had %s when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, lastWord(r), live.CodonID)
 	} else {
-		x.Report.add(Mended, "run %s had crashed while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, live.CodonID, live.Status)
+		x.Report.add(Mended, "run %s had %s while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, lastWord(r), live.CodonID, live.Status)
 	}
 	if len(ended) > 0 {
-		final.Notes = append(final.Notes, "left alive by the crash and ended: "+strings.Join(ended, ", "))
+		final.Notes = append(final.Notes, "left alive and ended: "+strings.Join(ended, ", "))
 	}
 	if err := x.Finish(ctx, r.RunID, x.nameOf(live.CodonID), final, tracked); err != nil {
 		return err
 	}
-	return x.Record(state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: detail})
+	return x.Record(x.endOf(r))
+}
+
+// endOf is how a run ends whose runtime cannot say so any more.
+func (x *Execution) endOf(r *state.Run) state.Transition {
+	if p := r.Paused; p != nil {
+		return state.RunFailed{RunID: r.RunID, EndTime: x.Now(), Reason: p.Reason, Detail: p.Detail}
+	}
+	return state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: fmt.Sprintf("its process %d is gone", r.ServerPid)}
 }
 
 // sameBoot tells whether the machine has been up since a run: after a power
@@ -144,20 +168,23 @@ const maxNotes = 20
 // shortcomings names what a checkpoint could not hold as it is on disk.
 func shortcomings(snap *checkpoint.Snapshot) []string {
 	var notes []string
-	for i, s := range snap.Skipped {
-		if i == maxNotes {
-			notes = append(notes, fmt.Sprintf("and %d more are not in the checkpoint", len(snap.Skipped)-i))
-			break
+	each := func(n int, more string, note func(i int) string) {
+		for i := range min(n, maxNotes) {
+			notes = append(notes, note(i))
 		}
-		notes = append(notes, fmt.Sprintf("not in the checkpoint: %q (%s)", s.Path, s.Why))
-	}
-	for i, e := range snap.Escaped {
-		if i == maxNotes {
-			notes = append(notes, fmt.Sprintf("and %d more are kept under escaped names", len(snap.Escaped)-i))
-			break
+		if n > maxNotes {
+			notes = append(notes, fmt.Sprintf("and %d more %s", n-maxNotes, more))
 		}
-		notes = append(notes, fmt.Sprintf("kept in the checkpoint as %q: %q", e.As, e.Path))
 	}
+	each(len(snap.Skipped), "are not in the checkpoint", func(i int) string {
+		return fmt.Sprintf("not in the checkpoint: %q (%s)", snap.Skipped[i].Path, snap.Skipped[i].Why)
+	})
+	each(len(snap.Escaped), "are kept under escaped names", func(i int) string {
+		return fmt.Sprintf("kept in the checkpoint as %q: %q", snap.Escaped[i].As, snap.Escaped[i].Path)
+	})
+	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
+		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
+	})
 	if n := len(snap.Empty) - len(keptFolders(snap.Empty)); n > 0 {
 		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
 	}
@@ -169,7 +196,7 @@ func shortcomings(snap *checkpoint.Snapshot) []string {
 func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	var sel checkpoint.Selection
 	for _, e := range s.ExecutionPlan() {
-		Track(&sel, e.Codon)
+		Track(&sel, e.Codon, s.Adopted)
 		if sel.All || e.CodonID == upto {
 			break
 		}
@@ -177,9 +204,10 @@ func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	return sel
 }
 
-// Track adds what one more codon tracks.
-func Track(sel *checkpoint.Selection, c *plan.Codon) {
-	if c.CheckpointedFiles == nil {
+// Track adds what one more codon tracks. One that says nothing tracks
+// everything, but in an execution that Hankweave began nothing, as there.
+func Track(sel *checkpoint.Selection, c *plan.Codon, adopted bool) {
+	if c.CheckpointedFiles == nil && !adopted {
 		sel.All = true
 	}
 	for _, p := range c.CheckpointedFiles {

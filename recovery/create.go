@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"hank/checkpoint"
 	"hank/internal/vfs"
@@ -18,7 +19,6 @@ type CreateOptions struct {
 	Options
 	Workspace string // empty is agentRoot in the execution
 	Data      string // absolute; linked into the workspace; may be empty
-	DataHash  string
 	HankPath  string
 	Output    string
 	Version   string // of hank
@@ -27,24 +27,40 @@ type CreateOptions struct {
 // Create makes an execution at root and opens it. The steps, each durable
 // before the next:
 //
-//  1. The folders.
+//  1. The folder of the execution, hank's own in it, and the workspace.
 //  2. The locks. If there is an execution by now, because another process was
 //     faster or an earlier creation was cut short, it is opened instead.
 //  3. A .gitignore that hides hank's folder, the meta, and the journal with its
 //     first event: an empty state. From here on there is an execution, and
 //     Open repairs whatever is missing.
 //  4. The store; the data's link.
+//
+// What a failed creation has made is gone again: nothing has happened in it.
 func Create(ctx context.Context, root string, o CreateOptions) (*Execution, error) {
 	o.Options = o.Options.withDefaults()
 	l := Layout{Root: root, Workspace: o.Workspace}
 	if l.Workspace == "" {
 		l.Workspace = DefaultWorkspace(root)
 	}
-	if err := makeFolders(o.FS, l); err != nil {
-		return nil, fmt.Errorf("creating the execution: %w", err)
+	for _, path := range []string{root, l.Workspace, o.Data, o.HankPath, o.Output} {
+		if err := nameable(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := Obstructed(root); err != nil {
+		return nil, err
+	}
+	made, err := makeFolders(o.FS, l)
+	if err != nil {
+		made.remove(o.FS)
+		return nil, fmt.Errorf("creating the execution in %s: %w", root, err)
 	}
 	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
 	if err != nil {
+		var held *HeldError
+		if !errors.As(err, &held) || held.Path != l.Hankweave() { // else it is somebody's now
+			made.remove(o.FS)
+		}
 		return nil, err
 	}
 	if exists(o.FS, root) {
@@ -55,33 +71,98 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 		return Open(ctx, root, o.Options)
 	}
 	x := &Execution{Layout: l, opts: o.Options, fs: o.FS, lock: k, Report: Report{Source: "new"}}
-	if err := x.create(o); err != nil {
-		return nil, errors.Join(err, x.giveBack(nil))
+	err = x.create(o)
+	if err == nil {
+		err = x.attach(ctx, advice{})
 	}
-	if err := x.attach(ctx, advice{}); err != nil {
-		return nil, errors.Join(err, x.giveBack(nil))
+	if err != nil {
+		return nil, x.unmake(made, err)
 	}
 	return x, nil
 }
 
-func makeFolders(fsys vfs.FS, l Layout) error {
-	if err := vfs.MkdirAll(fsys, l.Root, 0o755); err != nil {
-		return err
+// folders are those that a creation has made, the outer ones first.
+type folders []string
+
+// makeFolders makes the folders that can be locked, and those they lie in.
+func makeFolders(fsys vfs.FS, l Layout) (made folders, err error) {
+	for _, f := range []struct {
+		path string
+		perm fs.FileMode
+	}{{l.Root, 0o755}, {l.Hankweave(), 0o700}, {l.Workspace, 0o755}} {
+		var missing folders
+		for at := f.path; ; at = filepath.Dir(at) {
+			if _, err := fsys.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			missing = append(folders{at}, missing...)
+		}
+		made = append(made, missing...)
+		if err := vfs.MkdirAll(fsys, f.path, f.perm); err != nil {
+			return made, err
+		}
 	}
-	for _, dir := range []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine()} {
+	return made, nil
+}
+
+// remove removes the folders again, those that are empty.
+func (made folders) remove(fsys vfs.FS) {
+	for _, dir := range slices.Backward(made) {
+		_ = fsys.Remove(dir) // one that is not empty has become somebody's
+	}
+}
+
+// unmake ends a creation that has failed, and takes away what it has made.
+func (x *Execution) unmake(made folders, why error) error {
+	err := x.closeAll(nil).ErrorOrNil()
+	if slices.Contains(made, x.Layout.Hankweave()) && x.Held() == nil {
+		if to, readErr := os.Readlink(x.Layout.Data()); readErr == nil && to == x.meta.ReadOnlySourceDataPath {
+			_ = x.fs.Remove(x.Layout.Data())
+		}
+		removeTree(x.fs, x.Layout.Hankweave())
+		made.remove(x.fs)
+	}
+	return errors.Join(why, err, x.lock.release())
+}
+
+// removeTree deletes a folder with all that is in it, as far as it can.
+func removeTree(fsys vfs.FS, dir string) {
+	entries, _ := fsys.ReadDir(dir)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() {
+			removeTree(fsys, path)
+		} else {
+			_ = fsys.Remove(path)
+		}
+	}
+	_ = fsys.Remove(dir)
+}
+
+// ownFolders are those that hank writes to.
+func (l Layout) ownFolders() []string {
+	return []string{l.Events(), l.Runs(), l.Index(), filepath.Dir(l.Store()), l.Quarantine()}
+}
+
+// makeOwnFolders makes the folders that hank writes to.
+func makeOwnFolders(fsys vfs.FS, l Layout) error {
+	for _, dir := range l.ownFolders() {
 		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
 			return err
 		}
 	}
-	return vfs.MkdirAll(fsys, l.Workspace, 0o755)
+	return nil
 }
 
 func (x *Execution) create(o CreateOptions) error {
+	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
+		return fmt.Errorf("creating the execution: %w", err)
+	}
 	if err := vfs.WriteFile(x.fs, x.Layout.hank(".gitignore"), []byte("*\n"), 0o600); err != nil {
 		return fmt.Errorf("creating the execution: %w", err)
 	}
 	now := state.At(o.Now())
-	meta := Meta{Version: MetaVersion, ReadOnlySourceDataPath: o.Data, DataHash: o.DataHash, HankPath: o.HankPath,
+	meta := Meta{Version: MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: here(),
 		Lineage: newID(16), Root: x.Layout.Root, Output: o.Output}
 	if o.Data != "" {
@@ -127,10 +208,16 @@ func (x *Execution) makeStore(why error) error {
 	if !ruined && !errors.Is(why, fs.ErrNotExist) {
 		return why
 	}
-	if x.State().InitialCheckpoint != "" && !x.opts.ReplaceStore {
+	if x.Head() != "" && !x.opts.ReplaceStore {
 		return x.needStore(fmt.Sprintf("the checkpoint store cannot be used (%v)", why))
 	}
-	if ruined {
+	return x.newStore(why)
+}
+
+// newStore begins a store in the place of one that cannot be used. A damaged
+// one may be said not to exist, too: it lacks something.
+func (x *Execution) newStore(why error) error {
+	if _, err := x.fs.Lstat(x.Layout.Store()); err == nil {
 		if err := x.setAside(x.Layout.Store(), why); err != nil {
 			return err
 		}
@@ -144,11 +231,14 @@ func (x *Execution) makeStore(why error) error {
 	return err
 }
 
+// fixCommand goes on from the workspace where checkpoints are lost.
+const fixCommand = "hank doctor --fix"
+
 func (x *Execution) needStore(what string) error {
 	return &DecisionError{What: what, Options: []string{
 		"put it back from a copy into " + x.Layout.Store(),
 		"hank doctor --fix goes on from the workspace as it is; earlier checkpoints stay lost",
-	}}
+	}, Command: fixCommand}
 }
 
 // openWorkspace opens the agents' folder.
@@ -161,17 +251,35 @@ func (x *Execution) openWorkspace() error {
 // makeWorkspace makes sure that there is a workspace. Only the meta says where
 // one is that does not lie in the execution.
 func makeWorkspace(l Layout, m Meta, metaErr error, rep *Report) error {
-	_, err := os.Stat(l.Workspace)
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err := blockedWorkspace(l, m, metaErr); err != nil {
 		return err
 	}
+	if _, err := os.Stat(l.Workspace); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	rep.add(Mended, "the workspace %s was gone; an empty one was made, its files are in the checkpoints", l.Workspace)
+	return os.MkdirAll(l.Workspace, 0o755)
+}
+
+// blockedWorkspace says what a person must do before anything can be done in
+// the workspace; nil: nothing.
+func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
+	fi, err := os.Lstat(l.Workspace)
+	there, followErr := os.Stat(l.Workspace)
 	switch {
+	case followErr == nil && there.IsDir():
+		return nil
+	case err == nil:
+		return &DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", what(l.Workspace, fi), l.Workspace),
+			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success where the hank is done"},
+			Command: fmt.Sprintf("mv %s %s.aside && hank run --restore", l.Workspace, l.Workspace)}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil // whoever opens it says why
 	case m.Workspace != "":
 		return &DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success after making an empty folder there restores its checkpointed files"}}
 	case metaErr != nil && Exists(l.Root):
 		return &DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
 			Options: []string{"--workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
 	}
-	rep.add(Mended, "the workspace %s was gone; an empty one was made, its files are in the checkpoints", l.Workspace)
-	return os.MkdirAll(l.Workspace, 0o755)
+	return nil
 }

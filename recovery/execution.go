@@ -35,6 +35,7 @@ type Execution struct {
 	lock    *lock
 	journal *journal.Journal
 	saver   *saver
+	merger  *merger
 	current atomic.Pointer[state.State]
 	broken  error // the first failure of the journal: nothing is acknowledged after it
 }
@@ -49,9 +50,20 @@ type Options struct {
 	// ReplaceStore goes on from the workspace as it is if the store, or the
 	// newest checkpoint in it, is gone.
 	ReplaceStore bool
+	// Refill brings back into the store what may have been lost, before anything
+	// is read of it. A store that is gone or damaged is begun anew for it.
+	Refill func(*checkpoint.Store) error
 	// Workspace is where the workspace is, absolute; asked only if
 	// execution-meta.json, which says it, is gone.
 	Workspace string
+	// CheckpointCap is how many bytes the checkpoints may come to from now on, 0
+	// any number; nil leaves it as it is.
+	CheckpointCap *int64
+	// KeepPaused leaves runs that are paused as they are: see state.RunPaused.
+	KeepPaused bool
+	// Free tells how many bytes are free on the disk of a folder, and how many it
+	// has; nil asks the system.
+	Free func(dir string) (free, total int64, err error)
 	// Reap ends what an attempt has left running and says what it was.
 	Reap func(attempt string) ([]string, error)
 	// Observe is told of every event once it is acknowledged. It must be
@@ -59,11 +71,30 @@ type Options struct {
 	Observe func(journal.Event, *state.State)
 	// Warn is told what went wrong without stopping anything.
 	Warn func(string)
+	// Work is told of work that may be long when it begins, and returns what is
+	// told of its end.
+	Work Work
+}
+
+// Work shows somebody that something is under way, and how far it is.
+type Work func(what string, p *checkpoint.Progress) (end func())
+
+// Begin returns a new count, shown from now until end is called. Nobody needs
+// to be there to see it.
+func (w Work) Begin(what string) (p *checkpoint.Progress, end func()) {
+	if w == nil {
+		return nil, func() {}
+	}
+	p = &checkpoint.Progress{}
+	return p, w(what, p)
 }
 
 func (o Options) withDefaults() Options {
 	if o.FS == nil {
 		o.FS = vfs.OS
+	}
+	if o.Free == nil {
+		o.Free = diskFree
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -180,10 +211,9 @@ func (x *Execution) append(durable bool, events ...journal.Event) error {
 		err = x.journal.Sync()
 	}
 	if err != nil {
-		x.broken = fmt.Errorf("the journal cannot be written, so nothing more is done; what was acknowledged is kept, and hank run goes on from there: %w", err)
-		return x.broken
+		x.broken = err
 	}
-	return nil
+	return err
 }
 
 // Sync makes everything durable that RecordLater and Note have written.
@@ -205,6 +235,7 @@ type Commit struct {
 	Parents    []state.SHA
 	Branch     string
 	Transition state.Transition // the place of its commit left empty
+	Whole      bool             // its record carries the whole state from before it
 }
 
 // Commit makes a checkpoint and the transition that acknowledges it:
@@ -246,7 +277,9 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if err != nil {
 		return "", err
 	}
-	return sha, x.Record(done)
+	err = x.Record(done)
+	x.merger.ask()
+	return sha, err
 }
 
 func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, error) {
@@ -256,6 +289,13 @@ func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, erro
 	}
 	s, now := x.State(), x.opts.Now()
 	record := Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.journal.Last() + 1, Program: s.Program, HankHash: s.HankHash, Event: data}
+	if c.Whole {
+		whole, err := s.Rebase("")
+		if err != nil {
+			return "", err
+		}
+		record.State = whole.State
+	}
 	if run := s.Run(c.Title.RunID); run != nil {
 		record.Run = run
 	}
@@ -266,10 +306,12 @@ func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, erro
 	text += foldersLine(c.Snapshot.Empty)
 	parents := make([]checkpoint.SHA, 0, len(c.Parents))
 	for _, p := range c.Parents {
-		if p != "" {
+		if p != "" && x.Store.Has(checkpoint.SHA(p)) { // one that was lost and parted from is led to no more
 			parents = append(parents, checkpoint.SHA(p))
 		}
 	}
+	_, end := x.opts.Work.Begin("making the checkpoint durable")
+	defer end()
 	sha, err := x.Store.Commit(ctx, checkpoint.CommitRequest{Tree: c.Snapshot.Tree, Parents: parents, Message: text, When: now})
 	return state.SHA(sha), err
 }
@@ -297,22 +339,36 @@ func (x *Execution) Close() error {
 // giveBack closes what is open, the locks last. What failed before is in the
 // error too.
 func (x *Execution) giveBack(failed *multierror.Error) error {
+	return inOneLine(multierror.Append(x.closeAll(failed), x.lock.release()))
+}
+
+// closeAll closes what is open but for the locks. What has broken the execution
+// is known, and is not said again; of one whose folder is lost all that follows
+// from it.
+func (x *Execution) closeAll(failed *multierror.Error) *multierror.Error {
+	var lost *LostError
+	note := func(err error) {
+		if err != nil && !errors.Is(err, x.broken) && !errors.Is(x.broken, err) && !errors.As(x.broken, &lost) {
+			failed = multierror.Append(failed, err)
+		}
+	}
 	if x.saver != nil {
-		failed = multierror.Append(failed, x.saver.close())
+		note(x.saver.close())
 	}
 	if x.journal != nil {
-		failed = multierror.Append(failed, x.journal.Close())
+		note(x.journal.Close())
 	}
+	x.merger.close()
 	if x.Store != nil {
 		if x.Held() != nil {
 			x.Store.DropCache() // it would be written into somebody else's folder
 		}
-		failed = multierror.Append(failed, x.Store.Close())
+		note(x.Store.Close())
 	}
 	if x.Workspace != nil {
-		failed = multierror.Append(failed, x.Workspace.Close())
+		note(x.Workspace.Close())
 	}
-	return inOneLine(multierror.Append(failed, x.lock.release()))
+	return failed
 }
 
 // inOneLine returns what went wrong, as one sentence; nil if nothing did.

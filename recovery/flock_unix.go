@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// onlyFolder keeps an open from waiting for the other end of a FIFO.
+const onlyFolder = unix.O_DIRECTORY
+
 // flock takes an exclusive lock on an open folder without waiting.
 func flock(dir *os.File) error { return lockFolder(dir, unix.LOCK_EX) }
 
@@ -24,7 +27,7 @@ func lockFolder(dir *os.File, how int) error {
 			return nil
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
-			return errors.New("its folder is locked")
+			return errLocked
 		default:
 			return err
 		}

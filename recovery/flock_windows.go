@@ -5,6 +5,8 @@ import (
 	"os"
 )
 
+const onlyFolder = 0
+
 // flock: Windows cannot lock a folder.
 func flock(*os.File) error {
 	return errors.New("hank cannot lock an execution on Windows; use WSL")

@@ -43,6 +43,9 @@ func foldersLine(empty []string) string {
 	return foldersTrailer + string(line) + "\n"
 }
 
+// EmptyFolders are those that a checkpoint names in its message.
+func EmptyFolders(info checkpoint.Info) []string { return emptyFolders(info.Message) }
+
 // emptyFolders reads what foldersLine has written.
 func emptyFolders(message string) []string {
 	at := strings.LastIndex(message, "\n"+foldersTrailer)

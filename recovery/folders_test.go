@@ -74,3 +74,21 @@ func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 		}
 	}
 }
+
+// What a checkpoint holds otherwise than it is on the disk is named, and a
+// thousand of them do not fill the record.
+func TestShortcomingsAreNamedAndBounded(t *testing.T) {
+	t.Parallel()
+	few := &checkpoint.Snapshot{Skipped: []checkpoint.Skipped{{Path: "s", Why: "a socket"}}, Escaped: []checkpoint.Escaped{{Path: ".GIT", As: "x"}}, Nested: []string{"lib"}}
+	want := []string{
+		`not in the checkpoint: "s" (a socket)`, `kept in the checkpoint as "x": ".GIT"`,
+		`not in the checkpoint: "lib/.git" (the history of a repository of its own; its files are)`,
+	}
+	if got := shortcomings(few); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	many := &checkpoint.Snapshot{Skipped: make([]checkpoint.Skipped, 1000), Escaped: make([]checkpoint.Escaped, 1000), Nested: make([]string, 1000)}
+	if got := shortcomings(many); len(got) != 3*(maxNotes+1) || got[maxNotes] != "and 980 more are not in the checkpoint" {
+		t.Errorf("%d notes: %q", len(got), got[maxNotes])
+	}
+}

@@ -178,17 +178,19 @@ func TestUnknownEventsAreNoDamage(t *testing.T) {
 // adopted; its run is judged by its process id alone.
 func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
 	t.Parallel()
+	long, lately := "2020-01-01T00:00:00Z", time.Now().UTC().Format(time.RFC3339)
 	for _, c := range []struct {
-		name string
-		pid  int
-		dead bool
-	}{{"gone", 1 << 30, true}, {"alive", os.Getpid(), false}, {"somebody's", 1, false}} {
+		name  string
+		pid   int
+		began string
+		dead  bool
+	}{{"gone", 1 << 30, lately, true}, {"alive", os.Getpid(), lately, false}, {"somebody's", 1, lately, false}, {"begun after the run", os.Getpid(), long, true}} {
 		root := t.TempDir()
 		l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
 		ok(t, os.MkdirAll(l.Hankweave(), 0o700))
 		ok(t, os.MkdirAll(l.Workspace, 0o755))
 		doc := map[string]any{"runs": []any{map[string]any{"runId": "1-aaaaa", "runFolder": l.RunFolder("1-aaaaa"), "gitBranch": "run-1-aaaaa",
-			"startingConditions": map[string]any{"type": "fresh"}, "status": "running", "startTime": "2026-01-01T00:00:00Z", "serverPid": c.pid, "codons": []any{}}},
+			"startingConditions": map[string]any{"type": "fresh"}, "status": "running", "startTime": c.began, "serverPid": c.pid, "codons": []any{}}},
 			"currentRunId": "1-aaaaa", "executionPlan": []any{}}
 		put(t, l.State(), must(json.Marshal(doc))(t))
 		v := must(Read(root))(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -56,7 +57,7 @@ func (x *Execution) rollForward(w witness) error {
 // that the branch has only fallen back to needs no keeping.
 func (x *Execution) evict(w witness) error {
 	back := knownHeads(x.State())[w.branch]
-	if back != "" && !x.Store.Has(checkpoint.SHA(back)) {
+	if back != "" && !x.isWhole(back) {
 		return nil // nothing to put it back to
 	}
 	if behind, err := x.leadsTo(back, w.sha); err != nil {
@@ -88,9 +89,8 @@ func (x *Execution) leadsTo(from, to state.SHA) (bool, error) {
 // dropTip removes a branch whose checkpoint cannot be read. What it led to is
 // written down; when the objects come back, so does the branch.
 func (x *Execution) dropTip(l lostTip) error {
-	x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%v)", l.sha, l.branch, l.why)
-	line := strings.NewReader(fmt.Sprintf("%s %s%s\n", l.sha, heads, l.branch))
-	if err := x.quarantine("reference", line, l.why); err != nil {
+	x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.sha, l.branch, cause(l.why))
+	if err := x.noteReference(heads+l.branch, checkpoint.SHA(l.sha), l.why); err != nil {
 		return err
 	}
 	return x.Store.SetRef(heads+l.branch, checkpoint.SHA(l.sha), "")
@@ -119,7 +119,7 @@ func (x *Execution) mendBranches() error {
 		return err
 	}
 	for branch, head := range knownHeads(x.State()) {
-		if head == "" || refs[heads+branch] != "" || !x.Store.Has(checkpoint.SHA(head)) {
+		if head == "" || refs[heads+branch] != "" || x.State().RemovedAt(branch) != nil || !x.isWhole(head) {
 			continue
 		}
 		if err := x.Store.SetRef(heads+branch, "", checkpoint.SHA(head)); err != nil {
@@ -133,13 +133,28 @@ func (x *Execution) mendBranches() error {
 // anchor makes sure that the next checkpoint has something to stand on. Where
 // the newest one cannot be read, a person must put it back, or accept
 // (ReplaceStore) that the history begins anew from the workspace as it is.
+//
+// With ReplaceStore the store is whole behind it: see partFromLost.
 func (x *Execution) anchor(ctx context.Context) error {
+	if !x.opts.ReplaceStore {
+		return x.stand(ctx)
+	}
+	for _, step := range []func(context.Context) error{x.salvage, x.refillFromWorkspace, x.stand, x.partFromLost} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stand is anchor's care for the newest checkpoint.
+func (x *Execution) stand(ctx context.Context) error {
 	head := x.Head()
 	if head == "" {
 		return nil
 	}
 	tree, err := x.Tree(head)
-	if err == nil && x.Store.Has(tree) {
+	if err == nil && x.Store.Has(tree) && (!x.opts.ReplaceStore || x.isWhole(head)) {
 		return nil
 	}
 	if err == nil {
@@ -172,4 +187,34 @@ func (x *Execution) anchor(ctx context.Context) error {
 	}
 	x.Report.add(Lost, "checkpoint %.12s and perhaps others cannot be read; the workspace as it is became checkpoint %.12s, and the execution goes on from it", head, sha)
 	return nil
+}
+
+// salvage puts damaged packs into quarantine, less what can still be read of
+// them.
+func (x *Execution) salvage(ctx context.Context) error {
+	found, err := x.Store.Salvage(ctx, x.setAside)
+	for _, f := range found {
+		switch name := filepath.Base(f.Pack); {
+		case f.Lost == 0:
+			x.Report.add(Mended, "%s is damaged (%s); all of its %d objects were saved into a new one, it is in quarantine", name, cause(f.Why), f.Saved)
+		case f.Lost < 0:
+			x.Report.add(Mended, "the index of %s is damaged (%s) and in quarantine; it was made anew if the pack is whole", name, cause(f.Why))
+		default:
+			x.Report.add(Lost, "%s is damaged (%s) and in quarantine; %d of its objects were saved, %d cannot be read", name, cause(f.Why), f.Saved, f.Lost)
+		}
+	}
+	return err
+}
+
+// cause says why something cannot be read, without the path that it is known
+// by and without advice.
+func cause(err error) string {
+	var damaged *checkpoint.DamagedError
+	if !errors.As(err, &damaged) {
+		return err.Error()
+	}
+	if damaged.Err != nil && !strings.Contains(damaged.Err.Error(), damaged.Path) {
+		return damaged.Why + ": " + cause(damaged.Err)
+	}
+	return damaged.Why
 }

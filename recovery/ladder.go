@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"hank/internal/vfs"
 	"hank/state"
@@ -23,6 +24,9 @@ type memory struct {
 	last    uint64 // the last event of the journal
 	high    uint64 // the highest number that was ever seen in it
 	traces  bool   // something was there once, readable or not
+	// foreign: the state is another runtime's and must be adopted. apart: so
+	// is the journal, which is set aside before hank's begins.
+	foreign, apart bool
 	// unsaved: only the journal is there. It is worth a word, except while the
 	// first save is under way.
 	unsaved bool
@@ -46,6 +50,20 @@ func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) 
 	if err != nil {
 		return m, err
 	}
+	m.foreign, m.apart = isForeign(snaps, lineage), foreignJournal(fsys, l)
+	if why := inTheWay(fsys, l.Events()); why != nil {
+		m.traces, m.rebase = true, "the journal was gone"
+		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+	}
+	paths, whys := irregular(fsys, l.Events())
+	for i, path := range paths {
+		m.traces = true
+		rep.add(Mended, "%s: %v; it goes to quarantine", filepath.Base(path), whys[i])
+	}
+	if m.apart {
+		m.traces, m.rebase = true, "the journal is Hankweave's"
+		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+	}
 	found, err := journal.Inspect(fsys, l.Events())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -56,7 +74,7 @@ func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) 
 	case found.Schema > journal.Schema:
 		return m, &state.NewerError{Schema: found.Schema}
 	}
-	m.last, m.high, m.traces = found.Last, found.Highest, true
+	m.last, m.high, m.traces, m.foreign = found.Last, found.Highest, true, false
 	for _, d := range found.Damage {
 		rep.add(Mended, "the journal is damaged (%s); the damaged part goes to quarantine", d)
 	}
@@ -122,9 +140,13 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 func sameLineage(snaps []candidate, lineage string, rep *Report) []candidate {
 	var out []candidate
 	for _, c := range snaps {
-		if lineage == "" || c.state.Lineage == lineage {
+		switch {
+		case lineage == "" || c.state.Lineage == lineage:
 			out = append(out, c)
-		} else {
+		case c.state.Lineage == "" && strings.HasSuffix(c.name, ".bak"): // the version before hank's first
+		case c.state.Lineage == "":
+			rep.add(Note, "%s is from before hank went on with this execution and does not count", c.name)
+		default:
 			rep.add(Note, "%s is of another execution (lineage %.8s, and not %.8s) and does not count", c.name, c.state.Lineage, lineage)
 		}
 	}
@@ -135,6 +157,13 @@ func sameLineage(snaps []candidate, lineage string, rep *Report) []candidate {
 func (m memory) trust(snaps []candidate, rep *Report) memory {
 	if len(snaps) > 0 {
 		m.state, m.source = snaps[0].state, snaps[0].name
+	}
+	switch {
+	case len(snaps) == 0:
+	case m.foreign:
+		m.rebase = adopting
+		rep.add(Note, "%s: it has %d runs, and hank goes on behind them; see docs/compatibility.md", adopting, len(m.state.Runs))
+	default:
 		rep.add(Mended, "%s; %s knew everything up to event %d", m.rebase, m.source, m.state.Seq)
 	}
 	return m

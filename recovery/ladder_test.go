@@ -10,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hank/internal/vfs"
 	"hank/state"
-	"hank/state/snapshot"
 )
 
 func boxed(t testing.TB, n int) *box {
@@ -127,11 +125,11 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 }
 
 // offsets are the places of a text that are attacked: the first record, the
-// last 4 KiB, and a seeded stride elsewhere. By default
-// one byte in 61 of the first two; HANK_LONG=1 takes each.
-func offsets(text []byte, seed uint64) []int {
+// last 4 KiB, and a random stride elsewhere. By default one byte in 61 of the
+// first two; the long form takes each.
+func offsets(text []byte, rng *rand.Rand) []int {
 	step := 61
-	if os.Getenv("HANK_LONG") != "" {
+	if long {
 		step = 1
 	}
 	first := min(strings.Index(string(text), "\n      ]"), 3000)
@@ -145,7 +143,6 @@ func offsets(text []byte, seed uint64) []int {
 	for i := max(len(text)-4096, first); i < len(text); i += step {
 		at = append(at, i)
 	}
-	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := first; i < len(text)-4096; i += 1 + rng.IntN(200*step) {
 		at = append(at, i)
 	}
@@ -153,35 +150,58 @@ func offsets(text []byte, seed uint64) []int {
 }
 
 // A flipped byte or a cut anywhere in state.json of 200 codons is noticed, and
-// the backup with the journal knows everything.
+// the other memories know everything: of the damages one in 17 (in the long form
+// one in five) is also put on the disk for a reader, in turn in state.json
+// alone, in .bak too, and in the journal too, and one in a hundred for a writer,
+// which keeps the damaged file.
 func TestADamagedStateIsNeverTakenForAState(t *testing.T) {
 	t.Parallel()
 	b := boxed(t, 200)
-	text := b.files[b.l.State()]
-	rng := rand.New(rand.NewPCG(7, 7))
-	n := 0
-	for _, at := range offsets(text, 42) {
+	text, journal := b.files[b.l.State()], b.files[b.journal()]
+	rng := rand.New(rand.NewPCG(seed, 7))
+	damages, reads, opened := 0, 0, 0
+	every := 17
+	if long {
+		every = 5
+	}
+	for _, at := range offsets(text, rng) {
 		flipped := append([]byte(nil), text...)
 		flipped[at] ^= byte(1 + rng.IntN(255))
 		for _, damaged := range [][]byte{flipped, text[:at]} {
-			n++
-			put(t, b.l.State(), damaged)
-			store := snapshot.Store{FS: vfs.OS, Path: b.l.State(), Verify: state.Verify}
-			for _, c := range store.Load() {
-				if c.Source == snapshot.Primary && c.Err == nil {
-					t.Fatalf("damage at byte %d of %d was not noticed", at, len(text))
+			damages++
+			if state.Verify(damaged) == nil {
+				t.Fatalf("damage at byte %d of %d was not noticed", at, len(text))
+			}
+			what := fmt.Sprintf("state.json damaged at byte %d", at)
+			if damages%every == 0 {
+				put(t, b.l.State(), damaged)
+				if reads%3 > 0 {
+					what += ", .bak too"
+					put(t, b.l.State()+".bak", damaged)
+				}
+				if reads%3 > 1 {
+					what += ", the journal too"
+					broken := append([]byte(nil), journal...)
+					broken[rng.IntN(len(broken))] ^= byte(1 + rng.IntN(255))
+					put(t, b.journal(), broken)
+				}
+				reads++
+				says(t, what, b.reads(what), "state.json")
+				for _, path := range []string{b.l.State() + ".bak", b.journal()} {
+					put(t, path, b.files[path])
 				}
 			}
-			if n%101 == 0 {
+			if damages%101 == 0 {
+				opened++
 				b.reset()
 				put(t, b.l.State(), damaged)
-				what := fmt.Sprintf("state.json damaged at byte %d", at)
 				says(t, what, b.recovers(what), "state.json")
 				b.inQuarantine(what, "state.json", damaged)
+				b.reset()
 			}
 		}
 	}
-	t.Logf("%d damages of %d bytes", n, len(text))
+	t.Logf("seed %d: %d damages of %d bytes, %d of them read back and %d recovered", seed, damages, len(text), reads, opened)
 }
 
 // One memory after the other is damaged, at seeded places, in 200 codons.
@@ -189,10 +209,10 @@ func TestTheLadderGoesDownOneRungAtATime(t *testing.T) {
 	t.Parallel()
 	b := boxed(t, 200)
 	rungs := []string{b.l.State(), b.l.State() + ".bak", b.journal(), b.l.Meta(), b.l.StatCache()}
-	rng := rand.New(rand.NewPCG(3, 11))
+	rng := rand.New(rand.NewPCG(seed, 11))
 	rounds := 3
-	if os.Getenv("HANK_LONG") != "" {
-		rounds = 200
+	if long {
+		rounds = 100
 	}
 	for round := range rounds {
 		for down := range rungs {
@@ -220,5 +240,31 @@ func TestTheLadderGoesDownOneRungAtATime(t *testing.T) {
 				b.inQuarantine(what, "state.json.bak", damages[b.l.State()+".bak"])
 			}
 		}
+	}
+	t.Logf("seed %d: %d rungs damaged and recovered from", seed, rounds*len(rungs))
+}
+
+// The journal is damaged right behind where a move of the workspace was
+// announced, and nothing else is left but git: checkpoints of codons that came
+// after it prove that it was carried out, and it is not carried out again.
+func TestAMoveThatCheckpointsOutlivedIsNotDoneAgain(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 24)
+	lines := strings.SplitAfter(string(b.files[b.journal()]), "\n")
+	moves := 0
+	for i, line := range lines[:len(lines)-1] {
+		if !strings.Contains(line, `"transitionType":"IntentOpened"`) {
+			continue
+		}
+		moves++
+		what := fmt.Sprintf("the journal ends with line %d", i+1)
+		b.reset()
+		remove(t, b.l.State())
+		remove(t, b.l.State()+".bak")
+		put(t, b.journal(), []byte(strings.Join(lines[:i+1], "")+"damaged\n"+strings.Join(lines[i+2:], "")))
+		b.recovers(what)
+	}
+	if moves < 2 {
+		t.Fatalf("only %d moves", moves)
 	}
 }

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,9 @@ func (l Layout) Store() string                   { return l.hank("checkpoints", 
 func (l Layout) Index() string                   { return l.hank("index") }
 func (l Layout) CostIndex() string               { return l.hank("index", "costs") }
 func (l Layout) StatCache() string               { return l.hank("index", "stat-cache") }
+func (l Layout) DataListing() string             { return l.hank("index", "data") }
 func (l Layout) Quarantine() string              { return l.hank("quarantine") }
+func (l Layout) Reports() string                 { return l.hank("reports") }
 func (l Layout) Homes() string                   { return l.hank("homes") }
 func (l Layout) Manifest() string                { return l.hank("archive-manifest.json") }
 func (l Layout) Socket() string                  { return l.hank("control.sock") }
@@ -81,6 +84,18 @@ func (l Layout) Transcript(run state.RunID, codon state.CodonID, attempt int) st
 	return filepath.Join(l.RunFolder(run), fmt.Sprintf("%s.%d.jsonl", plan.SafeFileName(codon), attempt))
 }
 
+// Resolve returns where a path leads that Relative has returned. Older versions
+// of Hankweave wrote paths relative to .hankweave.
+func (l Layout) Resolve(path string) string {
+	at, older := filepath.Join(l.Root, filepath.FromSlash(path)), l.hank(filepath.FromSlash(path))
+	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(older); err == nil {
+			return older
+		}
+	}
+	return at
+}
+
 // Relative returns a path as the state stores it: relative to the execution.
 func (l Layout) Relative(path string) string {
 	rel, err := filepath.Rel(l.Root, path)
@@ -98,20 +113,39 @@ func (e *NotFoundError) Error() string {
 }
 
 // Find returns the execution at dir or in the nearest folder above it, as git
-// finds .git. The error is a *NotFoundError.
+// finds .git. The error is a *NotFoundError, or says what has the name of hank's
+// folder: see Obstructed.
 func Find(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
+	var odd error
 	for at := abs; ; at = filepath.Dir(at) {
 		if Exists(at) {
 			return at, nil
 		}
+		odd = cmp.Or(odd, Obstructed(at))
 		if at == filepath.Dir(at) {
-			return "", &NotFoundError{abs}
+			return "", cmp.Or(odd, error(&NotFoundError{abs}))
 		}
 	}
+}
+
+// Obstructed says what stands where hank's folder of an execution would be, and
+// is none: a *DecisionError, or nil. Hank does not follow a link there, for it
+// could not know what it holds.
+func Obstructed(root string) error {
+	dir := Layout{Root: root}.Hankweave()
+	fi, err := os.Lstat(dir)
+	if err != nil || fi.IsDir() {
+		return nil
+	}
+	options := []string{"move it away, and hank run begins a new execution"}
+	if to, err := filepath.EvalSymlinks(dir); err == nil {
+		options = append([]string{fmt.Sprintf("put the folder back where it was: rm %s && mv %s %s", dir, to, dir)}, options...)
+	}
+	return &DecisionError{What: fmt.Sprintf("%s is %s and not the folder that hank keeps: something has replaced it", dir, what(dir, fi)), Options: options}
 }
 
 // Exists tells whether dir is an execution, perhaps a damaged one. Empty

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -28,22 +31,36 @@ type LockInfo struct {
 	StartTime     state.Time    `json:"startTime"`
 	LastHeartbeat state.Time    `json:"lastHeartbeat"` // for observers on other machines
 	Process       proc.Identity `json:"process"`
+
+	pidOnly bool // the file is a number
 }
 
 // HeldError says that another runtime holds an execution or a workspace.
 type HeldError struct {
-	Path   string
-	Holder *LockInfo // nil if it did not say who it is
-	Why    string
+	Path      string
+	Holder    *LockInfo // nil if it did not say who it is
+	Execution string    // the holder's, if it is another one
+	Why       string
 }
 
 func (e *HeldError) Error() string {
-	if e.Holder == nil {
-		return fmt.Sprintf("%s is held by another hank that does not say who it is (%s)", e.Path, e.Why)
-	}
 	h := e.Holder
-	return fmt.Sprintf("%s is held by hank process %d on %s since %s (%s; %s); wait for it, or end it with: hank stop",
-		e.Path, h.PID, h.Process.Host, h.StartTime.Format(time.RFC3339), h.Command, e.Why)
+	if h != nil && h.foreign() {
+		return fmt.Sprintf("%s is held by Hankweave, process %d (%s; its last sign of life was at %s); wait for it, or end it; if it is gone for good: --break-lock %s",
+			e.Path, h.PID, e.Why, h.LastHeartbeat.Format(time.RFC3339), h.LockID)
+	}
+	who, why, option := "another process that does not say who it is", e.Why, ""
+	if h != nil {
+		who = fmt.Sprintf("hank process %d on %s since %s", h.PID, h.Process.Host, h.StartTime.Format(time.RFC3339))
+		why = h.Command + "; " + why
+	}
+	if e.Execution != "" {
+		who, option = who+" for the execution "+e.Execution, " -e "+e.Execution
+	}
+	if h == nil && e.Execution == "" {
+		return fmt.Sprintf("%s is held by %s (%s); wait for it, or find it with: hank ls, and end it with: hank stop -e DIR", e.Path, who, why)
+	}
+	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: hank stop%s", e.Path, who, why, option)
 }
 
 // heartbeat is how often a holder refreshes its lock file.
@@ -56,6 +73,8 @@ type lock struct {
 	fsys   vfs.FS
 	layout Layout
 	dirs   []*os.File
+	names  []os.FileInfo // what the paths of dirs named, links not followed
+	around []*os.File    // the folders that the workspace lies in
 	info   LockInfo
 	stop   chan struct{}
 	ended  chan struct{}
@@ -67,21 +86,31 @@ type lock struct {
 //  2. The file system may not tell the truth about flock (a network mount):
 //     a foreign holder in runtime.lock whose process is not proven gone is
 //     then respected, until breakToken names its lockId.
-//  3. flock the workspace, so that two executions cannot share it.
-//  4. Write runtime.lock, and refresh it until release.
+//     So is a Hankweave, which locks by this file alone.
+//  3. flock the workspace, so that two executions cannot share it, and with a
+//     shared lock the folders that it lies in: see surround.
+//  4. Write runtime.lock, and refresh it until release. What has its name and
+//     is no file is set aside.
 func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time) (*lock, error) {
 	k := &lock{fsys: fsys, layout: l, stop: make(chan struct{}), ended: make(chan struct{})}
 	if err := k.take(l.Hankweave()); err != nil {
 		return nil, err
 	}
 	holder, _ := readLock(fsys, l.Lock())
-	if holder != nil && holder.LockID != breakToken && !flockTrusted(k.dirs[0]) {
+	if holder != nil && holder.foreign() {
+		if err := holder.respect(l, breakToken); err != nil {
+			return nil, errors.Join(err, k.closeDirs())
+		}
+	} else if holder != nil && holder.LockID != breakToken && !flockTrusted(k.dirs[0]) {
 		if alive, why := holder.Process.Check(); alive != proc.Dead {
-			err := &HeldError{l.Root, holder, "locks cannot be trusted on this file system, and " + why + "; if it is gone for good: --break-lock " + holder.LockID}
+			err := &HeldError{Path: l.Root, Holder: holder, Why: "locks cannot be trusted on this file system, and " + why + "; if it is gone for good: --break-lock " + holder.LockID}
 			return nil, errors.Join(err, k.closeDirs())
 		}
 	}
 	if err := k.take(l.Workspace); err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	if err := k.surround(); err != nil {
 		return nil, errors.Join(err, k.closeDirs())
 	}
 	self, err := proc.Self()
@@ -94,34 +123,40 @@ func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time) (
 	}
 	k.info = LockInfo{Schema: state.SchemaVersion, PID: self.PID, LockID: hex.EncodeToString(token), Command: command,
 		StartTime: state.At(now), LastHeartbeat: state.At(now), Process: self}
-	if err := k.write(); err != nil {
-		return nil, errors.Join(err, k.closeDirs())
+	if err := k.writeFirst(); err != nil {
+		return nil, errors.Join(fmt.Errorf("taking the execution %s: its lock file cannot be written: %w", l.Root, err), k.closeDirs())
 	}
 	go k.beat()
 	return k, nil
 }
 
 func (k *lock) take(path string) error {
-	dir, err := os.Open(path)
+	name, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	if err := flockPatiently(dir); err != nil {
-		holder, _ := readLock(k.fsys, k.layout.Lock())
-		if path != k.layout.Hankweave() {
-			holder = nil // the lock file here is our own execution's
-		}
-		return errors.Join(&HeldError{path, holder, err.Error()}, dir.Close())
+	dir, err := os.OpenFile(path, os.O_RDONLY|onlyFolder, 0)
+	if err != nil {
+		return err
 	}
-	k.dirs = append(k.dirs, dir)
+	if err := flockPatiently(dir, flock); err != nil {
+		held := &HeldError{Path: path, Why: err.Error()}
+		if path == k.layout.Hankweave() {
+			held.Holder, _ = readLock(k.fsys, k.layout.Lock())
+		} else { // the lock file here is our own execution's
+			held.Execution, held.Holder = holderOf(path, k.layout.Root)
+		}
+		return errors.Join(held, dir.Close())
+	}
+	k.dirs, k.names = append(k.dirs, dir), append(k.names, name)
 	return nil
 }
 
 // flockPatiently tries again for a moment: a reader that looks whether the
 // folder is held (View.Live) holds it itself while it looks.
-func flockPatiently(dir *os.File) error {
+func flockPatiently(dir *os.File, flock func(*os.File) error) error {
 	err := flock(dir)
-	for tries := 0; err != nil && tries < 10; tries++ {
+	for tries := 0; errors.Is(err, errLocked) && tries < 10; tries++ {
 		time.Sleep(20 * time.Millisecond)
 		err = flock(dir)
 	}
@@ -134,6 +169,9 @@ func readLock(fsys vfs.FS, path string) (*LockInfo, error) {
 		return nil, err
 	}
 	var info LockInfo
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil { // as an old Hankweave wrote it
+		return &LockInfo{PID: pid, LockID: strconv.Itoa(pid), pidOnly: true}, nil
+	}
 	if err := json.Unmarshal(text, &info); err != nil {
 		return nil, err
 	}
@@ -146,6 +184,18 @@ func (k *lock) write() error {
 		return err
 	}
 	return vfs.WriteFile(k.fsys, k.layout.Lock(), append(text, '\n'), 0o600)
+}
+
+// writeFirst is write by one who has just got the lock.
+func (k *lock) writeFirst() error {
+	path := k.layout.Lock()
+	if fi, err := k.fsys.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		q := quarantine{k.fsys, k.layout.Quarantine(), time.Now}
+		if err := q.setAside(path, fmt.Errorf("%s stood where the lock file must be", what(path, fi))); err != nil {
+			return err
+		}
+	}
+	return k.write()
 }
 
 // beat refreshes the lock file. A failure is harmless: nothing decides by it.
@@ -171,15 +221,25 @@ func (k *lock) beat() {
 type LostError struct{ Path string }
 
 func (e *LostError) Error() string {
-	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open"
+	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open: put that back, then hank run goes on"
 }
 
-// held checks that the paths still lead to the folders that are locked.
+// Is makes one loss of a folder the same as another.
+func (e *LostError) Is(other error) bool {
+	o, ok := other.(*LostError)
+	return ok && *o == *e
+}
+
+// held checks that the paths still lead to the folders that are locked, and
+// not by a link that was put there.
 func (k *lock) held() error {
 	for i, path := range []string{k.layout.Hankweave(), k.layout.Workspace} {
 		mine, err := k.dirs[i].Stat()
 		if err != nil {
 			return err
+		}
+		if name, err := os.Lstat(path); err != nil || !os.SameFile(k.names[i], name) {
+			return &LostError{path}
 		}
 		if there, err := os.Stat(path); err != nil || !os.SameFile(mine, there) {
 			return &LostError{path}
@@ -196,7 +256,7 @@ func (k *lock) release() error {
 	var err error
 	if k.held() == nil {
 		if rerr := k.fsys.Remove(k.layout.Lock()); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-			err = rerr
+			err = fmt.Errorf("the lock file cannot be removed, which harms nothing: %w", rerr)
 		}
 	}
 	return errors.Join(err, k.closeDirs())
@@ -204,7 +264,7 @@ func (k *lock) release() error {
 
 func (k *lock) closeDirs() error {
 	var errs []error
-	for _, d := range k.dirs {
+	for _, d := range slices.Concat(k.dirs, k.around) {
 		errs = append(errs, d.Close())
 	}
 	return errors.Join(errs...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,7 +24,7 @@ type Meta struct {
 	Version                string      `json:"version"`
 	ReadOnlySourceDataPath string      `json:"readOnlySourceDataPath,omitempty"`
 	ResolvedDataPath       string      `json:"readOnlySourceResolvedDataPath,omitempty"`
-	DataHash               string      `json:"dataHash,omitempty"`
+	DataHash               string      `json:"dataHash,omitempty"` // see CheckData
 	HankHash               string      `json:"hankHash,omitempty"`
 	HankPath               string      `json:"hankPath,omitempty"`
 	LinkType               string      `json:"linkType,omitempty"` // symlink or copy
@@ -33,13 +34,35 @@ type Meta struct {
 	Environment            Environment `json:"environment"`
 
 	// Additive.
-	Lineage   string `json:"lineage,omitempty"`
-	Root      string `json:"root,omitempty"`      // where the execution was last opened
-	Workspace string `json:"workspace,omitempty"` // only with --workspace
-	Output    string `json:"outputDirectory,omitempty"`
-	Inode     string `json:"inode,omitempty"` // device:inode of .hankweave when last opened
+	Lineage   string   `json:"lineage,omitempty"`
+	Adopted   *Adopted `json:"adopted,omitempty"`   // set where hank went on with an execution of Hankweave
+	Root      string   `json:"root,omitempty"`      // where the execution was last opened
+	Workspace string   `json:"workspace,omitempty"` // only with --workspace
+	Output    string   `json:"outputDirectory,omitempty"`
+	Inode     string   `json:"inode,omitempty"` // device:inode of .hankweave when last opened
+
+	// CheckpointCap is how many bytes the checkpoints may come to, see Cap; 0 is
+	// any number, and absent the default.
+	CheckpointCap *int64 `json:"checkpointCap,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
+}
+
+// Adopted is what the meta of an execution said when hank went on with it:
+// digests that only Hankweave can compare, for it makes them in its own way.
+type Adopted struct {
+	At       state.Time `json:"at"`
+	DataHash string     `json:"dataHash,omitempty"`
+	HankHash string     `json:"hankHash,omitempty"`
+}
+
+// Foreign tells whether the execution was begun by Hankweave.
+func (m Meta) Foreign() bool { return m.Adopted != nil || m.Version != "" && m.Lineage == "" }
+
+// adopt sets apart what hank will write in another form.
+func (m *Meta) adopt(at state.Time) {
+	m.Adopted = &Adopted{At: at, DataHash: m.DataHash, HankHash: m.HankHash}
+	m.DataHash, m.HankHash = "", ""
 }
 
 // Environment describes the machine that made the execution.
@@ -54,6 +77,21 @@ type Environment struct {
 
 func here() Environment {
 	return Environment{InvocationMethod: "hank", Platform: goruntime.GOOS, Arch: goruntime.GOARCH, Runtime: goruntime.Version()}
+}
+
+// NameError is a path that hank cannot write into its files, which are JSON.
+type NameError struct{ Path string }
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("the name %q is not UTF-8, which hank's files need; rename the folder, or choose another: nothing was made", e.Path)
+}
+
+// nameable refuses a path that is not UTF-8.
+func nameable(path string) error {
+	if !utf8.ValidString(path) {
+		return &NameError{path}
+	}
+	return nil
 }
 
 // readMeta returns the meta of an execution. A missing or damaged file gives
@@ -103,6 +141,13 @@ func relocated(fsys vfs.FS, m Meta, root, inode string) relocation {
 		return moved
 	}
 	return copied
+}
+
+// LayoutOf returns where the files of an execution are, as far as its meta can
+// be read.
+func LayoutOf(root string) Layout {
+	meta, _ := ReadMeta(root) // a damaged one is empty
+	return Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
 }
 
 // resolveWorkspace returns where the workspace is, given where the execution

@@ -23,12 +23,24 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
+	left, full := x.room()
+	if left <= 0 {
+		return nil, full
+	}
 	sel.Never = Never
+	if parent != "" && !x.Store.Has(checkpoint.SHA(parent)) { // lost, and parted from
+		parent = ""
+	}
+	progress, end := x.opts.Work.Begin("reading the workspace for a checkpoint")
+	defer end()
 	snap, err := x.Store.Snapshot(ctx, checkpoint.SnapshotRequest{
-		Workspace: x.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include,
+		Workspace: x.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Room: left, Progress: progress,
 	})
 	if err != nil {
 		x.Store.Abort()
+	}
+	if errors.Is(err, checkpoint.ErrNoRoom) {
+		return nil, full
 	}
 	return snap, err
 }
@@ -70,11 +82,7 @@ type Moved struct {
 //  3. The difference is applied. A crash here is finished by the next opening.
 //  4. The intent is closed, durably, and its position takes effect.
 func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
-	target, err := x.Tree(m.To)
-	if err != nil {
-		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", m.To, err)
-	}
-	intent, err := x.safeguard(ctx, m, target)
+	intent, err := x.safeguard(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +105,15 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 
 // carryOut applies an intent that is recorded, and closes it.
 func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkpoint.RestoreReport, error) {
-	req, err := x.restoreRequest(intent)
+	defer x.Store.Abort() // what the way back alone has is in no checkpoint
+	req, err := x.restoreRequest(ctx, intent)
 	if err != nil {
 		return nil, err
 	}
+	var end func()
+	req.Progress, end = x.opts.Work.Begin("bringing files back")
 	report, err := checkpoint.Restore(ctx, req)
+	end()
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +124,12 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkp
 	return report, x.Record(state.IntentClosed{ID: intent.ID})
 }
 
-func (x *Execution) restoreRequest(intent *state.Intent) (checkpoint.RestoreRequest, error) {
+func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent) (checkpoint.RestoreRequest, error) {
 	from, err := x.Tree(intent.Safety)
 	if err != nil {
 		return checkpoint.RestoreRequest{}, err
 	}
-	to, err := x.Tree(intent.To)
+	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
 	if err != nil {
 		return checkpoint.RestoreRequest{}, err
 	}
@@ -125,18 +137,27 @@ func (x *Execution) restoreRequest(intent *state.Intent) (checkpoint.RestoreRequ
 	if err != nil {
 		return checkpoint.RestoreRequest{}, err
 	}
-	removable, err := Removable(x.State(), x.Store, owned, intent.To)
-	return checkpoint.RestoreRequest{
-		Store: x.Store, Workspace: x.Workspace, From: from, To: to, Paths: intent.Paths, Removable: removable,
-	}, err
+	removable, err := Removable(x.State(), x.Store, x.Workspace, owned, intent.To)
+	return back.Request(x.Workspace, from, removable, intent.Paths), err
 }
 
 // Removable tells which files, of those that a checkpoint has not, going back
 // to it may delete: those that checkpoints track, which is what the tree owned
-// holds. One that was there before the first codon, and that the checkpoint
-// did not look at, was very likely there too, and stays.
-func Removable(s *state.State, store *checkpoint.Store, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
-	takes := Taken(s, store, to).Matcher()
+// holds. Two kinds stay, for nobody knows that they were not there:
+//
+//   - one that was there before the first codon, and that the checkpoint was not
+//     asked to take, was very likely there too;
+//   - one that the ignore rules of the checkpoint leave out.
+//
+// A checkpoint that was made before a move has seen whatever stood at the paths
+// that the move was to write. What the move has written there, and the
+// checkpoint has not, goes again.
+func Removable(s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+	target, err := store.CommitInfo(checkpoint.SHA(to))
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
+	}
+	takes, ignored := Taken(s, store, to).Matcher(), store.Ignored(target.Tree, ws)
 	first := func(string) bool { return false }
 	if s.InitialCheckpoint != "" {
 		initial, err := store.CommitInfo(checkpoint.SHA(s.InitialCheckpoint))
@@ -149,7 +170,34 @@ func Removable(s *state.State, store *checkpoint.Store, owned checkpoint.SHA, to
 			first = func(path string) bool { return store.HasFile(initial.Tree, path) }
 		}
 	}
-	return func(path string) bool { return store.HasFile(owned, path) && (takes(path) || !first(path)) }, nil
+	if s.Adopted && byHankweave(store, to) { // whose checkpoints leave links out
+		files := takes
+		takes = func(path string) bool { return files(path) && !store.HasLink(owned, path) }
+		first = func(path string) bool { return store.HasLink(owned, path) }
+	}
+	brought := func(string) bool { return false }
+	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
+		brought = func(path string) bool { return store.HasFile(went.Tree, path) }
+	}
+	return func(path string) bool {
+		return brought(path) || store.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
+	}, nil
+}
+
+// The note of a safety checkpoint names the move that it was made before.
+func beforeMove(kind string, to state.SHA) string { return "before " + kind + " to " + string(to) }
+
+// wentTo is where the move went that a safety checkpoint was made before, by
+// its message; of any other checkpoint nothing. One of tracked files has not
+// seen all that was there, and is none.
+func wentTo(message string) state.SHA {
+	title, _, _ := strings.Cut(message, "\n")
+	note, _ := strings.CutPrefix(title, string(state.KindRecovery)+": ")
+	_, to, _ := strings.Cut(note, " to ")
+	if !strings.HasPrefix(note, "before ") || strings.Contains(to, ":") {
+		return ""
+	}
+	return state.SHA(to)
 }
 
 // Taken is what the checkpoint of a commit was asked to take.
@@ -158,51 +206,87 @@ func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Se
 	if err != nil {
 		return checkpoint.Selection{All: true}
 	}
-	title, _, _ := strings.Cut(info.Message, " ")
-	kind, codon, _ := strings.Cut(strings.TrimSpace(title), ":")
+	title, body, _ := strings.Cut(info.Message, "\n")
+	kind, rest, _ := strings.Cut(title, ":")
+	codon, _, _ := strings.Cut(rest, " ")
+	for line := range strings.Lines(body) { // an id of Hankweave's may have spaces
+		if id, ok := strings.CutPrefix(line, "Codon: "); ok {
+			codon = strings.TrimSpace(id)
+			break
+		}
+	}
 	switch state.CheckpointKind(kind) {
-	case state.KindRigSetup, state.KindCompleted, state.KindError, state.KindSkipped, "archive":
+	case state.KindRigSetup, state.KindCompleted, state.KindError, state.KindSkipped, state.KindArchive, state.KindTracked:
 		return Tracked(s, state.CodonID(codon))
 	case state.KindExit, state.KindManual: // these look ahead to the next codon
-		if i := s.Next(); i < len(s.ExecutionPlan()) {
-			return Tracked(s, s.ExecutionPlan()[i].CodonID)
-		}
-		return Tracked(s, "")
+		return Tracked(s, nextAt(s, sha))
 	}
 	return checkpoint.Selection{All: true}
 }
 
+// nextAt is the codon that was the next one at the checkpoint of a run's end,
+// or of what a person changed: the one that started from there, or followed the
+// last one of the run; else the one that is next now.
+func nextAt(s *state.State, sha state.SHA) state.CodonID {
+	plan := s.ExecutionPlan()
+	at := s.Next()
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if c.BaseCheckpoint == sha {
+				return c.CodonID
+			}
+		}
+		if r.Head != sha || r.Len() == 0 {
+			continue
+		}
+		last := r.Codon(r.Len() - 1)
+		if at = s.PlanIndex(last.CodonID); at >= 0 && last.Settled() {
+			at++
+		}
+	}
+	if at < 0 || at >= len(plan) {
+		return ""
+	}
+	return plan[at].CodonID
+}
+
 // safeguard makes the checkpoints that a move needs, and its intent. One is
-// enough where what checkpoints track is all that there is.
-func (x *Execution) safeguard(ctx context.Context, m Move, target checkpoint.SHA) (*state.Intent, error) {
+// enough where what checkpoints track is all that there is. What only a safety
+// checkpoint has recorded is not tracked when it is ignored.
+func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error) {
+	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, m.To, m.Position)
+	if err != nil {
+		return nil, err
+	}
 	parent := x.Head()
-	base, err := x.Tree(parent)
+	note := beforeMove(m.Kind, m.To)
+	tracked, err := x.Snapshot(ctx, m.Tracked, SavedAt(x.Store, parent))
 	if err != nil {
 		return nil, err
 	}
-	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, base, target)
+	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, tracked.Tree, back.Tree)
 	if err != nil {
+		x.Store.Abort()
 		return nil, err
 	}
+	inWay = append(inWay, back.Leaving(x.Layout.Workspace)...)
 	branch := x.RecoveryBranch()
-	note := "before " + m.Kind + " to " + string(m.To)
-	tracked, err := x.Snapshot(ctx, m.Tracked, parent)
-	if err != nil {
-		return nil, err
-	}
-	owned, err := x.Preserve(ctx, tracked, branch, parent, note+": tracked files")
-	if err != nil {
-		return nil, err
-	}
 	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
 	if err != nil {
 		return nil, err
 	}
-	safety := owned
+	owned := parent
 	if all.Tree != tracked.Tree {
-		if safety, err = x.Preserve(ctx, all, branch, owned, note); err != nil {
+		if owned, err = x.Preserve(ctx, tracked, branch, parent, note+": tracked files"); err != nil {
 			return nil, err
 		}
+	}
+	safety, err := x.Preserve(ctx, all, branch, owned, note)
+	if err != nil {
+		return nil, err
+	}
+	if all.Tree == tracked.Tree {
+		owned = safety
 	}
 	intent := &state.Intent{ID: newID(8), Kind: m.Kind, Safety: safety, Owned: owned, To: m.To, Paths: m.Paths}
 	if m.Position != nil {

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"hank/internal/vfs"
 	"hank/state"
@@ -20,11 +18,13 @@ import (
 // Open takes an execution, brings it into order and returns it. What it found
 // and did is in Report. The order:
 //
-//  1. The locks. Another runtime: *HeldError.
+//  1. The locks. Another runtime: *HeldError. What stands where hank's own
+//     folders and files must be is set aside.
 //  2. The state, from the furthest verified of state.json, its backup and the
 //     journal (recall), and of git (advise), which knows every checkpoint. A
 //     newer hank's: *state.NewerError, nothing written. Nothing at all left:
-//     *DecisionError, until Fresh allows to begin anew.
+//     *DecisionError, until Fresh allows to begin anew. A state of Hankweave's
+//     is adopted (foreign.go).
 //  3. The store: without it no checkpoint can be made. One that is gone or
 //     damaged: *DecisionError, until ReplaceStore allows a new one.
 //  4. The journal: healed, or begun anew from the state where it is damaged
@@ -35,6 +35,9 @@ import (
 //  7. Runs whose process is proven gone are closed (markCrashes).
 func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	o = o.withDefaults()
+	if err := nameable(root); err != nil {
+		return nil, err
+	}
 	rep := Report{}
 	meta, metaErr := readMeta(o.FS, Layout{Root: root}.Meta())
 	l := Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
@@ -45,6 +48,9 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 		}
 	}
 	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
+		return nil, err
+	}
+	if err := respectUnreadable(o.FS, l, meta); err != nil {
 		return nil, err
 	}
 	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
@@ -59,20 +65,36 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 }
 
 func (x *Execution) open(ctx context.Context) error {
-	for _, dir := range []string{x.Layout.Events(), x.Layout.Runs(), x.Layout.Index(), x.Layout.Quarantine()} {
-		if err := vfs.MkdirAll(x.fs, dir, 0o700); err != nil {
-			return err
-		}
-	}
 	m, err := recall(x.fs, x.Layout, x.meta.Lineage, &x.Report)
 	if err != nil {
 		return fmt.Errorf("reading the state: %w", err)
+	}
+	if m.foreign {
+		if err := x.respectRunning(m.state); err != nil {
+			return err
+		}
+	}
+	if err := x.clearWay(); err != nil {
+		return fmt.Errorf("setting aside what is in the way: %w", err)
+	}
+	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
+		return err
 	}
 	if m.unsaved {
 		x.Report.add(Mended, "state.json was gone; it is written anew from the journal")
 	}
 	storeErr := x.openStore()
+	if x.opts.Refill != nil {
+		if storeErr, err = x.refill(storeErr); err != nil {
+			return err
+		}
+	}
 	var a advice
+	if m.foreign {
+		if m.state, err = (chronicle{x.Store, &x.Report}).adopt(m.state); err != nil {
+			return fmt.Errorf("reading the branches of the store: %w", err)
+		}
+	}
 	if storeErr == nil {
 		if a, err = (chronicle{x.Store, &x.Report}).advise(m); err != nil {
 			return fmt.Errorf("comparing the state with the checkpoints: %w", err)
@@ -85,9 +107,9 @@ func (x *Execution) open(ctx context.Context) error {
 		}
 	}
 	if m.state.Lineage == "" { // another system's state becomes ours
-		adopted := *m.state
-		adopted.Lineage = cmp.Or(x.meta.Lineage, newID(16))
-		m.state = &adopted
+		named := *m.state
+		named.Lineage = cmp.Or(x.meta.Lineage, newID(16))
+		m.state = &named
 	}
 	x.Report.Source = m.source
 	x.current.Store(m.state)
@@ -140,6 +162,7 @@ func needFresh(l Layout) error {
 	return &DecisionError{
 		What:    "nothing is left of the state of " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
 		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "hank run --fresh begins anew; what is there is kept in quarantine"},
+		Command: "hank run --fresh",
 	}
 }
 
@@ -150,6 +173,14 @@ func (x *Execution) hasRuns() bool {
 
 // openJournal opens the journal for writing, or begins it anew.
 func (x *Execution) openJournal(m memory) error {
+	if m.apart {
+		if err := x.setAside(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {
+			return err
+		}
+		if err := vfs.MkdirAll(x.fs, x.Layout.Events(), 0o700); err != nil {
+			return err
+		}
+	}
 	j, found, err := journal.Open(x.fs, x.Layout.Events(), x.quarantine)
 	if errors.Is(err, fs.ErrNotExist) {
 		base, err := x.baseEvent(m.state, max(m.state.Seq, m.high)+1, m.rebase)
@@ -218,6 +249,9 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 	if err := x.anchor(ctx); err != nil {
 		return err
 	}
+	if err := x.handOver(ctx); err != nil {
+		return err
+	}
 	if err := x.finishIntent(ctx); err != nil {
 		return err
 	}
@@ -230,6 +264,10 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 func (x *Execution) startSaver() error {
 	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: x.ownState(), Quarantine: x.setAside}
 	x.saver = newSaver(snaps, x.State().Serial, x.Held, func(err error) {
+		var lost *LostError
+		if errors.As(err, &lost) {
+			return // the next transition says it, and ends the run
+		}
 		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	})
 	if err := snaps.SetAside(); err != nil {
@@ -289,6 +327,7 @@ func (x *Execution) settleIn() error {
 	if err := x.startSaver(); err != nil {
 		return err
 	}
+	x.merger = newMerger(x.Store, x.opts.Warn)
 	if err := x.renewMeta(inode); err != nil {
 		return err
 	}
@@ -322,9 +361,15 @@ func (x *Execution) renewMeta(inode string) error {
 		}
 	}
 	return x.SetMeta(func(m *Meta) {
+		if x.State().Adopted && m.Lineage == "" {
+			m.adopt(x.Now())
+		}
 		m.Lineage, m.Root, m.Inode = x.State().Lineage, x.Layout.Root, inode
 		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
 			m.Workspace = x.Layout.Workspace
+		}
+		if x.opts.CheckpointCap != nil {
+			m.CheckpointCap = x.opts.CheckpointCap
 		}
 	})
 }
@@ -341,40 +386,4 @@ func (x *Execution) finishIntent(ctx context.Context) error {
 	}
 	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished", intent.Kind, intent.To)
 	return nil
-}
-
-// quarantine keeps a copy of damaged bytes, and says why beside it.
-func (x *Execution) quarantine(name string, content io.Reader, why error) error {
-	if err := vfs.MkdirAll(x.fs, x.Layout.Quarantine(), 0o700); err != nil {
-		return err
-	}
-	bytes, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	path := x.quarantined(name)
-	if err := vfs.WriteFile(x.fs, path, bytes, 0o600); err != nil {
-		return err
-	}
-	return x.explain(path, name, why)
-}
-
-// setAside moves a damaged file into quarantine, and says why beside it.
-func (x *Execution) setAside(path string, why error) error {
-	if err := vfs.MkdirAll(x.fs, x.Layout.Quarantine(), 0o700); err != nil {
-		return err
-	}
-	to := x.quarantined(filepath.Base(path))
-	if err := x.fs.Rename(path, to); err != nil {
-		return fmt.Errorf("setting %s aside: %w", path, err)
-	}
-	return errors.Join(x.explain(to, path, why), x.fs.SyncDir(filepath.Dir(path)))
-}
-
-func (x *Execution) quarantined(name string) string {
-	return filepath.Join(x.Layout.Quarantine(), x.Now().Format("20060102T150405Z")+"-"+newID(3)+"-"+filepath.Base(name))
-}
-
-func (x *Execution) explain(path, name string, why error) error {
-	return vfs.WriteFile(x.fs, path+".why", fmt.Appendf(nil, "%s was set aside: %v\n", name, why), 0o600)
 }

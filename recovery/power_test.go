@@ -101,7 +101,7 @@ func contains(acked, got *state.State) error {
 // that was acknowledged, and with a whole store.
 //
 // By default each moment is tried once, at a share of surviving bytes that
-// changes from one to the next; HANK_LONG=1 tries 0, 50 and 100 % at each, with
+// changes from one to the next; the long form tries 0, 50 and 100 % at each, with
 // four seeds.
 func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 	}
 	var moments []moment
 	percents, seeds := []int{0, 50, 100}, uint64(1)
-	if os.Getenv("HANK_LONG") != "" {
+	if long {
 		seeds = 4
 	}
 	mem := vfstest.NewMem()
@@ -131,10 +131,10 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 			if seeds == 1 && c.N%len(percents) != i {
 				continue
 			}
-			for seed := range seeds {
+			for more := range seeds {
 				acked := w.acked.Load() // before the image is taken
-				rng := rand.New(rand.NewPCG(uint64(c.N), seed))
-				moments = append(moments, moment{mem.Crash(rng, percent), acked, c, fmt.Sprintf("%d %%, seed %d", percent, seed)})
+				rng := rand.New(rand.NewPCG(uint64(c.N), seed+more))
+				moments = append(moments, moment{mem.Crash(rng, percent), acked, c, fmt.Sprintf("%d %%, seed %d", percent, seed+more)})
 			}
 		}
 	})
@@ -173,12 +173,12 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 		}
 		ok(t, x.Close())
 	}
-	t.Logf("%d moments, %d of them with an execution", len(moments), opened)
+	t.Logf("seed %d: %d moments, %d of them with an execution", seed, len(moments), opened)
 }
 
 // The disk is full, or fails, at any call that changes it, once or from then
 // on: the error says where, and what was acknowledged is there when the disk
-// works again. By default one in seventeen ways is tried; HANK_LONG=1 tries all.
+// works again. By default one in seventeen ways is tried; the long form tries all.
 func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -192,7 +192,7 @@ func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 	ok(t, w.x.Close())
 	count := int(calls.Load())
 	step := 17
-	if os.Getenv("HANK_LONG") != "" {
+	if long {
 		step = 1
 	}
 	mutates := func(c vfstest.Call) bool { return c.Mutates() }
@@ -240,5 +240,5 @@ func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 			remove(t, root)
 		}
 	}
-	t.Logf("%d calls, %d failed stories", count, failures)
+	t.Logf("seed %d: %d calls, %d failed stories", seed, count, failures)
 }

@@ -17,6 +17,9 @@ import (
 // of the next.
 const ProgramBranch = "programs"
 
+// ProgramTitle stands where the kind stands in the title of a checkpoint.
+const ProgramTitle = "program"
+
 // Freeze stores a program with everything it refers to, so that the run can go
 // on when the author's files change or vanish. It returns the commit.
 func (x *Execution) Freeze(ctx context.Context, p *plan.Program) (state.SHA, error) {
@@ -57,7 +60,7 @@ func (x *Execution) freeze(ctx context.Context, p *plan.Program) (state.SHA, err
 	if old != "" {
 		parents = append(parents, old)
 	}
-	sha, err := x.Store.Commit(ctx, checkpoint.CommitRequest{Tree: tree, Parents: parents, Message: "program: " + p.Name + "\n", When: x.opts.Now()})
+	sha, err := x.Store.Commit(ctx, checkpoint.CommitRequest{Tree: tree, Parents: parents, Message: ProgramTitle + ": " + p.Name + "\n", When: x.opts.Now()})
 	if err != nil {
 		return "", err
 	}

@@ -23,6 +23,7 @@ type Record struct {
 	Program  state.SHA      `json:"program,omitempty"`
 	HankHash string         `json:"hankHash,omitempty"` // of Program
 	Event    jsontext.Value `json:"event"`              // of state.TransitionEvent, its checkpoint left empty
+	State    jsontext.Value `json:"state,omitempty"`    // right before Event, where no record tells of what came before
 }
 
 const recordTrailer = "Hank-Record: "
@@ -128,6 +129,9 @@ func withCheckpoint(t state.Transition, sha state.SHA) (state.Transition, error)
 		t.SHA = sha
 		return t, nil
 	case state.CheckpointCreated:
+		t.SHA = sha
+		return t, nil
+	case state.BranchesRemoved:
 		t.SHA = sha
 		return t, nil
 	case state.CodonTransitioned:

@@ -8,6 +8,7 @@ type Severity string
 // The severities.
 const (
 	Note    Severity = "note"    // worth knowing
+	Warning Severity = "warning" // will need somebody if nothing is done
 	Mended  Severity = "mended"  // was wrong, and is right again; nothing was lost
 	Lost    Severity = "lost"    // something cannot be brought back; the finding names it
 	Blocked Severity = "blocked" // needs a person's decision
@@ -44,6 +45,7 @@ func (r *Report) Has(s Severity) bool {
 type DecisionError struct {
 	What    string   // what hank found, one sentence
 	Options []string // what can be done: commands or flags with their meaning
+	Command string   // the command among them that settles it without a copy or a look; empty: none does
 }
 
 func (e *DecisionError) Error() string {

@@ -13,8 +13,9 @@ import (
 // acknowledges; state.json follows. Requests coalesce: only the newest state
 // is written.
 //
-//   - After a transition a save begins at once, or as soon as the one under
-//     way ends.
+//   - After a transition a save begins at once, but for a breath after the one
+//     before it, and not more than half of the time is spent on saving: of
+//     transitions in a row the last is saved.
 //   - Updates of costs wait for idleDelay, and longer if saving is slow, so
 //     that at most a tenth of the time is spent on them.
 type saver struct {
@@ -25,6 +26,7 @@ type saver struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
 	latest *state.State
+	asked  time.Time // when latest was first asked for
 	urgent bool
 	closed bool
 	serial uint64
@@ -32,7 +34,10 @@ type saver struct {
 	ended  chan struct{}
 }
 
-const idleDelay = 500 * time.Millisecond
+const (
+	breath    = 100 * time.Millisecond
+	idleDelay = 500 * time.Millisecond
+)
 
 func newSaver(store *snapshot.Store, serial uint64, held func() error, failed func(error)) *saver {
 	v := &saver{store: store, serial: serial, held: held, failed: failed, ended: make(chan struct{})}
@@ -49,6 +54,9 @@ func (v *saver) ask(s *state.State, urgent bool) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.latest == nil {
+		v.asked = time.Now()
+	}
 	v.latest = s
 	v.urgent = v.urgent || urgent
 	v.wake.Broadcast()
@@ -66,41 +74,48 @@ func (v *saver) close() error {
 
 func (v *saver) run() {
 	defer close(v.ended)
-	delay := idleDelay
+	var took time.Duration
 	for {
-		s := v.next(delay)
+		s := v.next(took)
 		if s == nil {
 			return
 		}
 		began := time.Now()
 		err := v.save(s)
-		if delay = 9 * time.Since(began); delay < idleDelay {
-			delay = idleDelay
-		}
+		took = time.Since(began)
 		if v.last = err; err != nil {
 			v.failed(err)
 		}
 	}
 }
 
-// next waits for a state that is due; nil means that the saver is closed and
-// has nothing left to write.
-func (v *saver) next(delay time.Duration) *state.State {
+// next waits for a state that is due, after a save that took so long; nil means
+// that the saver is closed and has nothing left to write.
+func (v *saver) next(took time.Duration) *state.State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.latest == nil && !v.closed {
-		v.wake.Wait()
-	}
-	if v.latest != nil && !v.urgent && !v.closed {
-		timer := time.AfterFunc(delay, func() {
+	saved := time.Now()
+	for !v.closed {
+		var due time.Time
+		switch {
+		case v.latest == nil:
+			v.wake.Wait()
+			continue
+		case v.urgent:
+			due = saved.Add(max(breath, took))
+		default:
+			due = v.asked.Add(max(idleDelay, 9*took))
+		}
+		wait := time.Until(due)
+		if wait <= 0 {
+			break
+		}
+		timer := time.AfterFunc(wait, func() { // under the lock, so that it cannot come before the wait
 			v.mu.Lock()
-			v.urgent = true
-			v.mu.Unlock()
+			defer v.mu.Unlock()
 			v.wake.Broadcast()
 		})
-		for !v.urgent && !v.closed {
-			v.wake.Wait()
-		}
+		v.wake.Wait()
 		timer.Stop()
 	}
 	s := v.latest

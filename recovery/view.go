@@ -1,13 +1,16 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -22,6 +25,11 @@ type View struct {
 	Report Report
 	Holder *LockInfo // who says to hold it; see Live
 	Live   bool      // a runtime is at work
+	// Blocked is what a person must do about the workspace before anything else;
+	// nil: nothing. It is in Report, too.
+	Blocked *DecisionError
+	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
+	ForeignJournal bool
 }
 
 // ReadMeta reads execution-meta.json.
@@ -31,12 +39,12 @@ func ReadMeta(root string) (Meta, error) { return readMeta(vfs.OS, Layout{Root: 
 // *DecisionError.
 func Read(root string) (*View, error) {
 	v := &View{}
-	meta, err := ReadMeta(root)
-	if err != nil {
-		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", err)
+	meta, metaErr := ReadMeta(root)
+	if metaErr != nil {
+		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
 	}
 	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
-	v.Live = v.held()
+	v.Live = v.held() || v.heldByHankweave()
 	m, err := recall(vfs.OS, v.Layout, meta.Lineage, &v.Report)
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
@@ -54,8 +62,20 @@ func Read(root string) (*View, error) {
 		m.state, m.source = &state.State{Lineage: meta.Lineage}, "new"
 	}
 	v.State, _ = v.Layout.rehouse(m.state)
+	v.ForeignJournal = m.apart
 	v.Report.Source = m.source
 	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
+	if v.Blocked = blockedWorkspace(v.Layout, meta, metaErr); v.Blocked != nil {
+		if v.State.Next() == len(v.State.ExecutionPlan()) { // a run would have nothing to do
+			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
+		}
+		v.Report.add(Blocked, "%v", v.Blocked)
+	}
+	for _, dir := range v.Layout.ownFolders() {
+		if why := inTheWay(vfs.OS, dir); why != nil {
+			v.Report.add(Mended, "%s: %v; the next command puts it into quarantine", filepath.Base(dir), why)
+		}
+	}
 	v.judge()
 	return v, nil
 }
@@ -63,10 +83,13 @@ func Read(root string) (*View, error) {
 // consult asks git for what the other memories do not know. While a runtime
 // is at work its journal is always behind its branches for a moment.
 func (v *View) consult(m *memory) error {
-	if v.Live && m.state != nil {
+	if v.Live && m.state != nil && !m.foreign {
 		return nil
 	}
 	store, err := v.Store()
+	if err != nil && m.foreign {
+		m.state, _ = m.state.Adopt("", nil)
+	}
 	var damaged *checkpoint.DamagedError
 	var decision *DecisionError
 	if errors.As(err, &decision) || errors.As(err, &damaged) {
@@ -76,6 +99,11 @@ func (v *View) consult(m *memory) error {
 		return err
 	}
 	defer store.Close()
+	if m.foreign {
+		if m.state, err = (chronicle{store, &v.Report}).adopt(m.state); err != nil || v.Live {
+			return err
+		}
+	}
 	a, err := (chronicle{store, &v.Report}).advise(*m)
 	if err != nil {
 		return fmt.Errorf("comparing the state with the checkpoints: %w", err)
@@ -85,7 +113,7 @@ func (v *View) consult(m *memory) error {
 		v.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.sha, w.branch)
 	}
 	for _, l := range a.lost {
-		v.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%v)", l.sha, l.branch, l.why)
+		v.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.sha, l.branch, cause(l.why))
 	}
 	if a.forward == nil {
 		return nil
@@ -119,7 +147,25 @@ func (v *View) held() bool {
 		return false
 	}
 	defer dir.Close()
-	return flockShared(dir) != nil
+	flock := flockShared
+	if h, err := readLock(vfs.OS, v.Layout.Lock()); err == nil {
+		if verdict, _ := h.Process.Check(); verdict != proc.Dead {
+			return flock(dir) != nil
+		}
+	}
+	// Nobody who lives says to hold it: what a dead one was starting may, for
+	// the moment until it executes its program.
+	return flockPatiently(dir, flock) != nil
+}
+
+// heldByHankweave tells whether the lock file is a Hankweave's that may live.
+func (v *View) heldByHankweave() bool {
+	h, err := readLock(vfs.OS, v.Layout.Lock())
+	if err != nil || !h.foreign() {
+		return false
+	}
+	alive, _ := h.alive()
+	return alive
 }
 
 // judge says of each run that claims to be running what the next opening will
@@ -127,6 +173,10 @@ func (v *View) held() bool {
 func (v *View) judge() {
 	for _, r := range v.State.Runs {
 		if r.Status != state.StatusRunning || v.Live {
+			continue
+		}
+		if r.Paused != nil {
+			v.paused(r)
 			continue
 		}
 		over, why := v.over(r)
@@ -145,9 +195,24 @@ func (v *View) judge() {
 	}
 }
 
-// Crashed tells whether a run that says running is over.
+// paused says of a run that its runtime has left why, and what comes next.
+func (v *View) paused(r *state.Run) {
+	severity, what := Blocked, "between two codons"
+	switch live := r.Live(); {
+	case live != nil && live.Settling != nil:
+		what = fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
+	case live != nil:
+		what = fmt.Sprintf("at codon %s (%s), which hank run does again", live.CodonID, live.Status)
+	}
+	if r.Paused.Reason != state.EndDecision {
+		severity = Mended
+	}
+	v.Report.add(severity, "run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
+}
+
+// Crashed tells whether a run that says running is over without having said so.
 func (v *View) Crashed(r *state.Run) bool {
-	if r.Status != state.StatusRunning || v.Live {
+	if r.Status != state.StatusRunning || r.Paused != nil || v.Live {
 		return false
 	}
 	over, _ := v.over(r)
@@ -167,8 +232,8 @@ func (v *View) over(r *state.Run) (bool, string) {
 // Store opens the checkpoint store for reading: no stat cache is kept.
 func (v *View) Store() (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), ReadOnly: true})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &DecisionError{What: "the checkpoint store " + v.Layout.Store() + " is gone", Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}}
+	if errors.Is(err, fs.ErrNotExist) || err != nil && inTheWay(vfs.OS, filepath.Dir(v.Layout.Store())) != nil {
+		return nil, &DecisionError{What: "the checkpoint store " + v.Layout.Store() + " is gone", Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: fixCommand}
 	}
 	return store, err
 }
@@ -186,7 +251,11 @@ func (v *View) Validate() state.Validation {
 	}
 	if store, err := v.Store(); err == nil {
 		defer store.Close()
-		w.HasCommit = func(sha state.SHA) bool { return store.Has(checkpoint.SHA(sha)) }
+		judge := store.Judge(context.Background())
+		w.HasCommit = func(sha state.SHA) bool {
+			whole, err := judge.Whole(checkpoint.SHA(sha))
+			return whole || err != nil
+		}
 		return state.Validate(v.State, w)
 	}
 	return state.Validate(v.State, w)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -8,9 +9,13 @@ import (
 	"hank/state"
 )
 
-// accounts are what everything has used so far: every attempt in every run,
-// however it ended, for money that was spent is gone. A rollback or a skip
-// gives nothing back. The time is that in which codons were at work.
+// accounts are what everything has used so far, every attempt however it
+// ended: a skip gives nothing back. The time is that in which codons were at
+// work.
+//
+// The total is that of all runs, for money that was spent is gone. What a
+// codon or loop has used is what it has used on the way to where the execution
+// stands: of what a person has gone back behind it starts anew.
 type accounts struct {
 	codons map[place]account
 	loops  map[plan.CodonID]account // of all codons that ran in a loop
@@ -35,22 +40,54 @@ func (a account) plus(cost state.USD, t time.Duration) account {
 // newAccounts reads all records of a state that are final.
 func newAccounts(s *state.State) *accounts {
 	a := &accounts{codons: map[place]account{}, loops: map[plan.CodonID]account{}}
+	way := onTheWay(s)
 	for _, run := range s.Runs {
 		for i := range run.Len() {
-			if c := run.Codon(i); c.Status.Terminal() {
+			switch c := run.Codon(i); {
+			case !c.Status.Terminal():
+			case way[c]:
 				a.add(c)
+			default:
+				a.total = a.total.plus(used(c))
 			}
 		}
 	}
 	return a
 }
 
+// onTheWay are the records that led to where the execution stands: those of
+// its thread, and the attempts in between that were cut off or failed and were
+// followed by another one without a person's going back.
+func onTheWay(s *state.State) map[*state.Codon]bool {
+	way := map[*state.Codon]bool{}
+	from, at := s.Position, 0
+	whole := from == nil || from.Reason == state.ReasonContinue
+	for at < len(s.Runs) { // newest first
+		run := s.Runs[at]
+		if !whole {
+			older := slices.IndexFunc(s.Runs, func(r *state.Run) bool { return r.RunID == from.RunID })
+			if from.AfterCodon == nil || older < at {
+				break
+			}
+			at, run = older, s.Runs[older]
+		}
+		for _, c := range slices.Backward(run.Codons()) {
+			if whole = whole || c.CodonID == *from.AfterCodon; whole {
+				way[c] = true
+			}
+		}
+		if from = run.StartingConditions.Source; from == nil {
+			break
+		}
+		whole = run.StartingConditions.Reason == state.ReasonContinue
+		at++
+	}
+	return way
+}
+
 // add takes in a record that has become final.
 func (a *accounts) add(c *state.Codon) {
-	cost, took := c.Cost(), time.Duration(0)
-	if c.EndTime != nil {
-		took = c.EndTime.Sub(c.StartTime.Time)
-	}
+	cost, took := used(c)
 	at := place{codon: c.CodonID}
 	if l := c.LoopContext; l != nil {
 		at = place{l.LoopID, baseID(c.CodonID)}
@@ -58,6 +95,14 @@ func (a *accounts) add(c *state.Codon) {
 	}
 	a.codons[at] = a.codons[at].plus(cost, took)
 	a.total = a.total.plus(cost, took)
+}
+
+// used is what a record has used.
+func used(c *state.Codon) (state.USD, time.Duration) {
+	if c.EndTime == nil {
+		return c.Cost(), 0
+	}
+	return c.Cost(), c.EndTime.Sub(c.StartTime.Time)
 }
 
 // baseID is the id in hank.json of an iteration: review of review#0.
@@ -68,19 +113,26 @@ func baseID(id plan.CodonID) plan.CodonID {
 	return id
 }
 
-// chain is what the earlier attempts at a codon in the same run have used: its
-// own limits hold for all of them together.
-func chain(run *state.Run, id plan.CodonID) usage {
+// chain is what the earlier attempts at a codon have used, those of runs before
+// that a crash or a stop has cut off included: its own limits hold for all of
+// them together, until a person goes back to before it.
+func chain(s *state.State, run *state.Run, id plan.CodonID) usage {
 	var u usage
-	for i := run.Len() - 1; i >= 0 && run.Codon(i).CodonID == id; i-- {
-		c := run.Codon(i)
-		if !c.Status.Terminal() {
-			continue
+	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
+		for _, c := range slices.Backward(s.Runs[at].Codons()) {
+			if c.CodonID != id {
+				return u
+			}
+			if !c.Status.Terminal() {
+				continue
+			}
+			_, took := used(c)
+			u.Cost += max(0, c.Cost())
+			u.Output += max(0, c.TokenCount().Output)
+			u.Time += max(0, took)
 		}
-		u.Cost += max(0, c.Cost())
-		u.Output += max(0, c.TokenCount().Output)
-		if c.EndTime != nil {
-			u.Time += max(0, c.EndTime.Sub(c.StartTime.Time))
+		if s.Runs[at].StartingConditions.Reason != state.ReasonContinue {
+			break
 		}
 	}
 	return u

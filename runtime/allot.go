@@ -230,6 +230,7 @@ func (a *accounts) hankMoney(p *plan.Program, id plan.CodonID) money {
 			whole.self = i
 		}
 	}
-	whole.add(0, true, a.total.cost-whole.spent()) // codons that are not in the program any more
+	// What was left behind, and codons that are not in the program any more.
+	whole.add(0, true, a.total.cost-whole.spent())
 	return whole.allot()
 }

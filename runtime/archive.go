@@ -3,11 +3,11 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,43 +35,12 @@ type archiving struct {
 	LoopEnds   bool              // Patterns are those of the loop
 	Checkpoint state.SHA         // the checkpoint that the files are in; empty if there is none
 	Now        time.Time
-	// Ignored tells whether ignore rules leave a path out; nil: none does.
-	Ignored func(rel string, dir bool) bool
+	// Visible tells whether no ignore rule leaves a file out: only such a file is
+	// archived. nil: all are.
+	Visible func(rel string) bool
 	// Note takes the events archive.completed and archive.partial.
 	Note func(eventType string, data any)
 }
-
-// orphan stands in the manifest for a checkpoint that there is not.
-const orphan = "orphan"
-
-// archiveVersion is the version of the manifest's format.
-const archiveVersion = "1.0.0"
-
-type (
-	// archiveManifest is the content of archive-manifest.json.
-	archiveManifest struct {
-		Version string         `json:"version"`
-		Entries []archiveEntry `json:"entries"`
-		Unknown jsontext.Value `json:",embed"`
-	}
-
-	// archiveEntry says where a file of the workspace has gone.
-	archiveEntry struct {
-		SourcePath    string         `json:"sourcePath"`  // in the workspace
-		ArchivePath   string         `json:"archivePath"` // relative to the execution
-		CodonID       plan.CodonID   `json:"codonId"`
-		LoopContext   *archiveLoop   `json:"loopContext,omitzero"`
-		CheckpointSHA string         `json:"checkpointSha"` // orphan if none
-		Timestamp     state.Time     `json:"timestamp"`
-		Unknown       jsontext.Value `json:",embed"`
-	}
-
-	archiveLoop struct {
-		LoopID    plan.CodonID   `json:"loopId"`
-		Iteration int            `json:"iteration"`
-		Unknown   jsontext.Value `json:",embed"`
-	}
-)
 
 // archived is what run has done. The failures of an archive never fail a
 // codon: what could not be archived is still in the workspace.
@@ -125,7 +94,7 @@ func (a archiving) run() archived {
 
 // moving is a file on its way to the archive.
 type moving struct {
-	entry archiveEntry
+	entry recovery.Archived
 	info  fs.FileInfo // of the file in the workspace when it was copied
 }
 
@@ -151,15 +120,21 @@ func (a archiving) move(done *archived) error {
 		return err
 	}
 	defer root.Close()
-	found, err := patterns.find(root, a.Ignored)
-	if err != nil || len(found.Files) == 0 {
-		return err
-	}
-	manifest, err := readArchive(a.FS, a.Layout.Manifest())
+	found, err := patterns.find(root, nil)
 	if err != nil {
 		return err
 	}
-	known := indexArchive(manifest)
+	if a.Visible != nil {
+		found.Files = slices.DeleteFunc(found.Files, func(rel string) bool { return !a.Visible(rel) })
+	}
+	if len(found.Files) == 0 {
+		return nil
+	}
+	manifest, err := recovery.ReadManifest(a.FS, a.Layout.Manifest())
+	if err != nil {
+		return err
+	}
+	known := manifest.ByArchivePath()
 	var files []moving
 	for _, name := range found.Files {
 		m, err := a.copyFile(root, name, known)
@@ -185,35 +160,6 @@ func (a archiving) move(done *archived) error {
 	return nil
 }
 
-// readArchive reads the manifest; one that is not there is empty.
-func readArchive(fsys vfs.FS, name string) (archiveManifest, error) {
-	empty := archiveManifest{Version: archiveVersion}
-	data, err := vfs.ReadFile(fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return empty, nil
-	}
-	if err != nil {
-		return empty, err
-	}
-	var m archiveManifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return empty, fmt.Errorf("%s is damaged, so nothing is archived: %w; move it away, the files that it names stay in %s", name, err, recovery.ArchiveName)
-	}
-	if m.Version != archiveVersion {
-		return empty, fmt.Errorf("%s has version %q, this hank knows %s, so nothing is archived: use the hank that wrote it", name, m.Version, archiveVersion)
-	}
-	return m, nil
-}
-
-// indexArchive is the manifest by the paths in the archive.
-func indexArchive(m archiveManifest) map[string]archiveEntry {
-	known := make(map[string]archiveEntry, len(m.Entries))
-	for _, e := range m.Entries {
-		known[e.ArchivePath] = e
-	}
-	return known
-}
-
 // owner is the archive's folder of a codon or of a loop. SafeFileName never
 // makes an @, so that no two owners have the same folder or one inside of
 // another's.
@@ -229,20 +175,20 @@ func (a archiving) owner() string {
 	return loop + "@" + strconv.Itoa(a.Loop.Iteration) + "/" + codon
 }
 
-func (a archiving) entry(source, archivePath string) archiveEntry {
-	e := archiveEntry{SourcePath: source, ArchivePath: archivePath, CodonID: a.CodonID, CheckpointSHA: orphan, Timestamp: state.At(a.Now)}
+func (a archiving) entry(source, archivePath string) recovery.Archived {
+	e := recovery.Archived{SourcePath: source, ArchivePath: archivePath, CodonID: a.CodonID, CheckpointSHA: recovery.Orphan, Timestamp: state.At(a.Now)}
 	if a.Checkpoint != "" {
 		e.CheckpointSHA = string(a.Checkpoint)
 	}
 	if a.Loop != nil {
-		e.LoopContext = &archiveLoop{LoopID: a.Loop.LoopID, Iteration: a.Loop.Iteration}
+		e.LoopContext = &recovery.ArchivedIn{LoopID: a.Loop.LoopID, Iteration: a.Loop.Iteration}
 	}
 	return e
 }
 
 // copyFile copies a file to the first of its names in the archive that is
 // free, or holds the very same already because a crash came between.
-func (a archiving) copyFile(root *os.Root, name string, known map[string]archiveEntry) (moving, error) {
+func (a archiving) copyFile(root *os.Root, name string, known map[string]recovery.Archived) (moving, error) {
 	if !utf8.ValidString(name) {
 		return moving{}, errors.New("its name is not UTF-8, and the manifest could not name it")
 	}
@@ -268,7 +214,7 @@ func (a archiving) copyFile(root *os.Root, name string, known map[string]archive
 }
 
 // path is where an entry's file is.
-func (a archiving) path(e archiveEntry) string {
+func (a archiving) path(e recovery.Archived) string {
 	return filepath.Join(a.Layout.Root, filepath.FromSlash(e.ArchivePath))
 }
 
@@ -303,7 +249,7 @@ func (a archiving) look(root *os.Root, name, target string) (int, error) {
 		return otherThere, err
 	}
 	defer dst.Close()
-	if same, err := sameBytes(src, dst); err != nil || !same {
+	if same, err := vfs.SameBytes(src, dst); err != nil || !same {
 		return otherThere, err
 	}
 	return sameThere, nil
@@ -332,7 +278,7 @@ func (a archiving) write(root *os.Root, name, target string) (fs.FileInfo, error
 }
 
 // fill writes and syncs a copy of an open file.
-func (a archiving) fill(temp string, src *os.File, info fs.FileInfo) (err error) {
+func (a archiving) fill(temp string, src *os.File, info fs.FileInfo) error {
 	// A left-over could have another mode.
 	if err := ignoreMissing(a.FS.Remove(temp)); err != nil {
 		return err
@@ -341,20 +287,12 @@ func (a archiving) fill(temp string, src *os.File, info fs.FileInfo) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
-	n, err := io.Copy(dst, src)
-	if err != nil {
-		return err
-	}
-	if err := unchanged(src, info, n); err != nil {
-		return err
-	}
-	return dst.Sync()
+	return pour(dst, src, info)
 }
 
 // record adds the files to the manifest. It is written even if it names them
 // already: it may not be durable yet.
-func (a archiving) record(m archiveManifest, known map[string]archiveEntry, files []moving) error {
+func (a archiving) record(m recovery.Manifest, known map[string]recovery.Archived, files []moving) error {
 	if len(files) == 0 {
 		return nil
 	}

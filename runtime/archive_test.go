@@ -43,9 +43,9 @@ func newArchiving(t testing.TB, fsys vfs.FS, patterns ...string) *archiving {
 func (a *archiving) in(name string) string { return filepath.Join(a.Layout.Workspace, name) }
 
 // manifest reads the manifest as it is on the disk.
-func manifestOf(t testing.TB, fsys vfs.FS, l recovery.Layout) archiveManifest {
+func manifestOf(t testing.TB, fsys vfs.FS, l recovery.Layout) recovery.Manifest {
 	t.Helper()
-	m, err := readArchive(fsys, l.Manifest())
+	m, err := recovery.ReadManifest(fsys, l.Manifest())
 	must(t, err)
 	return m
 }
@@ -175,7 +175,7 @@ func tellArchive(t testing.TB, fsys vfs.FS) *archiveStory {
 // the manifest of a disk.
 func (s *archiveStory) kept(t testing.TB, when string, disk vfs.FS, workspace map[string]string) {
 	t.Helper()
-	m, err := readArchive(disk, s.a.Layout.Manifest())
+	m, err := recovery.ReadManifest(disk, s.a.Layout.Manifest())
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
@@ -183,7 +183,7 @@ func (s *archiveStory) kept(t testing.TB, when string, disk vfs.FS, workspace ma
 		if workspace[name] == content && has(workspace, name) {
 			continue
 		}
-		in := slices.IndexFunc(m.Entries, func(e archiveEntry) bool { return e.SourcePath == name })
+		in := slices.IndexFunc(m.Entries, func(e recovery.Archived) bool { return e.SourcePath == name })
 		if in < 0 {
 			t.Fatalf("%s: %s is neither in the workspace nor in the manifest", when, name)
 		}
@@ -365,7 +365,7 @@ func TestTheManifestKeepsWhatItDoesNotKnow(t *testing.T) {
 func TestIgnoredFilesAreNotArchived(t *testing.T) {
 	t.Parallel()
 	a := newArchiving(t, vfs.OS, "**/*.md")
-	a.Ignored = func(rel string, dir bool) bool { return rel == "node_modules" && dir || rel == "secret.md" && !dir }
+	a.Visible = func(rel string) bool { return rel != "secret.md" && !strings.HasPrefix(rel, "node_modules/") }
 	for _, name := range []string{"a.md", "secret.md", "node_modules/p/x.md"} {
 		write(t, a.in(name), name)
 	}

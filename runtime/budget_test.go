@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"hank/plan"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // budgetHank is a hank with the given overrides and items. Loops have two
@@ -442,7 +444,7 @@ func drawScene(t *rapid.T) scene {
 
 // twoRuns is a state with retries, a loop, a skipped codon and a crash.
 const twoRuns = `{"currentRunId": null, "executionPlan": [], "runs": [
-	{"runId": "2-bbbbb", "runFolder": "/x", "gitBranch": "run-2-bbbbb", "startingConditions": {"type": "fresh"}, "status": "failed", "startTime": "2026-01-01T01:00:00.000Z", "serverPid": 1, "codons": [
+	{"runId": "2-bbbbb", "runFolder": "/x", "gitBranch": "run-2-bbbbb", "startingConditions": {"type": "continuation", "reason": "continue", "source": {"runId": "1-aaaaa", "afterCodon": "x#0", "checkpointSha": ""}}, "status": "failed", "startTime": "2026-01-01T01:00:00.000Z", "serverPid": 1, "codons": [
 		{"codonId": "a", "status": "failed", "startTime": "2026-01-01T01:00:00.000Z", "endTime": "2026-01-01T01:00:10.000Z", "partialCost": 0.5, "partialTokens": {"outputTokens": 10}},
 		{"codonId": "x#1", "loopContext": {"loopId": "l", "iteration": 1, "codonIndexInLoop": 0}, "status": "failed", "startTime": "2026-01-01T01:01:00.000Z", "endTime": "2026-01-01T01:01:20.000Z", "partialCost": 0.25, "partialTokens": {"outputTokens": 20}},
 		{"codonId": "x#1", "loopContext": {"loopId": "l", "iteration": 1, "codonIndexInLoop": 0}, "status": "failed", "startTime": "2026-01-01T01:02:00.000Z", "endTime": "2026-01-01T01:02:05.000Z", "partialCost": 0.125, "partialTokens": {"outputTokens": 3}}]},
@@ -484,8 +486,107 @@ func TestAChainIsTheLastAttemptsAtOneCodon(t *testing.T) {
 		"a":   {}, // another codon came between
 		"b":   {},
 	} {
-		if got := chain(s.Runs[0], id); got != want {
+		if got := chain(s, s.Runs[0], id); got != want {
 			t.Errorf("%s: %+v", id, got)
 		}
+	}
+}
+
+// An attempt that was cut off counts for the codon's own budget in the runs that
+// go on from there; a person's retry gives it its whole budget again.
+func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":5}'"},
+	  {"id": "pay", "name": "Pay", "model": "shell", "continuationMode": "fresh", "budget": {"maxDollars": 3},
+	   "promptText": "echo x >>\"$COUNT/pay\"; echo '::hank usage {\"costUSD\":2}'; test -e \"$COUNT/go\" || sleep 600"}]}`)
+	count := t.TempDir()
+	s.opts.Environ = append(s.opts.Environ, "COUNT="+count)
+	var once sync.Once
+	stop := func(o *Options) { // when its first two dollars are on record
+		requests := make(chan Request, 1)
+		o.Requests = requests
+		o.Observe = func(_ journal.Event, st *state.State) {
+			if r := st.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "pay" && r.Live().Cost() > 0 {
+				once.Do(func() { requests <- Request{StopNow, state.EndStopped, ExitStopped} })
+			}
+		}
+	}
+	s.must(ModeRun, ExitStopped, stop)
+	if c := s.last("pay"); c.Interrupted == "" || c.Cost() != state.Dollars(2) {
+		t.Fatalf("cut off: %+v", c)
+	}
+	res := s.must(ModeRun, ExitDone) // one dollar is left: the second two end it, as it is told to
+	if c := s.last("pay"); res.Code != ExitDone || c.BudgetExceeded == nil || c.BudgetExceeded.Currency == "" {
+		t.Errorf("gone on: %+v", c)
+	}
+	put(t, count, "go", "")
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "pay" })
+	if c := s.last("pay"); c.BudgetExceeded != nil {
+		t.Errorf("a person's retry: %+v", c.BudgetExceeded)
+	}
+	if got := content(t, count, "pay"); got != "x\nx\nx\n" {
+		t.Errorf("it has run %q", got)
+	}
+}
+
+// What a loop has used is what lies before the place that was gone back to;
+// what the hank has used is everything.
+func TestWhatWasGoneBackBehindStartsAnew(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"overrides": {"budget": {"maxDollars": 100}}, "hank": [
+	  {"id": "first", "name": "First", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >first; echo '::hank usage {\"costUSD\":1}'"},
+	  {"type": "loop", "id": "l", "name": "Loop", "terminateOn": {"type": "iterationLimit", "limit": 3}, "budget": {"maxDollars": 4}, "codons": [
+	    {"id": "pay", "name": "Pay", "model": "shell", "continuationMode": "fresh", "promptText": "echo x >>log; echo '::hank usage {\"costUSD\":1}'"}]},
+	  {"id": "last", "name": "Last", "model": "shell", "continuationMode": "fresh", "promptText": "test $(wc -l <log) = 3"}
+	]}`)
+	check := func(when string, total, first, loop float64) {
+		t.Helper()
+		a := newAccounts(s.view().State)
+		if a.total.cost != state.Dollars(total) || a.codons[place{codon: "first"}].cost != state.Dollars(first) || a.loops["l"].cost != state.Dollars(loop) {
+			t.Errorf("%s: %+v, want %v in all, %v for first, %v for the loop", when, a, total, first, loop)
+		}
+	}
+	s.must(ModeRun, ExitDone)
+	check("run through", 4, 1, 3)
+	s.mustRollback("pay#0")
+	check("rolled back into the loop", 4, 1, 1)
+	s.mustUndo()
+	check("taken back", 4, 1, 3)
+	s.mustUndo()
+	s.must(ModeRun, ExitDone) // 3 + 2 dollars would be too much for the loop
+	check("run on in the loop", 6, 1, 3)
+	s.mustRollback("first")
+	check("rolled back before the loop", 6, 1, 0)
+	s.must(ModeRun, ExitDone)
+	check("run on before the loop", 9, 1, 3)
+	s.mustRollback("initial")
+	check("rolled back to the start", 9, 0, 0)
+	res := s.must(ModeRun, ExitBudget, func(o *Options) { o.Layers.Flags.Budget = &plan.Ceiling{MaxDollars: 9} })
+	if !strings.Contains(res.Message, "$9 of $9") {
+		t.Errorf("the ceiling of all money: %s", res.Message)
+	}
+}
+
+// An attempt that a crash cut off, and that hank does again by itself, has
+// used what it has used; a person's retry starts anew.
+func TestWhatACrashCutOffCounts(t *testing.T) {
+	t.Parallel()
+	s, err := state.Unmarshal([]byte(twoRuns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAccounts(s)
+	if a.loops["l"].cost != state.Dollars(2.375) {
+		t.Errorf("gone on after a crash: %+v", a.loops)
+	}
+	after := state.CodonID("x#0")
+	s.Position = &state.Position{RunID: "1-aaaaa", AfterCodon: &after, Reason: state.ReasonRetry}
+	if a = newAccounts(s); a.loops["l"].cost != state.Dollars(2) || a.total.cost != state.Dollars(3.875) {
+		t.Errorf("a retry of x#1: %+v", a)
+	}
+	s.Position.Reason = state.ReasonContinue
+	if a = newAccounts(s); a.loops["l"].cost != state.Dollars(2.375) {
+		t.Errorf("about to go on after a crash: %+v", a)
 	}
 }

@@ -79,10 +79,10 @@ func (f *rigFailure) final() bool {
 type commander struct {
 	environ []string
 	attempt string
-	start   starter                      // nil is the keeper
-	emit    func(index int, o sample)    // takes a sample of the output; called by the goroutine that calls run
-	killed  func(left []keeper.Leftover) // told what a command left behind and had to be killed; may be nil
-	every   time.Duration                // how often the output is sampled
+	start   starter                   // nil is the keeper
+	emit    func(index int, o sample) // takes a sample of the output; called by the goroutine that calls run
+	killed  func(keeper.Exit)         // told what a command left behind and had to be killed; may be nil
+	every   time.Duration             // how often the output is sampled
 }
 
 // sampleEvery is the shortest time between two rig.output events of a stream.
@@ -107,7 +107,7 @@ func (c commander) run(ctx context.Context, index int, command plan.Command, dir
 	}
 	exit, err := c.follow(ctx, index, p, out)
 	if c.killed != nil && len(exit.Killed) > 0 {
-		c.killed(exit.Killed)
+		c.killed(exit)
 	}
 	return judgeCommand(ctx, index, command, exit, err, out.tail())
 }

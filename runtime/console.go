@@ -3,13 +3,12 @@ package runtime
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
+	"hank/internal/term"
 	"hank/runtime/harness"
 )
 
@@ -150,25 +149,10 @@ func (c *console) tail() string {
 	return strings.Join(slices.Concat(c.streams[stdout].tail(), c.streams[stderr].tail()), "\n")
 }
 
-// escapes are the control sequences of terminals (ECMA-48: CSI, OSC and those
-// of two characters).
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\^_])")
-
 // printable is the text of a line as it may be shown on a terminal and stored
 // as JSON: valid UTF-8, without control sequences and characters.
 func printable(line []byte) string {
-	if bytes.IndexByte(line, 0x1b) >= 0 {
-		line = escapes.ReplaceAll(line, nil)
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return ' '
-		}
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(string(line), "\uFFFD"))
+	return strings.ReplaceAll(term.Printable(string(line)), "\t", " ")
 }
 
 // cutRunes shortens a text to n characters.

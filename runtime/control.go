@@ -36,7 +36,7 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 	go d.forward(done)
 	out, err := d.drive(ctx)
 	if err != nil {
-		return outcome{}, err
+		return d.leave(ctx, err)
 	}
 	return out, d.endRun(ctx, out)
 }

@@ -55,6 +55,9 @@ func CatchUpCosts(execution string) error {
 // openCosts opens the cost index and counts what the journal has had since.
 // The index is one of this journal since it last began anew.
 func openCosts(l recovery.Layout) (*costindex.Index, error) {
+	if recovery.ForeignJournal(l) {
+		return nil, errors.New("the journal is Hankweave's until hank goes on with the execution")
+	}
 	found, err := journal.Inspect(vfs.OS, l.Events())
 	if err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func (c *costJournal) codon(run state.RunID, id state.CodonID, at state.Time, fi
 // TestTheCostIndexAgreesWithTheRecords makes journals in pieces, with reports
 // in between: by every way the index, the records and the state's own total
 // say the same. Not parallel: a process that another test starts holds the
-// index's lock until it has become what it is to be. HANK_TEST_LONG=1 tries many
+// index's lock until it has become what it is to be. HANK_LONG=1 tries many
 // more journals.
 func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 			rt.Fatal(err)
 		}
 	}
-	if os.Getenv("HANK_TEST_LONG") != "" {
+	if os.Getenv("HANK_LONG") != "" {
 		rapid.Check(t, property)
 		return
 	}

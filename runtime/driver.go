@@ -6,9 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"hank/checkpoint"
+	"hank/internal/failpoint"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/harness"
@@ -27,6 +26,7 @@ type driver struct {
 	replay   *recording
 	began    time.Time
 	accounts *accounts
+	rows     []state.BudgetRow // of the attempts of this run
 
 	ignoreRigs    bool
 	rigDone       bool   // the tree is the one after the next codon's rig
@@ -61,6 +61,12 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		if d.pending(); d.stop != nil {
 			return d.stopped("between two codons"), nil
 		}
+		if err := d.x.CheckRoom(); err != nil { // before it costs anything
+			return outcome{}, err
+		}
+		if err := d.capture(ctx, i); err != nil {
+			return outcome{}, err
+		}
 		entry := d.x.State().ExecutionPlan()[i].Entry
 		if over := d.budgetOver(entry); over != "" {
 			return outcome{state.EndBudget, ExitBudget, entry.CodonID, over}, nil
@@ -81,6 +87,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 			d.stop = &Request{StopAfterCodon, state.EndStopped, ExitStopped}
 		}
 	}
+	failpoint.Hit("plan.done")
 	return outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
 }
 
@@ -91,10 +98,16 @@ func (d *driver) ended(final *state.Codon) outcome {
 		return d.stopped("while it was at work")
 	case d.stop != nil && retryDue(d.x.State(), final):
 		return d.stopped("before " + string(final.CodonID) + " was tried again")
-	case final.FailureReason.Class == "budget":
-		return outcome{state.EndBudget, ExitBudget, final.CodonID, final.FailureReason.Message}
 	}
-	return outcome{state.EndCodonFailed, ExitFailed, final.CodonID, final.FailureReason.Message}
+	return failedBy(final)
+}
+
+// failedBy is the outcome of a run whose codon has failed.
+func failedBy(c *state.Codon) outcome {
+	if c.FailureReason.Class == "budget" {
+		return outcome{state.EndBudget, ExitBudget, c.CodonID, c.FailureReason.Message}
+	}
+	return outcome{state.EndCodonFailed, ExitFailed, c.CodonID, c.FailureReason.Message}
 }
 
 func (d *driver) stopped(when string) outcome {
@@ -116,6 +129,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 			return nil, err
 		}
 		d.accounts.add(final)
+		d.rows = append(d.rows, summed(a.limits, final))
 		d.report(final)
 		if d.stop != nil || !retryDue(d.x.State(), final) {
 			return final, nil
@@ -194,47 +208,32 @@ func (d *driver) take(r Request) {
 	}
 }
 
-// grow expands the plan behind a codon that has ended.
-func (d *driver) grow(index int, final *state.Codon) error {
-	s := d.x.State()
-	if s.ExecutionPlan()[index].LoopContext == nil {
+// capture makes a checkpoint before a codon that is the first to look at some
+// files, if there are any: so that they can be brought back to what it found.
+func (d *driver) capture(ctx context.Context, index int) error {
+	base, sel := d.x.State().Base, d.selection(index)
+	if recovery.Covers(recovery.Taken(d.x.State(), d.x.Store, base), sel) {
 		return nil
 	}
-	outcome := recovery.Outcome(final)
-	outcome.BudgetExceeded = outcome.BudgetExceeded || d.loopBudgetOver(s.ExecutionPlan()[index].Entry)
-	drop, add := d.program.Grow(d.window(index), 0, outcome)
-	if drop == 0 && len(add) == 0 {
-		return nil
-	}
-	added, err := encodeEntries(add)
+	before, err := d.x.Tree(base)
 	if err != nil {
 		return err
 	}
-	return d.x.Record(state.PlanGrown{After: final.CodonID, Drop: drop, Add: added})
-}
-
-// window is the plan from an index to the end of its loop's iteration and one
-// entry more: all that growth depends on.
-func (d *driver) window(index int) []plan.Entry {
-	all := d.x.State().ExecutionPlan()
-	loop := d.program.Loop(all[index].LoopContext.LoopID)
-	end := index + 2
-	if loop != nil {
-		end += len(loop.Codons)
+	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
+	if err != nil {
+		return err
 	}
-	var out []plan.Entry
-	for _, e := range all[index:min(end, len(all))] {
-		out = append(out, e.Entry)
+	if snap.Tree == before {
+		d.x.Store.Abort()
+		return nil
 	}
-	return out
-}
-
-func encodeEntries(entries []plan.Entry) ([]byte, error) {
-	stored := make([]plan.Entry, len(entries))
-	for i, e := range entries {
-		stored[i] = e.Stored()
-	}
-	return json.Marshal(stored)
+	id := d.x.State().ExecutionPlan()[index].CodonID
+	_, err = d.x.Commit(ctx, recovery.Commit{
+		Title:    recovery.Title{Status: state.KindTracked, CodonID: id, RunID: d.run, Name: "before it"},
+		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
+		Transition: state.CheckpointCreated{Kind: state.KindTracked, RunID: d.run, CodonID: id, Branch: d.branch(), Base: true},
+	})
+	return err
 }
 
 // selection is what the checkpoint of the codon at an index takes. It is asked
@@ -242,7 +241,7 @@ func encodeEntries(entries []plan.Entry) ([]byte, error) {
 func (d *driver) selection(index int) checkpoint.Selection {
 	entries := d.x.State().ExecutionPlan()
 	for ; d.trackedTo <= index && !d.tracked.All; d.trackedTo++ {
-		recovery.Track(&d.tracked, entries[d.trackedTo].Codon)
+		recovery.Track(&d.tracked, entries[d.trackedTo].Codon, d.x.State().Adopted)
 	}
 	return d.tracked
 }

@@ -211,6 +211,36 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 	}
 }
 
+// An edit that came back by an undo is as much of an edit as before.
+func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
+	t.Parallel()
+	for name, undo := range map[string]func(*stage){
+		"once":   func(s *stage) { s.mustUndo() },
+		"thrice": func(s *stage) { s.mustUndo(); s.mustUndo(); s.mustUndo() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, open := failing(t)
+			work := s.workspace()
+			put(t, work, "log", "edited\n")
+			put(t, work, "added", "added\n")
+			s.must(ModeRetry, ExitFailed, func(o *Options) { o.Restore = true })
+			undo(s)
+			before := s.tree()
+			if before["added"] == "" || content(t, work, "log") != "edited\n" {
+				t.Fatalf("taken back: %v", before)
+			}
+			open()
+			s.must(ModeRetry, ExitDecision)
+			sameTree(t, "undecided", s.tree(), before)
+			s.must(ModeRetry, ExitDone, func(o *Options) { o.KeepTree = true })
+			if got := content(t, work, "log") + content(t, work, "added"); got != "edited\nb\nc\nadded\n" {
+				t.Errorf("log and added: %q", got)
+			}
+		})
+	}
+}
+
 // Nobody has edited anything, and nobody is asked.
 func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	t.Parallel()

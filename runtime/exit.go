@@ -10,13 +10,18 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"syscall"
 
 	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery"
+	"hank/runtime/keeper"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // ExitCode is the exit code of the command line. The codes are published and
@@ -42,6 +47,18 @@ const (
 	ExitTerminated  ExitCode = 143
 )
 
+// Sentence is what an error says, in one line and nothing twice. Errors that
+// were joined stand on lines of their own.
+func Sentence(err error) string {
+	var said []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, "; and ")
+}
+
 // UsageError is a wrong command line.
 type UsageError struct{ Why string }
 
@@ -51,7 +68,12 @@ func (e *UsageError) Error() string { return e.Why }
 type InvalidError struct{ Diagnostics []plan.Diagnostic }
 
 func (e *InvalidError) Error() string {
-	return "the hank is invalid; see the messages above, or run: hank validate"
+	for _, d := range e.Diagnostics {
+		if d.Severity == plan.Error {
+			return fmt.Sprintf("the hank or its settings are invalid: %s; see: hank validate", strings.ReplaceAll(d.String(), "\n", " "))
+		}
+	}
+	return "the hank is invalid; see: hank validate"
 }
 
 // AgentError is an agent that is missing or not logged in, or a requirement of
@@ -72,16 +94,20 @@ func CodeOf(err error) ExitCode {
 		unstable *checkpoint.UnstableError
 		blocked  *checkpoint.BlockedError
 		damaged  *checkpoint.DamagedError
+		alive    *keeper.AliveError
 		locked   *checkpoint.LockedError
 		held     *recovery.HeldError
 		nowhere  *recovery.NotFoundError
+		name     *recovery.NameError
+		lost     *recovery.LostError
+		unkept   *journal.FailedError
 		path     *fs.PathError
 		errno    syscall.Errno
 	)
 	switch {
 	case err == nil:
 		return ExitDone
-	case errors.As(err, &usage), errors.As(err, &nowhere), errors.As(err, &target):
+	case errors.As(err, &usage), errors.As(err, &nowhere), errors.As(err, &name), errors.As(err, &target):
 		return ExitUsage
 	case errors.As(err, &invalid):
 		return ExitInvalid
@@ -89,11 +115,11 @@ func CodeOf(err error) ExitCode {
 		return ExitAgent
 	case errors.As(err, &held), errors.As(err, &locked):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.Is(err, ErrDeclined):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &alive), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &path), errors.As(err, &errno):
+	case errors.As(err, &path), errors.As(err, &errno), errors.As(err, &lost), errors.As(err, &unkept), errors.Is(err, checkpoint.ErrWorkspaceMoved):
 		return ExitIO
 	}
 	return ExitInternal

@@ -6,54 +6,268 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"hank/checkpoint"
+	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/state"
 )
 
+// GarbageKind says what takes the room.
+type GarbageKind string
+
+// The kinds. The last two go only where they are named.
+const (
+	GarbageIndex       GarbageKind = "index"       // made anew when needed
+	GarbageTemporary   GarbageKind = "temporary"   // what agents and killed runs have left
+	GarbageQuarantine  GarbageKind = "quarantine"  // damaged, set aside
+	GarbageReplaced    GarbageKind = "replaced"    // repositories that a rig replaced
+	GarbageTimelines   GarbageKind = "timelines"   // branches of runs that a rollback left behind
+	GarbageRecovery    GarbageKind = "recovery"    // branches that keep what would have been lost
+	GarbageTranscripts GarbageKind = "transcripts" // of runs that a rollback left behind
+	GarbageArchive     GarbageKind = "archive"     // what such runs have moved to rigArchive
+	GarbageHomes       GarbageKind = "homes"       // of agents, with their sessions
+)
+
+// GarbageKinds are all kinds.
+var GarbageKinds = []GarbageKind{GarbageIndex, GarbageTemporary, GarbageQuarantine, GarbageReplaced, GarbageTimelines, GarbageRecovery, GarbageTranscripts, GarbageArchive, GarbageHomes}
+
+// Policy says what may go. What a live run, the present thread or taking a
+// rollback back needs never does.
+type Policy struct {
+	OlderThan time.Duration // of what is not made anew when needed
+	Only      []GarbageKind // empty: all but those that must be named
+	Now       time.Time
+}
+
+func (p Policy) takes(k GarbageKind) bool {
+	if len(p.Only) == 0 {
+		return k != GarbageArchive && k != GarbageHomes
+	}
+	return slices.Contains(p.Only, k)
+}
+
+func (p Policy) old(since time.Time) bool { return p.Now.Sub(since) > p.OlderThan }
+
 // Garbage is something in an execution that takes room and that the present
 // state does not need.
 type Garbage struct {
-	What   string `json:"what"`
-	Path   string `json:"path"`
-	Files  int    `json:"files"`
-	Bytes  int64  `json:"bytes"`
-	Remove bool   `json:"remove"` // gc --apply deletes it
+	Kind   GarbageKind `json:"kind"`
+	What   string      `json:"what"`
+	Path   string      `json:"path"`
+	Branch string      `json:"branch,omitempty"` // of the checkpoint store that Path is
+	Files  int         `json:"files"`            // in the store: objects
+	Bytes  int64       `json:"bytes"`
+	Remove bool        `json:"remove"` // gc --apply deletes it
+
+	below  string              // the folder that it is deleted in, whatever links lead out of it; empty: hank's own
+	branch *recovery.Abandoned // not nil: Path is the store
+	store  bool                // all that goes from the store
 }
 
-// ListGarbage lists what an execution could do without. What is in quarantine
-// goes when it is older than the age.
-func ListGarbage(v *recovery.View, age time.Duration, now time.Time) []Garbage {
-	l := v.Layout
+// sweep is one look at an execution for what could go.
+type sweep struct {
+	Policy
+	layout recovery.Layout
+	meta   recovery.Meta
+	state  *state.State
+	live   bool
+	store  *checkpoint.Store // nil: it cannot be opened
+}
+
+// ListGarbage lists what an execution could do without. An error is about the
+// checkpoint store alone; the list has everything else.
+func ListGarbage(ctx context.Context, v *recovery.View, p Policy) ([]Garbage, error) {
+	s := sweep{p, v.Layout, v.Meta, v.State, v.Live, nil}
+	list := s.files()
+	store, err := v.Store()
+	if err != nil {
+		return list, err
+	}
+	defer store.Close()
+	s.store = store
+	checkpoints, err := s.checkpoints(ctx)
+	return append(list, checkpoints...), err
+}
+
+// files lists what can be deleted file by file.
+func (s *sweep) files() []Garbage {
+	l := s.layout
 	list := []Garbage{
-		{What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Remove: true},
-		{What: "temporary files of agents", Path: temporary(l), Remove: true},
+		{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Remove: true},
+		{Kind: GarbageTemporary, What: "temporary files of agents", Path: temporary(l), Remove: true},
 	}
-	for _, name := range v.Quarantined() {
+	for _, name := range (&recovery.View{Layout: l}).Quarantined() {
 		path := filepath.Join(l.Quarantine(), name)
-		fi, err := os.Lstat(path)
-		old := err == nil && now.Sub(fi.ModTime()) > age
-		list = append(list, Garbage{What: "damaged, set aside", Path: path, Remove: old})
+		list = append(list, Garbage{Kind: GarbageQuarantine, What: "damaged, set aside", Path: path, Remove: s.old(changed(path))})
 	}
-	onThread := map[state.RunID]bool{}
-	for _, step := range v.State.Thread() {
-		onThread[step.Run.RunID] = true
+	list = append(list, s.transcripts()...)
+	list = append(list, s.archived()...)
+	// A later codon may go on with a session that only a home has.
+	list = append(list, Garbage{Kind: GarbageHomes, What: "homes of agents", Path: l.Homes(), Remove: s.state.Next() == len(s.state.ExecutionPlan()) && s.old(changed(l.Homes()))})
+	list = append(list, s.replaced()...)
+	for _, dir := range []string{l.Workspace, s.meta.Output} {
+		list = append(list, leftOver(dir, !s.live)...)
 	}
-	for _, r := range v.State.Runs {
-		if !onThread[r.RunID] && r != v.State.Newest() {
-			list = append(list, Garbage{What: "transcripts of an abandoned run", Path: l.RunFolder(r.RunID)})
-		}
-	}
-	list = append(list, Garbage{What: "homes of agents", Path: l.Homes()}, Garbage{What: "archived files", Path: l.Archive()})
 	kept := list[:0]
 	for _, g := range list {
-		if g.Files, g.Bytes = measure(g.Path); g.Files > 0 {
+		g.Remove = g.Remove && s.takes(g.Kind)
+		if g.Files, g.Bytes = measure(g.Path); g.Files > 0 || g.below != "" {
 			kept = append(kept, g)
 		}
 	}
 	return kept
+}
+
+// changed is when a file was last written to; now, if it is not there.
+func changed(path string) time.Time {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return time.Now()
+	}
+	return fi.ModTime()
+}
+
+// transcripts lists those of runs that nothing needs, and folders of no run.
+func (s *sweep) transcripts() []Garbage {
+	needed := s.state.Needed()
+	var list []Garbage
+	folders, err := os.ReadDir(s.layout.Runs())
+	if err != nil {
+		return nil
+	}
+	for _, e := range folders {
+		id := state.RunID(e.Name())
+		g := Garbage{Kind: GarbageTranscripts, What: "transcripts of an abandoned run", Path: s.layout.RunFolder(id)}
+		switch run := s.state.Run(id); {
+		case needed[id]:
+			continue
+		case run == nil:
+			g.What, g.Remove = "a folder of no run", s.old(changed(g.Path)) && !s.live
+		case run.EndTime != nil:
+			g.Remove = s.old(run.EndTime.Time)
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// archived lists the files that codons have moved to the archive; those of runs
+// that nothing needs can go.
+func (s *sweep) archived() []Garbage {
+	all := Garbage{Kind: GarbageArchive, What: "archived files", Path: s.layout.Archive()}
+	m, err := recovery.ReadManifest(vfs.OS, s.layout.Manifest())
+	if err != nil {
+		return []Garbage{all} // what it does not name stays
+	}
+	abandoned, needed := map[string]bool{}, s.state.Needed()
+	for _, r := range s.state.Runs {
+		if !needed[r.RunID] && r.EndTime != nil && s.old(r.EndTime.Time) {
+			for _, c := range r.Codons() {
+				abandoned[string(c.Checkpoint())] = true
+			}
+		}
+	}
+	var list []Garbage
+	for _, e := range m.Entries {
+		if abandoned[e.CheckpointSHA] && e.CheckpointSHA != "" && filepath.IsLocal(filepath.FromSlash(e.ArchivePath)) {
+			list = append(list, Garbage{Kind: GarbageArchive, What: "archived by an abandoned run", Remove: true,
+				Path: filepath.Join(s.layout.Root, filepath.FromSlash(e.ArchivePath)), below: s.layout.Archive()})
+		}
+	}
+	list = slices.DeleteFunc(list, func(g Garbage) bool { _, err := os.Lstat(g.Path); return err != nil })
+	return append(list, all)
+}
+
+// checkpoints lists the branches that nothing needs, and, at the end, what all
+// of those that go would free.
+func (s *sweep) checkpoints(ctx context.Context) ([]Garbage, error) {
+	found, err := recovery.FindAbandoned(s.state, s.store)
+	if err != nil {
+		return nil, err
+	}
+	var list []Garbage
+	var without []string
+	for _, b := range found {
+		g := Garbage{Kind: GarbageRecovery, What: "kept before a rollback or after a crash", Path: s.layout.Store(), Branch: b.Branch, branch: &b}
+		if b.Run != "" {
+			g.Kind, g.What = GarbageTimelines, "checkpoints of an abandoned run"
+		}
+		g.What += ", " + b.Since.Local().Format("2006-01-02 15:04")
+		if g.Remove = s.takes(g.Kind) && s.old(b.Since) && !s.live; g.Remove {
+			without = append(without, branches+b.Branch)
+		}
+		list = append(list, g)
+	}
+	free, err := s.store.Unreachable(ctx, without, recovery.Keep(s.state, s.store))
+	if err != nil {
+		return list, fmt.Errorf("what can go from the checkpoint store cannot be told: %w", err)
+	}
+	if free.Objects > 0 {
+		list = append(list, Garbage{Kind: GarbageTimelines, What: "objects that nothing else leads to", Path: s.layout.Store(), store: true,
+			Files: free.Objects, Bytes: free.Bytes, Remove: (s.takes(GarbageTimelines) || s.takes(GarbageRecovery)) && !s.live})
+	}
+	return list, nil
+}
+
+// replaced lists what rigs have moved out of the way because no checkpoint can
+// hold it: see placement.keepRepositories.
+func (s *sweep) replaced() []Garbage {
+	aside := filepath.Join(s.layout.Workspace, asideName)
+	if fi, err := os.Lstat(aside); err != nil || !fi.IsDir() {
+		return nil // an agent may have put a link there
+	}
+	attempts, err := os.ReadDir(aside)
+	if err != nil {
+		return nil
+	}
+	needed := s.state.Needed()
+	var list []Garbage
+	for _, e := range attempts {
+		path := filepath.Join(aside, e.Name())
+		g := Garbage{Kind: GarbageReplaced, What: "repositories that a rig replaced; no checkpoint holds them", Path: path, below: s.layout.Workspace, Remove: s.old(changed(path))}
+		for run := range needed {
+			if strings.Contains(e.Name(), string(run)) {
+				g.What, g.Remove = g.What+" (of the present thread)", false
+			}
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// leftOver lists temporary files and folders that a killed run has left below
+// a folder. What they were made from is in the frozen program, in a checkpoint
+// or in the workspace.
+func leftOver(dir string, remove bool) []Garbage {
+	if dir == "" {
+		return nil
+	}
+	var list []Garbage
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		name := ""
+		if err == nil {
+			name = e.Name()
+		}
+		switch {
+		case err != nil: // what cannot be read is not listed
+			return nil
+		case name == placeNew, name == placeOld, strings.HasPrefix(name, outputTemp) && e.Type().IsRegular():
+			list = append(list, Garbage{Kind: GarbageTemporary, What: "left over from a copy that was cut off", Path: path, Remove: remove, below: dir})
+		case !e.IsDir() || path == dir || !recovery.IsOwn(name) && name != recovery.ArchiveName:
+			return nil
+		}
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return list
 }
 
 func temporary(l recovery.Layout) string { return filepath.Join(l.Hankweave(), "tmp") }
@@ -73,26 +287,31 @@ func measure(path string) (files int, bytes int64) {
 }
 
 // Collect deletes the garbage that may go, while it holds the execution, and
-// then makes the cost index anew. It returns what it deleted.
-func Collect(ctx context.Context, root string, age time.Duration, now time.Time) ([]Garbage, error) {
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", Reap: Reap})
+// then makes the cost index anew. It returns what it deleted. Branches are the
+// last: their removal is acknowledged before the first of them goes.
+func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]Garbage, error) {
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, Reap: Reap, Work: work})
 	if err != nil {
 		return nil, err
 	}
-	v := &recovery.View{Layout: x.Layout, State: x.State()}
+	s := sweep{p, x.Layout, x.Meta(), x.State(), false, x.Store}
+	_, end := work.Begin("deleting what can go")
+	defer end()
 	var gone []Garbage
 	var errs []error
-	for _, g := range ListGarbage(v, age, now) {
-		if !g.Remove || g.Path == x.Layout.Index() {
+	for _, g := range s.files() {
+		if !g.Remove || g.Kind == GarbageIndex {
 			continue
 		}
-		if err := errors.Join(os.RemoveAll(g.Path), removeNote(g.Path)); err != nil {
+		if err := g.delete(); err != nil {
 			errs = append(errs, fmt.Errorf("deleting %s: %w", g.Path, err))
 			continue
 		}
 		gone = append(gone, g)
 	}
-	if err := errors.Join(append(errs, x.Close())...); err != nil {
+	freed, err := s.collect(ctx, x)
+	gone = append(gone, freed...)
+	if err := errors.Join(append(errs, err, x.Close())...); err != nil || !p.takes(GarbageIndex) {
 		return gone, err
 	}
 	// The store keeps its stat cache until it is closed.
@@ -100,8 +319,59 @@ func Collect(ctx context.Context, root string, age time.Duration, now time.Time)
 	if err := os.RemoveAll(x.Layout.Index()); err != nil {
 		return gone, fmt.Errorf("deleting %s: %w", x.Layout.Index(), err)
 	}
-	gone = append(gone, Garbage{What: "cost index and stat cache (made anew when needed)", Path: x.Layout.Index(), Files: files, Bytes: bytes, Remove: true})
+	gone = append(gone, Garbage{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: x.Layout.Index(), Files: files, Bytes: bytes, Remove: true})
 	return gone, CatchUpCosts(root)
+}
+
+// collect removes the branches that may go, and frees what nothing leads to.
+// In a store that cannot be read whole nothing is removed.
+func (s *sweep) collect(ctx context.Context, x *recovery.Execution) ([]Garbage, error) {
+	if !s.takes(GarbageTimelines) && !s.takes(GarbageRecovery) {
+		return nil, nil
+	}
+	list, err := s.checkpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var gone []Garbage
+	var branches []recovery.Abandoned
+	for _, g := range list {
+		if g.Remove && g.branch != nil {
+			gone, branches = append(gone, g), append(branches, *g.branch)
+		}
+	}
+	if err := x.RemoveBranches(ctx, branches); err != nil {
+		return nil, err
+	}
+	freed, err := x.Collect(ctx)
+	if freed.Objects > 0 {
+		gone = append(gone, Garbage{Kind: GarbageTimelines, What: "objects that nothing else led to", Path: s.layout.Store(), Files: freed.Objects, Bytes: freed.Bytes, Remove: true, store: true})
+	}
+	return gone, err
+}
+
+// delete deletes it, with what explains it. In the workspace and the output
+// folder nothing leads out of them.
+func (g Garbage) delete() error {
+	if g.below == "" {
+		return errors.Join(os.RemoveAll(g.Path), removeNote(g.Path))
+	}
+	rel, err := filepath.Rel(g.below, g.Path)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(g.below)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := removeTree(root, filepath.ToSlash(rel)); err != nil {
+		return err
+	}
+	if path.Dir(filepath.ToSlash(rel)) == asideName {
+		_ = root.Remove(asideName) // if it is empty now
+	}
+	return nil
 }
 
 // removeNote deletes what explains a file in quarantine.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"hank/recovery"
 )
 
 // globs are the patterns of a codon, in the dialect of checkpointedFiles:
@@ -96,7 +98,7 @@ func (g globs) find(root *os.Root, ignored func(rel string, dir bool) bool) (mat
 	var m matched
 	visit := func(rel string, e fs.DirEntry) (bool, error) {
 		switch {
-		case isProtected(rel), ignored != nil && ignored(rel, e.IsDir()):
+		case recovery.Protected(rel), ignored != nil && ignored(rel, e.IsDir()):
 			return false, nil
 		case e.IsDir():
 			return g.reaches(rel), nil

@@ -18,7 +18,7 @@ import (
 	"hank/state"
 )
 
-// The long form is scripts/kill.
+// The long form is scripts/prove kill.
 var (
 	killCount = flag.Int("kill.n", 25, "how often TestKilledAnywhere kills one execution")
 	killSeed  = flag.Uint64("kill.seed", 1, "seed of TestKilledAnywhere")

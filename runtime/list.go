@@ -2,11 +2,13 @@ package runtime
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/lazyregexp"
 	"hank/recovery"
 	"hank/state"
 )
@@ -21,6 +23,16 @@ type Listed struct {
 	Time    state.Time           `json:"time"`
 	Name    string               `json:"name,omitempty"`
 	Current bool                 `json:"current,omitzero"` // the one that the workspace was last at
+	Parents []state.SHA          `json:"parents"`
+	Cut     bool                 `json:"cut,omitzero"` // what came before it is lost
+}
+
+// List is a list of checkpoints.
+type List struct {
+	Checkpoints []Listed
+	// Lost are those that cannot be read whole, oldest first. They are looked for
+	// where the list has come to something that is lost.
+	Lost []recovery.Known
 }
 
 // ListOptions limit a list of checkpoints.
@@ -34,7 +46,7 @@ type ListOptions struct {
 type History interface {
 	Resolver
 	Refs(prefix string) (map[string]checkpoint.SHA, error)
-	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
+	Judge(context.Context) *checkpoint.Judge
 }
 
 const branches = "refs/heads/"
@@ -42,40 +54,51 @@ const branches = "refs/heads/"
 // Checkpoints lists checkpoints, newest first, as the journal counts and not as
 // clocks say: each stands before its parents. It reads as many commits as it
 // lists and skips, and no trees.
-func Checkpoints(s *state.State, store History, o ListOptions) ([]Listed, error) {
+func Checkpoints(ctx context.Context, s *state.State, store History, o ListOptions) (List, error) {
 	var before state.SHA
 	if o.Before != "" {
 		t, err := ResolveTarget(s, store, o.Before)
 		if err != nil {
-			return nil, err
+			return List{}, err
 		}
 		before = t.SHA
 	}
-	w := walk{store: store, run: o.Run, seen: map[checkpoint.SHA]bool{}}
+	w := walk{state: s, store: store, run: o.Run, seen: map[checkpoint.SHA]bool{}}
 	if err := w.begin(); err != nil {
-		return nil, err
+		return List{}, err
 	}
-	out, current := []Listed{}, recovery.Head(s)
-	for skipping := before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out) < o.Limit); {
+	out, current := List{Checkpoints: []Listed{}}, recovery.Head(s)
+	for skipping := before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out.Checkpoints) < o.Limit); {
 		l, err := w.next()
 		if err != nil {
-			return nil, err
+			return List{}, err
 		}
 		if !skipping && (o.Run == "" || l.RunID == o.Run) {
 			l.Current = l.SHA == current
-			out = append(out, l)
+			out.Checkpoints = append(out.Checkpoints, l)
 		}
 		skipping = skipping && l.SHA != before
 	}
-	return out, nil
+	if !w.lost {
+		return out, nil
+	}
+	judge := store.Judge(ctx)
+	var err error
+	out.Lost, err = recovery.LostCheckpoints(s, judge.Whole)
+	if o.Run != "" {
+		out.Lost = slices.DeleteFunc(out.Lost, func(k recovery.Known) bool { return k.Branch != "run-"+string(o.Run) })
+	}
+	return out, err
 }
 
 // walk goes through the commits of all branches, newest first.
 type walk struct {
+	state *state.State
 	store History
 	run   state.RunID // empty: all branches
 	seen  map[checkpoint.SHA]bool
 	queue queue
+	lost  bool // it has come to something that is lost
 }
 
 // waiting is a commit that the walk has come to, with its parents still to be
@@ -93,13 +116,26 @@ func (w *walk) begin() error {
 	}
 	if w.run != "" {
 		tip, ok := refs[branches+"run-"+string(w.run)]
+		if run := w.state.Run(w.run); !ok && run != nil && run.Removed == nil && run.Head != "" {
+			return w.lose()
+		}
+		if at := w.state.RemovedAt("run-" + string(w.run)); !ok && at != nil {
+			return &UsageError{fmt.Sprintf("the checkpoints of run %s were removed by hank gc on %s", w.run, at.Local().Format("2006-01-02 15:04"))}
+		}
 		if !ok {
 			return &UsageError{fmt.Sprintf("there is no run %s with checkpoints; see: hank show", w.run)}
 		}
 		return w.push(tip, "run-"+string(w.run))
 	}
+	for _, r := range w.state.Runs {
+		if _, there := refs[branches+r.GitBranch]; !there && r.Removed == nil && r.Head != "" {
+			if err := w.lose(); err != nil {
+				return err
+			}
+		}
+	}
 	for ref, tip := range refs {
-		if branch := strings.TrimPrefix(ref, branches); branch != recovery.ProgramBranch {
+		if branch := strings.TrimPrefix(ref, branches); branch != recovery.ProgramBranch && branch != state.RemovedBranch {
 			if err := w.push(tip, branch); err != nil {
 				return err
 			}
@@ -114,10 +150,19 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 	}
 	w.seen[sha] = true
 	info, err := w.store.CommitInfo(sha)
+	if recovery.IsLost(err) {
+		return w.lose()
+	}
 	if err != nil {
 		return fmt.Errorf("checkpoint %.12s on branch %s cannot be read; see: hank doctor: %w", sha, branch, err)
 	}
 	l := describe(info)
+	l.Cut = info.Cut
+	if info.Cut {
+		if err := w.lose(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case l.Kind == state.KindInitial:
 		l.Branch = "main"
@@ -126,7 +171,29 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 	default:
 		l.Branch = branch
 	}
+	l.Parents = make([]state.SHA, len(info.Parents))
+	for i, p := range info.Parents {
+		l.Parents[i] = state.SHA(p)
+	}
 	heap.Push(&w.queue, waiting{l, recovery.SeqOf(info), info.Parents})
+	return nil
+}
+
+// lose is for when the way to older checkpoints is lost: those that the state
+// has are looked for by their names.
+func (w *walk) lose() error {
+	if w.lost {
+		return nil
+	}
+	w.lost = true
+	for _, k := range recovery.KnownCheckpoints(w.state) {
+		if w.run != "" && k.Branch != "run-"+string(w.run) {
+			continue
+		}
+		if err := w.push(checkpoint.SHA(k.SHA), k.Branch); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -145,8 +212,9 @@ func (w *walk) next() (Listed, error) {
 	return at.Listed, nil
 }
 
-// titleForm is the first line of a checkpoint's message.
-var titleForm = regexp.MustCompile(`^([a-z-]+):(\S*)(?: \[run:([^\]]+)\])?(?: (.*))?$`)
+// titleForm is the first line of a checkpoint's message. An id of Hankweave's
+// may have spaces.
+var titleForm = lazyregexp.New(`^([a-z-]+):(?:(.*?) \[run:([^\]]+)\]|(\S*))(?: (.*))?$`)
 
 // describe reads a checkpoint's message: the title, and the time to the
 // millisecond, which git itself keeps in seconds.
@@ -158,7 +226,7 @@ func describe(info checkpoint.Info) Listed {
 		l.Name = title
 		return l
 	}
-	l.Kind, l.CodonID, l.RunID, l.Name = state.CheckpointKind(m[1]), state.CodonID(m[2]), state.RunID(m[3]), m[4]
+	l.Kind, l.CodonID, l.RunID, l.Name = state.CheckpointKind(m[1]), state.CodonID(m[2]+m[4]), state.RunID(m[3]), m[5]
 	for line := range strings.SplitSeq(rest, "\n") {
 		if stamp, ok := strings.CutPrefix(line, "Timestamp: "); ok {
 			_ = l.Time.UnmarshalJSON([]byte(`"` + stamp + `"`)) // one that cannot be read leaves git's

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/recovery"
 	"hank/runtime/keeper"
+	"hank/state"
 )
 
 // notifyLimit is the longest time that a notification may take.
@@ -16,15 +19,35 @@ const notifyLimit = 30 * time.Second
 
 // notifyEnd runs the command that wants to know how a run ended, with the
 // result as JSON on its standard input. It runs when the run is over, whatever
-// came of it, also when the context was what ended it; and nothing that it does
-// changes the result.
-func notifyEnd(ctx context.Context, o Options, res *Result) {
-	if o.Notify == "" || res == nil {
+// came of it, also when the context was what ended it, and when there was none
+// because something is wrong or a person must decide. A wrong command line and
+// an execution that another runtime holds end nothing, and are not told. Nothing
+// that the command does changes the result.
+func notifyEnd(ctx context.Context, o Options, res *Result, err error) {
+	code := CodeOf(err)
+	if o.Notify == "" || code == ExitUsage || code == ExitHeld || res == nil && err == nil {
 		return
+	}
+	if res == nil {
+		res = unopened(o, err)
 	}
 	if err := notify(ctx, o, res); err != nil {
 		sayTo(o, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", quoteCommand(o.Notify), err))
 	}
+}
+
+// Notify tells Options.Notify of what has kept a run from being begun at all.
+func Notify(ctx context.Context, o Options, err error) { notifyEnd(ctx, o, nil, err) }
+
+// unopened is the result where the execution could not be opened: as far as it
+// can be read.
+func unopened(o Options, err error) *Result {
+	res := &Result{Schema: state.SchemaVersion, Code: CodeOf(err), Message: Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
+	if v, readErr := recovery.Read(res.Execution); readErr == nil {
+		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
+		res.Workspace, res.Output = v.Layout.Workspace, v.Meta.Output
+	}
+	return res
 }
 
 func notify(ctx context.Context, o Options, res *Result) error {

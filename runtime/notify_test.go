@@ -2,12 +2,16 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"hank/recovery"
+	"hank/state"
 )
 
 func TestANotificationGetsTheResultEvenWhenTheRunWasCancelled(t *testing.T) {
@@ -17,7 +21,7 @@ func TestANotificationGetsTheResultEvenWhenTheRunWasCancelled(t *testing.T) {
 	cancel()
 	var said []string
 	notifyEnd(ctx, Options{Notify: `cat >"$OUT"`, Environ: append(os.Environ(), "OUT="+out), Say: func(line string) { said = append(said, line) }},
-		&Result{Schema: 1, Code: ExitInterrupted, Message: "stopped \"here\"\n"})
+		&Result{Schema: 1, Code: ExitInterrupted, Message: "stopped \"here\"\n"}, nil)
 	text, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatalf("%v, said %q", err, said)
@@ -40,7 +44,7 @@ func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 		"head -c 50000000 /dev/zero | tr '\\0' x; echo last; exit 1": "last",
 	} {
 		var said []string
-		notifyEnd(context.Background(), Options{Notify: command, Say: func(line string) { said = append(said, line) }}, &Result{})
+		notifyEnd(context.Background(), Options{Notify: command, Say: func(line string) { said = append(said, line) }}, &Result{}, nil)
 		if len(said) != 1 || !strings.Contains(said[0], want) || !strings.HasPrefix(said[0], "warning: ") || len(said[0]) > 20_000 {
 			t.Errorf("%s: %.300q", command, said)
 		}
@@ -50,6 +54,120 @@ func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 func TestWithoutACommandOrAResultNothingIsStarted(t *testing.T) {
 	t.Parallel()
 	say := func(line string) { t.Error(line) }
-	notifyEnd(context.Background(), Options{Say: say}, &Result{})
-	notifyEnd(context.Background(), Options{Notify: "exit 1", Say: say}, nil)
+	notifyEnd(context.Background(), Options{Say: say}, &Result{}, nil)
+	notifyEnd(context.Background(), Options{Notify: "exit 1", Say: say}, nil, nil)
+}
+
+// What goes wrong before there is a run, in the opening or in the choosing of
+// the start, is told as the end of a run is. A wrong command line and an
+// execution that is held are not.
+func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
+	t.Parallel()
+	const one = `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`
+	lose := func(s *stage, names ...string) {
+		for _, name := range names {
+			if err := os.RemoveAll(filepath.Join(s.root, recovery.Dir, name)); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	for name, try := range map[string]struct {
+		spoil func(*stage) func(*Options)
+		code  ExitCode
+		says  string // empty: nothing is told
+	}{
+		"nothing is left of the state": {func(s *stage) func(*Options) {
+			lose(s, "state.json", "state.json.bak", "events", "checkpoints")
+			return nil
+		}, ExitDecision, "nothing is left"},
+		"the checkpoints are gone": {func(s *stage) func(*Options) { lose(s, "checkpoints"); return nil }, ExitDecision, "checkpoint"},
+		"the disk refuses": {func(s *stage) func(*Options) {
+			put(s.t, s.root, recovery.Dir+"/execution-meta.json.tmp/x", "a folder in the way")
+			return nil
+		}, ExitIO, "execution-meta.json.tmp"},
+		"the hank is invalid": {func(s *stage) func(*Options) {
+			lose(s, ".")
+			put(s.t, s.opts.Hank, "hank.json", `{"hank": [{"id": "a"}]}`)
+			return nil
+		}, ExitInvalid, "invalid"},
+		"the workspace was changed": {func(s *stage) func(*Options) {
+			put(s.t, s.workspace(), "by-hand", "x")
+			return func(o *Options) { o.Codon = "a" }
+		}, ExitDecision, "the workspace was changed"},
+		"a crash loop": {func(s *stage) func(*Options) {
+			crash(s, 3)
+			return func(o *Options) { o.Unattended = true }
+		}, ExitDecision, "3 times in a row"},
+		"it is held": {func(s *stage) func(*Options) {
+			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			s.t.Cleanup(func() { _ = x.Close() })
+			return nil
+		}, ExitHeld, ""},
+		"the command line is wrong": {func(s *stage) func(*Options) {
+			return func(o *Options) { o.Data = s.root }
+		}, ExitUsage, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, one)
+			out := filepath.Join(t.TempDir(), "told")
+			s.must(ModeRun, ExitDone)
+			change := try.spoil(s)
+			if change == nil {
+				change = func(*Options) {}
+			}
+			mode := ModeRun
+			if name == "the workspace was changed" {
+				mode = ModeRetry
+			}
+			_, err := s.run(mode, change, func(o *Options) {
+				o.Notify, o.Environ = `cat >>"$OUT"`, append(o.Environ, "OUT="+out)
+			})
+			if CodeOf(err) != try.code {
+				t.Fatalf("it ended with %d: %v", CodeOf(err), err)
+			}
+			text, readErr := os.ReadFile(out)
+			if try.says == "" {
+				if readErr == nil {
+					t.Errorf("told of %v: %s", err, text)
+				}
+				return
+			}
+			var got Result
+			if readErr != nil || json.Unmarshal(text, &got) != nil {
+				t.Fatalf("%v, told %q, said %q", readErr, text, s.said)
+			}
+			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != err.Error() || got.Execution != s.root || got.Schema != state.SchemaVersion {
+				t.Errorf("told %s of %v", text, err)
+			}
+		})
+	}
+}
+
+// crash lets unattended runs die at the same codon, one after the other.
+func crash(s *stage, times int) {
+	s.t.Helper()
+	if _, err := s.rollback(RollbackOptions{To: "initial"}); err != nil {
+		s.t.Fatal(err)
+	}
+	for range times {
+		x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		id := newRunID(x.Now().Time)
+		here := x.State().Here()
+		err = x.Record(
+			state.RunStarted{Run: &state.Run{RunID: id, GitBranch: "run-" + string(id), Status: state.StatusRunning, StartTime: x.Now(), ServerPid: 1 << 30,
+				Process:            []byte(`{"pid": 1073741824}`),
+				StartingConditions: state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: state.ReasonContinue},
+				StartedBy:          &state.StartedBy{Unattended: true}}},
+			state.CodonStarted{RunID: id, Record: &state.Codon{CodonID: "a", StartTime: x.Now(), Status: state.Preparing, BaseCheckpoint: x.State().Base}})
+		if err := errors.Join(err, x.Close()); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"hank/plan"
+	"hank/recovery"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -40,6 +41,7 @@ type Options struct {
 	Ask          Asker          // nil: nobody is there to be asked
 	Observe      func(journal.Event, *state.State)
 	Say          func(line string) // progress and warnings for a person, a line each
+	Work         recovery.Work     // shows what takes its time
 	ConfirmHuge  func(HugeFolder) bool
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -36,7 +35,7 @@ type outputs struct {
 	// Note takes rig.output events of the checks; the goroutine that calls run
 	// calls it, and no other.
 	Note   func(eventType string, data any)
-	Killed func([]keeper.Leftover) // as in rigging
+	Killed func(keeper.Exit) // as in rigging
 }
 
 // copied is what run has done.
@@ -250,17 +249,20 @@ func conflictsOf(to *os.Root, name string) ([]string, error) {
 	return found, nil
 }
 
+// outputTemp begins the names of results that are being written.
+const outputTemp = ".hankweave-output-"
+
 func tempName() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return ".hankweave-output-" + hex.EncodeToString(b[:])
+	return outputTemp + hex.EncodeToString(b[:])
 }
 
 func removeIfThere(root *os.Root, name string) error { return ignoreMissing(root.Remove(name)) }
 
 // copyContent copies a regular file of the workspace into a new file, and
 // syncs it. It fails if the file changes meanwhile.
-func copyContent(from *os.Root, name string, to *os.Root, temp string) (err error) {
+func copyContent(from *os.Root, name string, to *os.Root, temp string) error {
 	src, info, err := openRegular(from, name)
 	if err != nil {
 		return err
@@ -270,15 +272,7 @@ func copyContent(from *os.Root, name string, to *os.Root, temp string) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
-	n, err := io.Copy(dst, src)
-	if err != nil {
-		return err
-	}
-	if err := unchanged(src, info, n); err != nil {
-		return err
-	}
-	return dst.Sync()
+	return pour(dst, src, info)
 }
 
 // mostConflicts is how many names are tried for one file.
@@ -374,5 +368,5 @@ func sameContent(from *os.Root, name string, to *os.Root, as string) (bool, erro
 		return false, err
 	}
 	defer dst.Close()
-	return sameBytes(src, dst)
+	return vfs.SameBytes(src, dst)
 }

@@ -15,6 +15,7 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/plan"
+	"hank/recovery"
 )
 
 // placement puts what a copy operation copies into the workspace.
@@ -119,7 +120,7 @@ func (p placement) build(ctx context.Context, parent *os.Root) error {
 // refuseOwn refuses to copy what no checkpoint would hold.
 func refuseOwn(rel string) error {
 	for step := range strings.SplitSeq(rel, "/") {
-		if isOwn(step) {
+		if recovery.IsOwn(step) {
 			return fmt.Errorf("the folder holds %q: checkpoints never hold such names; move it out of the folder that is copied", rel)
 		}
 	}
@@ -193,7 +194,7 @@ func (p placement) replace(parent *os.Root, name string) error {
 func (p placement) keepRepositories(parent *os.Root, name string) error {
 	var found []string
 	err := walkFolder(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
-		if isOwn(path.Base(rel)) {
+		if recovery.IsOwn(path.Base(rel)) {
 			found = append(found, rel)
 			return false, nil
 		}

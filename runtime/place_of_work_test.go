@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hank/checkpoint"
 	"hank/recovery"
@@ -163,6 +164,24 @@ func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 	other.must(ModeRun, ExitDone) // afterwards it may
 }
 
+// A process of its own that sleeps most of the time is woken at once: what is
+// busy under load, as a goroutine of the test would be, can stand still for as
+// long as the file takes to be read.
+func init() {
+	parts["grow"] = func(args []string) error {
+		f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		for parent := os.Getppid(); os.Getppid() == parent; time.Sleep(time.Millisecond) {
+			if _, err := f.WriteString("+"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // grow makes a file of the workspace grow until stop is called. The file takes
 // long to read and compress, so that it grows under every attempt.
 func grow(t *testing.T, name string) (start, stop func()) {
@@ -176,26 +195,33 @@ func grow(t *testing.T, name string) (start, stop func()) {
 	if _, err := f.Write(block); err != nil {
 		t.Fatal(err)
 	}
-	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	start = func() {
-		go func() {
-			defer close(done)
-			defer f.Close()
-			for n := 0; n < 100<<20; n++ {
-				_, _ = f.WriteString("+")
-				if n == 0 {
-					close(begun)
-				}
-				select {
-				case <-end:
-					return
-				default:
-				}
-			}
-		}()
-		<-begun
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
 	}
-	return start, func() { close(end); <-done }
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := info.Size()
+	cmd := exec.Command(os.Args[0], "__part", "grow", name)
+	start = func() {
+		if err := cmd.Start(); err != nil {
+			t.Error(err)
+			return
+		}
+		for {
+			if info, err := os.Stat(name); err != nil || info.Size() > size {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return start, func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
 }
 
 // The agent has done its work; only the checkpoint is tried again.

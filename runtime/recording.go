@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"hank/checkpoint"
 	"hank/recovery"
@@ -68,7 +67,7 @@ func (r *recording) harness(id state.CodonID) (harness.Harness, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(r.view.Layout.Root, filepath.FromSlash(record.ClaudeLogPath))
+	file := r.view.Layout.Resolve(record.ClaudeLogPath)
 	return replay.Open(self, file, func(name string) (harness.Harness, bool) {
 		h, ok := harnesses[name]
 		return h, ok

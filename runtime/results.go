@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
@@ -13,13 +14,13 @@ import (
 	"hank/state"
 )
 
-// kindArchive is the checkpoint after an archive has moved files away.
-const kindArchive state.CheckpointKind = "archive"
-
-// killed notes what a rig or a check has left running.
-func (a *attempt) killed(left []keeper.Leftover) {
-	for _, k := range left {
+// killed notes what the agent, a rig or a check has left running.
+func (a *attempt) killed(exit keeper.Exit) {
+	for _, k := range exit.Killed {
 		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d (%s)", k.PID, k.Command))
+	}
+	if more := exit.KilledTotal - len(exit.Killed); more > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d more", more))
 	}
 }
 
@@ -61,27 +62,43 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 // It is asked before the next codon starts, in a later run too, so that a crash
 // in between repeats it; what is archived already stays so.
 func (d *driver) archive(ctx context.Context, index int) error {
-	last := d.settled
-	s := d.x.State()
-	if index < 0 || last == nil || (last.Status != state.Completed && last.Status != state.Skipped) || s.Base != last.Checkpoint() {
+	if !d.archiveDue(index) {
 		return nil
 	}
-	stored := s.ExecutionPlan()[index].Entry
-	if stored.CodonID != last.CodonID {
-		return nil
+	last, stored := d.settled, d.x.State().ExecutionPlan()[index].Entry
+	own, ofLoop := stored.Codon.ArchiveOnSuccess, d.loopArchive(index, stored)
+	if last.Status != state.Completed {
+		own = nil
 	}
-	job := archiving{Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,
+	visible, err := d.x.Snapshot(ctx, checkpoint.Selection{All: true}, d.x.Head())
+	if err != nil {
+		return err
+	}
+	end, err := d.x.Tree(last.Checkpoint())
+	if err != nil {
+		return err
+	}
+	base, err := d.x.Tree(recovery.SavedAt(d.x.Store, d.x.State().Base))
+	if err != nil {
+		return err
+	}
+	takes := func(rel string) bool { // what a person has added since is not the codon's
+		byHand := d.x.Store.HasFile(base, rel) && !d.x.Store.HasFile(end, rel)
+		return d.x.Store.HasFile(visible.Tree, rel) && !byHand
+	}
+	job := archiving{Visible: takes, Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,
 		Checkpoint: last.Checkpoint(), Now: d.x.Now().Time, Note: d.note}
 	var done archived
-	if patterns := stored.Codon.ArchiveOnSuccess; len(patterns) > 0 && last.Status == state.Completed {
-		job.Patterns = patterns
+	if len(own) > 0 {
+		job.Patterns = own
 		done = job.run()
 	}
-	if patterns := d.loopArchive(index, stored); len(patterns) > 0 {
-		job.Patterns, job.LoopEnds = patterns, true
+	if len(ofLoop) > 0 {
+		job.Patterns, job.LoopEnds = ofLoop, true
 		more := job.run()
 		done.Paths, done.Failed = append(done.Paths, more.Paths...), append(done.Failed, more.Failed...)
 	}
+	d.x.Store.Abort()
 	for _, f := range done.Failed {
 		d.say("  not archived, and left in the workspace: %q: %s", f.Path, f.Error)
 	}
@@ -93,9 +110,9 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return err
 	}
 	_, err = d.x.Commit(ctx, recovery.Commit{
-		Title:    recovery.Title{Status: kindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", len(done.Paths))},
+		Title:    recovery.Title{Status: state.KindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", len(done.Paths))},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
-		Transition: state.CheckpointCreated{Kind: kindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
+		Transition: state.CheckpointCreated{Kind: state.KindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
 	})
 	if err == nil {
 		d.say("  %d files archived", len(done.Paths))
@@ -103,12 +120,24 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	return err
 }
 
+// archiveDue tells whether nothing but a person's changes has come since the end
+// of the entry at an index, and that entry, or the loop that it ends, archives.
+func (d *driver) archiveDue(index int) bool {
+	last, s := d.settled, d.x.State()
+	if index < 0 || last == nil || last.Status == state.Failed || recovery.EndedAt(d.x.Store, s.Base) != last.Checkpoint() {
+		return false
+	}
+	stored := s.ExecutionPlan()[index].Entry
+	own := len(stored.Codon.ArchiveOnSuccess) > 0 && last.Status == state.Completed
+	return stored.CodonID == last.CodonID && (own || len(d.loopArchive(index, stored)) > 0)
+}
+
 // archivedAt lists what the archive has taken from the workspace as it was at a
 // checkpoint. A manifest that cannot be read says nothing: the next archiving
 // reports it.
 func (d *driver) archivedAt(sha state.SHA) map[string]bool {
 	taken := map[string]bool{}
-	manifest, err := readArchive(vfs.OS, d.x.Layout.Manifest())
+	manifest, err := recovery.ReadManifest(vfs.OS, d.x.Layout.Manifest())
 	if err != nil {
 		return taken
 	}

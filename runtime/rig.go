@@ -33,7 +33,7 @@ type rigging struct {
 	// it returns.
 	Save func(targets []string) error
 	// Killed is told what a command left behind and had to be killed; may be nil.
-	Killed func([]keeper.Leftover)
+	Killed func(keeper.Exit)
 }
 
 // The events of a rig.

@@ -71,7 +71,7 @@ func benchFor(t testing.TB, files fs.FS) *bench {
 		Attempt: fmt.Sprintf("rig-test-%d-%d", os.Getpid(), attempts.Add(1)),
 		Note:    func(kind string, data any) { b.events = append(b.events, noted{kind, data}) },
 		Save:    func(targets []string) error { b.saved = append(b.saved, targets...); return nil },
-		Killed:  func(left []keeper.Leftover) { b.killed = append(b.killed, left...) },
+		Killed:  func(exit keeper.Exit) { b.killed = append(b.killed, exit.Killed...) },
 	}
 	t.Cleanup(func() { _, _ = keeper.Reap(b.Attempt) })
 	return b

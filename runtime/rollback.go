@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"hank/checkpoint"
+	"hank/plan"
 	"hank/recovery"
 	"hank/state"
 )
@@ -17,7 +22,10 @@ type RollbackOptions struct {
 	Undo      bool   // take the last rollback or retry back
 	Paths     []string
 	BreakLock string
-	Say       func(string)
+	// CheckpointCap holds from now on; not set leaves it as it is.
+	CheckpointCap plan.Size
+	Say           func(string)
+	Work          recovery.Work // shows what takes its time
 	// Confirm is asked before anything is changed; nil is a yes.
 	Confirm func(Preview) bool
 }
@@ -32,6 +40,8 @@ type Preview struct {
 	Delete  []PathChange     `json:"delete"`
 	Keep    int              `json:"kept"` // files that stay because no checkpoint tracked them
 	Blocked []PathChange     `json:"blocked,omitempty"`
+	// Unarchived are those of Add that only the archive has; it keeps its copy.
+	Unarchived []Unarchived `json:"unarchived,omitempty"`
 	// Superseded are the checkpoints that lie behind the target on the thread:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
@@ -40,6 +50,13 @@ type Preview struct {
 	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
 	// it has another one now. hank does not move it.
 	HeadMoved string `json:"projectHead,omitempty"`
+}
+
+// Unarchived is a file that comes back from the archive.
+type Unarchived struct {
+	Path        string        `json:"path"`
+	ArchivePath string        `json:"archivePath"` // relative to the execution
+	CodonID     state.CodonID `json:"codonId"`     // who archived it
 }
 
 // PathChange is a path that a rollback touches.
@@ -64,7 +81,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, Reap: Reap})
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: capOf(o.CheckpointCap), Reap: Reap, Work: o.Work})
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +97,8 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	if err != nil {
 		return nil, err
 	}
-	tracked := recovery.Tracked(x.State(), lastOfPlan(x.State()))
-	preview, err := preview(ctx, x.State(), x.Store, x.Workspace, target, tracked, o.Paths)
+	tracked := trackedAround(x.State(), x.Store, target.Position)
+	preview, err := preview(ctx, x.Layout, x.State(), x.Store, x.Workspace, target, o)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +125,7 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	if head := preview.HeadMoved; head != "" && o.Say != nil {
 		o.Say(fmt.Sprintf("the project's own git was at %.12s then and is not now; hank does not move it", head))
 	}
+	noteUnarchived(x, preview.Unarchived, o.Say)
 	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})
 	if m.Position != nil {
 		if program, err := x.LoadProgram(x.State().Program); err == nil {
@@ -117,6 +135,50 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 		}
 	}
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
+}
+
+// noteUnarchived says what has come back from the archive.
+func noteUnarchived(x *recovery.Execution, files []Unarchived, say func(string)) {
+	type restored struct {
+		CodonID       state.CodonID `json:"codonId"`
+		RestoredPaths []string      `json:"restoredPaths"`
+		Status        string        `json:"status"`
+	}
+	for len(files) > 0 {
+		e := restored{CodonID: files[0].CodonID, Status: "completed"}
+		for len(files) > 0 && files[0].CodonID == e.CodonID {
+			e.RestoredPaths, files = append(e.RestoredPaths, files[0].Path), files[1:]
+		}
+		_ = x.Note("rollback.archiveRestore", e)
+		if say != nil {
+			say(fmt.Sprintf("back from %s, which keeps its copy (codon %s): %s", recovery.ArchiveName, e.CodonID, strings.Join(e.RestoredPaths, ", ")))
+		}
+	}
+}
+
+// trackedAround is what codon checkpoints take up to where the execution
+// stands, or up to where it goes if that is further on. At what lies behind
+// nobody has looked.
+func trackedAround(s *state.State, store *checkpoint.Store, to state.Position) checkpoint.Selection {
+	there := *s
+	there.Position = &to
+	var sel checkpoint.Selection
+	add := func(more checkpoint.Selection) {
+		sel.All, sel.Patterns = sel.All || more.All, append(sel.Patterns, more.Patterns...)
+	}
+	for _, at := range []*state.State{s, &there} {
+		if thread := at.Thread(); len(thread) > 0 {
+			add(recovery.Tracked(s, thread[len(thread)-1].Codon.CodonID))
+		}
+		if at.Position == nil {
+			continue
+		}
+		// It may stand inside of a codon: behind its rig, or at its failure.
+		if sha := recovery.SavedAt(store, at.Position.CheckpointSHA); sha != s.InitialCheckpoint {
+			add(recovery.Taken(s, store, sha))
+		}
+	}
+	return sel
 }
 
 func lastOfPlan(s *state.State) state.CodonID {
@@ -152,6 +214,25 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 	return t, nil
 }
 
+// LookUp finds where a rollback would go back to. It takes no lock and changes
+// nothing on disk.
+func LookUp(o RollbackOptions) (Target, error) {
+	root, err := locate(ModeRetry, Options{Execution: o.Execution})
+	if err != nil {
+		return Target{}, err
+	}
+	view, err := recovery.Read(root)
+	if err != nil {
+		return Target{}, err
+	}
+	store, err := view.Store()
+	if err != nil {
+		return Target{}, err
+	}
+	defer store.Close()
+	return chooseTarget(view.State, store, o)
+}
+
 // PreviewRollback says what a rollback would do. It takes no lock and changes
 // nothing on disk.
 func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
@@ -177,50 +258,69 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	return preview(ctx, view.State, store, ws, target, recovery.Tracked(view.State, lastOfPlan(view.State)), o.Paths)
+	return preview(ctx, view.Layout, view.State, store, ws, target, o)
 }
 
-func preview(ctx context.Context, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, tracked checkpoint.Selection, paths []string) (*Preview, error) {
+func preview(ctx context.Context, l recovery.Layout, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, o RollbackOptions) (*Preview, error) {
 	defer store.Abort() // what the scan has found is not kept
-	info, err := store.CommitInfo(checkpoint.SHA(target.SHA))
-	if err != nil {
-		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", target.SHA, err)
+	position := &target.Position
+	if len(o.Paths) > 0 {
+		position = nil
 	}
-	head := checkpoint.SHA(recovery.Head(s))
-	here, err := store.CommitInfo(head)
-	if err != nil {
-		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", head, err)
-	}
-	inWay, err := checkpoint.PathsInTheWay(store, ws, here.Tree, info.Tree)
+	back, err := recovery.WayBack(ctx, l, s, store, target.SHA, position)
 	if err != nil {
 		return nil, err
 	}
+	head := recovery.Head(s)
+	tracked := trackedAround(s, store, target.Position)
 	tracked.Never = recovery.Never
-	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: head})
+	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
+	defer end()
+	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(recovery.SavedAt(store, head)), Progress: progress})
 	if err != nil {
 		return nil, err
 	}
-	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: head, MustInclude: inWay})
+	inWay, err := checkpoint.PathsInTheWay(store, ws, owned.Tree, back.Tree)
 	if err != nil {
 		return nil, err
 	}
-	removable, err := recovery.Removable(s, store, owned.Tree, target.SHA)
+	inWay = append(inWay, back.Leaving(l.Workspace)...)
+	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: checkpoint.SHA(head), MustInclude: inWay, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
-	plan, err := checkpoint.PlanRestore(checkpoint.RestoreRequest{Store: store, Workspace: ws, From: all.Tree, To: info.Tree, Paths: paths, Removable: removable})
+	removable, err := recovery.Removable(s, store, ws, owned.Tree, target.SHA)
 	if err != nil {
 		return nil, err
+	}
+	plan, err := checkpoint.PlanRestore(back.Request(ws, all.Tree, removable, o.Paths))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.Paths {
+		name = path.Clean(filepath.ToSlash(name))
+		if name != "." && !store.HasPath(back.Tree, name) && !store.HasPath(all.Tree, name) && !planTouches(plan, name) {
+			return nil, &UsageError{fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
+		}
 	}
 	p := &Preview{Schema: state.SchemaVersion, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
 	for _, b := range plan.Blocked {
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
+	}
+	for _, a := range back.Returning {
+		p.Unarchived = append(p.Unarchived, Unarchived{a.SourcePath, a.ArchivePath, a.CodonID})
 	}
 	p.account(s, target)
 	if then, now := headAt(s, target), projectHead(ws.Path()); then != "" && then != now {
 		p.HeadMoved = then
 	}
 	return p, nil
+}
+
+// planTouches tells whether a restore is about a path or something below it.
+func planTouches(p *checkpoint.Plan, name string) bool {
+	within := func(c checkpoint.Change) bool { return c.Path == name || strings.HasPrefix(c.Path, name+"/") }
+	return slices.ContainsFunc(slices.Concat(p.Add, p.Change, p.Delete), within)
 }
 
 // headAt is the HEAD of the project's own git at a checkpoint: what the codon

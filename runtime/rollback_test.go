@@ -64,7 +64,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 }
 
 // From wherever one goes on, the hank ends as if nothing had been. The long
-// form, with HANK_TEST_LONG set, tries every checkpoint.
+// form, with HANK_LONG set, tries every checkpoint.
 func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 	t.Parallel()
 	s := quickstart(t)
@@ -72,7 +72,7 @@ func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 	want, plan := s.tree(), s.planIDs()
 	commits := s.commits()
 	for i, sha := range commits {
-		if os.Getenv("HANK_TEST_LONG") == "" && i%8 != 0 && i != 4 && i != 5 { // these two are around an archive
+		if os.Getenv("HANK_LONG") == "" && i%8 != 0 && i != 4 && i != 5 { // these two are around an archive
 			continue
 		}
 		s.mustRollback(string(sha))
@@ -187,7 +187,7 @@ func TestTargetsNameWhatTheySay(t *testing.T) {
 			t.Errorf("%s is %s (%v), want %s", text, got.SHA, err, want)
 		}
 	}
-	for _, text := range []string{"nobody", "equipped:error", "codon:initial", "sha:zz", "sha:abc", "run:0-none", "deadbeef", ""} {
+	for _, text := range []string{"nobody", "equipped:error", "codon:initial", string(v.State.Program), "sha:" + string(v.State.Program)[:12], "sha:zz", "sha:abc", "run:0-none", "deadbeef", ""} {
 		_, err := ResolveTarget(v.State, store, text)
 		var target *TargetError
 		if !errors.As(err, &target) || len(target.Candidates) > 0 || CodeOf(err) != ExitUsage {

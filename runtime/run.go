@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/failpoint"
 	"hank/internal/proc"
 	"hank/internal/registry"
 	"hank/plan"
@@ -42,10 +43,23 @@ const (
 //  6. Start a run, drive it, close it; an exit checkpoint carries its end.
 //
 // The error says why there was no run, or what broke it; Result is not nil
-// when the execution could be opened.
+// when the execution could be opened. Options.Notify is told of both.
 func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
+	res, err := conduct(ctx, mode, o)
+	if res != nil && err != nil {
+		res.Code, res.Message = CodeOf(err), Sentence(err)
+	}
+	notifyEnd(ctx, o, res, err)
+	return res, err
+}
+
+// conduct is Run without its notification.
+func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	root, err := locate(mode, o)
 	if err != nil {
+		return nil, err
+	}
+	if err := recovery.Obstructed(root); err != nil {
 		return nil, err
 	}
 	program, where, loadErr := loadHank(root, o)
@@ -61,10 +75,6 @@ func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) {
 		err = errors.Join(err, closeErr)
 	}
-	if res != nil && err != nil {
-		res.Code, res.Message = CodeOf(err), err.Error()
-	}
-	notifyEnd(ctx, o, res)
 	return res, err
 }
 
@@ -118,6 +128,9 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 		abs = hankIn(abs)
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		if o.Hank == "" && recovery.Exists(root) { // it has a frozen one
+			return nil, from, fmt.Errorf("there is no hank.json in %s: %w", path, os.ErrNotExist)
+		}
 		return nil, from, &UsageError{fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
 	}
 	from.path = abs
@@ -133,7 +146,11 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 	if err != nil {
 		return nil, from, err
 	}
-	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), o.Layers)
+	layers := o.Layers
+	if meta, err := recovery.ReadMeta(root); err == nil {
+		layers.AnyIDs = meta.Foreign()
+	}
+	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
 	if program == nil {
 		return nil, from, &InvalidError{diagnostics}
 	}
@@ -153,7 +170,8 @@ func hankIn(dir string) string {
 func openOrCreate(ctx context.Context, mode Mode, root string, from origin, o Options) (*recovery.Execution, error) {
 	ro := recovery.Options{
 		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap, Workspace: absolute(o.Workspace),
-		Observe: o.Observe, Warn: func(line string) { sayTo(o, line) },
+		CheckpointCap: capOf(o.Layers.Merge(nil).CheckpointCap),
+		Observe:       o.Observe, Warn: func(line string) { sayTo(o, line) }, Work: o.Work,
 	}
 	if recovery.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)
@@ -188,6 +206,14 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, o Op
 	})
 }
 
+// capOf is a cap that is set, in bytes.
+func capOf(size plan.Size) *int64 {
+	if n, set := size.Bytes(); set {
+		return &n
+	}
+	return nil
+}
+
 // absolute returns a path that does not depend on where this process is; one
 // that is not given stays so.
 func absolute(path string) string {
@@ -200,7 +226,7 @@ func absolute(path string) string {
 // sameInputs refuses to go on with other data or in another workspace than
 // the execution was begun with.
 func sameInputs(x *recovery.Execution, from origin, o Options) error {
-	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data {
+	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !sameFolder(have, from.data) {
 		return &UsageError{fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
 	}
 	if o.Workspace != "" {
@@ -247,6 +273,7 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
 		return d.result(outcome{}, err), err
 	}
+	d.checkData(ctx)
 	if err := d.prepare(); err != nil {
 		return d.result(outcome{}, err), err
 	}
@@ -255,8 +282,10 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	if err != nil || start.done != nil {
 		return d.result(deref(start.done), err), err
 	}
-	if err := d.preflight(ctx); err != nil {
-		return d.result(outcome{}, err), err
+	if d.nextID() != "" { // else the plan is done, and only the run's end is to come
+		if err := d.preflight(ctx); err != nil {
+			return d.result(outcome{}, err), err
+		}
 	}
 	out, err := d.underControl(ctx, start)
 	return d.result(out, err), err
@@ -332,6 +361,7 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 // endRun closes the run, and makes its exit checkpoint. The plan's end is a
 // fact; the checkpoint of it is a copy.
 func (d *driver) endRun(ctx context.Context, out outcome) error {
+	d.summarize()
 	now := d.x.Now()
 	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
 	if out.reason != "" {
@@ -340,6 +370,13 @@ func (d *driver) endRun(ctx context.Context, out outcome) error {
 	if err := d.x.Record(end); err != nil {
 		return err
 	}
+	failpoint.Hit("run.ended")
+	return d.exitCheckpoint(ctx, out)
+}
+
+// exitCheckpoint makes the checkpoint of a run's end. It is a copy: a workspace
+// that cannot be captured now is only said.
+func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 	sel := d.selection(min(d.x.State().Next(), len(d.x.State().ExecutionPlan())-1))
 	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
 	if err != nil {
@@ -354,6 +391,43 @@ func (d *driver) endRun(ctx context.Context, out outcome) error {
 	return err
 }
 
+// leave ends a run that hank itself cannot go on with, and says why. Where a
+// codon is at work the run stays open, paused, until the next opening has made
+// the codon's checkpoint. If not even that can be written, the next opening will
+// call it a crash. A write that has failed is not tried again.
+func (d *driver) leave(ctx context.Context, err error) (outcome, error) {
+	out := outcome{reason: leftFor(err), code: CodeOf(err), detail: Sentence(err)}
+	live := d.x.State().Run(d.run).Live()
+	if live == nil {
+		if endErr := d.endRun(context.WithoutCancel(ctx), out); endErr != nil && !errors.Is(err, endErr) {
+			err = errors.Join(err, endErr)
+		}
+		return out, err
+	}
+	out.codon = live.CodonID
+	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.reason, Detail: out.detail})
+	switch {
+	case pauseErr != nil && !errors.Is(err, pauseErr):
+		err = errors.Join(err, pauseErr)
+	case pauseErr == nil && live.Settling != nil:
+		err = fmt.Errorf("the run is paused: codon %s has done its work, which is kept and not done again, and has no checkpoint yet: %w", live.CodonID, err)
+	case pauseErr == nil:
+		err = fmt.Errorf("the run is paused, and hank run does codon %s again: %w", live.CodonID, err)
+	}
+	return out, err
+}
+
+// leftFor is the reason for which an error of hank itself ends a run.
+func leftFor(err error) state.EndReason {
+	switch CodeOf(err) {
+	case ExitDecision:
+		return state.EndDecision
+	case ExitInterrupted:
+		return state.EndSignal
+	}
+	return state.EndError
+}
+
 // result describes where the execution stands now.
 func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
@@ -361,11 +435,13 @@ func (d *driver) result(out outcome, err error) *Result {
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(),
 		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output}
 	if run := s.Run(d.run); run != nil {
-		res.Status = run.Status
+		if res.Status = run.Status; run.Paused != nil {
+			res.Status = state.StatusFailed // which is what it will be closed as
+		}
 	}
 	switch {
 	case err != nil:
-		res.Code, res.Message = CodeOf(err), err.Error()
+		res.Code, res.Message = CodeOf(err), Sentence(err)
 	case out.reason == "":
 		res.Message = "the hank is done"
 	default:
@@ -387,10 +463,14 @@ func (d *driver) nextCommand(out outcome) string {
 	case state.EndCodonFailed:
 		return "hank retry"
 	case state.EndBudget:
-		if d.opts.Layers.Flags.Budget != nil {
-			return "hank run --max-cost USD"
+		verb := "hank run" // it was stopped before the codon
+		if last := lastRecord(d.x.State()); last != nil && !last.Settled() {
+			verb = "hank retry"
 		}
-		return "hank run --adopt"
+		if d.opts.Layers.Flags.Budget != nil {
+			return verb + " --max-cost USD"
+		}
+		return verb + " --adopt"
 	}
 	return "hank run"
 }

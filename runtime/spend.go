@@ -8,7 +8,8 @@ import (
 
 // limits are what the next attempt at an entry may use.
 func (d *driver) limits(e plan.Entry) limits {
-	return d.accounts.limits(d.program, e, chain(d.x.State().Run(d.run), e.CodonID))
+	s := d.x.State()
+	return d.accounts.limits(d.program, e, chain(s, s.Run(d.run), e.CodonID))
 }
 
 // budgetOver says which budget leaves nothing to begin a codon with; empty if

@@ -1,10 +1,14 @@
 package runtime
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hank/checkpoint"
+	"hank/recovery"
 	"hank/state"
 )
 
@@ -28,12 +32,27 @@ func (t Target) String() string {
 // TargetError says that a target names nothing, or several things.
 type TargetError struct {
 	Text       string
-	Candidates []Target
+	Candidates []Target // what the text may stand for
+	Known      []string // if it stands for nothing: names that stand for something
+	// Removed is when hank gc removed what it stands for, and What that was.
+	Removed *state.Time
+	What    string
+	Lost    state.SHA // the checkpoint that it stands for and that cannot be read
 }
 
 func (e *TargetError) Error() string {
+	if e.Removed != nil {
+		return fmt.Sprintf("%q is a checkpoint of %s, which was removed by hank gc on %s; from where it was exported to, hank checkpoints import brings it back", e.Text, e.What, e.Removed.Local().Format("2006-01-02 15:04"))
+	}
+	if e.Lost != "" {
+		return fmt.Sprintf("%q is checkpoint %.12s, which was lost with damaged files of the checkpoint store; see: hank doctor", e.Text, e.Lost)
+	}
 	if len(e.Candidates) == 0 {
-		return fmt.Sprintf("%q names no checkpoint; see: hank checkpoints", e.Text)
+		known := ""
+		if len(e.Known) > 0 {
+			known = " (" + strings.Join(e.Known, ", ") + " do)"
+		}
+		return fmt.Sprintf("%q names no checkpoint%s; see: hank checkpoints", e.Text, known)
 	}
 	names := make([]string, len(e.Candidates))
 	for i, c := range e.Candidates {
@@ -46,6 +65,7 @@ func (e *TargetError) Error() string {
 type Resolver interface {
 	Resolve(prefix string) ([]checkpoint.SHA, error)
 	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
+	Whole(context.Context, checkpoint.SHA) (bool, error)
 }
 
 // ResolveTarget finds the checkpoint that text names:
@@ -58,6 +78,92 @@ type Resolver interface {
 // are looked for on the thread first, then in all runs, newest first. The
 // error is a *TargetError.
 func ResolveTarget(s *state.State, store Resolver, text string) (Target, error) {
+	t, err := resolve(s, store, text)
+	if run := s.Run(t.RunID); err == nil && run != nil && run.Removed != nil {
+		if _, gone := store.CommitInfo(checkpoint.SHA(t.SHA)); gone != nil {
+			return Target{}, &TargetError{Text: text, Removed: run.Removed, What: "run " + string(run.RunID)}
+		}
+	}
+	if err == nil {
+		if whole, werr := store.Whole(context.Background(), checkpoint.SHA(t.SHA)); werr == nil && !whole {
+			return Target{}, &TargetError{Text: text, Lost: t.SHA}
+		}
+	}
+	var none *TargetError
+	if errors.As(err, &none) && len(none.Candidates) == 0 && none.Removed == nil {
+		if none.Lost = known(s, strings.TrimPrefix(text, "sha:")); none.Lost != "" {
+			return t, err
+		}
+		if none.What, none.Removed = removed(s, strings.TrimPrefix(text, "sha:")); none.Removed == nil {
+			none.Known = names(s)
+		}
+	}
+	return t, err
+}
+
+// known finds a checkpoint of the state by the beginning of its name, for one
+// that the store does not have.
+func known(s *state.State, prefix string) state.SHA {
+	if len(prefix) < 4 {
+		return ""
+	}
+	for _, k := range recovery.KnownCheckpoints(s) {
+		if strings.HasPrefix(string(k.SHA), prefix) {
+			return k.SHA
+		}
+	}
+	return ""
+}
+
+// removed finds what hank gc has removed by the beginning of a commit's name.
+func removed(s *state.State, prefix string) (what string, at *state.Time) {
+	if len(prefix) < 4 {
+		return "", nil
+	}
+	is := func(sha state.SHA) bool { return strings.HasPrefix(string(sha), prefix) }
+	for i, r := range s.Removed {
+		if is(r.Head) {
+			return "branch " + r.Branch, &s.Removed[i].Time
+		}
+	}
+	for _, r := range s.Runs {
+		if r.Removed == nil {
+			continue
+		}
+		if is(r.Head) {
+			return "run " + string(r.RunID), r.Removed
+		}
+		for i := range r.Len() {
+			if slices.ContainsFunc(kinds, func(k state.CheckpointKind) bool { return is(checkpointOf(r.Codon(i), k)) }) {
+				return "run " + string(r.RunID), r.Removed
+			}
+		}
+	}
+	return "", nil
+}
+
+// names are some of the names that stand for a checkpoint: those of the last
+// codons of the thread, and the fixed ones.
+func names(s *state.State) []string {
+	const most = 5
+	var out []string
+	if s.InitialCheckpoint != "" {
+		out = append(out, "initial")
+	}
+	if _, err := lastSuccess(s); err == nil {
+		out = append(out, "last-success")
+	}
+	thread := s.Thread()
+	for i := len(thread) - 1; i >= 0 && len(out) < most+2; i-- {
+		name := string(thread[i].Codon.CodonID)
+		if _, ok := endOf(s, thread[i], ""); ok && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func resolve(s *state.State, store Resolver, text string) (Target, error) {
 	switch {
 	case text == "initial":
 		return initialTarget(s)
@@ -224,12 +330,25 @@ func commitTarget(s *state.State, store Resolver, prefix, text string) (Target, 
 		return Target{}, none
 	}
 	for _, sha := range found {
-		none.Candidates = append(none.Candidates, commit(s, store, state.SHA(sha)))
+		if isOfWorkspace(store, sha) {
+			none.Candidates = append(none.Candidates, commit(s, store, state.SHA(sha)))
+		}
 	}
-	if len(found) > 1 {
+	if len(none.Candidates) != 1 {
 		return Target{}, none
 	}
 	return none.Candidates[0], nil
+}
+
+// isOfWorkspace tells whether a commit holds a workspace. The store has frozen
+// programs too, and notes of what gc has removed.
+func isOfWorkspace(store Resolver, sha checkpoint.SHA) bool {
+	info, err := store.CommitInfo(sha)
+	if err != nil {
+		return true // it says so itself when it is read
+	}
+	kind := describe(info).Kind
+	return kind != recovery.ProgramTitle && kind != state.KindRemoved
 }
 
 // commit is the target that a commit is. One that belongs to no record, nor to
@@ -266,8 +385,13 @@ func commit(s *state.State, store Resolver, sha state.SHA) Target {
 // its records: behind the codon whose files were archived, else where the run
 // ended.
 func positionAt(s *state.State, run *state.Run, t Target) state.Position {
+	for i := range run.Len() {
+		if step := (state.Step{Run: run, Codon: run.Codon(i)}); step.Codon.BaseCheckpoint == t.SHA {
+			return positionBefore(s, step)
+		}
+	}
 	last := run.Len() - 1
-	for i := last; t.Kind == kindArchive && i >= 0; i-- {
+	for i := last; t.Kind == state.KindArchive && i >= 0; i-- {
 		if run.Codon(i).CodonID == t.CodonID {
 			last = i
 			break

@@ -10,29 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"hank/internal/vfs"
 	"hank/recovery"
 )
-
-// isOwn tells whether a name is one that checkpoints never hold, at whatever
-// depth: git's, or hank's own. Some systems ignore case.
-func isOwn(name string) bool {
-	lower := strings.ToLower(name)
-	return lower == ".git" || strings.HasPrefix(lower, recovery.Dir)
-}
-
-// isProtected tells whether a path in the workspace is not the agents'.
-func isProtected(rel string) bool {
-	first, _, _ := strings.Cut(rel, "/")
-	if strings.EqualFold(first, recovery.DataName) || strings.EqualFold(first, recovery.ArchiveName) {
-		return true
-	}
-	for step := range strings.SplitSeq(rel, "/") {
-		if isOwn(step) {
-			return true
-		}
-	}
-	return false
-}
 
 // badTarget says why something must not be written to a path in the workspace;
 // empty if it may.
@@ -42,7 +22,7 @@ func badTarget(rel string) string {
 		return "is the workspace itself"
 	case !fs.ValidPath(rel) || strings.ContainsRune(rel, 0):
 		return "is not a plain path inside the workspace"
-	case isProtected(rel):
+	case recovery.Protected(rel):
 		return "touches a protected name"
 	}
 	return ""
@@ -212,6 +192,20 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
+// pour copies an open file of the workspace into a new one, syncs that and
+// closes it. It fails if the file changes meanwhile.
+func pour(to vfs.File, from *os.File, info fs.FileInfo) (err error) {
+	defer func() { err = errors.Join(err, to.Close()) }()
+	n, err := io.Copy(to, from)
+	if err != nil {
+		return err
+	}
+	if err := unchanged(from, info, n); err != nil {
+		return err
+	}
+	return to.Sync()
+}
+
 // unchanged tells whether an open file, of which n bytes were read, is still
 // what it was.
 func unchanged(f *os.File, was fs.FileInfo, n int64) error {
@@ -230,26 +224,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// sameBytes tells whether two streams have the same content.
-func sameBytes(a, b io.Reader) (bool, error) {
-	var bufA, bufB [64 << 10]byte
-	for {
-		na, errA := io.ReadFull(a, bufA[:])
-		nb, errB := io.ReadFull(b, bufB[:])
-		if string(bufA[:na]) != string(bufB[:nb]) {
-			return false, nil
-		}
-		endA := errors.Is(errA, io.EOF) || errors.Is(errA, io.ErrUnexpectedEOF)
-		endB := errors.Is(errB, io.EOF) || errors.Is(errB, io.ErrUnexpectedEOF)
-		switch {
-		case endA && endB:
-			return true, nil
-		case endA != endB:
-			return false, nil
-		case errA != nil || errB != nil:
-			return false, errors.Join(errA, errB)
-		}
-	}
 }

@@ -71,6 +71,8 @@ func (s *State) apply(t Transition) error {
 		return s.growPlan(t)
 	case RunStarted:
 		return s.startRun(t)
+	case RunPaused:
+		return s.pauseRun(t)
 	case RunCompleted:
 		return s.endRun(t, t.RunID, func(r *Run) { r.Status, r.EndTime = StatusCompleted, &t.EndTime })
 	case RunFailed:
@@ -98,6 +100,8 @@ func (s *State) apply(t Transition) error {
 		return nil
 	case IntentClosed:
 		return s.closeIntent(t)
+	case BranchesRemoved:
+		return s.removeBranches(t)
 	}
 	return illegal(t, "unknown transition")
 }
@@ -219,10 +223,26 @@ func (s *State) endRun(t Transition, id RunID, change func(*Run)) error {
 	case run.live != nil:
 		return illegal(t, "codon %s of run %s is %s", run.live.CodonID, id, run.live.Status)
 	}
-	s.replaceRun(id, change)
+	s.replaceRun(id, func(r *Run) { r.Paused = nil; change(r) })
 	if s.CurrentRunID == id {
 		s.CurrentRunID = ""
 	}
+	return nil
+}
+
+// pauseRun keeps a run open whose live record is still to get its end. Without
+// such a record the run just ends.
+func (s *State) pauseRun(t RunPaused) error {
+	run := s.Run(t.RunID)
+	switch {
+	case run == nil || t.RunID != s.CurrentRunID:
+		return illegal(t, "run %q is not the current one", t.RunID)
+	case run.live == nil:
+		return illegal(t, "no codon of run %s is at work", t.RunID)
+	case run.Paused != nil:
+		return illegal(t, "run %s is paused already", t.RunID)
+	}
+	s.replaceRun(t.RunID, func(r *Run) { r.Paused = &Pause{Time: t.Time, Reason: t.Reason, Detail: t.Detail} })
 	return nil
 }
 
@@ -246,6 +266,8 @@ func (s *State) startCodon(t CodonStarted) error {
 		return illegal(t, "run %q is not the current one", t.RunID)
 	case run.live != nil:
 		return illegal(t, "codon %s is %s", run.live.CodonID, run.live.Status)
+	case run.Paused != nil:
+		return illegal(t, "run %s is paused", t.RunID)
 	case t.Record.Status != Preparing:
 		return illegal(t, "a record begins preparing, not %s", t.Record.Status)
 	}
@@ -267,6 +289,9 @@ func (s *State) moveCodon(t CodonTransitioned) error {
 	from, to := run.live, *t.Record
 	if !slices.Contains(moves[from.Status], to.Status) {
 		return illegal(t, "codon %s cannot go from %s to %s", to.CodonID, from.Status, to.Status)
+	}
+	if run.Paused != nil && !to.Status.Terminal() {
+		return illegal(t, "run %s is paused: codon %s can only end", t.RunID, to.CodonID)
 	}
 	if missing := to.missing(); missing != "" {
 		return illegal(t, "a record that is %s needs %s", to.Status, missing)
@@ -298,7 +323,7 @@ func (s *State) moveCodon(t CodonTransitioned) error {
 
 func (s *State) updateCosts(t CostsUpdated) error {
 	run := s.Run(t.RunID)
-	if run == nil || run.live == nil || run.live.CodonID != t.CodonID ||
+	if run == nil || run.Paused != nil || run.live == nil || run.live.CodonID != t.CodonID ||
 		(run.live.Status != Running && run.live.Status != CompletingSentinels) {
 		return illegal(t, "codon %s is not running in run %s", t.CodonID, t.RunID)
 	}

@@ -39,8 +39,11 @@ type head struct {
 	Program  SHA            `json:"program,omitempty"`
 	HankHash string         `json:"hankHash,omitempty"`
 	Base     SHA            `json:"base,omitempty"`
+	Adopted  bool           `json:"adopted,omitzero"`
 	Position *Position      `json:"position,omitempty"`
 	Intent   *Intent        `json:"intent,omitempty"`
+	Removed  []Removal      `json:"removed,omitempty"`
+	Removal  SHA            `json:"removal,omitempty"`
 	Unknown  jsontext.Value `json:",embed"`
 }
 
@@ -53,7 +56,7 @@ func (e *DamagedError) Error() string { return "the state is damaged: " + e.Why 
 type NewerError struct{ Schema int }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("the state has schema %d and this hank knows up to %d; use the newer hank that wrote it", e.Schema, SchemaVersion)
+	return fmt.Sprintf("the state has schema %d and this hank knows up to %d: it needs a hank version of state schema %d or later (see: hank version), and was not touched", e.Schema, SchemaVersion, e.Schema)
 }
 
 // digestKey precedes the digest, which is the last member of the document and
@@ -95,7 +98,7 @@ func (s *State) encode() ([]byte, error) {
 	w.buf.WriteString(",\n  \"executionPlan\": ")
 	w.list("  ", s.plan.len(), func(i int) ([]byte, error) { return s.plan.items[i].marshal() })
 	w.unknown(s.Unknown)
-	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Position, s.Intent, s.HankUnknown})
+	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.HankUnknown})
 	if w.err != nil {
 		return nil, fmt.Errorf("encoding the state: %w", w.err)
 	}
@@ -218,16 +221,37 @@ func Unmarshal(text []byte) (*State, error) {
 
 func parse(text []byte) (*document, error) {
 	var doc document
-	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, &DamagedError{describe(err)}
+	err := json.Unmarshal(text, &doc)
+	if schema := schemaOf(text, &doc, err); schema > SchemaVersion {
+		return nil, &NewerError{schema}
 	}
-	if doc.Hank != nil && doc.Hank.Schema > SchemaVersion {
-		return nil, &NewerError{doc.Hank.Schema}
+	if err != nil {
+		return nil, &DamagedError{describe(err)}
 	}
 	if doc.Runs == nil || doc.ExecutionPlan == nil {
 		return nil, &DamagedError{"runs and executionPlan must be lists"}
 	}
 	return &doc, nil
+}
+
+// schemaOf is the schema that a text says it has, 0 if it says none. What does
+// not fit the present shape may still say that it is of a newer one.
+func schemaOf(text []byte, doc *document, misfit error) int {
+	if misfit == nil {
+		if doc.Hank == nil {
+			return 0
+		}
+		return doc.Hank.Schema
+	}
+	var version struct {
+		Hank struct {
+			Schema int `json:"schema"`
+		} `json:"hank"`
+	}
+	if json.Unmarshal(text, &version) != nil {
+		return 0
+	}
+	return version.Hank.Schema
 }
 
 func (doc *document) state() (*State, error) {
@@ -237,8 +261,9 @@ func (doc *document) state() (*State, error) {
 	}
 	if h := doc.Hank; h != nil {
 		s.Lineage, s.Serial, s.Seq = h.Lineage, h.Serial, h.Seq
-		s.Program, s.HankHash, s.Base = h.Program, h.HankHash, h.Base
+		s.Program, s.HankHash, s.Base, s.Adopted = h.Program, h.HankHash, h.Base, h.Adopted
 		s.Position, s.Intent, s.HankUnknown = h.Position, h.Intent, h.Unknown
+		s.Removed, s.Removal = h.Removed, h.Removal
 	}
 	for i := range doc.Runs {
 		run := doc.Runs[i].Run

@@ -21,7 +21,7 @@ type FailureReason struct {
 	Retriable    bool        `json:"retriable"`
 	Message      string      `json:"message,omitempty"`
 	SentinelRefs []string    `json:"sentinelRefs,omitempty"`
-	RetryAfterMs int64       `json:"retryAfterMs,omitempty"`
+	RetryAfterMs int64       `json:"retryAfterMs,omitzero"`
 	// Class is the fine class (auth, billing, rate_limit, overloaded,
 	// context_overflow, max_output, refusal, budget, permission_denied,
 	// unreachable, interrupted, protocol, session_not_found, exit, rig,

@@ -11,6 +11,7 @@ type Evidence struct {
 	Seq        uint64
 	Run        *Run // nil for what belongs to no run
 	Program    SHA
+	Whole      *State     // the state right before Transition, where the checkpoint carries it
 	Transition Transition // its commit filled in
 }
 
@@ -26,9 +27,19 @@ func Rebuild(base *State, evidence []Evidence) *State {
 		if e.Seq <= s.Seq {
 			continue
 		}
+		if e.Whole != nil {
+			lineage := s.Lineage
+			s = *e.Whole
+			s.Lineage = lineage
+		}
 		s.Seq = e.Seq
 		if e.Program != "" {
 			s.Program = e.Program
+		}
+		// No run begins and no codon moves while a change of the workspace is
+		// under way: one that was announced before has ended.
+		if _, moved := e.Transition.(CodonTransitioned); moved || e.Run != nil && s.Run(e.Run.RunID) == nil {
+			s.Intent = nil
 		}
 		if e.Run != nil {
 			s.witnessRun(e.Run)
@@ -70,6 +81,10 @@ func (s *State) witness(t Transition) {
 	case CheckpointCreated:
 		if s.noteCheckpoint(t) != nil {
 			return // of a run that is not known; the commit stays on its branch
+		}
+	case BranchesRemoved:
+		if s.removeBranches(t) != nil {
+			return // what is needed after all is mended or named as lost
 		}
 	case CodonTransitioned:
 		record := *t.Record

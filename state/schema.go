@@ -40,6 +40,7 @@ func EventSchema() []byte {
 		{"required", []string{"seq", "id", "timestamp", "type", "data", "sum"}},
 		{"allOf", []object{
 			dataOf(TransitionEvent, ref(w.transition())),
+			dataOf(BudgetSummaryEvent, w.of(reflect.TypeFor[BudgetSummary]())),
 			dataOf("journal.segment", object{{"type", "object"}, {"required", []string{"schema", "base"}}, {"properties", object{
 				{"schema", object{{"type", "integer"}}},
 				{"base", object{{"description", "the segment's first event carries a whole state"}, {"type", "boolean"}}},
@@ -105,9 +106,9 @@ var opaque = map[string]reflect.Type{
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[CodonStatus]():    strs(Preparing, Starting, Initializing, Running, CompletingSentinels, Completed, Failed, Skipped),
 	reflect.TypeFor[RunStatus]():      strs(StatusRunning, StatusCompleted, StatusFailed, StatusCrashed),
-	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndPreflight, EndSuperseded),
+	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndSignal, EndBudget, EndDecision, EndError, EndCrash),
 	reflect.TypeFor[FailureType]():    strs(FailTimeout, FailRateLimit, FailAPI, FailSentinelLoad, FailUnknown),
-	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindExit, KindManual, KindRecovery, "archive"),
+	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindArchive, KindTracked, KindExit, KindManual, KindRecovery, KindRemoved),
 }
 
 func strs[T ~string](values ...T) []string {

@@ -107,7 +107,7 @@ func TestEveryLegalHistoryFitsTheSchemas(t *testing.T) {
 		w := newWalker(rt, entries)
 		run := w.startRun(StartingConditions{Type: StartFresh, InitialCheckpointSHA: w.s.InitialCheckpoint})
 		for range rapid.IntRange(1, 3).Draw(rt, "codons") {
-			if w.s.Next() == 3 {
+			if w.s.Next() == 3 || w.s.Run(run).Paused != nil {
 				break
 			}
 			w.attempt(run, w.s.ExecutionPlan()[w.s.Next()].CodonID)

@@ -69,13 +69,21 @@ func (w *walker) startRun(start StartingConditions) RunID {
 	return id
 }
 
-// attempt takes a codon through random legal statuses to a final one.
+// attempt takes a codon through random legal statuses to a final one. On the
+// way the run may be paused; then only the final status is left.
 func (w *walker) attempt(run RunID, id CodonID) {
 	rec := Codon{CodonID: id, StartTime: epoch, Status: Preparing, BaseCheckpoint: w.s.Base}
 	first := rec
 	w.do(CodonStarted{run, &first})
 	for !rec.Status.Terminal() {
-		next := rapid.SampledFrom(Moves(rec.Status)).Draw(w.t, "next")
+		legal := Moves(rec.Status)
+		if w.s.Run(run).Paused == nil && rapid.IntRange(0, 9).Draw(w.t, "pause") == 0 {
+			w.do(RunPaused{RunID: run, Time: epoch, Reason: EndDecision, Detail: "d"})
+		}
+		if w.s.Run(run).Paused != nil {
+			legal = slices.DeleteFunc(legal, func(s CodonStatus) bool { return !s.Terminal() })
+		}
+		next := rapid.SampledFrom(legal).Draw(w.t, "next")
 		cost := USD(rapid.Int64Range(0, 1e9).Draw(w.t, "cost"))
 		w.fill(&rec, next, cost)
 		copied := rec
@@ -123,11 +131,14 @@ func TestEveryLegalHistoryRoundTripsAndReplays(t *testing.T) {
 		var states []*State
 		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
 			run := w.startRun(start)
-			for w.s.Next() < 6 && rapid.IntRange(0, 3).Draw(rt, "go on") > 0 {
+			for w.s.Next() < 6 && w.s.Run(run).Paused == nil && rapid.IntRange(0, 3).Draw(rt, "go on") > 0 {
 				w.attempt(run, w.s.ExecutionPlan()[w.s.Next()].CodonID)
 				states, texts = append(states, w.s), append(texts, text(rt, w.s))
 			}
 			w.do(RunFailed{RunID: run, EndTime: epoch, Reason: EndStopped})
+			if w.s.Run(run).Paused != nil {
+				rt.Fatal("a run that has ended is paused")
+			}
 			_, last := w.s.Settled()
 			start = StartingConditions{Type: StartContinuation, Reason: ReasonContinue, Source: &Position{RunID: run, CheckpointSHA: w.s.Base}}
 			if last != nil {
@@ -215,6 +226,46 @@ func TestIllegalMovesAreRefusedAndChangeNothing(t *testing.T) {
 	}
 }
 
+// Of a paused run only the end of its record, and then its own, is still to come.
+func TestAPausedRunCanOnlyEnd(t *testing.T) {
+	t.Parallel()
+	pause := RunPaused{RunID: "r", Time: epoch, Reason: EndDecision, Detail: "why"}
+	at := func(live CodonStatus, paused *Pause) *State {
+		return &State{Runs: []*Run{{RunID: "r", Status: StatusRunning, live: full(live), Paused: paused}}, CurrentRunID: "r"}
+	}
+	s, err := Apply(at(CompletingSentinels, nil), 1, pause)
+	if err != nil || s.Run("r").Paused == nil || s.Run("r").Paused.Detail != "why" || s.CurrentRunID != "r" || !Validate(s, World{}).Valid {
+		t.Fatalf("%+v, %v, %+v", s, err, Validate(s, World{}))
+	}
+	done := &State{Runs: []*Run{{RunID: "r", Status: StatusRunning}}, CurrentRunID: "r"}
+	for name, try := range map[string]struct {
+		s *State
+		t Transition
+	}{
+		"a second pause":        {s, pause},
+		"a pause between two":   {done, pause},
+		"a pause of another":    {at(Running, nil), RunPaused{RunID: "q"}},
+		"the next codon status": {at(Running, &Pause{}), CodonTransitioned{"r", full(CompletingSentinels)}},
+		"costs":                 {at(Running, &Pause{}), CostsUpdated{RunID: "r", CodonID: "c"}},
+		"the run's end first":   {s, RunFailed{RunID: "r", EndTime: epoch}},
+	} {
+		var illegal *IllegalMoveError
+		if _, err := Apply(try.s, 2, try.t); !errors.As(err, &illegal) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if s, err = Apply(s, 2, CodonTransitioned{"r", full(Completed)}); err != nil {
+		t.Fatal(err)
+	}
+	var illegal *IllegalMoveError
+	if _, err := Apply(s, 3, CodonStarted{"r", full(Preparing)}); !errors.As(err, &illegal) {
+		t.Errorf("another codon: %v", err)
+	}
+	if s, err = Apply(s, 3, RunFailed{RunID: "r", EndTime: epoch, Reason: EndDecision}); err != nil || s.Run("r").Paused != nil || s.CurrentRunID != "" {
+		t.Errorf("%+v, %v", s.Run("r"), err)
+	}
+}
+
 // full is a record with every field that any status needs.
 func full(status CodonStatus) *Codon {
 	zero, cost, end := 0, USD(1), epoch
@@ -273,8 +324,37 @@ func TestForeignStateKeepsUnknownFieldsAtEveryLevel(t *testing.T) {
 func TestNewerStateIsNotDamage(t *testing.T) {
 	t.Parallel()
 	var newer *NewerError
-	if err := Verify([]byte(`{"runs":[],"currentRunId":null,"executionPlan":[],"hank":{"schema":99}}`)); !errors.As(err, &newer) {
-		t.Fatalf("got %v, want a NewerError", err)
+	for name, text := range map[string]string{
+		"of our shape":      `{"runs":[],"currentRunId":null,"executionPlan":[],"hank":{"schema":99}}`,
+		"of another shape":  `{"runs":{"a":1},"hank":{"schema":99}}`,
+		"other additions":   `{"runs":[],"currentRunId":null,"executionPlan":[],"hank":{"schema":99,"seq":"many"}}`,
+		"without our lists": `{"hank":{"schema":99}}`,
+	} {
+		if err := Verify([]byte(text)); !errors.As(err, &newer) || newer.Schema != 99 {
+			t.Errorf("%s: got %v, want a NewerError", name, err)
+		}
+	}
+	var damaged *DamagedError
+	if err := Verify([]byte(`{"runs":{},"hank":{"schema":1}}`)); !errors.As(err, &damaged) {
+		t.Errorf("a present schema with another shape: got %v, want a DamagedError", err)
+	}
+	if err := Verify([]byte(`{"hank":{"schema":99},"runs":[`)); !errors.As(err, &damaged) {
+		t.Errorf("a newer schema, cut off: got %v, want a DamagedError", err)
+	}
+}
+
+func TestAbsentFlagsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{"startedBy": StartedBy{}, "position": Position{}, "failureReason": FailureReason{}} {
+		text, err := indent(v, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, member := range []string{"unattended", "rigDone", "retryAfterMs"} {
+			if strings.Contains(string(text), member) {
+				t.Errorf("%s: an absent %s is written: %s", name, member, text)
+			}
+		}
 	}
 }
 

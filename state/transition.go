@@ -70,6 +70,16 @@ type (
 		Detail  string    `json:"detail,omitempty"`
 	}
 
+	// RunPaused says that the runtime leaves a run open, because it cannot
+	// make the checkpoint that the live record needs. The next opening makes it
+	// and closes the run.
+	RunPaused struct {
+		RunID  RunID     `json:"runId"`
+		Time   Time      `json:"time"`
+		Reason EndReason `json:"reason"`
+		Detail string    `json:"detail"`
+	}
+
 	// RunCrashed closes a run whose process is proven gone.
 	RunCrashed struct {
 		RunID   RunID  `json:"runId"`
@@ -124,6 +134,20 @@ type (
 		ID        string `json:"id"`
 		Cancelled bool   `json:"cancelled,omitzero"`
 	}
+
+	// BranchesRemoved says that branches go, with the checkpoints that only they
+	// lead to. The records of their runs stay.
+	BranchesRemoved struct {
+		SHA      SHA            `json:"checkpointSha"` // the commit on RemovedBranch
+		Time     Time           `json:"time"`
+		Branches []BranchRemove `json:"branches"`
+	}
+
+	// BranchRemove is a branch that goes, and where it led.
+	BranchRemove struct {
+		Branch string `json:"branch"`
+		Head   SHA    `json:"head"`
+	}
 )
 
 // CheckpointKind says at which moment a checkpoint was made.
@@ -136,9 +160,12 @@ const (
 	KindCompleted CheckpointKind = "completed"
 	KindError     CheckpointKind = "error"
 	KindSkipped   CheckpointKind = "skipped"
+	KindArchive   CheckpointKind = "archive"  // archiveOnSuccess has moved files away
+	KindTracked   CheckpointKind = "tracked"  // before a codon that tracks more than those before it: what it finds
 	KindExit      CheckpointKind = "exit"     // a run's end; carries the run's header
 	KindManual    CheckpointKind = "manual"   // what a person changed between two codons
 	KindRecovery  CheckpointKind = "recovery" // what a rollback or a crash would otherwise lose
+	KindRemoved   CheckpointKind = "removed"  // no workspace: what hank gc has removed
 )
 
 // Type returns the name under which the transition stands in the journal.
@@ -149,6 +176,7 @@ func (PlanGrown) Type() TransitionType            { return "PlanGrown" }
 func (RunStarted) Type() TransitionType           { return "RunStarted" }
 func (RunCompleted) Type() TransitionType         { return "RunCompleted" }
 func (RunFailed) Type() TransitionType            { return "RunFailed" }
+func (RunPaused) Type() TransitionType            { return "RunPaused" }
 func (RunCrashed) Type() TransitionType           { return "RunCrashed" }
 func (CodonStarted) Type() TransitionType         { return "CodonStarted" }
 func (CodonTransitioned) Type() TransitionType    { return "CodonTransitioned" }
@@ -156,6 +184,7 @@ func (CostsUpdated) Type() TransitionType         { return "CostsUpdated" }
 func (CheckpointCreated) Type() TransitionType    { return "CheckpointCreated" }
 func (IntentOpened) Type() TransitionType         { return "IntentOpened" }
 func (IntentClosed) Type() TransitionType         { return "IntentClosed" }
+func (BranchesRemoved) Type() TransitionType      { return "BranchesRemoved" }
 
 func (Rebased) scope() (RunID, CodonID)              { return "", "" }
 func (InitialCheckpointSet) scope() (RunID, CodonID) { return "", "" }
@@ -164,6 +193,7 @@ func (t PlanGrown) scope() (RunID, CodonID)          { return "", t.After }
 func (t RunStarted) scope() (RunID, CodonID)         { return t.Run.RunID, "" }
 func (t RunCompleted) scope() (RunID, CodonID)       { return t.RunID, "" }
 func (t RunFailed) scope() (RunID, CodonID)          { return t.RunID, "" }
+func (t RunPaused) scope() (RunID, CodonID)          { return t.RunID, "" }
 func (t RunCrashed) scope() (RunID, CodonID)         { return t.RunID, "" }
 func (t CodonStarted) scope() (RunID, CodonID)       { return t.RunID, t.Record.CodonID }
 func (t CodonTransitioned) scope() (RunID, CodonID)  { return t.RunID, t.Record.CodonID }
@@ -171,6 +201,7 @@ func (t CostsUpdated) scope() (RunID, CodonID)       { return t.RunID, t.CodonID
 func (t CheckpointCreated) scope() (RunID, CodonID)  { return t.RunID, t.CodonID }
 func (IntentOpened) scope() (RunID, CodonID)         { return "", "" }
 func (IntentClosed) scope() (RunID, CodonID)         { return "", "" }
+func (BranchesRemoved) scope() (RunID, CodonID)      { return "", "" }
 
 // envelope is the data of a state.transition event.
 type envelope struct {
@@ -215,6 +246,7 @@ func init() {
 	register[RunStarted]()
 	register[RunCompleted]()
 	register[RunFailed]()
+	register[RunPaused]()
 	register[RunCrashed]()
 	register[CodonStarted]()
 	register[CodonTransitioned]()
@@ -222,6 +254,7 @@ func init() {
 	register[CheckpointCreated]()
 	register[IntentOpened]()
 	register[IntentClosed]()
+	register[BranchesRemoved]()
 }
 
 // UnknownTransitionError is a transition of a newer hank. It is not damage:

@@ -48,11 +48,11 @@ type World struct {
 // Validate checks what a state says against itself and against the world. It
 // finds all issues and changes nothing.
 func Validate(s *State, w World) Validation {
-	v := &validator{world: w, runs: map[RunID]bool{}}
+	v := &validator{world: w, runs: map[RunID]*Run{}}
 	for _, r := range s.Runs {
-		v.runs[r.RunID] = true
+		v.runs[r.RunID] = r
 	}
-	if s.CurrentRunID != "" && !v.runs[s.CurrentRunID] {
+	if s.CurrentRunID != "" && v.runs[s.CurrentRunID] == nil {
 		v.fail(Issue{MissingRun, fmt.Sprintf("currentRunId names run %s, which is not in the list", s.CurrentRunID), s.CurrentRunID, ""})
 	}
 	v.commit(s.InitialCheckpoint, "the initial checkpoint", "", "")
@@ -71,7 +71,7 @@ func Corrupted(err error) Validation {
 
 type validator struct {
 	world            World
-	runs             map[RunID]bool
+	runs             map[RunID]*Run
 	errors, warnings []Issue
 }
 
@@ -79,6 +79,9 @@ func (v *validator) fail(i Issue) { v.errors = append(v.errors, i) }
 func (v *validator) warn(i Issue) { v.warnings = append(v.warnings, i) }
 
 func (v *validator) commit(sha SHA, what string, run RunID, codon CodonID) {
+	if r := v.runs[run]; r != nil && r.Removed != nil {
+		return // on purpose
+	}
 	if sha != "" && v.world.HasCommit != nil && !v.world.HasCommit(sha) {
 		v.warn(Issue{MissingCheckpoint, fmt.Sprintf("%s is commit %s, which the store does not have", what, sha), run, codon})
 	}
@@ -95,7 +98,7 @@ func (v *validator) run(s *State, r *Run) {
 		v.warn(Issue{UnclosedRun, fmt.Sprintf("run %s is running, but currentRunId does not name it", r.RunID), r.RunID, ""})
 	}
 	if src := r.StartingConditions.Source; src != nil {
-		if !v.runs[src.RunID] {
+		if v.runs[src.RunID] == nil {
 			v.fail(Issue{MissingRun, fmt.Sprintf("run %s continues run %s, which is not in the list", r.RunID, src.RunID), r.RunID, ""})
 		}
 		v.commit(src.CheckpointSHA, fmt.Sprintf("the start of run %s", r.RunID), r.RunID, "")
@@ -143,7 +146,7 @@ func (v *validator) abandoned(s *State, r *Run) bool { return r != s.Newest() ||
 
 func (v *validator) folders() {
 	for _, name := range v.world.RunFolders {
-		if !v.runs[RunID(name)] {
+		if v.runs[RunID(name)] == nil {
 			v.warn(Issue{OrphanedFolder, fmt.Sprintf("folder runs/%s belongs to no run", name), RunID(name), ""})
 		}
 	}

@@ -54,14 +54,12 @@ type EndReason string
 // The reasons.
 const (
 	EndCodonFailed EndReason = "codon-failed"
-	EndStopped     EndReason = "stopped"    // asked to stop by a person or a client
-	EndSignal      EndReason = "signal"     // SIGINT, SIGTERM, SIGHUP
-	EndBudget      EndReason = "budget"     // a budget was used up
-	EndDecision    EndReason = "decision"   // needs a person: exit 4
-	EndError       EndReason = "error"      // an I/O error or a bug; work kept
-	EndCrash       EndReason = "crash"      // found dead by a later command
-	EndPreflight   EndReason = "preflight"  // an agent is missing or not logged in
-	EndSuperseded  EndReason = "superseded" // an adopted state had it running; replaced
+	EndStopped     EndReason = "stopped"  // asked to stop by a person or a client
+	EndSignal      EndReason = "signal"   // SIGINT, SIGTERM, SIGHUP
+	EndBudget      EndReason = "budget"   // a budget was used up
+	EndDecision    EndReason = "decision" // needs a person: exit 4
+	EndError       EndReason = "error"    // an I/O error or a bug; work kept
+	EndCrash       EndReason = "crash"    // found dead by a later command
 )
 
 // CodonStatus is where a codon's record stands.
@@ -130,12 +128,26 @@ type Run struct {
 	StartedBy *StartedBy        `json:"startedBy,omitempty"`
 	Note      string            `json:"note,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	Head      SHA               `json:"head,omitempty"` // tip of GitBranch
+	Head      SHA               `json:"head,omitempty"`   // tip of GitBranch
+	Paused    *Pause            `json:"paused,omitempty"` // its runtime has left; the next opening closes it
+	// Removed is when hank gc removed the branch, with the checkpoints that only
+	// it led to.
+	Removed *Time `json:"removed,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 
 	done list[*Codon]
 	live *Codon
+}
+
+// Pause is why a runtime has left a run whose codon it could not bring to its
+// checkpoint. Only the record's end, and with it the run's, is still to come.
+type Pause struct {
+	Time   Time      `json:"time"`
+	Reason EndReason `json:"reason"` // the one that the run will have ended for
+	Detail string    `json:"detail"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // StartedBy says who began a run. Unattended marks a start by a supervisor
@@ -144,7 +156,7 @@ type StartedBy struct {
 	User       string   `json:"user,omitempty"`
 	Host       string   `json:"host,omitempty"`
 	Argv       []string `json:"argv,omitempty"`
-	Unattended bool     `json:"unattended,omitempty"`
+	Unattended bool     `json:"unattended,omitzero"`
 }
 
 // StartingConditions explain where a run began.
@@ -178,7 +190,7 @@ type Position struct {
 	// null in AfterCodon alone means the beginning; RigDone tells that the
 	// tree is the one after its rig.
 	RestartAt CodonID `json:"restartAt,omitempty"`
-	RigDone   bool    `json:"rigDone,omitempty"`
+	RigDone   bool    `json:"rigDone,omitzero"`
 	Reason    string  `json:"reason,omitempty"`
 	// Before is where the execution stood before a rollback, so that the
 	// rollback can be taken back. Its checkpoint is the safety checkpoint.
@@ -233,7 +245,7 @@ type Codon struct {
 	Harness        string   `json:"harness,omitempty"`
 	Model          string   `json:"model,omitempty"`
 	BaseCheckpoint SHA      `json:"baseCheckpoint,omitempty"` // the commit that the codon started from
-	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal or stop
+	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop or pause
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
 	// Settling is how the agent's work ended, once it has ended and while its
@@ -262,6 +274,7 @@ const (
 	InterruptedByCrash  = "crash"
 	InterruptedBySignal = "signal"
 	InterruptedByStop   = "stop"
+	InterruptedByPause  = "pause" // hank itself could not go on
 )
 
 // BudgetExceeded tells which limit a codon hit.
@@ -332,8 +345,11 @@ type State struct {
 	Program  SHA       // commit of the frozen program
 	HankHash string    // sha256 of the frozen hank and all it refers to
 	Base     SHA       // the commit that the next codon starts from
+	Adopted  bool      // begun by another runtime, whose codons track nothing unless they say so
 	Position *Position // where the next run starts, if not behind the newest
 	Intent   *Intent   // a change of the workspace under way
+	Removed  []Removal // branches of no run that hank gc has removed, oldest first
+	Removal  SHA       // tip of RemovedBranch
 
 	Unknown     jsontext.Value // unknown root fields
 	HankUnknown jsontext.Value // unknown fields under hank

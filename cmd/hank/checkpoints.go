@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
+	"hank/recovery"
 	"hank/runtime"
 	"hank/state"
 )
@@ -16,39 +18,130 @@ type checkpointList struct {
 	Schema      int              `json:"schema"`
 	Execution   string           `json:"execution"`
 	Checkpoints []runtime.Listed `json:"checkpoints"`
+	Removed     []removedBranch  `json:"removed"` // by hank gc
+	Lost        []lostCheckpoint `json:"lost"`    // cannot be read
+}
+
+// removedBranch is a branch that hank gc has removed.
+type removedBranch struct {
+	Branch string     `json:"branch"`
+	Head   state.SHA  `json:"head"`
+	Time   state.Time `json:"time"`
+}
+
+func removedBranches(s *state.State) []removedBranch {
+	out := []removedBranch{}
+	for _, r := range s.Runs {
+		if r.Removed != nil {
+			out = append(out, removedBranch{r.GitBranch, r.Head, *r.Removed})
+		}
+	}
+	for _, r := range s.Removed {
+		out = append(out, removedBranch(r))
+	}
+	return out
 }
 
 func checkpointsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "checkpoints", Usage: "list the checkpoints, newest first",
+		Name: "checkpoints", Usage: "list the checkpoints, newest first; export and import them",
+		ArgsUsage: "[export|import DIR|REMOTE]",
 		Description: `The one that the workspace was last at has a *. Go back to any of them with
 hank rollback --to SHA; look at one with hank diff SHA. To see more than --limit
-prints, give the last SHA of the list to --before.`,
+prints, give the last SHA of the list to --before. --graph draws how they follow
+from each other.
+
+export copies all of them into another git repository: in the folder DIR (a new one
+is made) or at REMOTE, any address that git knows. There they stand below --prefix
+(default: hank/ and the beginning of the execution's lineage). Nothing there is
+deleted or moved back. It can be called at any time, also while a run is at work.
+
+import brings them back. With -e and a folder that is none yet it makes an execution
+of them: its runs, records and costs, and the workspace as it was last.
+
+Examples: hank checkpoints --limit 10 --before last-success
+          hank checkpoints --graph
+          hank checkpoints export git@example.com:me/backup.git
+          hank checkpoints import git@example.com:me/backup.git -e again
+
+Exit code 0: done; 2: no such run, or several executions are there and --prefix says
+not which; 4: some branches have something else on the other side; 5: a run is at work.`,
 		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of this `RUN`"}, limitFlag,
-			&cli.StringFlag{Name: "before", Usage: "print only what comes behind this `TARGET`"}, jsonFlag},
+			&cli.StringFlag{Name: "before", Usage: "print only what comes behind this `TARGET`"},
+			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
+			&cli.StringFlag{Name: "prefix", Usage: "where the branches stand in the other repository: `NAME`"},
+			breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 0); err != nil {
+			if err := arguments(c, 0, 2); err != nil {
 				return err
 			}
-			v, err := view(c)
-			if err != nil {
-				return err
+			switch verb := c.Args().First(); {
+			case verb == "":
+				return listCheckpoints(c)
+			case verb != "export" && verb != "import":
+				return &runtime.UsageError{Why: fmt.Sprintf("hank checkpoints does not know what to do with %q; see: hank checkpoints --help", verb)}
+			case c.NArg() < 2:
+				return &runtime.UsageError{Why: "hank checkpoints " + verb + " needs a folder or the address of a git repository"}
+			case verb == "export":
+				return exportCheckpoints(c, c.Args().Get(1))
 			}
-			store, err := v.Store()
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			list, err := runtime.Checkpoints(v.State, store, runtime.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
-			if err != nil {
-				return err
-			}
-			if c.Bool("json") {
-				return printJSON(checkpointList{1, v.Layout.Root, list})
-			}
-			return printCheckpoints(list, c.Int("limit"))
+			return importCheckpoints(c, c.Args().Get(1))
 		},
 	}
+}
+
+func listCheckpoints(c *cli.Context) error {
+	v, err := view(c)
+	if err != nil {
+		return err
+	}
+	store, err := v.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := runtime.Checkpoints(c.Context, v.State, store, runtime.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(checkpointList{1, v.Layout.Root, list.Checkpoints, removedBranches(v.State), lostCheckpoints(list.Lost)})
+	}
+	if c.Bool("graph") {
+		err = printGraph(v.State, list.Checkpoints, c.Int("limit"))
+	} else {
+		err = printCheckpoints(list.Checkpoints, c.Int("limit"))
+	}
+	if n := len(list.Lost); err == nil && n > 0 {
+		names := make([]string, min(n, fewer))
+		for i := range names {
+			names[i] = list.Lost[i].String()
+		}
+		fmt.Fprintf(os.Stderr, "%s cannot be read: lost (%s%s); see: hank doctor\n", count(n, "checkpoint"), strings.Join(names, ", "), andMore(n))
+	}
+	return err
+}
+
+func andMore(n int) string {
+	if n <= fewer {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n-fewer)
+}
+
+// lostCheckpoint is one that the state has and the store cannot read.
+type lostCheckpoint struct {
+	SHA     state.SHA     `json:"sha"`
+	Branch  string        `json:"branch"`
+	CodonID state.CodonID `json:"codonId,omitempty"`
+}
+
+func lostCheckpoints(list []recovery.Known) []lostCheckpoint {
+	out := []lostCheckpoint{}
+	for _, k := range list {
+		out = append(out, lostCheckpoint{k.SHA, k.Branch, k.Codon})
+	}
+	return out
 }
 
 func printCheckpoints(list []runtime.Listed, limit int) error {
@@ -67,4 +160,71 @@ func printCheckpoints(list []runtime.Listed, limit int) error {
 		fmt.Fprintf(os.Stderr, "there may be more: --before %s, or --limit 0\n", short(list[limit-1].SHA))
 	}
 	return nil
+}
+
+// printGraph draws the tree of runs: beside each run's newest checkpoint stands
+// where the run came from. At the end stand those whose checkpoints are gone.
+func printGraph(s *state.State, list []runtime.Listed, limit int) error {
+	tips := map[state.SHA]string{}
+	for _, r := range s.Runs {
+		if r.Head != "" && r.Removed == nil {
+			tips[r.Head] = cameFrom(r)
+		}
+	}
+	for _, line := range runtime.Graph(list) {
+		k := line.At
+		if k == nil {
+			fmt.Println(line.Draw)
+			continue
+		}
+		name := string(k.Kind)
+		if k.CodonID != "" {
+			name = string(k.CodonID) + ":" + name
+		}
+		text := fmt.Sprintf("%s  %s  %s  %s", line.Draw, short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(name, "-"))
+		if k.Name != "" && k.Kind == state.KindRecovery {
+			text += " " + k.Name
+		}
+		if k.Current {
+			text += "  <- the workspace"
+		}
+		if from, tip := tips[k.SHA]; tip {
+			text += "  (" + k.Branch + from + ")"
+		} else if k.Kind == state.KindInitial || k.Kind == state.KindRecovery {
+			text += "  (" + k.Branch + ")"
+		}
+		fmt.Println(text)
+	}
+	for _, r := range removedBranches(s) {
+		fmt.Printf("x  %s  %s, removed by hank gc on %s\n", short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
+	}
+	if limit > 0 && len(list) == limit {
+		fmt.Fprintf(os.Stderr, "there may be more: --limit 0\n")
+	}
+	return nil
+}
+
+// cameFrom says where a run began, for people.
+func cameFrom(r *state.Run) string {
+	src := r.StartingConditions.Source
+	if src == nil {
+		return ""
+	}
+	from := "from the beginning"
+	if src.AfterCodon != nil {
+		from = fmt.Sprintf("after %s of run %s", *src.AfterCodon, src.RunID)
+	}
+	return fmt.Sprintf(", %s %s", orDefault(r.StartingConditions.Reason, "continues"), from)
+}
+
+// knows tells whether a state has a codon, in its plan or in a run.
+func knows(s *state.State, id state.CodonID) bool {
+	for _, r := range s.Runs {
+		for _, k := range r.Codons() {
+			if k.CodonID == id {
+				return true
+			}
+		}
+	}
+	return s.PlanIndex(id) >= 0
 }

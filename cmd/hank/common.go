@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"hank/checkpoint"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
@@ -89,6 +90,11 @@ func asker(c *cli.Context) runtime.Asker {
 	return func(question string, answers []string) int {
 		return term.Ask(os.Stdin, os.Stderr, question, answers)
 	}
+}
+
+// work shows what takes its time on standard error.
+func work(what string, p *checkpoint.Progress) (end func()) {
+	return term.Work(os.Stderr, what, p.Done)
 }
 
 // shorten makes a path relative to where the person is, if that is shorter.

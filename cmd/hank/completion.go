@@ -65,7 +65,9 @@ func completionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "completion", Usage: "print the script that completes hank's verbs and flags in a shell", ArgsUsage: "bash|zsh|fish",
 		Description: `To use it now:  source <(hank completion bash)
-The script itself says where to put it for every shell.`,
+The script itself says where to put it for every shell.
+
+Example: hank completion zsh > "${fpath[1]}/_hank"`,
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1); err != nil {
 				return err

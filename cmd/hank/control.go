@@ -18,7 +18,11 @@ func stopCommand() *cli.Command {
 		Name: "stop", Usage: "stop the live run of an execution in order",
 		Description: `The codon at work is ended, its work is kept, and hank run redoes it from before
 it; hank resume goes on in its session. With --after-codon it may finish first.
-The run itself ends with exit code 8.`,
+The run itself ends with exit code 8.
+
+Example: hank stop --after-codon --wait
+
+Exit code 0: it has been told (with --wait: it has ended); 2: no run is at work.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.BoolFlag{Name: "after-codon", Usage: "let the codon at work finish"},
 			&cli.BoolFlag{Name: "wait", Usage: "return when the run has ended"},
@@ -40,7 +44,11 @@ func skipCommand() *cli.Command {
 	return &cli.Command{
 		Name: "skip", Usage: "end the codon at work as skipped and go on behind it",
 		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
-To do it after all: hank retry CODON.`,
+To do it after all: hank retry CODON.
+
+Example: hank skip -e DIR
+
+Exit code 0: it has been told; 2: no run is at work.`,
 		Flags: []cli.Flag{executionFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {

@@ -43,7 +43,9 @@ func costCommand() *cli.Command {
 		Description: `By run, codon, loop, model or day (UTC). All attempts count, also those that a
 rollback left behind: money spent stays spent. The sums come from an index under
 .hankweave/index, which is brought up to date; where it cannot be used, from the
-records themselves, with the same result.`,
+records themselves, with the same result.
+
+Example: hank cost --by model --json`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.StringFlag{Name: "by", Value: "codon", Usage: "`WAY` to sum up: run, codon, loop, model, day"},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` (0: all), the last ones before --before"},

@@ -21,7 +21,12 @@ func diffCommand() *cli.Command {
 		Description: `A and B are TARGETs, see hank rollback --help. Without B: the workspace as it is
 now. Without both: what has changed since the checkpoint that the next codon starts
 from. Reads only. Without a flag it prints the files with their changed lines;
---patch prints what git apply --binary takes.`,
+--patch prints what git apply --binary takes.
+
+Examples: hank diff initial
+          hank diff gather review#1 --patch | git apply --stat
+
+Exit code 0: printed, whether or not something differs; 2: a TARGET names nothing.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.BoolFlag{Name: "stat", Usage: "files and changed lines (the default)"},
 			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Usage: "the change itself, in git's format"},

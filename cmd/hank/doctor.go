@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/checkpoint"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
@@ -26,10 +29,12 @@ type diagnosis struct {
 	Seq        uint64             `json:"lastEvent"`          // everything up to this event is safe
 	Fixed      bool               `json:"fixed"`              // --fix was given and has been carried out
 	Findings   []recovery.Finding `json:"findings"`
+	Safe       []string           `json:"safe"` // what is there and whole
 	Validation *state.Validation  `json:"validation,omitempty"`
 	Store      *storeHealth       `json:"checkpoints,omitempty"`
 	Quarantine []string           `json:"quarantine,omitempty"`
 	Command    string             `json:"command,omitempty"` // the one to run next
+	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
 }
 
 // storeHealth is what a look at all objects of the store has shown.
@@ -45,8 +50,12 @@ func doctorCommand() *cli.Command {
 		Description: `Checks the state, the journal and every object of the checkpoints, and changes
 nothing. --fix applies what is safe: it closes crashed runs, finishes changes that
 were cut short, mends damaged files from the other memories and sets the damaged
-ones aside; a checkpoint store that is gone is begun anew. Exit code 0: the next
-command brings everything in order; 4: something needs your decision.`,
+ones aside; a checkpoint store that is gone is begun anew.
+
+Example: hank doctor -e DIR
+
+Exit code 0: the next command brings everything in order; 4: something needs your
+decision; 5: --fix while a run is at work.`,
 		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "fix", Usage: "apply what is safe"}, breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -58,19 +67,22 @@ command brings everything in order; 4: something needs your decision.`,
 			}
 			var done []recovery.Finding
 			if c.Bool("fix") {
-				if done, err = fix(c, root); err != nil {
+				if done, err = fix(c, root); err != nil && runtime.CodeOf(err) != runtime.ExitDecision {
 					return err
 				}
 			}
 			d := examine(c.Context, root)
-			d.judge() // of what is so now, not of what was mended or lost before
-			d.Fixed, d.Findings = c.Bool("fix"), append(done, d.Findings...)
+			if err != nil { // what --fix must not decide
+				d.block(err)
+			}
+			d.judge(c2e(c)) // of what is so now, not of what was mended or lost before
+			d.Fixed, d.Findings = c.Bool("fix") && err == nil, append(done, d.Findings...)
 			if c.Bool("json") {
 				if err := printJSON(d); err != nil {
 					return err
 				}
 			} else {
-				printDiagnosis(d, c)
+				printDiagnosis(d)
 			}
 			if !d.Healthy {
 				return exitWith(runtime.ExitDecision)
@@ -82,7 +94,7 @@ command brings everything in order; 4: something needs your decision.`,
 
 // fix opens the execution, which brings it in order.
 func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
-	x, err := recovery.Open(c.Context, root, recovery.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true,
+	x, err := recovery.Open(c.Context, root, recovery.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
 		Reap: runtime.Reap, Warn: func(line string) { fmt.Fprintln(os.Stderr, "hank: "+line) }})
 	if err != nil {
 		return nil, err
@@ -92,13 +104,15 @@ func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 
 // examine looks at everything without changing it.
 func examine(ctx context.Context, root string) diagnosis {
-	d := diagnosis{Schema: 1, Execution: root, Findings: []recovery.Finding{}}
+	d := diagnosis{Schema: 1, Execution: root, Findings: []recovery.Finding{}, Safe: []string{}}
 	v, err := recovery.Read(root)
 	if err != nil {
-		d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Blocked, What: err.Error()})
+		d.block(err)
+		d.Safe = remains(root)
 		var newer *state.NewerError
 		if !errors.As(err, &newer) {
-			d.Command = "hank doctor --fix"
+			none := state.Corrupted(errors.New("no text that is left can be read as a state"))
+			d.Validation = &none
 		}
 		return d
 	}
@@ -106,13 +120,51 @@ func examine(ctx context.Context, root string) diagnosis {
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
 	d.Happened = happened(s)
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
+	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
 	validation := v.Validate()
 	d.Validation = &validation
-	if err := d.examineStore(ctx, v); err != nil && v.State.InitialCheckpoint != "" {
-		d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Blocked, What: err.Error()})
+	if v.Report.Has(recovery.Lost) && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
 	}
+	if err := d.examineStore(ctx, v); err != nil && v.State.InitialCheckpoint != "" {
+		d.block(err)
+		d.Safe = append(d.Safe, remains(root)...)
+	}
 	return d
+}
+
+// block adds what needs a person. The command to run next is the one that
+// settles it, if there is one.
+func (d *diagnosis) block(err error) {
+	found := recovery.Finding{Severity: recovery.Blocked, What: err.Error()}
+	if slices.Contains(d.Findings, found) {
+		return
+	}
+	d.Findings, d.Command = append(d.Findings, found), ""
+	var decision *recovery.DecisionError
+	var damaged *checkpoint.DamagedError
+	var newer *state.NewerError
+	switch {
+	case errors.As(err, &decision):
+		d.Command = decision.Command
+	case errors.As(err, &damaged):
+		d.Command = "hank doctor --fix"
+	case errors.As(err, &newer):
+		d.Next = "the newer hank"
+	}
+}
+
+// remains is what is there whatever the state says.
+func remains(root string) []string {
+	safe := []string{}
+	l := recovery.LayoutOf(root)
+	if fi, err := os.Stat(l.Workspace); err == nil && fi.IsDir() {
+		safe = append(safe, "the workspace "+shorten(l.Workspace)+", as it is")
+	}
+	if runs, err := os.ReadDir(l.Runs()); err == nil && len(runs) > 0 {
+		safe = append(safe, "the transcripts of "+count(len(runs), "run")+" in "+shorten(l.Runs()))
+	}
+	return safe
 }
 
 // happened is the state of the newest run in one line.
@@ -129,6 +181,10 @@ func happened(s status) string {
 		return fmt.Sprintf("rolled back to checkpoint %s", short(s.Position.CheckpointSHA))
 	case s.RunStatus == state.StatusCompleted:
 		return "the hank is done"
+	case s.Paused != nil:
+		return fmt.Sprintf("the last run is paused (%s)", s.EndReason)
+	case last != nil && (last.Interrupted == state.InterruptedByStop || last.Interrupted == state.InterruptedBySignal):
+		return fmt.Sprintf("codon %s was stopped", last.CodonID)
 	case last != nil && last.FailureReason != nil && s.RunStatus != state.StatusCrashed:
 		return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
 	}
@@ -147,74 +203,83 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	}
 	size, err := store.Size()
 	d.Store = &storeHealth{report.Objects, size, append([]string{}, report.Problems...)}
+	if len(report.Problems) > 0 && v.Blocked == nil {
+		d.Command = "hank doctor --fix"
+	}
+	if len(report.Problems) == 0 {
+		d.Safe = append(d.Safe, fmt.Sprintf("the checkpoints: %d objects, %s, none is damaged", report.Objects, term.Bytes(size)))
+	}
 	return err
 }
 
-// judge decides whether a person is needed.
-func (d *diagnosis) judge() {
-	d.Healthy = d.Validation == nil || d.Validation.Valid
+// judge decides whether a person is needed, and what is to be done next. here
+// is the -e that commands need.
+func (d *diagnosis) judge(here string) {
+	invalid := d.Validation != nil && !d.Validation.Valid
+	broken := d.Store != nil && len(d.Store.Problems) > 0
+	d.Healthy = !invalid && !broken
 	for _, f := range d.Findings {
 		if f.Severity == recovery.Blocked || f.Severity == recovery.Lost {
 			d.Healthy = false
 		}
 	}
-	if d.Store != nil && len(d.Store.Problems) > 0 {
-		d.Healthy = false
+	switch {
+	case d.Next != "":
+	case d.Live:
+		d.Next = "a run is at work: hank status" + here
+	case d.Command != "" && broken:
+		d.Next = d.Command + here + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
+	case d.Command != "":
+		d.Next = d.Command + here
+	case broken:
+		d.Next = "put the damaged files back, if there is a copy: what only they hold is lost without"
+	case !d.Healthy:
+		d.Next = "mend what is named above, then hank doctor" + here
+	default:
+		d.Next = "nothing; the hank is done"
 	}
 }
 
-func printDiagnosis(d diagnosis, c *cli.Context) {
+// fewer is how many lines of a kind fit on one screen with the others.
+const fewer = 5
+
+func printDiagnosis(d diagnosis) {
 	word := term.Green(os.Stdout, "healthy")
 	if !d.Healthy {
 		word = term.Red(os.Stdout, "needs you")
 	}
 	fmt.Printf("%s  %s\n", term.Bold(os.Stdout, shorten(d.Execution)), word)
+	line := func(label, text string) {
+		text = strings.ReplaceAll(text, "; nothing was changed, run `hank doctor`", "") // this is it
+		fmt.Printf("  %-11s %s\n", label, strings.Join(strings.Fields(term.Printable(text)), " "))
+	}
 	if d.Happened != "" {
-		fmt.Printf("  %-11s %s\n", "happened", d.Happened)
+		line("happened", d.Happened)
 	}
-	for i, f := range d.Findings {
-		if i == most {
-			fmt.Printf("  and %d more: hank doctor --json\n", len(d.Findings)-i)
-			break
+	list := func(n int, each func(i int) (label, text string)) {
+		for i := range min(n, fewer) {
+			line(each(i))
 		}
-		fmt.Printf("  %-11s %s\n", f.Severity, f.What)
+		if n > fewer {
+			line("", fmt.Sprintf("and %d more: hank doctor --json", n-fewer))
+		}
 	}
-	if d.Source != "" {
-		fmt.Printf("  %-11s read from %s; everything up to event %d is safe\n", "state", d.Source, d.Seq)
-	}
+	list(len(d.Findings), func(i int) (string, string) { return string(d.Findings[i].Severity), d.Findings[i].What })
 	if d.Validation != nil {
-		printIssues("error", d.Validation.Errors)
-		printIssues("warning", d.Validation.Warnings)
+		issue := func(word string, issues []state.Issue) {
+			list(len(issues), func(i int) (string, string) { return word, fmt.Sprintf("[%s] %s", issues[i].Type, issues[i].Message) })
+		}
+		issue("error", d.Validation.Errors)
+		issue("warning", d.Validation.Warnings)
 	}
-	if s := d.Store; s != nil {
-		verdict := "none is damaged"
-		if len(s.Problems) > 0 {
-			verdict = count(len(s.Problems), "problem")
-		}
-		fmt.Printf("  %-11s %d objects, %s: %s\n", "checkpoints", s.Objects, term.Bytes(s.Bytes), verdict)
-		for _, p := range s.Problems[:min(len(s.Problems), most)] {
-			fmt.Printf("  %-11s %s\n", "", p)
-		}
+	if d.Store != nil {
+		list(len(d.Store.Problems), func(i int) (string, string) { return "damaged", d.Store.Problems[i] })
+	}
+	for _, s := range d.Safe {
+		line("safe", s)
 	}
 	if len(d.Quarantine) > 0 {
-		fmt.Printf("  %-11s %s in %s\n", "set aside", count(len(d.Quarantine), "file"), shorten(recovery.Layout{Root: d.Execution}.Quarantine()))
+		line("set aside", count(len(d.Quarantine), "file")+" in "+shorten(recovery.Layout{Root: d.Execution}.Quarantine()))
 	}
-	switch {
-	case d.Live:
-		fmt.Printf("  %-11s a run is at work: hank status%s\n", "now", c2e(c))
-	case d.Command != "":
-		fmt.Printf("  %-11s %s%s\n", "run next", d.Command, c2e(c))
-	default:
-		fmt.Printf("  %-11s nothing; the hank is done\n", "run next")
-	}
-}
-
-func printIssues(word string, issues []state.Issue) {
-	for i, issue := range issues {
-		if i == most {
-			fmt.Printf("  %-11s and %d more\n", word, len(issues)-i)
-			return
-		}
-		fmt.Printf("  %-11s [%s] %s\n", word, issue.Type, issue.Message)
-	}
+	line("run next", d.Next)
 }

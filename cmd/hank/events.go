@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/runtime"
@@ -23,7 +24,9 @@ func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Usage: "print the journal, one event a line",
 		Description: `With --json each line is an object {schema, seq, id, timestamp, type, data}. The
-filters combine; --type may be given several times.`,
+filters combine; --type may be given several times.
+
+Example: hank events --follow --type CodonTransitioned --codon review#1`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.StringSliceFlag{Name: "type", Usage: "only events of this `TYPE`, or transitions of this type (CodonStarted)"},
 			&cli.StringFlag{Name: "codon", Usage: "only those about this `CODON`"},
@@ -89,7 +92,11 @@ func scopeOf(e journal.Event) scope {
 }
 
 func (p *eventPrinter) print(ctx context.Context, v *recovery.View, follow bool) error {
-	if err := p.readThrough(v.Layout.Events()); err != nil {
+	read := func() error { return p.readThrough(v.Layout.Events()) }
+	if v.ForeignJournal {
+		read, follow = func() error { return p.readForeign(v) }, false
+	}
+	if err := read(); err != nil {
 		return err
 	}
 	for _, e := range p.kept {
@@ -124,6 +131,14 @@ func (p *eventPrinter) readThrough(dir string) error {
 		}
 		from = next
 	}
+}
+
+// readForeign reads the journal of an execution that hank has not gone on with
+// yet.
+func (p *eventPrinter) readForeign(v *recovery.View) error {
+	return v.ReadForeignEvents(func(line uint64, e recovery.ForeignEvent) error {
+		return p.take(journal.Event{Seq: line, ID: e.ID, Timestamp: e.Timestamp.Time, Type: e.Type, Data: e.Data})
+	})
 }
 
 // behind says where the journal goes on behind damage, and reports it.
@@ -191,7 +206,7 @@ func (p *eventPrinter) show(e journal.Event) error {
 			text = about.RunID
 		}
 	}
-	_, err := fmt.Printf("%6d  %s  %-22s %.120s\n", e.Seq, e.Timestamp.Local().Format("15:04:05.000"), kind, text)
+	_, err := fmt.Printf("%6d  %s  %-22s %.120s\n", e.Seq, e.Timestamp.Local().Format("15:04:05.000"), kind, term.Printable(text))
 	return err
 }
 

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/checkpoint"
 	"hank/internal/term"
+	"hank/recovery"
 	"hank/runtime"
 )
 
@@ -20,38 +24,69 @@ type garbageView struct {
 	Applied     bool              `json:"applied"`
 	Bytes       int64             `json:"bytes"` // that went, or would go
 	Items       []runtime.Garbage `json:"items"`
-	Checkpoints int64             `json:"checkpointBytes"` // never touched
+	Checkpoints int64             `json:"checkpointBytes"` // of the store as it is
 }
 
 func gcCommand() *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "list what an execution could do without, and delete it",
-		Description: `Without --apply nothing is deleted. --apply deletes what is made anew when needed
-(cost index, stat cache, temporary files) and what was set aside as damaged longer
-ago than --older-than, and then makes the cost index anew. What else is listed
-stays, and checkpoints are never deleted: packing and pruning them comes later.`,
+		Description: `Without --apply nothing is deleted. What can go, by its kind:
+
+index        cost index and stat cache: made anew when needed
+temporary    what agents, and copies that were cut off, have left
+quarantine   damaged files that were set aside
+replaced     repositories that a rig replaced
+timelines    the checkpoints of runs that a rollback left behind
+recovery     checkpoints of what a rollback or a crash would have lost
+transcripts  of runs that a rollback left behind
+archive      what such runs have moved to rigArchive; goes only where --only names it
+homes        of agents, with their sessions, once the hank is done; likewise
+
+All but the first two must be older than --older-than. What a live run, the present
+thread or rollback --undo needs stays. What the runs did and cost stays known, and
+that their checkpoints were removed. For good: export them first, if in doubt.
+
+--executions is about whole executions of this machine (see: hank ls): those whose
+hank is done and that were not used for so long go with their workspace. --orphans
+forgets those whose folder is gone.
+
+Examples: hank gc --apply --older-than 7d
+          hank gc --only timelines,recovery --older-than 12h
+          hank gc --executions --older-than 90d
+
+Exit code 0: done; 2: no such kind; 4: the checkpoint store is damaged, and nothing
+was removed from it; 5: a run is at work.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.BoolFlag{Name: "apply", Usage: "delete"},
-			&cli.StringFlag{Name: "older-than", Value: "30d", Usage: "`AGE` from which on damaged files go: 30d, 12h"},
+			&cli.StringFlag{Name: "older-than", Value: "30d", Usage: "`AGE` from which on things go: 30d, 12h"},
+			&cli.StringSliceFlag{Name: "only", Usage: "only things of this `KIND`; more than one: with commas"},
+			&cli.BoolFlag{Name: "executions", Usage: "whole executions that are done"},
+			&cli.BoolFlag{Name: "orphans", Usage: "executions whose folder is gone"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			age, err := parseAge(c.String("older-than"))
+			p, err := policy(c)
 			if err != nil {
 				return err
+			}
+			if c.Bool("executions") || c.Bool("orphans") {
+				return gcExecutions(c, p)
 			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			out := garbageView{Schema: 1, Execution: v.Layout.Root, Items: runtime.ListGarbage(v, age, time.Now())}
-			if c.Bool("apply") {
-				if out.Items, err = runtime.Collect(c.Context, v.Layout.Root, age, time.Now()); err != nil {
-					return err
-				}
-				out.Applied = true
+			out := garbageView{Schema: 1, Execution: v.Layout.Root, Applied: c.Bool("apply")}
+			if out.Applied {
+				out.Items, err = runtime.Collect(c.Context, v.Layout.Root, p, work)
+			} else {
+				out.Items, err = runtime.ListGarbage(c.Context, v, p)
+			}
+			var damaged *checkpoint.DamagedError
+			if err != nil && !errors.As(err, &damaged) {
+				return err
 			}
 			if store, err := v.Store(); err == nil {
 				out.Checkpoints, _ = store.Size() // shown only
@@ -63,11 +98,33 @@ stays, and checkpoints are never deleted: packing and pruning them comes later.`
 				}
 			}
 			if c.Bool("json") {
-				return printJSON(out)
+				return errors.Join(printJSON(out), err)
 			}
-			return printGarbage(out, c)
+			return errors.Join(printGarbage(out, c), err)
 		},
 	}
+}
+
+// policy reads what may go.
+func policy(c *cli.Context) (runtime.Policy, error) {
+	age, err := parseAge(c.String("older-than"))
+	p := runtime.Policy{OlderThan: age, Now: time.Now()}
+	for _, kind := range c.StringSlice("only") {
+		if !slices.Contains(runtime.GarbageKinds, runtime.GarbageKind(kind)) {
+			return p, &runtime.UsageError{Why: fmt.Sprintf("--only does not know %q; there are %s", kind, joined(runtime.GarbageKinds))}
+		}
+		p.Only = append(p.Only, runtime.GarbageKind(kind))
+	}
+	return p, err
+}
+
+// joined is a list of words.
+func joined[T ~string](words []T) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
 }
 
 func printGarbage(out garbageView, c *cli.Context) error {
@@ -80,9 +137,16 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		if out.Applied {
 			word = "deleted"
 		}
-		t.Row(word, term.Bytes(g.Bytes), count(g.Files, "file"), shorten(g.Path), g.What)
+		what, bytes := count(g.Files, "file"), term.Bytes(g.Bytes)
+		switch {
+		case g.Branch != "":
+			what, bytes = g.Branch, "" // its objects are counted together with those of the others
+		case g.Path == recovery.LayoutOf(out.Execution).Store():
+			what = count(g.Files, "object")
+		}
+		t.Row(word, string(g.Kind), bytes, what, shorten(g.Path), g.What)
 	}
-	t.Row("stays", term.Bytes(out.Checkpoints), "", "", "checkpoints: never deleted by this version")
+	t.Row("stays", "", term.Bytes(out.Checkpoints), "", "", "checkpoints, with all that is not named above")
 	if err := t.Flush(); err != nil {
 		return err
 	}

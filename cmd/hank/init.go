@@ -35,13 +35,23 @@ const starter = `{
 }
 `
 
+// begun is the JSON form of hank init.
+type begun struct {
+	Schema int    `json:"schema"`
+	Hank   string `json:"hank"`
+}
+
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "make a small hank to begin with", ArgsUsage: "[DIR]",
-		Description: `Writes hank.json, unless there is one, and offers to add agentRoot/ and rigArchive/
+		Description: `Writes hank.json into DIR (default: here), unless there is one, and offers to add agentRoot/ and rigArchive/
 to .gitignore if the folder is in a git repository. For an agent instead of a
-script, set "model" to sonnet and write the prompt in words.`,
-		Flags: []cli.Flag{yesFlag},
+script, set "model" to sonnet and write the prompt in words.
+
+Example: hank init my-hank && cd my-hank && hank run
+
+Exit code 0: written; 2: there is a hank.json already.`,
+		Flags: []cli.Flag{yesFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -64,9 +74,13 @@ script, set "model" to sonnet and write the prompt in words.`,
 			if err := f.Close(); err != nil {
 				return err
 			}
-			fmt.Printf("wrote %s\n", name)
-			if err := offerIgnore(c, dir); err != nil {
+			say := sayer(c)
+			say("wrote " + name)
+			if err := offerIgnore(c, dir, say); err != nil {
 				return err
+			}
+			if c.Bool("json") {
+				return printJSON(begun{1, name})
 			}
 			if dir == "." {
 				fmt.Println("next: hank run")
@@ -80,7 +94,7 @@ script, set "model" to sonnet and write the prompt in words.`,
 
 // offerIgnore adds the folders of an execution to the .gitignore of a
 // repository, if the person agrees.
-func offerIgnore(c *cli.Context, dir string) error {
+func offerIgnore(c *cli.Context, dir string, say func(string)) error {
 	if !inRepository(dir) {
 		return nil
 	}
@@ -100,7 +114,7 @@ func offerIgnore(c *cli.Context, dir string) error {
 		return nil
 	}
 	if !c.Bool("yes") && (!isTerminal() || term.Ask(os.Stdin, os.Stderr, "Add "+strings.Join(add, " and ")+" to "+name+"?", []string{"yes", "no"}) != 0) {
-		fmt.Printf("note: %s does not ignore %s; hank init --yes would add them\n", name, strings.Join(add, " and "))
+		say(fmt.Sprintf("note: %s does not ignore %s; add them there", name, strings.Join(add, " and ")))
 		return nil
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -114,7 +128,7 @@ func offerIgnore(c *cli.Context, dir string) error {
 	if _, err := f.WriteString(text); err != nil {
 		return err
 	}
-	fmt.Printf("added %s to %s\n", strings.Join(add, " and "), name)
+	say(fmt.Sprintf("added %s to %s", strings.Join(add, " and "), name))
 	return f.Close()
 }
 

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,8 +24,13 @@ import (
 func logCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "print what the agent of a codon said", ArgsUsage: "[CODON]",
-		Description: `Without CODON, the one at work or the last one. The newest attempt is shown. With
---json the transcript is printed as it is: one JSON object a line, with the times.`,
+		Description: `Without CODON, the one at work or the last one. The newest attempt is shown, without
+what would steer a terminal. With --json the transcript is printed as it is: every
+byte that was said, one JSON object a line, with the times.
+
+Example: hank log review#1 --limit 20
+
+Exit code 0: printed; 2: the codon has no transcript.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.IntFlag{Name: "limit", Usage: "print only the last `N` lines (0: all)"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "wait for more until the run ends"},
@@ -53,12 +56,15 @@ func transcriptOf(v *recovery.View, id state.CodonID) (string, error) {
 	for _, r := range v.State.Runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); (id == "" || k.CodonID == id) && k.ClaudeLogPath != "" {
-				return filepath.Join(v.Layout.Root, filepath.FromSlash(k.ClaudeLogPath)), nil
+				return v.Layout.Resolve(k.ClaudeLogPath), nil
 			}
 		}
 	}
 	if id == "" {
 		return "", &runtime.UsageError{Why: "no agent has been started yet"}
+	}
+	if !knows(v.State, id) {
+		return "", &runtime.UsageError{Why: fmt.Sprintf("there is no codon %s; see: hank plan", id)}
 	}
 	return "", &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
 }
@@ -152,12 +158,14 @@ func shown(line []byte, raw bool) (string, bool) {
 	}
 	e, err := transcript.Parse(line)
 	switch {
+	case err != nil && isAgentEvent(line): // as Hankweave kept it
+		return spoken(line), true
 	case err != nil:
 		return term.Yellow(os.Stdout, "a damaged line of the transcript"), true
 	case e.Stream == transcript.Stdout:
 		return spoken(e.Line), true
 	case e.Stream == transcript.Stderr:
-		return term.Dim(os.Stdout, printable(string(e.Line))), true
+		return term.Dim(os.Stdout, term.Printable(string(e.Line))), true
 	}
 	return "", false
 }
@@ -181,6 +189,8 @@ func lastWords(path string) string {
 		e, err := transcript.Parse(line)
 		if err == nil && e.Stream == transcript.Stdout && len(bytes.TrimSpace(e.Line)) > 0 {
 			said = spoken(e.Line)
+		} else if err != nil && isAgentEvent(line) {
+			said = spoken(line)
 		}
 	})
 	said = strings.Join(strings.Fields(said), " ")
@@ -188,6 +198,14 @@ func lastWords(path string) string {
 		said = string(r[:width-1]) + "…"
 	}
 	return said
+}
+
+// isAgentEvent tells whether a line is an event of an agent by itself.
+func isAgentEvent(line []byte) bool {
+	var event struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(line, &event) == nil && event.Type != ""
 }
 
 // spoken is a line of an agent for people: what it says in a JSON event, or
@@ -204,10 +222,10 @@ func spoken(line []byte) string {
 		} `json:"message"`
 	}
 	if json.Unmarshal(line, &event) != nil || event.Type == "" {
-		return printable(string(line))
+		return term.Printable(string(line))
 	}
 	if event.Result != "" {
-		return printable(event.Result)
+		return term.Printable(event.Result)
 	}
 	var said []string
 	for _, b := range event.Message.Content {
@@ -218,17 +236,7 @@ func spoken(line []byte) string {
 		}
 	}
 	if len(said) == 0 {
-		return "(" + printable(event.Type) + ")"
+		return "(" + term.Printable(event.Type) + ")"
 	}
-	return printable(strings.Join(said, "\n"))
-}
-
-// printable leaves out what would steer the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return term.Printable(strings.Join(said, "\n"))
 }

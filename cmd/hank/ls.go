@@ -10,6 +10,7 @@ import (
 	"hank/internal/registry"
 	"hank/internal/term"
 	"hank/recovery"
+	"hank/runtime"
 )
 
 // executions is the JSON form of hank ls.
@@ -21,7 +22,10 @@ type executions struct {
 func lsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ls", Usage: "list this machine's executions, the last used first",
-		Description: `Each is looked at in its folder; what is not there any more is left out.`,
+		Description: `Status, codons done, costs, the execution and its hank. Each is looked at in its folder;
+what is not there any more is left out.
+
+Example: hank ls --limit 5`,
 		Flags: []cli.Flag{limitFlag,
 			&cli.StringFlag{Name: "before", Usage: "print only what comes behind the execution in this `DIR`"},
 			&cli.BoolFlag{Name: "prune", Usage: "forget those whose folder is gone"}, jsonFlag},
@@ -38,7 +42,7 @@ func lsCommand() *cli.Command {
 			}
 			t := term.NewTable(os.Stdout)
 			for _, s := range list {
-				t.Row(s.Execution, statusWord(s), fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), s.Hank)
+				t.Row(statusWord(s), fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), term.Printable(s.Execution)+"  "+term.Printable(s.Hank))
 			}
 			return t.Flush()
 		},
@@ -57,6 +61,9 @@ func listExecutions(limit int, before string, prune bool) ([]status, error) {
 			return nil, err
 		}
 		at := slices.IndexFunc(entries, func(e registry.Entry) bool { return e.Root == root })
+		if at < 0 {
+			return nil, &runtime.UsageError{Why: fmt.Sprintf("%s, which --before names, is not in the list; see: hank ls --limit 0", shorten(root))}
+		}
 		entries = entries[at+1:]
 	}
 	list := []status{}

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/argv"
+	"hank/internal/term"
 	"hank/runtime"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
@@ -49,13 +52,26 @@ func finish(err error) runtime.ExitCode {
 		return ended.code
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "hank: "+err.Error())
+		fmt.Fprintln(os.Stderr, "hank: "+term.Printable(runtime.Sentence(err))+remedy(err))
 	}
 	var usage *argv.UsageError
 	if errors.As(err, &usage) {
 		return runtime.ExitUsage
 	}
 	return runtime.CodeOf(err)
+}
+
+// remedy says what to do where the system refused, which errors of the system
+// do not.
+func remedy(err error) string {
+	switch {
+	case runtime.CodeOf(err) != runtime.ExitIO:
+	case errors.Is(err, syscall.ENOSPC):
+		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
+	case errors.Is(err, fs.ErrPermission):
+		return "; let this user write there, then give the same command again: nothing is lost"
+	}
+	return ""
 }
 
 // endedError carries an exit code of a command that has said everything.
@@ -90,12 +106,22 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			initCommand(), validateCommand(), planCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
-			statusCommand(), showCommand(), logCommand(), eventsCommand(), checkpointsCommand(), diffCommand(), restoreCommand(),
+			statusCommand(), showCommand(), logCommand(), eventsCommand(), checkpointsCommand(), diffCommand(), restoreCommand(), landCommand(),
 			costCommand(), doctorCommand(), gcCommand(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
 		},
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = app.OnUsageError
+		c.HideHelpCommand = true // else "hank run h" asks for help instead of running h
+		for _, f := range c.Flags {
+			if b, ok := f.(*cli.BoolFlag); ok {
+				b.DisableDefaultText = true // off, of course
+			}
+		}
+		switch c.Name {
+		case "run", "resume", "retry", "rollback", "restore", "land", "doctor", "gc":
+			c.Before = outliveReaders
+		}
 	}
 	return app
 }

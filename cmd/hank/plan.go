@@ -40,8 +40,12 @@ func planCommand() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "list the codons in the order in which they run", ArgsUsage: "[HANK|DIR]",
 		Description: `Without an argument: the plan of the execution, with what is done and what is next.
-With one: what that hank would begin with. Loops are laid out one iteration at a
-time, as they are needed. Reads only.`,
+With one, a HANK (a hank.json) or the DIR that holds one: what it would begin with. Loops are laid out one iteration at a
+time, as they are needed. Reads only.
+
+Example: hank plan --before review#2 --limit 10
+
+Exit code 0: printed; 3: the hank that is named is invalid.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,13 +19,21 @@ func rollbackCommand() *cli.Command {
 		Description: `TARGET is a SHA or its beginning, CODON, CODON:rig-setup, CODON:completed,
 CODON:error, CODON:skipped, last-success (the default) or initial; codon:, sha: and
 run: before a name say which of them it is. Everything visible in the workspace is
-put into a checkpoint first, so that --undo brings it back. Then go on with hank run.`,
+put into a checkpoint first, so that --undo brings it back. Then go on with hank run.
+
+Examples: hank rollback --to review#1 --plan
+          hank rollback --to last-success --yes && hank run
+          hank rollback --undo --yes
+
+Exit code 0: done; 2: TARGET names nothing, or several things; 4: nobody is there to
+be asked and --yes is missing, or something that no checkpoint holds is in the way;
+5: a run is at work.`,
 		Flags: []cli.Flag{
 			executionFlag,
 			&cli.StringFlag{Name: "to", Usage: "the `TARGET`"},
 			&cli.BoolFlag{Name: "undo", Usage: "take the last rollback or retry back"},
 			&cli.BoolFlag{Name: "plan", Usage: "say what would be done, and change nothing"},
-			yesFlag, jsonFlag, breakLockFlag,
+			capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -39,7 +48,14 @@ put into a checkpoint first, so that --undo brings it back. Then go on with hank
 }
 
 func goBack(c *cli.Context, o runtime.RollbackOptions) error {
-	o.Execution, o.BreakLock = c.String("execution"), c.String("break-lock")
+	root, err := recovery.Find(orDefault(c.String("execution"), "."))
+	if err != nil {
+		return err
+	}
+	if o.CheckpointCap, err = givenCap(c); err != nil {
+		return err
+	}
+	o.Execution, o.BreakLock, o.Work = root, c.String("break-lock"), work
 	if c.Bool("plan") {
 		p, err := runtime.PreviewRollback(c.Context, o)
 		if err != nil {
@@ -51,12 +67,13 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		printPreview(p, true)
 		return nil
 	}
-	if _, err := recovery.Find(orDefault(o.Execution, ".")); err != nil {
-		return err
-	}
 	ask := asker(c)
 	if ask == nil && !c.Bool("yes") {
-		return &recovery.DecisionError{What: "hank " + c.Command.Name + " changes the workspace and nobody is there to be asked",
+		target, err := runtime.LookUp(o)
+		if err != nil {
+			return err
+		}
+		return &recovery.DecisionError{What: fmt.Sprintf("hank %s changes the workspace to what it was at %s and nobody is there to be asked", c.Command.Name, target),
 			Options: []string{"--yes does it", "--plan says what it would do"}}
 	}
 	if !c.Bool("json") {
@@ -75,11 +92,17 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	if c.Bool("json") {
 		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety})
 	}
-	fmt.Printf("the workspace is as in %s; what was there is in checkpoint %s\n", done.Target, short(done.Safety))
-	fmt.Printf("  to go on         hank run%s\n", c2e(c))
-	if len(o.Paths) == 0 {
-		fmt.Printf("  to take it back  hank rollback --undo%s\n", c2e(c))
+	if len(o.Paths) > 0 {
+		quoted := make([]string, len(o.Paths))
+		for i, p := range o.Paths {
+			quoted[i] = quotePath(p)
+		}
+		names := strings.Join(quoted, " ")
+		fmt.Printf("%s: as in %s; what was there is in checkpoint %s\n  to take it back  hank restore %s --from %[3]s%[5]s\n", names, done.Target, short(done.Safety), names, c2e(c))
+		return nil
 	}
+	fmt.Printf("the workspace is as in %s; what was there is in checkpoint %s\n", done.Target, short(done.Safety))
+	fmt.Printf("  to go on         hank run%s\n  to take it back  hank rollback --undo%s\n", c2e(c), c2e(c))
 	return nil
 }
 
@@ -110,6 +133,13 @@ func printPreview(p *runtime.Preview, all bool) {
 	show("-", p.Delete, term.Red)
 	show("!", p.Blocked, term.Red)
 	fmt.Printf("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
+	for i, u := range p.Unarchived {
+		if !all && i == most {
+			fmt.Printf("and %s more from the archive\n", count(len(p.Unarchived)-i, "file"))
+			break
+		}
+		fmt.Printf("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
+	}
 	if len(p.Superseded) > 0 {
 		fmt.Printf("left behind, not deleted: %s with $%s of work; $%s of work stays\n", count(len(p.Superseded), "checkpoint"), p.CostLeft, p.CostKept)
 	}
@@ -123,16 +153,17 @@ type touched struct {
 
 // previewed is the JSON form of hank rollback --plan.
 type previewed struct {
-	Schema     int              `json:"schema"`
-	Target     runtime.Target   `json:"target"`
-	Add        []touched        `json:"add"`
-	Change     []touched        `json:"change"`
-	Delete     []touched        `json:"delete"`
-	Blocked    []touched        `json:"blocked"`
-	Kept       int              `json:"kept"`
-	Superseded []runtime.Target `json:"superseded"`
-	CostKept   state.USD        `json:"costKept"`
-	CostLeft   state.USD        `json:"costLeft"`
+	Schema     int                  `json:"schema"`
+	Target     runtime.Target       `json:"target"`
+	Add        []touched            `json:"add"`
+	Change     []touched            `json:"change"`
+	Delete     []touched            `json:"delete"`
+	Blocked    []touched            `json:"blocked"`
+	Kept       int                  `json:"kept"`
+	Superseded []runtime.Target     `json:"superseded"`
+	Unarchived []runtime.Unarchived `json:"unarchived,omitempty"`
+	CostKept   state.USD            `json:"costKept"`
+	CostLeft   state.USD            `json:"costLeft"`
 }
 
 // rolledBack is the JSON form of hank rollback.
@@ -150,5 +181,5 @@ func previewOf(p *runtime.Preview) previewed {
 		return out
 	}
 	return previewed{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked),
-		Kept: p.Keep, Superseded: p.Superseded, CostKept: p.CostKept, CostLeft: p.CostLeft}
+		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft}
 }

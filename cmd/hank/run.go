@@ -15,6 +15,8 @@ import (
 	"hank/state"
 )
 
+var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "let the checkpoints take `SIZE` (such as 20GB; 0: no limit) from now on; the run pauses before they take more (at first 50GB)"}
+
 // driveFlags are those of run, resume and retry.
 func driveFlags() []cli.Flag {
 	return []cli.Flag{
@@ -23,6 +25,7 @@ func driveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
 		&cli.Float64Flag{Name: "max-cost", Usage: "stop when `USD` are spent"},
 		&cli.Float64Flag{Name: "max-time", Usage: "stop after `SECONDS` of work"},
+		capFlag,
 		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of life for `SECONDS`"},
 		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "go on when a rig fails"},
 		&cli.BoolFlag{Name: "adopt", Usage: "the hank has changed: go on with the new one"},
@@ -32,7 +35,7 @@ func driveFlags() []cli.Flag {
 		&cli.IntFlag{Name: "stop-after", Usage: "stop in order after `N` codons"},
 		&cli.BoolFlag{Name: "detach", Usage: "go on in the background, also when the terminal closes"},
 		&cli.BoolFlag{Name: "unattended", EnvVars: []string{"HANK_UNATTENDED"}, Usage: "started by a supervisor: give up after three crashes at the same codon"},
-		&cli.StringFlag{Name: "notify", Usage: "`COMMAND` to run at the end, with the result as JSON on its standard input"},
+		&cli.StringFlag{Name: "notify", Usage: "`COMMAND` to run at the end or when a person is needed, with the result as JSON on its standard input"},
 		&cli.StringFlag{Name: "note", Usage: "a `TEXT` to remember with the run"},
 		&cli.StringSliceFlag{Name: "label", Usage: "a `KEY=VALUE` to remember with the run"},
 		&cli.BoolFlag{Name: "overwrite-output", Usage: "replace files in the output folder instead of renaming"},
@@ -44,12 +47,19 @@ func runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "run a hank to its end; after a crash, go on from there",
 		ArgsUsage: "[HANK|DIR] [DATA]",
-		Description: `HANK is a hank.json or its folder (default: the one of the execution, or ./hank.json).
+		Description: `HANK is a hank.json, DIR the folder that holds one (default: the one of the execution, or ./hank.json).
 DATA is a file or folder that the codons read; it is linked into the workspace as
 read_only_data_source. The execution is made here, or in the folder that -e names.
 
 Run again, it goes on where it was: a codon that was cut off is redone on the tree
-from before it. A codon that failed stays failed until you say: hank retry.`,
+from before it. A codon that failed stays failed until you say: hank retry.
+
+Examples: hank run my-hank ~/papers -e ~/runs/papers -o results
+          hank run --max-cost 20 --detach --notify 'mail -s hank me@example.com'
+
+Exit code 0: the hank is done; 1: a codon failed; 3: invalid hank; 4: needs your
+decision, named in the message; 5: another hank holds it; 6: budget; 8: stopped with
+work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 		Flags: append(driveFlags(),
 			&cli.StringFlag{Name: "data", Usage: "the `PATH` of the data"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched"},
@@ -112,7 +122,11 @@ func resumeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "go on with the tree as it is, in the agent's interrupted session",
 		Description: `Where run redoes a codon that was cut off from before it, resume keeps what the
-codon has done so far and continues the agent's session, if the agent can.`,
+codon has done so far and continues the agent's session, if the agent can.
+
+Example: hank resume -e DIR --max-cost 5
+
+The exit codes are those of hank run.`,
 		Flags: driveFlags(),
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -131,7 +145,12 @@ func retryCommand() *cli.Command {
 	return &cli.Command{
 		Name: "retry", Usage: "go back to before a codon and run on from there", ArgsUsage: "[CODON]",
 		Description: `Without CODON, the one that failed. The tree goes back to the checkpoint before the
-codon, its rig runs again. What was there is kept: hank rollback --undo.`,
+codon, its rig runs again. What was there is kept: hank rollback --undo.
+
+Examples: hank retry
+          hank retry review#1 --from rig-setup
+
+The exit codes are those of hank run; 2: the codon has not run.`,
 		Flags: append(driveFlags(), &cli.StringFlag{Name: "from", Usage: "`rig-setup`: keep the work of the rig, redo only the agent's"}),
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
@@ -152,10 +171,7 @@ codon, its rig runs again. What was there is kept: hank rollback --undo.`,
 
 // driveOptions reads the flags that run, resume and retry share.
 func driveOptions(c *cli.Context) (runtime.Options, error) {
-	layers, err := settings(c)
-	if err != nil {
-		return runtime.Options{}, err
-	}
+	layers, settingsErr := settings(c)
 	labels := map[string]string{}
 	for _, l := range c.StringSlice("label") {
 		key, value, ok := strings.Cut(l, "=")
@@ -167,13 +183,17 @@ func driveOptions(c *cli.Context) (runtime.Options, error) {
 	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
 		return runtime.Options{}, &runtime.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
 	}
-	return runtime.Options{
+	o := runtime.Options{
 		Execution: c.String("execution"), Layers: layers, Overwrite: c.Bool("overwrite-output"),
 		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
 		Yes: c.Bool("yes"), StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"), BreakLock: c.String("break-lock"),
 		Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
-		Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: sayer(c),
-	}, nil
+		Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: sayer(c), Work: work,
+	}
+	if settingsErr != nil {
+		runtime.Notify(c.Context, o, settingsErr)
+	}
+	return o, settingsErr
 }
 
 // settings reads hankweave.json, the environment and the flags.
@@ -194,12 +214,15 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	env, more := plan.ParseEnviron(os.Environ())
 	layers.Env = env
 	if found = append(found, more...); len(errorsOnly(found)) > 0 {
-		return layers, printDiagnostics(found)
+		return layers, &runtime.InvalidError{Diagnostics: found}
 	}
 	layers.Flags = plan.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
 	if c.Bool("ignore-rig-failures") {
 		yes := true
 		layers.Flags.IgnoreRigFailures = &yes
+	}
+	if layers.Flags.CheckpointCap, err = givenCap(c); err != nil {
+		return layers, err
 	}
 	if cost, limit := c.Float64("max-cost"), c.Float64("max-time"); cost > 0 || limit > 0 {
 		layers.Flags.Budget = &plan.Ceiling{MaxDollars: cost, MaxTimeSeconds: limit}
@@ -207,6 +230,18 @@ func settings(c *cli.Context) (plan.Layers, error) {
 		return layers, &runtime.UsageError{Why: "--max-cost and --max-time take positive numbers"}
 	}
 	return layers, nil
+}
+
+// givenCap is what --checkpoint-cap says; not set where it is not given.
+func givenCap(c *cli.Context) (plan.Size, error) {
+	if !c.IsSet("checkpoint-cap") {
+		return "", nil
+	}
+	size, err := plan.ParseSize(c.String("checkpoint-cap"))
+	if err != nil {
+		return "", &runtime.UsageError{Why: "--checkpoint-cap: " + err.Error()}
+	}
+	return size, nil
 }
 
 func orDefault(s, def string) string {
@@ -222,7 +257,7 @@ func sayer(c *cli.Context) func(string) {
 	if c.Bool("json") {
 		out = os.Stderr
 	}
-	return func(line string) { fmt.Fprintln(out, line) }
+	return func(line string) { fmt.Fprintln(out, term.Printable(line)) }
 }
 
 func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
@@ -280,7 +315,7 @@ func catchUp(execution string) {
 
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
-	fmt.Printf("\n%s\n", r.Message)
+	fmt.Printf("\n%s\n", term.Printable(r.Message))
 	fmt.Printf("  codons       %d of %d done, $%s\n", r.Done, r.Planned, r.Cost)
 	if r.Output != "" {
 		fmt.Printf("  results      %s\n", shorten(r.Output))

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 //	same NAME PATH…       want the same digest again
 //	await FILE            wait until it is there
 //	count N REGEXP        want so many matches in the last output
+//	hankweave DIR …       lay out an execution that Hankweave began
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	fixtures, err := filepath.Abs("../../fixtures")
@@ -60,7 +61,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "capture": capture, "remember": remember, "same": same, "await": await, "count": counted,
+			"code": code, "capture": capture, "remember": remember, "same": same, "await": await, "count": counted, "hankweave": layHankweave,
 		},
 	})
 }

@@ -19,7 +19,12 @@ func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show everything about a run or a codon", ArgsUsage: "[RUN|CODON]",
 		Description: `Without an argument: all runs, the newest first. A codon is shown with each of its
-attempts, the newest first. --json has every field.`,
+attempts, the newest first. --json has every field.
+
+Examples: hank show
+          hank show review#1 --limit 1 --json
+
+Exit code 0: printed; 2: there is no such run or codon.`,
 		Flags: []cli.Flag{executionFlag, limitFlag,
 			&cli.StringFlag{Name: "before", Usage: "print only runs older than this `RUN`"}, jsonFlag},
 		Action: func(c *cli.Context) error {
@@ -110,10 +115,10 @@ func printRun(r *state.Run) error {
 	}
 	fmt.Printf("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), word, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
 	if r.Note != "" {
-		fmt.Printf("  note: %s\n", r.Note)
+		fmt.Printf("  note: %s\n", term.Printable(r.Note))
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
-		fmt.Printf("  label: %s=%s\n", key, r.Labels[key])
+		fmt.Printf("  label: %s=%s\n", term.Printable(key), term.Printable(r.Labels[key]))
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Codons() {
@@ -133,7 +138,7 @@ func why(k *state.Codon) string {
 	if k.FailureReason == nil {
 		return ""
 	}
-	return firstLine(k.FailureReason.Message)
+	return term.Printable(firstLine(k.FailureReason.Message))
 }
 
 func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
@@ -163,7 +168,7 @@ func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
 func printCodon(k codonView) {
 	fmt.Printf("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Status, max(k.Attempt, 1), k.RunID)
 	line := func(label, format string, args ...any) {
-		fmt.Printf("  %-12s %s\n", label, fmt.Sprintf(format, args...))
+		fmt.Printf("  %-12s %s\n", label, term.Printable(fmt.Sprintf(format, args...)))
 	}
 	line("started", "%s", k.StartTime.Local().Format(time.DateTime))
 	if d := took(k.Codon); d != "" {

@@ -6,6 +6,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/urfave/cli/v2"
+
 	"hank/runtime"
 	"hank/state"
 )
@@ -46,4 +48,12 @@ func meaning(n int, gentle bool) runtime.Signal {
 		return runtime.StopNow
 	}
 	return runtime.StopForce
+}
+
+// outliveReaders lets a verb that changes something finish it although nobody
+// reads its output any more, as behind "| head": writing there fails instead of
+// ending the process. Children do not inherit it.
+func outliveReaders(*cli.Context) error {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return nil
 }

@@ -24,6 +24,7 @@ type status struct {
 	RunID      state.RunID        `json:"runId,omitempty"`
 	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
 	EndReason  state.EndReason    `json:"endReason,omitempty"`
+	Paused     *state.Pause       `json:"paused,omitempty"` // the run could not go on; a finding says what to do
 	Done       int                `json:"codonsDone"`
 	Planned    int                `json:"codonsPlanned"`
 	Next       state.CodonID      `json:"nextCodon,omitempty"`
@@ -33,6 +34,8 @@ type status struct {
 	LastEvent  *time.Time         `json:"lastEvent,omitempty"`
 	Said       string             `json:"said,omitempty"` // the last line of the agent
 	Silent     bool               `json:"silent"`         // past the silence limit
+	StoreBytes int64              `json:"storeBytes"`     // what the checkpoints take
+	StoreCap   int64              `json:"checkpointCap"`  // where the run pauses; 0: nowhere
 	Position   *state.Position    `json:"position,omitempty"`
 	Findings   []recovery.Finding `json:"findings"`
 	Quarantine []string           `json:"quarantine,omitempty"`
@@ -42,8 +45,12 @@ type status struct {
 func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "say where an execution stands",
-		Description: `Reads only: it can be asked at any time, also while a run is at work.`,
-		Flags:       []cli.Flag{executionFlag, jsonFlag},
+		Description: `Reads only: it can be asked at any time, also while a run is at work.
+
+Example: hank status --json | jq .nextCodon
+
+Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
+		Flags: []cli.Flag{executionFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
@@ -66,8 +73,9 @@ func statusCommand() *cli.Command {
 const silenceWarning = 3 * time.Minute
 
 func statusOf(v *recovery.View) status {
-	st := v.State
-	s := status{Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
+	st, weight := v.State, v.Weigh()
+	s := status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
+		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Done: st.Next(), Planned: len(st.ExecutionPlan()), Cost: st.TotalCost(), Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined()}
 	if s.Findings == nil {
@@ -81,12 +89,18 @@ func statusOf(v *recovery.View) status {
 		s.ofRun(v, run)
 	}
 	s.Command = nextStep(s)
+	if v.Blocked != nil {
+		s.Command = v.Blocked.Command
+	}
 	return s
 }
 
 // ofRun fills in what the newest run is about.
 func (s *status) ofRun(v *recovery.View, run *state.Run) {
 	s.RunID, s.RunStatus, s.EndReason = run.RunID, run.Status, run.EndReason
+	if run.Paused != nil && !v.Live {
+		s.Paused, s.RunStatus, s.EndReason = run.Paused, state.StatusFailed, run.Paused.Reason
+	}
 	if v.Crashed(run) {
 		s.RunStatus, s.EndReason = state.StatusCrashed, state.EndCrash
 	}
@@ -101,7 +115,7 @@ func (s *status) ofRun(v *recovery.View, run *state.Run) {
 	if live.ClaudeLogPath == "" {
 		return
 	}
-	log := filepath.Join(v.Layout.Root, filepath.FromSlash(live.ClaudeLogPath))
+	log := v.Layout.Resolve(live.ClaudeLogPath)
 	s.Said = lastWords(log)
 	heard := s.LastEvent
 	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
@@ -124,7 +138,7 @@ func changedAt(path string) *time.Time {
 func nextStep(s status) string {
 	last := s.LastCodon
 	switch {
-	case s.Live, s.Planned > 0 && s.Done == s.Planned:
+	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.Position != nil):
 		return ""
 	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && s.Position == nil:
 		return "hank retry"
@@ -144,7 +158,7 @@ func printStatus(s status, c *cli.Context) {
 	case s.LiveCodon != nil:
 		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && s.Position == nil:
-		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
+		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, term.Printable(firstLine(last.FailureReason.Message)))
 	}
 	if s.Position != nil {
 		line("at", "checkpoint %s after a %s", short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
@@ -163,11 +177,11 @@ func printStatus(s status, c *cli.Context) {
 	}
 	if s.LastCodon != nil {
 		for _, n := range s.LastCodon.Notes {
-			line("note", "%s", n)
+			line("note", "%s", term.Printable(n))
 		}
 	}
 	for _, f := range s.Findings {
-		line(string(f.Severity), "%s", f.What)
+		line(string(f.Severity), "%s", term.Printable(f.What))
 	}
 	if len(s.Quarantine) > 0 {
 		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
@@ -186,6 +200,8 @@ func statusWord(s status) string {
 		return "not begun"
 	case s.Position != nil:
 		return term.Yellow(os.Stdout, "rolled back")
+	case s.Paused != nil:
+		word = term.Yellow(os.Stdout, "paused")
 	case s.RunStatus == state.StatusFailed || s.RunStatus == state.StatusCrashed:
 		word = term.Red(os.Stdout, word)
 	}

@@ -42,6 +42,9 @@ type versionInfo struct {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version",
+		Description: `With it the schema of the state that this hank writes, and the platform.
+
+Example: hank version --json`,
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {

@@ -12,6 +12,9 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/process"
 )
 
 // Identity names one life of one process. The zero values of the optional
@@ -94,4 +97,16 @@ func (m machine) identity(pid int, ticks uint64) Identity {
 		PID:          pid,
 		StartTicks:   ticks,
 	}
+}
+
+// StartedAt is when the process that has the pid now was started, by the
+// present setting of the clock; a second or two may be missing. It tells a
+// process from the one that had its pid before, where nothing better was
+// recorded.
+func StartedAt(pid int) (time.Time, error) {
+	ms, err := (&process.Process{Pid: int32(pid)}).CreateTime()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find out when process %d was started: %w", pid, err)
+	}
+	return time.UnixMilli(ms), nil
 }

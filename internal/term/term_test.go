@@ -31,6 +31,26 @@ func TestColoursStayOutOfFiles(t *testing.T) {
 	}
 }
 
+func TestNothingOfOthersSteersTheTerminal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain\ttext\n":                            "plain\ttext\n",
+		"\x1b[31mred\x1b[0m":                       "red",
+		"\x1b]0;title\x07on":                       "on",
+		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link",
+		"\x1bPsixel\x1b\\after":                    "after",
+		"\x1b[2J\x1b[Hcleared\r\a\b":               "cleared",
+		"\x1b(Bset \x1bcreset \x1b7":               "set reset ",
+		"a\x1b":                                    "a",
+		"\u009b31mC1":                              "31mC1",
+		"no\xffUTF":                                "no\uFFFDUTF",
+	} {
+		if got := Printable(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestFiguresForPeople(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)

@@ -8,17 +8,27 @@ import (
 	"path/filepath"
 )
 
-// ReadFile returns the content of a regular file. It refuses FIFOs, devices
-// and links in the last component, so that a planted name cannot hang hank.
-func ReadFile(fsys FS, name string) ([]byte, error) {
+// ErrNotRegular says that a folder, link, FIFO or device stands where a file
+// must.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Open opens a regular file for reading. It refuses FIFOs, devices and links
+// in the last component with [ErrNotRegular], so that a planted name cannot
+// hang hank.
+func Open(fsys FS, name string) (File, error) {
 	fi, err := fsys.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
 	}
-	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	return fsys.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// ReadFile returns the content of a regular file, as [Open] reads it.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	f, err := Open(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +67,12 @@ func MkdirAll(fsys FS, name string, perm fs.FileMode) error {
 // next call replaces.
 func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
 	tmp := name + ".tmp"
+	// A FIFO there would hang it, and what a link leads to would be lost.
+	if fi, err := fsys.Lstat(tmp); err == nil && !fi.Mode().IsRegular() {
+		if err := fsys.Remove(tmp); err != nil {
+			return err
+		}
+	}
 	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return err

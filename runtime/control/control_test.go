@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -110,4 +111,41 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("%q: neither yes nor why not", line)
 		}
 	})
+}
+
+// Opening the socket changes nothing for what else the process writes: once a
+// umask, set for that moment, took the exec bit from a file being restored.
+func TestListeningLeavesTheModesOfOtherFilesAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stop, wrong := make(chan struct{}), make(chan string, 1)
+	go func() {
+		defer close(wrong)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			name := filepath.Join(dir, "script")
+			if err := os.WriteFile(name, nil, 0o755); err != nil {
+				wrong <- err.Error()
+				return
+			}
+			if fi, err := os.Stat(name); err != nil || fi.Mode().Perm()&0o100 == 0 {
+				wrong <- fmt.Sprintf("file %d: %v, %v", i, fi.Mode(), err)
+				return
+			}
+			_ = os.Remove(name)
+		}
+	}()
+	for range 500 {
+		if err := serve(t, filepath.Join(dir, "s")).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	if said, bad := <-wrong; bad {
+		t.Error(said)
+	}
 }

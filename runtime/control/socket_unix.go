@@ -3,23 +3,24 @@
 package control
 
 import (
+	"errors"
 	"net"
 	"os"
-	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
-// umask is one for the whole process.
-var umask sync.Mutex
-
-// listen makes a socket that nobody else may connect to, at no moment.
+// listen makes a socket that only this user may connect to. Until its mode is
+// set, its folder (0700) and sameUser keep others out; a umask would not do: it
+// is one for the whole process, and takes the exec bit from whatever another
+// goroutine or a child writes meanwhile.
 func listen(path string) (net.Listener, error) {
-	umask.Lock()
-	defer umask.Unlock()
-	old := unix.Umask(0o177)
-	defer unix.Umask(old)
-	return net.Listen("unix", path)
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // sameUser tells whether the client belongs to this user, or to root. The

@@ -1,11 +1,11 @@
 package harness
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"hank/internal/lazyregexp"
 	"hank/state"
 )
 
@@ -194,12 +194,12 @@ func statusClass(status int) string {
 // Statuses stand after a word that announces one ("API Error: 529",
 // "status code 503", "HTTP/1.1 502"), or before their reason phrase.
 var (
-	announcedStatus = regexp.MustCompile(`(?i)\b(?:http(?:/\d(?:\.\d)?)?|status|status ?code|code|api error|response|rejected)["']?\s*[:=( ]\s*["']?([45]\d\d)\b`)
-	reasonedStatus  = regexp.MustCompile(`(?i)\b(4(?:00 bad request|01 unauthorized|03 forbidden|08 request timeout|29 too many requests)|50(?:0 internal server error|2 bad gateway|3 service unavailable|4 gateway time-?out)|529 (?:site is )?overloaded)\b`)
+	announcedStatus = lazyregexp.New(`(?i)\b(?:http(?:/\d(?:\.\d)?)?|status|status ?code|code|api error|response|rejected)["']?\s*[:=( ]\s*["']?([45]\d\d)\b`)
+	reasonedStatus  = lazyregexp.New(`(?i)\b(4(?:00 bad request|01 unauthorized|03 forbidden|08 request timeout|29 too many requests)|50(?:0 internal server error|2 bad gateway|3 service unavailable|4 gateway time-?out)|529 (?:site is )?overloaded)\b`)
 )
 
 func statusInText(text string) int {
-	for _, re := range []*regexp.Regexp{announcedStatus, reasonedStatus} {
+	for _, re := range []*lazyregexp.Regexp{announcedStatus, reasonedStatus} {
 		if m := re.FindStringSubmatch(text); m != nil {
 			status, _ := strconv.Atoi(m[1][:3])
 			return status

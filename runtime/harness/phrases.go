@@ -2,20 +2,21 @@ package harness
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"hank/internal/lazyregexp"
 )
 
 // phrase is a wording that decides, tried in the order of the table.
 type phrase struct {
 	name, class string
-	re          *regexp.Regexp
+	re          *lazyregexp.Regexp
 }
 
 func say(name, class, pattern string) phrase {
-	return phrase{name, class, regexp.MustCompile(`(?i)` + pattern)}
+	return phrase{name, class, lazyregexp.New(`(?i)` + pattern)}
 }
 
 // phrases are wordings of providers and of network libraries. Each needs
@@ -76,12 +77,12 @@ const (
 
 var (
 	// retry-after-ms: 1500 · "retryAfterMs":1500
-	afterMillis = regexp.MustCompile(`(?i)\bretry[-_ ]?after[-_ ]?(?:ms|millis(?:econds)?)["']?\s*[:= ]\s*["']?(\d{1,9}(?:\.\d{1,9})?)\b`)
+	afterMillis = lazyregexp.New(`(?i)\bretry[-_ ]?after[-_ ]?(?:ms|millis(?:econds)?)["']?\s*[:= ]\s*["']?(\d{1,9}(?:\.\d{1,9})?)\b`)
 	// retry-after: 30 · retry after 1m30s · try again in 2 minutes · "retryDelay": "34s" · retrying in 5s
-	afterAmount = regexp.MustCompile(`(?i)\b(?:retry[-_ ]?(?:after|delay)|(?:try again|retry|retrying|wait) (?:in|after|for))["']?\s*[:= ]\s*["']?(?:about )?(` + units + `|` + bare + `)`)
+	afterAmount = lazyregexp.New(`(?i)\b(?:retry[-_ ]?(?:after|delay)|(?:try again|retry|retrying|wait) (?:in|after|for))["']?\s*[:= ]\s*["']?(?:about )?(` + units + `|` + bare + `)`)
 	// wait 20 seconds; a bare number after "retry" counts tries
-	verbAmount = regexp.MustCompile(`(?i)\b(?:retry|wait) (` + units + `)`)
-	amountPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?([a-z]*)`)
+	verbAmount = lazyregexp.New(`(?i)\b(?:retry|wait) (` + units + `)`)
+	amountPart = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s?([a-z]*)`)
 )
 
 // RetryAfter finds how long a text says to wait before the next try. A number

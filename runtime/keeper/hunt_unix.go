@@ -87,7 +87,7 @@ func (h hunt) survivors() ([]proc.Info, error) {
 	taken := map[int]bool{}
 	var alive []proc.Info
 	for _, root := range list {
-		if taken[root.PID] || !(group.bears(root) || h.orphans && isOrphan(root) || root.HasEnv(AttemptVariable, h.attempt)) {
+		if taken[root.PID] || !(group.bears(root) || h.orphans && isOrphan(root) || h.mayBear(root) && root.HasEnv(AttemptVariable, h.attempt)) {
 			continue
 		}
 		for _, p := range append([]proc.Info{root}, proc.Below(list, root.PID)...) {
@@ -98,6 +98,12 @@ func (h hunt) survivors() ([]proc.Info, error) {
 		}
 	}
 	return alive, nil
+}
+
+// mayBear tells whether a process is young enough to have been started by the
+// command: to read everybody's environment is most of what a look costs.
+func (h hunt) mayBear(p proc.Info) bool {
+	return h.command.PID == 0 || p.StartTicks >= h.command.StartTicks
 }
 
 // numbers are the group and the session of an attempt; 0 if unknown.

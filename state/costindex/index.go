@@ -216,6 +216,3 @@ func (x *Index) Totals(by By) ([]Total, error) {
 	}
 	return list, nil
 }
-
-// All returns the sum of everything that is counted.
-func (x *Index) All() Total { return x.head.All }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -21,6 +22,15 @@ import (
 
 	"hank/state"
 )
+
+// Every case opens Badger a few times: there are fewer of them, unless the
+// command line (of scripts/prove) wants more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -31,7 +31,8 @@ func closedNumber(name string) (uint64, bool) {
 }
 
 // list returns the segments' names in order, the current one last whether it
-// is there or not. leftover is the closed name of a segment whose closing was
+// is there or not. What is no file is no segment, whatever its name: a FIFO
+// would hang its reader, and a link may lead anywhere. leftover is the closed name of a segment whose closing was
 // interrupted: the same bytes still stand in the current one. Without any
 // segment the error matches fs.ErrNotExist.
 func list(fsys vfs.FS, dir string) (segments []string, leftover string, err error) {
@@ -41,6 +42,9 @@ func list(fsys vfs.FS, dir string) (segments []string, leftover string, err erro
 	}
 	there := false
 	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
 		if _, closed := closedNumber(e.Name()); closed {
 			segments = append(segments, e.Name()) // sorted: the numbers have one width
 		}
@@ -71,7 +75,7 @@ func list(fsys vfs.FS, dir string) (segments []string, leftover string, err erro
 // firstOf returns the number that a segment's first event has or would have;
 // 0 if no line of it is verified.
 func firstOf(fsys vfs.FS, name string) (uint64, error) {
-	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	f, err := vfs.Open(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -101,12 +105,12 @@ func firstOf(fsys vfs.FS, name string) (uint64, error) {
 
 // isPrefix tells whether the bytes of file a are the first bytes of file b.
 func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
-	fa, err := fsys.OpenFile(a, os.O_RDONLY, 0)
+	fa, err := vfs.Open(fsys, a)
 	if err != nil {
 		return false, err
 	}
 	defer fa.Close()
-	fb, err := fsys.OpenFile(b, os.O_RDONLY, 0)
+	fb, err := vfs.Open(fsys, b)
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +135,7 @@ func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
 // copyPart durably writes the first n bytes of src under the name dst. A
 // temporary name is renamed over dst; the caller syncs the folder.
 func copyPart(fsys vfs.FS, src, dst string, n int64) error {
-	in, err := fsys.OpenFile(src, os.O_RDONLY, 0)
+	in, err := vfs.Open(fsys, src)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -164,7 +163,7 @@ type pass struct {
 }
 
 func (p *pass) segment(name string, off int64) error {
-	f, err := p.fs.OpenFile(filepath.Join(p.dir, name), os.O_RDONLY, 0)
+	f, err := vfs.Open(p.fs, filepath.Join(p.dir, name))
 	if name == current && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -204,7 +204,7 @@ func (j *Journal) settle(history []Segment) error {
 }
 
 func (j *Journal) toQuarantine(name string, why error) error {
-	f, err := j.fs.OpenFile(j.path(name), os.O_RDONLY, 0)
+	f, err := vfs.Open(j.fs, j.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -79,6 +79,9 @@ func (s *Store) Load() []Candidate {
 // read returns verified content.
 func (s *Store) read(name string) ([]byte, error) {
 	data, err := vfs.ReadFile(s.FS, name)
+	if errors.Is(err, vfs.ErrNotRegular) {
+		return nil, &DamagedError{name, err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,293 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+
+	"hank/internal/failpoint"
+)
+
+// Collection is what a Collect frees, or would.
+type Collection struct {
+	Objects int
+	Bytes   int64 // in packs
+}
+
+// Unreachable counts what Collect would free if the references without were
+// gone. It changes nothing.
+func (s *Store) Unreachable(ctx context.Context, without []string, keep []SHA) (Collection, error) {
+	live, err := s.reachable(ctx, without, keep)
+	if err != nil {
+		return Collection{}, err
+	}
+	var sum Collection
+	_, packs := s.sources()
+	for _, p := range packs {
+		_, dead, err := p.sort(live)
+		if err != nil {
+			return sum, err
+		}
+		sum.Objects += dead.Objects
+		sum.Bytes += dead.Bytes
+	}
+	return sum, nil
+}
+
+// Collect frees the objects that neither a reference nor one of keep (commits
+// or trees) leads to. It is not for use while checkpoints are made.
+//
+//  1. All that is reachable is found. What cannot be read on the way ends it:
+//     in a damaged store nothing is deleted.
+//  2. What is reachable of each pack that holds something else is copied into a
+//     new pack, which is made durable and takes the old one's place.
+//  3. The stat cache is forgotten: it may vouch for what goes now.
+//  4. The old pack is removed.
+//
+// A crash leaves at worst objects in two packs. Complexity: objects that are
+// reachable, and bytes of the packs that are written anew.
+func (s *Store) Collect(ctx context.Context, keep []SHA) (Collection, error) {
+	if s.opts.ReadOnly {
+		return Collection{}, errReadOnly
+	}
+	s.merging.Lock()
+	defer s.merging.Unlock()
+	live, err := s.reachable(ctx, nil, keep)
+	if err != nil {
+		return Collection{}, err
+	}
+	var freed Collection
+	_, packs := s.sources()
+	for _, p := range packs {
+		objects, dead, err := p.sort(live)
+		if err != nil {
+			return freed, err
+		}
+		if dead.Objects == 0 {
+			continue
+		}
+		fresh, err := s.rewrite(ctx, p, objects)
+		if err != nil {
+			return freed, fmt.Errorf("writing a pack without what is not needed: %w", err)
+		}
+		s.substitute(p, fresh)
+		failpoint.Hit("collect.exchanged")
+		s.DropCache()
+		err = s.removeCache()
+		if err = errors.Join(err, s.removeReplaced()); err != nil {
+			return freed, err
+		}
+		freed.Objects += dead.Objects
+		freed.Bytes += dead.Bytes
+	}
+	return freed, s.pruneShallow(live)
+}
+
+// sort returns the pack's live objects in their order, with their sizes in
+// offset order kept for copying, and counts the others.
+func (p *pack) sort(live map[plumbing.Hash]bool) (alive []packedObject, dead Collection, err error) {
+	x, err := p.table()
+	if err != nil {
+		return nil, dead, err
+	}
+	if !x.intact() {
+		return nil, dead, &DamagedError{Path: p.base + ".idx", Why: "its checksum is wrong"}
+	}
+	objects, err := x.inOrder(p)
+	if err != nil {
+		return nil, dead, err
+	}
+	for i, o := range objects[:len(objects)-1] {
+		size := objects[i+1].offset - o.offset
+		if live[o.id] {
+			alive = append(alive, packedObject{o, size})
+			continue
+		}
+		dead.Objects++
+		dead.Bytes += size
+	}
+	return alive, dead, nil
+}
+
+// packedObject is an object of a pack and how many bytes it takes there.
+type packedObject struct {
+	packEntry
+	size int64
+}
+
+// rewrite makes a pack of some objects of another one; nil if they are none.
+func (s *Store) rewrite(ctx context.Context, p *pack, objects []packedObject) (*pack, error) {
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	r, release, err := p.reader()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	out, err := newPendingPack(s.fs, s.temporaryPack())
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if err = ctx.Err(); err == nil {
+			err = s.copyLive(r, o, out)
+		}
+		if err != nil {
+			_ = out.discard()
+			return nil, fmt.Errorf("%s: object %s: %w", p, o.id, err)
+		}
+	}
+	base, err := s.flush(out)
+	if err != nil {
+		_ = out.discard()
+		return nil, err
+	}
+	return s.newPack(base, out.written+hashSize), nil
+}
+
+// copyLive copies an object as it is; a delta, whose base may go, is resolved.
+func (s *Store) copyLive(r io.ReaderAt, o packedObject, out *pendingPack) error {
+	h, err := readPackedHeader(r, o.offset)
+	if err != nil {
+		return err
+	}
+	if h.kind == plumbing.OFSDeltaObject || h.kind == plumbing.REFDeltaObject {
+		return s.copyObject(o.id, out)
+	}
+	return copyPacked(out, o.packEntry, io.NewSectionReader(r, o.offset, o.size))
+}
+
+// substitute puts a pack, or nothing, into the place of another.
+func (s *Store) substitute(old, fresh *pack) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	packs := make([]*pack, 0, len(s.packs))
+	for _, p := range s.packs {
+		if p != old {
+			packs = append(packs, p)
+		} else if fresh != nil {
+			packs = append(packs, fresh)
+		}
+	}
+	s.packs = packs
+	if fresh == nil || fresh.base != old.base {
+		s.replaced = append(s.replaced, old)
+	}
+}
+
+// reachable returns all objects that references, except some, and keep lead to.
+func (s *Store) reachable(ctx context.Context, without []string, keep []SHA) (map[plumbing.Hash]bool, error) {
+	refs, err := s.Refs("refs/")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range without {
+		delete(refs, name)
+	}
+	for _, sha := range refs {
+		keep = append(keep, sha)
+	}
+	w := &walker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}}
+	for _, sha := range keep {
+		if err := w.from(plumbing.NewHash(string(sha))); err != nil {
+			return nil, fmt.Errorf("following %.12s: %w", sha, err)
+		}
+	}
+	return w.seen, nil
+}
+
+// walker follows objects to what they name.
+type walker struct {
+	s     *Store
+	ctx   context.Context
+	seen  map[plumbing.Hash]bool
+	found func(plumbing.Hash) error // is told of each; nil: nobody is
+}
+
+// from follows a commit or a tree.
+func (w *walker) from(id plumbing.Hash) error {
+	for todo := []plumbing.Hash{id}; len(todo) > 0; {
+		id, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		if w.seen[id] {
+			continue
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		o, err := w.s.object(id)
+		if err != nil {
+			return err
+		}
+		if o.kind != plumbing.CommitObject {
+			if err := w.object(id, o.kind); err != nil {
+				return err
+			}
+			continue
+		}
+		commit, err := gitobject.DecodeCommit(w.s, o)
+		if err != nil {
+			return err
+		}
+		if err := w.meet(id); err != nil {
+			return err
+		}
+		if err := w.object(commit.TreeHash, plumbing.TreeObject); err != nil {
+			return err
+		}
+		if !w.s.endsAt(id) {
+			todo = append(todo, commit.ParentHashes...)
+		}
+	}
+	return nil
+}
+
+func (w *walker) meet(id plumbing.Hash) error {
+	w.seen[id] = true
+	if w.found == nil {
+		return nil
+	}
+	return w.found(id)
+}
+
+func (w *walker) object(id plumbing.Hash, kind plumbing.ObjectType) error {
+	if w.seen[id] {
+		return nil
+	}
+	if err := w.meet(id); err != nil || kind != plumbing.TreeObject {
+		return err
+	}
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	tree, err := gitobject.GetTree(w.s, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range tree.Entries {
+		kind := plumbing.BlobObject
+		switch e.Mode {
+		case filemode.Dir:
+			kind = plumbing.TreeObject
+		case filemode.Submodule:
+			continue // it names a commit of another repository
+		}
+		if err := w.object(e.Hash, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeCache deletes the stat cache on disk.
+func (s *Store) removeCache() error {
+	if s.opts.CacheFile == "" {
+		return nil
+	}
+	return ignoreMissing(s.fs.Remove(s.opts.CacheFile))
+}

@@ -1,0 +1,322 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math/bits"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/shirou/gopsutil/v3/disk"
+
+	"hank/internal/failpoint"
+	"hank/internal/vfs"
+)
+
+// Every checkpoint adds a pack. Packs of about one size are merged into one of
+// the next: so a store with n bytes has at most mergeWidth-1 packs of each of
+// log(n) sizes, and a byte is copied once for each size that it passes.
+const (
+	mergeWidth = 8       // packs of one size that are merged, and the factor between sizes
+	smallest   = 8 << 10 // bytes; all smaller packs are of one size
+	// largest bounds the packs that are merged, and with it what one merge has
+	// to copy; above it there is one more pack for so many bytes.
+	largest = 256 << 20
+	// spare is what a merge leaves free on the disk: it must never be what
+	// stops a run.
+	spare = 256 << 20
+)
+
+// sizeClass numbers the sizes of packs.
+func sizeClass(bytes int64) int {
+	return bits.Len64(uint64(bytes)/smallest) / bits.Len(mergeWidth-1)
+}
+
+// mergeable returns the packs that are to be merged next: the smallest class
+// that is full, oldest first; nil if there is none.
+func mergeable(packs []*pack) []*pack {
+	classes := map[int][]*pack{}
+	full := -1
+	for _, p := range packs {
+		if p.apart.Load() || p.size > largest {
+			continue
+		}
+		n := sizeClass(p.size)
+		classes[n] = append(classes[n], p)
+		if len(classes[n]) >= mergeWidth && (full < 0 || n < full) {
+			full = n
+		}
+	}
+	list := classes[full]
+	slices.Reverse(list)
+	return list
+}
+
+// MergeDue tells whether Merge has something to do. It costs next to nothing.
+func (s *Store) MergeDue() bool {
+	_, packs := s.sources()
+	return !s.opts.ReadOnly && mergeable(packs) != nil
+}
+
+// Merge merges packs until none of the same size are so many that it is worth
+// it. It may run while another goroutine reads or makes checkpoints; only one
+// may merge. One step:
+//
+//  1. The packs that the step before has replaced are removed. Nobody needs
+//     them: their objects are in a pack that is durable, this process has it in
+//     their place, the kept stat cache names it, and a reader that comes too
+//     late for one looks again.
+//  2. The objects of the new step's packs are copied as they are, each against
+//     the checksum that its index has, into one pack under a temporary name.
+//  3. It is made durable and named as every pack is, see Flush.
+//  4. It takes the place of the packs that it was made of.
+//  5. The stat cache on disk, which names packs, is written anew.
+//
+// A crash leaves at worst objects that stand in two packs, which the next
+// merge of their size makes one; and a temporary file, which Open removes. What
+// cannot be read is left where it is, for Check; the error says so. Complexity:
+// bytes of the packs that are merged; memory: 100 bytes for each object.
+func (s *Store) Merge(ctx context.Context) error {
+	if s.opts.ReadOnly {
+		return errReadOnly
+	}
+	s.merging.Lock()
+	defer s.merging.Unlock()
+	for {
+		if err := s.removeReplaced(); err != nil {
+			return fmt.Errorf("removing packs that were merged: %w", err)
+		}
+		_, packs := s.sources()
+		old := mergeable(packs)
+		if old == nil {
+			return nil
+		}
+		if !s.roomFor(old) {
+			return nil
+		}
+		merged, err := s.mergePacks(ctx, old)
+		if errors.Is(err, errForeign) {
+			continue // one of them does not take part any more
+		}
+		if err != nil {
+			return fmt.Errorf("merging packs of checkpoints: %w", err)
+		}
+		failpoint.Hit("merge.written")
+		s.exchange(old, merged)
+		failpoint.Hit("merge.exchanged")
+		if err := s.rewriteCache(); err != nil {
+			return err
+		}
+	}
+}
+
+// errForeign says that a pack has deltas, which hank does not write. Such a
+// pack is as good as a merged one, and stays as it is.
+var errForeign = errors.New("the pack holds deltas")
+
+// mergePacks copies the objects of some packs into a new one and makes it
+// durable.
+func (s *Store) mergePacks(ctx context.Context, old []*pack) (*pack, error) {
+	out, err := newPendingPack(s.fs, s.temporaryPack())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range old {
+		if err := p.copyInto(ctx, out); err != nil {
+			_ = out.discard() // if the file stays, Open removes it
+			return nil, err
+		}
+	}
+	base, err := s.flush(out)
+	if err != nil {
+		_ = out.discard()
+		return nil, err
+	}
+	return s.newPack(base, out.written+hashSize), nil
+}
+
+// roomFor tells whether the disk has room for the packs once more. What cannot
+// be asked is tried.
+func (s *Store) roomFor(packs []*pack) bool {
+	var need uint64 = spare
+	for _, p := range packs {
+		need += uint64(p.size)
+	}
+	usage, err := disk.Usage(s.dir)
+	return err != nil || usage.Free > need
+}
+
+// copyInto appends the pack's objects to another in the order that they have,
+// except those that it has already. Each is compared with its checksum in the
+// index, and the index with its own, so that damage does not travel.
+func (p *pack) copyInto(ctx context.Context, out *pendingPack) error {
+	x, err := p.table()
+	if err != nil {
+		return err
+	}
+	if !x.intact() {
+		return &DamagedError{Path: p.base + ".idx", Why: "its checksum is wrong"}
+	}
+	r, release, err := p.reader()
+	if err != nil {
+		return err
+	}
+	defer release()
+	objects, err := x.inOrder(p)
+	if err != nil {
+		return err
+	}
+	for i, o := range objects[:len(objects)-1] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := readPackedHeader(r, o.offset)
+		if err != nil {
+			return &DamagedError{Path: p.String(), Why: fmt.Sprintf("object %s cannot be read", o.id), Err: err}
+		}
+		if h.kind == plumbing.OFSDeltaObject || h.kind == plumbing.REFDeltaObject {
+			p.apart.Store(true)
+			return errForeign
+		}
+		if err := copyPacked(out, o, io.NewSectionReader(r, o.offset, objects[i+1].offset-o.offset)); err != nil {
+			return fmt.Errorf("%s: object %s: %w", p, o.id, err)
+		}
+	}
+	return nil
+}
+
+// copyPacked appends one packed object.
+func copyPacked(out *pendingPack, o packEntry, packed *io.SectionReader) error {
+	if packed.Size() > inMemory {
+		crc := crc32.NewIEEE()
+		_, err := out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
+			if _, err := io.Copy(w, io.TeeReader(packed, crc)); err != nil {
+				return o.id, err
+			}
+			return o.id, sameChecksum(crc.Sum32(), o)
+		})
+		return err
+	}
+	data := make([]byte, packed.Size())
+	if _, err := io.ReadFull(packed, data); err != nil {
+		return err
+	}
+	if err := sameChecksum(crc32.ChecksumIEEE(data), o); err != nil {
+		return err
+	}
+	_, err := out.add(o.id, data)
+	return err
+}
+
+func sameChecksum(crc uint32, o packEntry) error {
+	if crc != o.crc {
+		return &DamagedError{Why: "its bytes are not those that the index was made for"}
+	}
+	return nil
+}
+
+// inOrder returns the pack's objects by their offsets, and behind them the end
+// of the last one.
+func (x packIndex) inOrder(p *pack) ([]packEntry, error) {
+	fi, err := p.fs.Lstat(p.String())
+	if err != nil {
+		return nil, err
+	}
+	crcs := indexHeader + x.count*hashSize
+	list := make([]packEntry, x.count, x.count+1)
+	for i := range list {
+		list[i] = packEntry{id: plumbing.Hash(x.id(i)), crc: binary.BigEndian.Uint32(x.data[crcs+4*i:]), offset: x.offset(i)}
+	}
+	slices.SortFunc(list, func(a, b packEntry) int { return int(min(1, max(-1, a.offset-b.offset))) })
+	end := fi.Size() - hashSize
+	if len(list) > 0 && (list[0].offset < packHeader || list[len(list)-1].offset >= end) {
+		return nil, &DamagedError{Path: p.base + ".idx", Why: "an offset leads out of its pack"}
+	}
+	return append(list, packEntry{offset: end}), nil
+}
+
+// exchange puts a merged pack into the place of those that it was made of.
+func (s *Store) exchange(old []*pack, merged *pack) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	packs := make([]*pack, 0, len(s.packs))
+	for _, p := range s.packs { // there may be newer ones by now
+		switch {
+		case p == old[len(old)-1]: // the newest of them
+			packs = append(packs, merged)
+		case !slices.Contains(old, p):
+			packs = append(packs, p)
+		}
+	}
+	s.packs = packs
+	s.replaced = append(s.replaced, old...)
+}
+
+// removeReplaced deletes the packs that merged ones have replaced: the index
+// first, without which a pack does not count.
+func (s *Store) removeReplaced() error {
+	s.mu.Lock()
+	gone := s.replaced
+	s.replaced = nil
+	s.mu.Unlock()
+	var err error
+	for _, p := range gone {
+		err = errors.Join(err, p.close(), ignoreMissing(s.fs.Remove(p.base+".idx")), ignoreMissing(s.fs.Remove(p.base+".pack")))
+		failpoint.Hit("merge.removed")
+	}
+	return err
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// newPack describes a finished pack of so many bytes.
+func (s *Store) newPack(base string, size int64) *pack {
+	return &pack{fs: s.fs, base: base, size: size, keeps: &s.openPacks}
+}
+
+// rewriteCache names the present packs in the stat cache on disk, if there is
+// one that the packs before them vouched for.
+func (s *Store) rewriteCache() error {
+	if s.opts.CacheFile == "" {
+		return nil
+	}
+	s.cacheMu.Lock()
+	loaded := s.cache != nil
+	if _, err := s.fs.Lstat(s.opts.CacheFile); err == nil {
+		s.cacheKept = false
+	}
+	s.cacheMu.Unlock()
+	if loaded {
+		return s.keepCache()
+	}
+	data, err := vfs.ReadFile(s.fs, s.opts.CacheFile)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	c, h, err := decodeCache(data)
+	if err != nil {
+		return nil // it is of no use as it is
+	}
+	s.mu.RLock()
+	now := s.cacheHeader(h.Workspace)
+	known := slices.Concat(now.Packs, packNames(s.replaced))
+	s.mu.RUnlock()
+	if slices.ContainsFunc(h.Packs, func(name string) bool { return !slices.Contains(known, name) }) {
+		return nil
+	}
+	now.Boot = h.Boot
+	if data, err = c.encode(now); err != nil {
+		return err
+	}
+	return writeUnsynced(s.fs, s.opts.CacheFile, data)
+}

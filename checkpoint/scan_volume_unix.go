@@ -1,0 +1,31 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"os"
+	"syscall"
+)
+
+// volume is what a scan knows of a file system that it comes across.
+type volume struct {
+	device uint64
+	young  int64 // changes from this time (ns) on are too young to be trusted
+	// unseen: what is written through a shared mapping never shows in a file's
+	// times, so that every file is read each time.
+	unseen bool
+}
+
+// volumeOf looks at the file system that an open folder is on.
+func (c *scan) volumeOf(fd int, device uint64) *volume {
+	return &volume{device: device, young: c.stamp.youngest(device), unseen: hidesMappedWrites(fd)}
+}
+
+// deviceOf returns the file system that a file is on.
+func deviceOf(fi os.FileInfo) (uint64, bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return uint64(st.Dev), true
+}

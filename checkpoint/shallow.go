@@ -1,0 +1,134 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+
+	"hank/internal/vfs"
+)
+
+// shallowName is git's file of commits that count as having no parents. hank
+// writes it where what came before them is lost.
+const shallowName = "shallow"
+
+// Shallow implements storer.ShallowStorer.
+func (s *Store) Shallow() ([]plumbing.Hash, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.shallow, nil // the list is replaced, never changed
+}
+
+// SetShallow implements storer.ShallowStorer: these commits, and no others,
+// count as having no parents from now on, for hank as for git. It is durable.
+func (s *Store) SetShallow(ids []plumbing.Hash) (err error) {
+	if s.opts.ReadOnly {
+		return errReadOnly
+	}
+	lines := make([]string, 0, len(ids))
+	for _, id := range ids {
+		lines = append(lines, id.String()+"\n")
+	}
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	if have, _ := s.Shallow(); len(have) == 0 && len(lines) == 0 {
+		return nil
+	}
+	unlock, err := s.lock(shallowName)
+	if err != nil {
+		return fmt.Errorf("ending branches where what came before is lost: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if len(lines) > 0 {
+		err = s.replace(shallowName, strings.Join(lines, ""))
+	} else if err = ignoreMissing(s.fs.Remove(filepath.Join(s.dir, shallowName))); err == nil {
+		err = s.fs.SyncDir(s.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("ending branches where what came before is lost: %w", err)
+	}
+	return s.readShallow()
+}
+
+// readShallow takes over what the file says.
+func (s *Store) readShallow() error {
+	text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, shallowName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var ids []plumbing.Hash
+	for line := range strings.FieldsSeq(string(text)) {
+		if isSHA(line) { // a damaged line says nothing; a check then finds what is lost
+			ids = append(ids, plumbing.NewHash(line))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shallow = ids
+	return nil
+}
+
+// endsAt tells whether a commit counts as having no parents.
+func (s *Store) endsAt(id plumbing.Hash) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Contains(s.shallow, id)
+}
+
+// commit reads a commit as hank and git see it: without parents where they are
+// lost.
+func (s *Store) commit(id plumbing.Hash) (*gitobject.Commit, error) {
+	c, err := gitobject.GetCommit(s, id)
+	if err == nil && s.endsAt(id) {
+		c.ParentHashes = nil
+	}
+	return c, err
+}
+
+func parentsOf(c *gitobject.Commit) []SHA {
+	var parents []SHA
+	for _, p := range c.ParentHashes {
+		parents = append(parents, SHA(p.String()))
+	}
+	return parents
+}
+
+// pruneShallow forgets commits that are gone.
+func (s *Store) pruneShallow(live map[plumbing.Hash]bool) error {
+	have, _ := s.Shallow()
+	return s.keepShallow(have, func(id plumbing.Hash) bool { return live[id] })
+}
+
+// borrowShallow ends branches where they end in the store that they were copied
+// from, unless what comes before is here.
+func (s *Store) borrowShallow(from *Store) error {
+	theirs, _ := from.Shallow()
+	if len(theirs) == 0 {
+		return nil
+	}
+	have, _ := s.Shallow()
+	known := slices.Clone(have)
+	return s.keepShallow(slices.Concat(have, theirs), func(id plumbing.Hash) bool {
+		if slices.Contains(known, id) {
+			return true
+		}
+		c, err := gitobject.GetCommit(s, id)
+		return err == nil && slices.ContainsFunc(c.ParentHashes, func(p plumbing.Hash) bool { return s.HasEncodedObject(p) != nil })
+	})
+}
+
+// keepShallow writes those of ids that are to stay, if that changes anything.
+func (s *Store) keepShallow(ids []plumbing.Hash, stays func(plumbing.Hash) bool) error {
+	have, _ := s.Shallow()
+	kept := slices.DeleteFunc(slices.Clone(ids), func(id plumbing.Hash) bool { return !stays(id) })
+	if len(kept) == len(have) {
+		return nil
+	}
+	return s.SetShallow(kept)
+}

@@ -1,0 +1,312 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// Transfer is what an Export or Import has moved. References are by their name
+// in this store.
+type Transfer struct {
+	Moved   []string // made or moved forward
+	Same    int      // were where they are to be, or further
+	Refused []string // the other side has something else there; they stay
+}
+
+// Remote is another repository, by a folder or by an address that git knows.
+// The references of one execution lie below refs/heads/<Prefix>/ there, so that
+// many executions, and a person's own branches, have room in one.
+type Remote struct {
+	Address string
+	Prefix  string // without slashes at its ends
+}
+
+const branches = "refs/heads/"
+
+func (r Remote) theirs(name string) string {
+	return branches + r.Prefix + "/" + strings.TrimPrefix(name, branches)
+}
+
+func (r Remote) check() error {
+	return checkRefName(branches + r.Prefix + "/main")
+}
+
+// isFolder tells whether the address is a path here.
+func (r Remote) isFolder() bool {
+	if filepath.IsAbs(r.Address) || strings.HasPrefix(r.Address, ".") {
+		return true
+	}
+	e, err := transport.NewEndpoint(r.Address)
+	return err != nil || e.Protocol == "file" && !strings.HasPrefix(r.Address, "file:")
+}
+
+// Export brings all branches and what they lead to into another repository. A
+// folder that is not there, or is empty, becomes a bare one. A branch there is
+// only ever made or moved forward; nothing is deleted.
+//
+// Into a folder objects are copied into one pack, which is durable before a
+// reference moves; to any other address go-git pushes.
+func (s *Store) Export(ctx context.Context, to Remote) (*Transfer, error) {
+	refs, err := s.Refs(branches)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.check(); err != nil {
+		return nil, err
+	}
+	if !to.isFolder() {
+		return s.push(ctx, to, refs)
+	}
+	other, err := openOther(to.Address, true)
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	want := map[string]SHA{}
+	for name, sha := range refs {
+		want[to.theirs(name)] = sha
+	}
+	t, err := copyBranches(ctx, s, other, want)
+	if err != nil {
+		return nil, fmt.Errorf("exporting to %s: %w", to.Address, err)
+	}
+	for _, names := range [][]string{t.Moved, t.Refused} {
+		for i, name := range names {
+			names[i] = branches + strings.TrimPrefix(name, to.theirs(branches))
+		}
+	}
+	return t, nil
+}
+
+// Import brings the branches that an Export has put into another repository
+// back into this store. A branch here is only ever made or moved forward.
+func (s *Store) Import(ctx context.Context, from Remote) (*Transfer, error) {
+	if err := from.check(); err != nil {
+		return nil, err
+	}
+	if !from.isFolder() {
+		return s.fetch(ctx, from)
+	}
+	other, err := openOther(from.Address, false)
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	refs, err := other.Refs(from.theirs(branches))
+	if err != nil {
+		return nil, err
+	}
+	want := map[string]SHA{}
+	for name, sha := range refs {
+		want[branches+strings.TrimPrefix(name, from.theirs(branches))] = sha
+	}
+	t, err := copyBranches(ctx, other, s, want)
+	if err != nil {
+		return nil, fmt.Errorf("importing from %s: %w", from.Address, err)
+	}
+	return t, nil
+}
+
+// Prefixes lists under which prefixes a repository has the branches of an
+// execution.
+func Prefixes(ctx context.Context, address string) ([]string, error) {
+	r := Remote{Address: address}
+	var refs map[string]SHA
+	if r.isFolder() {
+		other, err := openOther(address, false)
+		if err != nil {
+			return nil, err
+		}
+		defer other.Close()
+		if refs, err = other.Refs(branches); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if refs, err = remoteRefs(ctx, address); err != nil {
+			return nil, err
+		}
+	}
+	var list, runs []string
+	for name := range refs {
+		switch prefix, last := path.Split(strings.TrimPrefix(name, branches)); {
+		case prefix == "":
+		case last == "main":
+			list = append(list, strings.TrimSuffix(prefix, "/"))
+		case strings.HasPrefix(last, "run-"):
+			runs = append(runs, strings.TrimSuffix(prefix, "/"))
+		}
+	}
+	if len(list) == 0 {
+		list = runs // of one whose beginning is lost
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// openOther opens a repository in a folder, bare or not.
+func openOther(dir string, create bool) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if fi, err := os.Stat(filepath.Join(dir, ".git")); err == nil && fi.IsDir() {
+		dir = filepath.Join(dir, ".git")
+	}
+	o := Options{Dir: dir, Shared: true, ReadOnly: !create}
+	list, err := os.ReadDir(dir)
+	if create && (errors.Is(err, fs.ErrNotExist) || err == nil && len(list) == 0) {
+		if err == nil { // Init wants the name for itself
+			err = os.Remove(dir)
+		} else {
+			err = os.MkdirAll(filepath.Dir(dir), 0o755)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return Init(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(o)
+	var damaged *DamagedError
+	if errors.As(err, &damaged) {
+		return nil, fmt.Errorf("%s is neither a git repository nor an empty folder: %w", dir, err)
+	}
+	return s, err
+}
+
+// copyBranches brings references of one store to where want says, with all
+// that they lead to:
+//
+//  1. A reference that is elsewhere on the other side, and not behind, is
+//     refused. The others are what is moved.
+//  2. What they lead to and the other side does not have is copied into one
+//     pack, each object compared with its name. Where the other side has a
+//     commit that one of its references leads to, it has all behind it.
+//  3. The pack is made durable; then the references move, one by one.
+func copyBranches(ctx context.Context, from, to *Store, want map[string]SHA) (*Transfer, error) {
+	t, have := &Transfer{}, map[string]SHA{}
+	var tips []SHA
+	for name, sha := range want {
+		old, err := to.Ref(name)
+		if err != nil {
+			return nil, err
+		}
+		switch forward, behind, err := compare(from, sha, to, old); {
+		case err != nil:
+			return nil, err
+		case behind:
+			t.Same++
+		case !forward:
+			t.Refused = append(t.Refused, name)
+		default:
+			have[name], tips = old, append(tips, sha)
+			t.Moved = append(t.Moved, name)
+		}
+	}
+	slices.Sort(t.Moved)
+	slices.Sort(t.Refused)
+	known, err := to.commitsOfRefs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &walker{s: from, ctx: ctx, seen: known}
+	w.found = func(id plumbing.Hash) error {
+		if to.has(id) {
+			return nil
+		}
+		p, err := to.pack()
+		if err != nil {
+			return err
+		}
+		return from.copyObject(id, p)
+	}
+	for _, sha := range tips {
+		if err := w.from(plumbing.NewHash(string(sha))); err != nil {
+			to.Abort()
+			return nil, err
+		}
+	}
+	if err := to.Flush(ctx); err != nil {
+		return nil, err
+	}
+	if err := to.borrowShallow(from); err != nil {
+		return nil, err
+	}
+	for _, name := range t.Moved {
+		if err := to.SetRef(name, have[name], want[name]); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// compare tells whether a commit of one store comes behind the one where
+// another store's branch is, so that the branch can be moved forward; or
+// whether it is there already, or further.
+func compare(from *Store, sha SHA, to *Store, old SHA) (forward, behind bool, err error) {
+	if old != "" && to.Has(sha) {
+		if behind, err = to.leadsTo(old, sha); behind || err != nil {
+			return false, behind, err
+		}
+	}
+	forward, err = from.leadsTo(sha, old)
+	return forward, false, err
+}
+
+// leadsTo tells whether a commit is another, or comes behind it on the way of
+// first parents, which is the only one that hank's branches grow; "" is behind
+// everything.
+func (s *Store) leadsTo(from, old SHA) (bool, error) {
+	found := old == "" || from == old
+	if found {
+		return true, nil
+	}
+	err := s.Log(from, func(i Info) (bool, error) {
+		found = i.SHA == old
+		return !found, nil
+	})
+	return found, err
+}
+
+// commitsOfRefs returns the commits that references lead to and that can be
+// read.
+func (s *Store) commitsOfRefs(ctx context.Context) (map[plumbing.Hash]bool, error) {
+	refs, err := s.Refs("refs/")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[plumbing.Hash]bool{}
+	for _, tip := range refs {
+		for todo := []SHA{tip}; len(todo) > 0; {
+			sha := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			id := plumbing.NewHash(string(sha))
+			if seen[id] {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			info, err := s.CommitInfo(sha)
+			if err != nil {
+				continue // a tag, or damage: what it leads to is copied
+			}
+			seen[id] = true
+			todo = append(todo, info.Parents...)
+		}
+	}
+	return seen, nil
+}

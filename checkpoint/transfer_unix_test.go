@@ -1,0 +1,143 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// addresses are the ways to name another repository in a test.
+var addresses = map[string]func(dir string) string{
+	"folder": func(dir string) string { return dir },
+	"file://": func(dir string) string {
+		return "file://" + dir
+	},
+}
+
+func TestAnExportComesBackByAnImport(t *testing.T) {
+	t.Parallel()
+	for kind, address := range addresses {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			r := newRig(t)
+			r.write("large", strings.Repeat("0123456789abcdef", inMemory/8))
+			r.grow(3)
+			r.abandon(2)
+			dir := filepath.Join(t.TempDir(), "deep", "mirror")
+			if kind != "folder" {
+				stock(t, "init", "-q", "--bare", dir)
+			}
+			to := Remote{Address: address(dir), Prefix: "hank/abc"}
+			want := []string{"refs/heads/abandoned", "refs/heads/main"}
+			for turn := range 3 {
+				got, err := r.store.Export(ctx, to)
+				if err != nil || len(got.Refused) > 0 {
+					t.Fatalf("turn %d: %+v %v", turn, got, err)
+				}
+				if turn == 0 && !slices.Equal(got.Moved, want) || turn == 1 && !slices.Equal(got.Moved, want[1:]) || turn == 2 && len(got.Moved) > 0 {
+					t.Errorf("turn %d: moved %q", turn, got.Moved)
+				}
+				if turn == 0 {
+					r.grow(2)
+				}
+			}
+			stock(t, "--git-dir="+dir, "fsck", "--strict")
+			if tip := strings.TrimSpace(stock(t, "--git-dir="+dir, "rev-parse", "refs/heads/hank/abc/main")); SHA(tip) != r.tip {
+				t.Errorf("main is exported at %s, is at %s", tip, r.tip)
+			}
+			if prefixes, err := Prefixes(ctx, address(dir)); err != nil || !slices.Equal(prefixes, []string{"hank/abc"}) {
+				t.Errorf("prefixes %q %v", prefixes, err)
+			}
+			back := newRig(t)
+			got, err := back.store.Import(ctx, to)
+			if err != nil || !slices.Equal(got.Moved, want) || len(got.Refused) > 0 {
+				t.Fatalf("import: %+v %v", got, err)
+			}
+			back.tip = r.tip
+			back.checkWhole()
+			refs, _ := r.store.Refs("refs/")
+			theirs, _ := back.store.Refs("refs/")
+			if len(refs) != len(theirs) || refs["refs/heads/main"] != theirs["refs/heads/main"] || refs["refs/heads/abandoned"] != theirs["refs/heads/abandoned"] {
+				t.Errorf("exported %v, imported %v", refs, theirs)
+			}
+			if got, err := back.store.Import(ctx, to); err != nil || got.Same != 2 || len(got.Moved) > 0 {
+				t.Errorf("a second import: %+v %v", got, err)
+			}
+		})
+	}
+}
+
+// What the other side has under the names of the export and did not come from
+// here stays, as do a person's own branches.
+func TestAnExportMovesNothingBackOrAside(t *testing.T) {
+	t.Parallel()
+	for kind, address := range addresses {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			mine, other := newRig(t), newRig(t)
+			mine.grow(2)
+			other.write("x", "theirs")
+			other.grow(3)
+			dir := t.TempDir()
+			work := filepath.Join(dir, "project")
+			stock(t, "init", "-q", "-b", "main", work)
+			os.WriteFile(filepath.Join(work, "f"), []byte("a person's"), 0o644)
+			stock(t, "-C", work, "add", ".")
+			stock(t, "-C", work, "commit", "-qm", "theirs")
+			before := stock(t, "-C", work, "rev-parse", "main")
+			to := Remote{Address: address(work), Prefix: "hank/one"}
+			if _, err := mine.store.Export(ctx, to); err != nil {
+				t.Fatal(err)
+			}
+			got, err := other.store.Export(ctx, to)
+			if err != nil || len(got.Moved) > 0 || !slices.Equal(got.Refused, []string{"refs/heads/main"}) {
+				t.Errorf("over another's: %+v %v", got, err)
+			}
+			if got, err := other.store.Import(ctx, to); err != nil || len(got.Moved) > 0 || !slices.Equal(got.Refused, []string{"refs/heads/main"}) {
+				t.Errorf("from another's: %+v %v", got, err)
+			}
+			if tip := strings.TrimSpace(stock(t, "-C", work, "rev-parse", "hank/one/main")); SHA(tip) != mine.tip {
+				t.Error("another execution's export was overwritten")
+			}
+			if stock(t, "-C", work, "rev-parse", "main") != before || stock(t, "-C", work, "status", "--porcelain") != "" {
+				t.Error("the project itself was touched")
+			}
+			if refs, err := mine.store.Refs("refs/"); err != nil || len(refs) != 1 {
+				t.Errorf("the export left references here: %v %v", refs, err)
+			}
+		})
+	}
+}
+
+func TestAnExportRefusesWhatIsNoRepository(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.grow(1)
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "f"), []byte("a person's"), 0o644)
+	if _, err := r.store.Export(context.Background(), Remote{dir, "hank/x"}); err == nil || !strings.Contains(err.Error(), "neither a git repository nor an empty folder") {
+		t.Errorf("into a folder of files: %v", err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("the folder has %d entries now", len(list))
+	}
+	for _, prefix := range []string{"", "..", "a..b", "x.lock"} {
+		if _, err := r.store.Export(context.Background(), Remote{filepath.Join(dir, "new"), prefix}); err == nil {
+			t.Errorf("prefix %q is taken", prefix)
+		}
+	}
+	if _, err := r.store.Import(context.Background(), Remote{filepath.Join(dir, "absent"), "hank/x"}); err == nil {
+		t.Error("imported from nowhere")
+	}
+	_, err := r.store.Export(context.Background(), Remote{"https://user:geheim@127.0.0.1:1/x", "hank/x"})
+	if err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("an address with a password: %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/runtime"
+)
+
+// expiredView is the JSON form of hank gc --executions.
+type expiredView struct {
+	Schema  int               `json:"schema"`
+	Applied bool              `json:"applied"`
+	Bytes   int64             `json:"bytes"` // that went, or would go
+	Items   []runtime.Expired `json:"items"`
+}
+
+// gcExecutions is hank gc --executions and --orphans.
+func gcExecutions(c *cli.Context, p runtime.Policy) error {
+	if c.String("execution") != "" || len(p.Only) > 0 {
+		return &runtime.UsageError{Why: "--executions and --orphans are about all executions of this machine and take neither -e nor --only"}
+	}
+	list, err := runtime.ListExpired(p, c.Bool("executions"), c.Bool("orphans"))
+	if err != nil {
+		return err
+	}
+	out := expiredView{Schema: 1, Applied: c.Bool("apply"), Items: list}
+	if out.Applied {
+		out.Items, err = runtime.Discard(p, list)
+	}
+	for _, x := range out.Items {
+		if x.Remove {
+			out.Bytes += x.Bytes
+		}
+	}
+	if c.Bool("json") {
+		return errors.Join(printJSON(out), err)
+	}
+	t := term.NewTable(os.Stdout)
+	for _, x := range out.Items {
+		word := "stays"
+		if x.Remove {
+			word = "goes"
+		}
+		if out.Applied {
+			word = "deleted"
+		}
+		t.Row(word, term.Bytes(x.Bytes), x.LastUsed.Local().Format("2006-01-02 15:04"), x.Execution, x.What)
+	}
+	if err := errors.Join(err, t.Flush()); err != nil {
+		return err
+	}
+	if out.Applied {
+		fmt.Printf("%s freed\n", term.Bytes(out.Bytes))
+		return nil
+	}
+	fmt.Printf("%s can go; nothing was deleted: add --apply\n", term.Bytes(out.Bytes))
+	return nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/term"
+	"hank/runtime"
+)
+
+func landCommand() *cli.Command {
+	return &cli.Command{
+		Name: "land", Usage: "put a run's result on a new branch of your own repository",
+		Description: `Makes the branch on top of HEAD, with one commit for each codon that changed
+something. Your work tree, index, HEAD and other branches are not touched, no hook
+runs, and files that the run did not change stay as they are in HEAD. Files go
+through the filters and attributes of your repository as with git add. A report says
+what is on the branch, what is left out and why, and what was checked; it stays in
+.hankweave/reports. TARGETs are those of hank rollback. Works while a run is at work.
+
+Examples: hank land --branch papers --dry-run
+          hank land --branch papers && git merge papers
+          hank land --branch fix --from gather --squash --message 'Fix the index'
+
+Exit code 0: the branch is there, and everything was checked; 2: it exists, its name
+is not allowed, a TARGET names nothing, or the workspace is in no repository; 4: nothing was
+written, because HEAD has moved and has changed the same files, nothing can land, or
+git refused; or the branch is there, and the report says what is not as it should be; 9: there
+is no git.`,
+		Flags: []cli.Flag{executionFlag,
+			&cli.StringFlag{Name: "branch", Aliases: []string{"b"}, Usage: "the `NAME` of the new branch"},
+			&cli.StringFlag{Name: "from", Usage: "land only what came behind this `TARGET` (default: initial)"},
+			&cli.StringFlag{Name: "to", Usage: "land only what came up to this `TARGET` (default: the last codon that is done)"},
+			&cli.StringFlag{Name: "onto", Usage: "the revision `REV` to begin the branch from (default: HEAD)"},
+			&cli.BoolFlag{Name: "squash", Usage: "make one commit"},
+			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "the `TEXT` of that one commit"},
+			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "say what would be on the branch, and write nothing to your repository"},
+			jsonFlag},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			if c.String("branch") == "" {
+				return &runtime.UsageError{Why: "hank land needs --branch NAME; see: hank land --help"}
+			}
+			if c.String("message") != "" && !c.Bool("squash") {
+				return &runtime.UsageError{Why: "--message is the text of the one commit that --squash makes; give both"}
+			}
+			v, err := view(c)
+			if err != nil {
+				return err
+			}
+			done, err := runtime.Land(c.Context, v, runtime.LandOptions{Branch: c.String("branch"), From: c.String("from"), To: c.String("to"),
+				Onto: c.String("onto"), Squash: c.Bool("squash"), Message: c.String("message"), DryRun: c.Bool("dry-run"), Now: time.Now(), Work: work})
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				if err := printJSON(done); err != nil {
+					return err
+				}
+			} else {
+				printLanding(done)
+			}
+			if !done.Right() {
+				return exitWith(runtime.ExitDecision)
+			}
+			return nil
+		},
+	}
+}
+
+func printLanding(l *runtime.Landing) {
+	verb := "is"
+	if l.DryRun {
+		verb = "would be"
+	}
+	fmt.Printf("branch %s %s %s on top of %s\n", l.Branch, verb, count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
+	for _, k := range l.Commits {
+		fmt.Printf("\n%s %s\n", term.Yellow(os.Stdout, k.SHA[:12]), k.Title)
+		for i, f := range k.Files {
+			if i == most {
+				fmt.Printf("  and %d more\n", len(k.Files)-i)
+				break
+			}
+			fmt.Printf("  %s %s\n", landSign(f.Kind), quotePath(f.String()))
+		}
+	}
+	fmt.Println()
+	t := term.NewTable(os.Stdout)
+	for _, k := range l.Codons {
+		note := "no commit: nothing to land"
+		if k.Commit != "" {
+			note = k.Commit[:12]
+		}
+		t.Row("codon", string(k.CodonID), string(k.Status), "$"+k.Cost.String(), note)
+	}
+	_ = t.Flush() // as with any print
+	if n := len(l.LeftOut); n > 0 {
+		fmt.Printf("left out, %s:\n", count(n, "path"))
+		for i, f := range l.LeftOut {
+			if i == most {
+				fmt.Printf("  and %d more\n", n-i)
+				break
+			}
+			fmt.Printf("  %s: %s\n", quotePath(f.String()), f.Why)
+		}
+	}
+	printNames("changed by the run, and not committed as they were when it began; the branch has both changes:", l.Mixed)
+	printNames("not committed as they were when the run began, and not changed by it; the branch does not have them:", l.Uncommitted)
+	for _, k := range l.Checks {
+		if k.Right {
+			fmt.Printf("%s %s\n", term.Green(os.Stdout, "checked:"), k.What)
+			continue
+		}
+		fmt.Printf("%s that %s: %s\n", term.Red(os.Stdout, "NOT SO:"), k.What, k.Why)
+		printNames("  these:", k.Files)
+	}
+	switch {
+	case l.DryRun:
+		fmt.Println("nothing was written to your repository")
+	case l.Report != "":
+		fmt.Printf("report    %s\nto see it git log -p %s\n", shorten(l.Report), l.Branch)
+	}
+}
+
+func landSign(kind string) string {
+	switch kind {
+	case "added":
+		return term.Green(os.Stdout, "A")
+	case "deleted":
+		return term.Red(os.Stdout, "D")
+	}
+	return term.Yellow(os.Stdout, "M")
+}
+
+func printNames(what string, names []runtime.FileName) {
+	if len(names) == 0 {
+		return
+	}
+	fmt.Println(what)
+	for i, n := range names {
+		if i == most {
+			fmt.Printf("  and %d more\n", len(names)-i)
+			return
+		}
+		fmt.Printf("  %s\n", quotePath(n.String()))
+	}
+}

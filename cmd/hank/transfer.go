@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/checkpoint"
+	"hank/internal/registry"
+	"hank/recovery"
+	"hank/runtime"
+)
+
+// transferView is the JSON form of hank checkpoints export and import.
+type transferView struct {
+	Schema    int      `json:"schema"`
+	Execution string   `json:"execution"`
+	Prefix    string   `json:"prefix"`
+	Moved     []string `json:"moved"` // branches of this execution that were made or moved forward
+	Same      int      `json:"same"`
+	Refused   []string `json:"refused"` // the other side has something else there
+}
+
+// exportCheckpoints is hank checkpoints export. It reads only, also while a run
+// is at work.
+func exportCheckpoints(c *cli.Context, address string) error {
+	v, err := view(c)
+	if err != nil {
+		return err
+	}
+	store, err := v.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	to := checkpoint.Remote{Address: address, Prefix: prefixOf(c)}
+	if to.Prefix == "" {
+		to.Prefix = recovery.DefaultPrefix(v.State)
+	}
+	_, end := recovery.Work(work).Begin("exporting checkpoints")
+	moved, err := store.Export(c.Context, to)
+	end()
+	if err != nil {
+		return err
+	}
+	return printTransfer(c, v.Layout.Root, to.Prefix, moved, "exported")
+}
+
+// importCheckpoints is hank checkpoints import: into the execution that is
+// named or here, or into a new one where -e names nothing.
+func importCheckpoints(c *cli.Context, address string) error {
+	_ = outliveReaders(c) // it writes
+	root, err := recovery.Find(orDefault(c.String("execution"), "."))
+	isNew := err != nil
+	if isNew {
+		if c.String("execution") == "" {
+			return &runtime.UsageError{Why: "there is no execution here to import into; a new one is made with: hank checkpoints import " + checkpoint.WithoutSecrets(address) + " -e DIR"}
+		}
+		if root, err = filepath.Abs(c.String("execution")); err != nil {
+			return err
+		}
+	}
+	from := checkpoint.Remote{Address: address, Prefix: prefixOf(c)}
+	if from.Prefix, err = choosePrefix(c, from, root, isNew); err != nil {
+		return err
+	}
+	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: runtime.Reap, Work: work})
+	if err != nil {
+		return err
+	}
+	for _, f := range x.Report.Findings {
+		if !isNew || f.Severity == recovery.Lost || f.Severity == recovery.Blocked {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", f.Severity, f.What)
+		}
+	}
+	_ = registry.Add(registry.Entry{Root: root, Lineage: x.State().Lineage, Hank: x.Meta().HankPath, Created: x.Meta().CreatedAt.Time, LastUsed: x.Now().Time})
+	if err := x.Close(); err != nil {
+		return err
+	}
+	return printTransfer(c, root, from.Prefix, moved, "imported")
+}
+
+func prefixOf(c *cli.Context) string { return strings.Trim(c.String("prefix"), "/") }
+
+// choosePrefix finds the branches that are meant: those that are named, else
+// those of the execution, else, for a new one, the only ones.
+func choosePrefix(c *cli.Context, from checkpoint.Remote, root string, isNew bool) (string, error) {
+	list, err := checkpoint.Prefixes(c.Context, from.Address)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &runtime.UsageError{Why: "there is no git repository in " + from.Address}
+	}
+	if err != nil {
+		return "", err
+	}
+	want := from.Prefix
+	if want == "" && !isNew {
+		meta, _ := recovery.ReadMeta(root) // without one its lineage is not known
+		if v, err := recovery.Read(root); err == nil {
+			meta.Lineage = v.State.Lineage
+		}
+		if meta.Lineage != "" {
+			want = fmt.Sprintf("hank/%.8s", meta.Lineage)
+		}
+	}
+	switch {
+	case slices.Contains(list, want):
+		return want, nil
+	case len(list) == 0:
+		return "", &runtime.UsageError{Why: "there are no checkpoints of hank's in " + checkpoint.WithoutSecrets(from.Address)}
+	case want == "" && len(list) == 1:
+		return list[0], nil
+	case want == "":
+		return "", &runtime.UsageError{Why: fmt.Sprintf("there are several executions in %s; choose one: --prefix %s", checkpoint.WithoutSecrets(from.Address), strings.Join(list, ", or --prefix "))}
+	}
+	return "", &runtime.UsageError{Why: fmt.Sprintf("there is nothing below %s in %s, but below %s; name one with --prefix", want, checkpoint.WithoutSecrets(from.Address), strings.Join(list, ", "))}
+}
+
+func printTransfer(c *cli.Context, root, prefix string, t *checkpoint.Transfer, word string) error {
+	out := transferView{1, root, prefix, []string{}, t.Same, []string{}}
+	for _, name := range t.Moved {
+		out.Moved = append(out.Moved, strings.TrimPrefix(name, "refs/heads/"))
+	}
+	for _, name := range t.Refused {
+		out.Refused = append(out.Refused, strings.TrimPrefix(name, "refs/heads/"))
+	}
+	if c.Bool("json") {
+		if err := printJSON(out); err != nil {
+			return err
+		}
+	} else {
+		fmt.Printf("%s %s below %s; %d had nothing new\n", word, branchesOf(len(out.Moved)), prefix, out.Same)
+	}
+	if len(out.Refused) > 0 {
+		fmt.Fprintf(os.Stderr, "hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(out.Refused)), strings.Join(out.Refused, ", "))
+		return exitWith(runtime.ExitDecision)
+	}
+	if word == "imported" {
+		fmt.Fprintf(os.Stderr, "to go on: hank status%s\n", executionOption(root))
+	}
+	return nil
+}
+
+func branchesOf(n int) string {
+	if n == 1 {
+		return "1 branch"
+	}
+	return fmt.Sprintf("%d branches", n)
+}

@@ -1,0 +1,39 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Size is a number of bytes as people write it: 20GB, 1.5GiB, 500MB, 4096.
+// Empty is not set.
+type Size string
+
+const (
+	sizePattern = `^[0-9]{1,15}(\.[0-9]{1,3})?( ?[kKMGT]i?)?B?$`
+	sizeSays    = "must be a size such as 20GB, 500MB, or a number of bytes; 0 is no limit"
+)
+
+// ParseSize reads a size.
+func ParseSize(text string) (Size, error) {
+	if ok, err := regexp.MatchString(sizePattern, text); !ok || err != nil {
+		return "", fmt.Errorf("%q %s", text, sizeSays)
+	}
+	return Size(text), nil
+}
+
+// Bytes is how many bytes a size is; set is false if it is not set. One that
+// is beyond what can be counted is as much as can be.
+func (s Size) Bytes() (n int64, set bool) {
+	if s == "" {
+		return 0, false
+	}
+	b, err := humanize.ParseBytes(string(s))
+	if err != nil || b > math.MaxInt64 {
+		return math.MaxInt64, true
+	}
+	return int64(b), true
+}

@@ -1,0 +1,249 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"hank/checkpoint"
+	"hank/internal/vfs"
+	"hank/state"
+)
+
+// Back is what the workspace becomes when it goes back to a checkpoint, or
+// forward to one when that is taken back. It follows from the state, the store
+// and the archive alone, so that a move that was cut short ends as it began.
+type Back struct {
+	// Tree is the checkpoint's, and for paths that it did not look at:
+	//   - what the first codon behind it that did look at them had found;
+	//   - what codons behind it have moved to the archive, where no checkpoint
+	//     had it. The archive keeps its copy.
+	// It may be in the store's pending pack only.
+	Tree checkpoint.SHA
+	// Returning are files that come back from the archive.
+	Returning []Archived
+	// leaving are the archived copies, by their paths in the workspace, of files
+	// that had come back and go again.
+	leaving map[string][]string
+	store   *checkpoint.Store
+}
+
+// WayBack works out what going to a checkpoint means for the workspace of a
+// state. position is where the execution will stand; nil leaves it, and with
+// it the archive.
+func WayBack(ctx context.Context, l Layout, s *state.State, store *checkpoint.Store, to state.SHA, position *state.Position) (*Back, error) {
+	info, err := store.CommitInfo(checkpoint.SHA(to))
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
+	}
+	b := &Back{Tree: info.Tree, store: store, leaving: map[string][]string{}}
+	if err := b.untouch(s, to); err != nil || position == nil {
+		return b, err
+	}
+	return b, b.unarchive(ctx, l, s, to, *position)
+}
+
+// untouch adds what codons behind the checkpoint found of the files that they
+// were the first to look at. Every codon starts from a checkpoint that looked
+// at all that its own will.
+func (b *Back) untouch(s *state.State, to state.SHA) error {
+	looked := Taken(s, b.store, to)
+	for _, step := range s.Thread() {
+		sel := Tracked(s, step.Codon.CodonID)
+		base := step.Codon.BaseCheckpoint
+		if base == "" || Covers(looked, sel) {
+			continue
+		}
+		info, err := b.store.CommitInfo(checkpoint.SHA(base))
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("the checkpoint %.12s cannot be read: %w", base, err)
+		}
+		before, now := looked.Matcher(), sel.Matcher()
+		if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, func(path string) bool { return now(path) && !before(path) }); err != nil {
+			return err
+		}
+		looked = union(looked, sel)
+	}
+	return nil
+}
+
+// Covers tells whether a selection takes all that another one does. It may
+// say no too often.
+func Covers(a, b checkpoint.Selection) bool {
+	if a.All {
+		return !slices.ContainsFunc(a.Patterns, func(p string) bool { return strings.HasPrefix(p, "!") && !slices.Contains(b.Patterns, p) })
+	}
+	return !b.All && !slices.ContainsFunc(b.Patterns, func(p string) bool { return !strings.HasPrefix(p, "!") && !slices.Contains(a.Patterns, p) })
+}
+
+func union(a, b checkpoint.Selection) checkpoint.Selection {
+	return checkpoint.Selection{All: a.All || b.All, Patterns: append(slices.Clone(a.Patterns), b.Patterns...)}
+}
+
+// unarchive adds what the archive alone has of codons that are left behind, and
+// notes what goes back to it. A file that is in a checkpoint is that
+// checkpoint's matter.
+func (b *Back) unarchive(ctx context.Context, l Layout, s *state.State, to state.SHA, position state.Position) error {
+	m, err := ReadManifest(vfs.OS, l.Manifest())
+	if err != nil || len(m.Entries) == 0 {
+		return nil // a manifest that cannot be read says nothing; the next archiving reports it
+	}
+	there := *s
+	there.Position = &position
+	// The archive comes after the checkpoint of a codon's end; a crash may have
+	// come between it and the checkpoint that it makes itself.
+	now, surely, then := ends(s), ends(s), ends(&there)
+	delete(surely, SavedAt(b.store, s.Here().CheckpointSHA))
+	delete(then, SavedAt(b.store, to))
+	var files []checkpoint.TreeFile
+	taken := map[string]bool{}
+	for _, e := range m.Entries {
+		sha := state.SHA(e.CheckpointSHA)
+		copied := filepath.Join(l.Root, filepath.FromSlash(e.ArchivePath))
+		switch {
+		case !e.sound() || b.held(sha, e.SourcePath):
+		case then[sha] && !surely[sha]:
+			b.leaving[e.SourcePath] = append(b.leaving[e.SourcePath], copied)
+		case now[sha] && !then[sha] && !taken[e.SourcePath] && !b.store.HasFile(b.Tree, e.SourcePath):
+			f, ok := archivedFile(e.SourcePath, copied)
+			if !ok {
+				continue // a person has taken it out of the archive
+			}
+			taken[e.SourcePath] = true
+			files, b.Returning = append(files, f), append(b.Returning, e)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	over, err := b.store.AddTree(ctx, files)
+	if err != nil {
+		return fmt.Errorf("reading the archive: %w", err)
+	}
+	b.Tree, err = b.store.Overlay(b.Tree, over, func(string) bool { return true })
+	return err
+}
+
+// SavedAt is where the execution stood when a checkpoint was made for a
+// recovery branch; any other checkpoint is itself.
+func SavedAt(store *checkpoint.Store, sha state.SHA) state.SHA {
+	return behind(store, sha, state.KindRecovery)
+}
+
+// EndedAt is the checkpoint that the last step of the plan has left, from one
+// that was made of the same place later: for a recovery branch, at the end of a
+// run, or of what a person has changed.
+func EndedAt(store *checkpoint.Store, sha state.SHA) state.SHA {
+	return behind(store, sha, state.KindRecovery, state.KindExit, state.KindManual)
+}
+
+// behind is the first checkpoint on the way back that is of none of the kinds.
+func behind(store *checkpoint.Store, sha state.SHA, kinds ...state.CheckpointKind) state.SHA {
+	for {
+		info, err := store.CommitInfo(checkpoint.SHA(sha))
+		kind, _, _ := strings.Cut(info.Message, ":")
+		if err != nil || !slices.Contains(kinds, state.CheckpointKind(kind)) || len(info.Parents) == 0 {
+			return sha
+		}
+		sha = state.SHA(info.Parents[0])
+	}
+}
+
+// ends are the checkpoints of the codons that led to where a state stands.
+func ends(s *state.State) map[state.SHA]bool {
+	found := map[state.SHA]bool{}
+	for _, step := range s.Thread() {
+		if sha := step.Codon.Checkpoint(); sha != "" && step.Codon.Settled() {
+			found[sha] = true
+		}
+	}
+	return found
+}
+
+// held tells whether the end of the codon that archived a file had it.
+func (b *Back) held(sha state.SHA, path string) bool {
+	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
+	return err == nil && b.store.HasFile(info.Tree, path)
+}
+
+// sound tells whether an entry is of a file between the workspace and the
+// archive: anybody may have written the manifest.
+func (e Archived) sound() bool {
+	inArchive := strings.HasPrefix(e.ArchivePath, ArchiveName+"/") && fs.ValidPath(e.ArchivePath)
+	return inArchive && fs.ValidPath(e.SourcePath) && e.SourcePath != "." && !Protected(e.SourcePath)
+}
+
+func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
+	info, err := os.Lstat(copied)
+	if err != nil || !info.Mode().IsRegular() {
+		return checkpoint.TreeFile{}, false
+	}
+	mode := filemode.Regular
+	if info.Mode()&0o100 != 0 {
+		mode = filemode.Executable
+	}
+	return checkpoint.TreeFile{Path: as, Mode: mode, Open: func() (io.ReadCloser, int64, error) {
+		f, err := os.Open(copied)
+		if err != nil {
+			return nil, 0, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, 0, err
+		}
+		return f, info.Size(), nil
+	}}, true
+}
+
+// Request is the restore that goes there from the tree of a safety checkpoint.
+func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) checkpoint.RestoreRequest {
+	return checkpoint.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Paths: paths,
+		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
+}
+
+// Leaving are the files of the workspace that may leave it: the safety
+// checkpoint must have them, visible or not.
+func (b *Back) Leaving(workspace string) []string {
+	var found []string
+	for path := range b.leaving {
+		if info, err := os.Lstat(filepath.Join(workspace, filepath.FromSlash(path))); err == nil && info.Mode().IsRegular() {
+			found = append(found, path)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// leaves tells whether the file that a tree has at a path is one that the
+// archive has, and may go from the workspace.
+func (b *Back) leaves(from checkpoint.SHA, path string) bool {
+	return slices.ContainsFunc(b.leaving[path], func(copied string) bool {
+		have, size, err := b.store.ReadFile(from, path)
+		if err != nil {
+			return false
+		}
+		defer have.Close()
+		kept, err := os.Open(copied)
+		if err != nil {
+			return false
+		}
+		defer kept.Close()
+		info, err := kept.Stat()
+		if err != nil || !info.Mode().IsRegular() || info.Size() != size {
+			return false
+		}
+		same, err := vfs.SameBytes(have, kept)
+		return err == nil && same
+	})
+}

@@ -1,0 +1,171 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hank/checkpoint"
+	"hank/internal/failpoint"
+	"hank/state"
+)
+
+// Abandoned is a branch that nothing needs: of a run that is not on the thread,
+// nor on the way back of a rollback; or one that keeps what a rollback or a
+// crash would otherwise have lost.
+type Abandoned struct {
+	state.BranchRemove
+	Run   state.RunID // empty for a recovery branch
+	Since time.Time   // when its run ended, or the checkpoint was made
+	// Gone: its removal is acknowledged already. It was cut short, or the branch
+	// was brought back.
+	Gone bool
+}
+
+// FindAbandoned lists the branches that could go. What cannot be read stays.
+func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error) {
+	refs, err := store.Refs(heads)
+	if err != nil {
+		return nil, fmt.Errorf("listing the branches of the store: %w", err)
+	}
+	needed, checkpoints := s.Needed(), s.NeededCheckpoints()
+	var found []Abandoned
+	for _, r := range s.Runs {
+		tip := state.SHA(refs[heads+r.GitBranch])
+		delete(refs, heads+r.GitBranch)
+		if tip == "" || needed[r.RunID] || slices.Contains(checkpoints, tip) {
+			continue
+		}
+		since := r.StartTime
+		if r.EndTime != nil {
+			since = *r.EndTime
+		}
+		found = append(found, Abandoned{state.BranchRemove{Branch: r.GitBranch, Head: tip}, r.RunID, since.Time, r.Removed != nil})
+	}
+	for ref, tip := range refs {
+		branch := strings.TrimPrefix(ref, heads)
+		if !strings.HasPrefix(branch, "recovery/") {
+			continue
+		}
+		if since, spare := spareable(store, branch, state.SHA(tip), checkpoints); spare {
+			found = append(found, Abandoned{state.BranchRemove{Branch: branch, Head: state.SHA(tip)}, "", since, s.RemovedAt(branch) != nil})
+		}
+	}
+	slices.SortFunc(found, func(a, b Abandoned) int {
+		if c := a.Since.Compare(b.Since); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Branch, b.Branch)
+	})
+	return found, nil
+}
+
+// spareable tells whether nothing needs the checkpoints that a recovery branch
+// was made for, and when the last of them was made. One that carries a whole
+// state is the beginning of an execution's history.
+func spareable(store *checkpoint.Store, branch string, tip state.SHA, needed []state.SHA) (since time.Time, spare bool) {
+	spare = true
+	err := store.Log(checkpoint.SHA(tip), func(info checkpoint.Info) (bool, error) {
+		if state.SHA(info.SHA) == tip {
+			since = info.When
+		}
+		record, found, err := readRecord(info)
+		if err != nil {
+			return false, err
+		}
+		own := found && ownBranch(record) == branch
+		if (own || state.SHA(info.SHA) == tip) && (slices.Contains(needed, state.SHA(info.SHA)) || len(record.State) > 0) {
+			spare = false
+		}
+		return own && spare, nil
+	})
+	return since, spare && err == nil
+}
+
+// ownBranch is the branch that a checkpoint beside those of records was made
+// for.
+func ownBranch(r Record) string {
+	t, err := state.Decode(r.Event)
+	if c, ok := t.(state.CheckpointCreated); err == nil && ok {
+		return c.Branch
+	}
+	return ""
+}
+
+// RemoveBranches removes branches, so that Collect can free what only they
+// lead to:
+//
+//  1. Their removal is acknowledged, as a checkpoint without files that carries
+//     the whole state: what the runs did and cost is known to git as well. From
+//     here on nobody puts the branches back.
+//  2. The references are removed, if they are where they were seen.
+//
+// A crash in between leaves references to be removed by the next call: see
+// Abandoned.Gone.
+func (x *Execution) RemoveBranches(ctx context.Context, branches []Abandoned) error {
+	var fresh []state.BranchRemove
+	for _, b := range branches {
+		if !b.Gone {
+			fresh = append(fresh, b.BranchRemove)
+		}
+	}
+	if len(fresh) > 0 {
+		if err := x.acknowledgeRemoval(ctx, fresh); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("gc.acknowledged")
+	for _, b := range branches {
+		if err := x.Store.SetRef(heads+b.Branch, checkpoint.SHA(b.Head), ""); err != nil {
+			return fmt.Errorf("removing branch %s: %w", b.Branch, err)
+		}
+		failpoint.Hit("gc.unreferenced")
+	}
+	return nil
+}
+
+func (x *Execution) acknowledgeRemoval(ctx context.Context, branches []state.BranchRemove) error {
+	var parents []state.SHA
+	if removal := x.State().Removal; x.isWhole(removal) {
+		parents = append(parents, removal)
+	}
+	tree, err := x.Store.AddTree(ctx, nil)
+	if err != nil {
+		x.Store.Abort()
+		return err
+	}
+	_, err = x.Commit(ctx, Commit{
+		Title:      Title{Status: state.KindRemoved, Name: fmt.Sprintf("%d branches, by hank gc", len(branches))},
+		Snapshot:   &checkpoint.Snapshot{Tree: tree},
+		Parents:    parents,
+		Branch:     state.RemovedBranch,
+		Transition: state.BranchesRemoved{Time: x.Now(), Branches: branches},
+		Whole:      true,
+	})
+	return err
+}
+
+// Collect frees what no branch leads to and the state does not need, and merges
+// what is due. The error of a store that cannot be read whole is a
+// *checkpoint.DamagedError; nothing is deleted then.
+func (x *Execution) Collect(ctx context.Context) (checkpoint.Collection, error) {
+	freed, err := x.Store.Collect(ctx, Keep(x.State(), x.Store))
+	if err != nil {
+		return freed, fmt.Errorf("freeing what no checkpoint needs: %w", err)
+	}
+	failpoint.Hit("gc.collected")
+	return freed, x.Store.Merge(ctx)
+}
+
+// Keep lists what must stay in a store whatever its branches lead to.
+func Keep(s *state.State, store *checkpoint.Store) []checkpoint.SHA {
+	var keep []checkpoint.SHA
+	for _, sha := range append(s.NeededCheckpoints(), s.Program) {
+		if store.Has(checkpoint.SHA(sha)) {
+			keep = append(keep, checkpoint.SHA(sha))
+		}
+	}
+	return keep
+}

@@ -1,0 +1,81 @@
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hank/internal/vfs"
+)
+
+// discarded is what hank's folder in an execution is called while the execution
+// is deleted: from then on there is none.
+const discarded = Dir + "-discarded"
+
+// Discard deletes an execution with its workspace, unless that is a folder of
+// the person's own (--workspace):
+//
+//  1. It is locked. Somebody holds it: *HeldError.
+//  2. agree looks at it once more, under the lock.
+//  3. Hank's folder is renamed: there is no execution any more, and whoever
+//     comes next finishes what a crash has cut short.
+//  4. The archive, the workspace and hank's folder are deleted, and the root if
+//     nothing else is in it.
+func Discard(root string, agree func(*View) bool) error {
+	if Discarding(root) {
+		return finishDiscard(root, nil)
+	}
+	l := LayoutOf(root)
+	k, err := acquire(vfs.OS, l, "hank gc", "", time.Now())
+	if err != nil {
+		return err
+	}
+	v, err := Read(root)
+	if err == nil && !agree(v) {
+		err = &HeldError{Path: root, Why: "it has been used just now"}
+	}
+	if err != nil {
+		return errors.Join(err, k.release())
+	}
+	if l.Workspace != DefaultWorkspace(root) {
+		err = vfs.WriteFile(vfs.OS, l.hank("keep-workspace"), nil, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(l.Hankweave(), filepath.Join(root, discarded))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("deleting the execution %s: %w", root, err), k.release())
+	}
+	return finishDiscard(root, k)
+}
+
+// Discarding tells whether a Discard was cut short.
+func Discarding(root string) bool {
+	_, err := os.Lstat(filepath.Join(root, discarded))
+	return err == nil && !Exists(root)
+}
+
+func finishDiscard(root string, k *lock) error {
+	aside := filepath.Join(root, discarded)
+	all := []string{filepath.Join(root, ArchiveName)}
+	if _, err := os.Lstat(filepath.Join(aside, "keep-workspace")); err != nil {
+		all = append(all, DefaultWorkspace(root))
+	}
+	var errs []error
+	for _, path := range all {
+		errs = append(errs, os.RemoveAll(path))
+	}
+	if k != nil {
+		errs = append(errs, k.release())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("deleting the execution %s: %w", root, err)
+	}
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	_ = os.Remove(root) // it stays if a person has something there
+	return nil
+}

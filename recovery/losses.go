@@ -1,0 +1,218 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"hank/checkpoint"
+	"hank/state"
+)
+
+// Known is a checkpoint that a state has, and the branch that it was made on.
+type Known struct {
+	SHA    state.SHA
+	Branch string
+	Codon  state.CodonID // empty: it is of no codon
+}
+
+// KnownCheckpoints lists the checkpoints that a state has and that nobody has
+// removed, oldest first, each once.
+func KnownCheckpoints(s *state.State) []Known {
+	var all []Known
+	seen := map[state.SHA]bool{"": true}
+	add := func(sha state.SHA, branch string, codon state.CodonID) {
+		if !seen[sha] {
+			seen[sha] = true
+			all = append(all, Known{sha, branch, codon})
+		}
+	}
+	add(s.InitialCheckpoint, "main", "")
+	for _, r := range s.Runs {
+		if r.Removed != nil {
+			continue
+		}
+		for i := range r.Len() {
+			c := r.Codon(i)
+			for _, sha := range []state.SHA{c.RigSetupCheckpoint, c.CompletionCheckpoint, c.ErrorCheckpoint, c.SkipCheckpoint} {
+				add(sha, r.GitBranch, c.CodonID)
+			}
+		}
+		add(r.Head, r.GitBranch, "")
+	}
+	return all
+}
+
+// refillFromWorkspace stores again what is lost of the store and still in the workspace:
+// what has not changed since gives old checkpoints back what they lack.
+func (x *Execution) refillFromWorkspace(ctx context.Context) error {
+	l, err := x.Store.Losses(ctx, nil)
+	if err != nil || len(l.Cuts)+len(l.Tips) == 0 && x.isWhole(x.Head()) {
+		return err
+	}
+	if _, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, ""); err != nil {
+		x.Store.Abort()
+		return err
+	}
+	return x.Store.Flush(ctx)
+}
+
+// isWhole tells whether a checkpoint and all that is in it can be read; there
+// is nothing to be read of none.
+func (x *Execution) isWhole(sha state.SHA) bool {
+	return sha == "" || isWhole(x.Store, sha)
+}
+
+func isWhole(store *checkpoint.Store, sha state.SHA) bool {
+	whole, err := store.Whole(context.Background(), checkpoint.SHA(sha))
+	return err == nil && whole
+}
+
+// partFromLost makes the store whole without what is lost, and names that:
+//
+//  1. Commits that follow from what is lost become shallow, durably.
+//  2. Branches whose newest checkpoint is lost go back to the nearest one that
+//     is whole. Where they led to is written down in quarantine.
+//  3. Checkpoints that are left, and that only what is lost has led to, get
+//     their branch again, or a recovery branch.
+//
+// A crash in between leaves more losses for the next call, and never fewer
+// checkpoints.
+func (x *Execution) partFromLost(ctx context.Context) error {
+	known := KnownCheckpoints(x.State())
+	shas := make([]checkpoint.SHA, len(known))
+	branchOf := map[checkpoint.SHA]string{}
+	for i, k := range known {
+		shas[i] = checkpoint.SHA(k.SHA)
+		branchOf[shas[i]] = k.Branch
+	}
+	l, err := x.Store.Losses(ctx, shas)
+	if err != nil {
+		return fmt.Errorf("looking for what is lost: %w", err)
+	}
+	if err := x.shorten(l.Cuts); err != nil {
+		return err
+	}
+	for _, tip := range l.Tips {
+		if err := x.moveLostTip(tip); err != nil {
+			return err
+		}
+	}
+	for _, sha := range l.Remnants {
+		if err := x.keepRemnant(sha, branchOf[sha]); err != nil {
+			return err
+		}
+	}
+	if !x.Report.Has(Lost) {
+		return nil
+	}
+	return x.nameLost(ctx)
+}
+
+// shorten ends branches before what is lost.
+func (x *Execution) shorten(cuts []checkpoint.SHA) error {
+	have, err := x.Store.Shallow()
+	if err != nil {
+		return err
+	}
+	before := map[plumbing.Hash]bool{}
+	for _, id := range have {
+		before[id] = true
+	}
+	ids := make([]plumbing.Hash, len(cuts))
+	for i, sha := range cuts {
+		ids[i] = plumbing.NewHash(string(sha))
+		if !before[ids[i]] {
+			x.Report.add(Lost, "what came right before checkpoint %.12s cannot be read; the history now begins with it there", sha)
+		}
+		delete(before, ids[i])
+	}
+	for id := range before {
+		x.Report.add(Mended, "what came before checkpoint %.12s is there again", id.String())
+	}
+	return x.Store.SetShallow(ids)
+}
+
+func (x *Execution) moveLostTip(tip checkpoint.LostTip) error {
+	branch := strings.TrimPrefix(tip.Name, heads)
+	if err := x.noteReference(tip.Name, tip.SHA, errors.New("it led to a checkpoint that cannot be read whole")); err != nil {
+		return err
+	}
+	if err := x.Store.SetRef(tip.Name, tip.SHA, tip.Nearest); err != nil {
+		return err
+	}
+	if tip.Nearest == "" {
+		x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read whole; the branch is gone", tip.SHA, branch)
+	} else {
+		x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read whole; the branch ends at %.12s, the nearest that can", tip.SHA, branch, tip.Nearest)
+	}
+	return nil
+}
+
+// noteReference writes down in quarantine where a reference has led to.
+func (x *Execution) noteReference(name string, sha checkpoint.SHA, why error) error {
+	return x.quarantine("reference", strings.NewReader(fmt.Sprintf("%s %s\n", sha, name)), why)
+}
+
+func (x *Execution) keepRemnant(sha checkpoint.SHA, branch string) error {
+	at, err := x.Store.Ref(heads + branch)
+	if err != nil {
+		return err
+	}
+	if at != "" || x.State().RemovedAt(branch) != nil {
+		branch = x.RecoveryBranch()
+	}
+	if err := x.Store.SetRef(heads+branch, "", sha); err != nil {
+		return err
+	}
+	x.Report.add(Mended, "checkpoint %.12s and what came before it are whole, but what led to them is lost; they are kept on branch %s", sha, branch)
+	return nil
+}
+
+// nameLost reports which checkpoints of the state are lost.
+func (x *Execution) nameLost(ctx context.Context) error {
+	lost, err := LostCheckpoints(x.State(), x.Store.Judge(ctx).Whole)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, k := range lost {
+		names = append(names, k.String())
+	}
+	const most = 5
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	if len(names) > 0 {
+		x.Report.add(Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
+	}
+	return nil
+}
+
+func (k Known) String() string {
+	if k.Codon == "" {
+		return fmt.Sprintf("%.12s", k.SHA)
+	}
+	return fmt.Sprintf("%.12s (%s)", k.SHA, k.Codon)
+}
+
+// LostCheckpoints lists the checkpoints that a state has and that cannot be
+// read whole, oldest first. Complexity: the trees of all checkpoints.
+func LostCheckpoints(s *state.State, whole func(checkpoint.SHA) (bool, error)) ([]Known, error) {
+	var lost []Known
+	for _, k := range KnownCheckpoints(s) {
+		whole, err := whole(checkpoint.SHA(k.SHA))
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			lost = append(lost, k)
+		}
+	}
+	return lost, nil
+}

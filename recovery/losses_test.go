@@ -1,0 +1,141 @@
+package recovery
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hank/checkpoint"
+	"hank/state"
+)
+
+// Whichever pack is lost: what was lost is named once, the store is whole
+// without it, for stock git as well, nothing that can be read is lost with it,
+// and the execution goes on and can be exported.
+func TestAStoreIsWholeWithoutALostPack(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*box{"merged": boxed(t, 14), "not merged": unmerged(t, 12)} {
+		t.Run(name, func(t *testing.T) { partsFromEachPack(t, b) })
+	}
+}
+
+// unmerged is an execution with a pack for each checkpoint.
+func unmerged(t testing.TB, n int) *box {
+	t.Helper()
+	root := t.TempDir()
+	a := begin(t, root, n, CreateOptions{})
+	a.x.merger = nil
+	ok(t, a.start())
+	for a.x.State().Next() < n {
+		ok(t, a.play(attempt{rig: a.x.State().Next()%4 == 1}))
+	}
+	ok(t, a.exit(""))
+	return pack(t, root, told(t, a.close()))
+}
+
+func partsFromEachPack(t *testing.T, b *box) {
+	b.t = t
+	packs := must(filepath.Glob(filepath.Join(b.l.Store(), "objects", "pack", "*.pack")))(t)
+	cut, parted := 0, 0
+	for i, pack := range packs {
+		for name, damage := range map[string]func(){
+			"deleted": func() { remove(t, pack); remove(t, strings.TrimSuffix(pack, ".pack")+".idx") },
+			"emptied": func() { put(t, pack, nil) },
+			"flipped": func() {
+				text := append([]byte(nil), b.files[pack]...)
+				text[len(text)/2] ^= 8
+				put(t, pack, text)
+			},
+		} {
+			what := filepath.Base(pack) + " " + name
+			b.reset()
+			damage()
+			x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
+			whole(t, x, what)
+			for _, f := range x.Report.Findings {
+				if strings.Contains(f.What, b.root) || strings.Count(f.What, "is damaged") > 1 || strings.Contains(f.What, "run `hank doctor`") {
+					t.Errorf("%s: %s", what, f.What)
+				}
+			}
+			if l := must(x.Store.Losses(context.Background(), known(x.State())))(t); len(l.Tips)+len(l.Remnants) > 0 {
+				t.Errorf("%s: still to be parted from: %+v", what, l)
+			} else {
+				cut += len(l.Cuts)
+			}
+			lost := must(LostCheckpoints(x.State(), x.Store.Judge(context.Background()).Whole))(t)
+			parted += len(lost)
+			if len(lost) > 0 {
+				says(t, what, x.Report, string(lost[0].SHA[:12]))
+			}
+			ok(t, x.Close())
+			fsck(t, b.l.Store(), what)
+			x = reopen(t, b.root)
+			if len(x.Report.Findings) > 0 {
+				t.Errorf("%s: the next opening still finds %+v", what, x.Report.Findings)
+			}
+			b.goesOn(x, 14, what)
+			must(x.Collect(context.Background()))(t)
+			whole(t, x, what+", later")
+			remote := checkpoint.Remote{Address: filepath.Join(t.TempDir(), "git"), Prefix: "x"}
+			must(x.Store.Export(context.Background(), remote))(t)
+			head := x.Head()
+			ok(t, x.Close())
+			fsck(t, remote.Address, what+", exported")
+			if i%3 > 0 {
+				continue
+			}
+			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), remote, Options{FS: fast})
+			ok(t, err)
+			whole(t, y, what+", imported")
+			if y.Head() == "" || !y.isWhole(head) {
+				t.Errorf("%s: the newest checkpoint was not brought back", what)
+			}
+			ok(t, y.Close())
+		}
+	}
+	if parted == 0 || cut == 0 && len(packs) > 8 {
+		t.Errorf("nothing was lost: %d cuts, %d checkpoints", cut, parted)
+	}
+	t.Logf("%d packs, %d cuts, %d checkpoints lost", len(packs), cut, parted)
+}
+
+func known(s *state.State) (all []checkpoint.SHA) {
+	for _, k := range KnownCheckpoints(s) {
+		all = append(all, checkpoint.SHA(k.SHA))
+	}
+	return all
+}
+
+// What was lost and is put back leads to what came before again.
+func TestALostPackCanBePutBack(t *testing.T) {
+	t.Parallel()
+	b := unmerged(t, 12)
+	for _, pack := range must(filepath.Glob(filepath.Join(b.l.Store(), "objects", "pack", "*.pack")))(t) {
+		b.reset()
+		idx := strings.TrimSuffix(pack, ".pack") + ".idx"
+		remove(t, pack)
+		remove(t, idx)
+		ok(t, reopen(t, b.root, func(o *Options) { o.ReplaceStore = true }).Close())
+		ok(t, os.WriteFile(pack, b.files[pack], 0o600))
+		ok(t, os.WriteFile(idx, b.files[idx], 0o600))
+		x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
+		if ids := must(x.Store.Shallow())(t); len(ids) > 0 {
+			t.Errorf("%s is there again, and branches still end at %v", filepath.Base(pack), ids)
+		}
+		if lost := must(LostCheckpoints(x.State(), x.Store.Judge(context.Background()).Whole))(t); len(lost) > 0 {
+			t.Errorf("%s is there again, and %v is lost", filepath.Base(pack), lost)
+		}
+		whole(t, x, filepath.Base(pack))
+		ok(t, x.Close())
+	}
+}
+
+func fsck(t testing.TB, dir, what string) {
+	t.Helper()
+	if out, err := exec.Command("git", "--git-dir="+dir, "fsck", "--strict", "--no-dangling").CombinedOutput(); err != nil {
+		t.Errorf("%s: git fsck: %s", what, out)
+	}
+}

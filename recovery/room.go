@@ -1,0 +1,85 @@
+package recovery
+
+import (
+	"fmt"
+	"math"
+
+	"hank/internal/term"
+)
+
+// DefaultCap is how many bytes the checkpoints of an execution may come to
+// where nobody has said otherwise.
+const DefaultCap = 50e9
+
+// maxReserve is what is left free on a disk for the journal and whatever else
+// must still be written when there is no room for checkpoints; on a small disk
+// it is a fiftieth of it.
+const maxReserve = 1e9
+
+// Cap is how many bytes the checkpoints may come to; 0 is any number.
+func (m Meta) Cap() int64 {
+	if m.CheckpointCap == nil {
+		return DefaultCap
+	}
+	return *m.CheckpointCap
+}
+
+// CheckRoom returns a *DecisionError if there is no room for another checkpoint.
+func (x *Execution) CheckRoom() error {
+	if left, full := x.room(); left <= 0 {
+		return full
+	}
+	return nil
+}
+
+// room is how many bytes the next checkpoint may take, and what is to be said if
+// it needs more.
+func (x *Execution) room() (left int64, full *DecisionError) {
+	left = math.MaxInt64
+	if most := x.meta.Cap(); most > 0 {
+		have := x.Store.PackBytes()
+		left, full = most-have, &DecisionError{
+			What: fmt.Sprintf("the checkpoints take %s, and their cap of %s has no room for the next one", term.Bytes(have), term.Bytes(most)),
+			Options: []string{
+				"hank run --checkpoint-cap SIZE goes on with another cap (0: none)",
+				"hank gc --older-than 0s shows what could go, with --apply it goes",
+			},
+		}
+	}
+	free, total, err := x.opts.Free(x.Layout.Hankweave())
+	if err != nil || total <= 0 {
+		return left, full // who cannot tell runs into the end of the disk
+	}
+	reserve := min(total/50, maxReserve)
+	if spare := free - reserve; spare < left {
+		left, full = spare, &DecisionError{
+			What: fmt.Sprintf("the disk of %s has %s free, which is no room for the next checkpoint: hank leaves %s for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
+			Options: []string{
+				"make room and give the same command again",
+				"hank gc --older-than 0s shows what could go, with --apply it goes",
+			},
+		}
+	}
+	return left, full
+}
+
+// Weight is how much the checkpoints take of what they may.
+type Weight struct{ Bytes, Cap int64 } // a cap of 0 is none
+
+// Heavy tells whether most of the cap is used up.
+func (w Weight) Heavy() bool { return w.Cap > 0 && w.Bytes >= w.Cap-w.Cap/5 }
+
+// Weigh looks how much the checkpoints take. Where that is most of their cap, it
+// is a finding, too.
+func (v *View) Weigh() Weight {
+	w := Weight{Cap: v.Meta.Cap()}
+	store, err := v.Store()
+	if err != nil {
+		return w // whoever needs checkpoints says so
+	}
+	defer store.Close()
+	if w.Bytes = store.PackBytes(); w.Heavy() {
+		v.Report.add(Warning, "the checkpoints take %s of their cap of %s, where the run pauses; hank run --checkpoint-cap SIZE sets another, hank gc shows what could go", term.Bytes(w.Bytes), term.Bytes(w.Cap))
+	}
+	return w
+}

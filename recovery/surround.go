@@ -1,0 +1,84 @@
+package recovery
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hank/internal/registry"
+	"hank/internal/vfs"
+)
+
+// errLocked is a lock that somebody else has.
+var errLocked = errors.New("its folder is locked")
+
+// surround takes a shared lock on every folder that the workspace lies in, up
+// to the root. Two workspaces of which one lies in the other cannot both be at
+// work then, whoever comes first: the outer one's own lock is exclusive.
+//
+// Folders that may not be read are passed over, and so are those that everybody
+// may write to and nobody owns, such as /tmp: they are no workspaces, and the
+// programs that clean them up lock them too.
+func (k *lock) surround() error {
+	inner, err := filepath.EvalSymlinks(k.layout.Workspace)
+	if err != nil {
+		return err
+	}
+	for at := filepath.Dir(inner); ; at = filepath.Dir(at) {
+		if err := k.share(at); err != nil {
+			return err
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
+func (k *lock) share(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil // see surround
+	}
+	fi, err := dir.Stat()
+	if err != nil || fi.Mode()&fs.ModeSticky != 0 && fi.Mode().Perm()&0o002 != 0 {
+		return errors.Join(err, dir.Close())
+	}
+	err = flockPatiently(dir, flockShared)
+	if errors.Is(err, errLocked) {
+		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
+		held.Execution, held.Holder = holderOf(path, k.layout.Root)
+		return errors.Join(held, dir.Close())
+	}
+	k.around = append(k.around, dir) // without a lock where the file system has none
+	return nil
+}
+
+// holderOf looks in this machine's list of executions for the one at work in
+// a folder, in one that it lies in, or in one in it. It only explains.
+func holderOf(folder, own string) (root string, holder *LockInfo) {
+	entries, _ := registry.List() // without it nobody is known
+	for _, e := range entries {
+		l := LayoutOf(e.Root)
+		if e.Root == own || !within(l.Workspace, folder) && !within(folder, l.Workspace) {
+			continue
+		}
+		if v := (&View{Layout: l}); v.held() {
+			holder, _ := readLock(vfs.OS, l.Lock())
+			return e.Root, holder
+		}
+	}
+	return "", nil
+}
+
+// within tells whether a folder is another or lies in it.
+func within(inner, outer string) bool {
+	for _, p := range []*string{&inner, &outer} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

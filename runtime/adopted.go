@@ -1,0 +1,72 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"hank/plan"
+	"hank/recovery"
+)
+
+// askAboutHankweaves compares the hank with the plan that Hankweave has left.
+// Hankweave freezes no program, so the hank as it is now takes the plan's
+// place; a person decides where it has other codons.
+func (d *driver) askAboutHankweaves(live *plan.Program) error {
+	var before, now []plan.CodonID
+	for _, e := range d.x.State().ExecutionPlan() {
+		before = appendNew(before, e.Codon.ID)
+	}
+	for _, e := range live.Initial() {
+		now = appendNew(now, e.Codon.ID)
+	}
+	if slices.Equal(before, now) || len(before) == 0 {
+		if adopted := d.x.Meta().Adopted; adopted != nil && adopted.HankHash != "" && adopted.HankHash != fileHash(d.x.Meta().HankPath) {
+			d.say("note: the text of the hank is perhaps not the one that Hankweave ran; its codons are the same, and what is done stays done")
+		}
+		return nil
+	}
+	question := fmt.Sprintf("the hank has other codons than the one that Hankweave ran here (then: %s; now: %s)", listed(before), listed(now))
+	if d.opts.Adopt {
+		d.say("note: %s", question)
+		return nil
+	}
+	return &recovery.DecisionError{What: question, Options: []string{
+		"--adopt goes on with it as it is now: what is done and still in it stays done", "put the hank of then back"}}
+}
+
+func appendNew(ids []plan.CodonID, id plan.CodonID) []plan.CodonID {
+	if slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
+}
+
+func listed(ids []plan.CodonID) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return strings.Join(names, ", ")
+}
+
+// fileHash is the digest that Hankweave records of a hank whose text is in its
+// normal form.
+func fileHash(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// leftByHankweave tells whether the tree is what a codon has left that failed
+// under Hankweave without a checkpoint: its work, and no edit.
+func (d *driver) leftByHankweave() bool {
+	last := lastRecord(d.x.State())
+	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && d.x.IsHankweaves(d.x.Head())
+}

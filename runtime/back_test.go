@@ -1,0 +1,214 @@
+//go:build unix
+
+package runtime
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// late is a hank whose second codon tracks files that were there before it,
+// some of them made by the first one, and changes them.
+const late = `{"hank": [
+  {"id": "zero", "name": "Zero", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["kept/**"], "promptText": "mkdir -p kept; echo 0 >kept/a"},
+  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["kept/**"],
+   "promptText": "set -eu\nmkdir -p more third\necho 1 >kept/a\necho one >more/made\necho one >third/made"},
+  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["more/**"],
+   "promptText": "set -eu\ntest \"$(cat more/made)\" = one\necho 2 >kept/a\necho two >more/made\necho two >more/early\nrm more/gone\necho two >more/new\ntest -e ok"},
+  {"id": "three", "name": "Three", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["third/*"], "promptText": "echo three >third/made; echo three >third/new"}
+]}`
+
+func TestFilesThatACodonBeginsToTrackComeBackAsItFoundThem(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, late)
+	work := t.TempDir()
+	s.opts.Workspace = work
+	put(t, work, "more/early", "early\n")
+	put(t, work, "more/gone", "gone\n")
+	check := func(when string, kept string, third string) {
+		t.Helper()
+		for path, want := range map[string]string{"kept/a": kept, "more/made": "one\n", "more/early": "early\n", "more/gone": "gone\n", "third/made": third} {
+			if !onDisk(work, path) || content(t, work, path) != want {
+				t.Errorf("%s: %s is not as it was, %q", when, path, want)
+			}
+		}
+		for _, path := range []string{"more/new", "third/new"} {
+			if onDisk(work, path) {
+				t.Errorf("%s: %s is still there", when, path)
+			}
+		}
+	}
+	s.must(ModeRun, ExitFailed)
+	s.must(ModeRetry, ExitFailed) // it would not find what one has made, if that had gone
+	s.mustRollback("one")
+	check("a rollback over a failure", "1\n", "one\n")
+	s.must(ModeRun, ExitFailed)
+	put(t, work, "ok", "")
+	s.must(ModeRetry, ExitDone)
+	final := s.tree()
+	s.mustRollback("one")
+	check("a rollback to the codon before", "1\n", "one\n")
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), final)
+	s.mustRollback("zero")
+	check("a rollback further back", "0\n", "one\n")
+	s.must(ModeRun, ExitDone)
+	sameTree(t, "run on", s.tree(), final)
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "two" })
+	sameTree(t, "two again", s.tree(), final)
+	s.fsck()
+
+	kinds := map[state.CodonID]int{}
+	for _, c := range s.view().State.Newest().Codons() {
+		kinds[c.CodonID]++
+	}
+	if kinds["two"] != 1 || kinds["three"] != 1 {
+		t.Errorf("the last run: %v", kinds)
+	}
+}
+
+// A file that nobody tracks yet is nobody's, even if a codon further on in the
+// plan would track it.
+func TestARollbackLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, late)
+	s.must(ModeRun, ExitFailed)
+	s.mustRollback("zero")
+	if work := s.workspace(); !onDisk(work, "third/made") || !onDisk(work, "more/made") {
+		t.Error("a file that no codon had tracked was deleted")
+	}
+}
+
+// attic is a hank that archives files that no checkpoint has.
+const attic = `{"hank": [
+  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["kept/*"], "promptText": "mkdir -p kept; echo 1 >kept/a"},
+  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["kept/*"], "archiveOnSuccess": ["draft*", "kept/b"],
+   "promptText": "echo two >draft; echo run >draft.sh; chmod +x draft.sh; echo 2 >kept/b; echo secret >draft.log; echo '*.log' >.gitignore"},
+  {"id": "three", "name": "Three", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["kept/*"], "archiveOnSuccess": ["draft"], "promptText": "echo three >draft; echo 3 >kept/a"}
+]}`
+
+func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, attic)
+	s.must(ModeRun, ExitDone)
+	work, final := s.workspace(), s.tree()
+	for _, path := range []string{"draft", "draft.sh", "kept/b"} {
+		if onDisk(work, path) {
+			t.Fatalf("%s was not archived", path)
+		}
+	}
+	if !onDisk(work, "draft.log") {
+		t.Fatal("an ignored file was archived")
+	}
+	archive := treeOn(t, recovery.Layout{Root: s.root}.Archive())
+
+	done := s.mustRollback("two") // the archive came behind its end
+	if len(done.Unarchived) != 2 || done.Unarchived[0].CodonID != "two" || done.Unarchived[0].Path != "draft" || done.Unarchived[0].ArchivePath != "rigArchive/two/draft" {
+		t.Errorf("said to be back: %+v", done.Unarchived)
+	}
+	if got := content(t, work, "draft"); got != "two\n" {
+		t.Errorf("draft is %q", got)
+	}
+	if final["draft.sh"] != "" || s.tree()["draft.sh"][:6] != "100755" || content(t, work, "kept/b") != "2\n" {
+		t.Errorf("the tree is %v", s.tree())
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), final)
+	s.mustUndo()
+	if content(t, work, "draft") != "two\n" {
+		t.Error("the undo taken back: draft is gone")
+	}
+	s.must(ModeRun, ExitDone)
+	sameTree(t, "run on", s.tree(), final)
+
+	s.mustRollback("one")
+	if content(t, work, "draft") != "two\n" || onDisk(work, "kept/b") {
+		t.Errorf("before both archives: %v", s.tree())
+	}
+	put(t, work, "draft", "a person's\n")
+	at := s.tree()
+	s.mustUndo()
+	if content(t, work, "draft") != "a person's\n" {
+		t.Error("what a person wrote was taken for what the archive has")
+	}
+	s.mustUndo()
+	sameTree(t, "with a person's file", s.tree(), at)
+	for path, entry := range archive {
+		if now := treeOn(t, filepath.Join(s.root, recovery.ArchiveName)); now[path] != entry {
+			t.Errorf("the archive's %s is %s, was %s", path, now[path], entry)
+		}
+	}
+	s.fsck()
+}
+
+func init() {
+	parts["rollback"] = func(args []string) error {
+		_, err := Rollback(context.Background(), RollbackOptions{Execution: args[0], To: args[1], Undo: args[1] == ""})
+		return err
+	}
+}
+
+// A rollback over archives and over codons that began to track files, and its
+// undo, are killed at every step: the next command finishes them or finds
+// nothing done.
+func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
+	t.Parallel()
+	hank := strings.Replace(attic, `"checkpointedFiles": ["kept/*"], "archiveOnSuccess": ["draft"]`, `"checkpointedFiles": ["kept/*", "late/*"], "archiveOnSuccess": ["draft"]`, 1)
+	hank = strings.Replace(hank, "echo 3 >kept/a", "echo 3 >kept/a; echo 3 >late/a; rm late/b; echo 3 >late/c", 1)
+	s := stageOf(t, hank)
+	work := t.TempDir()
+	s.opts.Workspace = work
+	put(t, work, "late/a", "a\n")
+	put(t, work, "late/b", "b\n")
+	s.must(ModeRun, ExitDone)
+	end := s.tree()
+	s.mustRollback("one")
+	back := s.tree()
+	if content(t, work, "late/a") != "a\n" || content(t, work, "late/b") != "b\n" || content(t, work, "draft") != "two\n" || onDisk(work, "late/c") {
+		t.Fatalf("rolled back: %v", back)
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), end)
+	to, from, there := "one", end, back
+	for _, point := range []string{"scan.walked", "pack.renamed", "ref.renamed", "move.safe", "move.intended", "restore.started", "restore.written",
+		"restore.synced", "restore.renamed", "restore.renamed:3", "restore.deleted", "move.applied"} {
+		for range 2 { // there, and as an undo from there
+			cmd := exec.Command(os.Args[0], "__part", "rollback", s.root, to)
+			cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Errorf("%s was not passed on the way to %q: %s", point, to, out)
+			}
+			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			if err != nil {
+				t.Fatalf("killed at %s: %v", point, err)
+			}
+			must(t, x.Close())
+			switch now := s.tree(); {
+			case maps.Equal(now, from):
+				if to == "" {
+					s.mustUndo()
+				} else {
+					s.mustRollback(to)
+				}
+			case !maps.Equal(now, there):
+				sameTree(t, "killed at "+point, now, there)
+			}
+			sameTree(t, "after "+point, s.tree(), there)
+			from, there = there, from
+			if to = "one"; maps.Equal(from, back) {
+				to = ""
+			}
+		}
+	}
+	s.must(ModeRun, ExitDone)
+	sameTree(t, "run on", s.tree(), end)
+	s.fsck()
+}

@@ -1,0 +1,26 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+)
+
+// checkData says when the data is not what the execution knew. It is no reason
+// to stop: a run that nobody watches goes on, and what is done stays done, with
+// a warning that stands in the journal too.
+func (d *driver) checkData(ctx context.Context) {
+	change, err := d.x.CheckData(ctx)
+	if err != nil {
+		d.say("warning: %v", err)
+	}
+	if change == nil {
+		return
+	}
+	settled, _ := d.x.State().Settled()
+	text := fmt.Sprintf("the data %s has changed since the last run (%s)", d.x.Meta().ReadOnlySourceDataPath, change)
+	if len(settled) > 0 {
+		text += fmt.Sprintf("; %d codons were done with the data as it was: hank retry CODON does them again", len(settled))
+	}
+	d.say("warning: %s", text)
+	d.note("data.changed", map[string]any{"names": change.Names, "more": change.More})
+}

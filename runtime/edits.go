@@ -1,0 +1,120 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"hank/checkpoint"
+	"hank/recovery"
+	"hank/state"
+	"os"
+	"slices"
+	"strings"
+)
+
+// askAboutEdits finds what a person has changed since the last checkpoint. It
+// returns true if the tree is to be kept as it is. What is not kept is
+// preserved in a checkpoint all the same.
+func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, err error) {
+	head := d.x.Head()
+	if to != "" { // what a person had changed before a rollback that was taken back is in its safety checkpoint alone
+		head = recovery.SavedAt(d.x.Store, head)
+	}
+	changes, snap, err := d.edits(ctx, head)
+	if len(changes) > 0 && to != "" {
+		// A crash may have come between the move that this start is about to
+		// make and the run behind it: the tree is there already.
+		if more, err := d.since(to, snap); err != nil || len(more) == 0 {
+			d.x.Store.Abort()
+			return false, err
+		}
+	}
+	if err != nil || len(changes) == 0 || d.leftByHankweave() {
+		d.x.Store.Abort()
+		return false, err
+	}
+	question := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes))
+	kept, restore := d.opts.KeepTree, d.opts.Restore
+	if !kept && !restore && d.opts.Ask != nil {
+		switch d.opts.Ask(question, []string{"go on with the workspace as it is", "put the checkpoint back (your changes are kept in a checkpoint)"}) {
+		case 0:
+			kept = true
+		case 1:
+			restore = true
+		}
+	}
+	if !kept && !restore {
+		d.x.Store.Abort()
+		return false, &recovery.DecisionError{What: question,
+			Options: []string{"--keep-tree goes on with it as it is", "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}
+	}
+	run := d.x.State().Newest()
+	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: summary(changes)}
+	if kept && run != nil && d.x.State().Position == nil { // else the tree does not stay there
+		t.RunID, t.Branch = run.RunID, run.GitBranch
+	}
+	sha, err := d.x.Commit(ctx, recovery.Commit{Title: recovery.Title{Status: state.KindManual, RunID: t.RunID, Name: summary(changes)},
+		Snapshot: snap, Parents: []state.SHA{d.x.Head()}, Branch: t.Branch, Transition: t})
+	if err != nil {
+		return false, err
+	}
+	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
+	if restore && to == "" {
+		_, err = d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: d.x.Head(), Tracked: recovery.Tracked(d.x.State(), d.nextID())})
+	}
+	return kept, err
+}
+
+// edits compares the workspace with a checkpoint that it was at, as far as codon
+// checkpoints look at it.
+func (d *driver) edits(ctx context.Context, head state.SHA) ([]checkpoint.Change, *checkpoint.Snapshot, error) {
+	snap, err := d.x.Snapshot(ctx, recovery.Tracked(d.x.State(), d.nextID()), head)
+	if err != nil {
+		return nil, nil, err
+	}
+	changes, err := d.since(head, snap)
+	return changes, snap, err
+}
+
+// since is what differs between a checkpoint and a snapshot of the workspace.
+// The checkpoint may hold more than codons track; a file that it has and that
+// is still there was not edited. It may have looked at less than the next one
+// will; what it did not look at was not added. Nor is what an archive had taken
+// when hank ended an edit.
+func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
+	before, err := d.x.Tree(sha)
+	if err != nil || snap.Tree == before {
+		return nil, err
+	}
+	all, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
+	archived := d.archivedAt(sha)
+	takes := recovery.Taken(d.x.State(), d.x.Store, sha).Matcher()
+	if d.x.IsHankweaves(sha) {
+		takes = func(string) bool { return false }
+	}
+	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
+		return c.Kind == checkpoint.Added && !takes(c.Path) ||
+			c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
+	}), err
+}
+
+// stillThere tells whether a file that codons do not track is on disk.
+func (d *driver) stillThere(c checkpoint.Change) bool {
+	root, err := os.OpenRoot(d.x.Layout.Workspace)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Lstat(c.Path)
+	return err == nil
+}
+
+func summary(changes []checkpoint.Change) string {
+	names := make([]string, 0, 3)
+	for _, c := range changes[:min(3, len(changes))] {
+		names = append(names, fmt.Sprintf("%s %q", c.Kind, c.Path))
+	}
+	if more := len(changes) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,151 @@
+//go:build unix
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// ancient lets everything be old enough to go.
+func ancient() Policy { return Policy{Now: time.Now().Add(time.Hour)} }
+
+func init() {
+	parts["gc"] = func(args []string) error {
+		_, err := Collect(context.Background(), args[0], ancient(), nil)
+		return err
+	}
+}
+
+// threeLives is an execution whose first run nothing needs any more: its second
+// one is where the last rollback came from.
+func threeLives(t *testing.T) (s *stage, old *state.Run) {
+	t.Helper()
+	s = stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >b"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	for range 2 {
+		s.mustRollback("initial")
+		s.must(ModeRun, ExitDone)
+	}
+	runs := s.view().State.Runs
+	return s, runs[len(runs)-1]
+}
+
+// collected checks that the old run's checkpoints are gone, and nothing else.
+func (s *stage) collected(old *state.Run, cost state.USD) {
+	s.t.Helper()
+	v := s.view()
+	run := v.State.Run(old.RunID)
+	if run == nil || run.Removed == nil || run.Len() != old.Len() || v.State.TotalCost() != cost {
+		s.t.Fatalf("of the removed run is known: %+v", run)
+	}
+	if found := v.Validate(); !found.Valid || len(found.Warnings) > 0 {
+		s.t.Errorf("the state is %+v", found)
+	}
+	if heads := s.git("for-each-ref", "--format=%(refname)"); strings.Contains(heads, string(old.RunID)) || strings.Count(heads, "/run-") != 2 || strings.Count(heads, "/recovery/") != 1 {
+		s.t.Errorf("there are the branches %s", heads)
+	}
+	if lost := s.git("fsck", "--strict", "--full", "--no-progress", "--unreachable"); lost != "" {
+		s.t.Errorf("what nothing leads to is still there: %s", lost)
+	}
+	_, err := s.rollback(RollbackOptions{To: "sha:" + string(old.Head)})
+	var gone *TargetError
+	if !errors.As(err, &gone) || gone.Removed == nil {
+		s.t.Errorf("a rollback to it says %v", err)
+	}
+}
+
+func TestGCRemovesWhatNothingNeeds(t *testing.T) {
+	t.Parallel()
+	s, old := threeLives(t)
+	cost := s.view().State.TotalCost()
+	there := s.tree()
+	if list, err := ListGarbage(context.Background(), s.view(), Policy{Now: time.Now(), OlderThan: time.Hour}); err != nil ||
+		slices.ContainsFunc(list, func(g Garbage) bool { return g.Remove && g.Kind != GarbageIndex && g.Kind != GarbageTemporary }) {
+		t.Fatalf("what is young may go: %+v, %v", list, err)
+	}
+	before := everything(t, s.root)
+	if _, err := ListGarbage(context.Background(), s.view(), ancient()); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, "after a dry run", everything(t, s.root), before)
+	gone, err := Collect(context.Background(), s.root, ancient(), nil)
+	if err != nil || !slices.ContainsFunc(gone, func(g Garbage) bool { return g.store && g.Bytes > 0 }) {
+		t.Fatalf("went: %+v, %v", gone, err)
+	}
+	s.collected(old, cost)
+	sameTree(t, "the workspace", s.tree(), there)
+
+	// Git alone knows it too.
+	for _, name := range []string{s.view().Layout.State(), s.view().Layout.State() + ".bak", s.view().Layout.Events()} {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.must(ModeRun, ExitDone)
+	if run := s.view().State.Run(old.RunID); run == nil || run.Removed == nil || run.Len() != 2 {
+		t.Errorf("rebuilt from git, the removed run is %+v", run)
+	}
+	s.fsck()
+}
+
+func TestAfterGCTheLastRollbackCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	s, _ := threeLives(t)
+	runs := s.view().State.Runs
+	want := s.treeIn(runs[1].Head)
+	if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustUndo()
+	sameTree(t, "the rollback taken back", s.tree(), want)
+	if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil { // from a position
+		t.Fatal(err)
+	}
+	s.mustUndo()
+	s.fsck()
+	if !s.view().Validate().Valid {
+		t.Errorf("%+v", s.view().Validate())
+	}
+}
+
+// Killed between any two of its steps, gc has done nothing, or the next one
+// finishes it.
+func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"pack.written", "pack.renamed", "pack.indexed:1", "checkpoint.packed", "ref.locked:1", "ref.written", "ref.renamed", "checkpoint.referenced",
+		"transition.acknowledged", "gc.acknowledged", "ref.locked:2", "gc.unreferenced:1", "gc.unreferenced:2", "pack.indexed:2", "collect.exchanged:1", "merge.removed:1", "gc.collected"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			s, old := threeLives(t)
+			cost := s.view().State.TotalCost()
+			cmd := exec.Command(os.Args[0], "__part", "gc", s.root)
+			cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Fatalf("it was not killed: %s", out)
+			}
+			s.fsck()
+			if v := s.view(); !v.Validate().Valid || v.Report.Has(recovery.Lost) || v.Report.Has(recovery.Blocked) {
+				t.Fatalf("a reader finds %+v, %+v", v.Report, v.Validate())
+			}
+			if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {
+				t.Fatal(err)
+			}
+			s.collected(old, cost)
+			s.mustUndo()
+			s.must(ModeRun, ExitDone)
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hank/plan"
+	"hank/recovery"
+	"hank/state"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// chooseProgram settles which program the run follows: the author's at first,
+// then the frozen one. When they differ a person decides.
+func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr error) error {
+	s := d.x.State()
+	if s.Program == "" {
+		if live == nil {
+			return loadErr
+		}
+		if s.Adopted {
+			if err := d.askAboutHankweaves(live); err != nil {
+				return err
+			}
+		}
+		return d.adopt(ctx, live)
+	}
+	frozen, err := d.x.LoadProgram(s.Program)
+	if err != nil && live == nil {
+		return fmt.Errorf("neither the frozen program nor the hank can be read: %w", errors.Join(err, loadErr))
+	}
+	if err != nil {
+		d.say("%v; the hank as it is now takes its place", err)
+		return d.adopt(ctx, live)
+	}
+	d.program = frozen
+	changes, err := d.changed(frozen, live, loadErr)
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 || d.opts.Frozen {
+		return d.replan()
+	}
+	const question = "the hank has changed since this execution froze it"
+	for _, c := range changes {
+		d.say("  %s", c)
+	}
+	adopt := d.opts.Adopt
+	if !adopt && d.opts.Ask != nil {
+		switch d.opts.Ask(question, []string{"go on with the new one", "go on with the frozen one"}) {
+		case 0:
+			adopt = true
+		case 1:
+			return d.replan()
+		}
+	}
+	if !adopt && live == nil {
+		return &recovery.DecisionError{What: question + " (" + strings.Join(changes, "; ") + ")",
+			Options: []string{"--frozen goes on as before", "mend the hank, see: hank validate, and --adopt then goes on with it"}}
+	}
+	if !adopt {
+		return &recovery.DecisionError{What: question + " (" + strings.Join(changes, "; ") + ")",
+			Options: []string{"--adopt goes on with the new one", "--frozen goes on as before"}}
+	}
+	if live == nil {
+		return loadErr
+	}
+	return d.adopt(ctx, live)
+}
+
+// changed says, per codon, in what the author's hank differs from the frozen
+// one. A hank that is gone or broken by now differs as a whole.
+func (d *driver) changed(frozen, live *plan.Program, loadErr error) ([]string, error) {
+	if live == nil {
+		if errors.Is(loadErr, os.ErrNotExist) {
+			d.say("the hank %s is gone; the frozen one is used", cmp.Or(d.x.Meta().HankPath, "that this execution was begun with"))
+			return nil, nil
+		}
+		if loadErr == nil {
+			return nil, nil
+		}
+		return []string{"the hank has errors now: " + loadErr.Error()}, nil
+	}
+	if programHash(live) == d.x.State().HankHash {
+		return nil, nil
+	}
+	return describeChanges(frozen, live), nil
+}
+
+func describeChanges(frozen, live *plan.Program) []string {
+	var out []string
+	for _, c := range plan.Compare(frozen, live) {
+		out = append(out, c.String())
+	}
+	if len(out) == 0 {
+		out = append(out, "files that it refers to")
+	}
+	return out
+}
+
+// programHash is the digest of what a hank says: its files, and the models that
+// its codons name. The settings around it are not part of it: a ceiling for one
+// run does not make another program.
+func programHash(p *plan.Program) string {
+	var all strings.Builder
+	for _, f := range p.Files {
+		fmt.Fprintf(&all, "%s %o %s\n", f.Path, f.Mode.Perm()&0o111, f.Digest)
+	}
+	for _, e := range p.Initial() {
+		fmt.Fprintf(&all, "%s %s\n", e.CodonID, e.Codon.Model)
+	}
+	return digest(all.String())
+}
+
+// adopt freezes a program and lays out its plan from what is settled.
+func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
+	hash := programHash(p)
+	sha, err := d.x.Freeze(ctx, p)
+	if err != nil {
+		return err
+	}
+	d.program = p
+	entries, err := encodeEntries(p.Derive(recovery.Outcomes(d.x.State())))
+	if err != nil {
+		return err
+	}
+	if err := d.x.Record(state.PlanSet{Program: sha, HankHash: hash, Entries: entries}); err != nil {
+		return err
+	}
+	return d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = hash })
+}
+
+// replan derives the plan anew where it is not what program and outcomes make
+// of it: after a rollback, or after a crash between a codon's end and the
+// growth of its loop.
+func (d *driver) replan() error { return Replan(d.x, d.program) }
+
+// Replan brings an execution's plan into line with its program and what is
+// settled on its thread.
+func Replan(x *recovery.Execution, p *plan.Program) error {
+	s := x.State()
+	want := p.Derive(recovery.Outcomes(s))
+	same := slices.EqualFunc(want, s.ExecutionPlan(), func(a plan.Entry, b *state.PlanEntry) bool { return a.CodonID == b.CodonID })
+	if same {
+		return nil
+	}
+	entries, err := encodeEntries(want)
+	if err != nil {
+		return err
+	}
+	return x.Record(state.PlanSet{Program: s.Program, HankHash: s.HankHash, Entries: entries})
+}
+
+// grow expands the plan behind a codon that has ended.
+func (d *driver) grow(index int, final *state.Codon) error {
+	s := d.x.State()
+	if s.ExecutionPlan()[index].LoopContext == nil {
+		return nil
+	}
+	outcome := recovery.Outcome(final)
+	outcome.BudgetExceeded = outcome.BudgetExceeded || d.loopBudgetOver(s.ExecutionPlan()[index].Entry)
+	drop, add := d.program.Grow(d.window(index), 0, outcome)
+	if drop == 0 && len(add) == 0 {
+		return nil
+	}
+	added, err := encodeEntries(add)
+	if err != nil {
+		return err
+	}
+	return d.x.Record(state.PlanGrown{After: final.CodonID, Drop: drop, Add: added})
+}
+
+// window is the plan from an index to the end of its loop's iteration and one
+// entry more: all that growth depends on.
+func (d *driver) window(index int) []plan.Entry {
+	all := d.x.State().ExecutionPlan()
+	loop := d.program.Loop(all[index].LoopContext.LoopID)
+	end := index + 2
+	if loop != nil {
+		end += len(loop.Codons)
+	}
+	var out []plan.Entry
+	for _, e := range all[index:min(end, len(all))] {
+		out = append(out, e.Entry)
+	}
+	return out
+}
+
+func encodeEntries(entries []plan.Entry) ([]byte, error) {
+	stored := make([]plan.Entry, len(entries))
+	for i, e := range entries {
+		stored[i] = e.Stored()
+	}
+	return json.Marshal(stored)
+}

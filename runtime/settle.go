@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"hank/plan"
+	"hank/state"
+)
+
+// settle decides how the codon ended, and records it.
+func (a *attempt) settle(ctx context.Context, res ended) error {
+	s := a.judge(res)
+	if a.replay != nil && s.Interrupted == "" {
+		if err := a.replay.applyFiles(ctx, a.x.Workspace, a.entry.CodonID); err != nil {
+			s.Status = state.Failed
+			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "replay", Rule: "files"}
+		}
+	}
+	if s.Status == state.Completed {
+		failure, err := a.copyOutputs(ctx)
+		if err != nil {
+			return err
+		}
+		if failure != nil {
+			s.Status, s.FailureReason, s.ExitCode = state.Failed, failure, 1
+		}
+		if a.stopping() && failure != nil {
+			s.Interrupted = a.interruption()
+		}
+	}
+	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.entry.Codon.Failure() == plan.Ignore
+	next := a.live().Settle(s)
+	next.ContextExceeded = a.context || res.verdict.ContextExceeded
+	next.BudgetExceeded = a.exceeded
+	if res.verdict.Session != "" {
+		next.ClaudeSessionID = res.verdict.Session
+	}
+	next.Notes = append(next.Notes, a.notes...)
+	return a.x.Record(state.CodonTransitioned{RunID: a.run, Record: next})
+}
+
+// judge is the table of final statuses; the first row that fits decides.
+func (a *attempt) judge(res ended) state.Settling {
+	v := res.verdict
+	s := state.Settling{Status: state.Failed, ExitCode: res.exit.Code, ResultSeen: v.ResultSeen}
+	full := a.context || v.ContextExceeded
+	switch {
+	case a.stopping() && res.exit.Stopped:
+		s.Interrupted = a.interruption()
+		s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: "stopped on request", Class: "interrupted", Rule: s.Interrupted}
+	case a.skip:
+		s.Status = state.Skipped
+	case a.exceeded == nil && res.overTime:
+		a.exceeded = a.limits.timeExceeded()
+		fallthrough
+	case a.exceeded != nil:
+		if s.Status = state.Completed; a.limits.OnExceeded == plan.Fail {
+			s.Status = state.Failed
+			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: "its budget was used up: " + a.limits.describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
+		}
+	case res.silent:
+		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",
+			Message: fmt.Sprintf("the agent showed no sign of life for %s", a.silence())}
+	case v.Success:
+		s.Status = state.Completed
+	case full && a.mayFillContext():
+		s.Status = state.Completed
+	default:
+		s.FailureReason = a.verdictFailure(res)
+	}
+	return s
+}
+
+// mayFillContext tells whether a full context is a good end: in a loop that
+// waits for it, and for a codon that is to fill it.
+func (a *attempt) mayFillContext() bool {
+	if a.entry.Codon.ExhaustWithPrompt != "" {
+		return true
+	}
+	if a.entry.LoopContext == nil {
+		return false
+	}
+	loop := a.program.Loop(a.entry.LoopContext.LoopID)
+	return loop != nil && loop.TerminateOn.Type == plan.ContextExceeded
+}
+
+func (a *attempt) verdictFailure(res ended) *state.FailureReason {
+	if f := res.verdict.Failure; f != nil {
+		return f
+	}
+	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: "protocol", Rule: "no-reason",
+		Message: fmt.Sprintf("the agent ended with code %d and gave no reason", res.exit.Code)}
+}

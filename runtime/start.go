@@ -1,0 +1,253 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hank/checkpoint"
+	"hank/recovery"
+	"hank/state"
+)
+
+// start says how a run begins.
+type start struct {
+	conditions state.StartingConditions
+	done       *outcome // there is nothing to run
+}
+
+// chooseStart decides where to go on and brings the tree there.
+//
+//   - A plan that is done stays done, except for a retry of one of its codons. If
+//     a crash has come between its last codon and the end of its run, another run
+//     does what is left: the archive, and the end.
+//   - run redoes a codon that was cut off, on the tree from before it; a codon
+//     that failed needs a person's retry.
+//   - resume keeps the tree, and goes on in the agent's session.
+//   - retry goes back to before the codon.
+//
+// Before any of this moves the tree, what a person has changed since the last
+// checkpoint is found and asked about.
+func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
+	s := d.x.State()
+	if s.Newest() == nil && s.Position == nil {
+		if mode != ModeRun {
+			return start{}, &UsageError{"nothing has run yet; begin with: hank run"}
+		}
+		return start{conditions: state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}}, nil
+	}
+	move, err := d.chooseMove(ctx, mode)
+	if err != nil || move.done != nil {
+		return start{done: move.done}, err
+	}
+	if mode == ModeResume && !d.opts.Restore {
+		d.opts.KeepTree = true
+	}
+	kept, err := d.askAboutEdits(ctx, move.to)
+	if err != nil {
+		return start{}, err
+	}
+	if move.to != "" && !kept || move.position != nil {
+		to := move.to
+		if kept {
+			to = d.x.Head() // the tree stays; only the position moves
+		}
+		if err := d.goBack(ctx, to, move); err != nil {
+			return start{}, err
+		}
+	}
+	return start{conditions: d.continuation(mode)}, d.checkCrashLoop()
+}
+
+// move is where a start goes back to.
+type move struct {
+	done     *outcome
+	to       state.SHA       // empty: the tree stays
+	position *state.Position // nil: the position stays
+}
+
+func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
+	s := d.x.State()
+	last := lastRecord(s)
+	if mode == ModeRetry {
+		return d.chooseRetry(last)
+	}
+	if s.Next() == len(s.ExecutionPlan()) {
+		if d.unfinished() {
+			return move{}, nil
+		}
+		return move{done: &outcome{}}, d.missedExit(ctx)
+	}
+	if s.Position != nil {
+		d.rigDone = s.Position.RigDone
+		return move{}, nil
+	}
+	if last == nil || last.Settled() {
+		return move{}, nil
+	}
+	if mode == ModeResume {
+		d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
+		d.resumeSession = last.ClaudeSessionID
+		return move{}, nil
+	}
+	if last.Interrupted == "" && !(retryDue(s, last) && cutOff(s.Newest())) {
+		out := failedBy(last)
+		out.detail = "failed in an earlier run: " + out.detail
+		return move{done: &out}, nil
+	}
+	here := s.Here()
+	again := here
+	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &here
+	return move{to: last.BaseCheckpoint, position: &again}, nil
+}
+
+// unfinished tells of a plan that is done whether its last run still has to be
+// brought to its end: it did not come to it, or a rollback has gone back to
+// before its archive.
+func (d *driver) unfinished() bool {
+	s := d.x.State()
+	if s.Position == nil {
+		return s.Newest().Status != state.StatusCompleted
+	}
+	if _, last := s.Settled(); last != nil {
+		d.settled = last.Codon
+	}
+	return d.archiveDue(len(s.ExecutionPlan()) - 1)
+}
+
+// missedExit makes the exit checkpoint of the newest run if a crash has come
+// between its end and that checkpoint. What a person has changed since then is
+// not part of the run's end, so that it then stays without.
+func (d *driver) missedExit(ctx context.Context) error {
+	run := d.x.State().Newest()
+	if d.x.State().Position != nil || run.Head == "" {
+		return nil
+	}
+	head, err := d.x.Store.CommitInfo(checkpoint.SHA(run.Head))
+	if err != nil || strings.HasPrefix(head.Message, string(state.KindExit)+":") {
+		return nil // one that cannot be read is for hank doctor
+	}
+	changes, _, err := d.edits(ctx, d.x.Head())
+	d.x.Store.Abort()
+	if err != nil || len(changes) > 0 {
+		return nil
+	}
+	d.run = run.RunID
+	return d.exitCheckpoint(ctx, outcome{})
+}
+
+// retryDue tells whether a codon that failed is to be tried again by its
+// policy.
+func retryDue(s *state.State, last *state.Codon) bool {
+	i := s.PlanIndex(last.CodonID)
+	if i < 0 || last.Status != state.Failed || last.FailureIgnored || last.Interrupted != "" || !last.FailureReason.Retriable {
+		return false
+	}
+	most, _, _ := s.ExecutionPlan()[i].Codon.Retries()
+	return last.Attempt <= most
+}
+
+// cutOff tells whether a run ended by a crash, on request or by trouble of
+// hank's own, and not because of what its codons did.
+func cutOff(r *state.Run) bool {
+	switch r.EndReason {
+	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError:
+		return true
+	}
+	return r.Status == state.StatusCrashed
+}
+
+// chooseRetry finds the record to go back to the beginning of.
+func (d *driver) chooseRetry(last *state.Codon) (move, error) {
+	s := d.x.State()
+	target := state.Step{}
+	switch {
+	case d.opts.Codon != "":
+		found, err := findOnThread(s, d.opts.Codon)
+		if err != nil {
+			return move{}, err
+		}
+		target = found
+	case last != nil && !last.Settled():
+		target = state.Step{Run: s.Newest(), Codon: last}
+	default:
+		return move{}, &UsageError{"no codon has failed; name the one to do again: hank retry CODON"}
+	}
+	record := target.Codon
+	m := move{to: record.BaseCheckpoint}
+	if d.opts.FromRigSetup {
+		if record.RigSetupCheckpoint == "" {
+			return move{}, &UsageError{fmt.Sprintf("codon %s has no rig checkpoint to go back to", record.CodonID)}
+		}
+		m.to, d.rigDone = record.RigSetupCheckpoint, true
+	}
+	if m.to == "" {
+		return move{}, &UsageError{fmt.Sprintf("codon %s has no checkpoint from before it; see: hank checkpoints", record.CodonID)}
+	}
+	p := positionBefore(s, target)
+	p.CheckpointSHA, p.Reason, p.RigDone = m.to, state.ReasonRetry, d.rigDone
+	here := s.Here()
+	p.Before = &here
+	m.position = &p
+	return m, nil
+}
+
+func lastRecord(s *state.State) *state.Codon {
+	if r := s.Newest(); r != nil && r.Len() > 0 {
+		return r.Codon(r.Len() - 1)
+	}
+	return nil
+}
+
+// goBack moves the tree, and the position with it.
+func (d *driver) goBack(ctx context.Context, to state.SHA, m move) error {
+	if m.position != nil {
+		m.position.CheckpointSHA = to
+	}
+	tracked := recovery.Tracked(d.x.State(), d.nextID())
+	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: to, Tracked: tracked, Position: m.position})
+	if err != nil {
+		return err
+	}
+	if r := moved.Report.Plan; len(r.Add)+len(r.Change)+len(r.Delete) > 0 {
+		d.say("the tree is back at checkpoint %.12s (what was there is in %.12s)", to, moved.Safety)
+	}
+	return d.replan()
+}
+
+func (d *driver) nextID() state.CodonID {
+	s := d.x.State()
+	if i := s.Next(); i < len(s.ExecutionPlan()) {
+		return s.ExecutionPlan()[i].CodonID
+	}
+	return ""
+}
+
+// continuation is how the run that is about to start says where it begins.
+func (d *driver) continuation(mode Mode) state.StartingConditions {
+	s := d.x.State()
+	here := s.Here()
+	if s.Position != nil {
+		here.Before = s.Position.Before // so that the rollback can still be taken back
+	}
+	reason := here.Reason
+	if reason == "" {
+		if reason = state.ReasonContinue; mode == ModeRetry {
+			reason = state.ReasonRetry
+		}
+	}
+	return state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: reason}
+}
+
+// maxCrashes is how often in a row a codon may take the runtime down without
+// a person looking at it.
+const maxCrashes = 3
+
+func (d *driver) checkCrashLoop() error {
+	next := d.nextID()
+	if n := d.x.State().Crashes(next); d.opts.Unattended && n >= maxCrashes {
+		return &recovery.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
+			Options: []string{"look at it: hank doctor, hank log " + string(next), "go on by hand: hank run"}}
+	}
+	return nil
+}

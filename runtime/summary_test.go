@@ -1,0 +1,90 @@
+//go:build unix
+
+package runtime
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"hank/plan"
+	"hank/state"
+)
+
+// events are those of a type in the journal, which fit the schema.
+func (s *stage) events(kind string) [][]byte {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "docs", "schema", "events.schema.json"))
+	must(s.t, err)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	must(s.t, err)
+	c := jsonschema.NewCompiler()
+	must(s.t, c.AddResource("events.json", doc))
+	schema, err := c.Compile("events.json")
+	must(s.t, err)
+	lines, err := os.ReadFile(filepath.Join(s.view().Layout.Events(), "events.jsonl"))
+	must(s.t, err)
+	var found [][]byte
+	for line := range bytes.Lines(lines) {
+		var e struct {
+			Type string         `json:"type"`
+			Data jsontext.Value `json:"data"`
+		}
+		must(s.t, json.Unmarshal(line, &e))
+		if e.Type != kind {
+			continue
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
+		must(s.t, err)
+		if err := schema.Validate(value); err != nil {
+			s.t.Errorf("the event does not fit its schema: %v\n%s", err, line)
+		}
+		found = append(found, e.Data)
+	}
+	return found
+}
+
+func TestARunEndsWithASummaryOfItsBudgets(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, fixture(t, "hanks/budget-loop"))
+	limited := func(max float64) func(*Options) {
+		return func(o *Options) { o.Layers.Flags.Budget = &plan.Ceiling{MaxDollars: max} }
+	}
+	s.must(ModeRun, ExitBudget, limited(0.5))
+	s.must(ModeRun, ExitFailed, limited(5)) // its last codon wants three rounds
+	var got []state.BudgetSummary
+	for _, data := range s.events(state.BudgetSummaryEvent) {
+		var b state.BudgetSummary
+		must(t, json.Unmarshal(data, &b))
+		for i := range b.Rows {
+			if b.Rows[i].Actual.TimeSeconds <= 0 || b.Totals.ActualTimeSeconds < b.Rows[i].Actual.TimeSeconds {
+				t.Errorf("the times: %+v", b)
+			}
+		}
+		got = append(got, b)
+	}
+	if len(got) != 2 {
+		t.Fatalf("%d summaries of two runs", len(got))
+	}
+	first, second := got[0], got[1]
+	if first.Ceiling.MaxDollars != state.Dollars(0.5) || first.Allocation != plan.Shared || first.Totals.BudgetDollars != state.Dollars(0.5) || first.Totals.ActualDollars != state.Dollars(0.8) {
+		t.Errorf("the first run: %+v", first)
+	}
+	if len(first.Rows) != 2 || first.Rows[0].Status != "completed" || first.Rows[1].Status != "exceeded" || first.Rows[1].Budget.MaxDollars != state.Dollars(0.1) ||
+		first.Rows[1].Actual.Dollars != state.Dollars(0.4) || first.Rows[1].LoopContext.Iteration != 1 || first.Rows[1].Actual.OutputTokens != 10 {
+		t.Errorf("the rows of the first run: %+v", first.Rows)
+	}
+	if second.Totals.ActualDollars < first.Totals.ActualDollars || second.Totals.BudgetDollars != state.Dollars(5) || second.Rows[len(second.Rows)-1].CodonID != "after" {
+		t.Errorf("the second run: %+v", second)
+	}
+	none := newStage(t, fixture(t, "hanks/minimal"))
+	none.must(ModeRun, ExitDone)
+	if found := none.events(state.BudgetSummaryEvent); len(found) > 0 {
+		t.Errorf("a hank without budgets: %s", found)
+	}
+}

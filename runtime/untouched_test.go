@@ -1,0 +1,316 @@
+//go:build unix
+
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// A file that was ignored at a checkpoint, and that no codon has made, stays
+// when one goes there from where it is not ignored.
+func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, second string }{
+		"the rule appears":    {`echo a >a`, `echo "*.ign" >.gitignore`},
+		"the rule disappears": {`echo "*.ign" >.gitignore`, `rm .gitignore`},
+		"in a folder":         {`mkdir sub; echo a >sub/a`, `echo "u*" >sub/.gitignore; mkdir -p sub/deep`},
+		"a folder as a whole": {`mkdir sub; echo a >a`, `echo "/sub/" >.gitignore`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, fmt.Sprintf(`{"hank": [
+			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": %q},
+			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": %q},
+			  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo c2 >c2"}
+			]}`, c.first, c.second))
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			work := s.workspace()
+			if name == "the rule disappears" { // the person's file is there, ignored, when c1 takes the rule away
+				put(t, work, "u.ign", "secret\n")
+				put(t, work, "sub/u.ign", "secret too\n")
+			}
+			s.must(ModeRun, ExitDone)
+			put(t, work, "u.ign", "secret\n")
+			put(t, work, "sub/u.ign", "secret too\n")
+			for _, to := range []string{"c0", "c1", "initial"} {
+				before := s.tree()
+				for range 2 {
+					s.mustRollback(to)
+					if name != "the rule disappears" || to == "c0" {
+						if !onDisk(work, "u.ign") && (name == "the rule appears" || name == "the rule disappears") || !onDisk(work, "sub/u.ign") {
+							t.Errorf("rolled back to %s, a file that no codon has made is gone", to)
+						}
+					}
+					s.mustUndo()
+					sameTree(t, "taken back from "+to, s.tree(), before)
+					s.mustUndo()
+					s.mustUndo()
+					sameTree(t, "taken back thrice from "+to, s.tree(), before)
+				}
+			}
+			s.mustRollback("c0")
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter, o.KeepTree = 1, true })
+			if got := content(t, work, "sub/u.ign"); got != "secret too\n" {
+				t.Errorf("run again: %q", got)
+			}
+			s.mustUndo() // over the run in between
+			if !onDisk(work, "u.ign") || content(t, work, "sub/u.ign") != "secret too\n" {
+				t.Error("an undo over a run has taken a person's file along")
+			}
+			s.fsck()
+		})
+	}
+}
+
+// Whatever codons and a person do to files and to ignore rules: a rollback that
+// is taken back leaves every byte and mode as it was, and no move touches a file
+// that no codon's checkpoint ever had and that is ignored, now or in the target,
+// unless the target needs its place. HANK_LONG tries many, from HANK_SEED on.
+func TestEveryMoveCanBeTakenBackWhateverIsIgnored(t *testing.T) {
+	t.Parallel()
+	first, lives := uint64(1), uint64(4)
+	if os.Getenv("HANK_LONG") != "" {
+		lives = 300
+	}
+	if seed, err := strconv.ParseUint(os.Getenv("HANK_SEED"), 10, 64); err == nil {
+		first = seed
+	}
+	for seed := first; seed < first+lives; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			newWanderer(t, seed).wander()
+		})
+	}
+}
+
+// wanderer goes to and fro in an execution, and edits files in between.
+type wanderer struct {
+	*stage
+	*rand.Rand
+	log []string
+}
+
+var (
+	wanderFiles = []string{"a", "b.ign", "c.tmp", "d/a", "d/b.ign", "d/e/c.tmp", "e"}
+	wanderRules = []string{"*.ign", "*.tmp", "d/", "/e", "*\n!a\n!.gitignore", "!b.ign", "d/e", "a"}
+)
+
+// change is a shell command that changes one file or rule.
+func (w *wanderer) change() string {
+	name := wanderFiles[w.IntN(len(wanderFiles))]
+	folder := []string{"", "", "d/"}[w.IntN(3)]
+	switch w.IntN(9) {
+	case 0, 1:
+		return fmt.Sprintf("printf '%s\\n' >%s.gitignore", strings.ReplaceAll(wanderRules[w.IntN(len(wanderRules))], "\n", `\n`), folder)
+	case 2:
+		return fmt.Sprintf("rm -f %s.gitignore", folder)
+	case 3:
+		return "rm -rf " + name
+	case 4:
+		return fmt.Sprintf("if test -f %[1]s; then chmod +x %[1]s; fi", name)
+	case 5: // a file where the others have a folder
+		return []string{"rm -rf d; echo d >d", "rm -rf d/e; mkdir -p d; echo e >d/e"}[w.IntN(2)]
+	}
+	return fmt.Sprintf("echo %d >>%s", w.IntN(1000), name)
+}
+
+// changes is a script of several of them; folders are there.
+func (w *wanderer) changes(most int) string {
+	var b strings.Builder
+	for range 1 + w.IntN(most) {
+		b.WriteString("if test ! -d d; then rm -f d; fi; if test ! -d d/e; then rm -f d/e; fi; mkdir -p d/e; " + w.change() + "\n")
+	}
+	return b.String()
+}
+
+func newWanderer(t *testing.T, seed uint64) *wanderer {
+	w := &wanderer{Rand: rand.New(rand.NewPCG(seed, 0))}
+	tracked := []string{"", "", `, "checkpointedFiles": ["d/**", ".gitignore"]`}[w.IntN(3)]
+	var codons []string
+	for i := range 3 {
+		script := w.changes(4)
+		w.log = append(w.log, fmt.Sprintf("c%d%s:\n%s", i, tracked, script))
+		codons = append(codons, fmt.Sprintf(`{"id": "c%d", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": %q%s}`, i, script, tracked))
+		tracked = ""
+	}
+	w.stage = stageOf(t, `{"hank": [`+strings.Join(codons, ",")+`]}`)
+	w.opts.Workspace = t.TempDir()
+	return w
+}
+
+func (w *wanderer) wander() {
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("it did:\n%s", strings.Join(w.log, "\n"))
+		}
+	}()
+	w.edit()
+	w.must(ModeRun, ExitDone)
+	for range 6 {
+		switch w.IntN(6) {
+		case 0:
+			w.edit()
+		case 1:
+			w.did("run")
+			w.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+		case 2:
+			id := state.CodonID(fmt.Sprintf("c%d", w.IntN(3)))
+			keep := w.IntN(2) == 0
+			w.did("retry %s, keep %v", id, keep)
+			if _, err := w.run(ModeRetry, func(o *Options) { o.Codon, o.KeepTree, o.Restore = id, keep, !keep }); err != nil {
+				var usage *UsageError
+				if !errors.As(err, &usage) { // it has not run on the thread
+					w.t.Fatal(err)
+				}
+			}
+		default:
+			w.edit()
+			w.thereAndBack()
+		}
+		if w.t.Failed() {
+			return
+		}
+	}
+	w.fsck()
+}
+
+func (w *wanderer) did(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+func (w *wanderer) edit() {
+	script := w.changes(3)
+	w.did("edit:\n%s", script)
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = w.opts.Workspace
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// thereAndBack goes to a checkpoint, back, there and back again; sometimes it
+// stays.
+func (w *wanderer) thereAndBack() {
+	targets := strings.Fields(w.git("log", "--all", "--invert-grep", "--grep=^program:", "--format=%H"))
+	to := state.SHA(targets[w.IntN(len(targets))])
+	before, safe := w.disk(), w.unrecorded(to)
+	w.did("rollback to %s (%s)", to, w.git("log", "-1", "--format=%s", string(to)))
+	w.mustRollback(string(to))
+	there := w.disk()
+	for path, was := range safe {
+		if there[path] != was {
+			w.t.Errorf("the rollback to %.12s has made %q of %s, which was %q and no codon's", to, there[path], path, was)
+		}
+	}
+	for i := range 2 {
+		w.mustUndo()
+		w.same(fmt.Sprintf("taken back (%d)", i), w.disk(), before)
+		if i == 0 && w.IntN(3) > 0 {
+			w.mustUndo()
+			w.same("the undo taken back", w.disk(), there)
+		} else if w.IntN(2) == 0 {
+			return
+		}
+		if i == 0 && w.IntN(3) == 0 {
+			return
+		}
+		if maps.Equal(w.disk(), before) {
+			w.mustUndo()
+			w.same("there again", w.disk(), there)
+		}
+	}
+}
+
+func (w *wanderer) same(when string, got, want map[string]string) {
+	if !maps.Equal(got, want) {
+		w.did("%s", when)
+		sameTree(w.t, when, got, want)
+	}
+}
+
+// disk is every file of the workspace with its mode and bytes.
+func (w *wanderer) disk() map[string]string {
+	out := map[string]string{}
+	err := filepath.WalkDir(w.opts.Workspace, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(w.opts.Workspace, path)
+		out[rel] = fmt.Sprint(info.Mode()&0o111 != 0, " ", string(text))
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// unrecorded are the files that a move to a checkpoint must not touch, as stock
+// git sees them.
+func (w *wanderer) unrecorded(to state.SHA) map[string]string {
+	recorded := map[string]bool{}
+	for _, line := range strings.Split(w.git("log", "--branches=run-*", "--branches=main", "--first-parent", "--format=", "--name-only", "--diff-merges=off", "--root"), "\n") {
+		recorded[line] = true
+	}
+	target := w.treeIn(to)
+	then := w.t.TempDir()
+	work := exec.Command("sh", "-c", `git --git-dir="$1" archive "$2" | tar -x -C "$3"`, "sh", recovery.Layout{Root: w.root}.Store(), string(to), then)
+	if out, err := work.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	out := w.disk()
+	now, there := w.ignored(w.opts.Workspace, out), w.ignored(then, out)
+	maps.DeleteFunc(out, func(path, _ string) bool {
+		if recorded[path] || !now[path] && !there[path] {
+			return true
+		}
+		for needed := range target {
+			if needed == path || strings.HasPrefix(needed, path+"/") || strings.HasPrefix(path, needed+"/") {
+				return true
+			}
+		}
+		return false
+	})
+	return out
+}
+
+// ignored asks stock git about paths, under the rules that a folder has.
+func (w *wanderer) ignored(dir string, paths map[string]string) map[string]bool {
+	empty := w.t.TempDir()
+	git := func(input string, args ...string) string {
+		cmd := exec.Command("git", append([]string{"--git-dir=" + empty, "--work-tree=" + dir}, args...)...)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+			w.t.Fatalf("git %v: %v", args, err)
+		}
+		return string(out)
+	}
+	git("", "init", "-q")
+	found := map[string]bool{}
+	for path := range strings.SplitSeq(git(strings.Join(slices.Sorted(maps.Keys(paths)), "\n"), "check-ignore", "--no-index", "--stdin"), "\n") {
+		found[path] = true
+	}
+	return found
+}

@@ -1,0 +1,180 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+	"hank/state"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// work runs the agent, turn after turn. It returns with the record settling,
+// or with a failure if there was no session.
+func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
+	req, failure, err := a.request()
+	if err != nil || failure != nil {
+		return failure, err
+	}
+	defer os.RemoveAll(req.Temp)
+	log, err := openLog(a.x.Layout.Transcript(a.run, a.entry.CodonID, a.number))
+	if err != nil {
+		return nil, fmt.Errorf("creating the transcript: %w", err)
+	}
+	defer log.Close()
+	for {
+		res, failure, err := a.turn(ctx, req, log)
+		if err != nil || failure != nil {
+			return failure, err
+		}
+		again, err := a.extend(&req, res)
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return nil, a.settle(ctx, res)
+		}
+	}
+}
+
+// turn runs one process of the agent.
+func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (ended, *state.FailureReason, error) {
+	h, err := a.harness()
+	if err == nil {
+		req.Turn = a.extension
+	}
+	var command harness.Command
+	if err == nil {
+		command, err = h.Command(req)
+	}
+	if err != nil {
+		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "command"}, nil
+	}
+	t := &turn{
+		command: command, reader: h.Reader(req), log: log, attempt: a.id, requests: a.requests,
+		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
+		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
+		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
+	}
+	res, err := t.run(ctx)
+	var start *startError
+	if errors.As(err, &start) {
+		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "spawn"}, nil
+	}
+	if err != nil {
+		return ended{}, nil, err
+	}
+	a.killed(res.exit)
+	a.actions.finish(a)
+	if a.live().Status == state.Initializing { // it ended without ever having had a session
+		if a.stopping() || a.skip || !res.verdict.Success {
+			return res, a.verdictFailure(res), nil
+		}
+		if err := a.x.Record(state.CodonTransitioned{RunID: a.run, Record: a.live().Work(res.verdict.Session)}); err != nil {
+			return ended{}, nil, err
+		}
+	}
+	a.usage = res.verdict.Usage
+	return res, nil, a.recordUsage(true)
+}
+
+// spawned records the agent's process, and its session if that is known. A
+// second turn has both already. What is durable before it is enough to find
+// the process and to redo the codon, so nobody waits for the disk here.
+func (a *attempt) spawned(req harness.Request, session string) func(int) error {
+	return func(pid int) error {
+		if a.live().Status != state.Starting {
+			return nil
+		}
+		path := a.x.Layout.Relative(a.x.Layout.Transcript(a.run, a.entry.CodonID, a.number))
+		spawned := a.live().Spawn(pid, path, req.Session)
+		moves := []state.Transition{state.CodonTransitioned{RunID: a.run, Record: spawned}}
+		if session != "" {
+			moves = append(moves, state.CodonTransitioned{RunID: a.run, Record: spawned.Work(session)})
+		}
+		return a.x.RecordLater(moves...)
+	}
+}
+
+// observe takes in what the agent does.
+func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
+	switch o := o.(type) {
+	case harness.SessionStarted:
+		if a.live().Status == state.Initializing {
+			err = a.x.Record(state.CodonTransitioned{RunID: a.run, Record: a.live().Work(o.ID)})
+		}
+	case harness.Message:
+		a.messages++
+		action := "message"
+		if o.Thinking {
+			action = "thinking"
+		}
+		a.noteAction("assistant.action", map[string]any{"codonId": a.entry.CodonID, "action": action, "content": harness.Excerpt(o.Text, 2500)})
+	case harness.ToolUse:
+		a.noteAction("assistant.action", map[string]any{"codonId": a.entry.CodonID, "action": "tool_use", "content": "", "toolName": o.Name, "toolUseId": o.ID, "toolInput": toolInput(o.Input)})
+	case harness.ToolResult:
+		text := harness.Excerpt(o.Text, 2500)
+		a.noteAction("tool.result", map[string]any{"codonId": a.entry.CodonID, "toolUseId": o.ToolUseID, "result": text, "truncated": text != o.Text, "originalLength": len(o.Text), "isError": o.IsError})
+	case harness.Usage:
+		a.usage = o
+		err = a.recordUsage(false)
+		stop = a.overBudget()
+	case harness.Retrying:
+		a.say("  %s waits for its provider (try %d, %s): %s", a.entry.CodonID, o.Attempt, o.After, o.Why)
+	case harness.ContextExceeded:
+		a.context = true
+	}
+	return stop, err
+}
+
+// recordUsage brings the record's figures up to date: at most once a second
+// while the agent works, and in any case at its end.
+func (a *attempt) recordUsage(final bool) error {
+	if status := a.live().Status; status != state.Running || !final && time.Since(a.lastCost) < time.Second {
+		return nil
+	}
+	a.lastCost = time.Now()
+	total := a.total()
+	return a.x.RecordLater(state.CostsUpdated{RunID: a.run, CodonID: a.entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
+}
+
+// total is what all turns of the attempt have used, in money by the agent's
+// own figure or by the registry's price.
+func (a *attempt) total() harness.Usage {
+	sum := a.usage
+	sum.Cost = a.priced(a.usage) + a.spent.Cost
+	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
+	return sum
+}
+
+// extend asks for one more turn in the session of a codon that is to fill its
+// context.
+func (a *attempt) extend(req *harness.Request, res ended) (bool, error) {
+	v := res.verdict
+	if !v.Success || a.stopping() || a.skip || a.context || v.ContextExceeded || a.exceeded != nil || a.extension >= a.entry.Codon.Extensions() {
+		return false, nil
+	}
+	prompt, err := a.program.Extension(a.entry, a.vars())
+	if err != nil || prompt == "" {
+		return false, err
+	}
+	req.SessionCost += a.priced(a.usage)
+	a.spent, a.usage = a.total(), harness.Usage{}
+	a.extension++
+	req.Prompt, req.Session = prompt, v.Session
+	a.note("codon.extended", map[string]any{"codonId": a.entry.CodonID, "codonName": a.entry.Codon.Name, "extensionNumber": a.extension,
+		"exhaustWithPrompt": prompt, "cumulativeTokens": a.spent.Tokens, "cumulativeCost": a.spent.Cost})
+	return true, nil
+}
+
+func toolInput(b []byte) any {
+	var v any
+	if json.Unmarshal(b, &v) != nil {
+		return string(b)
+	}
+	return v
+}

@@ -1,0 +1,125 @@
+package state
+
+import (
+	"slices"
+	"strings"
+)
+
+// RemovedBranch names the branch whose commits tell what hank gc has removed.
+// They carry the whole state and no files, so that what the removed runs did
+// and cost is known even where git is the only memory left.
+const RemovedBranch = "removed"
+
+// Removal is a branch of no run that has gone, on purpose.
+type Removal struct {
+	Branch string `json:"branch"`
+	Head   SHA    `json:"head"`
+	Time   Time   `json:"time"`
+}
+
+// Needed returns the runs whose checkpoints must stay: those on the thread, on
+// the one that undoing the last rollback leads back to, those that have not
+// ended, the newest, and whatever these continue.
+func (s *State) Needed() map[RunID]bool {
+	needed := map[RunID]bool{}
+	var need func(*Run)
+	need = func(r *Run) {
+		if r == nil || needed[r.RunID] {
+			return
+		}
+		needed[r.RunID] = true
+		if src := r.StartingConditions.Source; src != nil && src.AfterCodon != nil {
+			need(s.Run(src.RunID))
+		}
+	}
+	need(s.Newest())
+	for _, r := range s.Runs {
+		if r.Status == StatusRunning {
+			need(r)
+		}
+	}
+	for _, p := range s.places() {
+		if p.CheckpointSHA != s.InitialCheckpoint { // which main leads to
+			need(s.Run(p.RunID))
+		}
+	}
+	return needed
+}
+
+// places are the positions that a command can go on from, or back to.
+func (s *State) places() []*Position {
+	var all []*Position
+	add := func(p *Position) {
+		for ; p != nil; p = p.Before {
+			all = append(all, p)
+		}
+	}
+	add(s.Position)
+	if r := s.Newest(); r != nil {
+		add(r.StartingConditions.Source)
+	}
+	if s.Intent != nil {
+		add(s.Intent.Position)
+	}
+	return all
+}
+
+// NeededCheckpoints returns the commits that the state itself goes on from, or
+// back to. Those of the runs that are Needed are not among them.
+func (s *State) NeededCheckpoints() []SHA {
+	all := []SHA{s.InitialCheckpoint, s.Base}
+	for _, p := range s.places() {
+		all = append(all, p.CheckpointSHA)
+	}
+	if i := s.Intent; i != nil {
+		all = append(all, i.Safety, i.To, i.Owned)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return slices.DeleteFunc(all, func(sha SHA) bool { return sha == "" })
+}
+
+// RemovedAt tells when a branch was removed; nil: it was not.
+func (s *State) RemovedAt(branch string) *Time {
+	for _, r := range s.Runs {
+		if r.GitBranch == branch {
+			return r.Removed
+		}
+	}
+	for i, gone := range s.Removed {
+		if gone.Branch == branch {
+			return &s.Removed[i].Time
+		}
+	}
+	return nil
+}
+
+func (s *State) removeBranches(t BranchesRemoved) error {
+	needed := s.Needed()
+	byBranch := map[string]*Run{}
+	for _, r := range s.Runs {
+		byBranch[r.GitBranch] = r
+	}
+	for _, b := range t.Branches {
+		run := byBranch[b.Branch]
+		switch {
+		case run != nil && needed[run.RunID]:
+			return illegal(t, "run %s is needed", run.RunID)
+		case run == nil && !strings.HasPrefix(b.Branch, "recovery/"):
+			return illegal(t, "branch %q is always needed", b.Branch)
+		case slices.Contains(s.NeededCheckpoints(), b.Head):
+			return illegal(t, "checkpoint %.12s is needed", b.Head)
+		}
+	}
+	s.Removed = slices.Clone(s.Removed)
+	for _, b := range t.Branches {
+		if run := byBranch[b.Branch]; run != nil {
+			s.replaceRun(run.RunID, func(r *Run) { r.Removed = &t.Time })
+			continue
+		}
+		s.Removed = slices.DeleteFunc(s.Removed, func(r Removal) bool { return r.Branch == b.Branch })
+		s.Removed = append(s.Removed, Removal{b.Branch, b.Head, t.Time})
+	}
+	s.Removal = t.SHA
+	return nil
+}
