@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/shirou/gopsutil/v3/disk"
+)
+
+// bench is one run of the benchmark.
+type bench struct {
+	options
+	self  string // this program
+	work  string // everything that is made; removed in the end
+	trees map[int]*tree
+	// standing are git's repositories of a tree that cases share.
+	standing map[*tree][]*repository
+	made     int // folders named so far
+	hank     string
+	// stopped says that the bench was interrupted, and is being cleared away.
+	stopped atomic.Bool
+}
+
+// checkpointBench measures what the flags ask for, prints the table and writes
+// the files. Slow is not wrong: it fails only if something could not be done,
+// or if a tree is not what git makes of the same files.
+func checkpointBench(args []string) (err error) {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(o.dir, "hank-bench-")
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, self: self, work: work, trees: map[int]*tree{}, standing: map[*tree][]*repository{}}
+	defer func() {
+		if b.stopped.Load() {
+			select {} // what went wrong is that the work folder goes: see removeWhenStopped
+		}
+		err = errors.Join(err, os.RemoveAll(work))
+	}()
+	go b.removeWhenStopped()
+	for _, dir := range []string{o.out, o.profiles} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if b.profiles != "" {
+		if b.profiles, err = filepath.Abs(b.profiles); err != nil {
+			return err
+		}
+	}
+	r := &report{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(work)}
+	if err := b.measure(r); err != nil {
+		return err
+	}
+	fmt.Print(r.text())
+	if o.out == "" {
+		return nil
+	}
+	return r.write(o.out)
+}
+
+// removeWhenStopped leaves nothing behind when the bench is interrupted.
+func (b *bench) removeWhenStopped() {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	<-stop
+	b.stopped.Store(true)
+	for range 20 { // children may be writing still; they end with this process
+		if os.RemoveAll(b.work) == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	os.Exit(130)
+}
+
+func (b *bench) measure(r *report) error {
+	for _, c := range cases {
+		if !slices.Contains(b.cases, c.name) {
+			continue
+		}
+		b.say("case %s", c.name)
+		if err := b.room(pick(b.quick, 0.2, 4)); err != nil {
+			return err
+		}
+		files := pick(b.quick, c.small, c.size)
+		sides, err := c.run(b, files)
+		if err != nil {
+			return fmt.Errorf("case %s: %w", c.name, err)
+		}
+		r.Cases = append(r.Cases, c.result(sides, files))
+	}
+	if err := b.clear(); err != nil {
+		return err
+	}
+	if b.growth {
+		if err := b.measureGrowth(r); err != nil {
+			return fmt.Errorf("growth: %w", err)
+		}
+	}
+	if b.growth || b.disk {
+		if err := b.measureMany(r); err != nil {
+			return fmt.Errorf("many checkpoints: %w", err)
+		}
+	}
+	if b.memory {
+		if err := b.measureMemory(r); err != nil {
+			return fmt.Errorf("memory: %w", err)
+		}
+	}
+	return nil
+}
+
+// clear removes what cases have shared: what follows makes its own.
+func (b *bench) clear() error {
+	var err error
+	for _, t := range b.trees {
+		err = errors.Join(err, os.RemoveAll(t.dir))
+		for _, g := range b.standing[t] {
+			err = errors.Join(err, os.RemoveAll(g.dir))
+		}
+	}
+	clear(b.trees)
+	clear(b.standing)
+	return err
+}
+
+// say tells how far the bench is. Figures go to standard output.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}
+
+// folder returns a new name below the work folder.
+func (b *bench) folder(what string) string {
+	b.made++
+	return filepath.Join(b.work, fmt.Sprintf("%s-%d", what, b.made))
+}
+
+// room refuses to begin what the disk has no room for.
+func (b *bench) room(gigabytes float64) error {
+	need := uint64(gigabytes * 1e9)
+	usage, err := disk.Usage(b.work)
+	if err == nil && usage.Free < need {
+		return fmt.Errorf("the disk has %s free and this needs %s; make room, or name a folder on another disk with --dir",
+			humanize.Bytes(usage.Free), humanize.Bytes(need))
+	}
+	return nil
+}
+
+func pick[T any](quick bool, small, full T) T {
+	if quick {
+		return small
+	}
+	return full
+}

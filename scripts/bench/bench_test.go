@@ -1,0 +1,141 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The bench starts itself again, which is this test then.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Args[1] == "unsynced") {
+		os.Exit(dispatch(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// The quick form does all that the full one does, in small: every tree is
+// compared with git's on the way. The clock is not looked at.
+func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
+	out := t.TempDir()
+	args := []string{"checkpoint", "--quick", "--all", "--runs", "2", "--dir", t.TempDir(), "--out", out}
+	if code := dispatch(args); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	table := string(read("table.txt"))
+	var r report
+	if err := json.Unmarshal(read("checkpoint.json"), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Cases) != len(cases) {
+		t.Errorf("%d cases in the JSON, want %d", len(r.Cases), len(cases))
+	}
+	for _, c := range r.Cases {
+		if !strings.Contains(table, c.Title) {
+			t.Errorf("the table has no row %q", c.Title)
+		}
+		for _, s := range []string{hankSide, gitSide, gitFsyncSide} {
+			if len(c.Sides[s].Samples) != 2 {
+				t.Errorf("%s: %d samples of %s, want 2", c.Name, len(c.Sides[s].Samples), s)
+			}
+		}
+	}
+	if len(r.Growth) != 3 || r.Many == nil || r.Many.Disk == nil || r.Memory == nil || !r.Memory.BlobVerified {
+		t.Errorf("growth, disk or memory are missing: %+v", r)
+	}
+	if r.Many != nil && r.Many.Disk != nil && r.Many.Disk.Own.Commits == 0 {
+		t.Error("no commits were weighed")
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(read("checkpoint.svg")))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("the chart is no XML: %v", err)
+		}
+	}
+	if strings.Contains(table+string(read("checkpoint.json")), out) {
+		t.Error("the report names a path")
+	}
+}
+
+// The comparison that the bench rests on must see a difference.
+func TestDifferentTreesAreAnError(t *testing.T) {
+	sides := []*side{
+		{name: "a", turn: func(int) (sample, error) { return sample{tree: "1"}, nil }},
+		{name: "b", turn: func(int) (sample, error) { return sample{tree: "2"}, nil }},
+	}
+	if err := (&bench{options: options{quick: true}}).turns(sides, 0, 1, unchanged); err == nil || !strings.Contains(err.Error(), "trees differ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What is made up must look like source code to a compressor, or the figures
+// mean nothing.
+func TestTreesDeflateLikeSourceCode(t *testing.T) {
+	made, err := makeTree(filepath.Join(t.TempDir(), "tree"), 400, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newRepository(filepath.Join(t.TempDir(), "git"), made.dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := (&bench{}).weigh(g.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size int64
+	for i := range made.files {
+		if !isLink(i) {
+			size += int64(len(made.content(i)))
+		}
+	}
+	mean, factor := float64(size)/400, float64(size)/float64(d.Git.Blobs)
+	t.Logf("mean size %.0f bytes, deflated %.2f times", mean, factor)
+	if mean < 5000 || mean > 8000 || factor < 2 || factor > 4.5 {
+		t.Errorf("mean size %.0f bytes, deflated %.2f times", mean, factor)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"checkpoint", "--runs", "3"}, {"checkpoint", "--case", "nosuch"}, {"checkpoint", "stray"}, {"checkpoint", "--nosuch"}} {
+		if code := dispatch(args); code != 2 {
+			t.Errorf("%q ends with %d, want 2", args, code)
+		}
+	}
+}
+
+func TestUnsyncedSideSyncsNothing(t *testing.T) {
+	if !canUnsync {
+		t.Skip("this system cannot leave out syncs")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A sync of a pipe fails, unless it is not done at all.
+	if out, err := exec.Command("sync", "-d", "/dev/stdin").CombinedOutput(); err == nil {
+		t.Skipf("sync takes anything here: %s", out)
+	}
+	if out, err := exec.Command(self, "unsynced", "sync", "-d", "/dev/stdin").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	stdzlib "compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zlib"
+)
+
+// many is what a long series of checkpoints costs.
+type many struct {
+	Checkpoints int           `json:"checkpoints"`
+	Files       int           `json:"files"`
+	Early       time.Duration `json:"earlyNs"` // median of the first hundred small ones
+	Late        time.Duration `json:"lateNs"`  // median of the last hundred
+	Beside      time.Duration `json:"besideMergeNs"`
+	Worst       time.Duration `json:"worstNs"`
+	Bins        []bin         `json:"bins"`
+	Disk        *diskUse      `json:"disk,omitempty"`
+}
+
+// bin is some checkpoints in a row.
+type bin struct {
+	Until  int           `json:"until"`
+	Median time.Duration `json:"medianNs"`
+	P90    time.Duration `json:"p90Ns"`
+}
+
+// diskUse is the store in the end. The sums are of the distinct objects, each
+// deflated on its own.
+type diskUse struct {
+	Bytes   int64 `json:"bytes"`
+	Entries int   `json:"entries"` // files and folders
+	Objects int   `json:"objects"`
+	Own     sizes `json:"deflatedLikeHank"`
+	Git     sizes `json:"deflatedLikeGit"`
+}
+
+type sizes struct{ Blobs, Trees, Commits int64 }
+
+func (s sizes) all() int64 { return s.Blobs + s.Trees + s.Commits }
+
+// measureMany makes checkpoints of ten changed files each, without a pause and
+// with merges beside them.
+func (b *bench) measureMany(r *report) (err error) {
+	files, count := pick(b.quick, 200, 50_000), pick(b.quick, min(b.checkpoints, 20), b.checkpoints)
+	if err := b.room(pick(b.quick, 0.1, 10)); err != nil {
+		return err
+	}
+	t, err := b.newTree(files)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(t.dir)
+	b.settle()
+	w, err := b.start(b.newStore(), t.dir, false)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Dir(w.store))
+	if _, err := w.checkpoint(); err != nil {
+		return errors.Join(err, w.stop())
+	}
+	all, beside, last, err := b.series(t, w, count)
+	if err = errors.Join(err, w.stop()); err != nil {
+		return err
+	}
+	if err := errors.Join(w.isTip(last), b.sameAsGit(t.dir, last)); err != nil {
+		return err
+	}
+	hundred := min(100, len(all))
+	r.Many = &many{Checkpoints: count, Files: files, Early: median(all[:hundred]), Late: median(all[len(all)-hundred:]),
+		Beside: median(beside), Worst: slices.Max(all), Bins: bins(all, 50)}
+	if b.disk {
+		b.say("disk: deflating every object again")
+		r.Many.Disk, err = b.weigh(w.store)
+	}
+	return err
+}
+
+func (b *bench) series(t *tree, w *resident, count int) (all, beside []time.Duration, last string, err error) {
+	for n := range count {
+		if n%1000 == 999 {
+			b.say("checkpoint %d of %d", n+1, count)
+		}
+		if err := t.change(10); err != nil {
+			return nil, nil, "", err
+		}
+		a, err := w.ask(command{Do: "checkpoint"})
+		if err != nil {
+			return nil, nil, "", err
+		}
+		all, last = append(all, a.Elapsed), string(a.Tree)
+		if a.Merging {
+			beside = append(beside, a.Elapsed)
+		}
+	}
+	_, err = w.ask(command{Do: "merged"})
+	return all, beside, last, err
+}
+
+func bins(all []time.Duration, n int) []bin {
+	var list []bin
+	size := max(1, len(all)/n)
+	for at := 0; at < len(all); at += size {
+		part := slices.Sorted(slices.Values(all[at:min(len(all), at+size)]))
+		list = append(list, bin{Until: at + len(part), Median: median(part), P90: part[len(part)*9/10]})
+	}
+	return list
+}
+
+// weigh compares what the store takes with what its objects need.
+func (b *bench) weigh(store string) (*diskUse, error) {
+	var d diskUse
+	err := filepath.WalkDir(store, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		d.Entries++
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		fi, err := e.Info()
+		if err == nil {
+			d.Bytes += fi.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("git", "--git-dir="+store, "cat-file", "--batch-all-objects", "--unordered", "--batch=%(objecttype) %(objectsize)")
+	cmd.Env = gitEnvironment()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	err = d.deflate(bufio.NewReaderSize(out, 1<<20))
+	if err != nil {
+		_ = out.Close() // git ends of it
+	}
+	return &d, errors.Join(err, cmd.Wait())
+}
+
+// deflate adds up the objects that git prints.
+func (d *diskUse) deflate(in *bufio.Reader) error {
+	var n counter
+	ours, err := zlib.NewWriterLevel(&n, zlib.BestSpeed)
+	if err != nil {
+		return err
+	}
+	theirs := stdzlib.NewWriter(&n)
+	for {
+		var kind string
+		var size int64
+		if _, err := fmt.Fscanf(in, "%s %d\n", &kind, &size); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("git cat-file: %w", err)
+		}
+		data := make([]byte, size+1) // and the newline behind it
+		if _, err := io.ReadFull(in, data); err != nil {
+			return fmt.Errorf("git cat-file: %w", err)
+		}
+		d.Objects++
+		for _, by := range []struct {
+			z interface {
+				io.WriteCloser
+				Reset(io.Writer)
+			}
+			to *sizes
+		}{{ours, &d.Own}, {theirs, &d.Git}} {
+			n = 0
+			by.z.Reset(&n)
+			if _, err := by.z.Write(data[:size]); err != nil {
+				return err
+			}
+			if err := by.z.Close(); err != nil {
+				return err
+			}
+			by.to.add(kind, int64(n))
+		}
+	}
+}
+
+func (s *sizes) add(kind string, n int64) {
+	switch kind {
+	case "blob":
+		s.Blobs += n
+	case "tree":
+		s.Trees += n
+	default:
+		s.Commits += n
+	}
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// tree is a made-up workspace: folders of about a hundred files, two to five
+// deep, with sizes and content like those of source code. What is in it
+// follows from the seed alone.
+type tree struct {
+	dir   string
+	seed  uint64
+	dirs  []string // relative, those that hold files
+	files int
+	words []byte // what texts are cut from
+
+	versions map[int]int // of the files that were changed
+	changes  *rand.Rand
+}
+
+const (
+	perFolder  = 100
+	meanSize   = 6500 // bytes
+	spread     = 1.2  // of the logarithm of sizes
+	largest    = 256 << 10
+	wordsSize  = 4 << 20
+	vocabulary = 6000
+)
+
+// makeTree writes a tree of so many files into a new folder.
+func makeTree(dir string, files int, seed uint64) (*tree, error) {
+	t := &tree{dir: dir, seed: seed, files: files, versions: map[int]int{}, changes: rand.New(rand.NewPCG(seed, 3))}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	t.words = text(rng)
+	t.dirs = folders(rng, max(1, files/perFolder))
+	for _, d := range t.dirs {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.log\n/build/\n!keep.log\n"), 0o644); err != nil {
+		return nil, err
+	}
+	var g errgroup.Group
+	g.SetLimit(4)
+	for d := range t.dirs {
+		g.Go(func() error { return t.fill(d) })
+	}
+	return t, g.Wait()
+}
+
+// fill writes the files of one folder: those whose number, divided by the
+// count of folders, leaves the folder's own.
+func (t *tree) fill(d int) error {
+	for i := d; i < t.files; i += len(t.dirs) {
+		if err := t.writeFile(i); err != nil {
+			return err
+		}
+	}
+	if d%10 != 0 {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(t.dir, t.dirs[d], "trace.log"), []byte("ignored\n"), 0o644)
+}
+
+func (t *tree) writeFile(i int) error {
+	name := t.path(i)
+	if isLink(i) {
+		return os.Symlink(filepath.Base(t.path(i+len(t.dirs))), name)
+	}
+	mode := os.FileMode(0o644)
+	if i%50 == 7 {
+		mode = 0o755
+	}
+	return os.WriteFile(name, t.content(i), mode)
+}
+
+func isLink(i int) bool { return i%100 == 13 }
+
+func (t *tree) path(i int) string {
+	kinds := [...]string{"go", "py", "md", "ts", "json", "txt"}
+	return filepath.Join(t.dir, t.dirs[i%len(t.dirs)], fmt.Sprintf("part_%06d.%s", i, kinds[i%len(kinds)]))
+}
+
+// content is a first line of its own, and a piece of text or, for one file in
+// sixteen, bytes that nothing deflates. A new version has a new first line.
+func (t *tree) content(i int) []byte {
+	rng := rand.New(rand.NewPCG(t.seed, uint64(i)<<8|2))
+	size := math.Exp(math.Log(meanSize) - spread*spread/2 + spread*rng.NormFloat64())
+	n := min(int(size), largest)
+	out := fmt.Appendf(make([]byte, 0, n+64), "file %d of tree %d, version %d\n", i, t.seed, t.versions[i])
+	if i%16 == 5 {
+		for len(out) < n {
+			out = binary.LittleEndian.AppendUint64(out, rng.Uint64())
+		}
+		return out
+	}
+	at := rng.IntN(len(t.words) - n)
+	return append(out, t.words[at:at+n]...)
+}
+
+// change writes new versions of n files in place, as an editor does.
+func (t *tree) change(n int) error {
+	for chosen := map[int]bool{}; len(chosen) < n; {
+		i := t.changes.IntN(t.files)
+		if isLink(i) || chosen[i] {
+			continue
+		}
+		chosen[i] = true
+		t.versions[i]++
+		if err := os.WriteFile(t.path(i), t.content(i), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folders names n folders with two to five parts, all distinct.
+func folders(rng *rand.Rand, n int) []string {
+	var list, parents []string
+	for i := range max(1, n/40) {
+		parents = append(parents, fmt.Sprintf("module%03d", i))
+	}
+	depth := map[string]int{}
+	for i := range n {
+		parent := parents[rng.IntN(len(parents))]
+		dir := fmt.Sprintf("%s/unit%04d", parent, i)
+		list = append(list, dir)
+		if depth[dir] = depth[parent] + 1; depth[dir] < 4 {
+			parents = append(parents, dir)
+		}
+	}
+	return list
+}
+
+// text is lines of made-up words, some much more frequent than others. Many
+// lines begin as an earlier one does.
+func text(rng *rand.Rand) []byte {
+	words := make([][]byte, vocabulary)
+	for i := range words {
+		w := make([]byte, 2+rng.IntN(9))
+		for j := range w {
+			w[j] = "etaoinshrdlucmfwygpbvk"[min(rng.IntN(22), rng.IntN(22))]
+		}
+		words[i] = w
+	}
+	zipf := rand.NewZipf(rng, 1.2, 2, vocabulary-1)
+	out := make([]byte, 0, wordsSize+1024)
+	for len(out) < wordsSize {
+		if len(out) > 4096 && rng.IntN(2) == 0 {
+			at := len(out) - 4096 + rng.IntN(3900)
+			out = append(out, out[at:at+20+rng.IntN(60)]...)
+		} else {
+			out = append(out, "\t\t\t"[:rng.IntN(4)]...)
+		}
+		for range 2 + rng.IntN(6) {
+			out = append(append(out, words[zipf.Uint64()]...), " .(,"[rng.IntN(4)*rng.IntN(2)])
+		}
+		out = append(out, '\n')
+	}
+	return out
+}
+
+// tree returns the tree of so many files that the cases share. They change
+// files in it; each makes its own stores and repositories.
+func (b *bench) tree(files int) (*tree, error) {
+	if t := b.trees[files]; t != nil {
+		return t, nil
+	}
+	t, err := b.newTree(files)
+	if err == nil {
+		b.trees[files] = t
+	}
+	return t, err
+}
+
+func (b *bench) newTree(files int) (*tree, error) {
+	b.say("making a tree of %d files", files)
+	return makeTree(b.folder("tree"), files, b.seed)
+}
+
+// rework changes n paths: nine in ten get new content, the others vanish here
+// and appear there.
+func (t *tree) rework(n int) error {
+	if err := t.change(n - n/10); err != nil {
+		return err
+	}
+	for i, moved := 0, 0; moved < n/20; i += 7 {
+		if isLink(i) || t.versions[i] > 0 || isLink(i-len(t.dirs)) {
+			continue
+		}
+		if err := os.Rename(t.path(i), t.path(i)+".moved"); err != nil {
+			return err
+		}
+		moved++
+	}
+	return nil
+}
