@@ -117,7 +117,7 @@ func listCheckpoints(c *cli.Context) error {
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
-		fmt.Fprintf(os.Stderr, "%s cannot be read: lost (%s%s); see: hank doctor\n", count(n, "checkpoint"), strings.Join(names, ", "), andMore(n))
+		remark("%s cannot be read: lost (%s%s); see: hank doctor\n", count(n, "checkpoint"), strings.Join(names, ", "), andMore(n))
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func printCheckpoints(list []runtime.Listed, limit int) error {
 		return err
 	}
 	if limit > 0 && len(list) == limit {
-		fmt.Fprintf(os.Stderr, "there may be more: --before %s, or --limit 0\n", short(list[limit-1].SHA))
+		remark("there may be more: --before %s, or --limit 0\n", short(list[limit-1].SHA))
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func printGraph(s *state.State, list []runtime.Listed, limit int) error {
 	for _, line := range runtime.Graph(list) {
 		k := line.At
 		if k == nil {
-			fmt.Println(line.Draw)
+			say("%s\n", line.Draw)
 			continue
 		}
 		name := string(k.Kind)
@@ -193,13 +193,13 @@ func printGraph(s *state.State, list []runtime.Listed, limit int) error {
 		} else if k.Kind == state.KindInitial || k.Kind == state.KindRecovery {
 			text += "  (" + k.Branch + ")"
 		}
-		fmt.Println(text)
+		say("%s\n", text)
 	}
 	for _, r := range removedBranches(s) {
-		fmt.Printf("x  %s  %s, removed by hank gc on %s\n", short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
+		say("x  %s  %s, removed by hank gc on %s\n", short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
 	}
 	if limit > 0 && len(list) == limit {
-		fmt.Fprintf(os.Stderr, "there may be more: --limit 0\n")
+		remark("there may be more: --limit 0\n")
 	}
 	return nil
 }

@@ -65,6 +65,14 @@ func printJSON(v any) error {
 	return err
 }
 
+// say prints text for people. What others have made of it (names, paths,
+// messages) cannot steer the terminal. Nothing else in this package prints but
+// printJSON, remark, and what is made for programs.
+func say(format string, args ...any) error { return term.Fprintf(os.Stdout, format, args...) }
+
+// remark is say on standard error.
+func remark(format string, args ...any) error { return term.Fprintf(os.Stderr, format, args...) }
+
 // path is a path in JSON output: as text, or, where it is not UTF-8, in
 // base64.
 type path struct {
@@ -146,7 +154,7 @@ func sayInvalid(err error) error {
 		return nil
 	}
 	printFound(os.Stderr, invalid.Diagnostics)
-	fmt.Fprintln(os.Stderr, "hank: the hank is invalid and was not run; nothing was changed")
+	remark("hank: the hank is invalid and was not run; nothing was changed\n")
 	return exitWith(runtime.ExitInvalid)
 }
 

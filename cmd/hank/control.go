@@ -87,7 +87,7 @@ func tell(c *cli.Context, command, said string) error {
 			return err
 		}
 	} else if answer.OK {
-		fmt.Println(said)
+		say("%s\n", said)
 	}
 	if !answer.OK {
 		return &runtime.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}

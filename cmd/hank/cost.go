@@ -96,7 +96,7 @@ func printCosts(c *cli.Context, v *recovery.View, r runtime.CostReport) error {
 		return err
 	}
 	if r.NoIndex != "" {
-		fmt.Fprintf(os.Stderr, "note: summed up without the cost index: %s\n", r.NoIndex)
+		remark("note: summed up without the cost index: %s\n", r.NoIndex)
 	}
 	return nil
 }

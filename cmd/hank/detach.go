@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -55,7 +54,7 @@ func detach(o runtime.Options) error {
 		return endedEarly(log, err)
 	case <-time.After(detachPatience):
 	}
-	fmt.Printf("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%s\n",
+	say("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%s\n",
 		cmd.Process.Pid, shorten(name), executionOption(root), executionOption(root))
 	return nil
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"fmt"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -21,7 +21,8 @@ func diffCommand() *cli.Command {
 		Description: `A and B are TARGETs, see hank rollback --help. Without B: the workspace as it is
 now. Without both: what has changed since the checkpoint that the next codon starts
 from. Reads only. Without a flag it prints the files with their changed lines;
---patch prints what git apply --binary takes.
+--patch prints what git apply --binary takes (on a terminal: without what would
+steer it).
 
 Examples: hank diff initial
           hank diff gather review#1 --patch | git apply --stat
@@ -67,14 +68,10 @@ func exclusive(c *cli.Context, names ...string) int {
 func printDiff(c *cli.Context, d *runtime.Difference) error {
 	switch {
 	case c.Bool("patch"):
-		out := bufio.NewWriter(os.Stdout)
-		if err := d.Patch(out); err != nil {
-			return err
-		}
-		return out.Flush()
+		return printPatch(d)
 	case c.Bool("name-only"):
 		for _, ch := range d.Changes {
-			fmt.Println(quotePath(ch.Path))
+			say("%s\n", quotePath(ch.Path))
 		}
 		return nil
 	}
@@ -87,6 +84,17 @@ func printDiff(c *cli.Context, d *runtime.Difference) error {
 	}
 	printStats(d, stats)
 	return nil
+}
+
+// printPatch writes a patch as it is, and to a terminal, which is not for git
+// apply, without what would steer it.
+func printPatch(d *runtime.Difference) error {
+	out := bufio.NewWriter(os.Stdout)
+	if !term.IsTerminal(os.Stdout) {
+		return errors.Join(d.Patch(out), out.Flush())
+	}
+	shown := term.Lines(out)
+	return errors.Join(d.Patch(shown), shown.Close(), out.Flush())
 }
 
 // changed is a path that differs, as JSON.
@@ -126,7 +134,7 @@ func printStats(d *runtime.Difference, stats []checkpoint.FileStat) {
 		to = d.To.String()
 	}
 	if len(d.Changes) == 0 {
-		fmt.Printf("nothing differs between %s and %s\n", d.From, to)
+		say("nothing differs between %s and %s\n", d.From, to)
 		return
 	}
 	widest, longest, added, deleted := 0, 1, 0, 0
@@ -136,12 +144,12 @@ func printStats(d *runtime.Difference, stats []checkpoint.FileStat) {
 		added, deleted = added+s.Added, deleted+s.Deleted
 	}
 	for i, s := range stats {
-		fmt.Printf("%s %-*s  %s\n", sign(d.Changes[i].Kind), widest, quotePath(d.Changes[i].Path), bar(s, longest))
+		say("%s %-*s  %s\n", sign(d.Changes[i].Kind), widest, quotePath(d.Changes[i].Path), bar(s, longest))
 	}
-	fmt.Printf("from %s to %s: %s, %s added, %d deleted\n", d.From, to, count(len(stats), "file"), count(added, "line"), deleted)
+	say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, count(len(stats), "file"), count(added, "line"), deleted)
 }
 
-func sign(k checkpoint.ChangeKind) string {
+func sign(k checkpoint.ChangeKind) term.Painted {
 	switch k {
 	case checkpoint.Added:
 		return term.Green(os.Stdout, "A")
@@ -154,7 +162,7 @@ func sign(k checkpoint.ChangeKind) string {
 }
 
 // bar draws the changed lines of a file, to scale where there are many.
-func bar(s checkpoint.FileStat, longest int) string {
+func bar(s checkpoint.FileStat, longest int) term.Painted {
 	if s.Binary {
 		return "binary"
 	}
@@ -167,7 +175,7 @@ func bar(s checkpoint.FileStat, longest int) string {
 		}
 		minus = width - plus
 	}
-	return fmt.Sprintf("%5d %s%s", total, term.Green(os.Stdout, strings.Repeat("+", plus)), term.Red(os.Stdout, strings.Repeat("-", minus)))
+	return term.Sprintf("%5d %s%s", total, term.Green(os.Stdout, strings.Repeat("+", plus)), term.Red(os.Stdout, strings.Repeat("-", minus)))
 }
 
 // quotePath shows a path on one line: as it is, or, where it holds what does

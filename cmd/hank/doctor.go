@@ -95,7 +95,7 @@ decision; 5: --fix while a run is at work.`,
 // fix opens the execution, which brings it in order.
 func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 	x, err := recovery.Open(c.Context, root, recovery.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
-		Reap: runtime.Reap, Warn: func(line string) { fmt.Fprintln(os.Stderr, "hank: "+line) }})
+		Reap: runtime.Reap, Warn: func(line string) { remark("hank: %s\n", line) }})
 	if err != nil {
 		return nil, err
 	}
@@ -248,10 +248,10 @@ func printDiagnosis(d diagnosis) {
 	if !d.Healthy {
 		word = term.Red(os.Stdout, "needs you")
 	}
-	fmt.Printf("%s  %s\n", term.Bold(os.Stdout, shorten(d.Execution)), word)
+	say("%s  %s\n", term.Bold(os.Stdout, shorten(d.Execution)), word)
 	line := func(label, text string) {
 		text = strings.ReplaceAll(text, "; nothing was changed, run `hank doctor`", "") // this is it
-		fmt.Printf("  %-11s %s\n", label, strings.Join(strings.Fields(term.Printable(text)), " "))
+		say("  %-11s %s\n", label, strings.Join(strings.Fields(text), " "))
 	}
 	if d.Happened != "" {
 		line("happened", d.Happened)

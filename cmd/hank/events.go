@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
-	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/runtime"
@@ -147,7 +146,7 @@ func behind(err error) (next uint64, ok bool) {
 	if !errors.As(err, &gap) || gap.Next == 0 {
 		return 0, false
 	}
-	fmt.Fprintln(os.Stderr, "hank: "+gap.Error())
+	remark("hank: %s\n", gap.Error())
 	return gap.Next, true
 }
 
@@ -193,7 +192,7 @@ func (p *eventPrinter) show(e journal.Event) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Printf("%s\n", text)
+		_, err = os.Stdout.Write(append(text, '\n'))
 		return err
 	}
 	kind, text := e.Type, string(e.Data)
@@ -206,8 +205,7 @@ func (p *eventPrinter) show(e journal.Event) error {
 			text = about.RunID
 		}
 	}
-	_, err := fmt.Printf("%6d  %s  %-22s %.120s\n", e.Seq, e.Timestamp.Local().Format("15:04:05.000"), kind, term.Printable(text))
-	return err
+	return say("%6d  %s  %-22s %.120s\n", e.Seq, e.Timestamp.Local().Format("15:04:05.000"), kind, text)
 }
 
 func sinceTime(text string, now time.Time) (time.Time, error) {

@@ -151,10 +151,10 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		return err
 	}
 	if out.Applied {
-		fmt.Printf("%s freed\n", term.Bytes(out.Bytes))
+		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	fmt.Printf("%s can go; nothing was deleted: hank gc --apply%s\n", term.Bytes(out.Bytes), c2e(c))
+	say("%s can go; nothing was deleted: hank gc --apply%s\n", term.Bytes(out.Bytes), c2e(c))
 	return nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -55,9 +54,9 @@ func gcExecutions(c *cli.Context, p runtime.Policy) error {
 		return err
 	}
 	if out.Applied {
-		fmt.Printf("%s freed\n", term.Bytes(out.Bytes))
+		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	fmt.Printf("%s can go; nothing was deleted: add --apply\n", term.Bytes(out.Bytes))
+	say("%s can go; nothing was deleted: add --apply\n", term.Bytes(out.Bytes))
 	return nil
 }

@@ -74,18 +74,18 @@ Exit code 0: written; 2: there is a hank.json already.`,
 			if err := f.Close(); err != nil {
 				return err
 			}
-			say := sayer(c)
-			say("wrote " + name)
-			if err := offerIgnore(c, dir, say); err != nil {
+			done := sayer(c)
+			done("wrote " + name)
+			if err := offerIgnore(c, dir, done); err != nil {
 				return err
 			}
 			if c.Bool("json") {
 				return printJSON(begun{1, name})
 			}
 			if dir == "." {
-				fmt.Println("next: hank run")
+				say("next: hank run\n")
 			} else {
-				fmt.Printf("next: cd %s && hank run\n", dir)
+				say("next: cd %s && hank run\n", dir)
 			}
 			return nil
 		},
@@ -94,7 +94,7 @@ Exit code 0: written; 2: there is a hank.json already.`,
 
 // offerIgnore adds the folders of an execution to the .gitignore of a
 // repository, if the person agrees.
-func offerIgnore(c *cli.Context, dir string, say func(string)) error {
+func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 	if !inRepository(dir) {
 		return nil
 	}
@@ -114,7 +114,7 @@ func offerIgnore(c *cli.Context, dir string, say func(string)) error {
 		return nil
 	}
 	if !c.Bool("yes") && (!isTerminal() || term.Ask(os.Stdin, os.Stderr, "Add "+strings.Join(add, " and ")+" to "+name+"?", []string{"yes", "no"}) != 0) {
-		say(fmt.Sprintf("note: %s does not ignore %s; add them there", name, strings.Join(add, " and ")))
+		done(fmt.Sprintf("note: %s does not ignore %s; add them there", name, strings.Join(add, " and ")))
 		return nil
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -128,7 +128,7 @@ func offerIgnore(c *cli.Context, dir string, say func(string)) error {
 	if _, err := f.WriteString(text); err != nil {
 		return err
 	}
-	say(fmt.Sprintf("added %s to %s", strings.Join(add, " and "), name))
+	done(fmt.Sprintf("added %s to %s", strings.Join(add, " and "), name))
 	return f.Close()
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -78,18 +77,18 @@ func printLanding(l *runtime.Landing) {
 	if l.DryRun {
 		verb = "would be"
 	}
-	fmt.Printf("branch %s %s %s on top of %s\n", l.Branch, verb, count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
+	say("branch %s %s %s on top of %s\n", l.Branch, verb, count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
 	for _, k := range l.Commits {
-		fmt.Printf("\n%s %s\n", term.Yellow(os.Stdout, k.SHA[:12]), k.Title)
+		say("\n%s %s\n", term.Yellow(os.Stdout, k.SHA[:12]), k.Title)
 		for i, f := range k.Files {
 			if i == most {
-				fmt.Printf("  and %d more\n", len(k.Files)-i)
+				say("  and %d more\n", len(k.Files)-i)
 				break
 			}
-			fmt.Printf("  %s %s\n", landSign(f.Kind), quotePath(f.String()))
+			say("  %s %s\n", landSign(f.Kind), quotePath(f.String()))
 		}
 	}
-	fmt.Println()
+	say("\n")
 	t := term.NewTable(os.Stdout)
 	for _, k := range l.Codons {
 		note := "no commit: nothing to land"
@@ -100,34 +99,34 @@ func printLanding(l *runtime.Landing) {
 	}
 	_ = t.Flush() // as with any print
 	if n := len(l.LeftOut); n > 0 {
-		fmt.Printf("left out, %s:\n", count(n, "path"))
+		say("left out, %s:\n", count(n, "path"))
 		for i, f := range l.LeftOut {
 			if i == most {
-				fmt.Printf("  and %d more\n", n-i)
+				say("  and %d more\n", n-i)
 				break
 			}
-			fmt.Printf("  %s: %s\n", quotePath(f.String()), f.Why)
+			say("  %s: %s\n", quotePath(f.String()), f.Why)
 		}
 	}
 	printNames("changed by the run, and not committed as they were when it began; the branch has both changes:", l.Mixed)
 	printNames("not committed as they were when the run began, and not changed by it; the branch does not have them:", l.Uncommitted)
 	for _, k := range l.Checks {
 		if k.Right {
-			fmt.Printf("%s %s\n", term.Green(os.Stdout, "checked:"), k.What)
+			say("%s %s\n", term.Green(os.Stdout, "checked:"), k.What)
 			continue
 		}
-		fmt.Printf("%s that %s: %s\n", term.Red(os.Stdout, "NOT SO:"), k.What, k.Why)
+		say("%s that %s: %s\n", term.Red(os.Stdout, "NOT SO:"), k.What, k.Why)
 		printNames("  these:", k.Files)
 	}
 	switch {
 	case l.DryRun:
-		fmt.Println("nothing was written to your repository")
+		say("nothing was written to your repository\n")
 	case l.Report != "":
-		fmt.Printf("report    %s\nto see it git log -p %s\n", shorten(l.Report), l.Branch)
+		say("report    %s\nto see it git log -p %s\n", shorten(l.Report), l.Branch)
 	}
 }
 
-func landSign(kind string) string {
+func landSign(kind string) term.Painted {
 	switch kind {
 	case "added":
 		return term.Green(os.Stdout, "A")
@@ -141,12 +140,12 @@ func printNames(what string, names []runtime.FileName) {
 	if len(names) == 0 {
 		return
 	}
-	fmt.Println(what)
+	say("%s\n", what)
 	for i, n := range names {
 		if i == most {
-			fmt.Printf("  and %d more\n", len(names)-i)
+			say("  and %d more\n", len(names)-i)
 			return
 		}
-		fmt.Printf("  %s\n", quotePath(n.String()))
+		say("  %s\n", quotePath(n.String()))
 	}
 }

@@ -77,13 +77,13 @@ func printTranscript(c *cli.Context, root, path string) error {
 	defer f.Close()
 	lines := bufio.NewReader(f)
 	limit := c.Int("limit")
-	var kept []string
+	var kept []term.Painted
 	err = eachLine(lines, func(line []byte) {
 		text, ok := shown(line, c.Bool("json"))
 		switch {
 		case !ok:
 		case limit <= 0:
-			fmt.Println(text)
+			say("%s\n", text)
 		default:
 			if kept = append(kept, text); len(kept) > limit {
 				kept = kept[1:]
@@ -91,7 +91,7 @@ func printTranscript(c *cli.Context, root, path string) error {
 		}
 	})
 	for _, text := range kept {
-		fmt.Println(text)
+		say("%s\n", text)
 	}
 	if err == nil && c.Bool("follow") {
 		err = followTranscript(c, root, lines)
@@ -128,7 +128,7 @@ func followTranscript(c *cli.Context, root string, lines *bufio.Reader) error {
 				return err
 			}
 			if text, ok := shown(bytes.TrimSuffix(part, []byte("\n")), c.Bool("json")); ok {
-				fmt.Println(text)
+				say("%s\n", text)
 			}
 			part = part[:0]
 		}
@@ -152,20 +152,20 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // shown is an entry of a transcript as it is printed; false: it is not.
-func shown(line []byte, raw bool) (string, bool) {
+func shown(line []byte, raw bool) (term.Painted, bool) {
 	if raw {
-		return string(line), true
+		return term.Painted(line), true // for programs
 	}
 	e, err := transcript.Parse(line)
 	switch {
 	case err != nil && isAgentEvent(line): // as Hankweave kept it
-		return spoken(line), true
+		return term.Painted(spoken(line)), true
 	case err != nil:
 		return term.Yellow(os.Stdout, "a damaged line of the transcript"), true
 	case e.Stream == transcript.Stdout:
-		return spoken(e.Line), true
+		return term.Painted(spoken(e.Line)), true
 	case e.Stream == transcript.Stderr:
-		return term.Dim(os.Stdout, term.Printable(string(e.Line))), true
+		return term.Dim(os.Stdout, string(e.Line)), true
 	}
 	return "", false
 }

@@ -42,7 +42,7 @@ Example: hank ls --limit 5`,
 			}
 			t := term.NewTable(os.Stdout)
 			for _, s := range list {
-				t.Row(statusWord(s), fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), term.Printable(s.Execution)+"  "+term.Printable(s.Hank))
+				t.Row(statusWord(s), fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), s.Execution+"  "+s.Hank)
 			}
 			return t.Flush()
 		},

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/argv"
-	"hank/internal/term"
 	"hank/runtime"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
@@ -52,7 +51,7 @@ func finish(err error) runtime.ExitCode {
 		return ended.code
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "hank: "+term.Printable(runtime.Sentence(err))+remedy(err))
+		remark("hank: %s%s\n", runtime.Sentence(err), remedy(err))
 	}
 	var usage *argv.UsageError
 	if errors.As(err, &usage) {
@@ -100,7 +99,7 @@ func newApp() *cli.App {
 		ExitErrHandler:         func(*cli.Context, error) {},
 		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &runtime.UsageError{Why: err.Error()} },
 		CommandNotFound: func(c *cli.Context, name string) {
-			fmt.Fprintf(os.Stderr, "hank: there is no verb %q; see: hank help\n", name)
+			remark("hank: there is no verb %q; see: hank help\n", name)
 			os.Exit(int(runtime.ExitUsage))
 		},
 		Commands: []*cli.Command{

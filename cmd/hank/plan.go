@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 
@@ -142,7 +141,7 @@ func printPlan(p planView) error {
 		return err
 	}
 	if grows {
-		fmt.Println("a loop is laid out one iteration at a time; more may come")
+		say("a loop is laid out one iteration at a time; more may come\n")
 	}
 	return nil
 }

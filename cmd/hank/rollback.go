@@ -77,7 +77,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 			Options: []string{"--yes does it", "--plan says what it would do"}}
 	}
 	if !c.Bool("json") {
-		o.Say = func(line string) { fmt.Println(line) }
+		o.Say = func(line string) { say("%s\n", line) }
 	}
 	if ask != nil {
 		o.Confirm = func(p runtime.Preview) bool {
@@ -98,11 +98,11 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 			quoted[i] = quotePath(p)
 		}
 		names := strings.Join(quoted, " ")
-		fmt.Printf("%s: as in %s; what was there is in checkpoint %s\n  to take it back  hank restore %s --from %[3]s%[5]s\n", names, done.Target, short(done.Safety), names, c2e(c))
+		say("%s: as in %s; what was there is in checkpoint %s\n  to take it back  hank restore %s --from %[3]s%[5]s\n", names, done.Target, short(done.Safety), names, c2e(c))
 		return nil
 	}
-	fmt.Printf("the workspace is as in %s; what was there is in checkpoint %s\n", done.Target, short(done.Safety))
-	fmt.Printf("  to go on         hank run%s\n  to take it back  hank rollback --undo%s\n", c2e(c), c2e(c))
+	say("the workspace is as in %s; what was there is in checkpoint %s\n", done.Target, short(done.Safety))
+	say("  to go on         hank run%s\n  to take it back  hank rollback --undo%s\n", c2e(c), c2e(c))
 	return nil
 }
 
@@ -118,30 +118,30 @@ func c2e(c *cli.Context) string {
 const most = 20
 
 func printPreview(p *runtime.Preview, all bool) {
-	fmt.Printf("to %s:\n", p.Target)
-	show := func(sign string, changes []runtime.PathChange, colour func(*os.File, string) string) {
+	say("to %s:\n", p.Target)
+	show := func(sign string, changes []runtime.PathChange, colour func(*os.File, string) term.Painted) {
 		for i, ch := range changes {
 			if !all && i == most {
-				fmt.Printf("  %s and %d more\n", sign, len(changes)-i)
+				say("  %s and %d more\n", sign, len(changes)-i)
 				return
 			}
-			fmt.Printf("  %s %s\n", colour(os.Stdout, sign), quotePath(ch.Path))
+			say("  %s %s\n", colour(os.Stdout, sign), quotePath(ch.Path))
 		}
 	}
 	show("+", p.Add, term.Green)
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
 	show("!", p.Blocked, term.Red)
-	fmt.Printf("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
+	say("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
 	for i, u := range p.Unarchived {
 		if !all && i == most {
-			fmt.Printf("and %s more from the archive\n", count(len(p.Unarchived)-i, "file"))
+			say("and %s more from the archive\n", count(len(p.Unarchived)-i, "file"))
 			break
 		}
-		fmt.Printf("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
+		say("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
 	}
 	if len(p.Superseded) > 0 {
-		fmt.Printf("left behind, not deleted: %s with $%s of work; $%s of work stays\n", count(len(p.Superseded), "checkpoint"), p.CostLeft, p.CostKept)
+		say("left behind, not deleted: %s with $%s of work; $%s of work stays\n", count(len(p.Superseded), "checkpoint"), p.CostLeft, p.CostKept)
 	}
 }
 

@@ -257,15 +257,15 @@ func sayer(c *cli.Context) func(string) {
 	if c.Bool("json") {
 		out = os.Stderr
 	}
-	return func(line string) { fmt.Fprintln(out, term.Printable(line)) }
+	return func(line string) { term.Fprintf(out, "%s\n", line) }
 }
 
 func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
 	return func(h runtime.HugeFolder) bool {
-		fmt.Fprintf(os.Stderr, "The first checkpoint of %s would hold at least %d files, %s: %s.\nIts largest folders, with the line for .gitignore that leaves each out:\n",
+		remark("The first checkpoint of %s would hold at least %d files, %s: %s.\nIts largest folders, with the line for .gitignore that leaves each out:\n",
 			h.Path, h.Files, term.Bytes(h.Bytes), h.Why)
 		for _, f := range h.Largest {
-			fmt.Fprintf(os.Stderr, "  %10s  %8d files  %s\n", term.Bytes(f.Bytes), f.Files, f.Ignore)
+			remark("  %10s  %8d files  %s\n", term.Bytes(f.Bytes), f.Files, f.Ignore)
 		}
 		ask := asker(c)
 		return ask != nil && ask("Take it all the same?", []string{"yes", "no"}) == 0
@@ -315,17 +315,17 @@ func catchUp(execution string) {
 
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
-	fmt.Printf("\n%s\n", term.Printable(r.Message))
-	fmt.Printf("  codons       %d of %d done, $%s\n", r.Done, r.Planned, r.Cost)
+	say("\n%s\n", r.Message)
+	say("  codons       %d of %d done, $%s\n", r.Done, r.Planned, r.Cost)
 	if r.Output != "" {
-		fmt.Printf("  results      %s\n", shorten(r.Output))
+		say("  results      %s\n", shorten(r.Output))
 	}
 	l := recovery.Layout{Root: r.Execution, Workspace: r.Workspace}
-	fmt.Printf("  workspace    %s\n", shorten(r.Workspace))
-	fmt.Printf("  state        %s\n", shorten(l.State()))
-	fmt.Printf("  checkpoints  git --git-dir=%s log --graph --all\n", shorten(l.Store()))
+	say("  workspace    %s\n", shorten(r.Workspace))
+	say("  state        %s\n", shorten(l.State()))
+	say("  checkpoints  git --git-dir=%s log --graph --all\n", shorten(l.Store()))
 	if r.Next != "" {
-		fmt.Printf("  to go on     %s%s\n", r.Next, executionOption(r.Execution))
+		say("  to go on     %s%s\n", r.Next, executionOption(r.Execution))
 	}
 }
 

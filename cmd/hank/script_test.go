@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -34,6 +36,7 @@ func TestMain(m *testing.M) {
 //	same NAME PATH…       want the same digest again
 //	await FILE            wait until it is there
 //	count N REGEXP        want so many matches in the last output
+//	plain                 want nothing in the last output that steers a terminal
 //	hankweave DIR …       lay out an execution that Hankweave began
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -50,6 +53,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("QUICKSTART", filepath.Join(fixtures, "quickstart"))
 			e.Setenv("HANK_STATE_DIR", filepath.Join(e.WorkDir, ".registry"))
 			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Setenv("BAD", "\x1b]0;title\a\x1b[2J\u009b2JOWNED") // what no terminal may be given
 			e.Setenv("USER", "tester")
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			return nil
@@ -61,7 +65,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "capture": capture, "remember": remember, "same": same, "await": await, "count": counted, "hankweave": layHankweave,
+			"code": code, "capture": capture, "remember": remember, "same": same, "await": await, "count": counted, "plain": plain, "hankweave": layHankweave,
 		},
 	})
 }
@@ -103,6 +107,19 @@ func counted(ts *testscript.TestScript, neg bool, args []string) {
 	found := regexp.MustCompile("(?m)"+args[1]).FindAllString(ts.ReadFile("stdout"), -1)
 	if strconv.Itoa(len(found)) != args[0] {
 		ts.Fatalf("%d matches of %s, want %s: %q", len(found), args[1], args[0], found)
+	}
+}
+
+func plain(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: plain")
+	}
+	for _, name := range []string{"stdout", "stderr"} {
+		for i, r := range ts.ReadFile(name) {
+			if r != '\n' && r != '\t' && unicode.IsControl(r) || r == utf8.RuneError {
+				ts.Fatalf("%s has %q at %d", name, r, i)
+			}
+		}
 	}
 }
 

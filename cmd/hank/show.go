@@ -113,12 +113,12 @@ func printRun(r *state.Run) error {
 	if r.EndReason != "" {
 		word += " (" + string(r.EndReason) + ")"
 	}
-	fmt.Printf("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), word, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
+	say("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), word, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
 	if r.Note != "" {
-		fmt.Printf("  note: %s\n", term.Printable(r.Note))
+		say("  note: %s\n", r.Note)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
-		fmt.Printf("  label: %s=%s\n", term.Printable(key), term.Printable(r.Labels[key]))
+		say("  label: %s=%s\n", key, r.Labels[key])
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Codons() {
@@ -138,7 +138,7 @@ func why(k *state.Codon) string {
 	if k.FailureReason == nil {
 		return ""
 	}
-	return term.Printable(firstLine(k.FailureReason.Message))
+	return firstLine(k.FailureReason.Message)
 }
 
 func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
@@ -166,9 +166,9 @@ func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
 }
 
 func printCodon(k codonView) {
-	fmt.Printf("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Status, max(k.Attempt, 1), k.RunID)
+	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Status, max(k.Attempt, 1), k.RunID)
 	line := func(label, format string, args ...any) {
-		fmt.Printf("  %-12s %s\n", label, term.Printable(fmt.Sprintf(format, args...)))
+		say("  %-12s %s\n", label, term.Sprintf(format, args...))
 	}
 	line("started", "%s", k.StartTime.Local().Format(time.DateTime))
 	if d := took(k.Codon); d != "" {

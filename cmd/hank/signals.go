@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -41,10 +40,10 @@ func signals() (requests <-chan runtime.Request, stop func()) {
 func meaning(n int, gentle bool) runtime.Signal {
 	switch {
 	case gentle && n == 1:
-		fmt.Fprintln(os.Stderr, "\nstopping after this codon; Ctrl-C again stops it now, a third time kills it")
+		remark("\nstopping after this codon; Ctrl-C again stops it now, a third time kills it\n")
 		return runtime.StopAfterCodon
 	case gentle && n == 2 || !gentle && n == 1:
-		fmt.Fprintln(os.Stderr, "stopping now")
+		remark("stopping now\n")
 		return runtime.StopNow
 	}
 	return runtime.StopForce

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,9 +146,9 @@ func nextStep(s status) string {
 }
 
 func printStatus(s status, c *cli.Context) {
-	fmt.Printf("%s  %s\n", term.Bold(os.Stdout, shorten(s.Execution)), statusWord(s))
+	say("%s  %s\n", term.Bold(os.Stdout, shorten(s.Execution)), statusWord(s))
 	line := func(label, format string, args ...any) {
-		fmt.Printf("  %-10s %s\n", label, fmt.Sprintf(format, args...))
+		say("  %-10s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
 	line("codons", "%d of %d done, $%s", s.Done, s.Planned, s.Cost)
@@ -158,7 +157,7 @@ func printStatus(s status, c *cli.Context) {
 	case s.LiveCodon != nil:
 		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && s.Position == nil:
-		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, term.Printable(firstLine(last.FailureReason.Message)))
+		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
 	}
 	if s.Position != nil {
 		line("at", "checkpoint %s after a %s", short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
@@ -177,11 +176,11 @@ func printStatus(s status, c *cli.Context) {
 	}
 	if s.LastCodon != nil {
 		for _, n := range s.LastCodon.Notes {
-			line("note", "%s", term.Printable(n))
+			line("note", "%s", n)
 		}
 	}
 	for _, f := range s.Findings {
-		line(string(f.Severity), "%s", term.Printable(f.What))
+		line(string(f.Severity), "%s", f.What)
 	}
 	if len(s.Quarantine) > 0 {
 		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
@@ -191,8 +190,8 @@ func printStatus(s status, c *cli.Context) {
 	}
 }
 
-func statusWord(s status) string {
-	word := string(s.RunStatus)
+func statusWord(s status) term.Painted {
+	word := term.Sprintf("%s", s.RunStatus)
 	switch {
 	case s.Live:
 		return term.Green(os.Stdout, "running")
@@ -203,10 +202,10 @@ func statusWord(s status) string {
 	case s.Paused != nil:
 		word = term.Yellow(os.Stdout, "paused")
 	case s.RunStatus == state.StatusFailed || s.RunStatus == state.StatusCrashed:
-		word = term.Red(os.Stdout, word)
+		word = term.Red(os.Stdout, string(s.RunStatus))
 	}
 	if s.EndReason != "" && string(s.EndReason) != string(s.RunStatus) {
-		word += " (" + string(s.EndReason) + ")"
+		word += term.Sprintf(" (%s)", s.EndReason)
 	}
 	return word
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,7 +75,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	}
 	for _, f := range x.Report.Findings {
 		if !isNew || f.Severity == recovery.Lost || f.Severity == recovery.Blocked {
-			fmt.Fprintf(os.Stderr, "%s: %s\n", f.Severity, f.What)
+			remark("%s: %s\n", f.Severity, f.What)
 		}
 	}
 	_ = registry.Add(registry.Entry{Root: root, Lineage: x.State().Lineage, Hank: x.Meta().HankPath, Created: x.Meta().CreatedAt.Time, LastUsed: x.Now().Time})
@@ -134,14 +133,14 @@ func printTransfer(c *cli.Context, root, prefix string, t *checkpoint.Transfer, 
 			return err
 		}
 	} else {
-		fmt.Printf("%s %s below %s; %d had nothing new\n", word, branchesOf(len(out.Moved)), prefix, out.Same)
+		say("%s %s below %s; %d had nothing new\n", word, branchesOf(len(out.Moved)), prefix, out.Same)
 	}
 	if len(out.Refused) > 0 {
-		fmt.Fprintf(os.Stderr, "hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(out.Refused)), strings.Join(out.Refused, ", "))
+		remark("hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(out.Refused)), strings.Join(out.Refused, ", "))
 		return exitWith(runtime.ExitDecision)
 	}
 	if word == "imported" {
-		fmt.Fprintf(os.Stderr, "to go on: hank status%s\n", executionOption(root))
+		remark("to go on: hank status%s\n", executionOption(root))
 	}
 	return nil
 }

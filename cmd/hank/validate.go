@@ -75,14 +75,14 @@ func printValidation(c *cli.Context, path string, p *plan.Program, found []plan.
 		}
 	case format == "github":
 		for _, d := range found {
-			fmt.Printf("::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubLevel(d), filepath.ToSlash(strings.TrimPrefix(d.File, "./")), d.Line, d.Column, d.Rule, githubText.Replace(d.Message))
+			say("::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubLevel(d), filepath.ToSlash(strings.TrimPrefix(d.File, "./")), d.Line, d.Column, d.Rule, githubText.Replace(d.Message))
 		}
 	case format == "text":
 		printFound(os.Stdout, found)
 		if p == nil {
-			fmt.Printf("%s: invalid\n", path)
+			say("%s: invalid\n", path)
 		} else {
-			fmt.Printf("%s: valid, %d codons to begin with\n", p.Hank.Title(), v.Codons)
+			say("%s: valid, %d codons to begin with\n", p.Hank.Title(), v.Codons)
 			printStructure(p)
 		}
 	default:
@@ -123,11 +123,11 @@ func githubLevel(d plan.Diagnostic) string {
 
 func printFound(to *os.File, found []plan.Diagnostic) {
 	for _, d := range found {
-		line := d.String()
+		line := term.Sprintf("%s", d.String())
 		if d.Severity == plan.Error {
-			line = term.Red(to, line)
+			line = term.Red(to, d.String())
 		}
-		fmt.Fprintln(to, line)
+		term.Fprintf(to, "%s\n", line)
 	}
 }
 
@@ -135,7 +135,7 @@ func printFound(to *os.File, found []plan.Diagnostic) {
 func printStructure(p *plan.Program) {
 	for _, item := range p.Hank.Items {
 		if item.Codon != nil {
-			fmt.Printf("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, item.Codon.Model)
+			say("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, item.Codon.Model)
 			continue
 		}
 		l := item.Loop
@@ -143,9 +143,9 @@ func printStructure(p *plan.Program) {
 		if l.TerminateOn.Limit > 0 {
 			until = fmt.Sprintf("%d times", l.TerminateOn.Limit)
 		}
-		fmt.Printf("  %-24s %s, repeated: %s\n", l.ID, l.Name, until)
+		say("  %-24s %s, repeated: %s\n", l.ID, l.Name, until)
 		for _, codon := range l.Codons {
-			fmt.Printf("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
+			say("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
 		}
 	}
 }

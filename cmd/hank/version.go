@@ -68,7 +68,7 @@ Example: hank version --json`,
 			if v.Commit != "" {
 				line += fmt.Sprintf(" (commit %.12s)", v.Commit)
 			}
-			fmt.Printf("%s, state schema %d, %s %s/%s\n", line, v.StateSchema, v.Go, v.OS, v.Arch)
+			say("%s, state schema %d, %s %s/%s\n", line, v.StateSchema, v.Go, v.OS, v.Arch)
 			return nil
 		},
 	}

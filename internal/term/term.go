@@ -20,29 +20,30 @@ import (
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // colour paints text for a terminal, unless NO_COLOR (no-color.org) forbids.
-func colour(to *os.File, code, text string) string {
+func colour(to *os.File, code, text string) Painted {
+	text = Printable(text)
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !IsTerminal(to) {
-		return text
+		return Painted(text)
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return Painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
 // Red, Green, Yellow, Bold and Dim paint text that goes to a terminal.
-func Red(to *os.File, text string) string    { return colour(to, "31", text) }
-func Green(to *os.File, text string) string  { return colour(to, "32", text) }
-func Yellow(to *os.File, text string) string { return colour(to, "33", text) }
-func Bold(to *os.File, text string) string   { return colour(to, "1", text) }
-func Dim(to *os.File, text string) string    { return colour(to, "2", text) }
+func Red(to *os.File, text string) Painted    { return colour(to, "31", text) }
+func Green(to *os.File, text string) Painted  { return colour(to, "32", text) }
+func Yellow(to *os.File, text string) Painted { return colour(to, "33", text) }
+func Bold(to *os.File, text string) Painted   { return colour(to, "1", text) }
+func Dim(to *os.File, text string) Painted    { return colour(to, "2", text) }
 
 // Ask puts a question with numbered answers and returns the index of the one
 // chosen: by its number, or by the beginning of its text. Anything else, or
 // the end of the input, is -1.
 func Ask(in io.Reader, out io.Writer, question string, answers []string) int {
-	fmt.Fprintln(out, question)
+	Fprintf(out, "%s\n", question)
 	for i, a := range answers {
-		fmt.Fprintf(out, "  %d  %s\n", i+1, a)
+		Fprintf(out, "  %d  %s\n", i+1, a)
 	}
-	fmt.Fprint(out, "> ")
+	Fprintf(out, "> ")
 	line, err := bufio.NewReader(in).ReadString('\n')
 	line = strings.ToLower(strings.TrimSpace(line))
 	if err != nil && line == "" {
@@ -71,12 +72,14 @@ func NewTable(out io.Writer) *Table {
 	return &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 }
 
-// Row adds a row.
-func (t *Table) Row(cells ...string) {
+// Row adds a row. Its cells are shown as Fprintf shows its arguments, each on
+// one line.
+func (t *Table) Row(cells ...any) {
+	texts := make([]string, len(cells))
 	for i, c := range cells {
-		cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(c)
+		texts[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(string(Sprintf("%v", c)))
 	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
 }
 
 // Flush writes the table.
