@@ -239,6 +239,13 @@ func TestRealAgent(t *testing.T) {
 			s := newStage(t, sc)
 			for _, st := range sc.steps {
 				verdict, exit, _ := s.run(st)
+				// An agent that has not yet read the part of the answer that
+				// the server has sent ends without a result. Only a busy
+				// machine shows this, and it is not what is asked here.
+				for tries := 1; st.stop == syscall.SIGINT && !verdict.ResultSeen && tries < 5; tries++ {
+					t.Logf("%s: interrupted before it had read the answer; once more", st.name)
+					verdict, exit, _ = s.run(st)
+				}
 				if *update {
 					s.record(st.name)
 				}

@@ -144,7 +144,7 @@ var scenarios = map[string]scenario{
 		},
 	},
 	"ended by SIGINT while it waits for an answer": {
-		script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall}},
+		script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall, Repeat: true}},
 		steps: []step{{name: "sigint", stop: syscall.SIGINT, want: want{
 			class: harness.ClassInterrupted, rule: "word:aborted_streaming", typ: state.FailUnknown, retriable: true,
 			cut: 1,
