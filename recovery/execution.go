@@ -37,7 +37,9 @@ type Execution struct {
 	saver   *saver
 	merger  *merger
 	current atomic.Pointer[state.State]
-	broken  error // the first failure of the journal: nothing is acknowledged after it
+	files   []stateFile  // state.json and its backup as opening has found them
+	onDisk  *state.State // what state.json says, if nothing is to be mended about either
+	broken  error        // the first failure of the journal: nothing is acknowledged after it
 }
 
 // Options say how an execution is opened.

@@ -30,6 +30,17 @@ type memory struct {
 	// unsaved: only the journal is there. It is worth a word, except while the
 	// first save is under way.
 	unsaved bool
+	// files are state.json and its backup as they were found, and onDisk the state
+	// that is in the first; nil unless both are whole.
+	files  []stateFile
+	onDisk *state.State
+	found  *journal.Opened // nil where there is no journal of hank's
+}
+
+// stateFile is what is known of state.json or its backup, the content left out.
+type stateFile struct {
+	snapshot.Candidate
+	lineage string
 }
 
 // recall reads the state from the furthest verified memory and writes nothing:
@@ -43,8 +54,9 @@ type memory struct {
 //     end and must begin anew from it.
 //
 // Git, the third memory, is asked when the store is open: see advise. An error
-// means that a newer hank was here, or that the disk cannot be read.
-func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) {
+// means that a newer hank was here, or that the disk cannot be read. boot is the
+// machine's present boot.
+func recall(fsys vfs.FS, l Layout, lineage, boot string, rep *Report) (memory, error) {
 	m := memory{lineage: lineage}
 	snaps, err := snapshots(fsys, l, &m, rep)
 	if err != nil {
@@ -64,7 +76,7 @@ func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) 
 		m.traces, m.rebase = true, "the journal is Hankweave's"
 		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
 	}
-	found, err := journal.Inspect(fsys, l.Events())
+	found, err := inspect(fsys, l, boot)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		m.rebase = "the journal was gone"
@@ -74,6 +86,7 @@ func recall(fsys vfs.FS, l Layout, lineage string, rep *Report) (memory, error) 
 	case found.Schema > journal.Schema:
 		return m, &state.NewerError{Schema: found.Schema}
 	}
+	m.found = &found
 	m.last, m.high, m.traces, m.foreign = found.Last, found.Highest, true, false
 	for _, d := range found.Damage {
 		rep.add(Mended, "the journal is damaged (%s); the damaged part goes to quarantine", d)
@@ -105,19 +118,29 @@ type candidate struct {
 	state *state.State
 }
 
-// snapshots reads state.json and state.json.bak, the further one first.
+// snapshots reads state.json and state.json.bak, the further one first. A
+// backup that is whole and behind state.json is not read any further: it could
+// never count.
 func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, error) {
 	var out []candidate
 	store := snapshot.Store{FS: fsys, Path: l.State(), Verify: state.Verify}
 	for _, c := range store.Load() {
+		text := c.Data
+		c.Data = nil
+		lineage, seq := state.Peek(text)
+		m.files = append(m.files, stateFile{c, lineage})
 		if errors.Is(c.Err, fs.ErrNotExist) {
 			continue
 		}
 		m.traces = true
 		name := filepath.Base(c.Path)
+		if c.Err == nil && len(out) == 1 && lineage != "" && lineage == out[0].state.Lineage && seq <= out[0].state.Seq {
+			m.onDisk = out[0].state
+			continue
+		}
 		s, err := (*state.State)(nil), c.Err
 		if err == nil {
-			s, err = state.Unmarshal(c.Data)
+			s, err = state.Unmarshal(text)
 		}
 		var newer *state.NewerError
 		if errors.As(err, &newer) {

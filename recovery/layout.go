@@ -46,6 +46,7 @@ func (l Layout) Store() string                   { return l.hank("checkpoints", 
 func (l Layout) Index() string                   { return l.hank("index") }
 func (l Layout) CostIndex() string               { return l.hank("index", "costs") }
 func (l Layout) StatCache() string               { return l.hank("index", "stat-cache") }
+func (l Layout) Segments() string                { return l.hank("index", "segments") } // journal.Known
 func (l Layout) DataListing() string             { return l.hank("index", "data") }
 func (l Layout) Quarantine() string              { return l.hank("quarantine") }
 func (l Layout) Reports() string                 { return l.hank("reports") }

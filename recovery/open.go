@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -65,10 +64,11 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 }
 
 func (x *Execution) open(ctx context.Context) error {
-	m, err := recall(x.fs, x.Layout, x.meta.Lineage, &x.Report)
+	m, err := recall(x.fs, x.Layout, x.meta.Lineage, x.lock.info.Process.BootID, &x.Report)
 	if err != nil {
 		return fmt.Errorf("reading the state: %w", err)
 	}
+	x.files, x.onDisk = m.files, m.onDisk
 	if m.foreign {
 		if err := x.respectRunning(m.state); err != nil {
 			return err
@@ -181,8 +181,7 @@ func (x *Execution) openJournal(m memory) error {
 			return err
 		}
 	}
-	j, found, err := journal.Open(x.fs, x.Layout.Events(), x.quarantine)
-	if errors.Is(err, fs.ErrNotExist) {
+	if m.found == nil {
 		base, err := x.baseEvent(m.state, max(m.state.Seq, m.high)+1, m.rebase)
 		if err != nil {
 			return err
@@ -190,17 +189,19 @@ func (x *Execution) openJournal(m memory) error {
 		x.journal, err = journal.Create(x.fs, x.Layout.Events(), base.Seq-1, base)
 		return err
 	}
+	j, err := journal.OpenFound(x.fs, x.Layout.Events(), *m.found, x.quarantine)
 	if err != nil {
 		return err
 	}
 	x.journal = j
-	if found.Torn != nil {
+	keepKnown(x.fs, x.Layout, m.found, x.lock.info.Process.BootID)
+	if found := m.found; found.Torn != nil {
 		x.Report.add(Note, "the end of the journal was torn by a crash; it had not been acknowledged and is in quarantine")
 	}
 	if m.rebase == "" {
 		return nil
 	}
-	return x.rebase(m.state, max(m.state.Seq, found.Highest)+1, m.rebase)
+	return x.rebase(m.state, max(m.state.Seq, m.found.Highest)+1, m.rebase)
 }
 
 // rebase makes a state the one that the journal begins with.
@@ -262,7 +263,7 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 // execution, or was left by an interrupted save, goes to quarantine: there is
 // a whole state now.
 func (x *Execution) startSaver() error {
-	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: x.ownState(), Quarantine: x.setAside}
+	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: x.ownState, Quarantine: x.setAside}
 	x.saver = newSaver(snaps, x.State().Serial, x.Held, func(err error) {
 		var lost *LostError
 		if errors.As(err, &lost) {
@@ -270,32 +271,45 @@ func (x *Execution) startSaver() error {
 		}
 		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	})
-	if err := snaps.SetAside(); err != nil {
+	if err := snaps.SetAside(x.notOurs()); err != nil {
 		return err
 	}
-	x.saver.ask(x.State(), true)
+	if x.State() != x.onDisk {
+		x.saver.ask(x.State(), true)
+	}
 	return nil
 }
 
-// ownState returns what tells whether a text is a whole state of this
-// execution. Of one that hank wrote, the digest vouches for the form of its
-// lineage.
-func (x *Execution) ownState() func([]byte) error {
-	const key = "\n    \"lineage\": \""
-	return func(text []byte) error {
-		if err := state.Verify(text); err != nil {
-			return err
+// notOurs returns what opening has found of state.json and its backup. What is
+// whole, but of another execution, is as bad as damaged.
+func (x *Execution) notOurs() []snapshot.Candidate {
+	list := make([]snapshot.Candidate, len(x.files))
+	for i, f := range x.files {
+		list[i] = f.Candidate
+		if err := x.ours(f.lineage); f.Err == nil && err != nil {
+			list[i].Err = &snapshot.DamagedError{Path: f.Path, Err: err}
 		}
-		at := bytes.LastIndex(text, []byte(key))
-		if at < 0 {
-			return nil // written by another system
-		}
-		lineage, _, _ := bytes.Cut(text[at+len(key):], []byte(`"`))
-		if is := string(lineage); is != x.State().Lineage {
-			return fmt.Errorf("it is of another execution (lineage %.8s)", is)
-		}
-		return nil
 	}
+	return list
+}
+
+// ownState tells whether a text is a whole state of this execution. Of one that
+// hank wrote, the digest vouches for its lineage.
+func (x *Execution) ownState(text []byte) error {
+	if err := state.Verify(text); err != nil {
+		return err
+	}
+	lineage, _ := state.Peek(text)
+	return x.ours(lineage)
+}
+
+// ours tells whether a lineage is this execution's, or that of another system,
+// which has none.
+func (x *Execution) ours(lineage string) error {
+	if lineage != "" && lineage != x.State().Lineage {
+		return fmt.Errorf("it is of another execution (lineage %.8s)", lineage)
+	}
+	return nil
 }
 
 // settleIn notes where the execution is. A moved one gets its paths anew; a

@@ -14,10 +14,12 @@ import (
 // is written.
 //
 //   - After a transition a save begins at once, but for a breath after the one
-//     before it, and not more than half of the time is spent on saving: of
-//     transitions in a row the last is saved.
-//   - Updates of costs wait for idleDelay, and longer if saving is slow, so
-//     that at most a tenth of the time is spent on them.
+//     before it: of transitions in a row the last is saved.
+//   - Updates of costs wait for idleDelay.
+//   - Both wait longer if saving is slow, so that at most a tenth of the time is
+//     spent on it: it costs what the history holds, and the transitions that are
+//     acknowledged meanwhile share the disk with it. So state.json is behind the
+//     journal by a breath, or by ten times what saving it takes.
 type saver struct {
 	store  *snapshot.Store
 	held   func() error // an error: the folder is not the one that is locked
@@ -37,6 +39,8 @@ type saver struct {
 const (
 	breath    = 100 * time.Millisecond
 	idleDelay = 500 * time.Millisecond
+	// share is how many times as long as saving not saving is.
+	share = 9
 )
 
 func newSaver(store *snapshot.Store, serial uint64, held func() error, failed func(error)) *saver {
@@ -102,9 +106,9 @@ func (v *saver) next(took time.Duration) *state.State {
 			v.wake.Wait()
 			continue
 		case v.urgent:
-			due = saved.Add(max(breath, took))
+			due = saved.Add(max(breath, share*took))
 		default:
-			due = v.asked.Add(max(idleDelay, 9*took))
+			due = v.asked.Add(max(idleDelay, share*took))
 		}
 		wait := time.Until(due)
 		if wait <= 0 {

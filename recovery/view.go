@@ -45,7 +45,7 @@ func Read(root string) (*View, error) {
 	}
 	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
 	v.Live = v.held() || v.heldByHankweave()
-	m, err := recall(vfs.OS, v.Layout, meta.Lineage, &v.Report)
+	m, err := recall(vfs.OS, v.Layout, meta.Lineage, boot(), &v.Report)
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}

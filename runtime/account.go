@@ -115,11 +115,12 @@ func baseID(id plan.CodonID) plan.CodonID {
 
 // chain is what the earlier attempts at a codon have used, those of runs before
 // that a crash or a stop has cut off included: its own limits hold for all of
-// them together, until a person goes back to before it.
+// them together, until a person goes back to before it. Complexity: its records.
 func chain(s *state.State, run *state.Run, id plan.CodonID) usage {
 	var u usage
 	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
-		for _, c := range slices.Backward(s.Runs[at].Codons()) {
+		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
+			c := s.Runs[at].Codon(i)
 			if c.CodonID != id {
 				return u
 			}

@@ -58,7 +58,7 @@ func openCosts(l recovery.Layout) (*costindex.Index, error) {
 	if recovery.ForeignJournal(l) {
 		return nil, errors.New("the journal is Hankweave's until hank goes on with the execution")
 	}
-	found, err := journal.Inspect(vfs.OS, l.Events())
+	found, err := recovery.InspectJournal(l)
 	if err != nil {
 		return nil, err
 	}

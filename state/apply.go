@@ -169,14 +169,7 @@ func decodeEntries(data []byte) ([]*PlanEntry, error) {
 	if err := json.Unmarshal(data, &entries); err != nil {
 		return nil, fmt.Errorf("its plan entries cannot be read: %w", err)
 	}
-	out := make([]*PlanEntry, len(entries))
-	for i := range entries {
-		out[i] = &PlanEntry{Entry: entries[i]}
-		if err := out[i].freeze(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return frozen(entries)
 }
 
 func duplicate(entries []*PlanEntry) (CodonID, bool) {

@@ -63,6 +63,14 @@ func (e *NewerError) Error() string {
 // covers every byte before this text.
 const digestKey = ",\n  \"digest\": \"sha256:"
 
+// codonsKey precedes the records of a run, and planKey the entries of the
+// plan. A string has no line break in it, so that either text stands nowhere
+// else at its depth.
+const (
+	codonsKey = ",\n      \"codons\": "
+	planKey   = ",\n  \"executionPlan\": "
+)
+
 // Marshal returns the text of state.json: the documented shape, indented by
 // two spaces, with hank's additions and a digest of itself at the end. Frozen
 // records and plan entries are encoded once in their lives, so that the cost
@@ -85,8 +93,9 @@ func (s *State) Rebase(reason string) (Rebased, error) {
 // encode returns the document without its digest and closing brace.
 func (s *State) encode() ([]byte, error) {
 	w := &writer{}
+	w.buf = *bytes.NewBuffer(make([]byte, 0, s.weight()))
 	w.buf.WriteString("{\n  \"runs\": ")
-	w.list("  ", len(s.Runs), func(i int) ([]byte, error) { return s.Runs[i].marshal() })
+	w.list("  ", len(s.Runs), func(i int) error { return s.Runs[i].marshal(w) })
 	var current *RunID
 	if s.CurrentRunID != "" {
 		current = &s.CurrentRunID
@@ -95,8 +104,8 @@ func (s *State) encode() ([]byte, error) {
 	if s.InitialCheckpoint != "" {
 		w.member("initialCheckpoint", s.InitialCheckpoint)
 	}
-	w.buf.WriteString(",\n  \"executionPlan\": ")
-	w.list("  ", s.plan.len(), func(i int) ([]byte, error) { return s.plan.items[i].marshal() })
+	w.buf.WriteString(planKey)
+	w.list("  ", s.plan.len(), func(i int) error { return w.text(s.plan.items[i].marshal()) })
 	w.unknown(s.Unknown)
 	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.HankUnknown})
 	if w.err != nil {
@@ -105,19 +114,34 @@ func (s *State) encode() ([]byte, error) {
 	return w.buf.Bytes(), nil
 }
 
-// marshal returns the run's text at its depth in state.json, its records
+// weight is about how long the text of the state is, so that it is written in
+// one piece of memory.
+func (s *State) weight() int {
+	n := 16 << 10
+	for _, r := range s.Runs {
+		n += 4 << 10
+		for _, c := range r.done.items {
+			n += len(c.encoded) + 16
+		}
+	}
+	for _, e := range s.plan.items {
+		n += len(e.encoded) + 16
+	}
+	return n
+}
+
+// marshal writes the run's text at its depth in state.json, its records
 // spliced in.
-func (r *Run) marshal() ([]byte, error) {
+func (r *Run) marshal(w *writer) error {
 	text, err := indent(r, "    ")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w := &writer{}
 	w.buf.Write(bytes.TrimSuffix(text, []byte("\n    }")))
-	w.buf.WriteString(",\n      \"codons\": ")
-	w.list("      ", r.Len(), func(i int) ([]byte, error) { return r.Codon(i).marshal() })
+	w.buf.WriteString(codonsKey)
+	w.list("      ", r.Len(), func(i int) error { return w.text(r.Codon(i).marshal()) })
 	w.buf.WriteString("\n    }")
-	return w.buf.Bytes(), w.err
+	return nil
 }
 
 func (c *Codon) marshal() ([]byte, error) {
@@ -132,6 +156,18 @@ func (c *Codon) freeze() error {
 	text, err := c.marshal()
 	c.encoded = text
 	return err
+}
+
+// frozen returns entries with their texts.
+func frozen(entries []plan.Entry) ([]*PlanEntry, error) {
+	out := make([]*PlanEntry, len(entries))
+	for i := range entries {
+		out[i] = &PlanEntry{Entry: entries[i]}
+		if err := out[i].freeze(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (e *PlanEntry) marshal() ([]byte, error) {
@@ -159,24 +195,28 @@ type writer struct {
 
 // list writes an array whose items bring their own indentation, which is that
 // of the array and one step more.
-func (w *writer) list(prefix string, n int, item func(int) ([]byte, error)) {
+func (w *writer) list(prefix string, n int, item func(int) error) {
 	if n == 0 {
 		w.buf.WriteString("[]")
 		return
 	}
 	w.buf.WriteString("[")
 	for i := range n {
-		text, err := item(i)
-		if err != nil && w.err == nil {
-			w.err = err
-		}
 		if i > 0 {
 			w.buf.WriteString(",")
 		}
 		w.buf.WriteString("\n" + prefix + "  ")
-		w.buf.Write(text)
+		if err := item(i); err != nil && w.err == nil {
+			w.err = err
+		}
 	}
 	w.buf.WriteString("\n" + prefix + "]")
+}
+
+// text writes what was encoded.
+func (w *writer) text(text []byte, err error) error {
+	w.buf.Write(text)
+	return err
 }
 
 func (w *writer) member(name string, value any) {
@@ -205,8 +245,13 @@ func (w *writer) unknown(object jsontext.Value) {
 // Unmarshal reads the text of a state.json. A state that hank wrote must carry
 // a right digest; one that has none of hank's additions need not. The error is
 // a *DamagedError or a *NewerError. Unmarshal checks the shape; Validate
-// checks what the state says.
+// checks what the state says. The state keeps the text, which must not change.
 func Unmarshal(text []byte) (*State, error) {
+	if checkDigest(text) == nil {
+		if s, err := unmarshalOwn(text); !errors.Is(err, errOtherForm) {
+			return s, err
+		}
+	}
 	doc, err := parse(text)
 	if err != nil {
 		return nil, err
@@ -272,12 +317,9 @@ func (doc *document) state() (*State, error) {
 		}
 		s.Runs = append(s.Runs, &run)
 	}
-	entries := make([]*PlanEntry, len(doc.ExecutionPlan))
-	for i := range doc.ExecutionPlan {
-		entries[i] = &PlanEntry{Entry: doc.ExecutionPlan[i]}
-		if err := entries[i].freeze(); err != nil {
-			return nil, &DamagedError{err.Error()}
-		}
+	entries, err := frozen(doc.ExecutionPlan)
+	if err != nil {
+		return nil, &DamagedError{err.Error()}
 	}
 	s.plan = newList(entries)
 	return s, nil
@@ -291,9 +333,12 @@ func (r *Run) load(codons []*Codon) error {
 			return &DamagedError{fmt.Sprintf("run %s has an empty record", r.RunID)}
 		}
 		if i == len(codons)-1 && !c.Status.Terminal() {
-			r.live = c
+			r.live, c.encoded = c, nil
 			codons = codons[:i]
 			break
+		}
+		if c.encoded != nil {
+			continue
 		}
 		if err := c.freeze(); err != nil {
 			return &DamagedError{err.Error()}
@@ -313,6 +358,20 @@ func checkDigest(text []byte) error {
 		return &DamagedError{"its digest does not fit its content"}
 	}
 	return nil
+}
+
+// Peek returns what a text that is verified says of itself: the lineage of its
+// execution and the last event that is folded in. They are empty in a text that
+// another system has written.
+func Peek(text []byte) (lineage string, seq uint64) {
+	const key = "\n  \"hank\": "
+	end := bytes.LastIndex(text, []byte(digestKey))
+	at := bytes.LastIndex(text[:max(end, 0)], []byte(key))
+	var h head
+	if at < 0 || json.Unmarshal(text[at+len(key):end], &h) != nil {
+		return "", 0
+	}
+	return h.Lineage, h.Seq
 }
 
 // Verify tells whether text is a state.json that may be trusted as a whole. A

@@ -1,11 +1,13 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // ErrNotRegular says that a folder, link, FIFO or device stands where a file
@@ -33,7 +35,22 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	size := int64(0)
+	if fi, err := f.Stat(); err == nil {
+		size = min(fi.Size(), 1<<30)
+	}
+	content := make([]byte, 0, size+bytes.MinRead) // in one piece
+	for {
+		n, err := f.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		if err == io.EOF {
+			return content, nil
+		}
+		if err != nil {
+			return content, err
+		}
+		content = slices.Grow(content, bytes.MinRead)
+	}
 }
 
 // MkdirAll creates a folder and its missing parents, and syncs the folder

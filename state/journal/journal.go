@@ -119,8 +119,15 @@ func Open(fsys vfs.FS, dir string, quarantine Quarantine) (*Journal, Opened, err
 	if err != nil {
 		return nil, found, err
 	}
+	j, err := OpenFound(fsys, dir, found, quarantine)
+	return j, found, err
+}
+
+// OpenFound is Open behind an Inspect that the caller has made since nobody
+// else could write.
+func OpenFound(fsys vfs.FS, dir string, found Opened, quarantine Quarantine) (*Journal, error) {
 	if found.Schema > Schema {
-		return nil, found, &SchemaError{dir, found.Schema}
+		return nil, &SchemaError{dir, found.Schema}
 	}
 	j := &Journal{
 		fs: fsys, dir: dir, quarantine: quarantine, segmentSize: segmentSize,
@@ -133,9 +140,9 @@ func Open(fsys vfs.FS, dir string, quarantine Quarantine) (*Journal, Opened, err
 		if j.f != nil {
 			_ = j.f.Close()
 		}
-		return nil, found, fmt.Errorf("opening the journal %s: %w", dir, err)
+		return nil, fmt.Errorf("opening the journal %s: %w", dir, err)
 	}
-	return j, found, nil
+	return j, nil
 }
 
 // heal is steps 2 to 5 of Open.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -71,7 +72,8 @@ type Opened struct {
 	// never acknowledged. Open copies it to quarantine and cuts it off.
 	Torn *Damage
 
-	base int // index of the segment of Base
+	base   int // index of the segment of Base
+	learnt map[string]KnownSegment
 }
 
 // Whole tells whether nothing is damaged from the base on, so that the journal
@@ -82,15 +84,31 @@ func (o *Opened) Whole() bool {
 
 // Inspect looks at a journal and writes nothing. Without any segment the error
 // matches fs.ErrNotExist.
-func Inspect(fsys vfs.FS, dir string) (Opened, error) {
+func Inspect(fsys vfs.FS, dir string) (Opened, error) { return InspectNew(fsys, dir, Known{}) }
+
+// InspectNew is Inspect that does not read what is known.
+func InspectNew(fsys vfs.FS, dir string, known Known) (Opened, error) {
+	return inspect(fsys, dir, known, time.Now())
+}
+
+func inspect(fsys vfs.FS, dir string, known Known, now time.Time) (Opened, error) {
 	segments, _, err := list(fsys, dir)
 	if err != nil {
 		return Opened{}, err
 	}
-	s := survey{found: Opened{Base: 1}, next: 1}
+	s := survey{found: Opened{Base: 1, learnt: map[string]KnownSegment{}}, next: 1, known: known, now: now}
 	for i, name := range segments {
-		if err := s.segment(fsys, dir, name, i == len(segments)-1); err != nil {
+		last, damage := i == len(segments)-1, len(s.found.Damage)
+		if !last && s.skip(fsys, dir, name) {
+			s.found.learnt[name] = known.Segments[name]
+			continue
+		}
+		id, settled := identify(fsys, filepath.Join(dir, name), s.now)
+		if err := s.segment(fsys, dir, name, last); err != nil {
 			return Opened{}, fmt.Errorf("reading the journal: %w", err)
+		}
+		if !last && settled {
+			s.learn(fsys, dir, id, damage)
 		}
 	}
 	o := s.found
@@ -108,6 +126,10 @@ type survey struct {
 	apart bool    // what comes now begins a new range
 	start int     // the index of the range that begins with the base
 	bad   *Damage // unreadable bytes whose end is not yet seen
+
+	known  Known
+	now    time.Time
+	schema int // of the present segment
 }
 
 func (s *survey) current() *Segment { return &s.found.Segments[len(s.found.Segments)-1] }
@@ -178,6 +200,7 @@ func (s *survey) line(l *lines, p line) error {
 }
 
 func (s *survey) header(seg *Segment, h header, after uint64) {
+	s.schema = h.Schema
 	s.found.Schema = max(s.found.Schema, h.Schema)
 	switch {
 	case h.Base && after >= s.found.Highest:

@@ -91,11 +91,11 @@ func (s *Store) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// SetAside sends to quarantine what is damaged, and what an interrupted save
-// left. It is for the time after Load, when the caller has a whole version
-// from somewhere.
-func (s *Store) SetAside() error {
-	for _, c := range s.Load() {
+// SetAside sends to quarantine what is damaged of what Load has found, and what
+// an interrupted save left. It is for the time when the caller has a whole
+// version from somewhere, and may have found more to be damaged.
+func (s *Store) SetAside(found []Candidate) error {
+	for _, c := range found {
 		var damaged *DamagedError
 		if errors.As(c.Err, &damaged) {
 			if err := s.Quarantine(c.Path, c.Err); err != nil {
