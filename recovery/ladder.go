@@ -140,7 +140,7 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 		}
 		s, err := (*state.State)(nil), c.Err
 		if err == nil {
-			s, err = state.Unmarshal(text)
+			s, err = state.UnmarshalVerified(text)
 		}
 		var newer *state.NewerError
 		if errors.As(err, &newer) {

@@ -248,9 +248,7 @@ func (w *writer) unknown(object jsontext.Value) {
 // checks what the state says. The state keeps the text, which must not change.
 func Unmarshal(text []byte) (*State, error) {
 	if checkDigest(text) == nil {
-		if s, err := unmarshalOwn(text); !errors.Is(err, errOtherForm) {
-			return s, err
-		}
+		return UnmarshalVerified(text)
 	}
 	doc, err := parse(text)
 	if err != nil {
@@ -260,6 +258,20 @@ func Unmarshal(text []byte) (*State, error) {
 		if err := checkDigest(text); err != nil {
 			return nil, err
 		}
+	}
+	return doc.state()
+}
+
+// UnmarshalVerified is Unmarshal of a text that Verify has accepted.
+func UnmarshalVerified(text []byte) (*State, error) {
+	if bytes.Contains(text[max(0, len(text)-128):], []byte(digestKey)) {
+		if s, err := unmarshalOwn(text); !errors.Is(err, errOtherForm) {
+			return s, err
+		}
+	}
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
 	}
 	return doc.state()
 }

@@ -12,6 +12,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -96,7 +97,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads any RFC 3339 time.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
+	if n := len(b); n > 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
+		s = string(b[1 : n-1]) // as it always is: there is one in every record, and more
+	} else if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("a time must be a string, not %.40s", b)
 	}
 	parsed, err := time.Parse(time.RFC3339Nano, s)
