@@ -60,6 +60,7 @@ type Overrides struct {
 	Sentinel          *SentinelSettings `json:"sentinel,omitzero"`
 	ShimIdleTimeout   int               `json:"shimIdleTimeout,omitzero"` // seconds
 	Budget            *Budget           `json:"budget,omitzero"`
+	Sandbox           Sandbox           `json:"sandbox,omitzero"`
 	Unknown           jsontext.Value    `json:",embed"`
 }
 

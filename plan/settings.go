@@ -19,8 +19,20 @@ type Settings struct {
 	IgnoreRigFailures *bool          `json:"ignoreRigFailures,omitzero"`
 	Budget            *Ceiling       `json:"budget,omitzero"`
 	CheckpointCap     Size           `json:"checkpointCap,omitzero"`
+	Sandbox           Sandbox        `json:"sandbox,omitzero"`
 	Unknown           jsontext.Value `json:",embed"` // accepted, without effect
 }
+
+// Sandbox says what confines the agents, rigs and checks of a hank.
+type Sandbox string
+
+// The sandboxes. An empty one is NoSandbox.
+const (
+	NoSandbox        Sandbox = "none"
+	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp folder
+)
+
+const sandboxSays = "workspace: agents, rigs and checks can write only in the workspace, their own home and their temp folder, or the run does not start; default none"
 
 // Ceiling is a limit of a whole run; 0 is none.
 type Ceiling struct {
@@ -54,6 +66,7 @@ var settingsShape = object("settings", "hankweave.json",
 	inert("dietOnFinalize", boolean(), "default true"),
 	inert("journalDietThresholdBytes", whole(1, 0), "default 4096"),
 	optional("checkpointCap", matching(sizePattern, sizeSays), "how large the checkpoints of an execution may become, such as 20GB; 0: no limit; absent: what the execution had, at first 50GB"),
+	optional("sandbox", word("none", "workspace"), sandboxSays),
 	optional("ignoreRigFailures", boolean(), "every rig operation may fail"),
 	inert("sentinel", sentinelSettingsShape, "settings of all sentinels"),
 	inert("telemetry", anything(), "hank sends nothing to anybody"),
@@ -207,6 +220,9 @@ func (l Layers) Merge(o *Overrides) Settings {
 	s := l.File
 	if o != nil {
 		over := Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
+		if o.Sandbox == WorkspaceSandbox { // a hank may ask for it, not lift what its user asks for
+			over.Sandbox = o.Sandbox
+		}
 		if b := o.Budget; b != nil {
 			over.Budget = &Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
 			if f := s.Budget; f != nil {
@@ -246,6 +262,9 @@ func (s Settings) under(top Settings) Settings {
 	}
 	if top.CheckpointCap != "" {
 		s.CheckpointCap = top.CheckpointCap
+	}
+	if top.Sandbox != "" {
+		s.Sandbox = top.Sandbox
 	}
 	if top.Budget != nil {
 		b := *top.Budget

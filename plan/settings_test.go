@@ -58,6 +58,8 @@ func TestEnvironmentSettings(t *testing.T) {
 		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=yes", bad: []string{"wrong-type"}},
 		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=20GB", want: Settings{CheckpointCap: "20GB"}},
 		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=0", want: Settings{CheckpointCap: "0"}},
+		{env: "HANKWEAVE_RUNTIME_SANDBOX=workspace", want: Settings{Sandbox: WorkspaceSandbox}},
+		{env: "HANKWEAVE_RUNTIME_SANDBOX=on", bad: []string{"bad-value"}},
 		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=-1", bad: []string{"bad-value"}},
 		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=1m", bad: []string{"wrong-type"}},
 		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=0", bad: []string{"bad-value"}},
@@ -101,6 +103,25 @@ func TestHigherLayersWin(t *testing.T) {
 	}
 	if l.File.Budget.MaxDollars != 5 {
 		t.Error("merging must not change a layer")
+	}
+}
+
+// A hank may ask for the sandbox; only its user can lift it.
+func TestAHankCannotLiftItsUsersSandbox(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, hank, env, flag, want Sandbox }{
+		{want: ""},
+		{hank: WorkspaceSandbox, want: WorkspaceSandbox},
+		{file: WorkspaceSandbox, hank: NoSandbox, want: WorkspaceSandbox},
+		{file: NoSandbox, hank: WorkspaceSandbox, want: WorkspaceSandbox},
+		{hank: WorkspaceSandbox, env: NoSandbox, want: NoSandbox},
+		{file: WorkspaceSandbox, flag: NoSandbox, want: NoSandbox},
+		{env: NoSandbox, flag: WorkspaceSandbox, want: WorkspaceSandbox},
+	} {
+		l := Layers{File: Settings{Sandbox: c.file}, Env: Settings{Sandbox: c.env}, Flags: Settings{Sandbox: c.flag}}
+		if got := l.Merge(&Overrides{Sandbox: c.hank}).Sandbox; got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
 	}
 }
 

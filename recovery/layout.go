@@ -51,6 +51,7 @@ func (l Layout) DataListing() string             { return l.hank("index", "data"
 func (l Layout) Quarantine() string              { return l.hank("quarantine") }
 func (l Layout) Reports() string                 { return l.hank("reports") }
 func (l Layout) Homes() string                   { return l.hank("homes") }
+func (l Layout) Temps() string                   { return l.hank("tmp") }
 func (l Layout) Manifest() string                { return l.hank("archive-manifest.json") }
 func (l Layout) Socket() string                  { return l.hank("control.sock") }
 func (l Layout) Archive() string                 { return filepath.Join(l.Root, ArchiveName) }

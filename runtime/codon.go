@@ -62,6 +62,7 @@ func (a *attempt) perform(ctx context.Context) (*state.Codon, error) {
 	if err := begin(state.CodonStarted{RunID: a.run, Record: record}); err != nil {
 		return nil, err
 	}
+	defer a.dropTemp()
 	a.note("codon.started", map[string]any{"codonId": record.CodonID, "codonName": a.entry.Codon.Name, "startTime": record.StartTime})
 	if failure, err := a.rig(ctx); err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)

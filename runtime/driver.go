@@ -28,6 +28,8 @@ type driver struct {
 	accounts *accounts
 	rows     []state.BudgetRow // of the attempts of this run
 
+	confinement *Confinement // nil: processes may write anywhere
+
 	ignoreRigs    bool
 	rigDone       bool   // the tree is the one after the next codon's rig
 	resumeSession string // the session that the next codon goes on with

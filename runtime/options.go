@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/recovery"
 	"hank/state"
@@ -37,8 +38,9 @@ type Options struct {
 	Notify       string // command that gets the result as JSON on its standard input
 	Version      string // of hank
 	Environ      []string
-	Requests     <-chan Request // to stop or skip, from outside
-	Ask          Asker          // nil: nobody is there to be asked
+	Kernel       *sandbox.Support // what can be confined; nil asks the kernel
+	Requests     <-chan Request   // to stop or skip, from outside
+	Ask          Asker            // nil: nobody is there to be asked
 	Observe      func(journal.Event, *state.State)
 	Say          func(line string) // progress and warnings for a person, a line each
 	Work         recovery.Work     // shows what takes its time
@@ -99,5 +101,6 @@ type Result struct {
 	Execution string          `json:"execution"`
 	Workspace string          `json:"workspace"`
 	Output    string          `json:"output,omitempty"`
-	Next      string          `json:"next,omitempty"` // the command to go on with
+	Sandbox   *Confinement    `json:"sandbox,omitempty"` // what confined its processes, if anything
+	Next      string          `json:"next,omitempty"`    // the command to go on with
 }

@@ -30,6 +30,7 @@ type outputs struct {
 	CodonID   plan.CodonID
 	Environ   []string // the whole environment of the checks
 	Attempt   string
+	Writable  []string         // what its checks may change; nil is anything
 	Start     starter          // nil is the keeper
 	Now       func() time.Time // nil is time.Now
 	// Note takes rig.output events of the checks; the goroutine that calls run
@@ -81,7 +82,7 @@ func (o outputs) check(ctx context.Context, group, index int, check plan.Rig) er
 		return nil // hank.json allows commands only
 	}
 	c := commander{
-		environ: o.Environ, attempt: o.Attempt, start: o.Start, killed: o.Killed, every: sampleEvery,
+		environ: o.Environ, attempt: o.Attempt, writable: o.Writable, start: o.Start, killed: o.Killed, every: sampleEvery,
 		emit: func(index int, s sample) { o.Note("rig.output", rigOutput{o.CodonID, s.Stream, s.Line, index}) },
 	}
 	f := c.run(ctx, index, *check.Command, o.Workspace)

@@ -9,8 +9,6 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/state"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -33,10 +31,14 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 		return nil, a.x.Record(state.CodonTransitioned{RunID: a.run, Record: next})
 	}
 	began := time.Now()
+	writable, err := a.writable()
+	if err != nil {
+		return nil, err
+	}
 	listening, done := a.listen(ctx)
 	failed := rigging{
 		Workspace: a.x.Layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
-		Environ: withEnv(a.environFor(a.entry, a.id), a.entry.Codon.Env), Attempt: a.id, IgnoreFailures: a.ignoreRigs,
+		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, IgnoreFailures: a.ignoreRigs,
 		Checkpoint: true, Note: a.note, Save: func(targets []string) error { return a.saveTargets(ctx, targets) }, Killed: a.killed,
 	}.run(listening)
 	done()
@@ -129,16 +131,21 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 				Message: "the codon before it left no session to continue"}, nil
 		}
 	}
-	home := filepath.Join(a.x.Layout.Homes(), a.harnessName())
-	temp := filepath.Join(a.x.Layout.Hankweave(), "tmp", string(a.run)+"-"+plan.SafeFileName(a.entry.CodonID))
-	for _, dir := range []string{home, temp} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return harness.Request{}, nil, err
-		}
+	home, err := a.home()
+	if err != nil {
+		return harness.Request{}, nil, err
+	}
+	temp, err := a.temp()
+	if err != nil {
+		return harness.Request{}, nil, err
+	}
+	environ := a.environFor(a.entry, a.id)
+	if a.entry.Codon.Model.IsShell() { // an agent knows its home by itself
+		environ = a.commandEnviron()
 	}
 	return harness.Request{
 		Prompt: prompt, SystemPrompt: system, Model: a.entry.Codon.Model.ModelID, Session: session, SessionCost: sessionCost,
 		Attempt: a.id, Workspace: a.x.Layout.Workspace, Home: home, Temp: temp, AutoCompact: a.entry.Codon.AutoCompact,
-		Environ: a.environFor(a.entry, a.id), Env: a.entry.Codon.Env, Agent: a.agents[a.harnessName()],
+		Environ: environ, Env: a.entry.Codon.Env, Agent: a.agents[a.harnessName()],
 	}, nil, nil
 }

@@ -30,10 +30,14 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	if len(a.entry.Codon.OutputFiles) == 0 {
 		return nil, nil
 	}
+	writable, err := a.writable()
+	if err != nil {
+		return nil, err
+	}
 	listening, stop := a.listen(ctx)
 	done, err := outputs{
 		Workspace: a.x.Layout.Workspace, Dir: a.x.Meta().Output, Overwrite: a.opts.Overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
-		Environ: withEnv(a.environFor(a.entry, a.id), a.entry.Codon.Env), Attempt: a.id, Note: a.note, Killed: a.killed,
+		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Note: a.note, Killed: a.killed,
 	}.run(listening)
 	stop()
 	for _, p := range done.Unmatched {

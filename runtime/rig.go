@@ -21,9 +21,10 @@ type rigging struct {
 	CodonID        plan.CodonID
 	Environ        []string // the whole environment of commands
 	Attempt        string
-	IgnoreFailures bool    // as if every operation had allowFailure
-	Checkpoint     bool    // the caller makes a checkpoint when the rig is done; said in rig.setup.completed
-	Start          starter // nil is the keeper
+	Writable       []string // what its commands may change; nil is anything
+	IgnoreFailures bool     // as if every operation had allowFailure
+	Checkpoint     bool     // the caller makes a checkpoint when the rig is done; said in rig.setup.completed
+	Start          starter  // nil is the keeper
 	// Note takes the events rig.output, rig.setup.failed and
 	// rig.setup.completed. Note and Save are called by the goroutine that
 	// calls run, and by no other.
@@ -118,7 +119,7 @@ func (r rigging) operation(ctx context.Context, i int, op plan.Rig, lastCopied *
 		return &rigFailure{Index: i, Type: failedOther, Message: fmt.Sprintf("the operation is neither a copy nor a command but %q", op.Type)}
 	}
 	c := commander{
-		environ: r.Environ, attempt: r.Attempt, start: r.Start, killed: r.Killed, every: sampleEvery,
+		environ: r.Environ, attempt: r.Attempt, writable: r.Writable, start: r.Start, killed: r.Killed, every: sampleEvery,
 		emit: func(index int, s sample) { r.Note("rig.output", rigOutput{r.CodonID, s.Stream, s.Line, index}) },
 	}
 	return c.run(ctx, i, *op.Command, r.directory(op.Command.WorkingDirectory, *lastCopied))

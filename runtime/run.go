@@ -66,6 +66,11 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if loadErr != nil && (program == nil && !recovery.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
+	if !recovery.Exists(root) { // nothing is made for a hank that could not be run here
+		if err := confineNew(program, root, o); err != nil {
+			return nil, err
+		}
+	}
 	x, err := openOrCreate(ctx, mode, root, where, o)
 	if err != nil {
 		return nil, err
@@ -278,6 +283,9 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 		return d.result(outcome{}, err), err
 	}
 	defer d.replay.close()
+	if err := d.confine(); err != nil {
+		return d.result(outcome{}, err), err
+	}
 	start, err := d.chooseStart(ctx, mode)
 	if err != nil || start.done != nil {
 		return d.result(deref(start.done), err), err
@@ -433,7 +441,7 @@ func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
 	res := &Result{Schema: state.SchemaVersion, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(),
-		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output}
+		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement}
 	if run := s.Run(d.run); run != nil {
 		if res.Status = run.Status; run.Paused != nil {
 			res.Status = state.StatusFailed // which is what it will be closed as

@@ -18,13 +18,14 @@ import (
 
 // turn is one process of an agent: a first prompt, or one more in its session.
 type turn struct {
-	command harness.Command
-	reader  harness.Reader
-	start   transcript.Start
-	log     *os.File // the attempt's transcript; turns of one attempt share it
-	attempt string
-	silence time.Duration // the longest time without a sign of life; 0 is no limit
-	limit   time.Duration // what the budget leaves; 0 is no limit
+	command  harness.Command
+	reader   harness.Reader
+	start    transcript.Start
+	log      *os.File // the attempt's transcript; turns of one attempt share it
+	attempt  string
+	writable []string      // what the agent may change; nil is anything
+	silence  time.Duration // the longest time without a sign of life; 0 is no limit
+	limit    time.Duration // what the budget leaves; 0 is no limit
 
 	// started is told the agent's process id; its error kills the agent.
 	started func(pid int) error
@@ -64,7 +65,7 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 	}
 	p, err := keeper.Start(keeper.Spec{
 		Args: t.command.Args, Env: t.command.Env, Dir: t.command.Dir, Stdin: t.command.Stdin,
-		StopSignal: t.command.StopSignal, StopGrace: t.command.StopGrace, Attempt: t.attempt,
+		StopSignal: t.command.StopSignal, StopGrace: t.command.StopGrace, Attempt: t.attempt, Writable: t.writable,
 	}, keeper.Streams{Stdout: out, Stderr: errs})
 	if err != nil {
 		return ended{}, &startError{err}

@@ -20,7 +20,6 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 	if err != nil || failure != nil {
 		return failure, err
 	}
-	defer os.RemoveAll(req.Temp)
 	log, err := openLog(a.x.Layout.Transcript(a.run, a.entry.CodonID, a.number))
 	if err != nil {
 		return nil, fmt.Errorf("creating the transcript: %w", err)
@@ -54,8 +53,12 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	if err != nil {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "command"}, nil
 	}
+	writable, err := a.writable()
+	if err != nil {
+		return ended{}, nil, err
+	}
 	t := &turn{
-		command: command, reader: h.Reader(req), log: log, attempt: a.id, requests: a.requests,
+		command: command, reader: h.Reader(req), log: log, attempt: a.id, writable: writable, requests: a.requests,
 		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
 		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,

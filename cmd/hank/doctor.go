@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint"
+	"hank/internal/sandbox"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
@@ -33,6 +34,7 @@ type diagnosis struct {
 	Validation *state.Validation  `json:"validation,omitempty"`
 	Store      *storeHealth       `json:"checkpoints,omitempty"`
 	Quarantine []string           `json:"quarantine,omitempty"`
+	Sandbox    sandbox.Support    `json:"sandbox"`           // what this kernel can do
 	Command    string             `json:"command,omitempty"` // the one to run next
 	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
 }
@@ -104,7 +106,7 @@ func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 
 // examine looks at everything without changing it.
 func examine(ctx context.Context, root string) diagnosis {
-	d := diagnosis{Schema: 1, Execution: root, Findings: []recovery.Finding{}, Safe: []string{}}
+	d := diagnosis{Schema: 1, Sandbox: sandbox.Kernel(), Execution: root, Findings: []recovery.Finding{}, Safe: []string{}}
 	v, err := recovery.Read(root)
 	if err != nil {
 		d.block(err)
@@ -280,6 +282,11 @@ func printDiagnosis(d diagnosis) {
 	}
 	if len(d.Quarantine) > 0 {
 		line("set aside", count(len(d.Quarantine), "file")+" in "+shorten(recovery.Layout{Root: d.Execution}.Quarantine()))
+	}
+	if d.Sandbox.InForce() {
+		line("sandbox", fmt.Sprintf("workspace is in force where it is asked for (Landlock %d)", d.Sandbox.ABI))
+	} else {
+		line("sandbox", "workspace cannot be in force here: "+d.Sandbox.Why)
 	}
 	line("run next", d.Next)
 }

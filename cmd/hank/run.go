@@ -17,6 +17,8 @@ import (
 
 var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "let the checkpoints take `SIZE` (such as 20GB; 0: no limit) from now on; the run pauses before they take more (at first 50GB)"}
 
+var sandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`workspace`: agents, rigs and checks can write only in the workspace, their own home and temp folder; none: wherever you can"}
+
 // driveFlags are those of run, resume and retry.
 func driveFlags() []cli.Flag {
 	return []cli.Flag{
@@ -28,6 +30,7 @@ func driveFlags() []cli.Flag {
 		capFlag,
 		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of life for `SECONDS`"},
 		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "go on when a rig fails"},
+		sandboxFlag,
 		&cli.BoolFlag{Name: "adopt", Usage: "the hank has changed: go on with the new one"},
 		&cli.BoolFlag{Name: "frozen", Usage: "the hank has changed: go on with the frozen one"},
 		&cli.BoolFlag{Name: "keep-tree", Usage: "the workspace was changed by hand: go on with it as it is"},
@@ -223,6 +226,11 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	}
 	if layers.Flags.CheckpointCap, err = givenCap(c); err != nil {
 		return layers, err
+	}
+	switch layers.Flags.Sandbox = plan.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
+	case "", plan.NoSandbox, plan.WorkspaceSandbox:
+	default:
+		return layers, &runtime.UsageError{Why: fmt.Sprintf("--sandbox takes workspace or none, not %q", layers.Flags.Sandbox)}
 	}
 	if cost, limit := c.Float64("max-cost"), c.Float64("max-time"); cost > 0 || limit > 0 {
 		layers.Flags.Budget = &plan.Ceiling{MaxDollars: cost, MaxTimeSeconds: limit}

@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"hank/internal/sandbox"
 )
 
 // The test binary is hank: its verbs, its keeper, its replays, its costs.
@@ -61,6 +63,9 @@ func TestScripts(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			if name == "root" {
 				return os.Getuid() == 0, nil
+			}
+			if name == "landlock" {
+				return sandbox.Kernel().InForce(), nil
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},

@@ -8,8 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/sandbox"
 	"hank/internal/term"
 	"hank/plan"
+	"hank/recovery"
 	"hank/runtime"
 )
 
@@ -24,6 +26,8 @@ Example: hank validate my-hank --strict --format github`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
+			sandboxFlag, executionFlag,
+			&cli.StringFlag{Name: "workspace", Usage: "the `DIR` to work in, as for hank run"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`text`, json or github (annotations of a workflow)"},
 			&cli.BoolFlag{Name: "strict", Usage: "warnings are errors"},
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules instead"},
@@ -45,23 +49,59 @@ Example: hank validate my-hank --strict --format github`,
 			if err != nil {
 				return err
 			}
-			return printValidation(c, path, program, located(path, found))
+			v := validation{Schema: 1, Hank: path, Diagnostics: located(path, found)}
+			if program != nil {
+				v.confine(c, program)
+			}
+			return printValidation(c, program, v)
 		},
 	}
 }
 
 // validation is the JSON form of the result.
 type validation struct {
-	Schema      int               `json:"schema"`
-	Valid       bool              `json:"valid"`
-	Hank        string            `json:"hank"`
-	Codons      int               `json:"codons"`
-	Diagnostics []plan.Diagnostic `json:"diagnostics"`
+	Schema      int                  `json:"schema"`
+	Valid       bool                 `json:"valid"`
+	Hank        string               `json:"hank"`
+	Codons      int                  `json:"codons"`
+	Diagnostics []plan.Diagnostic    `json:"diagnostics"`
+	Sandbox     *runtime.Confinement `json:"sandbox,omitempty"`
 }
 
-func printValidation(c *cli.Context, path string, p *plan.Program, found []plan.Diagnostic) error {
-	valid := p != nil && !(c.Bool("strict") && len(found) > 0)
-	v := validation{Schema: 1, Valid: valid, Hank: path, Diagnostics: found}
+// confine works out what the sandbox of the hank comes to, in the execution that
+// hank run would use.
+func (v *validation) confine(c *cli.Context, p *plan.Program) {
+	root, err := recovery.Find(orDefault(c.String("execution"), "."))
+	if err != nil {
+		root = orDefault(c.String("execution"), ".")
+		if abs, err := filepath.Abs(root); err == nil {
+			root = abs
+		}
+	}
+	l := recovery.LayoutOf(root)
+	if abs, err := filepath.Abs(c.String("workspace")); err == nil && c.String("workspace") != "" {
+		l.Workspace = abs
+	}
+	v.Sandbox = runtime.Confine(p, p.Settings.Sandbox, l, runtime.Overlay(os.Environ()), sandbox.Kernel())
+}
+
+// said is the sandbox in one line.
+func said(s *runtime.Confinement) string {
+	switch {
+	case s.Sandbox != plan.WorkspaceSandbox:
+		return "none: agents write wherever you can"
+	case s.Problem != "":
+		return "error: " + s.Problem
+	case !s.InForce:
+		return "workspace is asked for and cannot be in force here, so the hank does not run here: " + s.Why
+	}
+	return fmt.Sprintf("workspace, in force here (Landlock %d); agents, rigs and checks write only in %s", s.ABI, strings.Join(s.Writable, ", "))
+}
+
+func printValidation(c *cli.Context, p *plan.Program, v validation) error {
+	path, found := v.Hank, v.Diagnostics
+	valid := p != nil && v.Sandbox.Problem == "" && !(c.Bool("strict") && len(found) > 0)
+	v.Valid = valid
 	if v.Diagnostics == nil {
 		v.Diagnostics = []plan.Diagnostic{}
 	}
@@ -82,8 +122,13 @@ func printValidation(c *cli.Context, path string, p *plan.Program, found []plan.
 		if p == nil {
 			say("%s: invalid\n", path)
 		} else {
-			say("%s: valid, %d codons to begin with\n", p.Hank.Title(), v.Codons)
+			word := "valid"
+			if v.Sandbox.Problem != "" {
+				word = "invalid"
+			}
+			say("%s: %s, %d codons to begin with\n", p.Hank.Title(), word, v.Codons)
 			printStructure(p)
+			say("  %-24s %s\n", "sandbox", said(v.Sandbox))
 		}
 	default:
 		return &runtime.UsageError{Why: "--format takes text, json or github, not " + format}

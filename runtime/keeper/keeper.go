@@ -70,6 +70,10 @@ type Spec struct {
 	// Limit is the longest time that the command may run; 0 is none. Then it
 	// is stopped, as by Stop.
 	Limit time.Duration
+	// Writable are the files and folders that the command, and all that it
+	// starts, may change; nil leaves it anything. Where the kernel cannot
+	// confine it, it is not started. See package sandbox.
+	Writable []string
 }
 
 // Streams take the command's output as it comes; nil discards. A writer that

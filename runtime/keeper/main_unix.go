@@ -17,6 +17,7 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/internal/proc"
+	"hank/internal/sandbox"
 )
 
 const (
@@ -97,6 +98,11 @@ func (k *keeper) start(control *bufio.Reader) error {
 	}
 	if err := becomeSubreaper(); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)
+	}
+	if k.order.Writable != nil { // the keeper itself, for good; its children inherit it
+		if err := sandbox.Confine(k.order.Writable); err != nil {
+			return err
+		}
 	}
 	k.began = time.Now()
 	pid, err := syscall.ForkExec(k.order.Path, k.order.Args, &syscall.ProcAttr{

@@ -68,7 +68,7 @@ func Start(spec Spec, out Streams) (*Process, error) {
 	if err := p.send(ends, order{
 		Path: path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir,
 		StopSignal: spec.StopSignal, StopGrace: spec.StopGrace,
-		Attempt: spec.Attempt, Limit: spec.Limit,
+		Attempt: spec.Attempt, Limit: spec.Limit, Writable: spec.Writable,
 	}); err != nil {
 		return fail(p.abandon(ends, err))
 	}

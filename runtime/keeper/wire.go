@@ -25,6 +25,7 @@ type order struct {
 	StopGrace  time.Duration  `json:"stopGrace"`
 	Attempt    string         `json:"attempt"`
 	Limit      time.Duration  `json:"limit"`
+	Writable   []string       `json:"writable"` // nil: anything
 }
 
 // report is a line of JSON on the report pipe. A keeper writes Started or

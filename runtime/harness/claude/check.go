@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -159,4 +160,22 @@ func atLeast(version string, want ...int) bool {
 		}
 	}
 	return true
+}
+
+// LoginFiles are the files and folders of the user's own that an agent in this
+// environment writes to: none if it has a key, and so a home of its own.
+func LoginFiles(environ []string) []string {
+	env := harness.NewEnviron(environ)
+	if from, _ := credentials(env); from != userLogin {
+		return nil
+	}
+	dir := env["CLAUDE_CONFIG_DIR"]
+	if dir != "" {
+		return []string{dir}
+	}
+	files := []string{filepath.Join(env["HOME"], ".claude"), filepath.Join(env["HOME"], ".claude.json")}
+	return slices.DeleteFunc(files, func(name string) bool {
+		_, err := os.Stat(name)
+		return err != nil
+	})
 }

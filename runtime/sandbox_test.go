@@ -1,0 +1,167 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hank/internal/sandbox"
+	"hank/plan"
+	"hank/recovery"
+)
+
+// confinedHank asks for the sandbox and runs a script as rig, agent and check.
+func confinedHank(script string) string {
+	return fmt.Sprintf(`{"overrides": {"sandbox": "workspace"}, "hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": %[1]q,
+	  "rigSetup": [{"type": "command", "command": {"run": %[1]q}}],
+	  "outputFiles": [{"copy": ["inside"], "beforeCopy": [{"type": "command", "command": {"run": %[1]q}}]}]}]}`, script)
+}
+
+// needSandbox skips, and says why, where the kernel cannot confine.
+func needSandbox(t *testing.T) {
+	t.Helper()
+	if s := sandbox.Kernel(); !s.InForce() {
+		t.Skip(s.Why)
+	}
+}
+
+// Rig, agent and check try every way out of the workspace; each attempt that
+// succeeds leaves a word in escaped.
+func TestAConfinedAgentWritesOnlyWhereItMay(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	outside := t.TempDir()
+	put(t, outside, "victim", "whole\n")
+	put(t, outside, "folder/file", "whole\n")
+	before := treeOn(t, outside)
+	script := strings.NewReplacer("OUT", outside).Replace(`
+		try() { if sh -c "$1" 2>/dev/null; then echo "$1" >>escaped; fi; }
+		try 'echo x >OUT/new'
+		try 'echo x >>OUT/victim'
+		try ': >OUT/victim'
+		try 'truncate -s 0 OUT/victim'
+		try 'rm -f OUT/victim'
+		try 'rm -rf OUT/folder'
+		try 'mv OUT/victim ./victim'
+		try 'mv OUT/folder OUT/other'
+		try 'ln OUT/victim hard'
+		try 'ln -s x OUT/link'
+		try 'mkdir OUT/made'
+		try 'mkfifo OUT/fifo'
+		try 'ln -sfn OUT way; echo x >way/new'
+		try 'echo x >../.hankweave/state.json'
+		try 'rm -rf ../.hankweave/events/events.jsonl'
+		try 'echo x >../.hankweave/planted'
+		try 'echo x >../.hankweave/homes/other'
+		try 'mv ../.hankweave/tmp ../.hankweave/tmp2'
+		try 'ln -sfn OUT "$TMPDIR.link"'
+		rm -f way
+		echo in >inside && echo home >"$HOME/file" && echo temp >"$TMPDIR/file" && mkdir -p a/b && mv a/b c && echo >/dev/null
+	`)
+	s := stageOf(t, confinedHank(script))
+	res := s.must(ModeRun, ExitDone)
+	if c := res.Sandbox; c == nil || !c.InForce || c.ABI < sandbox.MinABI || !slices.Contains(c.Writable, sandbox.Real(s.workspace())) {
+		t.Errorf("the result says of the sandbox: %+v", c)
+	}
+	if onDisk(s.workspace(), "escaped") {
+		t.Errorf("it got out by:\n%s", content(t, s.workspace(), "escaped"))
+	}
+	sameTree(t, "outside", treeOn(t, outside), before)
+	if !slices.ContainsFunc(s.said, func(line string) bool {
+		return strings.HasPrefix(line, "sandbox: in force") && strings.Contains(line, s.workspace())
+	}) {
+		t.Errorf("the allow-list was not said: %q", s.said)
+	}
+	if s.view().Report.Has(recovery.Lost) {
+		t.Error("something was lost")
+	}
+}
+
+// The same hank without the sandbox gets out: the test above can fail.
+func TestWithoutTheSandboxTheSameScriptGetsOut(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	s := stageOf(t, confinedHank("echo x >"+outside+"/new; echo x >inside"))
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Layers.Flags.Sandbox = plan.NoSandbox })
+	if !onDisk(outside, "new") {
+		t.Error("nothing was confined, and it could not write")
+	}
+}
+
+// What a confined process started is confined too, and cannot end what is
+// outside.
+func TestChildrenOfTheConfinedAreConfined(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	outside := t.TempDir()
+	s := stageOf(t, confinedHank(fmt.Sprintf(`(setsid sh -c 'echo x >%[1]s/late; echo done >late') & wait; until test -e late; do :; done
+		%[2]s echo x >inside`, outside, map[bool]string{true: fmt.Sprintf("if kill -0 %d 2>/dev/null; then exit 7; fi;", os.Getpid())}[sandbox.Kernel().ABI >= 6])))
+	s.must(ModeRun, ExitDone)
+	if onDisk(outside, "late") {
+		t.Error("a child of the agent wrote outside")
+	}
+}
+
+func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, confinedHank("echo x >inside"))
+	without := func(o *Options) { o.Kernel = &sandbox.Support{Why: "it was not switched on at boot"} }
+	_, err := s.run(ModeRun, without)
+	var agent *AgentError
+	if !errors.As(err, &agent) || !strings.Contains(err.Error(), "not switched on") || !strings.Contains(err.Error(), "--sandbox none") {
+		t.Errorf("got %v", err)
+	}
+	if onDisk(s.root, recovery.Dir) {
+		t.Error("an execution was made")
+	}
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Layers.Flags.Sandbox = plan.NoSandbox })
+	if _, err := s.run(ModeRetry, without, func(o *Options) { o.Codon = "a" }); !errors.As(err, &agent) {
+		t.Errorf("an execution that is there: %v", err)
+	}
+}
+
+// An execution inside the workspace cannot be told from the agents' files.
+func TestAWorkspaceThatHoldsTheExecutionCannotBeConfined(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, confinedHank("echo x >inside"))
+	around := filepath.Dir(s.root)
+	_, err := s.run(ModeRun, func(o *Options) { o.Workspace = around })
+	var usage *UsageError
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "-e DIR") {
+		t.Errorf("got %v", err)
+	}
+	if onDisk(s.root, recovery.Dir) {
+		t.Error("an execution was made")
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(around, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.run(ModeRun, func(o *Options) { o.Workspace = link }); !errors.As(err, &usage) {
+		t.Errorf("by a link: %v", err)
+	}
+}
+
+func TestTheAllowListHoldsWorkspaceHomeAndTemp(t *testing.T) {
+	t.Parallel()
+	root, home := sandbox.Real(t.TempDir()), sandbox.Real(t.TempDir())
+	l := recovery.Layout{Root: root, Workspace: filepath.Join(root, "agentRoot")}
+	put(t, home, ".claude.json", `{"oauthAccount": {}}`)
+	put(t, home, ".claude/x", "")
+	for _, c := range []struct {
+		names, environ []string
+		want           []string
+	}{
+		{[]string{"shell"}, nil, []string{l.Workspace, l.Homes() + "/shell", l.Temps() + "/*"}},
+		{[]string{"claude", "shell"}, []string{"HOME=" + home, "ANTHROPIC_API_KEY=k"}, []string{l.Workspace, l.Homes() + "/claude", l.Homes() + "/shell", l.Temps() + "/*"}},
+		{[]string{"claude"}, []string{"HOME=" + home}, []string{l.Workspace, l.Homes() + "/claude", l.Temps() + "/*", home + "/.claude", home + "/.claude.json"}},
+	} {
+		if got := allowList(l, c.names, c.environ); !slices.Equal(got, c.want) {
+			t.Errorf("%v: got %q, want %q", c.names, got, c.want)
+		}
+	}
+}
