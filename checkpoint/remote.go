@@ -13,76 +13,72 @@ import (
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"hank/internal/failpoint"
 )
 
-// push sends branches by go-git's transport.
-func (s *Store) push(ctx context.Context, to Remote, refs map[string]SHA) (*Transfer, error) {
-	there, err := remoteRefs(ctx, to.Address)
+// fetch receives branches by go-git's transport. What comes is durable before
+// a reference leads to it. A store that is not whole is given to nobody as what
+// it has: all is fetched into a new one, and copied from there.
+func (s *Store) fetch(ctx context.Context, from Remote) (*Transfer, error) {
+	whole, err := s.isWhole(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transfer{}
-	var specs []config.RefSpec
-	for name, sha := range refs {
-		old := there[to.theirs(name)]
-		forward := old == ""
-		if !forward && s.has(plumbing.NewHash(string(old))) {
-			if forward, err = s.leadsTo(sha, old); err != nil {
-				return nil, err
-			}
-		}
-		switch {
-		case old == sha:
-			t.Same++
-		case !forward:
-			t.Refused = append(t.Refused, name)
-		default:
-			t.Moved = append(t.Moved, name)
-			specs = append(specs, config.RefSpec(name+":"+to.theirs(name)))
-		}
+	if whole {
+		return s.fetchInto(ctx, from)
 	}
-	slices.Sort(t.Moved)
-	slices.Sort(t.Refused)
-	if len(specs) == 0 {
-		return t, nil
+	o := Options{FS: s.fs, Dir: s.dir + fetchedSuffix, Now: s.opts.Now}
+	if err := removeTree(s.fs, o.Dir); err != nil {
+		return nil, err
 	}
-	remote, err := newRemote(&transferStore{Store: s}, to.Address)
+	fetched, err := Init(o)
+	if err != nil {
+		return nil, err
+	}
+	t, err := fetched.fetchInto(ctx, from)
 	if err == nil {
-		err = remote.PushContext(ctx, &gogit.PushOptions{RemoteName: remoteName, RefSpecs: specs})
+		var refs map[string]SHA
+		if refs, err = fetched.Refs(branches); err == nil {
+			t, err = copyBranches(ctx, fetched, s, refs)
+		}
 	}
-	if err != nil && !errors.Is(err, gogit.NoErrAlreadyUpToDate) {
-		return nil, fmt.Errorf("pushing to %s: %w", WithoutSecrets(to.Address), discreet(to.Address, err))
-	}
-	return t, nil
+	return t, errors.Join(err, fetched.Close(), removeTree(s.fs, o.Dir))
 }
 
-// fetch receives branches by go-git's transport. What comes is durable before
-// a reference leads to it.
-func (s *Store) fetch(ctx context.Context, from Remote) (*Transfer, error) {
+// fetchedSuffix ends the name of the store that fetch uses. What a crash has
+// left of it the next fetch removes.
+const fetchedSuffix = ".fetched"
+
+func (s *Store) fetchInto(ctx context.Context, from Remote) (*Transfer, error) {
 	theirs, err := remoteRefs(ctx, from.Address)
 	if err != nil {
 		return nil, err
 	}
-	into := &transferStore{Store: s}
-	remote, err := newRemote(into, from.Address)
+	remote, err := newRemote(&transferStore{Store: s}, from.Address)
 	if err == nil {
 		all := config.RefSpec(from.theirs(branches) + "*:" + branches + "*")
 		err = remote.FetchContext(ctx, &gogit.FetchOptions{RemoteName: remoteName, RefSpecs: []config.RefSpec{all}, Tags: gogit.NoTags})
 	}
 	if err != nil && !errors.Is(err, gogit.NoErrAlreadyUpToDate) {
 		s.Abort()
-		return nil, fmt.Errorf("fetching from %s: %w", WithoutSecrets(from.Address), discreet(from.Address, err))
+		return nil, remoteError("fetching from", from.Address, err)
 	}
+	t := &Transfer{Objects: s.pendingObjects()}
 	if err := s.Flush(ctx); err != nil {
 		return nil, err
 	}
-	t := &Transfer{}
+	failpoint.Hit("transfer.copied")
+	here := map[string]SHA{}
 	for name, sha := range theirs {
-		below, ok := strings.CutPrefix(name, from.theirs(branches))
-		if !ok {
-			continue
+		if below, ok := strings.CutPrefix(name, from.theirs(branches)); ok {
+			here[branches+below] = sha
 		}
-		name = branches + below
+	}
+	if err := s.endWhereNothingIs(ctx, here); err != nil {
+		return nil, err
+	}
+	for name, sha := range here {
 		old, err := s.Ref(name)
 		if err != nil {
 			return nil, err
@@ -99,6 +95,7 @@ func (s *Store) fetch(ctx context.Context, from Remote) (*Transfer, error) {
 			if err := s.SetRef(name, old, sha); err != nil {
 				return nil, err
 			}
+			failpoint.Hit("transfer.moved")
 			t.Moved = append(t.Moved, name)
 		}
 	}
@@ -125,7 +122,7 @@ func remoteRefs(ctx context.Context, address string) (map[string]SHA, error) {
 	}
 	list, err := remote.ListContext(ctx, &gogit.ListOptions{})
 	if err != nil && !errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return nil, fmt.Errorf("asking %s for its branches: %w", WithoutSecrets(address), discreet(address, err))
+		return nil, remoteError("asking for its branches", address, err)
 	}
 	refs := map[string]SHA{}
 	for _, ref := range list {
@@ -135,6 +132,49 @@ func remoteRefs(ctx context.Context, address string) (map[string]SHA, error) {
 	}
 	return refs, nil
 }
+
+// RemoteError is a failure of another repository, or of the way there. Nothing
+// was changed here.
+type RemoteError struct {
+	Doing   string
+	Address string // as it may be shown
+	Err     error  // may be shown too
+}
+
+func (e *RemoteError) Error() string {
+	why := e.Err.Error()
+	switch {
+	case errors.Is(e.Err, transport.ErrAuthenticationRequired), errors.Is(e.Err, transport.ErrAuthorizationFailed), errors.Is(e.Err, transport.ErrInvalidAuthMethod):
+		why += "; give a name and a token in the address (https://NAME:TOKEN@...), or use ssh with a key of its agent"
+	case errors.Is(e.Err, transport.ErrRepositoryNotFound):
+		why += "; make it there first (an empty bare one), or see whether the address is right"
+	}
+	return fmt.Sprintf("%s %s: %s", e.Doing, e.Address, why)
+}
+
+// Unwrap returns the cause.
+func (e *RemoteError) Unwrap() error { return e.Err }
+
+func remoteError(doing, address string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return &RemoteError{doing, WithoutSecrets(address), discreet(address, err)}
+}
+
+// CutError is a repository that does not take what this store has: a git server
+// wants whole histories, or has what came before itself.
+type CutError struct {
+	Address string
+	Err     error
+}
+
+func (e *CutError) Error() string {
+	return fmt.Sprintf("%s does not take the checkpoints (%v): what came before the oldest of them is lost, and a git server takes only what leads back to a beginning that it has; export to a folder (hank checkpoints export DIR), or to a repository that had them before", e.Address, e.Err)
+}
+
+// Unwrap returns what the other side said.
+func (e *CutError) Unwrap() error { return e.Err }
 
 // transferStore is a store whose references go-git must not move: it would do
 // so before the objects are durable, and keep copies of the other side's.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,28 +107,64 @@ func (s *Store) pruneShallow(live map[plumbing.Hash]bool) error {
 }
 
 // borrowShallow ends branches where they end in the store that they were copied
-// from, unless what comes before is here.
-func (s *Store) borrowShallow(from *Store) error {
+// from, unless what comes before is here, and lets those go on of which that is
+// here again. here are the commits behind which nothing is missing that the
+// other store has.
+func (s *Store) borrowShallow(from *Store, here map[plumbing.Hash]bool) error {
 	theirs, _ := from.Shallow()
-	if len(theirs) == 0 {
-		return nil
-	}
 	have, _ := s.Shallow()
-	known := slices.Clone(have)
 	return s.keepShallow(slices.Concat(have, theirs), func(id plumbing.Hash) bool {
-		if slices.Contains(known, id) {
-			return true
-		}
 		c, err := gitobject.GetCommit(s, id)
-		return err == nil && slices.ContainsFunc(c.ParentHashes, func(p plumbing.Hash) bool { return s.HasEncodedObject(p) != nil })
+		return err == nil && !allHere(c, here)
 	})
+}
+
+// endWhereNothingIs ends branches that were fetched where the other side has
+// nothing either: a repository that is cut off does not say so to go-git.
+func (s *Store) endWhereNothingIs(ctx context.Context, tips map[string]SHA) error {
+	ends, _ := s.Shallow()
+	seen := map[plumbing.Hash]bool{}
+	var todo []plumbing.Hash
+	for _, sha := range tips {
+		todo = append(todo, plumbing.NewHash(string(sha)))
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := s.commit(id)
+		if err != nil {
+			return fmt.Errorf("what was fetched is not whole: %w", err)
+		}
+		if slices.ContainsFunc(c.ParentHashes, func(p plumbing.Hash) bool { return missing(s.HasEncodedObject(p)) }) {
+			ends = append(slices.Clone(ends), id)
+			continue
+		}
+		todo = append(todo, c.ParentHashes...)
+	}
+	return s.keepShallow(ends, func(plumbing.Hash) bool { return true })
+}
+
+func allHere(c *gitobject.Commit, here map[plumbing.Hash]bool) bool {
+	return !slices.ContainsFunc(c.ParentHashes, func(p plumbing.Hash) bool { return !here[p] })
 }
 
 // keepShallow writes those of ids that are to stay, if that changes anything.
 func (s *Store) keepShallow(ids []plumbing.Hash, stays func(plumbing.Hash) bool) error {
 	have, _ := s.Shallow()
-	kept := slices.DeleteFunc(slices.Clone(ids), func(id plumbing.Hash) bool { return !stays(id) })
-	if len(kept) == len(have) {
+	var kept []plumbing.Hash
+	for _, id := range ids {
+		if !slices.Contains(kept, id) && stays(id) {
+			kept = append(kept, id)
+		}
+	}
+	if len(kept) == len(have) && !slices.ContainsFunc(kept, func(id plumbing.Hash) bool { return !slices.Contains(have, id) }) {
 		return nil
 	}
 	return s.SetShallow(kept)

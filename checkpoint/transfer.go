@@ -12,7 +12,10 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"hank/internal/failpoint"
 )
 
 // Transfer is what an Export or Import has moved. References are by their name
@@ -21,6 +24,7 @@ type Transfer struct {
 	Moved   []string // made or moved forward
 	Same    int      // were where they are to be, or further
 	Refused []string // the other side has something else there; they stay
+	Objects int      // commits, folders and files that were sent
 }
 
 // Remote is another repository, by a folder or by an address that git knows.
@@ -55,7 +59,8 @@ func (r Remote) isFolder() bool {
 // only ever made or moved forward; nothing is deleted.
 //
 // Into a folder objects are copied into one pack, which is durable before a
-// reference moves; to any other address go-git pushes.
+// reference moves; to any other address they are pushed. The error is a
+// *RemoteError, or a *CutError, where that is the other side's.
 func (s *Store) Export(ctx context.Context, to Remote) (*Transfer, error) {
 	refs, err := s.Refs(branches)
 	if err != nil {
@@ -89,7 +94,8 @@ func (s *Store) Export(ctx context.Context, to Remote) (*Transfer, error) {
 }
 
 // Import brings the branches that an Export has put into another repository
-// back into this store. A branch here is only ever made or moved forward.
+// back into this store, with what is lost here behind them. A branch here is
+// only ever made or moved forward.
 func (s *Store) Import(ctx context.Context, from Remote) (*Transfer, error) {
 	if err := from.check(); err != nil {
 		return nil, err
@@ -192,10 +198,12 @@ func openOther(dir string, create bool) (*Store, error) {
 //
 //  1. A reference that is elsewhere on the other side, and not behind, is
 //     refused. The others are what is moved.
-//  2. What they lead to and the other side does not have is copied into one
-//     pack, each object compared with its name. Where the other side has a
-//     commit that one of its references leads to, it has all behind it.
-//  3. The pack is made durable; then the references move, one by one.
+//  2. What all but the refused lead to and the other side does not have is copied
+//     into one pack, each object compared with its name. Where the other side
+//     has everything behind a commit that one of its references leads to, nobody
+//     looks further; where something is lost there, it comes back.
+//  3. The pack is made durable, and where branches end is noted.
+//  4. The references move, one by one.
 func copyBranches(ctx context.Context, from, to *Store, want map[string]SHA) (*Transfer, error) {
 	t, have := &Transfer{}, map[string]SHA{}
 	var tips []SHA
@@ -207,18 +215,20 @@ func copyBranches(ctx context.Context, from, to *Store, want map[string]SHA) (*T
 		switch forward, behind, err := compare(from, sha, to, old); {
 		case err != nil:
 			return nil, err
+		case !forward && !behind:
+			t.Refused = append(t.Refused, name)
+			continue
 		case behind:
 			t.Same++
-		case !forward:
-			t.Refused = append(t.Refused, name)
 		default:
-			have[name], tips = old, append(tips, sha)
+			have[name] = old
 			t.Moved = append(t.Moved, name)
 		}
+		tips = append(tips, sha)
 	}
 	slices.Sort(t.Moved)
 	slices.Sort(t.Refused)
-	known, err := to.commitsOfRefs(ctx)
+	known, err := to.known(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -239,16 +249,19 @@ func copyBranches(ctx context.Context, from, to *Store, want map[string]SHA) (*T
 			return nil, err
 		}
 	}
+	t.Objects = to.pendingObjects()
 	if err := to.Flush(ctx); err != nil {
 		return nil, err
 	}
-	if err := to.borrowShallow(from); err != nil {
+	failpoint.Hit("transfer.copied")
+	if err := to.borrowShallow(from, w.seen); err != nil {
 		return nil, err
 	}
 	for _, name := range t.Moved {
 		if err := to.SetRef(name, have[name], want[name]); err != nil {
 			return nil, err
 		}
+		failpoint.Hit("transfer.moved")
 	}
 	return t, nil
 }
@@ -268,45 +281,117 @@ func compare(from *Store, sha SHA, to *Store, old SHA) (forward, behind bool, er
 
 // leadsTo tells whether a commit is another, or comes behind it on the way of
 // first parents, which is the only one that hank's branches grow; "" is behind
-// everything.
+// everything. Where the history is cut off, it is behind what it was cut from.
 func (s *Store) leadsTo(from, old SHA) (bool, error) {
 	found := old == "" || from == old
 	if found {
 		return true, nil
 	}
+	last := from
 	err := s.Log(from, func(i Info) (bool, error) {
-		found = i.SHA == old
+		last, found = i.SHA, i.SHA == old
 		return !found, nil
 	})
+	if id := plumbing.NewHash(string(last)); err == nil && !found && s.endsAt(id) {
+		var end *gitobject.Commit
+		end, err = gitobject.GetCommit(s, id)
+		found = err == nil && end.NumParents() > 0 && end.ParentHashes[0].String() == string(old)
+	}
 	return found, err
 }
 
-// commitsOfRefs returns the commits that references lead to and that can be
-// read.
-func (s *Store) commitsOfRefs(ctx context.Context) (map[plumbing.Hash]bool, error) {
+// pendingObjects is how many objects the next Flush makes durable.
+func (s *Store) pendingObjects() int {
+	if pending, _ := s.sources(); pending != nil {
+		return pending.count()
+	}
+	return 0
+}
+
+// known returns the commits that references lead to and behind which nothing is
+// lost: they are whole, and so is all that they follow from, back to the
+// beginning. In a store of others the files are not looked for.
+func (s *Store) known(ctx context.Context) (map[plumbing.Hash]bool, error) {
+	all, err := s.survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[plumbing.Hash]bool{}
+	for id, ends := range all {
+		if !ends {
+			known[id] = true
+		}
+	}
+	return known, nil
+}
+
+// isWhole tells whether nothing is lost of what references lead to.
+func (s *Store) isWhole(ctx context.Context) (bool, error) {
+	all, err := s.survey(ctx)
+	for _, ends := range all {
+		if ends {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// survey tells of each commit that references lead to, and of those that are
+// lost, whether something is lost of it or behind it. It passes over the shallow
+// file.
+func (s *Store) survey(ctx context.Context) (lacking map[plumbing.Hash]bool, err error) {
 	refs, err := s.Refs("refs/")
 	if err != nil {
 		return nil, err
 	}
-	seen := map[plumbing.Hash]bool{}
-	for _, tip := range refs {
-		for todo := []SHA{tip}; len(todo) > 0; {
-			sha := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			id := plumbing.NewHash(string(sha))
-			if seen[id] {
+	judge := s.Judge(ctx)
+	lacking = map[plumbing.Hash]bool{}
+	followers := map[plumbing.Hash][]plumbing.Hash{}
+	var todo, spread []plumbing.Hash
+	for _, sha := range refs {
+		id := plumbing.NewHash(string(sha))
+		if o, err := s.object(id); err == nil && o.kind != plumbing.CommitObject {
+			continue // a person's tag
+		}
+		todo = append(todo, id)
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, seen := lacking[id]; seen {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c, err := gitobject.GetCommit(s, id)
+		whole := err == nil
+		if whole && !s.opts.Shared {
+			whole, err = judge.Whole(SHA(id.String()))
+		}
+		if err != nil && !lost(err) {
+			return nil, err
+		}
+		if lacking[id] = !whole; !whole {
+			spread = append(spread, id)
+			if c == nil {
 				continue
 			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
+		}
+		for _, p := range c.ParentHashes {
+			followers[p] = append(followers[p], id)
+		}
+		todo = append(todo, c.ParentHashes...)
+	}
+	for len(spread) > 0 {
+		id := spread[len(spread)-1]
+		spread = spread[:len(spread)-1]
+		for _, f := range followers[id] {
+			if !lacking[f] {
+				lacking[f] = true
+				spread = append(spread, f)
 			}
-			info, err := s.CommitInfo(sha)
-			if err != nil {
-				continue // a tag, or damage: what it leads to is copied
-			}
-			seen[id] = true
-			todo = append(todo, info.Parents...)
 		}
 	}
-	return seen, nil
+	return lacking, nil
 }

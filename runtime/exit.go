@@ -94,6 +94,8 @@ func CodeOf(err error) ExitCode {
 		unstable *checkpoint.UnstableError
 		blocked  *checkpoint.BlockedError
 		damaged  *checkpoint.DamagedError
+		cut      *checkpoint.CutError
+		remote   *checkpoint.RemoteError
 		alive    *keeper.AliveError
 		locked   *checkpoint.LockedError
 		held     *recovery.HeldError
@@ -115,11 +117,11 @@ func CodeOf(err error) ExitCode {
 		return ExitAgent
 	case errors.As(err, &held), errors.As(err, &locked):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &alive), errors.Is(err, ErrDeclined):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &alive), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &path), errors.As(err, &errno), errors.As(err, &lost), errors.As(err, &unkept), errors.Is(err, checkpoint.ErrWorkspaceMoved):
+	case errors.As(err, &path), errors.As(err, &errno), errors.As(err, &remote), errors.As(err, &lost), errors.As(err, &unkept), errors.Is(err, checkpoint.ErrWorkspaceMoved):
 		return ExitIO
 	}
 	return ExitInternal
