@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/failpoint"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -15,24 +18,25 @@ import (
 // the execution. Where there is none, one is made of them: its state, journal
 // and costs are rebuilt from their records, and the workspace is filled. What
 // is not in git (transcripts, the archive) does not come back.
+//
+//  1. The folders, and in hank's own a mark: as long as it is there, nothing but
+//     an import opens the execution, for nobody knows what it lacks.
+//  2. The store, with all checkpoints. Then the state and the journal are made
+//     of their records, as for an execution that has lost them.
+//  3. The workspace is filled, and the mark is removed.
+//
+// A crash in between, or an error of the other side, leaves what the same import
+// goes on with. In an execution that is there already there is no mark: it knows
+// which checkpoints it lacks.
 func Import(ctx context.Context, root string, from checkpoint.Remote, o Options) (*Execution, *checkpoint.Transfer, error) {
 	o = o.withDefaults()
-	fresh := !exists(o.FS, root)
+	prefix, cut := importing(o.FS, root)
+	fresh := cut || !exists(o.FS, root)
+	if cut && prefix != from.Prefix {
+		return nil, nil, importCut(root, prefix)
+	}
 	if fresh {
-		l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
-		if o.Workspace != "" {
-			l.Workspace = o.Workspace
-		}
-		for _, dir := range []string{l.Root, l.Workspace, l.Hankweave()} {
-			perm := fs.FileMode(0o755)
-			if dir == l.Hankweave() {
-				perm = 0o700
-			}
-			if err := vfs.MkdirAll(o.FS, dir, perm); err != nil {
-				return nil, nil, fmt.Errorf("making the execution: %w", err)
-			}
-		}
-		if err := vfs.WriteFile(o.FS, l.hank(".gitignore"), []byte("*\n"), 0o600); err != nil {
+		if err := beginImport(root, from, o); err != nil {
 			return nil, nil, fmt.Errorf("making the execution: %w", err)
 		}
 	}
@@ -45,10 +49,59 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	if err != nil || !fresh {
 		return x, moved, err
 	}
-	if err := x.fill(ctx); err != nil {
+	failpoint.Hit("import.opened")
+	err = x.fill(ctx)
+	failpoint.Hit("import.filled")
+	if err == nil || ctx.Err() == nil { // what could not be filled is told, and the execution is whole
+		mark := x.Layout.importing()
+		err = errors.Join(err, x.fs.Remove(mark), x.fs.SyncDir(filepath.Dir(mark)))
+	}
+	if err != nil {
 		return nil, moved, errors.Join(err, x.Close())
 	}
 	return x, moved, nil
+}
+
+// importing is the mark of an execution that is being made by an import: the
+// prefix of what is imported.
+func (l Layout) importing() string { return l.hank("importing") }
+
+// Importing tells whether an execution is only half imported, and from below
+// which prefix.
+func Importing(root string) (prefix string, cut bool) { return importing(vfs.OS, root) }
+
+func importing(fsys vfs.FS, root string) (prefix string, cut bool) {
+	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
+	return strings.TrimSpace(string(text)), err == nil
+}
+
+func importCut(root, prefix string) error {
+	return &DecisionError{
+		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", prefix, root),
+		Options: []string{"hank checkpoints import with the same address goes on with it", "delete " + Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
+	}
+}
+
+func beginImport(root string, from checkpoint.Remote, o Options) error {
+	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+	if o.Workspace != "" {
+		l.Workspace = o.Workspace
+	}
+	for _, dir := range []string{l.Root, l.Workspace, l.Hankweave()} {
+		perm := fs.FileMode(0o755)
+		if dir == l.Hankweave() {
+			perm = 0o700
+		}
+		if err := vfs.MkdirAll(o.FS, dir, perm); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("import.begun")
+	if err := vfs.WriteFile(o.FS, l.importing(), []byte(from.Prefix+"\n"), 0o600); err != nil {
+		return err
+	}
+	failpoint.Hit("import.marked")
+	return vfs.WriteFile(o.FS, l.hank(".gitignore"), []byte("*\n"), 0o600)
 }
 
 // fill brings the workspace to where the execution stands. What was there is in
@@ -66,8 +119,9 @@ func (x *Execution) fill(ctx context.Context) error {
 }
 
 // refill is Options.Refill, with a new store where there is none that can be
-// used. It returns what opening the store says now.
-func (x *Execution) refill(why error) (storeErr, err error) {
+// used. It returns what opening the store says now. What is damaged is out of
+// the way before: an object in it would count as one that is there.
+func (x *Execution) refill(ctx context.Context, why error) (storeErr, err error) {
 	var damaged *checkpoint.DamagedError
 	if why != nil {
 		if !errors.Is(why, fs.ErrNotExist) && !errors.As(why, &damaged) {
@@ -77,7 +131,20 @@ func (x *Execution) refill(why error) (storeErr, err error) {
 			return nil, err
 		}
 	}
-	return nil, x.opts.Refill(x.Store)
+	before := len(x.Report.Findings)
+	if err := x.salvage(ctx); err != nil {
+		return nil, err
+	}
+	if err := x.opts.Refill(x.Store); err != nil {
+		return nil, err
+	}
+	l, err := x.Store.Losses(ctx, nil)
+	if err == nil && len(l.Cuts)+len(l.Tips) == 0 {
+		for i := range x.Report.Findings[before:] {
+			x.Report.Findings[before+i].Severity = Mended // it came back
+		}
+	}
+	return nil, err
 }
 
 // DefaultPrefix is where the branches of an execution stand in another

@@ -159,7 +159,7 @@ func exists(fsys vfs.FS, dir string) bool {
 	if fi, err := fsys.Lstat(l.Hankweave()); err != nil || !fi.IsDir() {
 		return false
 	}
-	for _, name := range []string{l.Meta(), l.State(), l.State() + ".bak", l.Store()} {
+	for _, name := range []string{l.Meta(), l.State(), l.State() + ".bak", l.Store(), l.importing()} {
 		if _, err := fsys.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return true
 		}

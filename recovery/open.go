@@ -37,6 +37,9 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	if err := nameable(root); err != nil {
 		return nil, err
 	}
+	if prefix, cut := importing(o.FS, root); cut && o.Refill == nil {
+		return nil, importCut(root, prefix)
+	}
 	rep := Report{}
 	meta, metaErr := readMeta(o.FS, Layout{Root: root}.Meta())
 	l := Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
@@ -85,7 +88,7 @@ func (x *Execution) open(ctx context.Context) error {
 	}
 	storeErr := x.openStore()
 	if x.opts.Refill != nil {
-		if storeErr, err = x.refill(storeErr); err != nil {
+		if storeErr, err = x.refill(ctx, storeErr); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,9 @@ func ReadMeta(root string) (Meta, error) { return readMeta(vfs.OS, Layout{Root: 
 // Read looks at an execution. A state that cannot be read at all is a
 // *DecisionError.
 func Read(root string) (*View, error) {
+	if prefix, cut := Importing(root); cut {
+		return nil, importCut(root, prefix)
+	}
 	v := &View{}
 	meta, metaErr := ReadMeta(root)
 	if metaErr != nil {

@@ -112,7 +112,7 @@ func examine(ctx context.Context, root string) diagnosis {
 		d.block(err)
 		d.Safe = remains(root)
 		var newer *state.NewerError
-		if !errors.As(err, &newer) {
+		if _, half := recovery.Importing(root); !half && !errors.As(err, &newer) {
 			none := state.Corrupted(errors.New("no text that is left can be read as a state"))
 			d.Validation = &none
 		}

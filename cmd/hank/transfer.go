@@ -24,6 +24,7 @@ type transferView struct {
 	Moved     []string `json:"moved"` // branches of this execution that were made or moved forward
 	Same      int      `json:"same"`
 	Refused   []string `json:"refused"` // the other side has something else there
+	Objects   int      `json:"objects"` // commits, folders and files that were sent
 }
 
 // exportCheckpoints is hank checkpoints export. It reads only, also while a run
@@ -66,6 +67,9 @@ func importCheckpoints(c *cli.Context, address string) error {
 		}
 	}
 	from := checkpoint.Remote{Address: address, Prefix: prefixOf(c)}
+	if prefix, cut := recovery.Importing(root); cut {
+		isNew, from.Prefix = true, orDefault(from.Prefix, prefix)
+	}
 	if from.Prefix, err = choosePrefix(c, from, root, isNew); err != nil {
 		return err
 	}
@@ -121,7 +125,7 @@ func choosePrefix(c *cli.Context, from checkpoint.Remote, root string, isNew boo
 }
 
 func printTransfer(c *cli.Context, root, prefix string, t *checkpoint.Transfer, word string) error {
-	out := transferView{1, root, prefix, []string{}, t.Same, []string{}}
+	out := transferView{1, root, prefix, []string{}, t.Same, []string{}, t.Objects}
 	for _, name := range t.Moved {
 		out.Moved = append(out.Moved, strings.TrimPrefix(name, "refs/heads/"))
 	}
@@ -133,7 +137,7 @@ func printTransfer(c *cli.Context, root, prefix string, t *checkpoint.Transfer, 
 			return err
 		}
 	} else {
-		say("%s %s below %s; %d had nothing new\n", word, branchesOf(len(out.Moved)), prefix, out.Same)
+		say("%s %s below %s; %d had nothing new; %s sent\n", word, branchesOf(len(out.Moved)), prefix, out.Same, count(out.Objects, "object"))
 	}
 	if len(out.Refused) > 0 {
 		remark("hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(out.Refused)), strings.Join(out.Refused, ", "))
