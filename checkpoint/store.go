@@ -148,15 +148,22 @@ func Open(o Options) (*Store, error) {
 	return s, err
 }
 
-// sweep removes what only an interrupted write of hank's leaves behind.
+// sweep removes what only an interrupted write of hank's leaves behind: also
+// an index without its pack, which holds nothing. A power cut may keep the one
+// name and not the other, of a pack that was just made or just merged.
 func (s *Store) sweep() error {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
 	if err != nil {
 		return err
 	}
+	packs := map[string]bool{}
 	for _, e := range list {
-		if strings.HasPrefix(e.Name(), temporary) {
+		packs[e.Name()] = true
+	}
+	for _, e := range list {
+		base, isIndex := strings.CutSuffix(e.Name(), ".idx")
+		if strings.HasPrefix(e.Name(), temporary) || isIndex && e.Type().IsRegular() && !packs[base+".pack"] {
 			if err := s.fs.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}

@@ -557,6 +557,15 @@ func verifyImage(t *testing.T, image *vfstest.Mem, acked SHA) {
 	if err != nil || !report.Whole() {
 		t.Fatalf("after a crash: %v %v", err, report)
 	}
+	files, err := image.ReadDir("/x/store/objects/pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range files { // it would tell of a loss
+		if base, isIndex := strings.CutSuffix(e.Name(), ".idx"); isIndex && !slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == base+".pack" }) {
+			t.Fatalf("after a crash: %s has no pack", e.Name())
+		}
+	}
 	tip, err := s.Ref("refs/heads/main")
 	if err != nil {
 		t.Fatal(err)

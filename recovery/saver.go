@@ -22,8 +22,10 @@ import (
 //     journal by a breath, or by ten times what saving it takes.
 type saver struct {
 	store  *snapshot.Store
-	held   func() error // an error: the folder is not the one that is locked
-	failed func(error)  // told of a save that failed; the next one tries again
+	breath time.Duration // between saves that are in a hurry
+	share  time.Duration // how many times as long as saving not saving is
+	held   func() error  // an error: the folder is not the one that is locked
+	failed func(error)   // told of a save that failed; the next one tries again
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -39,12 +41,11 @@ type saver struct {
 const (
 	breath    = 100 * time.Millisecond
 	idleDelay = 500 * time.Millisecond
-	// share is how many times as long as saving not saving is.
-	share = 9
+	share     = 9
 )
 
 func newSaver(store *snapshot.Store, serial uint64, held func() error, failed func(error)) *saver {
-	v := &saver{store: store, serial: serial, held: held, failed: failed, ended: make(chan struct{})}
+	v := &saver{store: store, breath: breath, share: share, serial: serial, held: held, failed: failed, ended: make(chan struct{})}
 	v.wake = sync.NewCond(&v.mu)
 	go v.run()
 	return v
@@ -106,9 +107,9 @@ func (v *saver) next(took time.Duration) *state.State {
 			v.wake.Wait()
 			continue
 		case v.urgent:
-			due = saved.Add(max(breath, share*took))
+			due = saved.Add(max(v.breath, v.share*took))
 		default:
-			due = v.asked.Add(max(idleDelay, share*took))
+			due = v.asked.Add(max(idleDelay, v.share*took))
 		}
 		wait := time.Until(due)
 		if wait <= 0 {

@@ -1,6 +1,9 @@
 package vfstest
 
 import (
+	"fmt"
+	"hash/maphash"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -113,3 +116,23 @@ func (m *Mem) LoseUnsynced(name string) {
 }
 
 var _ vfs.File = (*file)(nil)
+
+// Sum is a hash of what a program sees of the disk: names, kinds and contents.
+// Two images with one sum are the same to whoever opens them.
+func (m *Mem) Sum(seed maphash.Seed) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var h maphash.Hash
+	h.SetSeed(seed)
+	m.root.sum(&h)
+	return h.Sum64()
+}
+
+func (n *node) sum(h *maphash.Hash) {
+	fmt.Fprintf(h, "%v %d %d\n", n.mode, len(n.data), len(n.names))
+	_, _ = h.Write(n.data)
+	for _, name := range slices.Sorted(maps.Keys(n.names)) {
+		fmt.Fprintf(h, "%q ", name)
+		n.names[name].sum(h)
+	}
+}

@@ -3,6 +3,7 @@ package vfstest
 import (
 	"bytes"
 	"errors"
+	"hash/maphash"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -316,4 +317,40 @@ func TestInjectionReachesEveryCall(t *testing.T) {
 			t.Errorf("failure of call %d was lost: %v", n, err)
 		}
 	}
+}
+
+// Two images are alike if a program sees the same in both, whatever is on the
+// platter of one.
+func TestSumTellsImagesApart(t *testing.T) {
+	t.Parallel()
+	seed := maphash.MakeSeed()
+	sums := map[uint64]string{}
+	m := NewMem()
+	see := func(step string) {
+		sum := m.Sum(seed)
+		if m.Crash(seeded(1), 100).Sum(seed) != sum {
+			t.Errorf("%s: an image of everything has another sum", step)
+		}
+		if before, known := sums[sum]; known {
+			t.Errorf("%s: the sum is that of %s", step, before)
+		}
+		sums[sum] = step
+	}
+	see("nothing")
+	must(t, m.Mkdir("/d", 0o700))
+	see("a folder")
+	f := create(t, m, "/d/a")
+	see("an empty file")
+	write(t, f, "text")
+	see("a file")
+	before := m.Sum(seed)
+	must(t, f.Sync())
+	must(t, m.SyncDir("/d"))
+	if m.Sum(seed) != before {
+		t.Error("a sync changes the sum")
+	}
+	must(t, m.Rename("/d/a", "/d/b"))
+	see("another name")
+	must(t, m.Rename("/d/b", "/b"))
+	see("another folder")
 }
