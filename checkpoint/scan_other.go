@@ -19,6 +19,7 @@ type scan struct {
 	stamp       stamp
 	nested      []string
 	empty       []string
+	private     []string
 
 	mu    sync.Mutex
 	count func(path string, bytes int64)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hank/internal/failpoint"
+	secrets "hank/internal/secret"
 	"hank/internal/vfs"
 )
 
@@ -46,6 +47,7 @@ type scan struct {
 	skipped []Skipped
 	nested  []string
 	empty   []string
+	private []string
 }
 
 func newScan(s *Store, req SnapshotRequest) *scan {
@@ -398,6 +400,9 @@ func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
 	if w.count != nil {
 		w.count(w.path+name, st.Size)
 		return
+	}
+	if secrets.IsPrivate(name) && !w.recorded(i, name) {
+		w.note(func() { w.private = append(w.private, w.path+name) })
 	}
 	if trusted {
 		w.entries[i].flags |= entryTaken

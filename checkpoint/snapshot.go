@@ -37,6 +37,7 @@ type Snapshot struct {
 	Skipped []Skipped
 	Escaped []Escaped
 	Nested  []string // folders that are repositories of their own; their files are recorded
+	Private []string // files for secrets (.env) that the checkpoint before has not, sorted
 	Empty   []string // folders with nothing in them, sorted: git holds none, the caller may
 }
 
@@ -126,12 +127,13 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 		}
 	}
 	s.adoptCache(&statCache{root: root}, int(c.read.Load()))
-	snap := &Snapshot{Tree: SHA(tree.String()), Files: root.files, Bytes: root.bytes, Changed: int(c.added.Load()), Skipped: c.skipped, Nested: c.nested, Empty: c.empty}
+	snap := &Snapshot{Tree: SHA(tree.String()), Files: root.files, Bytes: root.bytes, Changed: int(c.added.Load()), Skipped: c.skipped, Nested: c.nested, Empty: c.empty, Private: c.private}
 	root.eachEscaped("", func(path, as string) { snap.Escaped = append(snap.Escaped, Escaped{path, as}) })
 	slices.SortFunc(snap.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(snap.Escaped, func(a, b Escaped) int { return strings.Compare(a.Path, b.Path) })
 	slices.Sort(snap.Nested)
 	slices.Sort(snap.Empty)
+	slices.Sort(snap.Private)
 	return snap, nil
 }
 

@@ -90,6 +90,9 @@ func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 	h.resolve(layers.override(h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
 	l.references()
+	if !l.frozen { // what is stored is stored
+		l.secrets(name)
+	}
 	if Failing(l.out.list) {
 		return nil, l.out.sorted(name)
 	}

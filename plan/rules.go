@@ -58,6 +58,8 @@ var rules = map[string]Rule{
 	"unused-extensions": {Severity: Warning, Says: "maxExtensions is given without exhaustWithPrompt"},
 	"bad-glob":          {Severity: Error, Says: "a pattern has a syntax error"},
 	"bad-path":          {Severity: Error, Says: "a path or pattern is empty, absolute, or leads out of the workspace"},
+	"literal-secret":    {Severity: Warning, Says: "a text holds what looks like a key; it is stored with every execution"},
+	"private-file":      {Severity: Warning, Says: "a rig copies a file that people keep secrets in, such as .env"},
 	"dangerous-command": {Severity: Warning, Says: "a command looks as if it could destroy more than the workspace"},
 	"bad-target":        {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, or touches a protected name"},
 	"target-twice":      {Severity: Warning, Says: "two copies of one rig have the same target; the later replaces the earlier"},

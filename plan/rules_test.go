@@ -71,6 +71,9 @@ var brokenHanks = []broken{
 	{name: "nested loops", hank: hankOf(loopOf("l", limit(2), loopOf("m", limit(2), shellCodon("a", `"onFailure": "ignore"`)))), want: "bad-value", at: `"loop", "id": "m"`},
 	{name: "an unknown type", hank: hankOf(`{"type": "lopp"}`), want: "bad-value", at: `"lopp"`, hint: `did you mean "loop"?`},
 	{name: "a loop without end", hank: hankOf(loopOf("l", `{"limit": 3}`, shellCodon("a"))), want: "missing-field", at: `{"limit"`},
+	{name: "a key in a script", hank: hankOf(strings.Replace(shellCodon("a"), `"true"`, `"curl -H 'x-api-key: `+aKey+`'"`, 1)), want: "literal-secret", at: `"curl`},
+	{name: "a key in env", hank: hankOf(shellCodon("a", `"env": {"MY_KEY": "`+aKey+`"}`)), want: "literal-secret", at: `"sk-`},
+	{name: "a copied .env", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "files", "to": "files"}}]`)), files: map[string]string{"files/.env": "A=1", "files/.env.example": "A="}, want: "private-file", at: `{"hank`},
 	{name: "a setting without effect", hank: `{"overrides": {"dataHashTimeLimit": 5}, "hank": [` + shellCodon("a") + `]}`, want: "no-effect", at: `"dataHashTimeLimit"`},
 	{name: "an environment name", hank: hankOf(shellCodon("a", `"env": {"A=B": "x"}`)), want: "bad-value", at: `"x"}}]}`},
 	{name: "a blank command", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": " "}}]`)), want: "bad-value", at: `" "}}]}`},
@@ -238,6 +241,9 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
 var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "unknown-variable", "foreign-id"}
+
+// aKey is put together, so that no scanner takes it for a leak.
+var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"
 
 func TestEachRuleHasATest(t *testing.T) {
 	t.Parallel()

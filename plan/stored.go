@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"hank/internal/secret"
 )
 
 // longText is the length in bytes above which a text is not stored in a plan
@@ -24,26 +26,27 @@ func isPlaceholder(text string) bool {
 }
 
 // Stored returns the entry as it is kept in state.json: every string of the
-// codon over 4 KiB, wherever it stands, and every value of env, is replaced by
+// codon over 4 KiB or with a key in it, wherever it stands, and every value of
+// env, is replaced by
 // the string {sha256:…} with the SHA-256 of its UTF-8 bytes. Resolve brings the
 // texts back from the (frozen) program. A text that is itself written like that
 // stays, so that storing twice changes nothing; it resolves to itself.
 func (e Entry) Stored() Entry {
-	return e.mapTexts(func(text string, secret bool) (string, error) {
-		if isReplaced(text, secret) {
+	return e.mapTexts(func(text string, private bool) (string, error) {
+		if isReplaced(text, private) {
 			return placeholder(text), nil
 		}
 		return text, nil
 	})
 }
 
-func isReplaced(text string, secret bool) bool {
-	return (secret || len(text) > longText) && !isPlaceholder(text)
+func isReplaced(text string, private bool) bool {
+	return (private || len(text) > longText || secret.Text(text) != text) && !isPlaceholder(text)
 }
 
 // mapTexts changes the strings of the codon. A codon in which nothing changes
 // stays shared. An error of change leaves the text as it is.
-func (e Entry) mapTexts(change func(text string, secret bool) (string, error)) Entry {
+func (e Entry) mapTexts(change func(text string, private bool) (string, error)) Entry {
 	if e.Codon == nil {
 		return e
 	}
@@ -52,8 +55,8 @@ func (e Entry) mapTexts(change func(text string, secret bool) (string, error)) E
 		return e // a codon that was read as JSON can be written as JSON
 	}
 	changed := false
-	root.texts(func(n *node, secret bool) {
-		if text, err := change(n.text, secret); err == nil && text != n.text {
+	root.texts(func(n *node, private bool) {
+		if text, err := change(n.text, private); err == nil && text != n.text {
 			n.text, changed = text, true
 		}
 	})
@@ -78,8 +81,8 @@ func codonNode(c *Codon) (*node, error) {
 	return &root, err
 }
 
-// texts visits every string value of a codon; secret marks the values of env.
-func (n *node) texts(visit func(n *node, secret bool)) {
+// texts visits every string value of a codon; private marks the values of env.
+func (n *node) texts(visit func(n *node, private bool)) {
 	env := n.step("env")
 	for i := range n.kids {
 		kid := &n.kids[i]
@@ -87,12 +90,12 @@ func (n *node) texts(visit func(n *node, secret bool)) {
 	}
 }
 
-func (n *node) strings(secret bool, visit func(n *node, secret bool)) {
+func (n *node) strings(private bool, visit func(n *node, private bool)) {
 	if n.kind == '"' {
-		visit(n, secret)
+		visit(n, private)
 	}
 	for i := range n.kids {
-		n.kids[i].strings(secret, visit)
+		n.kids[i].strings(private, visit)
 	}
 }
 
@@ -122,8 +125,8 @@ func (p *Program) Resolve(e Entry) (Entry, error) {
 func (p *Program) collectDigests() map[string]string {
 	all := map[string]string{}
 	for _, c := range p.codons {
-		Entry{Codon: c}.mapTexts(func(text string, secret bool) (string, error) {
-			if isReplaced(text, secret) {
+		Entry{Codon: c}.mapTexts(func(text string, private bool) (string, error) {
+			if isReplaced(text, private) {
 				all[placeholder(text)] = text
 			}
 			if _, taken := all[text]; !taken && isPlaceholder(text) {

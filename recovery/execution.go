@@ -15,6 +15,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
+	"hank/internal/secret"
 	"hank/internal/vfs"
 	"hank/state"
 	"hank/state/journal"
@@ -71,6 +72,9 @@ type Options struct {
 	// Observe is told of every event once it is acknowledged. It must be
 	// quick and cannot fail the transition.
 	Observe func(journal.Event, *state.State)
+	// Mask takes secrets out of a text that is about to be written into journal,
+	// state and commits; nil is secret.Text.
+	Mask func(string) string
 	// Warn is told what went wrong without stopping anything.
 	Warn func(string)
 	// Work is told of work that may be long when it begins, and returns what is
@@ -106,6 +110,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Observe == nil {
 		o.Observe = func(journal.Event, *state.State) {}
+	}
+	if o.Mask == nil {
+		o.Mask = secret.Text
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -161,6 +168,7 @@ func (x *Execution) record(durable bool, transitions ...state.Transition) error 
 	events := make([]journal.Event, len(transitions))
 	for i, t := range transitions {
 		var err error
+		t = state.MapTexts(t, x.opts.Mask)
 		if next, err = state.Apply(next, seq+uint64(i)+1, t); err != nil {
 			return err
 		}
@@ -191,7 +199,7 @@ func (x *Execution) Note(eventType string, data any) error {
 	if err != nil {
 		return fmt.Errorf("encoding a %s event: %w", eventType, err)
 	}
-	e := x.event(x.journal.Last()+1, eventType, text)
+	e := x.event(x.journal.Last()+1, eventType, secret.JSON(text, x.opts.Mask))
 	if err := x.append(false, e); err != nil {
 		return err
 	}
@@ -254,6 +262,7 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if x.broken != nil {
 		return "", x.broken
 	}
+	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.opts.Mask), x.opts.Mask(c.Title.Name)
 	trial, err := withCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
 	if err != nil {
 		return "", err

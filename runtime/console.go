@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/runtime/harness"
 )
@@ -95,7 +96,7 @@ func (w *consoleWriter) Write(p []byte) (int, error) {
 
 // end takes the line that is complete. Blank ones say nothing.
 func (s *lineStream) end() {
-	line := cutRunes(printable(s.part), sampleWidth)
+	line := cutRunes(secret.Line(printable(s.part)), sampleWidth)
 	s.part = s.part[:0]
 	if strings.TrimSpace(line) == "" {
 		return
@@ -146,7 +147,7 @@ func (c *console) samples() []sample {
 func (c *console) tail() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strings.Join(slices.Concat(c.streams[stdout].tail(), c.streams[stderr].tail()), "\n")
+	return secret.Text(strings.Join(slices.Concat(c.streams[stdout].tail(), c.streams[stderr].tail()), "\n"))
 }
 
 // printable is the text of a line as it may be shown on a terminal and stored

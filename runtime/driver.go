@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
+	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/harness"
@@ -28,6 +29,7 @@ type driver struct {
 	accounts *accounts
 	rows     []state.BudgetRow // of the attempts of this run
 
+	secrets     *secret.Values
 	confinement *Confinement // nil: processes may write anywhere
 
 	ignoreRigs    bool
@@ -258,7 +260,7 @@ func (d *driver) note(eventType string, data any) { _ = d.x.Note(eventType, data
 
 func (d *driver) say(format string, args ...any) {
 	if d.opts.Say != nil {
-		d.opts.Say(fmt.Sprintf(format, args...))
+		d.opts.Say(d.secrets.Text(fmt.Sprintf(format, args...)))
 	}
 }
 

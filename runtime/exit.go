@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"hank/checkpoint"
+	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/keeper"
@@ -48,7 +49,7 @@ const (
 )
 
 // Sentence is what an error says, in one line and nothing twice. Errors that
-// were joined stand on lines of their own.
+// were joined stand on lines of their own. Secrets are masked.
 func Sentence(err error) string {
 	var said []string
 	for line := range strings.Lines(err.Error()) {
@@ -56,7 +57,7 @@ func Sentence(err error) string {
 			said = append(said, line)
 		}
 	}
-	return strings.Join(said, "; and ")
+	return secret.Text(strings.Join(said, "; and "))
 }
 
 // UsageError is a wrong command line.

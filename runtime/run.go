@@ -17,6 +17,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/proc"
 	"hank/internal/registry"
+	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/keeper"
@@ -71,11 +72,13 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	x, err := openOrCreate(ctx, mode, root, where, o)
+	secrets := &secret.Values{}
+	secrets.Add((&driver{opts: o}).environ())
+	x, err := openOrCreate(ctx, mode, root, where, secrets, o)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, requests: make(chan Request, 16), began: time.Now()}
+	d := &driver{x: x, opts: o, secrets: secrets, requests: make(chan Request, 16), began: time.Now()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) {
 		err = errors.Join(err, closeErr)
@@ -172,10 +175,11 @@ func hankIn(dir string) string {
 	return filepath.Join(dir, "hank.json")
 }
 
-func openOrCreate(ctx context.Context, mode Mode, root string, from origin, o Options) (*recovery.Execution, error) {
+func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, o Options) (*recovery.Execution, error) {
 	ro := recovery.Options{
 		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap, Workspace: absolute(o.Workspace),
 		CheckpointCap: capOf(o.Layers.Merge(nil).CheckpointCap),
+		Mask:          secrets.Text,
 		Observe:       o.Observe, Warn: func(line string) { sayTo(o, line) }, Work: o.Work,
 	}
 	if recovery.Exists(root) {
@@ -261,7 +265,7 @@ func Reap(attempt string) ([]string, error) {
 
 func sayTo(o Options, line string) {
 	if o.Say != nil {
-		o.Say(line)
+		o.Say(secret.Text(line))
 	}
 }
 
@@ -305,6 +309,7 @@ func (d *driver) prepare() error {
 	present := *d.program // what was frozen had the settings of another day
 	present.Settings = d.settings
 	d.program = &present
+	eachCodon(d.program, func(c *plan.Codon) { d.secrets.Add(withEnv(nil, c.Env)) })
 	d.ignoreRigs = d.settings.IgnoreRigFailures != nil && *d.settings.IgnoreRigFailures
 	if d.opts.Replay == "" {
 		return nil

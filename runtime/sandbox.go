@@ -61,22 +61,25 @@ func allowList(l recovery.Layout, names, environ []string) []string {
 // that hank cannot drive is for others to complain about.
 func harnessesOf(p *plan.Program) []string {
 	var names []string
-	add := func(c *plan.Codon) {
+	eachCodon(p, func(c *plan.Codon) {
 		if name, err := c.Model.Harness(); err == nil && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-	}
+	})
+	slices.Sort(names)
+	return names
+}
+
+func eachCodon(p *plan.Program, do func(*plan.Codon)) {
 	for _, item := range p.Hank.Items {
 		if item.Codon != nil {
-			add(item.Codon)
+			do(item.Codon)
 			continue
 		}
 		for i := range item.Loop.Codons {
-			add(&item.Loop.Codons[i])
+			do(&item.Loop.Codons[i])
 		}
 	}
-	slices.Sort(names)
-	return names
 }
 
 // checkApart refuses a workspace that hank's own files lie in: what may be

@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/sandbox"
+	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
@@ -79,6 +80,9 @@ decision; 5: --fix while a run is at work.`,
 			}
 			d.judge(c2e(c)) // of what is so now, not of what was mended or lost before
 			d.Fixed, d.Findings = c.Bool("fix") && err == nil, append(done, d.Findings...)
+			for i := range d.Findings {
+				d.Findings[i].What = secret.Text(d.Findings[i].What)
+			}
 			if c.Bool("json") {
 				if err := printJSON(d); err != nil {
 					return err

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/sandbox"
+	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
@@ -66,9 +67,10 @@ type validation struct {
 	Codons      int                  `json:"codons"`
 	Diagnostics []plan.Diagnostic    `json:"diagnostics"`
 	Sandbox     *runtime.Confinement `json:"sandbox,omitempty"`
+	Private     []string             `json:"private,omitempty"` // files for secrets that checkpoints would hold, with what to do
 }
 
-// confine works out what the sandbox of the hank comes to, in the execution that
+// confine works out what the workspace and the sandbox of the hank come to, in the execution that
 // hank run would use.
 func (v *validation) confine(c *cli.Context, p *plan.Program) {
 	root, err := recovery.Find(orDefault(c.String("execution"), "."))
@@ -82,6 +84,7 @@ func (v *validation) confine(c *cli.Context, p *plan.Program) {
 	if abs, err := filepath.Abs(c.String("workspace")); err == nil && c.String("workspace") != "" {
 		l.Workspace = abs
 	}
+	v.Private = recovery.WouldBePrivate(l.Workspace)
 	v.Sandbox = runtime.Confine(p, p.Settings.Sandbox, l, runtime.Overlay(os.Environ()), sandbox.Kernel())
 }
 
@@ -129,6 +132,9 @@ func printValidation(c *cli.Context, p *plan.Program, v validation) error {
 			say("%s: %s, %d codons to begin with\n", p.Hank.Title(), word, v.Codons)
 			printStructure(p)
 			say("  %-24s %s\n", "sandbox", said(v.Sandbox))
+			for _, line := range v.Private {
+				say("  %-24s %s\n", "warning", line)
+			}
 		}
 	default:
 		return &runtime.UsageError{Why: "--format takes text, json or github, not " + format}
@@ -168,6 +174,7 @@ func githubLevel(d plan.Diagnostic) string {
 
 func printFound(to *os.File, found []plan.Diagnostic) {
 	for _, d := range found {
+		d.Message = secret.Text(d.Message)
 		line := term.Sprintf("%s", d.String())
 		if d.Severity == plan.Error {
 			line = term.Red(to, d.String())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"hank/internal/secret"
 )
 
 // Info is one process as a listing saw it.
@@ -128,34 +130,22 @@ func showArgs(args []string) string {
 		name, _, isAssignment := strings.Cut(arg, "=")
 		switch {
 		case mask:
-			shown, mask = append(shown, "***"), false
-		case namesSecret(name) && isAssignment:
-			shown = append(shown, name+"=***")
+			shown, mask = append(shown, secret.Mask), false
+		case secret.Names(name) && isAssignment:
+			shown = append(shown, name+"="+secret.Mask)
 		case looksSecret(arg):
-			shown = append(shown, "***")
+			shown = append(shown, secret.Mask)
 		default:
 			shown = append(shown, arg)
-			mask = strings.HasPrefix(arg, "-") && !strings.ContainsAny(arg, " \n") && namesSecret(arg)
+			mask = strings.HasPrefix(arg, "-") && !strings.ContainsAny(arg, " \n") && secret.Names(arg)
 		}
 	}
 	rest := clip(strings.Join(shown, " "), maxCmdLine)
 	return strings.TrimSpace(clip(args[0], 2*maxCmdLine) + " " + rest)
 }
 
-// namesSecret says whether the name of a flag or variable suggests that its
-// value is a secret.
-func namesSecret(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"key", "token", "secret", "passw", "credential", "auth"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
-}
-
 // looksSecret knows the common forms of keys that stand alone, at the start
-// of a word.
+// of a word, also where they were cut.
 func looksSecret(arg string) bool {
 	for _, word := range strings.Fields(arg) {
 		for _, prefix := range []string{"sk-", "ghp_", "gho_", "github_pat_", "xox", "AIza", "Bearer"} {
@@ -164,7 +154,7 @@ func looksSecret(arg string) bool {
 			}
 		}
 	}
-	return false
+	return secret.Text(arg) != arg
 }
 
 // clip replaces what a terminal might act on and cuts after max characters.

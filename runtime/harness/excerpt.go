@@ -3,6 +3,8 @@ package harness
 import (
 	"strings"
 	"unicode/utf8"
+
+	"hank/internal/secret"
 )
 
 // MaxMessage bounds the messages that go into records, in bytes.
@@ -10,8 +12,9 @@ const MaxMessage = 2000
 
 // Excerpt returns text as valid UTF-8 in at most max bytes: its beginning and
 // its end, where errors say what and why, around a mark of what was left out.
+// Secrets are masked.
 func Excerpt(text string, max int) string {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.TrimSpace(secret.Text(strings.ToValidUTF8(text, "\uFFFD"))) // a key that is cut is not known any more
 	if len(text) <= max {
 		return text
 	}
@@ -53,6 +56,7 @@ type Tail struct{ buf []byte }
 
 // Add appends a line.
 func (t *Tail) Add(line []byte) {
+	line = []byte(secret.Line(string(line)))
 	if len(line) > MaxMessage {
 		line = line[len(line)-MaxMessage:]
 	}
@@ -64,5 +68,5 @@ func (t *Tail) Add(line []byte) {
 
 // String returns the lines as valid UTF-8, without the last newline.
 func (t *Tail) String() string {
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "\uFFFD"))
+	return strings.TrimSpace(secret.Text(strings.ToValidUTF8(string(t.buf), "\uFFFD")))
 }

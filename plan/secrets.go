@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"hank/internal/secret"
+)
+
+// secrets warns of keys in the texts of a hank, and of files with secrets among
+// those that it copies: all of them are stored with every execution, and what
+// is copied into the workspace is in its checkpoints.
+func (l *loader) secrets(name string) {
+	if l.hank.doc != nil && l.hank.doc.root != nil {
+		l.secretsIn(l.hank.doc.root, "")
+	}
+	for _, file := range slices.Sorted(maps.Keys(l.files)) {
+		if f := l.files[file]; f.ok && file != name {
+			if at := secretAt(f.text); at >= 0 {
+				l.warnOfSecret(&document{file: file, data: []byte(f.text)}, at, "")
+			}
+		}
+	}
+	for _, from := range slices.Sorted(maps.Keys(l.copies)) {
+		for _, f := range l.copies[from].Files {
+			if secret.IsPrivate(path.Base(f.Path)) {
+				l.out.at(l.hank.doc, 0, "", "private-file", fmt.Sprintf("the rig copies %s, a file for secrets; it is stored with every execution and in its checkpoints", strings.TrimPrefix(f.Path, frozenDir)),
+					"leave it out, and give its values by the environment")
+			}
+		}
+	}
+}
+
+func (l *loader) secretsIn(n *node, pointer string) {
+	if n.kind == '"' && secret.Text(n.text) != n.text {
+		l.warnOfSecret(l.hank.doc, n.start, pointer)
+	}
+	for i := range n.kids {
+		step := fmt.Sprint(i)
+		if n.kind == '{' {
+			step = escape(n.names[i].text)
+		}
+		l.secretsIn(&n.kids[i], pointer+"/"+step)
+	}
+}
+
+func (l *loader) warnOfSecret(doc *document, at int, pointer string) {
+	l.out.at(doc, at, pointer, "literal-secret", "this text holds what looks like a key, and it is stored with every execution",
+		"set it in the environment where hank runs, and refer to the variable")
+}
+
+// secretAt is the offset of the line that the first secret of a text stands in;
+// -1 if there is none.
+func secretAt(text string) int {
+	masked := secret.Text(text)
+	if masked == text {
+		return -1
+	}
+	at := 0
+	for i := range min(len(text), len(masked)) {
+		if text[i] != masked[i] {
+			break
+		}
+		if text[i] == '\n' {
+			at = i + 1
+		}
+	}
+	return at
+}
