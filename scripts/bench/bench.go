@@ -32,11 +32,16 @@ type bench struct {
 // checkpointBench measures what the flags ask for, prints the table and writes
 // the files. Slow is not wrong: it fails only if something could not be done,
 // or if a tree is not what git makes of the same files.
-func checkpointBench(args []string) (err error) {
+func checkpointBench(args []string) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
 	}
+	return runBench(o, func(b *bench) error { return b.all(o) })
+}
+
+// runBench makes a bench with a folder to work in, which is gone in the end.
+func runBench(o options, do func(b *bench) error) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -53,20 +58,25 @@ func checkpointBench(args []string) (err error) {
 		err = errors.Join(err, os.RemoveAll(work))
 	}()
 	go b.removeWhenStopped()
-	for _, dir := range []string{o.out, o.profiles} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+	if o.out != "" {
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
 			return err
 		}
 	}
+	return do(b)
+}
+
+func (b *bench) all(o options) error {
 	if b.profiles != "" {
+		var err error
+		if err := os.MkdirAll(b.profiles, 0o755); err != nil {
+			return err
+		}
 		if b.profiles, err = filepath.Abs(b.profiles); err != nil {
 			return err
 		}
 	}
-	r := &report{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(work)}
+	r := &report{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(b.work)}
 	if err := b.measure(r); err != nil {
 		return err
 	}

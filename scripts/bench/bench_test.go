@@ -16,7 +16,7 @@ import (
 
 // The bench starts itself again, which is this test then.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Args[1] == "unsynced") {
+	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Args[1] == "unsynced" || os.Args[1] == "open") {
 		os.Exit(dispatch(os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -70,6 +70,39 @@ func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 	}
 	if strings.Contains(table+string(read("checkpoint.json")), out) {
 		t.Error("the report names a path")
+	}
+}
+
+// The quick form of the other one: it compares what hank status, an index and
+// a real run say with what was made. The clock is not looked at.
+func TestQuickFormOfTheStateBench(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	if code := dispatch([]string{"state", "--quick", "--dir", t.TempDir(), "--out", out}); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	data, err := os.ReadFile(filepath.Join(out, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r stateReport
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Sizes) != 4 || len(r.Series) != 2 || len(r.Wants) == 0 || r.Costs == nil || len(r.Costs.Totals) != len(costWays) {
+		t.Errorf("something is missing in %+v", r)
+	}
+	for _, s := range r.Sizes {
+		if s.Transitions.Hank.N < 12 || s.Transitions.Floor.N < 12 || s.Transitions.Ratio <= 0 || s.StateBytes == 0 {
+			t.Errorf("a history of %d codons was not measured: %+v", s.Codons, s)
+		}
+	}
+	table, err := os.ReadFile(filepath.Join(out, "table.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(table), "acknowledged transition") || strings.Contains(string(table)+string(data), out) {
+		t.Errorf("the table is\n%s", table)
 	}
 }
 

@@ -1,5 +1,6 @@
-// Command bench measures hank's checkpoint engine against stock git in the
-// same run, see docs/benchmarks.md. scripts/bench/checkpoint starts it.
+// Command bench measures hank's checkpoint engine against stock git, and its
+// state against the disk, in the same run, see docs/benchmarks.md.
+// scripts/bench/checkpoint and scripts/bench/state start it.
 package main
 
 import (
@@ -22,12 +23,16 @@ func dispatch(args []string) int {
 	switch {
 	case len(args) > 0 && args[0] == "checkpoint":
 		err = checkpointBench(args[1:])
+	case len(args) > 0 && args[0] == "state":
+		err = stateBench(args[1:])
+	case len(args) == 2 && args[0] == "open":
+		err = openOnce(args[1])
 	case len(args) == 2 && args[0] == "worker":
 		err = work(args[1])
 	case len(args) > 1 && args[0] == "unsynced":
 		err = runUnsynced(args[1:])
 	default:
-		err = usageError("there is one benchmark: checkpoint")
+		err = usageError("the benchmarks are checkpoint and state")
 	}
 	var usage usageError
 	switch {

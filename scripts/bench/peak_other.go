@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "os"
+
+func peakOf(*os.ProcessState) int64 { return 0 }
