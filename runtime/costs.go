@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func openCosts(l recovery.Layout) (*costindex.Index, error) {
 func costsSince(l recovery.Layout, from uint64) iter.Seq2[costindex.Entry, error] {
 	return func(yield func(costindex.Entry, error) bool) {
 		enough := errors.New("enough")
-		err := journal.Read(vfs.OS, l.Events(), from, func(e journal.Event) error {
+		err := journal.ReadWanted(vfs.OS, l.Events(), from, mayCost, func(e journal.Event) error {
 			costs, err := costsIn(e)
 			for _, c := range costs {
 				if !yield(c, nil) {
@@ -107,6 +108,29 @@ func costsSince(l recovery.Layout, from uint64) iter.Seq2[costindex.Entry, error
 			yield(costindex.Entry{}, err)
 		}
 	}
+}
+
+// mayCost tells whether an event may be one that costsIn finds costs in, by its
+// text: of what happens to a codon, only its end. It may say yes too often.
+func mayCost(quotedType, data []byte) bool {
+	if string(quotedType) != `"`+state.TransitionEvent+`"` {
+		return false
+	}
+	rest, ok := bytes.CutPrefix(data, []byte(`{"transitionType":"`))
+	name, rest, more := bytes.Cut(rest, []byte(`"`))
+	if !ok || !more {
+		return true
+	}
+	switch state.TransitionType(name) {
+	case state.CodonStarted{}.Type(), state.CostsUpdated{}.Type(), state.PlanGrown{}.Type(), state.PlanSet{}.Type(), state.CheckpointCreated{}.Type():
+		return false
+	case state.CodonTransitioned{}.Type():
+		// The first status is the record's own.
+		_, status, found := bytes.Cut(rest, []byte(`"status":"`))
+		status, _, _ = bytes.Cut(status, []byte(`"`))
+		return !found || state.CodonStatus(status).Terminal()
+	}
+	return true
 }
 
 // costsIn returns the costs that an event tells of.

@@ -176,3 +176,52 @@ func TestACatchUpThatFailsIsAnError(t *testing.T) {
 		t.Errorf("waited %s for a program that is not there", took)
 	}
 }
+
+// TestWhatMayCostIsReadWhatCannotIsNot: the choice by the text of an event
+// leaves none out that has costs, of any transition there is.
+func TestWhatMayCostIsReadWhatCannotIsNot(t *testing.T) {
+	t.Parallel()
+	at, cost := state.At(time.Unix(1_700_000_000, 0)), state.USD(7)
+	first := &state.Codon{CodonID: `odd "status":"running"`, StartTime: at, Status: state.Preparing}
+	running := first.Start().Spawn(7, "log", "").Work("session")
+	running.CurrentCost = &cost
+	settling := running.Settle(state.Settling{Status: state.Completed, ResultSeen: true})
+	rebased, err := (&state.State{Lineage: "l"}).Rebase("why")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		t    state.Transition
+		read bool
+	}{
+		{state.CodonStarted{Record: first}, false},
+		{state.CodonTransitioned{Record: running}, false},
+		{state.CodonTransitioned{Record: settling}, false},
+		{state.CodonTransitioned{Record: settling.Conclude(at)}, true},
+		{state.CodonTransitioned{Record: running.Skip(at)}, true},
+		{state.CodonTransitioned{Record: running.Interrupt(at, state.InterruptedByCrash, "why")}, true},
+		{state.CostsUpdated{Cost: 9}, false},
+		{state.PlanGrown{}, false},
+		{rebased, true},
+	} {
+		data, err := state.Encode(c.t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mayCost([]byte(`"state.transition"`), data); got != c.read {
+			t.Errorf("read %t: %s", got, data)
+		}
+		costs, err := costsIn(journal.Event{Seq: 1, Type: state.TransitionEvent, Data: data})
+		if err != nil || len(costs) > 0 && !c.read {
+			t.Errorf("%d costs, %v in %s", len(costs), err, data)
+		}
+	}
+	if mayCost([]byte(`"codon.completed"`), []byte(`{}`)) {
+		t.Error("a note is read")
+	}
+	for _, odd := range []string{`{}`, `{"transitionType":"Unheard"}`, `{"transitionType":"CodonTransitioned"}`, `{"transitionType":"`} {
+		if !mayCost([]byte(`"state.transition"`), []byte(odd)) {
+			t.Errorf("%s is not read", odd)
+		}
+	}
+}

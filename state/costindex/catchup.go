@@ -9,19 +9,21 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The bounds of a batch, which is one transaction: Badger's limit, with the
-// memory that open gives it, is about 600 KB.
+// The bounds of a batch: what is held in memory before it is added to what is
+// on disk. All of it is at most about 30 MB.
 const (
-	batchKeys  = 4096
-	batchBytes = 256 << 10
+	batchKeys  = 64 << 10
+	batchBytes = 16 << 20
 	maxKey     = 4096
 )
 
 // CatchUp counts the entries behind Position; older ones are skipped. They
-// must come in the order of the journal. Totals and position go to disk in one
-// transaction, so that no entry is counted twice and none is lost, whatever
-// happens in between. An error of the iterator ends it; what came before it is
-// counted.
+// must come in the order of the journal. An error of the iterator ends it; what
+// came before it is counted. An error of the disk leaves an index that is of no
+// use: it must be Reset, and is made anew by the next Open otherwise.
+//
+// Memory: a batch. Complexity: the entries, and for each batch the blocks that
+// it touches.
 func (x *Index) CatchUp(entries iter.Seq2[Entry, error]) error {
 	b := newBatch(x.head)
 	var event []Entry // the entries of one event, counted when it is over
@@ -54,51 +56,47 @@ func (x *Index) CatchUp(entries iter.Seq2[Entry, error]) error {
 	return errors.Join(failed, x.write(b))
 }
 
-// write adds a batch to what is on disk.
+// write adds a batch to what is on disk. The position comes last; but what
+// counts is the seal, which an index that was cut short does not get.
 func (x *Index) write(b *batch) error {
 	if b.head.Position == x.head.Position {
 		return nil
 	}
-	text, err := json.Marshal(b.head)
-	if err != nil {
-		return fmt.Errorf("writing the cost index: %w", err)
-	}
-	err = x.db.Update(func(txn *badger.Txn) error {
-		for i, by := range ways {
-			for name, t := range b.totals[i] {
-				key := append([]byte{'t', byte(by)}, name...)
-				if err := addTo(txn, key, *t); err != nil {
-					return err
-				}
-			}
+	err := x.writeTotals(b)
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(b.head); err == nil {
+			err = x.db.Update(func(txn *badger.Txn) error { return txn.Set(headKey, text) })
 		}
-		return txn.Set(headKey, text)
-	})
+	}
 	if err != nil {
+		x.torn = true
 		return fmt.Errorf("writing the cost index: %w", err)
 	}
 	x.head = b.head
 	return nil
 }
 
-func addTo(txn *badger.Txn, key []byte, t Total) error {
-	item, err := txn.Get(key)
-	if err == nil {
-		err = item.Value(func(b []byte) error {
-			old, err := decode("", b)
-			t.add(old)
-			return err
-		})
-	} else if errors.Is(err, badger.ErrKeyNotFound) {
-		err = nil
-	}
+func (x *Index) writeTotals(b *batch) error {
+	out := x.db.NewWriteBatch()
+	defer out.Cancel()
+	err := x.db.View(func(txn *badger.Txn) error {
+		for i, by := range ways {
+			fresh, err := mergeBlocks(txn, by, b.totals[i], out.Set)
+			if err != nil {
+				return err
+			}
+			b.head.Keys[i] += fresh
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return txn.Set(key, t.encode())
+	return out.Flush()
 }
 
-// batch is what one transaction will add.
+// batch is what will be added at once.
 type batch struct {
 	head   head // as it will be
 	totals [len(ways)]map[string]*Total

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -13,7 +14,7 @@ import (
 )
 
 // schema is the number of the index's own format.
-const schema = 1
+const schema = 2
 
 // Index is an open index. One goroutine may use it at a time.
 type Index struct {
@@ -21,14 +22,16 @@ type Index struct {
 	db     *badger.DB
 	unlock func() error
 	head   head
+	torn   bool // a write has failed: what is on disk is of no use
 }
 
-// head is stored with the totals, in the same transaction.
+// head is what is known of all totals together.
 type head struct {
-	Schema   int    `json:"schema"`
-	Source   string `json:"source"`
-	Position uint64 `json:"position"`
-	All      Total  `json:"all"`
+	Schema   int            `json:"schema"`
+	Source   string         `json:"source"`
+	Position uint64         `json:"position"`
+	All      Total          `json:"all"`
+	Keys     [len(ways)]int `json:"keys"` // of each way
 }
 
 var headKey = []byte("head")
@@ -138,7 +141,7 @@ func (x *Index) open() (err error) {
 		WithNumCompactors(2).
 		WithNumGoroutines(2).
 		WithValueLogFileSize(1 << 20).
-		WithValueThreshold(1 << 10).
+		WithValueThreshold(64 << 10). // a block stays with its key
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithDetectConflicts(false).
@@ -162,7 +165,7 @@ func (x *Index) Reset(source string) error {
 	if err := x.open(); err != nil {
 		return fmt.Errorf("making a cost index: %w", err)
 	}
-	x.head = head{Schema: schema, Source: source}
+	x.head, x.torn = head{Schema: schema, Source: source}, false
 	return nil
 }
 
@@ -174,7 +177,7 @@ func (x *Index) Position() uint64 { return x.head.Position }
 func (x *Index) Close() error {
 	var err error
 	if x.db != nil {
-		if err = x.db.Close(); err == nil {
+		if err = x.db.Close(); err == nil && !x.torn {
 			err = writeSeal(x.dir)
 		}
 		x.db = nil
@@ -186,20 +189,21 @@ func (x *Index) Close() error {
 }
 
 // Totals returns the sums of one way, sorted by key. A *DamagedError means
-// that the index must be Reset.
+// that the index must be Reset. Memory and complexity: the keys.
 func (x *Index) Totals(by By) ([]Total, error) {
+	if x.torn {
+		return nil, &DamagedError{x.dir, errors.New("a write to it has failed")}
+	}
 	var list []Total
-	var all Total
+	if n := x.head.Keys[slices.Index(ways[:], by)]; n > 0 {
+		list = make([]Total, 0, n)
+	}
 	err := x.db.View(func(txn *badger.Txn) error {
-		prefix := []byte{'t', byte(by)}
-		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: blockPrefix(by)})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
-			item := it.Item()
-			err := item.Value(func(b []byte) error {
-				t, err := decode(string(item.Key()[len(prefix):]), b)
-				list = append(list, t)
-				all.add(t)
+			err := it.Item().Value(func(b []byte) (err error) {
+				list, err = decodeBlock(list, b)
 				return err
 			})
 			if err != nil {
@@ -208,6 +212,10 @@ func (x *Index) Totals(by By) ([]Total, error) {
 		}
 		return nil
 	})
+	var all Total
+	for i := range list {
+		all.add(list[i])
+	}
 	if err == nil && !bytes.Equal(all.encode(), x.head.All.encode()) {
 		err = errors.New("its totals do not add up")
 	}

@@ -36,6 +36,16 @@ func Read(fsys vfs.FS, dir string, from uint64, fn func(Event) error) error {
 	return newReader(fsys, dir, from).drain(fn)
 }
 
+// ReadWanted is Read of those events that want takes by what stands in their
+// lines: the type in its quotes, and the data. Both belong to the reader. It is
+// for those who look for few among many: the others are verified and counted,
+// and nothing is made of them.
+func ReadWanted(fsys vfs.FS, dir string, from uint64, want func(quotedType, data []byte) bool, fn func(Event) error) error {
+	r := newReader(fsys, dir, from)
+	r.want = want
+	return r.drain(fn)
+}
+
 // Follow is Read that waits for more, looking every so often, until ctx is
 // done, whose error it returns. A journal that is not there yet is waited for.
 func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every time.Duration, fn func(Event) error) error {
@@ -68,8 +78,9 @@ func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every tim
 type reader struct {
 	fs      vfs.FS
 	dir     string
-	next    uint64 // the event wanted next
-	started bool   // one was delivered
+	next    uint64                             // the event wanted next
+	started bool                               // one was delivered
+	want    func(quotedType, data []byte) bool // nil: all
 	// The current segment as it was when last read, and up to which byte.
 	first uint64
 	off   int64
@@ -223,12 +234,18 @@ func (p *pass) line(text []byte, off int64) (bool, error) {
 	p.base = false
 	switch {
 	case l.seq == p.next, jump:
-		e, err := l.event()
-		if err != nil {
-			return false, nil
+		wanted := p.want == nil || p.want(l.kind, l.data)
+		var e Event
+		if wanted {
+			if e, err = l.event(); err != nil {
+				return false, nil
+			}
 		}
 		p.next, p.started = l.seq+1, true
 		p.prev, p.placed = l.seq, true
+		if !wanted {
+			return true, nil
+		}
 		return true, p.fn(e)
 	case l.seq < p.next && !passed:
 		p.prev, p.placed = l.seq, true

@@ -1,0 +1,142 @@
+package costindex
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// The totals of one way stand in blocks, sorted by key: reading a hundred
+// thousand of them from Badger one by one takes longer than all the rest of a
+// question. The key of a block is that of its first total; the first block of
+// a way has the empty one, so that every name has its block. A block that gets
+// too big is split, and keeps its key; none is ever removed.
+//
+// A total in a block is the length of its key, the key, and the sums.
+
+// blockBytes is the size from which on a block is split. One total takes up to
+// maxKey more.
+const blockBytes = 16 << 10
+
+func blockPrefix(by By) []byte { return []byte{'b', byte(by)} }
+
+// decodeBlock appends the totals of a block to a list.
+func decodeBlock(list []Total, block []byte) ([]Total, error) {
+	names := string(block) // the keys share it
+	for at := 0; at < len(block); {
+		length, n := binary.Uvarint(block[at:])
+		end := at + n + int(length)
+		if n <= 0 || length > maxKey || end+totalSize > len(block) {
+			return list, errValue
+		}
+		t, err := decode(names[at+n:end], block[end:end+totalSize])
+		if err != nil {
+			return list, err
+		}
+		list, at = append(list, t), end+totalSize
+	}
+	return list, nil
+}
+
+func appendTotal(block []byte, t Total) []byte {
+	block = binary.AppendUvarint(block, uint64(len(t.Key)))
+	return append(append(block, t.Key...), t.encode()...)
+}
+
+// mergeBlocks adds totals to the blocks of a way, and passes on what changes.
+// It returns how many keys are new.
+func mergeBlocks(txn *badger.Txn, by By, totals map[string]*Total, set func(key, block []byte) error) (fresh int, err error) {
+	names := make([]string, 0, len(totals))
+	for name := range totals {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	firsts := blockNames(txn, by)
+	for len(names) > 0 {
+		i, found := slices.BinarySearch(firsts, names[0])
+		if !found {
+			i--
+		}
+		n := len(names)
+		if i+1 < len(firsts) {
+			n, _ = slices.BinarySearch(names, firsts[i+1])
+		}
+		added, err := mergeBlock(txn, by, firsts[i], names[:n], totals, set)
+		if err != nil {
+			return fresh, err
+		}
+		fresh, names = fresh+added, names[n:]
+	}
+	return fresh, nil
+}
+
+// blockNames are the keys of a way's blocks, without the prefix, sorted; the
+// empty one is there in any case.
+func blockNames(txn *badger.Txn, by By) []string {
+	list := []string{""}
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: blockPrefix(by)})
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		if name := string(it.Item().Key()[len(blockPrefix(by)):]); name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// mergeBlock adds the totals of sorted names to one block.
+func mergeBlock(txn *badger.Txn, by By, first string, names []string, totals map[string]*Total, set func(key, block []byte) error) (fresh int, err error) {
+	key := append(blockPrefix(by), first...)
+	var old []Total
+	item, err := txn.Get(key)
+	if err == nil {
+		err = item.Value(func(b []byte) error {
+			old, err = decodeBlock(nil, b)
+			return err
+		})
+	}
+	if err != nil && err != badger.ErrKeyNotFound {
+		return 0, fmt.Errorf("the block %q of way %c: %w", first, by, err)
+	}
+	var block []byte
+	put := func(t Total) error {
+		if len(block) >= blockBytes {
+			if err := set(key, block); err != nil {
+				return err
+			}
+			key, block = append(blockPrefix(by), t.Key...), nil
+		}
+		block = appendTotal(block, t)
+		return nil
+	}
+	for len(old) > 0 || len(names) > 0 {
+		var t Total
+		order := 0
+		switch {
+		case len(old) == 0:
+			order = 1
+		case len(names) == 0:
+			order = -1
+		default:
+			order = strings.Compare(old[0].Key, names[0])
+		}
+		if order <= 0 {
+			t, old = old[0], old[1:]
+		}
+		if order >= 0 {
+			if order > 0 {
+				t = Total{Key: names[0]}
+				fresh++
+			}
+			t.add(*totals[names[0]])
+			names = names[1:]
+		}
+		if err := put(t); err != nil {
+			return fresh, err
+		}
+	}
+	return fresh, set(key, block)
+}
