@@ -183,7 +183,7 @@ func (x *Execution) record(durable bool, transitions ...state.Transition) error 
 	}
 	failpoint.Hit("transition.acknowledged")
 	x.current.Store(next)
-	x.saver.ask(next, durable)
+	x.saver.ask(next, x.journal.End(), durable)
 	for _, e := range events {
 		x.opts.Observe(e, next)
 	}

@@ -47,6 +47,7 @@ func (l Layout) Index() string                   { return l.hank("index") }
 func (l Layout) CostIndex() string               { return l.hank("index", "costs") }
 func (l Layout) StatCache() string               { return l.hank("index", "stat-cache") }
 func (l Layout) Segments() string                { return l.hank("index", "segments") } // journal.Known
+func (l Layout) Head() string                    { return l.hank("index", "head") }     // see headFile
 func (l Layout) DataListing() string             { return l.hank("index", "data") }
 func (l Layout) Quarantine() string              { return l.hank("quarantine") }
 func (l Layout) Reports() string                 { return l.hank("reports") }

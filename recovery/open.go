@@ -267,19 +267,24 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 // a whole state now.
 func (x *Execution) startSaver() error {
 	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: x.ownState, Quarantine: x.setAside}
-	x.saver = newSaver(snaps, x.State().Serial, x.Held, func(err error) {
+	v := &saver{store: snaps, serial: x.State().Serial, held: x.Held, onDisk: x.onDisk}
+	v.saved = func(s *state.State, end journal.Place) {
+		if x.Held() == nil { // else it would be written into somebody else's folder
+			writeHead(x.fs, x.Layout, x.lock.info.Process.BootID, s, end)
+		}
+	}
+	v.failed = func(err error) {
 		var lost *LostError
 		if errors.As(err, &lost) {
 			return // the next transition says it, and ends the run
 		}
 		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
-	})
+	}
+	x.saver = v.start()
 	if err := snaps.SetAside(x.notOurs()); err != nil {
 		return err
 	}
-	if x.State() != x.onDisk {
-		x.saver.ask(x.State(), true)
-	}
+	x.saver.ask(x.State(), x.journal.End(), true)
 	return nil
 }
 

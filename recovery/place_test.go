@@ -151,7 +151,7 @@ func (a *author) waitForSave() {
 	a.t.Helper()
 	old := a.x.saver
 	ok(a.t, old.close())
-	a.x.saver = newSaver(old.store, old.serial, old.held, old.failed)
+	a.x.saver = (&saver{store: old.store, serial: old.serial, held: old.held, failed: old.failed, saved: old.saved}).start()
 }
 
 // A creation that was cut short at any moment is made anew or gone on with;

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hank/state"
+	"hank/state/journal"
 	"hank/state/snapshot"
 )
 
@@ -26,11 +27,16 @@ type saver struct {
 	share  time.Duration // how many times as long as saving not saving is
 	held   func() error  // an error: the folder is not the one that is locked
 	failed func(error)   // told of a save that failed; the next one tries again
+	// saved is told of a state that state.json holds now.
+	saved func(*state.State, journal.Place)
+	// onDisk is what state.json says already; nil: something else.
+	onDisk *state.State
 
 	mu     sync.Mutex
 	wake   *sync.Cond
 	latest *state.State
-	asked  time.Time // when latest was first asked for
+	end    journal.Place // of the events that latest reflects
+	asked  time.Time     // when latest was first asked for
 	urgent bool
 	closed bool
 	serial uint64
@@ -44,16 +50,18 @@ const (
 	share     = 9
 )
 
-func newSaver(store *snapshot.Store, serial uint64, held func() error, failed func(error)) *saver {
-	v := &saver{store: store, breath: breath, share: share, serial: serial, held: held, failed: failed, ended: make(chan struct{})}
+// start begins to save.
+func (v *saver) start() *saver {
+	v.ended = make(chan struct{})
+	v.breath, v.share = breath, share
 	v.wake = sync.NewCond(&v.mu)
 	go v.run()
 	return v
 }
 
-// ask wants a state to be saved. Before there is a saver, opening the execution
-// will ask for itself.
-func (v *saver) ask(s *state.State, urgent bool) {
+// ask wants a state to be saved, whose events end at a place of the journal.
+// Before there is a saver, opening the execution will ask for itself.
+func (v *saver) ask(s *state.State, end journal.Place, urgent bool) {
 	if v == nil {
 		return
 	}
@@ -62,7 +70,7 @@ func (v *saver) ask(s *state.State, urgent bool) {
 	if v.latest == nil {
 		v.asked = time.Now()
 	}
-	v.latest = s
+	v.latest, v.end = s, end
 	v.urgent = v.urgent || urgent
 	v.wake.Broadcast()
 }
@@ -81,22 +89,24 @@ func (v *saver) run() {
 	defer close(v.ended)
 	var took time.Duration
 	for {
-		s := v.next(took)
+		s, end := v.next(took)
 		if s == nil {
 			return
 		}
 		began := time.Now()
 		err := v.save(s)
-		took = time.Since(began)
 		if v.last = err; err != nil {
 			v.failed(err)
+		} else {
+			v.saved(s, end)
 		}
+		took = time.Since(began)
 	}
 }
 
 // next waits for a state that is due, after a save that took so long; nil means
 // that the saver is closed and has nothing left to write.
-func (v *saver) next(took time.Duration) *state.State {
+func (v *saver) next(took time.Duration) (*state.State, journal.Place) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	saved := time.Now()
@@ -125,10 +135,14 @@ func (v *saver) next(took time.Duration) *state.State {
 	}
 	s := v.latest
 	v.latest, v.urgent = nil, false
-	return s
+	return s, v.end
 }
 
 func (v *saver) save(s *state.State) error {
+	if s == v.onDisk {
+		return nil
+	}
+	v.onDisk = nil
 	v.serial++
 	numbered := *s
 	numbered.Serial = v.serial

@@ -22,6 +22,7 @@ type View struct {
 	Layout Layout
 	Meta   Meta
 	State  *state.State
+	Head   state.Head // of State
 	Report Report
 	Holder *LockInfo // who says to hold it; see Live
 	Live   bool      // a runtime is at work
@@ -30,6 +31,8 @@ type View struct {
 	Blocked *DecisionError
 	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
 	ForeignJournal bool
+
+	metaErr error // why Meta could not be read
 }
 
 // ReadMeta reads execution-meta.json.
@@ -38,6 +41,33 @@ func ReadMeta(root string) (Meta, error) { return readMeta(vfs.OS, Layout{Root: 
 // Read looks at an execution. A state that cannot be read at all is a
 // *DecisionError.
 func Read(root string) (*View, error) {
+	v, err := look(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.read(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Glance is Read for those who ask where an execution stands, and not how it
+// got there: State may be that of a head, see state.Head. It costs nearly the
+// same however long the history is, as long as the files are those that hank
+// has left in this boot; else it is Read.
+func Glance(root string) (*View, error) {
+	v, err := look(root)
+	if err != nil {
+		return nil, err
+	}
+	if v.glance() {
+		return v, nil
+	}
+	return Read(root)
+}
+
+// look sees what does not depend on the state.
+func look(root string) (*View, error) {
 	if prefix, cut := Importing(root); cut {
 		return nil, importCut(root, prefix)
 	}
@@ -48,28 +78,61 @@ func Read(root string) (*View, error) {
 	}
 	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
 	v.Live = v.held() || v.heldByHankweave()
+	v.metaErr = metaErr
+	return v, nil
+}
+
+// glance takes the state from the head. It is false if there is anything to be
+// said that takes the whole state.
+func (v *View) glance() bool {
+	if paths, _ := irregular(vfs.OS, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
+		return false
+	}
+	head, ok := readHead(vfs.OS, v.Layout, boot(), v.Live)
+	if !ok || head.State.Lineage != v.Meta.Lineage {
+		return false
+	}
+	m := memory{state: head.State, lineage: head.State.Lineage, source: "state.json", last: head.State.Seq}
+	if err := v.consult(&m); err != nil || m.state != head.State || len(v.Report.Findings) > 0 {
+		return false
+	}
+	v.Head = head
+	v.conclude(m)
+	return true
+}
+
+// read reads the state from whichever memory knows most of it.
+func (v *View) read() error {
+	meta := v.Meta
 	m, err := recall(vfs.OS, v.Layout, meta.Lineage, boot(), &v.Report)
 	if err != nil {
-		return nil, fmt.Errorf("reading the state: %w", err)
+		return fmt.Errorf("reading the state: %w", err)
 	}
 	if m.unsaved && !v.Live {
 		v.Report.add(Mended, "state.json is gone; the next command writes it anew from the journal")
 	}
 	if err := v.consult(&m); err != nil {
-		return nil, err
+		return err
 	}
 	if m.state == nil {
 		if m.traces || v.began() {
-			return nil, needFresh(v.Layout)
+			return needFresh(v.Layout)
 		}
 		m.state, m.source = &state.State{Lineage: meta.Lineage}, "new"
 	}
+	v.Head = m.state.Head()
+	v.conclude(m)
+	return nil
+}
+
+// conclude says what follows from the state.
+func (v *View) conclude(m memory) {
 	v.State, _ = v.Layout.rehouse(m.state)
 	v.ForeignJournal = m.apart
 	v.Report.Source = m.source
 	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
-	if v.Blocked = blockedWorkspace(v.Layout, meta, metaErr); v.Blocked != nil {
-		if v.State.Next() == len(v.State.ExecutionPlan()) { // a run would have nothing to do
+	if v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr); v.Blocked != nil {
+		if v.Head.Done == v.Head.Planned { // a run would have nothing to do
 			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
 		}
 		v.Report.add(Blocked, "%v", v.Blocked)
@@ -80,7 +143,6 @@ func Read(root string) (*View, error) {
 		}
 	}
 	v.judge()
-	return v, nil
 }
 
 // consult asks git for what the other memories do not know. While a runtime

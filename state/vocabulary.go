@@ -463,11 +463,7 @@ func (c *Codon) TokenCount() Tokens {
 func (r *Run) Cost() USD {
 	var sum USD
 	for i := range r.Len() {
-		c := r.Codon(i)
-		sum += c.Cost()
-		if c.Sentinels != nil {
-			sum += c.Sentinels.TotalCost
-		}
+		sum += r.Codon(i).whole()
 	}
 	return sum
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,15 +33,16 @@ var (
 
 // view reads the execution that the flags name.
 func view(c *cli.Context) (*recovery.View, error) {
-	dir := c.String("execution")
-	if dir == "" {
-		dir = "."
-	}
-	root, err := recovery.Find(dir)
+	root, err := executionOf(c)
 	if err != nil {
 		return nil, err
 	}
 	return recovery.Read(root)
+}
+
+// executionOf finds the execution that the verb is about.
+func executionOf(c *cli.Context) (string, error) {
+	return recovery.Find(cmp.Or(c.String("execution"), "."))
 }
 
 // arguments checks the number of arguments of a verb.

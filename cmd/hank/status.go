@@ -54,7 +54,11 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			v, err := view(c)
+			root, err := executionOf(c)
+			if err != nil {
+				return err
+			}
+			v, err := recovery.Glance(root)
 			if err != nil {
 				return err
 			}
@@ -76,14 +80,12 @@ func statusOf(v *recovery.View) status {
 	v.WarnOfPrivate()
 	s := status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
-		Done: st.Next(), Planned: len(st.ExecutionPlan()), Cost: st.TotalCost(), Position: st.Position,
+		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined()}
 	if s.Findings == nil {
 		s.Findings = []recovery.Finding{}
 	}
-	if s.Done < s.Planned {
-		s.Next = st.ExecutionPlan()[s.Done].CodonID
-	}
+	s.Next, _ = v.Head.Next()
 	s.LastEvent = changedAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
 	if run := st.Newest(); run != nil {
 		s.ofRun(v, run)

@@ -24,20 +24,11 @@ type Known struct {
 
 // KnownSegment is one of them.
 type KnownSegment struct {
-	File   fileID `json:"file"`
-	Schema int    `json:"schema"`
-	Base   bool   `json:"base,omitzero"`
-	First  uint64 `json:"first"`
-	Last   uint64 `json:"last"`
-}
-
-// fileID tells a file that was touched from one that was not.
-type fileID struct {
-	Device uint64 `json:"device"`
-	Inode  uint64 `json:"inode"`
-	Size   int64  `json:"size"`
-	MTime  int64  `json:"mtime"` // nanoseconds, as ctime
-	CTime  int64  `json:"ctime"`
+	File   vfs.Identity `json:"file"`
+	Schema int          `json:"schema"`
+	Base   bool         `json:"base,omitzero"`
+	First  uint64       `json:"first"`
+	Last   uint64       `json:"last"`
 }
 
 // tooYoung is how long a file must have been left alone before it is known: a
@@ -46,12 +37,8 @@ const tooYoung = 2 * time.Second
 
 // identify returns the identity of a segment's file; false if it has none, or
 // is too young.
-func identify(fsys vfs.FS, path string, now time.Time) (fileID, bool) {
-	fi, err := fsys.Lstat(path)
-	if err != nil {
-		return fileID{}, false
-	}
-	id, ok := idOf(fi)
+func identify(fsys vfs.FS, path string, now time.Time) (vfs.Identity, bool) {
+	id, ok := vfs.Identify(fsys, path)
 	return id, ok && now.UnixNano()-max(id.MTime, id.CTime) > int64(tooYoung)
 }
 
@@ -79,7 +66,7 @@ func (s *survey) skip(fsys vfs.FS, dir, name string) bool {
 
 // learn remembers a closed segment whose reading has found nothing wrong with
 // it, and whose file was id before.
-func (s *survey) learn(fsys vfs.FS, dir string, id fileID, damage int) {
+func (s *survey) learn(fsys vfs.FS, dir string, id vfs.Identity, damage int) {
 	seg := s.current()
 	if len(s.found.Damage) > damage || s.bad != nil || seg.First == 0 {
 		return

@@ -1,0 +1,160 @@
+package recovery
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hank/internal/vfs"
+	"hank/state"
+)
+
+// where is all that is asked of a glance.
+func where(v *View) string {
+	next, known := v.Head.Next()
+	said := fmt.Sprintln(v.Live, v.Head.Done, v.Head.Planned, v.Head.Cost(), next, known, v.State.Position != nil, v.State.Here().RestartAt == next || v.State.Position == nil, v.Report.Findings, v.Blocked)
+	for _, r := range v.State.Runs {
+		said += fmt.Sprintln(r.RunID, r.Status, r.EndReason, r.Head, v.Crashed(r))
+		if r.Len() > 0 {
+			c := r.Codon(r.Len() - 1)
+			said += fmt.Sprintln(c.CodonID, c.Status, c.Cost(), c.Checkpoint())
+		}
+	}
+	return said
+}
+
+// glance is a view by the head alone; nil if the head does not do.
+func glance(t *testing.T, root string) *View {
+	t.Helper()
+	v := must(look(root))(t)
+	if !v.glance() {
+		return nil
+	}
+	return v
+}
+
+// TestAGlanceSaysWhatReadingSays: at every moment of an execution, at work and
+// at rest, whether the head does or not; and mostly it does.
+func TestAGlanceSaysWhatReadingSays(t *testing.T) {
+	t.Parallel()
+	if _, told := vfs.Identify(vfs.OS, "head_test.go"); !told {
+		t.Skip("files cannot be told apart here")
+	}
+	root := filepath.Join(t.TempDir(), "x")
+	a := begin(t, root, 12, CreateOptions{})
+	byHead := 0
+	compare := func(when string, want bool) {
+		t.Helper()
+		if v := glance(t, root); v != nil {
+			byHead++
+			if got, want := where(v), where(must(Read(root))(t)); got != want {
+				t.Fatalf("%s, by the head:\n%s\nby all:\n%s", when, got, want)
+			}
+		} else if want {
+			t.Errorf("%s the head does not do", when)
+		}
+		if got, want := where(must(Glance(root))(t)), where(must(Read(root))(t)); got != want {
+			t.Fatalf("%s, at a glance:\n%s\nby all:\n%s", when, got, want)
+		}
+	}
+	ok(t, a.start())
+	a.waitForSave()
+	compare("when a run has begun", true)
+	for i := range 6 { // a codon and a loop, with nothing saved in between
+		ok(t, a.play(attempt{}))
+		compare(fmt.Sprintf("after codon %d", i), false)
+		if i%2 == 1 {
+			a.waitForSave()
+			compare(fmt.Sprintf("when codon %d is saved", i), true)
+		}
+	}
+	ok(t, a.play(attempt{end: state.Failed, fail: "for good"}))
+	a.waitForSave()
+	compare("when a codon has failed", true)
+	ok(t, a.exit(state.EndCodonFailed))
+	a.close()
+	compare("at rest", true)
+	a.x = reopen(t, root)
+	a.close()
+	compare("when it was opened for nothing", true)
+	a.x = reopen(t, root)
+	ok(t, a.back(2))
+	a.close()
+	compare("after a rollback", true)
+	if byHead < 8 {
+		t.Errorf("only %d times by the head", byHead)
+	}
+}
+
+// Whatever is done to a file that the head depends on, or to itself, it is not
+// believed.
+func TestAHeadIsNotBelievedWhenAFileWasTouched(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "x")
+	history(t, root, 12, CreateOptions{}).close()
+	if glance(t, root) == nil {
+		if _, told := vfs.Identify(vfs.OS, "head_test.go"); told {
+			t.Fatal("the head does not do at rest")
+		}
+		t.Skip("files cannot be told apart here")
+	}
+	l := Layout{Root: root}
+	files := []string{l.State(), l.State() + ".bak", filepath.Join(l.Events(), "events.jsonl"), l.Head(), l.Meta()}
+	for _, path := range files {
+		good := must(os.ReadFile(path))(t)
+		info := must(os.Stat(path))(t)
+		afterTick(t, path)
+		for name, hurt := range map[string]func() error{
+			"flipped": func() error {
+				bad := append([]byte{}, good...)
+				bad[len(bad)/2] ^= 1
+				return os.WriteFile(path, bad, 0o600)
+			},
+			"gone":      func() error { return os.Remove(path) },
+			"cut short": func() error { return os.Truncate(path, info.Size()/2) },
+			"longer":    func() error { return os.WriteFile(path, append(append([]byte{}, good...), good[:len(good)/2]...), 0o600) },
+		} {
+			if path == l.Meta() && name != "gone" && name != "cut short" {
+				continue // what it says is read anyway
+			}
+			ok(t, hurt())
+			if name == "flipped" {
+				ok(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+			}
+			if v := glance(t, root); v != nil {
+				t.Errorf("%s, %s: the head is believed", filepath.Base(path), name)
+			}
+			ok(t, os.WriteFile(path, good, 0o600))
+		}
+		// Nor is it when the file is as it was: that cannot be seen. An opening
+		// makes another one.
+		reopenOnce(t, root)
+		if glance(t, root) == nil {
+			t.Fatalf("after %s was put back and hank has opened the execution, the head does not do", filepath.Base(path))
+		}
+	}
+	// A branch that has moved is for those who read everything.
+	v := must(look(root))(t)
+	s := must(Read(root))(t).State
+	ref := filepath.Join(l.Store(), "refs", "heads", s.Newest().GitBranch)
+	ok(t, os.WriteFile(ref, []byte(string(s.InitialCheckpoint)+"\n"), 0o600))
+	if v.glance() {
+		t.Error("the head is believed, and a branch has moved")
+	}
+}
+
+// afterTick returns when a change of a file would show in its times.
+func afterTick(t *testing.T, path string) {
+	t.Helper()
+	id, _ := vfs.Identify(vfs.OS, path)
+	clock := filepath.Join(t.TempDir(), "clock")
+	for at := int64(0); at <= id.CTime; at = must(os.Stat(clock))(t).ModTime().UnixNano() {
+		ok(t, os.WriteFile(clock, nil, 0o600))
+	}
+}
+
+func reopenOnce(t *testing.T, root string) {
+	t.Helper()
+	ok(t, reopen(t, root).Close())
+}

@@ -1,0 +1,127 @@
+package state
+
+import "slices"
+
+// Head is what is needed of a state to say where an execution stands, without
+// its past: a state of a hundred thousand codons has a head of some kilobytes.
+// It can be carried on by what codons do, and refuses whatever would need the
+// past.
+type Head struct {
+	// State has of each run the header, the last final record and the live one,
+	// and of the plan a few entries around the next one. Only what stands in them
+	// may be asked of it.
+	State   *State
+	Done    int // as State.Next
+	Planned int // entries of the plan
+	Past    USD // of all final records
+	// From is the index in the plan of the first entry that State has.
+	From int
+	// Straight: nothing behind Done is settled, so that Done goes on one by one.
+	Straight bool
+}
+
+// headPlan is how many entries of the plan a head has from Done on.
+const headPlan = 64
+
+// Head returns the head of a state. Complexity: its records and entries.
+func (s *State) Head() Head {
+	settled, _ := s.Settled()
+	h := Head{Planned: s.plan.len(), Straight: true}
+	for i, e := range s.plan.items {
+		switch {
+		case settled[e.CodonID] == nil:
+			h.Straight = h.Straight && h.Done <= i
+		case h.Done == i:
+			h.Done++
+		default:
+			h.Straight = false
+		}
+	}
+	trimmed := *s
+	trimmed.Runs = make([]*Run, len(s.Runs))
+	for i, r := range s.Runs {
+		h.Past += r.Cost()
+		if r.live != nil {
+			h.Past -= r.live.whole()
+		}
+		run := *r
+		run.done = newList(slices.Clone(r.done.items[max(0, r.done.len()-1):]))
+		trimmed.Runs[i] = &run
+	}
+	h.From = max(0, h.Done-1)
+	trimmed.plan = newList(slices.Clone(s.plan.items[h.From:min(s.plan.len(), h.Done+headPlan)]))
+	trimmed.cursor = 0
+	h.State = &trimmed
+	return h
+}
+
+// Next is the codon that comes next; empty if none does. known is false if the
+// head does not reach that far.
+func (h Head) Next() (id CodonID, known bool) {
+	if h.Done == h.Planned {
+		return "", true
+	}
+	if at := h.Done - h.From; at < h.State.plan.len() {
+		return h.State.plan.items[at].CodonID, true
+	}
+	return "", false
+}
+
+// Cost is what all runs cost, as State.TotalCost.
+func (h Head) Cost() USD {
+	sum := h.Past
+	for _, r := range h.State.Runs {
+		if r.live != nil {
+			sum += r.live.whole()
+		}
+	}
+	return sum
+}
+
+// Apply carries the head on; false: that takes the whole state.
+func (h Head) Apply(seq uint64, t Transition) (Head, bool) {
+	switch t.(type) {
+	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, RunPaused, RunCompleted, RunFailed, RunCrashed:
+	default:
+		return h, false
+	}
+	if h.State.Position != nil || !h.Straight {
+		return h, false
+	}
+	next, err := Apply(h.State, seq, t)
+	if err != nil {
+		return h, false // or it is illegal, which the whole state will tell
+	}
+	h.State = next
+	switch t := t.(type) {
+	case PlanGrown:
+		added, err := decodeEntries(t.Add)
+		if err != nil {
+			return h, false
+		}
+		h.Planned += len(added) - t.Drop
+	case CodonTransitioned:
+		if !t.Record.Status.Terminal() {
+			break
+		}
+		h.Past += t.Record.whole()
+		if !t.Record.Settled() {
+			break
+		}
+		if id, known := h.Next(); !known || id != t.Record.CodonID || t.RunID != next.Runs[0].RunID {
+			return h, false
+		}
+		h.Done++
+	}
+	_, known := h.Next()
+	return h, known
+}
+
+// whole is what a record cost, its sentinels included.
+func (c *Codon) whole() USD {
+	cost := c.Cost()
+	if c.Sentinels != nil {
+		cost += c.Sentinels.TotalCost
+	}
+	return cost
+}

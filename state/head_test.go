@@ -1,0 +1,139 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+)
+
+// facts are what a head says.
+func facts(t interface{ Fatal(...any) }, h Head) string {
+	next, known := h.Next()
+	text := fmt.Sprintln(h.Done, h.Planned, h.Past, h.Cost(), next, known, h.State.Seq, h.State.CurrentRunID, h.State.Base, h.State.Intent)
+	for _, r := range h.State.Runs {
+		header, err := json.Marshal(r, json.Deterministic(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(header) + "\n"
+		if r.Len() > 0 {
+			last, err := json.Marshal(r.Codon(r.Len()-1), json.Deterministic(true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += string(last) + "\n"
+		}
+	}
+	return text
+}
+
+// TestAHeadThatIsCarriedOnIsTheHeadOfTheState: or it says that it cannot be.
+func TestAHeadThatIsCarriedOnIsTheHeadOfTheState(t *testing.T) {
+	t.Parallel()
+	entries := entriesJSON(t, 6)
+	carried := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWalker(rt, entries)
+		start := StartingConditions{Type: StartFresh, InitialCheckpointSHA: w.s.InitialCheckpoint}
+		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
+			run := w.startRun(start)
+			for w.s.Next() < 6 && w.s.Run(run).Paused == nil && rapid.IntRange(0, 3).Draw(rt, "go on") > 0 {
+				w.attempt(run, w.s.ExecutionPlan()[w.s.Next()].CodonID)
+			}
+			w.do(RunFailed{RunID: run, EndTime: epoch, Reason: EndStopped})
+			start = StartingConditions{Type: StartContinuation, Reason: ReasonContinue, Source: &Position{RunID: run, CheckpointSHA: w.s.Base}}
+			if _, last := w.s.Settled(); last != nil {
+				start.Source.RunID, start.Source.AfterCodon = last.Run.RunID, &last.Codon.CodonID
+			}
+		}
+		from := rapid.IntRange(0, len(w.log)).Draw(rt, "from")
+		s, err := &State{Lineage: "l"}, error(nil)
+		head, on := Head{}, false
+		for i := range len(w.log) + 1 {
+			if i == from {
+				head, on = s.Head(), true
+				head = again(rt, head)
+			}
+			if on {
+				carried++
+				if got, want := facts(rt, head), facts(rt, s.Head()); got != want {
+					rt.Fatalf("after %d transitions the head says\n%s\nand the state\n%s", i, got, want)
+				}
+			}
+			if i == len(w.log) {
+				break
+			}
+			if s, err = Apply(s, uint64(i+1), w.log[i]); err != nil {
+				rt.Fatal(err)
+			}
+			if on {
+				head, on = head.Apply(uint64(i+1), w.log[i])
+			}
+		}
+	})
+	if carried < 200 {
+		t.Errorf("only %d heads were compared", carried)
+	}
+}
+
+// again is a head whose state was written and read.
+func again(t *rapid.T, h Head) Head {
+	s, err := Unmarshal(text(t, h.State))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.State = s
+	return h
+}
+
+// A head knows the records of a loop that goes round, and not what stands
+// further behind in the plan than it has.
+func TestAHeadFollowsALoopAndEndsWhereItKnowsNoMore(t *testing.T) {
+	t.Parallel()
+	s := apply(t, &State{Lineage: "l"}, InitialCheckpointSet{SHA: "1"}, PlanSet{Entries: entriesJSON(t, 3*headPlan)},
+		RunStarted{&Run{RunID: "r", GitBranch: "run-r", Status: StatusRunning, StartTime: epoch, StartingConditions: StartingConditions{Type: StartFresh}}})
+	head := s.Head()
+	if n := head.State.plan.len(); n != headPlan {
+		t.Fatalf("the head has %d entries", n)
+	}
+	followed := 0
+	for {
+		id := s.ExecutionPlan()[s.Next()].CodonID
+		rec := full(Preparing)
+		rec.CodonID = id
+		ok := true
+		step := func(tr Transition) {
+			s = apply(t, s, tr)
+			if ok {
+				head, ok = head.Apply(s.Seq, tr)
+			}
+		}
+		step(CodonStarted{"r", rec})
+		next := *rec
+		next.Status, next.EndTime, next.SkippedDuring = Skipped, &epoch, Preparing
+		step(CodonTransitioned{"r", &next})
+		if !ok {
+			break
+		}
+		if followed++; facts(t, head) != facts(t, s.Head()) {
+			t.Fatalf("after %d codons the head says\n%s\nand the state\n%s", followed, facts(t, head), facts(t, s.Head()))
+		}
+	}
+	if followed != headPlan-1 {
+		t.Errorf("the head was carried on over %d codons", followed)
+	}
+}
+
+func apply(t *testing.T, s *State, moves ...Transition) *State {
+	t.Helper()
+	for _, m := range moves {
+		next, err := Apply(s, s.Seq+1, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = next
+	}
+	return s
+}
