@@ -113,7 +113,9 @@ func TestAHeadIsNotBelievedWhenAFileWasTouched(t *testing.T) {
 			},
 			"gone":      func() error { return os.Remove(path) },
 			"cut short": func() error { return os.Truncate(path, info.Size()/2) },
-			"longer":    func() error { return os.WriteFile(path, append(append([]byte{}, good...), good[:len(good)/2]...), 0o600) },
+			"longer": func() error {
+				return os.WriteFile(path, append(append([]byte{}, good...), good[:len(good)/2]...), 0o600)
+			},
 		} {
 			if path == l.Meta() && name != "gone" && name != "cut short" {
 				continue // what it says is read anyway
