@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,4 +209,108 @@ func TestReapTouchesNothingElse(t *testing.T) {
 	}
 	p.Kill()
 	_, _ = p.Wait()
+}
+
+// The runtime is killed together with its keeper, or while its keeper hangs,
+// and nobody opens the execution again: what the codon started is gone within
+// five seconds all the same.
+func TestNothingOutlivesRuntimeAndKeeperTogether(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		for _, codon := range codons {
+			if codon.name == "daemon without marks" && signal == syscall.SIGKILL {
+				continue // nothing tells whose it is, once keeper and runtime are gone
+			}
+			t.Run(codon.name+", keeper: "+signal.String(), func(t *testing.T) {
+				t.Parallel()
+				spec := lasting(t, codon.script)
+				cmd, _, host := startRuntime(t, spec, true)
+				keeper, err := proc.Of(host.Started.Keeper)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(holders(t, canary(spec))) == 0 {
+					t.Fatal("nothing is alive before the kill; this test looks at nothing")
+				}
+				_ = syscall.Kill(host.Started.Keeper, signal)
+				_ = cmd.Process.Kill()
+				began := time.Now()
+				until(t, "everything dead", 5*time.Second, func() bool {
+					verdict, _ := keeper.Check()
+					return verdict == proc.Dead && len(holders(t, canary(spec))) == 0
+				})
+				t.Logf("after %v", time.Since(began).Round(time.Millisecond))
+			})
+		}
+	}
+}
+
+// A guard that was killed is replaced with the next attempt, which it is told
+// of together with those before it.
+func TestALostGuardIsReplaced(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, "") // the part brings its own script
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "__part", "unguarded")
+	cmd.Env = append(spec.Env, "DIR="+spec.Dir, "ATTEMPT="+spec.Attempt)
+	out, err := cmd.CombinedOutput()
+	if string(out) != "guarded\n" {
+		t.Fatalf("%s, %v", out, err)
+	}
+	until(t, "everything dead", 5*time.Second, func() bool { return len(holders(t, canary(spec))) == 0 })
+}
+
+func init() {
+	// A runtime that loses its guard, starts another command, and is killed
+	// with the keepers of both.
+	parts["unguarded"] = func([]string) {
+		begin := func(name string) *Process {
+			p, err := Start(Spec{
+				Args: []string{"sh", "-c", `exec 9>>"$CANARY"; setsid sleep 1000 & wait`},
+				Env:  os.Environ(), Dir: os.Getenv("DIR"), Attempt: os.Getenv("ATTEMPT") + name,
+			}, Streams{})
+			if err != nil {
+				panic(err)
+			}
+			for {
+				if list, _ := proc.Descendants(p.KeeperPID()); len(list) == 2 {
+					return p
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}
+		guard := func() []proc.Info {
+			var found []proc.Info
+			list, _ := proc.List()
+			for _, p := range proc.Below(list, os.Getpid()) {
+				if line := p.CmdLine(); strings.HasSuffix(line, guardMark) {
+					found = append(found, p)
+				}
+			}
+			return found
+		}
+		first := begin("-1")
+		old := guard()
+		if len(old) != 1 {
+			fmt.Println("guards:", old)
+			return
+		}
+		_ = old[0].Kill(syscall.SIGKILL)
+		for len(guard()) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		second := begin("-2")
+		if len(guard()) != 1 {
+			fmt.Println("guards now:", guard())
+			return
+		}
+		fmt.Println("guarded")
+		for _, p := range []*Process{first, second} {
+			_ = syscall.Kill(p.KeeperPID(), syscall.SIGKILL)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
 }

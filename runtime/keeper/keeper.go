@@ -16,6 +16,9 @@
 //   - The keeper: the kernel kills the command (PR_SET_PDEATHSIG); the runtime
 //     misses the report and ends the rest, which it adopts (BecomeSubreaper)
 //     and which carries the attempt in its environment.
+//   - Runtime and keeper at once, or the runtime while the keeper hangs: the
+//     guard, a process beside the keepers that the runtime starts with the first
+//     of them, ends what carries the attempt in its environment.
 //   - All of them at once: whoever opens the execution next calls Reap.
 //
 // Out of reach is what leaves the tree on purpose, by asking a service that was

@@ -41,6 +41,9 @@ const settleTime = 250 * time.Millisecond
 //  5. Report when there is no child left. Then nothing that the command
 //     started is alive: everything alive has a parent, up to the keeper.
 func Main() int {
+	if len(os.Args) > 2 && os.Args[2] == guardMark && isPipe(controlFD) {
+		return watchOver()
+	}
 	runtime.LockOSThread()
 	if !isPipe(controlFD) || !isPipe(reportFD) {
 		fmt.Fprintln(os.Stderr, "hank:", Verb, "is for hank's own use: it contains a codon's processes")

@@ -37,7 +37,7 @@ type Process struct {
 // cannot be started (no such program, no such directory) is an error, and
 // nothing is left of it.
 //
-//  1. Check what can be checked, so that the message is clear.
+//  1. Check what can be checked, so that the message is clear. Tell the guard.
 //  2. Start the keeper in a session of its own: no signal of the terminal
 //     reaches it. Its standard streams are those of the command.
 //  3. Send the order, wait for the answer.
@@ -61,8 +61,10 @@ func Start(spec Spec, out Streams) (*Process, error) {
 		return fail(err)
 	}
 	p := &Process{attempt: spec.Attempt, done: make(chan struct{}), started: time.Now()}
+	guards.tell(guarded{Attempt: p.attempt})
 	ends, err := p.launch(len(spec.Stdin) > 0)
 	if err != nil {
+		guards.tell(guarded{Attempt: p.attempt, Over: true})
 		return fail(err)
 	}
 	if err := p.send(ends, order{
@@ -70,8 +72,11 @@ func Start(spec Spec, out Streams) (*Process, error) {
 		StopSignal: spec.StopSignal, StopGrace: spec.StopGrace,
 		Attempt: spec.Attempt, Limit: spec.Limit, Writable: spec.Writable,
 	}); err != nil {
-		return fail(p.abandon(ends, err))
+		err = p.abandon(ends, err)
+		guards.tell(guarded{Attempt: p.attempt, Over: true})
+		return fail(err)
 	}
+	guards.tell(guarded{Attempt: p.attempt, Session: p.keeper.Process.Pid})
 	go p.supervise(ends, spec.Stdin, out)
 	return p, nil
 }
@@ -217,6 +222,7 @@ func (p *Process) supervise(ends *pipes, stdin []byte, out Streams) {
 	copies.Go(func() { streamErrs[1] = drain("stderr", ends.stderr, out.Stderr, &over) })
 
 	treeErr := p.awaitTree(ends)
+	guards.tell(guarded{Attempt: p.attempt, Over: true})
 
 	over.Store(true)
 	_ = ends.stdout.SetReadDeadline(time.Now().Add(streamGrace))
