@@ -29,7 +29,8 @@ type Options struct {
 	// thrown away by Close. It may be opened while another process writes.
 	ReadOnly bool
 	// Shared says that others may write to the repository too, so that what
-	// looks like left over is not cleared away.
+	// looks like left over is only cleared away while no other hank has it open
+	// for writing.
 	Shared bool
 }
 
@@ -57,6 +58,8 @@ type Store struct {
 	merging sync.Mutex // held while packs are merged
 
 	refs sync.Mutex // held while a reference moves
+
+	alone *os.File // a shared repository, locked against other hanks; or nil
 
 	cacheMu   sync.Mutex // taken after mu, never before it
 	cache     *statCache // what the objects in finished packs vouch for
@@ -135,22 +138,38 @@ func Open(o Options) (*Store, error) {
 			return nil, &DamagedError{Path: s.dir, Why: name + " cannot be found", Err: err}
 		}
 	}
-	if !o.ReadOnly && !o.Shared {
+	if o.Shared && !o.ReadOnly {
+		s.alone = lockAlone(s.dir)
+	}
+	if !o.ReadOnly && (!o.Shared || s.alone != nil) {
 		if err := s.sweep(); err != nil {
+			s.release()
 			return nil, fmt.Errorf("clearing up the checkpoint store: %w", err)
 		}
 	}
 	if err := s.readShallow(); err != nil {
+		s.release()
 		return nil, err
 	}
 	var err error
-	s.packs, err = s.listPacks(nil)
+	if s.packs, err = s.listPacks(nil); err != nil {
+		s.release()
+	}
 	return s, err
+}
+
+// release gives a shared repository free.
+func (s *Store) release() {
+	if s.alone != nil {
+		s.alone.Close()
+		s.alone = nil
+	}
 }
 
 // sweep removes what only an interrupted write of hank's leaves behind: also
 // an index without its pack, which holds nothing. A power cut may keep the one
-// name and not the other, of a pack that was just made or just merged.
+// name and not the other, of a pack that was just made or just merged. In a
+// shared repository such a half may be somebody's who is making the other.
 func (s *Store) sweep() error {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
@@ -163,11 +182,14 @@ func (s *Store) sweep() error {
 	}
 	for _, e := range list {
 		base, isIndex := strings.CutSuffix(e.Name(), ".idx")
-		if strings.HasPrefix(e.Name(), temporary) || isIndex && e.Type().IsRegular() && !packs[base+".pack"] {
+		if strings.HasPrefix(e.Name(), temporary) || isIndex && !s.opts.Shared && e.Type().IsRegular() && !packs[base+".pack"] {
 			if err := s.fs.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}
+	}
+	if s.opts.Shared {
+		return s.sweepRefs()
 	}
 	return errors.Join(s.sweepRefs(), s.indexOrphans())
 }
@@ -182,6 +204,7 @@ func (s *Store) Close() error {
 		err = errors.Join(err, p.close())
 	}
 	s.packs = nil
+	s.release()
 	return err
 }
 

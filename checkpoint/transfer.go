@@ -180,7 +180,11 @@ func openOther(dir string, create bool) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return Init(o)
+		s, err := Init(o)
+		if err == nil {
+			s.alone = lockAlone(dir)
+		}
+		return s, err
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,5 +140,49 @@ func TestAnExportRefusesWhatIsNoRepository(t *testing.T) {
 	_, err := r.store.Export(context.Background(), Remote{"https://user:geheim@127.0.0.1:1/x", "hank/x"})
 	if err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("an address with a password: %v", err)
+	}
+}
+
+// An export that was killed has left its locks; the next one removes them, but
+// neither stock git's nor those of an export that is under way.
+func TestAnExportThatWasKilledIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := newRig(t)
+	r.grow(2)
+	dir := filepath.Join(t.TempDir(), "mirror")
+	to := Remote{Address: dir, Prefix: "hank/abc"}
+	if _, err := r.store.Export(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(dir, "refs", "heads", "hank", "abc", "main.lock")
+	leave := func() {
+		if err := os.WriteFile(lock, []byte(lockMarkText), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	under, err := openOther(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	r.grow(1)
+	var locked *LockedError
+	if _, err := r.store.Export(ctx, to); !errors.As(err, &locked) {
+		t.Errorf("beside another export: %v", err)
+	}
+	if err := under.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.store.Export(ctx, to); err != nil || len(got.Moved) != 1 {
+		t.Errorf("behind a killed one: %+v %v", got, err)
+	}
+	if err := os.WriteFile(lock, nil, 0o600); err != nil { // git's
+		t.Fatal(err)
+	}
+	r.grow(1)
+	if _, err := r.store.Export(ctx, to); !errors.As(err, &locked) {
+		t.Errorf("beside git: %v", err)
 	}
 }
