@@ -91,10 +91,42 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 	if d.x.IsHankweaves(sha) {
 		takes = func(string) bool { return false }
 	}
+	uncovered := d.uncoveredAt(sha, snap)
 	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
-		return c.Kind == checkpoint.Added && !takes(c.Path) ||
+		return c.Kind == checkpoint.Added && (!takes(c.Path) || uncovered(c.Path)) ||
 			c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
 	}), err
+}
+
+// uncoveredAt tells which files the move that has brought the workspace to a
+// checkpoint has found, and left, because no codon had recorded them: they were
+// ignored then, or are still what its safety checkpoint has.
+func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
+	none := func(string) bool { return false }
+	p := d.x.State().Position
+	if p == nil || p.Before == nil || p.CheckpointSHA != sha {
+		return none
+	}
+	before, err := d.x.Tree(p.Before.CheckpointSHA)
+	if err != nil {
+		return none
+	}
+	recorded, err := d.x.Tree(recovery.SavedAt(d.x.Store, p.Before.CheckpointSHA))
+	if err != nil {
+		return none
+	}
+	changes, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
+	if err != nil {
+		return none
+	}
+	changed := map[string]bool{}
+	for _, c := range changes {
+		changed[c.Path] = true
+	}
+	ignored := d.x.Store.Ignored(before, d.x.Workspace)
+	return func(path string) bool {
+		return !d.x.Store.HasFile(recorded, path) && (ignored(path) || !changed[path])
+	}
 }
 
 // stillThere tells whether a file that codons do not track is on disk.

@@ -271,6 +271,23 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 			s.must(ModeRetry, ExitFailed)
 			s.must(ModeRetry, ExitFailed)
 		},
+		"ignored files that a rollback uncovers": func(t *testing.T) {
+			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a; echo '*.log' >.gitignore; echo noise >made.log"},
+			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b"}]}`)
+			s.must(ModeRun, ExitDone)
+			s.mustRollback("initial")
+			if !onDisk(s.workspace(), "made.log") {
+				t.Fatal("nothing was uncovered")
+			}
+			put(t, s.workspace(), "mine", "a person's\n")
+			s.must(ModeRun, ExitDecision)
+			if err := os.Remove(filepath.Join(s.workspace(), "mine")); err != nil {
+				t.Fatal(err)
+			}
+			s.mustRollback("initial")
+			s.mustRollback("initial") // from where it is not ignored any more
+			s.must(ModeRun, ExitDone)
+		},
 		"patterns that begin to match": func(t *testing.T) {
 			s := stageOf(t, choosy)
 			s.opts.Workspace = t.TempDir()
