@@ -28,6 +28,10 @@ type folded struct {
 	last   uint64                    // the number of its last event
 	at     map[uint64][]byte         // states by the number of their event, their serial left out
 	events []state.CodonTransitioned // in order
+
+	attempts map[string]bool        // that were begun
+	finished map[state.CodonID]bool // where the execution stands
+	again    []string               // what was finished and began again although nobody went back
 }
 
 func (o order) layout() recovery.Layout {
@@ -44,7 +48,7 @@ func (o order) fold(t *testing.T) *folded {
 	if err != nil || !found.Whole() {
 		t.Fatalf("the journal is damaged: %v %v", err, found.Damage)
 	}
-	f := &folded{state: &state.State{}, at: map[uint64][]byte{}}
+	f := &folded{state: &state.State{}, at: map[uint64][]byte{}, attempts: map[string]bool{}, finished: map[state.CodonID]bool{}}
 	err = journal.Read(vfs.OS, o.layout().Events(), found.Base, func(e journal.Event) error {
 		f.last = e.Seq
 		if e.Type != state.TransitionEvent {
@@ -57,9 +61,7 @@ func (o order) fold(t *testing.T) *folded {
 		if f.state, err = state.Apply(f.state, e.Seq, tr); err != nil {
 			return err
 		}
-		if moved, ok := tr.(state.CodonTransitioned); ok {
-			f.events = append(f.events, moved)
-		}
+		f.follow(tr)
 		f.at[e.Seq], err = unnumbered(f.state)
 		return err
 	})
@@ -67,6 +69,46 @@ func (o order) fold(t *testing.T) *folded {
 		t.Fatalf("the journal cannot be folded: %v", err)
 	}
 	return f
+}
+
+// follow keeps account of what is finished. Only a move back, by a person's
+// word, may make it unfinished; a run that goes on redoes what was cut off.
+func (f *folded) follow(tr state.Transition) {
+	switch tr := tr.(type) {
+	case state.CodonStarted:
+		id := tr.Record.CodonID
+		f.attempts[recovery.Attempt(f.state.Lineage, tr.RunID, tr.Record)] = true
+		if f.finished[id] {
+			f.again = append(f.again, fmt.Sprintf("codon %s was finished, and run %s began it again", id, tr.RunID))
+		}
+	case state.CodonTransitioned:
+		f.events = append(f.events, tr)
+		if isDone(tr.Record) {
+			f.finished[tr.Record.CodonID] = true
+		}
+	case state.IntentClosed:
+		p := f.state.Position
+		if p == nil || tr.Cancelled {
+			return
+		}
+		before := f.finished
+		f.finished = map[state.CodonID]bool{}
+		for _, step := range f.state.Thread() {
+			if isDone(step.Codon) {
+				f.finished[step.Codon.CodonID] = true
+			}
+		}
+		for id := range before {
+			if p.Reason == state.ReasonContinue && !f.finished[id] {
+				f.again = append(f.again, fmt.Sprintf("codon %s was finished, and a run that went on went back behind it", id))
+			}
+		}
+	}
+}
+
+// isDone tells whether an agent has done its work, whatever its checkpoint.
+func isDone(c *state.Codon) bool {
+	return c.Status == state.Completed || c.Settling != nil && c.Settling.Status == state.Completed
 }
 
 // unnumbered is a state's text without the number of its save.
@@ -143,8 +185,7 @@ func (o order) failures(t *testing.T) string {
 func (f *folded) done() map[state.CodonID]bool {
 	done := map[state.CodonID]bool{}
 	for _, e := range f.events {
-		settled := e.Record.Settling != nil && e.Record.Settling.Status == state.Completed
-		if e.Record.Status == state.Completed || settled {
+		if isDone(e.Record) {
 			done[e.Record.CodonID] = true
 		}
 	}
@@ -213,29 +254,50 @@ func sameFiles(t *testing.T, got, want string) {
 	if len(b) < 10 {
 		t.Fatalf("%s has only %d files to compare with", want, len(b))
 	}
-	var wrong []string
-	for name := range a {
-		if _, there := b[name]; !there {
-			wrong = append(wrong, name+" should not be there")
-		}
-	}
-	for name := range b {
-		if have, there := a[name]; !there {
-			wrong = append(wrong, name+" is missing")
-		} else if have != b[name] {
-			wrong = append(wrong, name+" differs")
-		}
-	}
-	if len(wrong) > 0 {
-		sort.Strings(wrong)
-		t.Errorf("%s and %s differ: %s", got, want, strings.Join(wrong, "; "))
+	if wrong := difference(a, b); wrong != "" {
+		t.Errorf("%s and %s differ: %s", got, want, wrong)
 	}
 }
 
-// clean checks all that must hold of an execution at rest: nothing to mend, a
+// difference tells how one set of files is not what is wanted.
+func difference(got, want map[string]string) string {
+	var wrong []string
+	for name := range got {
+		if _, there := want[name]; !there {
+			wrong = append(wrong, name+" should not be there")
+		}
+	}
+	for name := range want {
+		if have, there := got[name]; !there {
+			wrong = append(wrong, name+" is missing")
+		} else if have != want[name] {
+			wrong = append(wrong, name+" differs")
+		}
+	}
+	sort.Strings(wrong)
+	return strings.Join(wrong, "; ")
+}
+
+// clean is sound, with a workspace that is the newest checkpoint's.
+func (o order) clean(t *testing.T) {
+	t.Helper()
+	o.sound(t)
+	view, err := recovery.Read(o.Execution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := view.Store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	o.headIsWorkspace(t, view, store)
+}
+
+// sound checks all that must hold of an execution at rest: nothing to mend, a
 // state without a finding, a store that is whole by hank's check and by git's,
 // and nobody left.
-func (o order) clean(t *testing.T) {
+func (o order) sound(t *testing.T) {
 	t.Helper()
 	view, err := recovery.Read(o.Execution)
 	if err != nil {
@@ -256,7 +318,6 @@ func (o order) clean(t *testing.T) {
 	if err != nil || !report.Whole() {
 		t.Errorf("the store is not whole: %v %+v", err, report)
 	}
-	o.headIsWorkspace(t, view, store)
 	git := exec.CommandContext(t.Context(), "git", "--git-dir="+o.layout().Store(), "fsck", "--strict", "--full")
 	out, err := git.CombinedOutput()
 	for line := range strings.Lines(string(out)) {

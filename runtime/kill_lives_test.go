@@ -1,0 +1,230 @@
+//go:build unix
+
+package runtime
+
+import (
+	"flag"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hank/internal/proc"
+	"hank/recovery"
+	"hank/runtime/keeper"
+)
+
+// The long form, scripts/prove verbs, stops runtimes for minutes.
+var stopFor = flag.Duration("verbs.stop", 100*time.Millisecond, "for how long TestAStoppedRuntimeIsNotDead stops a runtime")
+
+// stubborn is a hank whose codons leave processes that ignore every signal
+// that can be ignored, have forked twice, and have sessions of their own.
+const stubborn = `{"meta": {"name": "Stubborn", "version": "1.0.0"}, "hank": [
+  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "@%[1]s; echo 1 >one; echo 1 >log; touch a b"},
+  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "@%[1]s; echo 2 >two; echo 2 >>log; rm a"},
+  {"id": "three", "name": "Three", "model": "shell", "continuationMode": "fresh", "promptText": "@%[1]s; echo 3 >three; echo 3 >>log; touch d"}
+]}`
+
+const holdsOn = `trap '' TERM HUP INT QUIT; sleep 50 & setsid sh -c 'sleep 50; sleep 50' & (setsid sleep 50 &); (nohup sleep 50 >/dev/null 2>&1 &); sleep 0.15`
+
+// cast is who works at a run at one moment.
+type cast struct{ runtime, keepers, guards, agents []proc.Info }
+
+func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
+	t.Helper()
+	list, err := proc.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.PID == runtime {
+			c.runtime = append(c.runtime, p)
+		}
+	}
+	for _, p := range proc.Below(list, runtime) {
+		if p.Zombie {
+			continue
+		}
+		switch line := p.CmdLine(); {
+		case p.Parent == runtime && strings.HasSuffix(line, keeper.Verb+" --guard"):
+			c.guards = append(c.guards, p)
+			continue // it ends when it has nothing to do any more
+		case p.Parent == runtime && strings.Contains(line, keeper.Verb):
+			c.keepers = append(c.keepers, p)
+		case slices.ContainsFunc(c.keepers, func(k proc.Info) bool { return k.PID == p.Parent }):
+			c.agents = append(c.agents, p)
+		}
+		all = append(all, p)
+	}
+	return c, all
+}
+
+// TestAnyPartOfARunMayBeKilled kills, at random moments, the agent, the keeper,
+// the runtime, the guard, and several of them together. What the codon had
+// started is gone within five seconds, and in the end everything is as in an
+// undisturbed run.
+func TestAnyPartOfARunMayBeKilled(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLane(t, program, fmt.Sprintf(stubborn, holdsOn), 100)
+	defer l.tell()
+	victims := []struct {
+		name string
+		pick func(c cast) []proc.Info
+	}{
+		{"the agent", func(c cast) []proc.Info { return c.agents }},
+		{"the keeper", func(c cast) []proc.Info { return c.keepers }},
+		{"keeper and agent", func(c cast) []proc.Info { return slices.Concat(c.keepers, c.agents) }},
+		{"the runtime", func(c cast) []proc.Info { return c.runtime }},
+		{"runtime and keeper", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.keepers) }},
+		{"keeper and runtime", func(c cast) []proc.Info { return slices.Concat(c.keepers, c.runtime) }},
+		{"runtime, keeper and agent", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.keepers, c.agents) }},
+		{"runtime and guard", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.guards) }},
+		{"the guard", func(c cast) []proc.Info { return c.guards }},
+	}
+	longest := time.Duration(0)
+	next, kills := "run", map[string]int{}
+	for l.kills < *verbsCount && !t.Failed() {
+		if next == "run" {
+			l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+		}
+		cmd, out := l.start(nil, next)
+		time.Sleep(time.Duration(l.rng.Int64N(int64(l.took["run"]))))
+		v := victims[l.rng.IntN(len(victims))]
+		c, all := castOf(t, cmd.Process.Pid)
+		chosen := v.pick(c)
+		for _, p := range chosen {
+			_ = p.Kill(syscall.SIGKILL)
+		}
+		began := time.Now()
+		if slices.ContainsFunc(chosen, func(p proc.Info) bool { return p.PID == cmd.Process.Pid }) {
+			within(t, 5*time.Second, "what the run had started is gone, after "+v.name+" was killed", func() bool {
+				return !slices.ContainsFunc(all, func(p proc.Info) bool { verdict, _ := p.Check(); return verdict != proc.Dead })
+			})
+			longest = max(longest, time.Since(began))
+		}
+		_ = cmd.Wait() // its error is in the state
+		code := ExitCode(cmd.ProcessState.ExitCode())
+		if len(chosen) > 0 {
+			l.kills++
+			kills[v.name]++
+		}
+		l.log = append(l.log, fmt.Sprintf("%3d. hank %s: killed %s (%d processes): %d", l.kills, next, v.name, len(chosen), code))
+		l.survey()
+		switch next = "run"; code {
+		case -1: // killed: run goes on
+			if l.rng.IntN(2) == 0 {
+				l.endAnyhow("run")
+			}
+		case ExitFailed:
+			l.endAnyhow("retry")
+		case ExitDone:
+			l.wants("at the end", l.end)
+			l.clean(t)
+		default:
+			t.Fatalf("hank run ended with %d:\n%s", code, out)
+		}
+	}
+	t.Logf("seed %d: %d kills (%v); the longest that anything outlived its runtime: %s", *verbsSeed, l.kills, kills, longest.Round(time.Millisecond))
+}
+
+// endAnyhow brings the hank to its end.
+func (l *lane) endAnyhow(verb string) {
+	l.t.Helper()
+	l.must(ExitDone, verb)
+	l.wants("at the end", l.end)
+	l.rest()
+	l.clean(l.t)
+}
+
+// tell says what was done, if the test has failed.
+func (l *lane) tell() {
+	if l.t.Failed() {
+		l.t.Logf("seed %d; what was done:\n%s", *verbsSeed, strings.Join(l.log, "\n"))
+	}
+}
+
+// TestAStoppedRuntimeIsNotDead stops runtimes (SIGSTOP) at random moments:
+// everybody sees a live run, nobody can take it, with a message that says who
+// has it, since when, and what to do; continued, it comes to the same end.
+func TestAStoppedRuntimeIsNotDead(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLane(t, program, storied, 101)
+	defer l.tell()
+	said := regexp.MustCompile(`/x/\.hankweave is held by hank process (\d+) on \S+ since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(hank run; its folder is locked\); wait for it, or end it with: hank stop`)
+	stops := max(3, *verbsCount/4)
+	if *stopFor > time.Second {
+		stops = 3
+	}
+	for i := 0; i < stops && !t.Failed(); i++ {
+		l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+		cmd, out := l.start(nil, "run")
+		within(t, patience, "the run begins", func() bool {
+			v, err := recovery.Read(l.Execution)
+			return err == nil && v.Live && v.State.CurrentRunID != ""
+		})
+		time.Sleep(time.Duration(l.rng.Int64N(int64(l.took["run"]) / 2)))
+		_ = cmd.Process.Signal(syscall.SIGSTOP)
+		v, err := recovery.Read(l.Execution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !v.Live { // it was done before
+			_ = cmd.Process.Signal(syscall.SIGCONT)
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			i--
+			continue
+		}
+		if v.Crashed(v.State.Newest()) {
+			t.Error("a stopped run is shown as crashed")
+		}
+		if r, known := l.killedWith(cmd, i); known {
+			l.log = append(l.log, r)
+			l.toEnd()
+			continue
+		}
+		for _, verb := range [][]string{{"run"}, {"retry"}, {"rollback", "--to", "initial", "--yes"}, {"doctor", "--fix"}, {"gc", "--apply"}}[:1+4*(i%2)] {
+			text := l.must(ExitHeld, verb...)
+			if m := said.FindStringSubmatch(text); m == nil || m[1] != fmt.Sprint(cmd.Process.Pid) {
+				t.Errorf("hank %v says %q", verb, text)
+			}
+		}
+		if out := l.must(ExitDone, "status"); !strings.Contains(out, "running") {
+			t.Errorf("status says:\n%s", out)
+		}
+		time.Sleep(*stopFor) // it must be stopped for a while, and that is all
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("continued, it ended with %v:\n%s", err, out)
+		}
+		l.log = append(l.log, fmt.Sprintf("%3d. stopped, and continued", i))
+		l.wants("at the end", l.end)
+		l.rest()
+		l.clean(t)
+	}
+	t.Logf("seed %d: %d runtimes stopped, for %s", *verbsSeed, stops, *stopFor)
+}
+
+// killedWith kills every third stopped runtime instead of continuing it.
+func (l *lane) killedWith(cmd *exec.Cmd, i int) (string, bool) {
+	if i%3 != 2 {
+		return "", false
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	l.survey()
+	return fmt.Sprintf("%3d. stopped, and killed", i), true
+}
