@@ -16,6 +16,8 @@ import (
 
 	"github.com/shirou/gopsutil/v3/process"
 	"golang.org/x/sys/unix"
+
+	"hank/internal/proc/proctest"
 )
 
 // The test binary starts itself to judge a pid from within another PID
@@ -23,6 +25,13 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "__headless" {
 		headless()
+	}
+	if len(os.Args) == 2 && os.Args[1] == "__reuse" {
+		if err := reuse(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	if len(os.Args) == 3 && os.Args[1] == "__check" {
 		pid, _ := strconv.Atoi(os.Args[2])
@@ -127,34 +136,70 @@ func TestSelfIsAlive(t *testing.T) {
 	}
 }
 
-// The kernel gives the pid to another process, for real.
+// A pid that was given away is known by the start time of its new owner, which
+// no signal that is meant for the old one reaches.
 func TestAReusedPIDIsDeadAndItsNewOwnerIsNotKilled(t *testing.T) {
-	const lastPID = "/proc/sys/kernel/ns_last_pid"
-	for range 200 {
-		first := exec.Command("true")
-		if err := first.Start(); err != nil {
-			t.Fatal(err)
+	t.Parallel()
+	t.Run("by injection", func(t *testing.T) {
+		t.Parallel()
+		now := identify(t, child(t).Process.Pid)
+		for _, ticks := range []uint64{now.StartTicks - 1, now.StartTicks + 1, 1} {
+			old := now
+			old.StartTicks = ticks
+			expect(t, old, Dead)
+			if err := old.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+				t.Errorf("killing a reused pid: %v", err)
+			}
 		}
-		old := identify(t, first.Process.Pid)
-		_ = first.Wait()
-		// The start time has to differ by a tick, 10 ms.
-		for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond) {
+		expect(t, now, Alive)
+	})
+	t.Run("for real", func(t *testing.T) {
+		t.Parallel()
+		if why := proctest.Refused(); why != "" {
+			t.Skip(why)
 		}
-		if err := os.WriteFile(lastPID, []byte(strconv.Itoa(old.PID-1)), 0); err != nil {
-			t.Skip("needs to set the next pid:", err)
+		if out, err := proctest.Command("__reuse").CombinedOutput(); err != nil || string(out) != "reused\n" {
+			t.Errorf("%v: %s", err, out)
 		}
-		second := child(t)
-		if second.Process.Pid != old.PID {
-			continue // somebody else on this machine was quicker
-		}
-		expect(t, old, Dead)
-		if err := old.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("killing a reused pid: %v", err)
-		}
-		expect(t, identify(t, old.PID), Alive)
-		return
+	})
+}
+
+// reuse lets the kernel give a pid to another process, in a namespace where
+// nobody else starts any.
+func reuse() error {
+	if err := proctest.Enter(); err != nil {
+		return err
 	}
-	t.Skip("this machine starts too many processes to have a pid reused at will")
+	first := exec.Command("true")
+	if err := first.Start(); err != nil {
+		return err
+	}
+	old, err := Of(first.Process.Pid)
+	if err != nil {
+		return err
+	}
+	_ = first.Wait()
+	time.Sleep(20 * time.Millisecond) // start times differ by ticks, of 10 ms
+	second, err := proctest.As(old.PID, func() (*exec.Cmd, error) { cmd := exec.Command("sleep", "1000"); return cmd, cmd.Start() })
+	if err != nil {
+		return err
+	}
+	defer func() { _ = second.Process.Kill() }()
+	if verdict, why := old.Check(); verdict != Dead || !strings.Contains(why, "belongs to another process") {
+		return fmt.Errorf("the old process is %v: %s", verdict, why)
+	}
+	if err := old.Kill(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing the old process: %w", err)
+	}
+	now, err := Of(old.PID)
+	if err != nil {
+		return err
+	}
+	if verdict, why := now.Check(); verdict != Alive {
+		return fmt.Errorf("the new process is %v: %s", verdict, why)
+	}
+	fmt.Println("reused")
+	return nil
 }
 
 func TestWhatIsNotCertainIsNotSignalled(t *testing.T) {
