@@ -139,7 +139,11 @@ func (k *lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := flockPatiently(dir, flock); err != nil {
+	err = flock(dir)
+	if errors.Is(err, errLocked) && !(path == k.layout.Hankweave() && k.holderLives()) {
+		err = flockPatiently(dir, flock)
+	}
+	if err != nil {
 		held := &HeldError{Path: path, Why: err.Error()}
 		if path == k.layout.Hankweave() {
 			held.Holder, _ = readLock(k.fsys, k.layout.Lock())
@@ -150,6 +154,17 @@ func (k *lock) take(path string) error {
 	}
 	k.dirs, k.names = append(k.dirs, dir), append(k.names, name)
 	return nil
+}
+
+// holderLives tells whether the lock file names a process that lives. To wait
+// for a reader is in vain then: a holder removes the file before it lets go.
+func (k *lock) holderLives() bool {
+	h, err := readLock(k.fsys, k.layout.Lock())
+	if err != nil {
+		return false
+	}
+	verdict, _ := h.Process.Check()
+	return verdict == proc.Alive
 }
 
 // flockPatiently tries again for a moment: a reader that looks whether the
