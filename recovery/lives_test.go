@@ -25,8 +25,14 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "__hold" {
 		os.Exit(hold(os.Args[2], os.Args[3]))
 	}
+	if len(os.Args) > 2 && roles[os.Args[1]] != nil {
+		os.Exit(roles[os.Args[1]](os.Args[2:]))
+	}
 	os.Exit(m.Run())
 }
+
+// roles are what the test binary plays besides. Files of tests add theirs.
+var roles = map[string]func(args []string) int{}
 
 func hold(root, workspace string) int {
 	open := func() (*Execution, error) {
@@ -75,21 +81,41 @@ func hold(root, workspace string) int {
 type other struct {
 	cmd  *exec.Cmd
 	in   io.Closer
+	out  io.Reader
 	said string
 }
 
 func startOther(t testing.TB, root, workspace string) *other {
 	t.Helper()
-	cmd := exec.Command(must(os.Executable())(t), "__hold", root, workspace)
-	cmd.Stderr = os.Stderr
-	in := must(cmd.StdinPipe())(t)
-	out := must(cmd.StdoutPipe())(t)
-	ok(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
+	o, err := launchOther(root, workspace)
+	ok(t, err)
+	if err := o.listen(); err != nil {
 		t.Errorf("the other process says nothing: %v", err)
 	}
-	return &other{cmd, in, strings.TrimSpace(line)}
+	return o
+}
+
+func launchOther(root, workspace string) (*other, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	o := &other{cmd: exec.Command(self, "__hold", root, workspace)}
+	o.cmd.Stderr = os.Stderr
+	if o.in, err = o.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if o.out, err = o.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	return o, o.cmd.Start()
+}
+
+// listen waits for what it says.
+func (o *other) listen() error {
+	line, err := bufio.NewReader(o.out).ReadString('\n')
+	o.said = strings.TrimSpace(line)
+	return err
 }
 
 func (o *other) kill()       { _ = o.cmd.Process.Kill(); _ = o.cmd.Wait() }

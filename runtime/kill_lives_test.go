@@ -5,6 +5,7 @@ package runtime
 import (
 	"flag"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -227,4 +228,86 @@ func (l *lane) killedWith(cmd *exec.Cmd, i int) (string, bool) {
 	_ = cmd.Wait()
 	l.survey()
 	return fmt.Sprintf("%3d. stopped, and killed", i), true
+}
+
+// TestRacingRunsDoEachCodonOnce starts several runtimes at once on one
+// execution, and on executions that share a workspace, and kills some of them:
+// at most one works at a time, and each agent begins once.
+func TestRacingRunsDoEachCodonOnce(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("execution", func(t *testing.T) {
+		t.Parallel()
+		l := newLane(t, program, storied, 102)
+		defer l.tell()
+		held, done, killed := 0, 0, 0
+		for range max(3, *verbsCount/6) {
+			l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+			for round := 0; ; round++ {
+				var racers []*exec.Cmd
+				for range 4 {
+					cmd, _ := l.start(nil, "run")
+					racers = append(racers, cmd)
+				}
+				if round == 0 {
+					time.Sleep(time.Duration(l.rng.Int64N(int64(l.took["run"]) / 2)))
+					_ = racers[l.rng.IntN(len(racers))].Process.Kill()
+				}
+				before := done
+				for _, cmd := range racers {
+					_ = cmd.Wait() // its code says it
+					switch code := ExitCode(cmd.ProcessState.ExitCode()); code {
+					case ExitDone:
+						done++
+					case ExitHeld:
+						held++
+					case -1:
+						killed++
+					default:
+						t.Fatalf("a racer ended with %d", code)
+					}
+				}
+				if l.survey(); done > before {
+					break
+				}
+			}
+			l.wants("at the end", l.end)
+			l.rest()
+			l.clean(t)
+		}
+		t.Logf("seed %d: of the racers %d came to the end, %d were refused, %d killed", *verbsSeed, done, held, killed)
+		if held == 0 {
+			t.Error("nobody raced")
+		}
+	})
+	t.Run("workspace", func(t *testing.T) {
+		t.Parallel()
+		l := newLane(t, program, storied, 103)
+		defer l.tell()
+		shared := t.TempDir()
+		codes := map[ExitCode]int{}
+		var racers []*exec.Cmd
+		for i := range 4 {
+			l.Execution = fmt.Sprintf("%s/own%d", l.dir, i)
+			cmd, _ := l.start(nil, "run", l.Hank, "--workspace", shared)
+			racers = append(racers, cmd)
+		}
+		for _, cmd := range racers {
+			_ = cmd.Wait() // its code says it
+			codes[ExitCode(cmd.ProcessState.ExitCode())]++
+		}
+		if codes[ExitDone] == 0 || codes[ExitDone]+codes[ExitHeld] != len(racers) {
+			t.Errorf("the racers ended with %v", codes)
+		}
+		text, err := os.ReadFile(l.counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, want := strings.Count(string(text), "\n"), 6*(1+codes[ExitDone]); n != want { // newLane's own run besides
+			t.Errorf("%d agents began, want %d: %v\n%s", n, want, codes, text)
+		}
+	})
 }
