@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/failpoint"
 	"hank/recovery"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -35,13 +36,17 @@ type LandOptions struct {
 //
 // All commits are made on a stage, outside of the repository. Only what was
 // checked goes into its object store, as one pack; the branch comes last.
+//
+// A crash before the branch leaves a repository as it was but for that pack,
+// which git gc removes; the same landing begins anew. One between the branch and
+// the report is finished by the same landing: see Landing.CutShort.
 func Land(ctx context.Context, v *recovery.View, o LandOptions) (*Landing, error) {
 	store, err := v.Store()
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
-	l := &lander{o: o, v: v, store: store, out: &Landing{Schema: 1, Time: o.Now, Execution: v.Layout.Root, Branch: o.Branch, DryRun: o.DryRun,
+	l := &lander{o: o, v: v, store: store, out: &Landing{Schema: 1, Time: o.Now, Execution: v.Layout.Root, Branch: o.Branch, DryRun: o.DryRun, Squash: o.Squash,
 		LeftOut: []LeftOut{}, Mixed: []FileName{}, Uncommitted: []FileName{}, Commits: []LandCommit{}, Checks: []LandCheck{}}}
 	if err := l.land(ctx); err != nil {
 		return nil, landError(err)
@@ -86,7 +91,7 @@ func (l *lander) land(ctx context.Context) (err error) {
 		return err
 	}
 	l.out.Repository = l.repo.Top
-	if err := l.prepare(ctx); err != nil {
+	if finished, err := l.prepare(ctx); err != nil || finished {
 		return err
 	}
 	before, err := l.repo.State(ctx, l.o.Branch)
@@ -101,6 +106,7 @@ func (l *lander) land(ctx context.Context) (err error) {
 	if l.stage, err = l.repo.NewStage(dir); err != nil {
 		return err
 	}
+	failpoint.Hit("land.staged")
 	_, end := l.o.Work.Begin("making the commits")
 	defer end()
 	if err := l.choose(ctx); err != nil {
@@ -110,6 +116,7 @@ func (l *lander) land(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	failpoint.Hit("land.committed")
 	if err := l.compareStart(ctx, landed); err != nil {
 		return err
 	}
@@ -120,6 +127,7 @@ func (l *lander) land(ctx context.Context) (err error) {
 		if err := l.stage.Publish(ctx, l.out.Base, l.out.Tip); err != nil {
 			return err
 		}
+		failpoint.Hit("land.published")
 	}
 	if err := l.readBack(ctx, landed); err != nil {
 		return err
@@ -127,9 +135,14 @@ func (l *lander) land(ctx context.Context) (err error) {
 	if l.o.DryRun {
 		return nil
 	}
-	if err := l.repo.Branch(ctx, l.o.Branch, l.out.Tip, "hank land: "+l.to.String()); err != nil {
+	if err := l.out.announce(l.v.Layout); err != nil {
 		return err
 	}
+	failpoint.Hit("land.announced")
+	if err := l.repo.Branch(ctx, l.o.Branch, l.out.Tip, "hank land: "+l.to.String()); err != nil {
+		return errors.Join(err, l.out.withdraw(l.v.Layout))
+	}
+	failpoint.Hit("land.branched")
 	err = l.checkUntouched(ctx, before)
 	if err == nil {
 		err = l.out.save(l.v.Layout)
@@ -141,15 +154,23 @@ func (l *lander) land(ctx context.Context) (err error) {
 }
 
 // prepare finds everything that the landing is made from, and refuses what
-// cannot be.
-func (l *lander) prepare(ctx context.Context) error {
+// cannot be. One that was cut short behind its branch is finished.
+func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 	why, err := l.repo.CheckBranch(ctx, l.o.Branch)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if why != "" {
-		return &UsageError{fmt.Sprintf("branch %q cannot be made in %s: %s; name another one", l.o.Branch, l.repo.Top, why)}
+		if finished, err := l.finish(ctx); err != nil || finished {
+			return finished, err
+		}
+		return false, &UsageError{fmt.Sprintf("branch %q cannot be made in %s: %s; name another one", l.o.Branch, l.repo.Top, why)}
 	}
+	return false, l.choosePoints(ctx)
+}
+
+// choosePoints finds from where to where the landing goes, and onto what.
+func (l *lander) choosePoints(ctx context.Context) (err error) {
 	if err := l.repo.CheckIdentity(ctx); err != nil {
 		return &recovery.DecisionError{What: "git does not know who makes the commits; nothing was written", Options: []string{
 			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
@@ -160,6 +181,17 @@ func (l *lander) prepare(ctx context.Context) error {
 	if l.base, err = l.repo.Entries(ctx, l.out.Base); err != nil {
 		return err
 	}
+	if err := l.chooseTargets(); err != nil {
+		return err
+	}
+	s := l.v.State
+	var points []point
+	l.thread, points = way(s, l.store, l.to)
+	l.parts, err = partsOf(s, l.store, l.from, points)
+	return err
+}
+
+func (l *lander) chooseTargets() (err error) {
 	s := l.v.State
 	if l.from, err = ResolveTarget(s, l.store, orElse(l.o.From, "initial")); err != nil {
 		return err
@@ -169,14 +201,31 @@ func (l *lander) prepare(ctx context.Context) error {
 	} else {
 		l.to, err = ResolveTarget(s, l.store, l.o.To)
 	}
-	if err != nil {
-		return err
-	}
 	l.out.From, l.out.To = l.from, l.to
-	var points []point
-	l.thread, points = way(s, l.store, l.to)
-	l.parts, err = partsOf(s, l.store, l.from, points)
 	return err
+}
+
+// finish writes the report of the same landing, if one was cut short when its
+// branch was made.
+func (l *lander) finish(ctx context.Context) (bool, error) {
+	if l.o.DryRun {
+		return false, nil
+	}
+	if err := l.chooseTargets(); err != nil {
+		return false, err
+	}
+	for _, had := range announced(l.v.Layout) {
+		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.From.SHA != l.from.SHA || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash {
+			continue
+		}
+		if tip, err := l.repo.Commit(ctx, "refs/heads/"+l.o.Branch); err != nil || tip != had.Tip {
+			continue
+		}
+		had.CutShort = true
+		l.out = had
+		return true, had.save(l.v.Layout)
+	}
+	return false, nil
 }
 
 func orElse(text, other string) string {

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/internal/failpoint"
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/state"
@@ -24,6 +27,7 @@ type Landing struct {
 	Repository string        `json:"repository"` // its work tree
 	Branch     string        `json:"branch"`
 	DryRun     bool          `json:"dryRun,omitzero"` // nothing was written
+	Squash     bool          `json:"squash,omitzero"` // into one commit
 	Base       string        `json:"base,omitempty"`  // the commit that the branch begins from; absent: it has a root of its own
 	Tip        string        `json:"tip"`             // the branch
 	From       Target        `json:"from"`
@@ -41,6 +45,10 @@ type Landing struct {
 	Uncommitted []FileName  `json:"uncommitted"`
 	Checks      []LandCheck `json:"checks"`
 	Report      string      `json:"report,omitempty"` // the file that has this
+	// CutShort: hank was killed when the branch was made, and the same landing
+	// has finished the report. Whether index, HEAD and references were as before
+	// was not looked at.
+	CutShort bool `json:"cutShort,omitzero"`
 }
 
 // LandCommit is a commit on the branch.
@@ -114,19 +122,71 @@ func (l *Landing) Right() bool {
 	return true
 }
 
-// save writes the report beside those of other landings, durably.
-func (l *Landing) save(at recovery.Layout) error {
-	if err := vfs.MkdirAll(vfs.OS, at.Reports(), 0o700); err != nil {
+// file is where the report goes.
+func (l *Landing) file(at recovery.Layout) string {
+	return filepath.Join(at.Reports(), "land-"+l.Time.UTC().Format("20060102T150405.000000000Z")+".json")
+}
+
+// pending ends the name of a report whose branch may be there or not.
+const pending = ".pending"
+
+// announce writes the report, durably, before the branch is made: where the next
+// landing finds it if this one is killed. Those of earlier tries for the branch
+// go.
+func (l *Landing) announce(at recovery.Layout) error {
+	for _, had := range announced(at) {
+		if had.Branch == l.Branch && had.Repository == l.Repository {
+			if err := had.withdraw(at); err != nil {
+				return err
+			}
+		}
+	}
+	return l.write(at, l.file(at)+pending)
+}
+
+// withdraw removes what announce has written.
+func (l *Landing) withdraw(at recovery.Layout) error {
+	if err := vfs.OS.Remove(l.file(at) + pending); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	name := "land-" + l.Time.UTC().Format("20060102T150405.000000000Z") + ".json"
-	l.Report = filepath.Join(at.Reports(), name)
+	return nil
+}
+
+// announced lists the landings of which nobody has said that they are done. What
+// cannot be read is none.
+func announced(at recovery.Layout) []*Landing {
+	names, _ := filepath.Glob(filepath.Join(at.Reports(), "land-*.json"+pending))
+	var list []*Landing
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		had := &Landing{}
+		if err == nil && json.Unmarshal(text, had, jsontext.AllowInvalidUTF8(true)) == nil && had.file(at)+pending == name {
+			list = append(list, had)
+		}
+	}
+	return list
+}
+
+// save writes the report beside those of other landings, durably.
+func (l *Landing) save(at recovery.Layout) error {
+	l.Report = l.file(at)
+	if err := l.write(at, l.Report); err != nil {
+		return err
+	}
+	failpoint.Hit("land.reported")
+	return l.withdraw(at)
+}
+
+func (l *Landing) write(at recovery.Layout, name string) error {
 	text, err := json.Marshal(l, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {
-		err = vfs.WriteFile(vfs.OS, l.Report, append(text, '\n'), os.FileMode(0o600))
+		err = vfs.MkdirAll(vfs.OS, at.Reports(), 0o700)
+	}
+	if err == nil {
+		err = vfs.WriteFile(vfs.OS, name, append(text, '\n'), os.FileMode(0o600))
 	}
 	if err != nil {
-		return fmt.Errorf("writing the report %s: %w", l.Report, err)
+		return fmt.Errorf("writing the report %s: %w", name, err)
 	}
 	return nil
 }

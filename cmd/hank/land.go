@@ -77,6 +77,9 @@ func printLanding(l *runtime.Landing) {
 	if l.DryRun {
 		verb = "would be"
 	}
+	if l.CutShort {
+		say("this landing was cut short when its branch was made; here is its report:\n")
+	}
 	say("branch %s %s %s on top of %s\n", l.Branch, verb, count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
 	for _, k := range l.Commits {
 		say("\n%s %s\n", term.Yellow(os.Stdout, k.SHA[:12]), k.Title)
