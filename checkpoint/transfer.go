@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -61,14 +62,30 @@ func (r Remote) isFolder() bool {
 // Into a folder objects are copied into one pack, which is durable before a
 // reference moves; to any other address they are pushed. The error is a
 // *RemoteError, or a *CutError, where that is the other side's.
+//
+// The store may be written to meanwhile: what is sent is what the branches led
+// to at one moment. Where gc removes some of it on the way, the export begins
+// again with what is left.
 func (s *Store) Export(ctx context.Context, to Remote) (*Transfer, error) {
-	refs, err := s.Refs(branches)
-	if err != nil {
-		return nil, err
-	}
 	if err := to.check(); err != nil {
 		return nil, err
 	}
+	for again := 0; ; again++ {
+		refs, err := s.Refs(branches)
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.export(ctx, to, refs)
+		if again < maxLooks && lost(err) {
+			if now, nerr := s.Refs(branches); nerr == nil && !maps.Equal(refs, now) {
+				continue
+			}
+		}
+		return t, err
+	}
+}
+
+func (s *Store) export(ctx context.Context, to Remote, refs map[string]SHA) (*Transfer, error) {
 	if !to.isFolder() {
 		return s.push(ctx, to, refs)
 	}
