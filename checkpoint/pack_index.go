@@ -119,10 +119,13 @@ type packEntry struct {
 	offset int64
 }
 
+// indexSize is how many bytes the index of n objects takes, at least.
+func indexSize(n int) int64 { return int64(indexHeader + n*(hashSize+8) + 2*hashSize) }
+
 // encodeIndex returns the index of a pack with these objects; it sorts entries.
 func encodeIndex(entries []packEntry, packSum []byte) []byte {
 	slices.SortFunc(entries, func(a, b packEntry) int { return bytes.Compare(a.id[:], b.id[:]) })
-	out := make([]byte, 0, indexHeader+len(entries)*(hashSize+8)+2*hashSize)
+	out := make([]byte, 0, indexSize(len(entries)))
 	out = append(out, indexMagic...)
 	upTo := 0
 	for first := range 256 {

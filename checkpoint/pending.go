@@ -26,7 +26,7 @@ type pendingPack struct {
 	mu      sync.Mutex
 	buf     []byte // follows what is in the file
 	written int64  // bytes in the file
-	limit   int64  // no more bytes than these; 0 is any number
+	limit   int64  // no more bytes than these, with the index; 0 is any number
 	entries []packEntry
 	index   map[plumbing.Hash]int // into entries
 	err     error                 // of an earlier write: the pack is lost
@@ -102,7 +102,11 @@ func (p *pendingPack) stream(known func(plumbing.Hash) bool, write func(io.Write
 	w := &pendingWriter{p: p}
 	id, err := write(w)
 	_, have := p.index[id]
-	if err != nil || have || known(id) {
+	have = have || err == nil && known(id)
+	if err == nil && !have && w.over {
+		p.err = ErrNoRoom
+	}
+	if err != nil || have || p.err != nil {
 		// What reached the file is overwritten by the next object, and cut off
 		// in the end if none comes.
 		p.buf, p.written = p.buf[:0], start
@@ -112,12 +116,18 @@ func (p *pendingPack) stream(known func(plumbing.Hash) bool, write func(io.Write
 	return true, nil
 }
 
+// pendingWriter writes an object that may turn out to be there already. Only
+// when it is not, it matters that there is no room for it.
 type pendingWriter struct {
-	p   *pendingPack
-	crc uint32
+	p    *pendingPack
+	crc  uint32
+	over bool
 }
 
 func (w *pendingWriter) Write(b []byte) (int, error) {
+	if w.over = w.over || w.p.isFull(len(b)); w.over {
+		return len(b), nil
+	}
 	w.crc = crc32.Update(w.crc, crc32.IEEETable, b)
 	if err := w.p.write(b); err != nil {
 		return 0, err
@@ -132,8 +142,13 @@ func (p *pendingPack) note(e packEntry) {
 	p.entries = append(p.entries, e)
 }
 
+// isFull tells whether there is no room for n more bytes, of a further object.
+func (p *pendingPack) isFull(n int) bool {
+	return p.limit > 0 && p.end()+int64(n)+hashSize+indexSize(len(p.entries)+1) > p.limit
+}
+
 func (p *pendingPack) write(b []byte) error {
-	if p.limit > 0 && p.err == nil && p.end()+int64(len(b)) > p.limit {
+	if p.err == nil && p.isFull(len(b)) {
 		p.err = ErrNoRoom
 	}
 	if p.err != nil {

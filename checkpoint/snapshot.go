@@ -22,8 +22,9 @@ type SnapshotRequest struct {
 	Base SHA
 	// MustInclude are paths that are taken whatever is ignored or selected.
 	MustInclude []string
-	// Room is how many bytes the pending pack may come to: a scan that needs
-	// more ends with ErrNoRoom. 0 is any number.
+	// Room is how many bytes the pending pack may come to, with its index: a scan
+	// that needs more ends with ErrNoRoom. One that finds nothing new needs none.
+	// 0 is any number.
 	Room     int64
 	Progress *Progress // may be nil
 }

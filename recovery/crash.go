@@ -70,7 +70,7 @@ func (x *Execution) markCrashes(ctx context.Context) error {
 			return &HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
 		}
 		if err := x.closeLeft(ctx, r); err != nil {
-			return fmt.Errorf("closing the %s run %s: %w", lastWord(r), r.RunID, err)
+			return fmt.Errorf("closing the %s run %s: %w", lastWord(r), r.RunID, forAnyCommand(err))
 		}
 	}
 	return nil

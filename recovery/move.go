@@ -18,15 +18,12 @@ var Never = []string{DataName, ArchiveName}
 
 // Snapshot scans the workspace and puts what a selection takes into the
 // store's pending pack. parent is the checkpoint whose files stay recorded
-// while they match.
+// while they match. Where there is no room for what is new: *DecisionError.
 func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error) {
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
 	left, full := x.room()
-	if left <= 0 {
-		return nil, full
-	}
 	sel.Never = Never
 	if parent != "" && !x.Store.Has(checkpoint.SHA(parent)) { // lost, and parted from
 		parent = ""
@@ -34,7 +31,7 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	progress, end := x.opts.Work.Begin("reading the workspace for a checkpoint")
 	defer end()
 	snap, err := x.Store.Snapshot(ctx, checkpoint.SnapshotRequest{
-		Workspace: x.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Room: left, Progress: progress,
+		Workspace: x.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Room: max(left, 1), Progress: progress,
 	})
 	if err != nil {
 		x.Store.Abort()
@@ -265,7 +262,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	note := beforeMove(m.Kind, m.To)
 	tracked, err := x.Snapshot(ctx, m.Tracked, SavedAt(x.Store, parent))
 	if err != nil {
-		return nil, err
+		return nil, forMove(m.Kind, err)
 	}
 	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, tracked.Tree, back.Tree)
 	if err != nil {
@@ -276,7 +273,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	branch := x.RecoveryBranch()
 	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
 	if err != nil {
-		return nil, err
+		return nil, forMove(m.Kind, err)
 	}
 	owned := parent
 	if all.Tree != tracked.Tree {

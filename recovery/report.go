@@ -46,6 +46,7 @@ type DecisionError struct {
 	What    string   // what hank found, one sentence
 	Options []string // what can be done: commands or flags with their meaning
 	Command string   // the command among them that settles it without a copy or a look; empty: none does
+	noRoom  bool     // for a checkpoint
 }
 
 func (e *DecisionError) Error() string {

@@ -1,8 +1,10 @@
 package recovery
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"hank/internal/term"
 )
@@ -39,9 +41,10 @@ func (x *Execution) room() (left int64, full *DecisionError) {
 	if most := x.meta.Cap(); most > 0 {
 		have := x.Store.PackBytes()
 		left, full = most-have, &DecisionError{
-			What: fmt.Sprintf("the checkpoints take %s, and their cap of %s has no room for the next one", term.Bytes(have), term.Bytes(most)),
+			What:   fmt.Sprintf("the checkpoints take %s, and their cap of %s has no room for the next one", term.Bytes(have), term.Bytes(most)),
+			noRoom: true,
 			Options: []string{
-				"hank run --checkpoint-cap SIZE goes on with another cap (0: none)",
+				raiseCap,
 				"hank gc --older-than 0s shows what could go, with --apply it goes",
 			},
 		}
@@ -53,7 +56,8 @@ func (x *Execution) room() (left int64, full *DecisionError) {
 	reserve := min(total/50, maxReserve)
 	if spare := free - reserve; spare < left {
 		left, full = spare, &DecisionError{
-			What: fmt.Sprintf("the disk of %s has %s free, which is no room for the next checkpoint: hank leaves %s for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
+			What:   fmt.Sprintf("the disk of %s has %s free, which is no room for the next checkpoint: hank leaves %s for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
+			noRoom: true,
 			Options: []string{
 				"make room and give the same command again",
 				"hank gc --older-than 0s shows what could go, with --apply it goes",
@@ -61,6 +65,34 @@ func (x *Execution) room() (left int64, full *DecisionError) {
 		}
 	}
 	return left, full
+}
+
+const raiseCap = "hank run --checkpoint-cap SIZE goes on with another cap (0: none)"
+
+// forMove says what no room means for a move of the workspace.
+func forMove(kind string, err error) error {
+	var full *DecisionError
+	if err = forAnyCommand(err); !errors.As(err, &full) || !full.noRoom {
+		return err
+	}
+	said := *full
+	said.What = fmt.Sprintf("nothing was touched: what the workspace holds goes into a checkpoint before a %s, and there is no room for what is new in it: %s", kind, full.What)
+	return &said
+}
+
+// forAnyCommand names what to do where another command than hank run has found
+// that there is no room.
+func forAnyCommand(err error) error {
+	var full *DecisionError
+	if !errors.As(err, &full) || !full.noRoom {
+		return err
+	}
+	said := *full
+	said.Options = slices.Clone(full.Options)
+	if i := slices.Index(said.Options, raiseCap); i >= 0 {
+		said.Options[i] = "the same command with --checkpoint-cap SIZE raises the cap (0: none)"
+	}
+	return &said
 }
 
 // Weight is how much the checkpoints take of what they may.

@@ -2,10 +2,14 @@ package recovery
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"hank/checkpoint"
 )
@@ -89,4 +93,68 @@ func TestACapIsKeptWithTheExecution(t *testing.T) {
 			t.Errorf("cap %d: %+v, findings %v", c.most, w, v.Report.Findings)
 		}
 	}
+}
+
+// What counts is what the packs take on the disk, with their indexes. A scan
+// that finds nothing new has room at the cap, even where it has to read a large
+// file again; what is new has none, and the workspace stays as it is.
+func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	history(t, root, 14, CreateOptions{}).close()
+	most := int64(3_600_000)
+	x := reopen(t, root, func(o *Options) { o.CheckpointCap = &most })
+	onDisk := func() (sum int64) {
+		ok(t, filepath.WalkDir(filepath.Join(x.Layout.Store(), "objects"), func(_ string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				var fi fs.FileInfo
+				fi, err = e.Info()
+				sum += fi.Size()
+			}
+			return err
+		}))
+		return sum
+	}
+	all := checkpoint.Selection{All: true}
+	large := filepath.Join(x.Layout.Workspace, "large")
+	ok(t, os.WriteFile(large, []byte(noise(3_000_000)), 0o600))
+	files, bulk := 0, noise(600)
+	for ; ; files++ { // small ones, of which the indexes are a good part
+		snap, err := x.Snapshot(t.Context(), all, x.Head())
+		if err != nil {
+			var full *DecisionError
+			if !errors.As(err, &full) || !full.noRoom {
+				t.Fatal(err)
+			}
+			break
+		}
+		must(x.Preserve(t.Context(), snap, x.RecoveryBranch(), x.Head(), "test"))(t)
+		if got, want := x.Store.PackBytes(), onDisk(); got != want {
+			t.Fatalf("it counts %d bytes of %d", got, want)
+		}
+		for i := range 250 {
+			ok(t, os.WriteFile(filepath.Join(x.Layout.Workspace, fmt.Sprintf("%d-%d", files, i)), fmt.Appendf(nil, "%d %d %s", files, i, bulk), 0o600))
+		}
+	}
+	if size := onDisk(); size > most || size < most*8/10 || files < 2 {
+		t.Errorf("it stopped at %d bytes of %d, after %d times", size, most, files)
+	}
+	for i := range 250 {
+		ok(t, os.Remove(filepath.Join(x.Layout.Workspace, fmt.Sprintf("%d-%d", files-1, i))))
+	}
+	small := x.Store.PackBytes()
+	ok(t, x.SetMeta(func(m *Meta) { m.CheckpointCap = &small }))
+	ok(t, os.Chtimes(large, time.Time{}, time.Now().Add(-time.Hour)))
+	snap := must(x.Snapshot(t.Context(), all, x.Head()))(t)
+	must(x.Preserve(t.Context(), snap, x.RecoveryBranch(), x.Head(), "test"))(t)
+	ok(t, os.WriteFile(large, []byte(noise(3_000_001)), 0o600))
+	_, err := x.MoveTree(t.Context(), Move{Kind: "rollback", To: x.Head(), Tracked: all})
+	var full *DecisionError
+	if !errors.As(err, &full) || !strings.Contains(err.Error(), "nothing was touched") || !strings.Contains(err.Error(), "the same command with --checkpoint-cap") {
+		t.Errorf("%v", err)
+	}
+	if fi := must(os.Stat(large))(t); fi.Size() != 3_000_001 || x.State().Intent != nil {
+		t.Error("the workspace was touched")
+	}
+	ok(t, x.Close())
 }
