@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 
 	"github.com/go-json-experiment/json"
 
@@ -76,7 +77,25 @@ func writeHead(fsys vfs.FS, l Layout, boot string, s *state.State, end journal.P
 	if err != nil {
 		return
 	}
-	_ = vfs.WriteFile(fsys, l.Head(), fmt.Appendf(body, "\n%x\n", sha256.Sum256(body)), 0o600)
+	_ = replaceUnsynced(fsys, l.Head(), fmt.Appendf(body, "\n%x\n", sha256.Sum256(body)))
+}
+
+// replaceUnsynced replaces a file whole, and does not wait for the disk, whose
+// time belongs to the transitions.
+func replaceUnsynced(fsys vfs.FS, name string, data []byte) error {
+	tmp := name + ".tmp"
+	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return fsys.Rename(tmp, name)
 }
 
 // readHead returns the head of an execution as it stands now, or false. While
