@@ -27,6 +27,8 @@ func dispatch(args []string) int {
 		err = stateBench(args[1:])
 	case len(args) == 2 && args[0] == "open":
 		err = openOnce(args[1])
+	case len(args) > 1 && args[0] == "peak":
+		err = sayPeak(args[1:])
 	case len(args) == 2 && args[0] == "worker":
 		err = work(args[1])
 	case len(args) > 1 && args[0] == "unsynced":
