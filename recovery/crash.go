@@ -142,6 +142,10 @@ func (x *Execution) nameOf(id state.CodonID) string {
 // is nothing without its checkpoint: an *checkpoint.UnstableError then leaves
 // the record settling. A codon that failed or was skipped is closed without.
 func (x *Execution) Finish(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
+	if err := x.inspect(); err != nil {
+		return err
+	}
+	final.Notes = append(final.Notes, x.noticed()...)
 	r := x.State().Run(run)
 	snap, err := x.Snapshot(ctx, sel, x.Head())
 	var unstable *checkpoint.UnstableError

@@ -40,6 +40,7 @@ type Execution struct {
 	current atomic.Pointer[state.State]
 	files   []stateFile  // state.json and its backup as opening has found them
 	onDisk  *state.State // what state.json says, if nothing is to be mended about either
+	guard   *guard       // of hank's own files, while a run is at work
 	broken  error        // the first failure of the journal: nothing is acknowledged after it
 }
 
@@ -164,6 +165,9 @@ func (x *Execution) record(durable bool, transitions ...state.Transition) error 
 	if x.broken != nil {
 		return x.broken
 	}
+	if err := x.mendJournal(); err != nil {
+		return err
+	}
 	next, seq := x.State(), x.journal.Last()
 	events := make([]journal.Event, len(transitions))
 	for i, t := range transitions {
@@ -194,6 +198,9 @@ func (x *Execution) record(durable bool, transitions ...state.Transition) error 
 func (x *Execution) Note(eventType string, data any) error {
 	if x.broken != nil {
 		return x.broken
+	}
+	if err := x.mendJournal(); err != nil {
+		return err
 	}
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -261,6 +268,9 @@ type Commit struct {
 func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if x.broken != nil {
 		return "", x.broken
+	}
+	if err := x.inspect(); err != nil {
+		return "", err
 	}
 	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.opts.Mask), x.opts.Mask(c.Title.Name)
 	trial, err := withCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
@@ -333,7 +343,13 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 	if err != nil {
 		return err
 	}
-	return x.Store.SetRef(ref, old, checkpoint.SHA(to))
+	if err := x.Store.SetRef(ref, old, checkpoint.SHA(to)); err != nil {
+		return err
+	}
+	if x.guard != nil {
+		x.guard.refs[ref] = checkpoint.SHA(to)
+	}
+	return nil
 }
 
 // Close makes everything durable, saves the state and gives the execution

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -75,6 +76,7 @@ type lock struct {
 	dirs   []*os.File
 	names  []os.FileInfo // what the paths of dirs named, links not followed
 	around []*os.File    // the folders that the workspace lies in
+	mu     sync.Mutex    // guards info, and its file
 	info   LockInfo
 	stop   chan struct{}
 	ended  chan struct{}
@@ -223,10 +225,12 @@ func (k *lock) beat() {
 		case <-k.stop:
 			return
 		case at := <-tick.C:
+			k.mu.Lock()
 			k.info.LastHeartbeat = state.At(at)
 			if k.held() == nil {
 				_ = k.write()
 			}
+			k.mu.Unlock()
 		}
 	}
 }

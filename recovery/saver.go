@@ -1,7 +1,10 @@
 package recovery
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -29,8 +32,13 @@ type saver struct {
 	failed func(error)   // told of a save that failed; the next one tries again
 	// saved is told of a state that state.json holds now.
 	saved func(*state.State, journal.Place)
+	// tampered is told that somebody else had changed what a save replaces.
+	tampered func(error)
 	// onDisk is what state.json says already; nil: something else.
 	onDisk *state.State
+
+	disk sync.Mutex  // held while state.json is written; guards mark
+	mark fs.FileInfo // of state.json after this process wrote it; nil: not yet
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -139,6 +147,8 @@ func (v *saver) next(took time.Duration) (*state.State, journal.Place) {
 }
 
 func (v *saver) save(s *state.State) error {
+	v.disk.Lock()
+	defer v.disk.Unlock()
 	if s == v.onDisk {
 		return nil
 	}
@@ -153,8 +163,39 @@ func (v *saver) save(s *state.State) error {
 	if err := v.held(); err != nil {
 		return err
 	}
+	if err := v.differs(); err != nil && v.tampered != nil {
+		v.tampered(err)
+	}
 	if err := v.store.Save(text); err != nil {
 		return fmt.Errorf("saving state.json: %w", err)
 	}
+	v.mark, _ = v.store.FS.Lstat(v.store.Path) // what cannot be told is not compared
 	return nil
+}
+
+// changed tells whether somebody else has changed state.json since it was
+// written here, and forgets that it was: the next state that is asked for is
+// written whatever is on the disk. A save that is under way looks at what it
+// replaces, and tells tampered.
+func (v *saver) changed() error {
+	if !v.disk.TryLock() {
+		return nil
+	}
+	defer v.disk.Unlock()
+	return v.differs()
+}
+
+// differs is changed for one who holds disk.
+func (v *saver) differs() error {
+	if v.mark == nil {
+		return nil
+	}
+	there, err := v.store.FS.Lstat(v.store.Path)
+	if err == nil && !(os.SameFile(there, v.mark) && there.Size() == v.mark.Size() && there.ModTime().Equal(v.mark.ModTime())) {
+		err = errors.New("it is not what was written")
+	}
+	if err != nil {
+		v.onDisk, v.mark = nil, nil
+	}
+	return err
 }

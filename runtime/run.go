@@ -343,6 +343,9 @@ func (d *driver) startRun(start start) error {
 		return fmt.Errorf("creating the folder of the run: %w", err)
 	}
 	d.run = id
+	if err := d.x.Guard(); err != nil {
+		return err
+	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{
 		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: start.conditions,
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,

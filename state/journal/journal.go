@@ -38,6 +38,8 @@ type Journal struct {
 	highest uint64   // the highest number in use, behind damage too
 
 	damaged *DamagedError // a base must be begun before anything is appended
+	mark    os.FileInfo   // of the current segment after this process wrote to it last; nil: not asked yet
+	foreign error         // what Append has seen of a change that it could write behind
 	found   Opened
 	failed  *FailedError
 	buf     []byte
@@ -215,13 +217,43 @@ func (j *Journal) Append(events ...Event) error {
 		}
 		return j.fail(err, -1)
 	}
+	if fi, err := j.fs.Lstat(j.path(current)); err == nil && j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()) {
+		j.foreign = fmt.Errorf("%w at %s", errForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
+	}
 	if err := writeAll(j.f, buf); err != nil {
 		return j.fail(err, j.size)
 	}
 	j.size += int64(len(buf))
+	if j.mark != nil { // somebody asks; what cannot be told now is asked anew
+		j.mark, _ = j.f.Stat()
+	}
 	j.last = events[len(events)-1].Seq
 	j.highest = j.last
 	failpoint.Hit("journal.appended")
+	return nil
+}
+
+// Changed tells whether somebody else has changed the current segment since this
+// process wrote to it: an error that says how, or nil. A change that keeps
+// size and time is for the checksums to notice.
+func (j *Journal) Changed() error {
+	if j.foreign != nil {
+		return j.foreign
+	}
+	fi, err := j.fs.Lstat(j.path(current))
+	switch {
+	case err != nil:
+		return err
+	case !fi.Mode().IsRegular():
+		return fmt.Errorf("%w: it is no file any more", errForeign)
+	case fi.Size() != j.size:
+		return fmt.Errorf("%w: it has %d bytes instead of %d", errForeign, fi.Size(), j.size)
+	case j.mark != nil && !os.SameFile(fi, j.mark):
+		return fmt.Errorf("%w: it is another file", errForeign)
+	case j.mark != nil && !fi.ModTime().Equal(j.mark.ModTime()):
+		return fmt.Errorf("%w at %s", errForeign, fi.ModTime().Format(time.TimeOnly))
+	}
+	j.mark = fi
 	return nil
 }
 

@@ -154,7 +154,8 @@ func (j *Journal) begin(base bool, events []Event) error {
 	if j.f, err = j.fs.OpenFile(j.path(current), os.O_RDWR|os.O_APPEND, 0); err != nil {
 		return err
 	}
-	j.first, j.size, j.synced = after+1, int64(len(buf)), int64(len(buf))
+	j.first, j.size, j.synced, j.mark = after+1, int64(len(buf)), int64(len(buf)), nil
+	j.foreign = nil
 	j.last = after + uint64(len(events))
 	j.highest = max(j.highest, j.last)
 	return nil

@@ -1,0 +1,327 @@
+package recovery
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/internal/vfs"
+	"hank/state/journal"
+)
+
+// guard watches hank's own files while agents are at work: what they were when
+// the run began, and what hank has made of them since. What somebody else has
+// changed is written anew from memory and said. Git's objects are not in
+// memory: a copy elsewhere, or the sandbox, keeps those.
+type guard struct {
+	modes map[string]fs.FileMode         // of folders
+	files map[string][]byte              // small files of the store, nil: not there
+	refs  map[string]checkpoint.SHA      // all references
+	names map[string]map[string]struct{} // what is hank's in a folder
+
+	mu    sync.Mutex
+	found []string // what was noticed and not told by noticed
+}
+
+// ownFiles is what begins a sentence about something that was noticed.
+const ownFiles = "hank's own files were changed while the codon was at work: "
+
+// Guard begins to watch the execution's own files. A run calls it once, before
+// its first agent.
+func (x *Execution) Guard() error {
+	g := &guard{modes: map[string]fs.FileMode{}, files: map[string][]byte{}, names: map[string]map[string]struct{}{}}
+	var err error
+	if g.refs, err = x.Store.Refs("refs/"); err != nil {
+		return err
+	}
+	for _, dir := range x.ownFolders() {
+		if fi, err := os.Lstat(dir); err == nil && fi.IsDir() {
+			g.modes[dir] = fi.Mode().Perm()
+		}
+	}
+	for _, name := range []string{"HEAD", "config", "info/exclude", "info/attributes", "packed-refs", "shallow"} {
+		path := filepath.Join(x.Layout.Store(), filepath.FromSlash(name))
+		text, err := vfs.ReadFile(x.fs, path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		g.files[path] = text
+	}
+	for _, dir := range []string{x.Layout.Hankweave(), x.Layout.Events()} {
+		g.names[dir] = map[string]struct{}{}
+		list, err := x.fs.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			g.names[dir][e.Name()] = struct{}{}
+		}
+	}
+	x.guard = g
+	x.saver.disk.Lock()
+	x.saver.tampered = x.noticeState
+	x.saver.disk.Unlock()
+	return nil
+}
+
+// ownFolders are the folders whose modes are kept, parents first.
+func (x *Execution) ownFolders() []string {
+	l := x.Layout
+	store := l.Store()
+	return []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine(), l.Homes(), l.Temps(), l.Reports(), filepath.Dir(store), store,
+		filepath.Join(store, "objects"), filepath.Join(store, "objects", "pack"), filepath.Join(store, "refs"), filepath.Join(store, "refs", "heads"), filepath.Join(store, "info")}
+}
+
+// notice keeps what was noticed for the record, and says it.
+func (x *Execution) notice(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	x.guard.mu.Lock()
+	x.guard.found = append(x.guard.found, ownFiles+what)
+	x.guard.mu.Unlock()
+	x.opts.Warn("warning: " + ownFiles + what)
+}
+
+func (x *Execution) noticeState(err error) { x.notice("state.json (%v); it is written anew", err) }
+
+// noticed returns what was noticed since it was last asked.
+func (x *Execution) noticed() []string {
+	if x.guard == nil {
+		return nil
+	}
+	x.guard.mu.Lock()
+	defer x.guard.mu.Unlock()
+	found := x.guard.found
+	x.guard.found = nil
+	return found[:min(len(found), maxNotes)]
+}
+
+// mendJournal begins the journal anew, from the state in memory, if somebody
+// else has changed it. What the old one still holds goes to quarantine.
+func (x *Execution) mendJournal() error {
+	if x.guard == nil || x.Held() != nil { // a folder that is lost is another matter: see append
+		return nil
+	}
+	x.mendModes(x.Layout.Hankweave(), x.Layout.Events())
+	why := x.journal.Changed()
+	if why == nil {
+		return nil
+	}
+	x.notice("the journal (%v); it begins anew from what is in memory, what was left of it is in quarantine", why)
+	_ = x.journal.Close() // it cannot be used any more
+	if err := x.clearWay(); err != nil {
+		return err
+	}
+	if _, err := x.fs.Lstat(x.Layout.Events()); err == nil {
+		if err := x.setAside(x.Layout.Events(), why); err != nil {
+			return err
+		}
+	}
+	if err := vfs.MkdirAll(x.fs, x.Layout.Events(), 0o700); err != nil {
+		return err
+	}
+	base, err := x.baseEvent(x.State(), max(x.State().Seq, x.journal.Last())+1, "the journal was changed while a codon was at work")
+	if err != nil {
+		return err
+	}
+	if x.journal, err = journal.Create(x.fs, x.Layout.Events(), base.Seq-1, base); err != nil {
+		x.broken = err
+		return err
+	}
+	x.guard.names[x.Layout.Events()] = map[string]struct{}{filepath.Base(journalFile): {}}
+	x.saver.ask(x.State(), x.journal.End(), true)
+	return nil
+}
+
+// journalFile is the name of the journal's current segment.
+const journalFile = "events.jsonl"
+
+// inspect compares all that hank keeps beside git's objects with what it must
+// be, and writes anew what is not so.
+func (x *Execution) inspect() error {
+	if x.guard == nil || x.Held() != nil {
+		return nil
+	}
+	x.mendModes(x.ownFolders()...)
+	if err := x.mendJournal(); err != nil {
+		return err
+	}
+	if err := x.saver.changed(); err != nil {
+		x.noticeState(err)
+		x.saver.ask(x.State(), x.journal.End(), true)
+	}
+	return errors.Join(x.mendLock(), x.mendMeta(), x.mendRuns(), x.mendStore(), x.lookForFlood())
+}
+
+// mendModes gives folders the modes back that they had.
+func (x *Execution) mendModes(dirs ...string) {
+	for _, dir := range dirs {
+		want, known := x.guard.modes[dir]
+		fi, err := os.Lstat(dir)
+		if !known || err != nil || !fi.IsDir() || fi.Mode().Perm() == want {
+			continue
+		}
+		x.notice("the mode of %s was %04o; it is %04o again", x.Layout.Relative(dir), fi.Mode().Perm(), want)
+		if err := os.Chmod(dir, want); err != nil {
+			x.opts.Warn(fmt.Sprintf("warning: %v", err)) // whatever needs the folder fails and says so
+		}
+	}
+}
+
+func (x *Execution) mendLock() error {
+	k := x.lock
+	have, err := readLock(x.fs, x.Layout.Lock())
+	if err == nil && have.LockID == k.info.LockID && have.PID == k.info.PID {
+		return nil
+	}
+	x.notice("runtime.lock; it is written anew")
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.writeFirst()
+}
+
+func (x *Execution) mendMeta() error {
+	have, err := readMeta(x.fs, x.Layout.Meta())
+	if err == nil {
+		is, err1 := json.Marshal(have, json.Deterministic(true))
+		want, err2 := json.Marshal(x.meta, json.Deterministic(true))
+		if err1 == nil && err2 == nil && bytes.Equal(is, want) {
+			return nil
+		}
+	}
+	x.notice("execution-meta.json; it is written anew")
+	if fi, err := x.fs.Lstat(x.Layout.Meta()); err == nil {
+		if err := x.setAside(x.Layout.Meta(), fmt.Errorf("it was changed while a codon was at work (%s)", fi.Mode().Type())); err != nil {
+			return err
+		}
+	}
+	return writeMeta(x.fs, x.Layout.Meta(), x.meta)
+}
+
+// mendRuns makes the folder of the run at work, if it is gone: transcripts are
+// in no memory.
+func (x *Execution) mendRuns() error {
+	r := x.State().Newest()
+	if r == nil {
+		return nil
+	}
+	folder := x.Layout.RunFolder(r.RunID)
+	if fi, err := os.Lstat(folder); err == nil && fi.IsDir() {
+		return nil
+	}
+	x.notice("the folder of the run is gone, and with it the transcripts that were in it")
+	return vfs.MkdirAll(x.fs, folder, 0o700)
+}
+
+func (x *Execution) mendStore() error {
+	for path, want := range x.guard.files {
+		have, err := vfs.ReadFile(x.fs, path)
+		if want == nil || err == nil && bytes.Equal(have, want) { // stock git may make one where none was
+			continue
+		}
+		x.notice("%s; it is written anew", x.Layout.Relative(path))
+		if _, err := x.fs.Lstat(path); err == nil {
+			if err := x.setAside(path, errors.New("it was changed while a codon was at work")); err != nil {
+				return err
+			}
+		}
+		if err := vfs.MkdirAll(x.fs, filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := vfs.WriteFile(x.fs, path, want, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"refs/heads", "refs/tags"} {
+		if err := vfs.MkdirAll(x.fs, filepath.Join(x.Layout.Store(), filepath.FromSlash(dir)), 0o700); err != nil {
+			return err
+		}
+	}
+	return x.mendRefs()
+}
+
+// mendRefs puts back what a reference led to.
+func (x *Execution) mendRefs() error {
+	have, damaged, err := x.Store.ReadableRefs("refs/")
+	if err != nil {
+		return err
+	}
+	if len(damaged) > 0 {
+		x.notice("%d files among the references are none (the first: %s); they are in quarantine", len(damaged), filepath.Base(damaged[0].Path))
+		for _, d := range damaged {
+			if err := x.setAside(d.Path, d); err != nil {
+				return err
+			}
+		}
+		if have, err = x.Store.Refs("refs/"); err != nil {
+			return err
+		}
+	}
+	for ref, want := range x.guard.refs {
+		if have[ref] == want {
+			continue
+		}
+		x.notice("%s led to %.12s; it leads to %.12s again", ref, orNone(have[ref]), want)
+		if err := x.Store.SetRef(ref, have[ref], want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orNone(sha checkpoint.SHA) string {
+	if sha == "" {
+		return "nothing"
+	}
+	return string(sha)
+}
+
+// lookForFlood names what is in hank's folders and not hank's. It stays where it
+// is: it harms nothing, and is not hank's to delete.
+func (x *Execution) lookForFlood() error {
+	for dir, known := range x.guard.names {
+		list, err := x.fs.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		var strange []string
+		for _, e := range list {
+			if _, ok := known[e.Name()]; !ok && !x.isOwnName(dir, e.Name()) {
+				known[e.Name()] = struct{}{} // it is said once
+				strange = append(strange, e.Name())
+			}
+		}
+		if len(strange) > 0 {
+			x.notice("%s in %s that hank has not made, such as %q; they are left alone, remove them", things(len(strange)), x.Layout.Relative(dir), strange[0])
+		}
+	}
+	return nil
+}
+
+func things(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// isOwnName tells whether hank may have made an entry of one of its folders
+// since the run began.
+func (x *Execution) isOwnName(dir, name string) bool {
+	if dir == x.Layout.Events() {
+		return strings.HasPrefix(name, "events")
+	}
+	l := x.Layout
+	return slices.ContainsFunc([]string{l.State(), l.Lock(), l.Meta(), l.Events(), l.Runs(), filepath.Dir(l.Store()), l.Index(), l.Quarantine(),
+		l.Reports(), l.Homes(), l.Temps(), l.Manifest(), l.Socket()}, func(own string) bool {
+		return strings.HasPrefix(name, filepath.Base(own))
+	})
+}

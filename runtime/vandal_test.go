@@ -1,0 +1,94 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// saved waits until state.json holds the vandal at work: a save that is under way
+// replaces whatever is there, and need not notice.
+const saved = "until [ \"$(grep -c claudeSessionId state.json)\" -ge 2 ]; do :; done; "
+
+// vandals are what an agent may do to hank's own files, in the workspace of a
+// default execution. The paths are relative to the execution.
+var vandals = map[string]string{
+	"nothing":                 "true",
+	"state.json deleted":      saved + "rm -f state.json",
+	"both states deleted":     saved + "rm -f state.json state.json.bak",
+	"state.json a folder":     saved + "rm -f state.json; mkdir state.json; echo x >state.json/x",
+	"journal deleted":         "rm -f events/events.jsonl",
+	"journal truncated":       "head -c 500 events/events.jsonl >e && cat e >events/events.jsonl; rm e",
+	"journal added to":        `echo '{"seq":9999,"type":"x"}' >>events/events.jsonl`,
+	"journal edited in place": `printf X | dd of=events/events.jsonl bs=1 seek=700 conv=notrunc`,
+	"journal replaced":        "cp events/events.jsonl e && mv e events/events.jsonl",
+	"events deleted":          "rm -rf events",
+	"lock replaced":           "echo 1 >runtime.lock",
+	"meta deleted":            "rm -f execution-meta.json",
+	"meta edited":             `echo '{"version":"1.0.0"}' >execution-meta.json`,
+	"references, HEAD gone":   "cd checkpoints/.hankweavecheckpoints && rm -rf refs packed-refs HEAD",
+	"references moved":        `cd checkpoints/.hankweavecheckpoints && for r in refs/heads/*; do echo 0123456789012345678901234567890123456789 >$r; done`,
+	"references garbled":      `cd checkpoints/.hankweavecheckpoints && for r in refs/heads/*; do : >$r; done`,
+	"HEAD and config edited":  "cd checkpoints/.hankweavecheckpoints && echo x >HEAD && printf '[core]\\n\\tbare = false\\n\\tautocrlf = true\\n' >config && rm -rf info",
+	"run folders deleted":     "rm -rf runs",
+	"everything but objects":  "rm -rf events state.json state.json.bak runtime.lock execution-meta.json index runs homes tmp",
+	"modes taken away":        "chmod 000 checkpoints/.hankweavecheckpoints events runs index; chmod 000 .",
+	"modes given away":        "find . -type d -exec chmod 777 {} + ; find . -type f -exec chmod 666 {} +",
+	"flooded":                 `mkdir flood; cd flood; i=0; while [ $i -lt 40 ]; do mkdir $i; (cd $i; seq 50 | xargs touch); i=$((i+1)); done; cd ..; seq 1000 | sed 's/^/f/' | xargs touch; cd events; seq 500 | xargs touch; cd ../checkpoints/.hankweavecheckpoints/refs/heads; seq 500 | xargs touch`,
+}
+
+// Whatever an agent does to hank's files (git's objects are another matter), the
+// run goes on to its end, no codon runs twice, what is not hank's is left alone,
+// it is said, and nothing of the history is lost.
+func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
+	t.Parallel()
+	for name, act := range vandals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, fmt.Sprintf(`{"hank": [
+			  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
+			  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": %q},
+			  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
+			]}`, "cd ../.hankweave && until grep '\"vandal\"' events/events.jsonl | grep -q '\"running\"'; do :; done; ("+act+") && cd - && echo vandal >>log"))
+			s.must(ModeRun, ExitDone)
+			if got := content(t, s.workspace(), "log"); got != "before\nvandal\nafter\n" {
+				t.Errorf("the codons have left %q", got)
+			}
+			if got, want := s.records(), []string{"before:completed", "vandal:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("records are %v", got)
+			}
+			if got := s.last("before"); got.CompletionCheckpoint == "" {
+				t.Error("the checkpoint of before is not known")
+			}
+			noticed := strings.Contains(strings.Join(s.said, "\n"), "hank's own files")
+			if strings.HasPrefix(name, "journal") && len(s.last("vandal").Notes) == 0 {
+				t.Error("the record does not say that the journal was changed")
+			}
+			if want := name != "nothing"; noticed != want {
+				t.Errorf("noticed: %v, want %v; the record's notes are %q, it said\n%s", noticed, want, s.last("vandal").Notes, strings.Join(s.said, "\n"))
+			}
+			v := s.view()
+			if v.Report.Has(recovery.Lost) || v.Report.Has(recovery.Blocked) {
+				t.Errorf("readers find %+v", v.Report.Findings)
+			}
+			s.fsck()
+			for _, id := range []state.CodonID{"before", "vandal", "after"} {
+				if sha := s.last(id).CompletionCheckpoint; s.git("merge-base", "--is-ancestor", string(sha), v.State.Newest().GitBranch) != "" {
+					t.Errorf("the checkpoint of %s is not on the branch", id)
+				}
+			}
+			if fi, err := os.Stat(v.Layout.Hankweave()); err != nil || fi.Mode().Perm() != 0o700 {
+				t.Errorf("the folder's mode is %v, %v", fi.Mode(), err)
+			}
+			s.must(ModeRun, ExitDone) // and opens again, with nothing left to do
+			s.mustRollback("before")
+			if got := content(t, s.workspace(), "log"); got != "before\n" {
+				t.Errorf("rolled back, it holds %q", got)
+			}
+		})
+	}
+}
