@@ -113,6 +113,14 @@ func (s *Store) DropCache() {
 	s.cache, s.next = nil, nil
 }
 
+// DistrustCache forgets the stat cache, on disk too: it vouches for objects by
+// the names of the packs that have them, and a pack may not hold any more what
+// its name says.
+func (s *Store) DistrustCache() error {
+	s.DropCache()
+	return s.removeCache()
+}
+
 // keepCache writes the cache for the next process. It is a projection: it is
 // not synced, and a crash in between costs one reading of all files.
 func (s *Store) keepCache() error {

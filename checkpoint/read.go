@@ -263,6 +263,39 @@ func (s *Store) Has(sha SHA) bool {
 	return err == nil
 }
 
+// EachCommit shows every commit in the packs that can be read, whether anything
+// leads to it or not, in no order. Complexity: the objects of the store.
+func (s *Store) EachCommit(fn func(Info) error) error {
+	_, packs := s.sources()
+	for _, p := range packs {
+		x, err := p.table()
+		if err != nil {
+			continue
+		}
+		r, release, err := p.reader()
+		if err != nil {
+			continue
+		}
+		var commits []plumbing.Hash
+		for i := range x.count {
+			if h, err := readPackedHeader(r, x.offset(i)); err == nil && h.kind != plumbing.BlobObject && h.kind != plumbing.TreeObject {
+				commits = append(commits, plumbing.Hash(x.id(i))) // or a delta: only others make those
+			}
+		}
+		release()
+		for _, id := range commits {
+			info, err := s.CommitInfo(SHA(id.String()))
+			if err != nil {
+				continue
+			}
+			if err := fn(info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Resolve returns the commits whose names begin with at least four digits.
 func (s *Store) Resolve(prefix string) ([]SHA, error) {
 	prefix = strings.ToLower(prefix)

@@ -41,6 +41,10 @@ type Options struct {
 // New objects go into one pending pack, which Commit and Flush make durable.
 // Reading is safe from several goroutines; writing is for one at a time.
 type Store struct {
+	// HeadWas is what Open found in the place of a HEAD that it has written anew;
+	// empty if that was right.
+	HeadWas string
+
 	fs        vfs.FS
 	dir       string
 	opts      Options
@@ -71,6 +75,49 @@ type Store struct {
 	reading func(name string) // tests: called before a file is read
 }
 
+// HEAD tells others that this is a repository, and which branch to show. Hank
+// never reads it.
+const (
+	headName = "HEAD"
+	mainHead = "ref: refs/heads/main\n"
+)
+
+// mendHead writes HEAD anew where it leads nowhere: without it git takes the
+// store for no repository. What it was is in HeadWas.
+func (s *Store) mendHead() error {
+	name := filepath.Join(s.dir, headName)
+	text, err := vfs.ReadFile(s.fs, name)
+	switch {
+	case err == nil && s.leadsSomewhere(strings.TrimSuffix(string(text), "\n")):
+		return nil
+	case err == nil:
+		s.HeadWas = fmt.Sprintf("%.40q", text)
+	case errors.Is(err, fs.ErrNotExist):
+		s.HeadWas = "gone"
+	case errors.Is(err, vfs.ErrNotRegular):
+		s.HeadWas = "no file"
+		if err := s.fs.Remove(name); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	return vfs.WriteFile(s.fs, name, []byte(mainHead), 0o600)
+}
+
+// leadsSomewhere tells whether a HEAD is one that git takes, and not cut off.
+func (s *Store) leadsSomewhere(head string) bool {
+	name, symbolic := strings.CutPrefix(head, "ref: ")
+	if !symbolic || head+"\n" == mainHead {
+		return symbolic || isSHA(head)
+	}
+	if !strings.HasPrefix(name, branches) || checkRefName(name) != nil {
+		return false
+	}
+	at, err := s.Ref(name)
+	return err == nil && at != ""
+}
+
 // storeFiles are the files of an empty store. gc.auto is off because merging
 // packs is hank's; autocrlf is off because a checkpoint holds bytes. For the
 // same reason info/attributes outranks what .gitattributes a workspace has:
@@ -80,7 +127,7 @@ var storeFiles = []struct{ name, text string }{
 	{"info/exclude", "# hank never records .git, .hankweave* and the data; other rules may be added here\n"},
 	{"info/attributes", "* -text -eol -ident -filter -working-tree-encoding -export-subst -export-ignore\n"},
 	{lockMark, lockMarkText},
-	{"HEAD", "ref: refs/heads/main\n"},
+	{headName, mainHead},
 }
 
 // Init makes a store. It is built under a temporary name in the same folder
@@ -133,9 +180,19 @@ func Open(o Options) (*Store, error) {
 	if _, err := s.fs.Lstat(s.dir); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"HEAD", "objects/pack", "refs/heads"} {
+	for _, name := range []string{"objects/pack", "refs/heads"} {
 		if _, err := s.fs.Lstat(filepath.Join(s.dir, name)); err != nil {
 			return nil, &DamagedError{Path: s.dir, Why: name + " cannot be found", Err: err}
+		}
+	}
+	if o.Shared { // anybody's, so that it is one only with a HEAD
+		if _, err := s.fs.Lstat(filepath.Join(s.dir, headName)); err != nil {
+			return nil, &DamagedError{Path: s.dir, Why: headName + " cannot be found", Err: err}
+		}
+	}
+	if !o.ReadOnly && !o.Shared {
+		if err := s.mendHead(); err != nil {
+			return nil, fmt.Errorf("mending the checkpoint store: %w", err)
 		}
 	}
 	if o.Shared && !o.ReadOnly {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-json-experiment/json"
@@ -50,6 +52,10 @@ type advice struct {
 	rebuilt *state.State // a history that only git knows; nil: there is none
 	evict   []witness    // tips that nobody knows
 	lost    []lostTip
+	// strays are where branches led to whose references are gone.
+	strays map[string]state.SHA
+	// behind: the state may be behind the branches, as the journal has lost its end.
+	behind bool
 }
 
 // lostTip is a branch whose newest checkpoint cannot be read.
@@ -69,9 +75,9 @@ type lostTip struct {
 //     damaged, its next number is not known, and any further record means it.
 //  4. Any other unknown tip is none of the history's.
 func (g chronicle) advise(m memory) (advice, error) {
-	var a advice
+	a := advice{behind: m.state == nil || m.rebase != ""}
 	if m.state == nil || g.foreign(m.state) {
-		s, err := g.rebuild(&state.State{Lineage: m.lineage})
+		s, err := g.rebuild(&state.State{Lineage: m.lineage}, &a)
 		if err == nil && s.Seq > 0 {
 			a.rebuilt = s
 		}
@@ -101,7 +107,7 @@ func (g chronicle) advise(m memory) (advice, error) {
 	case len(further) == 1 && further[0].record.Seq == next && m.rebase == "":
 		a.forward = &further[0]
 	default:
-		a.rebuilt, err = g.rebuild(m.state)
+		a.rebuilt, err = g.rebuild(m.state, &a)
 	}
 	return a, err
 }
@@ -125,32 +131,61 @@ func (g chronicle) foreign(s *state.State) bool {
 }
 
 // heads returns the branches that belong to the history and where they lead.
-func (g chronicle) heads() (map[string]state.SHA, error) {
+func (g chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 	refs, damaged, err := g.store.ReadableRefs(heads)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, d := range damaged {
-		g.rep.add(Mended, "the reference %s is damaged (%s); its branch is put back to where the state has it", d.Path, d.Why)
+		g.rep.add(Mended, "the reference %s is damaged (%s); its branch is put back to where the state, or its own checkpoints, have it", d.Path, d.Why)
 	}
 	out := map[string]state.SHA{}
 	for ref, sha := range refs {
 		out[strings.TrimPrefix(ref, heads)] = state.SHA(sha)
 	}
-	return out, nil
+	return out, len(damaged) == 0, nil
+}
+
+// strays finds where branches led to whose references are gone: to the newest
+// commit that says that it was made for one. Refs are the references that are
+// left.
+func (g chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, error) {
+	newest := map[string]witness{}
+	made := map[string]time.Time{}
+	err := g.store.EachCommit(func(info checkpoint.Info) error {
+		record, found, err := readRecord(info)
+		if err != nil || !found {
+			return err
+		}
+		branch := record.branch()
+		if branch == "" || refs[branch] != "" {
+			return nil
+		}
+		// Two commits carry one number where a crash came before the reference moved;
+		// the one that was made then does not count.
+		if n, known := newest[branch]; !known || record.Seq > n.record.Seq || record.Seq == n.record.Seq && info.When.After(made[branch]) {
+			newest[branch], made[branch] = witness{branch, state.SHA(info.SHA), record}, info.When
+		}
+		return nil
+	})
+	out := map[string]state.SHA{}
+	for branch, w := range newest {
+		out[branch] = w.sha
+	}
+	return out, err
 }
 
 // knownHeads are the branches as a state has them.
 func knownHeads(s *state.State) map[string]state.SHA {
-	known := map[string]state.SHA{"main": s.InitialCheckpoint, state.RemovedBranch: s.Removal}
+	known := map[string]state.SHA{"main": s.InitialCheckpoint, state.RemovedBranch: s.Removal, ProgramBranch: s.Program}
 	for _, r := range s.Runs {
 		known[r.GitBranch] = r.Head
 	}
 	return known
 }
 
-// ofHistory tells whether a branch is one whose tip the state knows. Nothing
-// depends on the others.
+// ofHistory tells whether a branch is one whose tip the state knows in every
+// moment.
 func ofHistory(branch string) bool {
 	return branch == "main" || branch == state.RemovedBranch || strings.HasPrefix(branch, "run-")
 }
@@ -158,7 +193,7 @@ func ofHistory(branch string) bool {
 // unknownTips lists the branches whose tips are not where the state has them,
 // and notes the tips that cannot be read.
 func (g chronicle) unknownTips(s *state.State, a *advice) ([]witness, error) {
-	refs, err := g.heads()
+	refs, whole, err := g.heads()
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +201,9 @@ func (g chronicle) unknownTips(s *state.State, a *advice) ([]witness, error) {
 	var out []witness
 	for branch, sha := range refs {
 		if !ofHistory(branch) {
+			if !g.store.Has(checkpoint.SHA(sha)) {
+				a.lost, whole = append(a.lost, lostTip{branch, sha, plumbing.ErrObjectNotFound}), false
+			}
 			continue
 		}
 		info, err := g.store.CommitInfo(checkpoint.SHA(sha))
@@ -188,7 +226,14 @@ func (g chronicle) unknownTips(s *state.State, a *advice) ([]witness, error) {
 		}
 		out = append(out, witness{branch, sha, record})
 	}
-	return out, nil
+	if whole {
+		return out, nil
+	}
+	for _, l := range a.lost {
+		delete(refs, l.branch)
+	}
+	a.strays, err = g.strays(refs)
+	return out, err
 }
 
 // IsLost tells whether an error means that an object of the store is missing or
@@ -203,8 +248,8 @@ func gone(err error) bool {
 }
 
 // rebuild returns base brought forward by every record of its lineage.
-func (g chronicle) rebuild(base *state.State) (*state.State, error) {
-	records, err := g.witnesses()
+func (g chronicle) rebuild(base *state.State, a *advice) (*state.State, error) {
+	records, err := g.witnesses(a)
 	if err != nil {
 		return nil, err
 	}
@@ -280,13 +325,17 @@ func ofLineage(records []witness, lineage string) []witness {
 	return ours
 }
 
-// witnesses reads the record of every commit that a branch leads to, those of
-// the runs' branches first.
-func (g chronicle) witnesses() ([]witness, error) {
-	refs, err := g.heads()
+// witnesses reads the record of every commit that a branch leads to, or has led
+// to before its reference was lost, those of the runs' branches first.
+func (g chronicle) witnesses(a *advice) ([]witness, error) {
+	refs, _, err := g.heads()
 	if err != nil {
 		return nil, err
 	}
+	if a.strays, err = g.strays(refs); err != nil {
+		return nil, err
+	}
+	maps.Copy(refs, a.strays)
 	branches := make([]string, 0, len(refs))
 	for branch := range refs {
 		branches = append(branches, branch)

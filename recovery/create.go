@@ -194,10 +194,14 @@ func (x *Execution) storeOptions() checkpoint.Options {
 // is for makeStore.
 func (x *Execution) openStore() error {
 	store, err := checkpoint.Open(x.storeOptions())
-	if err == nil {
-		x.Store = store
+	if err != nil {
+		return err
 	}
-	return err
+	x.Store = store
+	if was := store.HeadWas; was != "" {
+		x.Report.add(Mended, "HEAD of the checkpoint store was %s; it was written anew, git needs it and hank does not", was)
+	}
+	return nil
 }
 
 // makeStore makes the store that could not be opened. Where checkpoints are

@@ -120,7 +120,7 @@ func (g chronicle) adopt(s *state.State) (*state.State, error) {
 	if g.store == nil {
 		return s.Adopt("", nil)
 	}
-	tips, err := g.heads()
+	tips, _, err := g.heads()
 	if err != nil {
 		return nil, err
 	}

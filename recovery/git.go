@@ -19,9 +19,16 @@ import (
 // it.
 func (x *Execution) heed(a advice) error {
 	for _, l := range a.lost {
-		if err := x.dropTip(l); err != nil {
+		misled := a.misled(x.Store, x.State(), l)
+		if !ofHistory(l.branch) && !misled {
+			continue // when its objects come back, nothing but the reference leads to them
+		}
+		if err := x.dropTip(l, misled); err != nil {
 			return err
 		}
+	}
+	if err := x.keepStrays(a.strays); err != nil {
+		return err
 	}
 	for _, w := range a.evict {
 		if err := x.evict(w); err != nil {
@@ -33,7 +40,7 @@ func (x *Execution) heed(a advice) error {
 			return err
 		}
 	}
-	return x.mendBranches()
+	return x.mendBranches(a.behind)
 }
 
 // rollForward appends the event that a crash cut off. A checkpoint that does
@@ -87,13 +94,51 @@ func (x *Execution) leadsTo(from, to state.SHA) (bool, error) {
 }
 
 // dropTip removes a branch whose checkpoint cannot be read. What it led to is
-// written down; when the objects come back, so does the branch.
-func (x *Execution) dropTip(l lostTip) error {
-	x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.sha, l.branch, cause(l.why))
+// written down; when the objects come back, so does the branch. A reference that
+// was damaged into another name has lost nothing: see keepStrays and mendBranches.
+func (x *Execution) dropTip(l lostTip, misled bool) error {
+	if misled {
+		x.Report.add(Mended, "branch %s led to checkpoint %.12s, which is not there", l.branch, l.sha)
+	} else {
+		x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.sha, l.branch, cause(l.why))
+	}
 	if err := x.noteReference(heads+l.branch, checkpoint.SHA(l.sha), l.why); err != nil {
 		return err
 	}
 	return x.Store.SetRef(heads+l.branch, checkpoint.SHA(l.sha), "")
+}
+
+// misled tells whether a branch that leads to nothing is known to belong
+// elsewhere. Of a branch of the history a state knows it that is not behind; the
+// others go to the newest that is left of them.
+func (a advice) misled(store *checkpoint.Store, s *state.State, l lostTip) bool {
+	back := a.strays[l.branch]
+	if at, known := knownHeads(s)[l.branch]; known {
+		if a.behind && ofHistory(l.branch) {
+			return false
+		}
+		back = at
+	}
+	return back != "" && back != l.sha && isWhole(store, back)
+}
+
+// keepStrays puts back the recovery branches whose references are gone; those of
+// the history follow from the state.
+func (x *Execution) keepStrays(strays map[string]state.SHA) error {
+	refs, _, err := x.Store.ReadableRefs(heads)
+	if err != nil {
+		return err
+	}
+	for branch, tip := range strays {
+		if ofHistory(branch) || refs[heads+branch] != "" || x.State().RemovedAt(branch) != nil || !x.isWhole(tip) {
+			continue
+		}
+		if err := x.Store.SetRef(heads+branch, "", checkpoint.SHA(tip)); err != nil {
+			return err
+		}
+		x.Report.add(Mended, "branch %s was gone; it leads to checkpoint %.12s again, the newest that is left of it", branch, tip)
+	}
+	return nil
 }
 
 // setAsideDamagedRefs takes files that hold no reference out of the way.
@@ -112,8 +157,9 @@ func (x *Execution) setAsideDamagedRefs() error {
 
 // mendBranches puts back every branch that is gone although the state knows
 // its tip and the store has it. Without its branch a checkpoint would be
-// garbage.
-func (x *Execution) mendBranches() error {
+// garbage. Of a state that may be behind nobody knows whether a newer one was
+// lost with the branch.
+func (x *Execution) mendBranches(behind bool) error {
 	refs, err := x.Store.Refs(heads)
 	if err != nil {
 		return err
@@ -125,7 +171,11 @@ func (x *Execution) mendBranches() error {
 		if err := x.Store.SetRef(heads+branch, "", checkpoint.SHA(head)); err != nil {
 			return err
 		}
-		x.Report.add(Mended, "branch %s was gone; it leads to checkpoint %.12s again", branch, head)
+		newest := ""
+		if behind {
+			newest = ", the newest that is left of it"
+		}
+		x.Report.add(Mended, "branch %s was gone; it leads to checkpoint %.12s again%s", branch, head, newest)
 	}
 	return nil
 }
@@ -139,13 +189,20 @@ func (x *Execution) anchor(ctx context.Context) error {
 	if !x.opts.ReplaceStore {
 		return x.stand(ctx)
 	}
-	for _, step := range []func(context.Context) error{x.salvage, x.refillFromWorkspace, x.stand, x.partFromLost} {
+	if err := x.Store.DistrustCache(); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{x.salvage, x.refillFromWorkspace, x.stand, x.regain, x.partFromLost} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// regain puts back branches whose newest checkpoints can be read again, before
+// what is left of others takes their names.
+func (x *Execution) regain(context.Context) error { return x.mendBranches(false) }
 
 // stand is anchor's care for the newest checkpoint.
 func (x *Execution) stand(ctx context.Context) error {

@@ -153,6 +153,10 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 		out = append(out, candidate{name, s})
 	}
 	if len(out) == 2 && out[1].state.Seq > out[0].state.Seq {
+		if out[1].state.Lineage == out[0].state.Lineage { // a save never leaves it so
+			rep.add(Mended, "%s is an older copy (save %d, event %d; %s is save %d, event %d); it does not count, and is replaced",
+				out[0].name, out[0].state.Serial, out[0].state.Seq, out[1].name, out[1].state.Serial, out[1].state.Seq)
+		}
 		out[0], out[1] = out[1], out[0]
 	}
 	return out, nil

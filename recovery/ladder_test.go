@@ -68,10 +68,6 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 	for name, damage := range map[string]func(){
 		"all gone but the runs": func() { remove(t, b.l.Store()) },
 		"the store is a ruin":   func() { remove(t, filepath.Join(b.l.Store(), "refs")) },
-		"no reference is left": func() {
-			remove(t, filepath.Join(b.l.Store(), "refs", "heads"))
-			ok(t, os.Mkdir(filepath.Join(b.l.Store(), "refs", "heads"), 0o700))
-		},
 		"all packs are gone": func() {
 			remove(t, filepath.Join(b.l.Store(), "objects", "pack"))
 			ok(t, os.Mkdir(filepath.Join(b.l.Store(), "objects", "pack"), 0o700))

@@ -81,7 +81,7 @@ func (f *strictFsck) check(fsys vfs.FS, dir string) (problems []string) {
 		}
 	}
 	head, err := vfs.ReadFile(fsys, filepath.Join(dir, "HEAD"))
-	if err != nil || !regexp.MustCompile(`^ref: refs/heads/\S+\n$`).Match(head) {
+	if err != nil || !regexp.MustCompile(`^ref: refs/heads/\S+\n?$`).Match(head) {
 		bad("HEAD is %q, %v", head, err)
 	}
 	cut := map[string]bool{}
@@ -93,7 +93,7 @@ func (f *strictFsck) check(fsys vfs.FS, dir string) (problems []string) {
 	var tips []judgedLink
 	for name, text := range looseRefs(fsys, dir, "refs") {
 		id := strings.TrimSuffix(text, "\n")
-		if !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(id) || len(text) != 41 {
+		if !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(id) { // git does without the newline
 			bad("%s is %q", name, text)
 			continue
 		}

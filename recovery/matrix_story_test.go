@@ -153,6 +153,7 @@ func (g *saga) again() error {
 	if err != nil {
 		return err
 	}
+	forked()
 	return g.take(Open(g.a.ctx, g.root, g.options()))
 }
 

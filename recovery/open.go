@@ -198,7 +198,10 @@ func (x *Execution) openJournal(m memory) error {
 	}
 	x.journal = j
 	keepKnown(x.fs, x.Layout, m.found, x.lock.info.Process.BootID)
-	if found := m.found; found.Torn != nil {
+	switch {
+	case m.found.Torn != nil && m.rebase != "": // others knew more
+		x.Report.add(Note, "the end of the journal was torn; it is in quarantine")
+	case m.found.Torn != nil:
 		x.Report.add(Note, "the end of the journal was torn by a crash; it had not been acknowledged and is in quarantine")
 	}
 	if m.rebase == "" {

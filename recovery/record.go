@@ -112,6 +112,28 @@ func (r Record) isRecovery() bool {
 	return err == nil && ok && c.Kind == state.KindRecovery
 }
 
+// branch is the branch that the record's checkpoint was made for; empty if it
+// does not say.
+func (r Record) branch() string {
+	t, err := state.Decode(r.Event)
+	if err != nil {
+		return ""
+	}
+	switch t := t.(type) {
+	case state.InitialCheckpointSet:
+		return "main"
+	case state.BranchesRemoved:
+		return state.RemovedBranch
+	case state.CheckpointCreated:
+		return t.Branch
+	case state.CodonTransitioned:
+		if r.Run != nil {
+			return r.Run.GitBranch
+		}
+	}
+	return ""
+}
+
 // transition returns the record's event with its checkpoint filled in.
 func (r Record) transition(sha state.SHA) (state.Transition, error) {
 	t, err := state.Decode(r.Event)

@@ -35,8 +35,8 @@ func (b *box) goesOn(x *Execution, n int, what string) {
 		ok(b.t, a.play(attempt{rig: true}))
 	}
 	ok(b.t, a.exit(state.EndStopped))
-	if state.Validate(x.State(), state.World{}).Valid != true {
-		b.t.Errorf("%s: the state is invalid", what)
+	if v := state.Validate(x.State(), state.World{}); !v.Valid {
+		b.t.Errorf("%s: the state is invalid: %+v", what, v.Errors)
 	}
 }
 
@@ -51,7 +51,6 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 	for name, damage := range map[string]func(){
 		"deleted":        func() { remove(t, b.l.Store()) },
 		"a file instead": func() { remove(t, b.l.Store()); put(t, b.l.Store(), []byte("?")) },
-		"no HEAD":        func() { remove(t, filepath.Join(b.l.Store(), "HEAD")) },
 		"all packs deleted": func() {
 			remove(t, packs)
 			ok(t, os.Mkdir(packs, 0o700))
@@ -72,8 +71,7 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 		_, err := Open(context.Background(), b.root, Options{FS: fast})
 		var decision *DecisionError
 		if !errors.As(err, &decision) || !strings.Contains(err.Error(), "doctor --fix") {
-			t.Errorf("%s: %v", name, err)
-			continue
+			t.Fatalf("%s: %v", name, err)
 		}
 		x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
 		if hash(t, b.l.Workspace) != workspace {
@@ -99,6 +97,40 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 	}
 }
 
+// The newest pack has another one's content: the stat cache, which knows packs by
+// their names, does not vouch for what is lost.
+func TestAStoreThatIsMendedDoesNotTrustItsStatCache(t *testing.T) {
+	t.Parallel()
+	b := unmerged(t, 12)
+	packs := filepath.Join(b.l.Store(), "objects", "pack")
+	for name, text := range b.files {
+		if filepath.Dir(name) != packs || filepath.Ext(name) != ".pack" {
+			continue
+		}
+		b.reset()
+		newest := packOf(t, packs, Head(must(Read(b.root))(t).State))
+		other := strings.TrimSuffix(name, ".pack")
+		if other == newest {
+			continue
+		}
+		put(t, newest+".pack", text)
+		put(t, newest+".idx", b.files[other+".idx"])
+		what := "with the content of " + filepath.Base(name)
+		var decision *DecisionError
+		if _, err := Open(context.Background(), b.root, Options{FS: fast}); !errors.As(err, &decision) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		ok(t, reopen(t, b.root, func(o *Options) { o.ReplaceStore = true }).Close())
+		x := reopen(t, b.root)
+		if len(x.Report.Findings) > 0 {
+			t.Errorf("%s: the next opening still finds %+v", what, x.Report.Findings)
+		}
+		whole(t, x, what)
+		b.goesOn(x, 12, what)
+		ok(t, x.Close())
+	}
+}
+
 // packOf returns the path, without its suffix, of the pack that has a commit.
 func packOf(t testing.TB, dir string, sha state.SHA) string {
 	t.Helper()
@@ -110,6 +142,72 @@ func packOf(t testing.TB, dir string, sha state.SHA) string {
 	}
 	t.Fatalf("no pack has %s", sha)
 	return ""
+}
+
+// HEAD and references are lost, and with them in turn all other memories: HEAD
+// says nothing that hank does not know, and each branch comes back to the newest
+// commit that says that it was made for it.
+func TestWithoutReferencesTheCommitsTell(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 14)
+	heads := filepath.Join(b.l.Store(), "refs", "heads")
+	headFile := filepath.Join(b.l.Store(), "HEAD")
+	for name, damage := range map[string]func(){
+		"HEAD deleted":  func() { remove(t, headFile) },
+		"HEAD zeroed":   func() { put(t, headFile, make([]byte, 21)) },
+		"HEAD cut":      func() { put(t, headFile, []byte("ref: refs/heads/ma")) },
+		"HEAD a folder": func() { remove(t, headFile); ok(t, os.Mkdir(headFile, 0o700)) },
+		"no reference":  func() { remove(t, heads); ok(t, os.Mkdir(heads, 0o700)) },
+		"neither":       func() { remove(t, heads); ok(t, os.Mkdir(heads, 0o700)); remove(t, headFile) },
+	} {
+		for _, ruined := range []bool{false, true} {
+			b.reset()
+			damage()
+			if ruined {
+				for _, path := range []string{b.l.State(), b.l.State() + ".bak", b.l.Events()} {
+					remove(t, path)
+				}
+				name += ", and no other memory"
+			}
+			rep := b.recovers(name)
+			if strings.HasPrefix(name, "HEAD") {
+				says(t, name, rep, "HEAD of the checkpoint store")
+			} else {
+				says(t, name, rep, "branch main was gone")
+			}
+			for path, want := range b.files {
+				if !strings.HasPrefix(path, heads) && path != headFile || !ruined && strings.Contains(path, "recovery") {
+					continue
+				}
+				if have, err := os.ReadFile(path); err != nil || string(have) != string(want) {
+					t.Errorf("%s: %s is %q, %v, instead of %q", name, filepath.Base(path), have, err, want)
+				}
+			}
+			fsck(t, b.l.Store(), name)
+		}
+	}
+}
+
+// A reference was damaged into the name of no object: it leads again to where
+// the state, or its own checkpoints, have it, and nothing is called lost.
+func TestAReferenceToNothingIsPutBack(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 14)
+	for path, text := range b.files {
+		if !strings.HasPrefix(path, filepath.Join(b.l.Store(), "refs", "heads")) {
+			continue
+		}
+		b.reset()
+		other := slices.Clone(text)
+		other[7] = map[bool]byte{true: 'a', false: 'b'}[other[7] != 'a']
+		put(t, path, other)
+		what := filepath.Base(path) + " to nothing"
+		says(t, what, b.recovers(what), "is not there")
+		if have := must(os.ReadFile(path))(t); string(have) != string(text) {
+			t.Errorf("%s: it leads to %q instead of %q", what, have, text)
+		}
+		fsck(t, b.l.Store(), what)
+	}
 }
 
 // A pack in the middle of the history is gone: the state knows all, the next

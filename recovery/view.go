@@ -178,6 +178,13 @@ func (v *View) consult(m *memory) error {
 		v.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.sha, w.branch)
 	}
 	for _, l := range a.lost {
+		if a.misled(store, m.state, l) {
+			v.Report.add(Mended, "branch %s leads to checkpoint %.12s, which is not there; the next command puts it back", l.branch, l.sha)
+			continue
+		}
+		if !ofHistory(l.branch) {
+			continue
+		}
 		v.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.sha, l.branch, cause(l.why))
 	}
 	if a.forward == nil {
