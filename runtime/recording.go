@@ -19,6 +19,9 @@ import (
 type recording struct {
 	view  *recovery.View
 	store *checkpoint.Store
+	// records are the newest on the thread of each codon whose agent was started.
+	// They are looked up for each codon that is played.
+	records map[state.CodonID]*state.Codon
 }
 
 // openRecording opens an execution to be replayed. It is only read.
@@ -35,7 +38,13 @@ func openRecording(dir string) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &recording{view, store}, nil
+	records := map[state.CodonID]*state.Codon{}
+	for _, step := range view.State.Thread() {
+		if c := step.Codon; c.ClaudeLogPath != "" && c.Status.Terminal() {
+			records[c.CodonID] = c
+		}
+	}
+	return &recording{view, store, records}, nil
 }
 
 func (r *recording) close() error {
@@ -45,21 +54,9 @@ func (r *recording) close() error {
 	return r.store.Close()
 }
 
-// record is the newest record of a codon whose agent was started: on the
-// thread, if it is there.
-func (r *recording) record(id state.CodonID) *state.Codon {
-	var found *state.Codon
-	for _, step := range r.view.State.Thread() {
-		if step.Codon.CodonID == id && step.Codon.ClaudeLogPath != "" && step.Codon.Status.Terminal() {
-			found = step.Codon
-		}
-	}
-	return found
-}
-
 // harness plays the transcript of a codon.
 func (r *recording) harness(id state.CodonID) (harness.Harness, error) {
-	record := r.record(id)
+	record := r.records[id]
 	if record == nil {
 		return nil, fmt.Errorf("%s has no recorded attempt at codon %s to play", r.view.Layout.Root, id)
 	}
@@ -76,7 +73,7 @@ func (r *recording) harness(id state.CodonID) (harness.Harness, error) {
 
 // applyFiles does to the workspace what the recorded codon did to its own.
 func (r *recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
-	record := r.record(id)
+	record := r.records[id]
 	if record == nil || record.BaseCheckpoint == "" || record.Checkpoint() == "" {
 		return nil
 	}
