@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"pgregory.net/rapid"
 )
 
@@ -47,14 +46,4 @@ func TestStatCacheRoundTripsAndAnyDamageEmptiesIt(t *testing.T) {
 			rt.Fatal("damage went unnoticed")
 		}
 	})
-}
-
-func FuzzDecodeCache(f *testing.F) {
-	sub := newCachedDir(1, []cachedEntry{{name: "f", blob: plumbing.NewHash("aa"), flags: entryTaken}})
-	data, err := (&statCache{root: newCachedDir(1, []cachedEntry{{name: "d", sub: sub}})}).encode(cacheHeader{Boot: "b"})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _, _ = decodeCache(data) })
 }

@@ -324,7 +324,7 @@ func (s *Store) packedRefs() (map[string]SHA, error) {
 			continue
 		}
 		sha, name, ok := strings.Cut(line, " ")
-		if !ok || !isSHA(sha) {
+		if !ok || !isSHA(sha) || checkRefName(name) != nil {
 			return nil, &DamagedError{Path: file, Why: fmt.Sprintf("the line %q is no reference", line)}
 		}
 		refs[name] = SHA(sha)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"hank/internal/pattern"
 )
 
 // Selection says which files a checkpoint takes. The zero value takes none.
@@ -64,8 +66,8 @@ func newSelector(s Selection, include []string) *selector {
 // nothing, and nobody would know.
 func (s Selection) validate() error {
 	for _, p := range s.Patterns {
-		if !doublestar.ValidatePattern(strings.TrimPrefix(p, "!")) {
-			return fmt.Errorf("%q is no pattern for files: look at its brackets, braces and backslashes", p)
+		if !pattern.Valid(strings.TrimPrefix(p, "!")) {
+			return fmt.Errorf("%q is no pattern for files: look at its brackets, braces and backslashes; braces may give at most 1000 alternatives", p)
 		}
 	}
 	return nil

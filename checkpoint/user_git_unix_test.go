@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -178,19 +177,6 @@ func TestADamagedIndexOrAFIFOInTheUsersRepositoryHoldsNothingUp(t *testing.T) {
 		t.Fatal("the snapshot waits for a FIFO")
 	}
 }
-
-func FuzzIndexPaths(f *testing.F) {
-	f.Add([]byte("DIRC\x00\x00\x00\x04\x00\x00\x00\x01" + strings.Repeat("\x00", 62) + "\x00a\x00" + strings.Repeat("\x00", 20)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, p := range first(indexPaths(data)) {
-			if p == "" {
-				t.Error("an empty path")
-			}
-		}
-	})
-}
-
-func first[A, B any](a A, _ B) A { return a }
 
 func walk(t testing.TB, r *rig, tree SHA, f func(path string)) {
 	t.Helper()

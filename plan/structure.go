@@ -6,9 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"hank/internal/lazyregexp"
+	"hank/internal/pattern"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
@@ -263,14 +262,14 @@ func (h *Hank) patternRules(at string, c *Codon, out *reporter) {
 }
 
 func (h *Hank) patterns(list string, patterns []string, out *reporter) {
-	for i, pattern := range patterns {
-		plain := strings.TrimPrefix(pattern, "!")
+	for i, text := range patterns {
+		plain := strings.TrimPrefix(text, "!")
 		switch {
-		case pattern == "":
+		case text == "":
 		case plain == "" || plain[0] == '/' || leadsUp(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(pattern))
-		case !doublestar.ValidatePattern(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", `write \[ or \{ for the character itself`, "%s is not a pattern", quote(pattern))
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(text))
+		case !pattern.Valid(plain):
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", `write \[ or \{ for the character itself; braces may give at most 1000 alternatives`, "%s is not a pattern", quote(text))
 		}
 	}
 }

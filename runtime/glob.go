@@ -12,6 +12,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"hank/internal/pattern"
 	"hank/recovery"
 )
 
@@ -30,7 +31,7 @@ func newGlobs(patterns []string) (globs, error) {
 	for _, p := range patterns {
 		plain, taken := strings.CutPrefix(p, "!")
 		clean := path.Clean(plain)
-		if plain == "" || strings.HasPrefix(plain, "/") || clean == ".." || strings.HasPrefix(clean, "../") || !doublestar.ValidatePattern(clean) {
+		if plain == "" || strings.HasPrefix(plain, "/") || clean == ".." || strings.HasPrefix(clean, "../") || !pattern.Valid(clean) {
 			return globs{}, fmt.Errorf("%q is not a pattern of files in the workspace", p)
 		}
 		if clean == "." {

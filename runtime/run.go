@@ -18,6 +18,7 @@ import (
 	"hank/internal/proc"
 	"hank/internal/registry"
 	"hank/internal/secret"
+	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/keeper"
@@ -376,8 +377,15 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 
 // endRun closes the run, and makes its exit checkpoint. The plan's end is a
 // fact; the checkpoint of it is a copy.
+//
+// What agents wrote they have not synced, and a run that has ended is not looked
+// at again: without a sync before that is said, a power cut would leave files of
+// zeros in the place of results.
 func (d *driver) endRun(ctx context.Context, out outcome) error {
 	d.summarize()
+	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.reason == "" {
+		return fmt.Errorf("bringing the workspace onto the disk: %w", err)
+	}
 	now := d.x.Now()
 	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
 	if out.reason != "" {

@@ -103,14 +103,14 @@ func (k *keeper) start(control *bufio.Reader) error {
 		return fmt.Errorf("become a subreaper: %w", err)
 	}
 	if k.order.Writable != nil { // the keeper itself, for good; its children inherit it
-		if err := sandbox.Confine(k.order.Writable); err != nil {
+		if err := sandbox.Confine(texts[string](k.order.Writable)); err != nil {
 			return err
 		}
 	}
 	k.began = time.Now()
-	pid, err := syscall.ForkExec(k.order.Path, k.order.Args, &syscall.ProcAttr{
-		Dir:   k.order.Dir,
-		Env:   k.order.Env,
+	pid, err := syscall.ForkExec(string(k.order.Path), texts[string](k.order.Args), &syscall.ProcAttr{
+		Dir:   string(k.order.Dir),
+		Env:   texts[string](k.order.Env),
 		Files: []uintptr{0, 1, 2},
 		Sys:   commandAttributes(),
 	})
@@ -130,7 +130,7 @@ func (k *keeper) start(control *bufio.Reader) error {
 func explain(o order, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOENT):
-		if dirErr := checkDir(o.Dir); dirErr != nil {
+		if dirErr := checkDir(string(o.Dir)); dirErr != nil {
 			return dirErr
 		}
 		return fmt.Errorf("%s cannot be executed: it, or the interpreter that its first line names, does not exist", o.Path)

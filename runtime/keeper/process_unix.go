@@ -68,9 +68,9 @@ func Start(spec Spec, out Streams) (*Process, error) {
 		return fail(err)
 	}
 	if err := p.send(ends, order{
-		Path: path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir,
+		Path: raw(path), Args: texts[raw](spec.Args), Env: texts[raw](spec.Env), Dir: raw(spec.Dir),
 		StopSignal: spec.StopSignal, StopGrace: spec.StopGrace,
-		Attempt: spec.Attempt, Limit: spec.Limit, Writable: spec.Writable,
+		Attempt: spec.Attempt, Limit: spec.Limit, Writable: texts[raw](spec.Writable),
 	}); err != nil {
 		err = p.abandon(ends, err)
 		guards.tell(guarded{Attempt: p.attempt, Over: true})

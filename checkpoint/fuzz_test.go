@@ -1,0 +1,511 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/klauspost/compress/zlib"
+
+	"hank/internal/vfs"
+	"hank/internal/vfs/vfstest"
+)
+
+// sealed puts the right SHA-256 behind a text, which no fuzzer finds by itself.
+func sealed(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return append(bytes.Clone(body), sum[:]...)
+}
+
+// FuzzDecodeCache: what is read as a stat cache says the same when it is written
+// again, and is no larger than the file by more than a factor.
+func FuzzDecodeCache(f *testing.F) {
+	sub := newCachedDir(1, []cachedEntry{{name: "f", blob: plumbing.NewHash("aa"), flags: entryTaken}})
+	data, err := (&statCache{root: newCachedDir(1, []cachedEntry{{name: "d", sub: sub}})}).encode(cacheHeader{Boot: "b"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data[:len(data)-sha256.Size])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c, h, err := decodeCache(sealed(body))
+		if err != nil {
+			return
+		}
+		again, err := c.encode(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, h2, err := decodeCache(again)
+		if err != nil || !reflect.DeepEqual(back, c) || !reflect.DeepEqual(h2, h) {
+			t.Fatalf("it came back as something else: %v\n%+v\n%+v", err, h, h2)
+		}
+	})
+}
+
+// FuzzPackIndex: an index that is taken can be searched without a fault, and
+// what has a right checksum and is in order gives what go-git finds in it.
+func FuzzPackIndex(f *testing.F) {
+	var entries []packEntry
+	for i := range 5 {
+		entries = append(entries, packEntry{id: sha1.Sum([]byte{byte(i)}), crc: uint32(i), offset: int64(i) << (10 * i)})
+	}
+	sum := sha1.Sum(nil)
+	whole := encodeIndex(entries, sum[:])
+	f.Add(whole[:len(whole)-hashSize])
+	f.Add(encodeIndex(nil, sum[:])[:indexHeader+hashSize])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		own := sha1.Sum(body)
+		data := append(bytes.Clone(body), own[:]...)
+		x, err := parseIndex(data)
+		if err != nil {
+			return
+		}
+		if x.count > len(data)/28 {
+			t.Fatalf("%d objects in %d bytes", x.count, len(data))
+		}
+		if !x.intact() {
+			t.Fatal("its own checksum is right and not believed")
+		}
+		ordered := true
+		for i := range x.count {
+			id := plumbing.Hash(x.id(i))
+			ordered = ordered && (i == 0 || bytes.Compare(x.id(i-1), x.id(i)) < 0)
+			if off := x.offset(i); off < -1 && off != int64(binary.BigEndian.Uint64(binary.BigEndian.AppendUint64(nil, uint64(off)))) {
+				t.Fatalf("offset %d", off)
+			}
+			if at, ok := x.find(&id); ok && plumbing.Hash(x.id(at)) != id {
+				t.Fatal("found something else")
+			}
+		}
+		theirs := idxfile.NewMemoryIndex()
+		if !ordered || idxfile.NewDecoder(bytes.NewReader(data)).Decode(theirs) != nil {
+			return
+		}
+		for i := range x.count {
+			id := plumbing.Hash(x.id(i))
+			want, theirErr := theirs.FindOffset(id)
+			at, ok := x.find(&id)
+			if theirErr == nil && (!ok || x.offset(at) != want) {
+				t.Fatalf("%s: go-git finds %d, we %v %d", id, want, ok, x.offset(i))
+			}
+		}
+	})
+}
+
+// zipped is data as a pack holds them.
+func zipped(data []byte) []byte {
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, _ = z.Write(data)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// patched applies a delta by gitformat-pack(5), simply; ok is false where the
+// delta is not one, or makes more than most bytes.
+func patched(base, delta []byte, most int) (out []byte, ok bool) {
+	number := func() (n uint64, ok bool) {
+		for shift := 0; len(delta) > 0 && shift < 63; shift += 7 {
+			c := delta[0]
+			delta = delta[1:]
+			n |= uint64(c&0x7f) << shift
+			if c&0x80 == 0 {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	from, ok := number()
+	size, ok2 := number()
+	if !ok || !ok2 || from != uint64(len(base)) || size > uint64(most) {
+		return nil, false
+	}
+	for len(delta) > 0 {
+		c := delta[0]
+		delta = delta[1:]
+		if c&0x80 == 0 {
+			if c == 0 || int(c) > len(delta) {
+				return nil, false
+			}
+			out, delta = append(out, delta[:c]...), delta[c:]
+		} else {
+			var at, n uint64
+			for bit := range 7 {
+				if c>>bit&1 == 0 {
+					continue
+				}
+				if len(delta) == 0 {
+					return nil, false
+				}
+				if bit < 4 {
+					at |= uint64(delta[0]) << (8 * bit)
+				} else {
+					n |= uint64(delta[0]) << (8 * (bit - 4))
+				}
+				delta = delta[1:]
+			}
+			if n == 0 {
+				n = 1 << 16
+			}
+			if at+n > uint64(len(base)) || uint64(len(out))+n > size {
+				return nil, false
+			}
+			out = append(out, base[at:at+n]...)
+		}
+	}
+	return out, uint64(len(out)) == size
+}
+
+// FuzzPackedDelta: a delta gives what its format says, or an error; a size that
+// it claims costs nothing.
+func FuzzPackedDelta(f *testing.F) {
+	f.Add([]byte("hello world"), []byte("\x0b\x05\x05xxxxx"), int64(8))
+	f.Add([]byte("hello world"), []byte("\x0b\x0b\x90\x0b"), int64(4))
+	f.Add([]byte("hello"), []byte("\x05\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01x"), int64(12))
+	f.Add([]byte("hello"), []byte("\x05\x80\x80\x80\x80\x10\x90\x05"), int64(8))
+	f.Add([]byte("a"), []byte("\x01\x01\x01b"), int64(-1))
+	f.Fuzz(func(t *testing.T, base, delta []byte, lie int64) {
+		const off = 12
+		pack := append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x02"), append(appendPackedHeader(nil, plumbing.BlobObject, int64(len(base))), zipped(base)...)...)
+		at := int64(len(pack))
+		size := int64(len(delta))
+		if lie%8 == 7 {
+			size = lie
+		}
+		header := appendPackedHeader(nil, plumbing.OFSDeltaObject, size)
+		back := []byte{byte((at - off) & 0x7f)}
+		for n := (at - off) >> 7; n > 0; n >>= 7 {
+			n--
+			back = append([]byte{byte(n&0x7f) | 0x80}, back...)
+		}
+		pack = append(append(append(pack, header...), back...), zipped(delta)...)
+		if h, err := readPackedHeader(bytes.NewReader(pack), at); size == int64(len(delta)) && (err != nil || h.baseAt != off || h.size != size) {
+			t.Fatalf("%+v, %v", h, err)
+		}
+		none := func(plumbing.Hash) (*gitObject, error) { return nil, plumbing.ErrObjectNotFound }
+		kind, got, err := resolve(bytes.NewReader(pack), at, none)
+		if size < 0 {
+			return
+		}
+		want, ok := patched(base, delta, 1<<26)
+		if size != int64(len(delta)) {
+			ok = false
+		}
+		// What is no delta may give something, too: whoever reads it compares its
+		// name. But not much, and not another thing.
+		if err == nil && len(got) > 1<<26 {
+			t.Fatalf("%d bytes from %d", len(got), len(pack))
+		}
+		if err == nil && ok && (kind != plumbing.BlobObject || !bytes.Equal(got, want)) {
+			t.Fatalf("gave %d bytes that the delta does not say (want %v, %d)", len(got), ok, len(want))
+		}
+		if err != nil && ok && len(want) > 0 && len(base) > 0 && len(delta) >= 4 {
+			t.Fatalf("a right delta is refused: %v", err)
+		}
+	})
+}
+
+// FuzzPack: whatever follows the header of a pack, reading an object of it, or
+// making an index of all of it, ends, and gives only what has the right name.
+func FuzzPack(f *testing.F) {
+	one := append(appendPackedHeader(nil, plumbing.BlobObject, 5), zipped([]byte("hello"))...)
+	f.Add(one)
+	f.Add(append(bytes.Clone(one), append([]byte{0x64, byte(len(one))}, zipped([]byte("\x05\x05\x90\x05"))...)...))
+	f.Add([]byte{0x64, 1})
+	f.Add([]byte{0x74, 1, 2, 3})
+	f.Add([]byte("\xb5\xff\xff\xff\xff\xff\xff\xff\x7f"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		pack := append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"), body...)
+		for _, off := range []int64{12, 12 + int64(len(one)), int64(len(pack)) - 1, int64(len(pack)) + 5} {
+			kind, data, err := resolve(bytes.NewReader(pack), off, func(plumbing.Hash) (*gitObject, error) { return nil, plumbing.ErrObjectNotFound })
+			if err == nil && (kind < plumbing.CommitObject || kind > plumbing.TagObject) {
+				t.Fatalf("kind %v of %d bytes", kind, len(data))
+			}
+		}
+	})
+}
+
+// onDisk is a store in memory with these files besides its own.
+func onDisk(t testing.TB, files map[string]string) (*vfstest.Mem, *Store) {
+	t.Helper()
+	m := vfstest.NewMem()
+	if err := vfs.MkdirAll(m, "/x", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Init(Options{Dir: "/x/store", FS: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		file := filepath.Join("/x/store", name)
+		if err := vfs.MkdirAll(m, path.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := vfs.WriteFile(m, file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err = Open(Options{Dir: "/x/store", FS: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, s
+}
+
+// FuzzReferences: whatever stands in references, packed-refs and shallow, the
+// store opens, gives only names that git takes and values that name objects,
+// names the file of what it passes over, and a reference can be set and removed.
+func FuzzReferences(f *testing.F) {
+	sha := strings.Repeat("0123456789", 4)
+	f.Add("# pack-refs with: peeled fully-peeled sorted \n"+sha+" refs/heads/a\n^"+sha+"\n", sha+"\n", sha+"\n")
+	f.Add(sha+" refs/../../x\n", "ref: refs/heads/b\n", "")
+	f.Add(sha+" refs/heads/b/c\n", "", "\x00\xff\n"+sha)
+	f.Add(sha+" refs/heads/main\n"+sha+" refs/heads/main\n"+sha+"\n", "\n", strings.Repeat("a", 100))
+	f.Add(sha+" refs/heads/a.lock\n", sha, sha+" "+sha)
+	f.Fuzz(func(t *testing.T, packed, loose, shallow string) {
+		_, s := onDisk(t, map[string]string{packedRefsName: packed, "refs/heads/b": loose, shallowName: shallow})
+		defer s.Close()
+		ids, err := s.Shallow()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			if !strings.Contains(shallow, id.String()) {
+				t.Fatalf("%s stands nowhere", id)
+			}
+		}
+		refs, damaged, err := s.ReadableRefs("refs/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range damaged {
+			if d.Path == "" || d.Why == "" {
+				t.Fatalf("a complaint without a place: %+v", d)
+			}
+		}
+		for name, sha := range refs {
+			if err := checkRefName(name); err != nil || !isSHA(string(sha)) {
+				t.Fatalf("%q is at %q: %v", name, sha, err)
+			}
+		}
+		had, err := s.Ref("refs/heads/b")
+		var d *DamagedError
+		if err != nil && !errors.As(err, &d) {
+			t.Fatal(err)
+		}
+		if err != nil || len(damaged) > 0 {
+			return
+		}
+		next := SHA(strings.Repeat("b", 40))
+		if err := s.SetRef("refs/heads/b", had, next); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetRef("refs/heads/b", next, ""); err != nil {
+			t.Fatal(err)
+		}
+		after, err := s.Refs("refs/")
+		delete(refs, "refs/heads/b")
+		if err != nil || !reflect.DeepEqual(after, refs) {
+			t.Fatalf("%v: %v, want %v", err, after, refs)
+		}
+	})
+}
+
+// FuzzTree: of the entries of a tree that no check complains about, a restore
+// writes only single names below the workspace, and the entries are those that
+// the bytes say.
+func FuzzTree(f *testing.F) {
+	id := strings.Repeat("\x01", 20)
+	for _, s := range []string{"", "100644 a\x00" + id, "40000 d\x00" + id + "100755 e\x00" + id, "100644 ..\x00" + id, "100644 .git\x00" + id, "100644 a/b\x00" + id,
+		"120000 \x00" + id, "100644 GIT~1\x00" + id, "160000 m\x00" + id, "999999 a\x00" + id, "100644 a\x00" + id[:5], "0100644 a\x00" + id, "100644 .g\u200cit\x00" + id,
+		"100644 b\x00" + id + "100644 a\x00" + id, "100644 a\x00" + id + "40000 a\x00" + id} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		tree, err := decodeTree(body)
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		known := true
+		for i, e := range tree.Entries {
+			again.WriteString(strings.TrimLeft(e.Mode.String(), "0") + " " + e.Name + "\x00")
+			again.Write(e.Hash[:])
+			name := unescapeName(e.Name)
+			switch e.Mode {
+			case filemode.Dir, filemode.Regular, filemode.Executable, filemode.Symlink, filemode.Submodule:
+			default:
+				known = false
+			}
+			if isPathComponent(name) != nil || restorable(name) != nil {
+				continue
+			}
+			if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || strings.EqualFold(name, ".git") || strings.HasPrefix(strings.ToLower(name), ".hankweave") {
+				t.Fatalf("entry %d: %q would be restored", i, name)
+			}
+		}
+		if known && !bytes.Equal(again.Bytes(), body) && canonicalModes(body) {
+			t.Fatalf("%q was read as %q", body, again.Bytes())
+		}
+	})
+}
+
+// canonicalModes tells whether no mode is written in another way than git does.
+func canonicalModes(body []byte) bool {
+	for len(body) > 0 {
+		mode, rest, _ := bytes.Cut(body, []byte(" "))
+		switch string(mode) {
+		case "40000", "100644", "100755", "120000", "160000":
+		default:
+			return false
+		}
+		_, rest, ok := bytes.Cut(rest, []byte{0})
+		if !ok || len(rest) < hashSize {
+			return false
+		}
+		body = rest[hashSize:]
+	}
+	return true
+}
+
+// FuzzSelection: a pattern that is taken never loses a file because a folder on
+// the way to it is not looked into, and what it says takes no time.
+func FuzzSelection(f *testing.F) {
+	f.Add("src/**/*.go", "!src/gen", "src/a/b.go")
+	f.Add("{a,b/c}/*.md", "", "b/c/x.md")
+	f.Add("a/[!b]?", "**/x", "a/cd")
+	f.Add("./a/", "!**", "a/b/c")
+	f.Add("**a**b**c**d**e**f**g**h", "!"+strings.Repeat("*a", 30), strings.Repeat("a", 60))
+	f.Add(`\*`, `!\`, "*")
+	f.Fuzz(func(t *testing.T, one, two, file string) {
+		if len(one)+len(two)+len(file) > 1000 || file == "" || path.Clean("/" + file)[1:] != file {
+			return
+		}
+		s := Selection{Patterns: []string{one, two}}
+		if s.validate() != nil {
+			return
+		}
+		for _, p := range s.Patterns {
+			if !doublestar.ValidatePattern(strings.TrimPrefix(p, "!")) {
+				t.Fatalf("%q is accepted", p)
+			}
+		}
+		x := newSelector(s, nil)
+		began := time.Now()
+		taken := x.takes(file)
+		if took := time.Since(began); took > 5*time.Second { // hundreds of times what any needs
+			t.Fatalf("%q took %v", s.Patterns, took)
+		}
+		if !taken {
+			return
+		}
+		for dir := parent(file); dir != ""; dir = parent(dir) {
+			if !x.mayHold(dir) {
+				t.Fatalf("%q takes %q and does not look into %q", s.Patterns, file, dir)
+			}
+		}
+	})
+}
+
+// FuzzIgnore: reading rules and matching them ends for any text, and the same
+// rules, written out again line by line, say the same.
+func FuzzIgnore(f *testing.F) {
+	for _, s := range []string{"*.o\n!a.o\n/b/\n", "**/a\\ \r\n[[:alpha:]]x", strings.Repeat("*a", 50) + "b", "\xef\xbb\xbf#x\n\\#y", "a\x00b\n[", "**/" + strings.Repeat("a/**/", 20) + "b"} {
+		f.Add([]byte(s), "a/b/a.o")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, file string) {
+		if len(text) > 5000 || len(file) > 500 {
+			return
+		}
+		rules := parseIgnore("", text)
+		var again []byte
+		for _, r := range rules.rules {
+			line := r.pattern
+			if !r.anywhere && !strings.Contains(line, "/") {
+				line = "/" + line
+			}
+			if r.negative {
+				line = "!" + line
+			}
+			if r.dirOnly {
+				line += "/"
+			}
+			again = append(append(again, line...), '\n')
+		}
+		for _, folder := range []bool{true, false} {
+			a := rules.match(file, path.Base(file), folder)
+			back := parseIgnore("", again)
+			if b := back.match(file, path.Base(file), folder); len(back.rules) == len(rules.rules) && a != b && reflect.DeepEqual(back, rules) {
+				t.Fatalf("%q: %v, and written again %v", file, a, b)
+			}
+		}
+	})
+}
+
+// FuzzEscape: a name comes back from its escaped form, and no stored name becomes
+// one that leads elsewhere.
+func FuzzEscape(f *testing.F) {
+	for _, name := range gitLookalikes {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if got := unescapeName(name); got != name && (isPathComponent(got) != nil || neverRecorded(got) || escapeName(got) != name) {
+			t.Fatalf("%q became %q", name, got)
+		}
+		if isPathComponent(name) != nil || neverRecorded(name) {
+			return
+		}
+		stored := name
+		if needsEscape(name) {
+			stored = escapeName(name)
+			if isDotGit(stored) || isPathComponent(stored) != nil {
+				t.Fatalf("%q is stored as %q", name, stored)
+			}
+		}
+		if got := unescapeName(stored); got != name {
+			t.Fatalf("%q was stored as %q and came back as %q", name, stored, got)
+		}
+	})
+}
+
+// FuzzIndexPaths: the index of a person's own repository gives whole paths, no
+// more of them than it has bytes, in the order that git has written.
+func FuzzIndexPaths(f *testing.F) {
+	f.Add([]byte("DIRC\x00\x00\x00\x04\x00\x00\x00\x01" + strings.Repeat("\x00", 62) + "\x00a\x00" + strings.Repeat("\x00", 20)))
+	f.Add([]byte("DIRC\x00\x00\x00\x02\xff\xff\xff\xff" + strings.Repeat("\x00", 100)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		paths, _ := indexPaths(data)
+		total := 0
+		for _, p := range paths {
+			total += len(p)
+			if p == "" || strings.Contains(p, "\x00") {
+				t.Fatalf("the path %q", p)
+			}
+		}
+		if len(paths) > len(data)/62+1 || total > len(data)*len(data)+1 {
+			t.Fatalf("%d paths of %d bytes in %d bytes", len(paths), total, len(data))
+		}
+	})
+}
+
+func decodeTree(body []byte) (*gitobject.Tree, error) {
+	o := &gitObject{id: objectID(plumbing.TreeObject, body), kind: plumbing.TreeObject, size: int64(len(body)), data: body}
+	tree := &gitobject.Tree{}
+	return tree, tree.Decode(o)
+}

@@ -1,0 +1,38 @@
+// Package pattern says which patterns of files hank takes: those that doublestar
+// can read, and can match in a time that somebody waits for.
+package pattern
+
+import "github.com/bmatcuk/doublestar/v4"
+
+// maxWays is how many patterns without braces one with braces may stand for. To
+// match it may take as many tries, for each file of the workspace: twenty pairs
+// of braces, a million of them.
+const maxWays = 1000
+
+// Valid tells whether a pattern is taken.
+func Valid(text string) bool {
+	return doublestar.ValidatePattern(text) && ways(text) <= maxWays
+}
+
+// ways is at least how many alternatives the braces of a valid pattern give, or
+// something above maxWays.
+func ways(text string) int {
+	total, open := 1, []int{}
+	for i := 0; i < len(text) && total <= maxWays; i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '{':
+			open = append(open, 1)
+		case ',':
+			if n := len(open); n > 0 {
+				open[n-1]++
+			}
+		case '}':
+			if n := len(open); n > 0 {
+				total, open = total*open[n-1], open[:n-1]
+			}
+		}
+	}
+	return total
+}
