@@ -90,7 +90,7 @@ func TestQuickFormOfTheStateBench(t *testing.T) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Sizes) != 4 || len(r.Series) != 2 || len(r.Wants) == 0 || r.Costs == nil || len(r.Costs.Totals) != len(costWays) {
+	if len(r.Sizes) != 4 || len(r.Series) != 3 || len(r.Wants) == 0 || r.Costs == nil || len(r.Costs.Totals) != len(costWays) {
 		t.Errorf("something is missing in %+v", r)
 	}
 	for _, s := range r.Sizes {

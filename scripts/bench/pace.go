@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/runtime"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -40,33 +41,49 @@ func (h *history) pace() steady {
 	return steadyOf("state path of a codon (transitions, journal, plan, saves of state.json; no syncs, no process, no checkpoint)", h.took)
 }
 
-// realLoop is a whole hank run: a loop of so many rounds of true, each with its
-// process, its keeper and its checkpoint. A codon lasts from its first event to
-// that of the next.
-func (b *bench) realLoop(rounds int) (steady, error) {
+// realRuns are whole runs of hank: a loop of so many rounds of true, each with
+// its keeper, its process and its checkpoint; and the first so many of them
+// replayed, with the files that they left.
+func (b *bench) realRuns(rounds, replayed int) ([]steady, error) {
 	hank, err := b.buildHank()
 	if err != nil {
-		return steady{}, err
+		return nil, err
 	}
 	dir := b.folder("loop")
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return steady{}, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	program := fmt.Sprintf(`{"hank":[{"type":"loop","id":"rounds","name":"Rounds","terminateOn":{"type":"iterationLimit","limit":%d},`+
 		`"codons":[{"id":"work","name":"Work","promptText":"true","model":"shell","continuationMode":"fresh"}]}]}`, rounds)
 	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(program), 0o644); err != nil {
-		return steady{}, err
+		return nil, err
 	}
-	execution := filepath.Join(dir, "execution")
-	cmd := exec.Command(hank, "run", dir, "-e", execution, "--yes")
-	cmd.Dir = dir
-	cmd.Env = append(gitEnvironment(), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_DATA_HOME="+dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return steady{}, fmt.Errorf("hank run: %w: %s", err, out[max(0, len(out)-2000):])
+	run := func(name, execution string, codons int, flags ...string) (steady, error) {
+		cmd := exec.Command(hank, append([]string{"run", dir, "-e", execution, "--yes"}, flags...)...)
+		cmd.Dir = dir
+		cmd.Env = append(gitEnvironment(), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_DATA_HOME="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil && cmd.ProcessState.ExitCode() != int(runtime.ExitStopped) {
+			return steady{}, fmt.Errorf("hank run: %w: %s", err, out[max(0, len(out)-2000):])
+		}
+		each, err := paceOf(execution, codons)
+		return steadyOf(name, each), err
 	}
+	recorded := filepath.Join(dir, "recorded")
+	loop, err := run("real run: a loop of true", recorded, rounds)
+	if err != nil || replayed == 0 {
+		return []steady{loop}, err
+	}
+	again, err := run("real run: the loop replayed", filepath.Join(dir, "replayed"), replayed, "--replay", recorded, "--stop-after", fmt.Sprint(replayed))
+	return []steady{loop, again}, err
+}
+
+// paceOf is how long each codon of a run took, but the last: from its first
+// event to that of the next.
+func paceOf(execution string, codons int) ([]time.Duration, error) {
 	var starts []time.Time
-	err = journal.Read(vfs.OS, recovery.Layout{Root: execution}.Events(), 1, func(e journal.Event) error {
+	err := journal.Read(vfs.OS, recovery.Layout{Root: execution}.Events(), 1, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
 		}
@@ -76,15 +93,15 @@ func (b *bench) realLoop(rounds int) (steady, error) {
 		}
 		return err
 	})
-	if err == nil && len(starts) != rounds {
-		err = fmt.Errorf("the run has %d codons instead of %d", len(starts), rounds)
+	if err == nil && len(starts) != codons {
+		err = fmt.Errorf("the run has %d codons instead of %d", len(starts), codons)
 	}
 	if err != nil {
-		return steady{}, err
+		return nil, err
 	}
 	each := make([]time.Duration, len(starts)-1)
 	for i := range each {
 		each[i] = starts[i+1].Sub(starts[i])
 	}
-	return steadyOf("real run: a loop of true", each), nil
+	return each, nil
 }

@@ -52,37 +52,38 @@ type want struct {
 // stateRuns is how often opening and status are measured.
 const stateRuns = 7
 
-func parseState(args []string) (o options, loop int, err error) {
+func parseState(args []string) (o options, loop, replay int, err error) {
 	f := flag.NewFlagSet("scripts/bench/state", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // what is wrong is said once, by dispatch
 	f.BoolVar(&o.quick, "quick", false, "small sizes: shows that everything works, and nothing about speed")
 	f.StringVar(&o.out, "out", "", "write table.txt and state.json to `DIR`")
 	f.StringVar(&o.dir, "dir", "", "work below `DIR` (default: the folder for temporary files)")
 	f.IntVar(&loop, "loop", 10_000, "how many rounds the loop of the real run has; 0 leaves it out")
+	f.IntVar(&replay, "replay", 2000, "how many of its rounds are replayed; 0 leaves it out")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			f.SetOutput(os.Stdout)
 			f.PrintDefaults()
-			return o, 0, err
+			return o, 0, 0, err
 		}
-		return o, 0, usageError(err.Error())
+		return o, 0, 0, usageError(err.Error())
 	}
 	switch {
 	case f.NArg() > 0:
-		return o, 0, usageError(fmt.Sprintf("%q is no flag; see --help", f.Arg(0)))
-	case loop < 0 || loop > 0 && loop < 20:
-		return o, 0, usageError("--loop is 0 or at least 20")
+		return o, 0, 0, usageError(fmt.Sprintf("%q is no flag; see --help", f.Arg(0)))
+	case loop < 0 || loop > 0 && loop < 20, replay < 0 || replay > 0 && replay < 20:
+		return o, 0, 0, usageError("--loop and --replay are 0 or at least 20")
 	}
 	if o.quick {
 		loop = min(loop, 20)
 	}
-	return o, loop, nil
+	return o, loop, min(replay, loop), nil
 }
 
 // stateBench measures, prints the table and writes the files. Slow is not
 // wrong: it fails only if something could not be done, or does not add up.
 func stateBench(args []string) error {
-	o, loop, err := parseState(args)
+	o, loop, replay, err := parseState(args)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func stateBench(args []string) error {
 			return err
 		}
 		r := &stateReport{Schema: 1, Quick: o.quick, Machine: lookAtMachine(b.work)}
-		if err := b.measureState(r, loop); err != nil {
+		if err := b.measureState(r, loop, replay); err != nil {
 			return err
 		}
 		r.judge()
@@ -105,7 +106,7 @@ func stateBench(args []string) error {
 	})
 }
 
-func (b *bench) measureState(r *stateReport, loop int) error {
+func (b *bench) measureState(r *stateReport, loop, replay int) error {
 	h, err := b.newHistory()
 	if err != nil {
 		return fmt.Errorf("making a history: %w", err)
@@ -127,12 +128,12 @@ func (b *bench) measureState(r *stateReport, loop int) error {
 	}
 	r.Series = append(r.Series, h.pace())
 	if loop > 0 {
-		b.say("a real run of %d rounds", loop)
-		s, err := b.realLoop(loop)
+		b.say("a real run of %d rounds, %d of them replayed", loop, replay)
+		real, err := b.realRuns(loop, replay)
 		if err != nil {
 			return fmt.Errorf("the loop: %w", err)
 		}
-		r.Series = append(r.Series, s)
+		r.Series = append(r.Series, real...)
 	}
 	b.say("costs")
 	if r.Costs, err = b.measureCosts(h); err != nil {
