@@ -258,6 +258,16 @@ var matrix = []row{
 		s.injected(func(id *proc.Identity) { id.PIDNamespace = "1" })
 		return s.observe("untrusted")
 	}},
+	{"a command at work on another machine, by injection", live, func(s *scene) sight {
+		begin(s.t, s.root, 12, CreateOptions{}).close()
+		far := proc.Identity{Host: "far", BootID: "x", Machine: "y", PID: 7, StartTicks: 7}
+		ok(s.t, os.WriteFile(s.layout().Lock(), must(json.Marshal(LockInfo{Schema: 1, PID: 7, LockID: "token", Process: far}))(s.t), 0o600))
+		got := s.observe("untrusted")
+		if !strings.Contains(got.Held, "hank process 7 on far since ") || !strings.Contains(got.Held, "--break-lock token") {
+			s.t.Errorf("it says %q", got.Held)
+		}
+		return got
+	}},
 }
 
 type row struct {
