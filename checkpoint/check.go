@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -26,7 +27,7 @@ func (r *CheckReport) Whole() bool { return len(r.Problems) == 0 }
 // that it leads to. It is as strict as git fsck about what checkpoints need.
 // The error is about reading, not about what was read.
 func (s *Store) Check(ctx context.Context) (*CheckReport, error) {
-	c := &checker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}}
+	c := &checker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}, named: map[string]bool{}}
 	_, packs := s.sources()
 	for _, p := range packs {
 		if err := c.pack(p); err != nil {
@@ -57,6 +58,7 @@ type checker struct {
 	s      *Store
 	ctx    context.Context
 	seen   map[plumbing.Hash]bool
+	named  map[string]bool // damaged files that a problem is about
 	report CheckReport
 }
 
@@ -81,6 +83,7 @@ func (c *checker) pack(p *pack) error {
 		return nil
 	} else if err != nil {
 		c.problem("%s: %v", p, err)
+		c.named[p.String()] = true
 	}
 	for i := range x.count {
 		if err := c.ctx.Err(); err != nil {
@@ -93,10 +96,28 @@ func (c *checker) pack(p *pack) error {
 			err = drain(o)
 		}
 		if err != nil {
-			c.problem("object %s: %v", id, err)
+			c.problem("object %s: %v", id, c.why(err))
 		}
 	}
 	return nil
+}
+
+// why is an error about an object. A damaged pack that a problem has named by
+// its path is called by its name.
+func (c *checker) why(err error) error {
+	var damaged *DamagedError
+	if !errors.As(err, &damaged) {
+		return err
+	}
+	if !c.named[damaged.Path] {
+		c.named[damaged.Path] = true
+		return err
+	}
+	why := damaged.Err
+	if why == nil {
+		why = errors.New(damaged.Why)
+	}
+	return fmt.Errorf("it cannot be read from %s: %w", filepath.Base(damaged.Path), why)
 }
 
 // drain reads a large object to its end, where it is verified.
@@ -119,7 +140,7 @@ func (c *checker) commit(from string, id plumbing.Hash) {
 		c.seen[id] = true
 		commit, err := c.s.commit(id)
 		if err != nil {
-			c.problem("%s leads to commit %s: %v", from, id, err)
+			c.problem("%s leads to commit %s: %v", from, id, c.why(err))
 			continue
 		}
 		c.tree(from, commit.TreeHash)
@@ -134,7 +155,7 @@ func (c *checker) tree(from string, id plumbing.Hash) {
 	c.seen[id] = true
 	tree, err := gitobject.GetTree(c.s, id)
 	if err != nil {
-		c.problem("%s leads to tree %s: %v", from, id, err)
+		c.problem("%s leads to tree %s: %v", from, id, c.why(err))
 		return
 	}
 	for i, e := range tree.Entries {
@@ -147,7 +168,7 @@ func (c *checker) tree(from string, id plumbing.Hash) {
 		case e.Mode != filemode.Submodule && !c.seen[e.Hash]:
 			c.seen[e.Hash] = true
 			if err := c.s.HasEncodedObject(e.Hash); err != nil {
-				c.problem("%s leads to blob %s (%q): %v", from, e.Hash, e.Name, err)
+				c.problem("%s leads to blob %s (%q): %v", from, e.Hash, e.Name, c.why(err))
 			}
 		}
 	}

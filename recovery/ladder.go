@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hank/internal/vfs"
@@ -107,9 +108,14 @@ func recall(fsys vfs.FS, l Layout, lineage, boot string, rep *Report) (memory, e
 		return m, m.follow(fsys, l, rep)
 	}
 	m.state, m.source = begin, "journal"
-	m.unsaved = len(snaps) == 0 && found.Last > found.Base
+	m.unsaved = len(snaps) == 0 && found.Last > found.Base && !m.hasFile()
 	m.prefer(sameLineage(snaps, begin.Lineage, rep), rep)
 	return m, m.follow(fsys, l, rep)
+}
+
+// hasFile tells whether state.json or its backup is there, in whatever state.
+func (m *memory) hasFile() bool {
+	return slices.ContainsFunc(m.files, func(f stateFile) bool { return !errors.Is(f.Err, fs.ErrNotExist) })
 }
 
 // candidate is a state that a snapshot file holds.
@@ -147,7 +153,12 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 			return nil, newer
 		}
 		if err != nil {
-			rep.add(Mended, "%s: %v; it is replaced, and kept in quarantine", name, err)
+			why := err.Error()
+			var damaged *state.DamagedError
+			if errors.As(err, &damaged) {
+				why = damaged.Why // without the path, which is the execution's
+			}
+			rep.add(Mended, "%s is damaged (%s); it is replaced, and kept in quarantine", name, why)
 			continue
 		}
 		out = append(out, candidate{name, s})

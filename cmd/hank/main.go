@@ -8,11 +8,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/argv"
+	"hank/internal/registry"
+	"hank/internal/term"
+	"hank/recovery"
 	"hank/runtime"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
@@ -63,7 +69,10 @@ func finish(err error) runtime.ExitCode {
 // remedy says what to do where the system refused, which errors of the system
 // do not.
 func remedy(err error) string {
+	var nowhere *recovery.NotFoundError
 	switch {
+	case errors.As(err, &nowhere):
+		return remembered(nowhere.From)
 	case runtime.CodeOf(err) != runtime.ExitIO:
 	case errors.Is(err, syscall.ENOSPC):
 		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
@@ -71,6 +80,36 @@ func remedy(err error) string {
 		return "; let this user write there, then give the same command again: nothing is lost"
 	}
 	return ""
+}
+
+// remembered says what this machine knows of an execution that was in a folder,
+// or in one above it, and whose own folder is gone.
+func remembered(from string) string {
+	list, err := registry.List()
+	if err != nil {
+		return ""
+	}
+	for at := from; ; at = filepath.Dir(at) {
+		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at })
+		if i >= 0 {
+			return was(list[i])
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
+}
+
+func was(e registry.Entry) string {
+	said := fmt.Sprintf("; there was one in %s (last used %s", e.Root, term.Age(e.LastUsed, time.Now()))
+	if e.Hank != "" {
+		said += ", of " + e.Hank
+	}
+	said += "), and its folder " + recovery.Dir + " is gone"
+	if fi, err := os.Stat(recovery.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
+		said += "; its workspace " + recovery.DefaultWorkspace(e.Root) + " is there"
+	}
+	return said + "; put it back from a copy, or hank checkpoints import brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
 }
 
 // endedError carries an exit code of a command that has said everything.
