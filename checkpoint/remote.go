@@ -163,14 +163,15 @@ func remoteError(doing, address string, err error) error {
 }
 
 // CutError is a repository that does not take what this store has: a git server
-// wants whole histories, or has what came before itself.
+// wants whole histories, or has what came before itself. Branches that lead back
+// to a beginning may have gone there.
 type CutError struct {
 	Address string
 	Err     error
 }
 
 func (e *CutError) Error() string {
-	return fmt.Sprintf("%s does not take the checkpoints (%v): what came before the oldest of them is lost, and a git server takes only what leads back to a beginning that it has; export to a folder (hank checkpoints export DIR), or to a repository that had them before", e.Address, e.Err)
+	return fmt.Sprintf("%s does not take all branches (%v): a part of the history is lost, and a git server takes only what leads back to a beginning that it has; export to a folder (hank checkpoints export DIR), or to a repository that had that part before", e.Address, e.Err)
 }
 
 // Unwrap returns what the other side said.

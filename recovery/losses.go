@@ -188,10 +188,35 @@ func (x *Execution) nameLost(ctx context.Context) error {
 		more = fmt.Sprintf(" and %d more", len(names)-most)
 		names = names[:most]
 	}
-	if len(names) > 0 {
-		x.Report.add(Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
+	if len(names) == 0 {
+		return nil
 	}
-	return nil
+	x.Report.add(Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
+	return x.keepRecords(ctx)
+}
+
+// keepRecords gives git the records that it has lost with their checkpoints, as
+// one that carries the whole state: what was done stays done where git is the
+// only memory, as in what an export takes along.
+func (x *Execution) keepRecords(ctx context.Context) error {
+	head := x.Head()
+	snap := &checkpoint.Snapshot{}
+	var err error
+	if head == "" {
+		snap.Tree, err = x.Store.AddTree(ctx, nil)
+	} else {
+		snap.Tree, err = x.Tree(head)
+	}
+	if err != nil {
+		return err
+	}
+	const note = "all records, when some had been lost with their checkpoints"
+	branch := x.RecoveryBranch()
+	_, err = x.Commit(ctx, Commit{
+		Title: Title{Status: state.KindRecovery, Name: note}, Snapshot: snap, Parents: []state.SHA{head}, Branch: branch,
+		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note}, Whole: true,
+	})
+	return err
 }
 
 func (k Known) String() string {

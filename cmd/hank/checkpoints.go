@@ -188,6 +188,9 @@ func printGraph(s *state.State, list []runtime.Listed, limit int) error {
 		if k.Current {
 			text += "  <- the workspace"
 		}
+		if k.Cut {
+			text += "  <- what came before it is lost"
+		}
 		if from, tip := tips[k.SHA]; tip {
 			text += "  (" + k.Branch + from + ")"
 		} else if k.Kind == state.KindInitial || k.Kind == state.KindRecovery {
