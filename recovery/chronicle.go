@@ -226,13 +226,27 @@ func (g chronicle) unknownTips(s *state.State, a *advice) ([]witness, error) {
 		}
 		out = append(out, witness{branch, sha, record})
 	}
-	if whole {
+	if whole && !a.behind {
 		return out, nil
 	}
 	for _, l := range a.lost {
 		delete(refs, l.branch)
 	}
 	a.strays, err = g.strays(refs)
+	for branch, sha := range a.strays {
+		if !ofHistory(branch) || known[branch] == sha {
+			continue
+		}
+		info, err := g.store.CommitInfo(checkpoint.SHA(sha))
+		if err != nil {
+			return nil, fmt.Errorf("branch %s: %w", branch, err)
+		}
+		if record, _, err := readRecord(info); err != nil {
+			return nil, err
+		} else if record.Lineage == s.Lineage && record.Seq > s.Seq { // else nobody puts it back there
+			out = append(out, witness{branch, sha, record})
+		}
+	}
 	return out, err
 }
 

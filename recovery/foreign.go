@@ -128,9 +128,12 @@ func (g chronicle) adopt(s *state.State) (*state.State, error) {
 }
 
 // foreign tells whether a lock was written by Hankweave, which numbers no
-// schema, and gives a sign of life from the beginning. Its oldest versions wrote
-// the pid alone.
-func (h *LockInfo) foreign() bool { return h.Schema == 0 && (!h.LastHeartbeat.IsZero() || h.pidOnly) }
+// schema, describes no process, and gives a sign of life from the beginning. Its
+// oldest versions wrote the pid alone. A lock of hank's with one of its names
+// damaged is not one.
+func (h *LockInfo) foreign() bool {
+	return h.Schema == 0 && h.Process == (proc.Identity{}) && (!h.LastHeartbeat.IsZero() || h.pidOnly)
+}
 
 // clockSlack is how far a clock may have been set since a time was written.
 const clockSlack = time.Minute

@@ -123,8 +123,8 @@ func irregular(fsys vfs.FS, dir string) (paths []string, whys []error) {
 	return paths, whys
 }
 
-// clearWay sets aside what stands where hank's folders and the files of the
-// journal must be.
+// clearWay sets aside what stands where hank's folders, the stat cache and the
+// files of the journal must be.
 func (x *Execution) clearWay() error {
 	q := x.aside()
 	if err := q.prepare(); err != nil {
@@ -137,6 +137,14 @@ func (x *Execution) clearWay() error {
 			}
 			x.Report.add(Mended, "%s: %v; it is in quarantine", filepath.Base(dir), why)
 		}
+	}
+	cache := x.Layout.StatCache()
+	if fi, err := x.fs.Lstat(cache); err == nil && !fi.Mode().IsRegular() { // it could not be kept any more
+		why := fmt.Errorf("%s stood where the stat cache must be", what(cache, fi))
+		if err := q.setAside(cache, why); err != nil {
+			return err
+		}
+		x.Report.add(Mended, "%v; it is in quarantine", why)
 	}
 	paths, whys := irregular(x.fs, x.Layout.Events())
 	for i, path := range paths {

@@ -232,6 +232,10 @@ func TestAnyChangedFileIsNoticed(t *testing.T) {
 	list := story(rand.New(rand.NewPCG(1, 1)), 300)
 	dir := t.TempDir()
 	x, _ := open(t, dir)
+	must(t, x.CatchUp(all(list[:len(list)/2])))
+	must(t, x.Close())
+	before := image(t, dir)
+	x, _ = open(t, dir)
 	must(t, x.CatchUp(all(list)))
 	must(t, x.Close())
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -251,14 +255,21 @@ func TestAnyChangedFileIsNoticed(t *testing.T) {
 				damages[fmt.Sprint("flipped at ", at)] = flipped
 			}
 		}
+		damages["a folder instead"] = nil
+		if older, err := os.ReadFile(filepath.Join(before, rel)); err == nil {
+			damages["an older copy"] = older
+		}
 		for way, damaged := range damages {
-			if way != "missing" && bytes.Equal(damaged, content) {
+			if damaged != nil && bytes.Equal(damaged, content) {
 				continue
 			}
 			copied := image(t, dir)
 			target := filepath.Join(copied, rel)
 			if damaged == nil {
 				must(t, os.Remove(target))
+				if way == "a folder instead" {
+					must(t, os.Mkdir(target, 0o700))
+				}
 			} else {
 				must(t, os.WriteFile(target, damaged, 0o600))
 			}
