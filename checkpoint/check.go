@@ -16,6 +16,7 @@ import (
 // CheckReport is what Check found.
 type CheckReport struct {
 	Packs, Objects, References int
+	Unindexed                  int // whole packs without an index, which the next writer makes; what they hold was not found
 	Problems                   []string
 }
 
@@ -39,7 +40,10 @@ func (s *Store) Check(ctx context.Context) (*CheckReport, error) {
 		return &c.report, err
 	}
 	for _, pack := range orphans { // a writer may be about to add the index, or a merge to remove the pack
-		if _, err := s.indexOf(pack); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch _, err := s.indexOf(pack); {
+		case err == nil:
+			c.report.Unindexed++
+		case !errors.Is(err, fs.ErrNotExist):
 			c.problem("%s has no index, and none can be made of it: %v", pack, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ type diagnosis struct {
 	Sandbox    sandbox.Support    `json:"sandbox"`           // what this kernel can do
 	Command    string             `json:"command,omitempty"` // the one to run next
 	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
+
+	unindexed bool // packs have lost their index alone
 }
 
 // storeHealth is what a look at all objects of the store has shown.
@@ -136,7 +139,35 @@ func examine(ctx context.Context, root string) diagnosis {
 		d.block(err)
 		d.Safe = append(d.Safe, remains(root)...)
 	}
+	d.examineWorkspace(v)
 	return d
+}
+
+// examineWorkspace says that the workspace is gone, where the next command would
+// make an empty one and call the hank done.
+func (d *diagnosis) examineWorkspace(v *recovery.View) {
+	_, err := os.Lstat(v.Layout.Workspace)
+	if !errors.Is(err, fs.ErrNotExist) || v.Blocked != nil || v.State.InitialCheckpoint == "" {
+		return
+	}
+	command := "hank run --restore"
+	if v.State.Next() == len(v.State.ExecutionPlan()) {
+		command = "hank rollback --to last-success --yes"
+	}
+	broken := !d.whole()
+	d.block(&recovery.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Options: []string{"put it back", command + " brings back what the checkpoints have of it"}, Command: command})
+	if broken {
+		d.Command = fixCommand // what the files are to come from is mended first
+	}
+}
+
+const fixCommand = "hank doctor --fix"
+
+// whole tells whether nothing is lost, blocked or damaged so far.
+func (d *diagnosis) whole() bool {
+	return (d.Store == nil || len(d.Store.Problems) == 0) && !slices.ContainsFunc(d.Findings, func(f recovery.Finding) bool {
+		return f.Severity == recovery.Blocked || f.Severity == recovery.Lost
+	})
 }
 
 // block adds what needs a person. The command to run next is the one that
@@ -209,6 +240,11 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	}
 	size, err := store.Size()
 	d.Store = &storeHealth{report.Objects, size, append([]string{}, report.Problems...)}
+	if d.unindexed = report.Unindexed > 0; d.unindexed {
+		d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Mended, What: count(report.Unindexed, "pack") +
+			" without an index; it is made anew from the pack, and what is said to be lost may be whole: hank doctor says it again after that"})
+	}
+	d.examineBranches(v, store)
 	if len(report.Problems) > 0 && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
 	}
@@ -216,6 +252,18 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		d.Safe = append(d.Safe, fmt.Sprintf("the checkpoints: %d objects, %s, none is damaged", report.Objects, term.Bytes(size)))
 	}
 	return err
+}
+
+// examineBranches names the branches that the next command puts back.
+func (d *diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
+	for _, r := range v.State.Runs {
+		if v.Live || r.Removed != nil || r.Head == "" || r.GitBranch == "" {
+			continue
+		}
+		if at, err := store.Ref("refs/heads/" + r.GitBranch); err == nil && at == "" {
+			d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Mended, What: "branch " + r.GitBranch + " is gone; the next command puts it back to where the state has it"})
+		}
+	}
 }
 
 // judge decides whether a person is needed, and what is to be done next. here
@@ -233,7 +281,7 @@ func (d *diagnosis) judge(here string) {
 	case d.Next != "":
 	case d.Live:
 		d.Next = "a run is at work: hank status" + here
-	case d.Command != "" && broken:
+	case d.Command != "" && broken && !d.unindexed:
 		d.Next = d.Command + here + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
 	case d.Command != "":
 		d.Next = d.Command + here
