@@ -42,12 +42,12 @@ func (b *baseTree) find(name string) (mode filemode.FileMode, id plumbing.Hash, 
 		return mode, id, true
 	}
 	b.load.Do(func() {
-		tree, err := gitobject.GetTree(b.s, b.id)
+		tree, err := readTree(b.s, b.id)
 		if err != nil {
 			return // Check says so; here it only means: not recorded before
 		}
-		b.have = make(map[string]gitobject.TreeEntry, len(tree.Entries))
-		for _, e := range tree.Entries {
+		b.have = make(map[string]gitobject.TreeEntry, len(tree))
+		for _, e := range tree {
 			b.have[unescapeName(e.Name)] = e
 		}
 	})

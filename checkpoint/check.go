@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // CheckReport is what Check found.
@@ -157,13 +156,13 @@ func (c *checker) tree(from string, id plumbing.Hash) {
 		return
 	}
 	c.seen[id] = true
-	tree, err := gitobject.GetTree(c.s, id)
+	tree, err := readTree(c.s, id)
 	if err != nil {
 		c.problem("%s leads to tree %s: %v", from, id, c.why(err))
 		return
 	}
-	for i, e := range tree.Entries {
-		if i > 0 && compareEntries(tree.Entries[i-1], e) >= 0 {
+	for i, e := range tree {
+		if i > 0 && compareEntries(tree[i-1], e) >= 0 {
 			c.problem("tree %s is not in order at %q", id, e.Name)
 		}
 		switch {

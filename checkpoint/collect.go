@@ -265,11 +265,11 @@ func (w *walker) object(id plumbing.Hash, kind plumbing.ObjectType) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	tree, err := gitobject.GetTree(w.s, id)
+	tree, err := readTree(w.s, id)
 	if err != nil {
 		return err
 	}
-	for _, e := range tree.Entries {
+	for _, e := range tree {
 		kind := plumbing.BlobObject
 		switch e.Mode {
 		case filemode.Dir:

@@ -2,13 +2,16 @@ package checkpoint
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
+	"golang.org/x/sync/errgroup"
 )
 
 // ChangeKind says how one path differs between two trees.
@@ -57,7 +60,8 @@ type Change struct {
 
 // Diff compares two trees and returns what differs, sorted by path. The SHA ""
 // is the empty tree. Subtrees that are equal are not read, so the cost follows
-// the difference. It works on any object storage.
+// the difference. It works on any object storage that several goroutines may
+// read at once.
 func Diff(st storer.EncodedObjectStorer, from, to SHA) ([]Change, error) {
 	d := differ{st: st}
 	return d.run(from, to)
@@ -66,32 +70,34 @@ func Diff(st storer.EncodedObjectStorer, from, to SHA) ([]Change, error) {
 // emptyTree is git's id of the tree without entries; a store need not hold it.
 const emptyTree SHA = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// differ walks two trees at once.
+var emptyTreeID = plumbing.NewHash(string(emptyTree))
+
+// differ walks two trees at once, and subtrees beside each other.
 type differ struct {
-	st      storer.EncodedObjectStorer
-	within  func(dir string) bool   // nil: look into every directory
-	check   func(name string) error // nil: only what isPathComponent says
+	st     storer.EncodedObjectStorer
+	within func(dir string) bool   // nil: look into every directory
+	check  func(name string) error // nil: only what isPathComponent says
+
+	walks   errgroup.Group
+	mu      sync.Mutex
 	changes []Change
 }
 
-// node is an entry of a tree under its name in the workspace.
-type node struct {
-	name  string
-	entry Entry
-}
-
 func (d *differ) run(from, to SHA) ([]Change, error) {
-	if from != to {
-		if err := d.trees("", from, to); err != nil {
-			return nil, err
-		}
+	if from == to {
+		return nil, nil
+	}
+	d.walks.SetLimit(runtime.NumCPU())
+	d.walks.Go(func() error { return d.trees("", plumbing.NewHash(string(from)), plumbing.NewHash(string(to))) })
+	if err := d.walks.Wait(); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(d.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return d.changes, nil
 }
 
 // trees compares the trees from and to, found at dir ("" or ending in "/").
-func (d *differ) trees(dir string, from, to SHA) error {
+func (d *differ) trees(dir string, from, to plumbing.Hash) error {
 	if d.within != nil && !d.within(dir) {
 		return nil
 	}
@@ -103,20 +109,21 @@ func (d *differ) trees(dir string, from, to SHA) error {
 	if err != nil {
 		return err
 	}
+	var none gitobject.TreeEntry
 	for len(a) > 0 || len(b) > 0 {
-		var x, y node
+		x, y := none, none
 		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].name < b[0].name:
+		case len(b) == 0 || len(a) > 0 && a[0].Name < b[0].Name:
 			x, a = a[0], a[1:]
-		case len(a) == 0 || b[0].name < a[0].name:
+		case len(a) == 0 || b[0].Name < a[0].Name:
 			y, b = b[0], b[1:]
 		default:
 			x, y, a, b = a[0], b[0], a[1:], b[1:]
 		}
-		if x.entry == y.entry {
+		if x == y {
 			continue
 		}
-		if err := d.pair(dir+max(x.name, y.name), x.entry, y.entry); err != nil {
+		if err := d.pair(dir+max(x.Name, y.Name), x, y); err != nil {
 			return err
 		}
 	}
@@ -124,56 +131,71 @@ func (d *differ) trees(dir string, from, to SHA) error {
 }
 
 // pair compares what the two trees hold at path, which is not the same.
-func (d *differ) pair(path string, from, to Entry) error {
-	var fromTree, toTree SHA
+func (d *differ) pair(path string, from, to gitobject.TreeEntry) error {
+	var fromTree, toTree plumbing.Hash
 	if from.Mode == filemode.Dir {
-		fromTree, from = from.Blob, Entry{}
+		fromTree, from = from.Hash, gitobject.TreeEntry{}
 	}
 	if to.Mode == filemode.Dir {
-		toTree, to = to.Blob, Entry{}
+		toTree, to = to.Hash, gitobject.TreeEntry{}
 	}
 	if fromTree != toTree {
-		if err := d.trees(path+"/", fromTree, toTree); err != nil {
-			return err
+		walk := func() error { return d.trees(path+"/", fromTree, toTree) }
+		if !d.walks.TryGo(walk) { // all are at work
+			if err := walk(); err != nil {
+				return err
+			}
 		}
 	}
-	if from == to {
-		return nil
-	}
-	c := Change{Path: path, From: from, To: to, Kind: Modified}
+	c := Change{Path: path, From: newEntry(from), To: newEntry(to), Kind: Modified}
 	switch {
-	case from == Entry{}:
+	case c.From == c.To:
+		return nil
+	case c.From == Entry{}:
 		c.Kind = Added
-	case to == Entry{}:
+	case c.To == Entry{}:
 		c.Kind = Deleted
 	case from.Mode.IsFile() != to.Mode.IsFile(), (from.Mode == filemode.Symlink) != (to.Mode == filemode.Symlink):
 		c.Kind = TypeChanged
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.changes = append(d.changes, c)
 	return nil
 }
 
-// read returns the entries of a tree sorted by their name in the workspace,
-// and refuses a tree whose names could not stand side by side in a directory.
-func (d *differ) read(dir string, sha SHA) ([]node, error) {
-	if sha == "" || sha == emptyTree {
+func newEntry(e gitobject.TreeEntry) Entry {
+	if e.Mode == filemode.Empty {
+		return Entry{}
+	}
+	return Entry{e.Mode, SHA(e.Hash.String())}
+}
+
+// read returns the entries of a tree by their names in the workspace, and
+// sorted so; it refuses a tree whose names could not stand side by side in a
+// directory.
+func (d *differ) read(dir string, id plumbing.Hash) ([]gitobject.TreeEntry, error) {
+	if id.IsZero() || id == emptyTreeID {
 		return nil, nil
 	}
-	tree, err := gitobject.GetTree(d.st, plumbing.NewHash(string(sha)))
+	nodes, err := readTree(d.st, id)
 	if err != nil {
-		return nil, fmt.Errorf("read tree %s of %q: %w", sha, dir, err)
+		return nil, fmt.Errorf("read tree %s of %q: %w", id, dir, err)
 	}
-	nodes := make([]node, len(tree.Entries))
-	for i, e := range tree.Entries {
-		if err := d.checkName(e.Name); err != nil {
-			return nil, &UnsafeTreeError{Tree: sha, Path: dir + e.Name, Why: err.Error()}
+	for i := range nodes {
+		name := nodes[i].Name
+		if err := d.checkName(name); err != nil {
+			return nil, &UnsafeTreeError{Tree: SHA(id.String()), Path: dir + name, Why: err.Error()}
 		}
-		nodes[i] = node{unescapeName(e.Name), Entry{e.Mode, SHA(e.Hash.String())}}
+		nodes[i].Name = unescapeName(name)
 	}
-	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
+	byName := func(a, b gitobject.TreeEntry) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(nodes, byName) {
+		slices.SortFunc(nodes, byName)
+	}
 	for i := 1; i < len(nodes); i++ {
-		if nodes[i].name == nodes[i-1].name {
-			return nil, &UnsafeTreeError{Tree: sha, Path: dir + nodes[i].name, Why: "the name is in the tree twice"}
+		if nodes[i].Name == nodes[i-1].Name {
+			return nil, &UnsafeTreeError{Tree: SHA(id.String()), Path: dir + nodes[i].Name, Why: "the name is in the tree twice"}
 		}
 	}
 	return nodes, nil

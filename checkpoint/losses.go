@@ -196,10 +196,10 @@ func (j *Judge) tree(id plumbing.Hash) (bool, error) {
 	if err := j.ctx.Err(); err != nil {
 		return false, err
 	}
-	t, err := gitobject.GetTree(j.s, id)
+	t, err := readTree(j.s, id)
 	whole := err == nil
-	for i := 0; whole && i < len(t.Entries); i++ {
-		switch e := t.Entries[i]; e.Mode {
+	for i := 0; whole && i < len(t); i++ {
+		switch e := t[i]; e.Mode {
 		case filemode.Submodule:
 		case filemode.Dir:
 			whole, err = j.tree(e.Hash)

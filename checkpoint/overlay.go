@@ -28,21 +28,21 @@ func (s *Store) overlay(dir string, base, over plumbing.Hash, want func(string) 
 	var out folderTree
 	at := map[string]int{}
 	if !base.IsZero() {
-		tree, err := gitobject.GetTree(s, base)
+		tree, err := readTree(s, base)
 		if err != nil {
 			return base, err
 		}
-		for i, e := range tree.Entries {
+		for i, e := range tree {
 			at[e.Name] = i
 			out.entries = append(out.entries, e)
 		}
 	}
-	tree, err := gitobject.GetTree(s, over)
+	tree, err := readTree(s, over)
 	if err != nil {
 		return base, err
 	}
 	changed := false
-	for _, e := range tree.Entries {
+	for _, e := range tree {
 		name := path.Join(dir, unescapeName(e.Name))
 		i, there := at[e.Name]
 		if e.Mode != filemode.Dir {

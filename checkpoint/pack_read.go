@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -94,19 +96,81 @@ func inflate(r io.ReaderAt, off int64) (io.ReadCloser, error) {
 
 // inflateAll returns the size bytes that are deflated at off.
 func inflateAll(r io.ReaderAt, off, size int64) ([]byte, error) {
+	if size > inMemory {
+		return inflateStream(r, off, size)
+	}
+	z := inflaters.Get().(*inflater)
+	defer inflaters.Put(z)
+	out, err := z.inflate(r, off, size)
+	if errors.Is(err, io.ErrUnexpectedEOF) { // it is damaged, or from somebody who wastes space
+		return inflateStream(r, off, size)
+	}
+	return out, err
+}
+
+// inflateStream is inflateAll for what may be large. The size is only what the
+// header says: the buffer grows with what really comes, so that a damaged
+// header cannot exhaust memory.
+func inflateStream(r io.ReaderAt, off, size int64) ([]byte, error) {
 	z, err := inflate(r, off)
 	if err != nil {
 		return nil, err
 	}
-	// The size is only what the header says: let the buffer grow with what
-	// really comes, so that a damaged header cannot exhaust memory.
 	var out bytes.Buffer
 	out.Grow(int(min(size, inMemory)) + bytes.MinRead)
 	n, err := io.Copy(&out, io.LimitReader(z, size+1))
 	if err == nil && n != size {
-		err = fmt.Errorf("it inflates to another size than the %d bytes that its header says", size)
+		err = errInflatedSize(size)
 	}
 	return out.Bytes(), firstOf(err, z.Close())
+}
+
+func errInflatedSize(size int64) error {
+	return fmt.Errorf("it inflates to another size than the %d bytes that its header says", size)
+}
+
+// inflater inflates one object after the other, each after one read of the
+// pack, without making its tables anew.
+type inflater struct {
+	deflated []byte
+	from     bytes.Reader
+	zlib     io.ReadCloser // nil before the first use
+}
+
+var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+
+// inflate returns the size bytes that are deflated at off. The error is
+// io.ErrUnexpectedEOF if they take more space than those who deflate them use:
+// stored as they are, with 5 bytes for each block of 16 KB, and zlib's frame.
+func (z *inflater) inflate(r io.ReaderAt, off, size int64) ([]byte, error) {
+	z.deflated = slices.Grow(z.deflated[:0], int(size+5*(size/(16<<10)+1)+64))
+	n, err := r.ReadAt(z.deflated[:cap(z.deflated)], off)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	z.from.Reset(z.deflated[:n])
+	if z.zlib == nil {
+		z.zlib, err = zlib.NewReader(&z.from)
+	} else {
+		err = z.zlib.(zlib.Resetter).Reset(&z.from, nil)
+	}
+	if err != nil {
+		z.zlib = nil
+		return nil, err
+	}
+	out := make([]byte, size)
+	if _, err := io.ReadFull(z.zlib, out); err == io.EOF {
+		return nil, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return nil, err
+	}
+	var more [1]byte // the end comes with the check of zlib's own checksum
+	if n, err := z.zlib.Read(more[:]); n > 0 {
+		return nil, errInflatedSize(size)
+	} else if err != io.EOF {
+		return nil, err
+	}
+	return out, nil
 }
 
 // firstOf returns the first of two errors: a reader that has failed says so once

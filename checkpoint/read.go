@@ -371,18 +371,18 @@ func (s *Store) find(tree SHA, path string) (gitobject.TreeEntry, error) {
 	at := plumbing.NewHash(string(tree))
 	for {
 		first, rest, below := strings.Cut(path, "/")
-		t, err := gitobject.GetTree(s, at)
+		t, err := readTree(s, at)
 		if err != nil {
 			return gitobject.TreeEntry{}, err
 		}
-		i := slices.IndexFunc(t.Entries, func(e gitobject.TreeEntry) bool { return unescapeName(e.Name) == first })
+		i := slices.IndexFunc(t, func(e gitobject.TreeEntry) bool { return unescapeName(e.Name) == first })
 		if i < 0 {
 			return gitobject.TreeEntry{}, &fs.PathError{Op: "find in checkpoint", Path: path, Err: fs.ErrNotExist}
 		}
 		if !below {
-			return t.Entries[i], nil
+			return t[i], nil
 		}
-		at, path = t.Entries[i].Hash, rest
+		at, path = t[i].Hash, rest
 	}
 }
 
@@ -392,11 +392,11 @@ func (s *Store) Walk(tree SHA, fn func(path string, mode filemode.FileMode, blob
 }
 
 func (s *Store) walk(prefix string, tree plumbing.Hash, fn func(string, filemode.FileMode, SHA) error) error {
-	t, err := gitobject.GetTree(s, tree)
+	t, err := readTree(s, tree)
 	if err != nil {
 		return err
 	}
-	for _, e := range t.Entries {
+	for _, e := range t {
 		name := prefix + unescapeName(e.Name)
 		if e.Mode == filemode.Dir {
 			err = s.walk(name+"/", e.Hash, fn)

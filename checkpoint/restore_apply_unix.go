@@ -23,7 +23,8 @@ import (
 //  1. Clear up after a restore that was interrupted: its temporary files go,
 //     directories get their permissions back (the journal names them).
 //  2. Plan: the difference of the trees, then each of its paths on disk, read
-//     and compared with what From and To have there. Refuse if something that
+//     (unless the scan for From has, and it is as it was) and compared with what
+//     From and To have there. Refuse if something that
 //     From does not hold stands in the way. Nothing to do: return.
 //  3. Write the journal, and make read-only directories writable.
 //  4. Stage: write every new file and symlink under a temporary name, into

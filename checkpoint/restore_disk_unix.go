@@ -46,14 +46,19 @@ func (s seen) holds(e Entry, sha SHA) bool {
 // lookAt returns what is at name in dirfd.
 func lookAt(dirfd int, name string) (seen, error) {
 	var st unix.Stat_t
-	err := lstatAt(dirfd, name, &st)
+	return lookInto(dirfd, name, &st)
+}
+
+// lookInto is lookAt that leaves all that lstat says in st.
+func lookInto(dirfd int, name string, st *unix.Stat_t) (seen, error) {
+	err := lstatAt(dirfd, name, st)
 	if errors.Is(err, unix.ENOENT) {
 		return seen{}, nil
 	}
 	if err != nil {
 		return seen{}, os.NewSyscallError("fstatat", err)
 	}
-	return newSeen(&st), nil
+	return newSeen(st), nil
 }
 
 // contentAt returns the id of the blob that the file or symlink at name in

@@ -119,13 +119,14 @@ func (p *planner) lookInto(dir string, changes []*Change) error {
 	if fd >= 0 {
 		defer unix.Close(fd)
 	}
+	known := p.req.Known.in(dir)
 	for _, c := range changes {
 		s := step{Change: *c, dir: dir, name: lastComponent(c.Path), stage: nearest}
 		if fd < 0 {
 			p.lookAtAbsent(s, obstacle)
 			continue
 		}
-		if err := p.look(fd, s); err != nil {
+		if err := p.look(fd, known, s); err != nil {
 			return fmt.Errorf("look at %q: %w", c.Path, err)
 		}
 	}
@@ -201,13 +202,14 @@ func (p *planner) lookAtAbsent(s step, obstacle string) {
 	}
 }
 
-// look decides about a path in the directory fd.
-func (p *planner) look(fd int, s step) (err error) {
+// look decides about a path in the directory fd, of which known is known.
+func (p *planner) look(fd int, known *cachedDir, s step) (err error) {
 	if s.To.Mode == filemode.Submodule || s.Kind == Deleted && s.From.Mode == filemode.Submodule {
 		p.keepAs(s)
 		return nil
 	}
-	if s.was, err = lookAt(fd, s.name); err != nil {
+	var st unix.Stat_t
+	if s.was, err = lookInto(fd, s.name, &st); err != nil {
 		return err
 	}
 	switch {
@@ -230,6 +232,10 @@ func (p *planner) look(fd int, s step) (err error) {
 		p.keepAs(s)
 		return nil
 	}
+	if sha := known.content(s.name, &st); sha != "" {
+		p.decide(s, sha)
+		return nil
+	}
 	return p.compare(fd, s)
 }
 
@@ -237,7 +243,7 @@ func (p *planner) removable(path string) bool {
 	return p.req.Removable != nil && p.req.Removable(path)
 }
 
-// compare decides about a file or symlink that is there.
+// compare reads a file or symlink that is there, and decides.
 func (p *planner) compare(fd int, s step) error {
 	sha, err := contentAt(fd, s.name, s.was)
 	switch {
@@ -249,6 +255,12 @@ func (p *planner) compare(fd int, s step) error {
 	case err != nil:
 		return err
 	}
+	p.decide(s, sha)
+	return nil
+}
+
+// decide decides about a file or symlink whose content is sha.
+func (p *planner) decide(s step, sha SHA) {
 	switch {
 	case s.Kind != Deleted && s.was.holds(s.To, sha):
 		if s.To.Mode == filemode.Symlink || s.was.isExec() == (s.To.Mode == filemode.Executable) {
@@ -267,7 +279,6 @@ func (p *planner) compare(fd int, s step) error {
 	default:
 		p.block(s.Path, "is in the way and was not saved")
 	}
-	return nil
 }
 
 // lookThrough blocks what is in the directory name, at path, that From does

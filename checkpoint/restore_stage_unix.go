@@ -52,7 +52,7 @@ func (a *applier) stage(fd int, s *step) error {
 	if s.To.Mode == filemode.Symlink {
 		err = stageSymlink(fd, s, r, size)
 	} else {
-		err = stageFile(fd, s, r, size)
+		err = stageFile(fd, s, r)
 	}
 	if err != nil {
 		return err
@@ -67,17 +67,13 @@ func stageSymlink(fd int, s *step, r io.Reader, size int64) error {
 		return fmt.Errorf("a symlink with a target of %d bytes: no system has such", size)
 	}
 	var target strings.Builder
-	h := newBlobHash(size)
-	if _, err := io.Copy(io.MultiWriter(&target, h), r); err != nil {
+	if _, err := io.Copy(&target, r); err != nil {
 		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
-	}
-	if got := sumSHA(h); got != s.To.Blob {
-		return fmt.Errorf("the store's blob %s is damaged: its content is %s", s.To.Blob, got)
 	}
 	return os.NewSyscallError("symlinkat", unix.Symlinkat(target.String(), fd, s.temp))
 }
 
-func stageFile(fd int, s *step, r io.Reader, size int64) (err error) {
+func stageFile(fd int, s *step, r io.Reader) (err error) {
 	perm := uint32(0o666)
 	if s.To.Mode == filemode.Executable {
 		perm = 0o777
@@ -98,8 +94,13 @@ func stageFile(fd int, s *step, r io.Reader, size int64) (err error) {
 			return os.NewSyscallError("fchmod", err)
 		}
 	}
-	if err := copyBlob(file, r, s.To.Blob, size); err != nil {
-		return err
+	to := &fileWriter{fd: file}
+	buf := getBuffer()
+	defer putBuffer(buf)
+	if _, err := io.CopyBuffer(to, r, *buf); to.err != nil {
+		return os.NewSyscallError("write", to.err)
+	} else if err != nil {
+		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
 	}
 	return syncFile(file)
 }
@@ -113,39 +114,22 @@ func keptPerm(mode uint32, exec bool) uint32 {
 	return perm
 }
 
-// copyBlob writes a blob's content to fd and checks it against the blob's id.
-func copyBlob(fd int, r io.Reader, sha SHA, size int64) error {
-	h := newBlobHash(size)
-	buf := getBuffer()
-	defer putBuffer(buf)
-	for {
-		n, err := r.Read(*buf)
-		h.Write((*buf)[:n])
-		if err := writeAll(fd, (*buf)[:n]); err != nil {
-			return err
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("read blob %s from the store: %w", sha, err)
-		}
-	}
-	if got := sumSHA(h); got != sha {
-		return fmt.Errorf("the store's blob %s is damaged: its content is %s", sha, got)
-	}
-	return nil
+// fileWriter writes to an open file, and remembers why it could not.
+type fileWriter struct {
+	fd  int
+	err error
 }
 
-func writeAll(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := retryInterrupted(func() (int, error) { return unix.Write(fd, b) })
+func (w *fileWriter) Write(b []byte) (int, error) {
+	for done := 0; done < len(b); {
+		n, err := retryInterrupted(func() (int, error) { return unix.Write(w.fd, b[done:]) })
 		if err != nil {
-			return os.NewSyscallError("write", err)
+			w.err = err
+			return done, err
 		}
-		b = b[n:]
+		done += n
 	}
-	return nil
+	return len(b), nil
 }
 
 // refuseFolded refuses a path that git takes for its own on a file system that

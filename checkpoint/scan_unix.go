@@ -219,15 +219,10 @@ func (w *folderScan) enterRepository() {
 // other file would be.
 func (w *folderScan) knownRules(st *unix.Stat_t) *ignoreFile {
 	i := w.old.find([]byte(".gitignore"))
-	if i < 0 || w.old.rules == nil || w.old.rules.stat != fingerprintOf(st) || !w.trusted(&w.old.entries[i], st) {
+	if i < 0 || w.old.rules == nil || w.old.rules.stat != fingerprintOf(st) || !w.old.trusts(&w.old.entries[i], st) {
 		return nil
 	}
 	return w.old.rules
-}
-
-// trusted tells whether a file is as it was when it was read.
-func (w *folderScan) trusted(e *cachedEntry, st *unix.Stat_t) bool {
-	return e.sub == nil && e.flags&entryUnsure == 0 && w.old.device == uint64(st.Dev) && e.stat == fingerprintOf(st)
 }
 
 // isIgnored decides by the rules: the deepest file that says something counts,
@@ -388,7 +383,7 @@ func (w *folderScan) spawn(f func()) {
 func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
 	trusted := false
 	if k := w.known[i]; k >= 0 {
-		trusted = w.trusted(&w.old.entries[k], st)
+		trusted = w.old.trusts(&w.old.entries[k], st)
 		if trusted {
 			w.entries[i] = w.old.entries[k]
 			w.entries[i].flags &^= entryTaken

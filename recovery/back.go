@@ -208,7 +208,7 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 
 // Request is the restore that goes there from the tree of a safety checkpoint.
 func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) checkpoint.RestoreRequest {
-	return checkpoint.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Paths: paths,
+	return checkpoint.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths,
 		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
 }
 

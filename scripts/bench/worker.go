@@ -241,7 +241,7 @@ func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 	}
 	a.Parts["safety checkpoint"] = time.Since(start)
 	_, err = checkpoint.Restore(context.Background(), checkpoint.RestoreRequest{
-		Store: w.store, Workspace: w.ws, From: snap.Tree, To: target.Tree,
+		Store: w.store, Workspace: w.ws, From: snap.Tree, To: target.Tree, Known: w.store.Known(w.ws),
 		Removable: func(path string) bool { return w.store.HasFile(from.Tree, path) },
 	})
 	if err != nil {

@@ -1,0 +1,76 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// readTree returns a tree's entries in git's order. go-git decodes a tree
+// through a buffered reader, with some allocations for each entry; a rollback
+// reads every tree that differs, and this takes a tenth of the time.
+func readTree(st storer.EncodedObjectStorer, id plumbing.Hash) ([]gitobject.TreeEntry, error) {
+	o, err := st.EncodedObject(plumbing.TreeObject, id)
+	if err != nil {
+		return nil, err
+	}
+	data, err := contentOf(o)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseTree(data)
+	if err != nil {
+		return nil, fmt.Errorf("tree %s: %w", id, err)
+	}
+	return entries, nil
+}
+
+// contentOf returns the whole content of an object of any storage.
+func contentOf(o plumbing.EncodedObject) ([]byte, error) {
+	if ours, ok := o.(*gitObject); ok {
+		return ours.content()
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, firstOf(err, r.Close())
+}
+
+var errTornTree = errors.New("it is not a whole git tree")
+
+// parseTree decodes a tree as git stores it: for each entry the mode in octal,
+// a space, the name, a NUL, and the 20 bytes of the id. All names share one
+// string.
+func parseTree(data []byte) ([]gitobject.TreeEntry, error) {
+	entries := make([]gitobject.TreeEntry, 0, len(data)/36)
+	text := string(data)
+	for at := 0; at < len(data); {
+		space := bytes.IndexByte(data[at:], ' ')
+		if space < 0 {
+			return nil, errTornTree
+		}
+		mode, err := filemode.New(text[at : at+space])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errTornTree, err)
+		}
+		at += space + 1
+		end := bytes.IndexByte(data[at:], 0)
+		if end <= 0 || len(data)-at-end-1 < hashSize { // no name is none
+			return nil, errTornTree
+		}
+		e := gitobject.TreeEntry{Name: text[at : at+end], Mode: mode}
+		at += end + 1
+		copy(e.Hash[:], data[at:])
+		at += hashSize
+		entries = append(entries, e)
+	}
+	return entries, nil
+}

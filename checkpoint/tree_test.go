@@ -1,0 +1,31 @@
+package checkpoint
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// Whatever bytes a tree has: it is read as go-git reads it, or refused.
+func FuzzParseTree(f *testing.F) {
+	id := string(bytes.Repeat([]byte{7}, hashSize))
+	for _, seed := range []string{"", "100644 a\x00" + id, "40000 d\x00" + id + "120000 l\x00" + id, "100644 a\x00" + id[:19],
+		"100644 a", "100644", "x a\x00" + id, "100755 -\n \x00" + id, "100644 \x00" + id, "777777777777 a\x00" + id} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		entries, err := parseTree(data)
+		o := &plumbing.MemoryObject{}
+		o.SetType(plumbing.TreeObject)
+		_, _ = o.Write(data)
+		var tree gitobject.Tree
+		if theirs := tree.Decode(o); theirs == nil && err == nil && !slices.Equal(entries, tree.Entries) {
+			t.Errorf("%q: %v, and go-git has %v", data, entries, tree.Entries)
+		} else if theirs != nil && err == nil {
+			t.Errorf("%q: go-git refuses it: %v", data, theirs)
+		}
+	})
+}
