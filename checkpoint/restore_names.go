@@ -60,6 +60,9 @@ const (
 // spaces and what follows a colon, and has the short name git~1. These are
 // the rules of git's verify_dotfile, is_hfs_dotgit and is_ntfs_dotgit.
 func isDotGit(name string) bool {
+	if name != "" && name[0] < utf8.RuneSelf && !strings.ContainsAny(name[:1], ".gG") {
+		return false // whatever is left out further on
+	}
 	visible := strings.Map(func(r rune) rune {
 		if hfsIgnores(r) {
 			return -1

@@ -9,8 +9,10 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"hank/internal/failpoint"
@@ -20,10 +22,17 @@ import (
 // longer ones.
 const maxSymlink = 64 << 10
 
-// stageAll writes what is new under temporary names.
+// syncEvery is after how many staged files the disk is told to begin.
+const syncEvery = 1000
+
+// stageAll writes what is new under temporary names. The disk works beside it,
+// so that the sync that follows waits for the last of them only.
 func (a *applier) stageAll() error {
+	var ahead errgroup.Group
+	ahead.SetLimit(1)
+	var staged atomic.Int64
 	stageOf := func(s *step) string { return s.stage }
-	return inBatches(pointers(a.steps, (*step).writes), stageOf, func(dir string, batch []*step) error {
+	err := inBatches(pointers(a.steps, (*step).writes), stageOf, func(dir string, batch []*step) error {
 		fd, err := openBeneath(a.root, dir)
 		if err != nil {
 			return &os.PathError{Op: "open directory", Path: dir, Err: err}
@@ -37,9 +46,13 @@ func (a *applier) stageAll() error {
 				return fmt.Errorf("%q: %w", s.Path, err)
 			}
 			failpoint.Hit("restore.written")
+			if staged.Add(1)%syncEvery == 0 {
+				ahead.TryGo(a.syncVolumes)
+			}
 		}
 		return nil
 	})
+	return errors.Join(err, ahead.Wait()) // the system names a failed write once only
 }
 
 // stage writes the new content of one path under its temporary name in fd.
