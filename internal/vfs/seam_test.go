@@ -28,7 +28,7 @@ var exceptions = map[string]string{
 	"recovery/meta.go linkData os.Symlink":           "the link to the data lies in the workspace",
 	"recovery/create.go makeWorkspace os.MkdirAll":   "the workspace itself",
 	"recovery/folders.go restoreFolders os.OpenRoot": "empty folders of the workspace",
-	"recovery/guard.go mendModes os.Chmod":         "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
+	"recovery/guard.go mendModes os.Chmod":           "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
 	"recovery/discard.go Discard os.Rename":          "a whole execution is thrown away, its lock with it",
 	"recovery/discard.go finishDiscard os.RemoveAll": "a whole execution is thrown away",
 	"recovery/discard.go finishDiscard os.Remove":    "a whole execution is thrown away",
