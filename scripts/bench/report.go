@@ -35,6 +35,7 @@ type result struct {
 	RatioFsync    float64 `json:"ratioToGitFsync,omitempty"`
 	RatioBatch    float64 `json:"ratioToGitBatch,omitempty"`
 	RatioUnsynced float64 `json:"ratioOfUnsynced,omitempty"`
+	RatioAlone    float64 `json:"ratioOfFilesAlone,omitempty"`
 	Verdict       string  `json:"verdict"`
 }
 
@@ -62,6 +63,7 @@ func (c benchCase) result(sides []*side, files int) result {
 		return float64(r.Sides[a].Median) / float64(r.Sides[b].Median)
 	}
 	r.Ratio, r.RatioUnsynced = ratio(hankSide, gitSide), ratio(unsyncedSide, gitSide)
+	r.RatioAlone = ratio(bareSide, gitSide)
 	r.RatioFsync, r.RatioBatch = ratio(hankSide, gitFsyncSide), ratio(hankSide, gitBatchSide)
 	switch {
 	case files != c.size:

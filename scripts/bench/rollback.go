@@ -76,6 +76,14 @@ func rollback(b *bench, files int) (sides []*side, err error) {
 			return g.reset(p.commits[n%2], p.trees[n%2], kind.side == gitFsyncSide)
 		}})
 	}
+	alone, remove, err := b.bare(files)
+	if remove != nil {
+		defer func() { err = errors.Join(err, remove()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	sides = append(sides, alone)
 	return sides, b.turns(sides, 2, b.runs, func(int) error {
 		b.settle()
 		for _, f := range prepare {

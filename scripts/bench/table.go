@@ -54,6 +54,12 @@ func (r *report) caseTable(b *strings.Builder) {
 	if len(parts) > 1 {
 		table(b, parts)
 	}
+	for _, c := range r.Cases {
+		if alone, ok := c.Sides[bareSide]; ok {
+			fmt.Fprintf(b, "\n%s: to write the same files under other names and to rename them, on all cores, with nothing else, takes %s, %s of git.\n",
+				c.Title, alone.text(r.Runs), ratioText(c.RatioAlone))
+		}
+	}
 	b.WriteString("\nChange hints are left out: hank takes none, a full scan decides.\n")
 }
 

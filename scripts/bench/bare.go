@@ -1,0 +1,68 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// bare does to files what a rollback cannot do without, on all cores: it writes
+// each file that differs under another name and renames it into place. It
+// reads, compares, inflates and syncs nothing, and saves nothing before. The
+// difference to a rollback is what hank does; what is left is the file
+// system's, and no rollback through temporary files can be faster.
+func (b *bench) bare(files int) (*side, func() error, error) {
+	t, err := b.newTree(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	remove := func() error { return os.RemoveAll(t.dir) }
+	if err := t.change(files / 10 * 95 / 100); err != nil { // as many as rework makes anew
+		return nil, remove, err
+	}
+	type file struct{ content [2][]byte }
+	dirs := map[string]map[string]*file{}
+	for i := range t.versions {
+		if t.versions[i] == 0 {
+			continue
+		}
+		f := &file{}
+		for v := range f.content {
+			t.versions[i] = v
+			f.content[v] = t.content(i)
+		}
+		dir, name := filepath.Split(t.path(i))
+		if dirs[dir] == nil {
+			dirs[dir] = map[string]*file{}
+		}
+		dirs[dir][name] = f
+	}
+	each := func(do func(path string, f *file) error) error {
+		var g errgroup.Group
+		g.SetLimit(runtime.NumCPU())
+		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+			g.Go(func() error {
+				for name, f := range dirs[dir] {
+					if err := do(filepath.Join(dir, name), f); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		return g.Wait()
+	}
+	return &side{name: bareSide, unchecked: true, turn: func(n int) (sample, error) {
+		start := time.Now()
+		err := each(func(path string, f *file) error { return os.WriteFile(path+".new", f.content[n%2], 0o644) })
+		if err == nil {
+			err = each(func(path string, _ *file) error { return os.Rename(path+".new", path) })
+		}
+		return sample{elapsed: time.Since(start)}, err
+	}}, remove, nil
+}
