@@ -178,7 +178,7 @@ func (h *LockInfo) respect(l Layout, token string) error {
 // respectUnreadable is for a lock file that cannot be read: Hankweave would not
 // pass it, so hank does not either, until it has been here itself.
 func respectUnreadable(fsys vfs.FS, l Layout, m Meta) error {
-	if m.Version == "" || m.Lineage != "" {
+	if m.Version == "" || m.ours() {
 		return nil
 	}
 	if _, err := readLock(fsys, l.Lock()); err != nil && !errors.Is(err, fs.ErrNotExist) {

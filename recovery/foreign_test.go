@@ -214,3 +214,20 @@ func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
 		}
 	}
 }
+
+// A meta of hank's with one of its names damaged is not one of Hankweave's.
+func TestADamagedMetaIsNotHankweaves(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]Meta{
+		"no lineage": {Version: "1", Root: "/x", Inode: "1:2"},
+		"no root":    {Version: "1", Lineage: "a", Inode: "1:2"},
+		"only inode": {Version: "1", Inode: "1:2"},
+	} {
+		if m.Foreign() {
+			t.Errorf("%s: taken for Hankweave's", name)
+		}
+	}
+	if m := (Meta{Version: "1"}); !m.Foreign() {
+		t.Error("Hankweave's is not taken for its own")
+	}
+}

@@ -57,7 +57,10 @@ type Adopted struct {
 }
 
 // Foreign tells whether the execution was begun by Hankweave.
-func (m Meta) Foreign() bool { return m.Adopted != nil || m.Version != "" && m.Lineage == "" }
+func (m Meta) Foreign() bool { return m.Adopted != nil || m.Version != "" && !m.ours() }
+
+// ours tells whether hank has written it: one of its names may be damaged.
+func (m Meta) ours() bool { return m.Lineage != "" || m.Root != "" || m.Inode != "" }
 
 // adopt sets apart what hank will write in another form.
 func (m *Meta) adopt(at state.Time) {
