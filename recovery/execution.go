@@ -161,13 +161,29 @@ func (x *Execution) RecordLater(transitions ...state.Transition) error {
 	return x.record(false, transitions...)
 }
 
-func (x *Execution) record(durable bool, transitions ...state.Transition) error {
+// untampered calls write, which appends to the journal, once more if somebody
+// else has changed the journal between the look at it and the append.
+func (x *Execution) untampered(write func() error) error {
 	if x.broken != nil {
 		return x.broken
 	}
-	if err := x.mendJournal(); err != nil {
-		return err
+	for tries := 1; ; tries++ {
+		if err := x.mendJournal(); err != nil {
+			return err
+		}
+		err := write()
+		if tries == 3 || x.guard == nil || !errors.Is(err, journal.ErrForeign) {
+			return err
+		}
+		x.broken = nil // nothing was written
 	}
+}
+
+func (x *Execution) record(durable bool, transitions ...state.Transition) error {
+	return x.untampered(func() error { return x.apply(durable, transitions) })
+}
+
+func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 	next, seq := x.State(), x.journal.Last()
 	events := make([]journal.Event, len(transitions))
 	for i, t := range transitions {
@@ -196,22 +212,18 @@ func (x *Execution) record(durable bool, transitions ...state.Transition) error 
 
 // Note appends an event that changes no state. It rides on the next sync.
 func (x *Execution) Note(eventType string, data any) error {
-	if x.broken != nil {
-		return x.broken
-	}
-	if err := x.mendJournal(); err != nil {
-		return err
-	}
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encoding a %s event: %w", eventType, err)
 	}
-	e := x.event(x.journal.Last()+1, eventType, secret.JSON(text, x.opts.Mask))
-	if err := x.append(false, e); err != nil {
-		return err
-	}
-	x.opts.Observe(e, x.State())
-	return nil
+	return x.untampered(func() error {
+		e := x.event(x.journal.Last()+1, eventType, secret.JSON(text, x.opts.Mask))
+		if err := x.append(false, e); err != nil {
+			return err
+		}
+		x.opts.Observe(e, x.State())
+		return nil
+	})
 }
 
 func (x *Execution) event(seq uint64, eventType string, data []byte) journal.Event {

@@ -79,8 +79,9 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the journal %s has schema %d and this hank writes schema %d; use the newer hank that wrote it", e.Dir, e.Schema, Schema)
 }
 
-// errForeign is found when the file is not as long as this process made it.
-var errForeign = errors.New("somebody else changed the file")
+// ErrForeign is why a journal that somebody else has changed is not written to:
+// nothing was written.
+var ErrForeign = errors.New("somebody else changed the file")
 
 // Create begins a journal in a folder that is there and has none. Its first
 // event will have the number after+1. When it returns, the journal and the
@@ -213,12 +214,14 @@ func (j *Journal) Append(events ...Event) error {
 	}
 	if fi, err := j.fs.Lstat(j.path(current)); err != nil || fi.Size() != j.size {
 		if err == nil {
-			err = fmt.Errorf("%w: it has %d bytes instead of %d", errForeign, fi.Size(), j.size)
+			err = fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
+		} else if errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%w: %w", ErrForeign, err)
 		}
 		return j.fail(err, -1)
 	}
 	if fi, err := j.fs.Lstat(j.path(current)); err == nil && j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()) {
-		j.foreign = fmt.Errorf("%w at %s", errForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
+		j.foreign = fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
 	}
 	if err := writeAll(j.f, buf); err != nil {
 		return j.fail(err, j.size)
@@ -245,13 +248,13 @@ func (j *Journal) Changed() error {
 	case err != nil:
 		return err
 	case !fi.Mode().IsRegular():
-		return fmt.Errorf("%w: it is no file any more", errForeign)
+		return fmt.Errorf("%w: it is no file any more", ErrForeign)
 	case fi.Size() != j.size:
-		return fmt.Errorf("%w: it has %d bytes instead of %d", errForeign, fi.Size(), j.size)
+		return fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
 	case j.mark != nil && !os.SameFile(fi, j.mark):
-		return fmt.Errorf("%w: it is another file", errForeign)
+		return fmt.Errorf("%w: it is another file", ErrForeign)
 	case j.mark != nil && !fi.ModTime().Equal(j.mark.ModTime()):
-		return fmt.Errorf("%w at %s", errForeign, fi.ModTime().Format(time.TimeOnly))
+		return fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly))
 	}
 	j.mark = fi
 	return nil

@@ -1,0 +1,57 @@
+package recovery
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The journal is changed between the look at it and the write: the write is
+// made again, in a journal that begins anew, and nothing is lost.
+func TestAJournalChangedJustBeforeAWriteIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path string) error{
+		"longer": func(path string) error {
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = f.WriteString("hers\n")
+			return err
+		},
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"deleted": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			a := begin(t, root, 2, CreateOptions{})
+			ok(t, a.start())
+			var said []string
+			a.x.opts.Warn = func(line string) { said = append(said, line) }
+			ok(t, a.x.Guard())
+			mask, done := a.x.opts.Mask, false
+			a.x.opts.Mask = func(text string) string {
+				if !done { // after the look, before the write
+					done = true
+					ok(t, change(filepath.Join(a.x.Layout.Events(), "events.jsonl")))
+				}
+				return mask(text)
+			}
+			ok(t, a.play(attempt{}))
+			if !done || !strings.Contains(strings.Join(said, "\n"), "the journal (") {
+				t.Errorf("nothing was said of it: %q", said)
+			}
+			ok(t, a.play(attempt{}))
+			ok(t, a.exit(""))
+			want := told(t, a.close())
+			again := reopen(t, root)
+			if got := told(t, again.State()); got != want {
+				t.Errorf("the state became\n%s\nand was\n%s", got, want)
+			}
+			ok(t, again.Close())
+		})
+	}
+}
