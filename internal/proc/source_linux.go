@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -236,4 +237,31 @@ func cmdline(pid int) []string {
 		return []string{"[" + strings.TrimSpace(string(name)) + "]"}
 	}
 	return nil
+}
+
+// children reads what each thread of this process has started or adopted.
+func children() []Identity {
+	names, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || procFS() != nil {
+		return nil
+	}
+	here := platform{}.machine()
+	var ids []Identity
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, field := range strings.Fields(string(b)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				continue
+			}
+			// The child may have been waited for and its pid given away.
+			if s, err := readStat(pid); err == nil && s.parent == os.Getpid() && s.life() != zombie {
+				ids = append(ids, here.identity(pid, s.ticks))
+			}
+		}
+	}
+	return ids
 }

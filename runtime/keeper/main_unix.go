@@ -261,19 +261,37 @@ func (k *keeper) killAll() (fresh, done bool) {
 	if k.killing.IsZero() {
 		k.killing = time.Now()
 	}
-	list := below()
-	for _, p := range list {
-		if p.PID == k.command.PID && !k.ended {
-			_ = p.Kill(syscall.SIGKILL) // not a leftover
-			continue
+	for range quickRounds {
+		if !k.killEach(proc.Children()) {
+			break
 		}
-		fresh = k.killed.kill(p.Identity) || fresh
+		fresh = true
 	}
+	list := below()
+	fresh = k.killEach(identities(list)) || fresh
 	if len(list) == 0 || time.Since(k.killing) < killPatience {
 		return fresh, false
 	}
 	k.alive = leftovers(list)
 	return fresh, true
+}
+
+// quickRounds is how often the keeper's own children are killed between two
+// looks at everything below it. A process that forks and ends as fast as it
+// can, and its child likewise, is gone before a listing of all processes is
+// complete; but its child is the keeper's from that moment.
+const quickRounds = 100
+
+// killEach reports whether there was something new.
+func (k *keeper) killEach(list []proc.Identity) (fresh bool) {
+	for _, id := range list {
+		if id.PID == k.command.PID && !k.ended {
+			_ = id.Kill(syscall.SIGKILL) // not a leftover
+			continue
+		}
+		fresh = k.killed.kill(id) || fresh
+	}
+	return fresh
 }
 
 // outside looks for what left the tree but still carries the attempt.
@@ -284,6 +302,14 @@ func (k *keeper) outside() {
 		k.alive = alive.Alive
 	}
 	k.killed.add(killed)
+}
+
+func identities(list []proc.Info) []proc.Identity {
+	ids := make([]proc.Identity, len(list))
+	for i, p := range list {
+		ids[i] = p.Identity
+	}
+	return ids
 }
 
 // below lists what lives below this process.
