@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"hank/internal/flock"
 	"hank/internal/vfs"
 )
 
@@ -196,7 +197,7 @@ func Open(o Options) (*Store, error) {
 		}
 	}
 	if o.Shared && !o.ReadOnly {
-		s.alone = lockAlone(s.dir)
+		s.lockAlone()
 	}
 	if !o.ReadOnly && (!o.Shared || s.alone != nil) {
 		if err := s.sweep(); err != nil {
@@ -215,10 +216,24 @@ func Open(o Options) (*Store, error) {
 	return s, err
 }
 
+// lockAlone takes a shared repository for this process, unless another hank
+// has it, or there are no locks.
+func (s *Store) lockAlone() {
+	dir, err := flock.OpenFolder(s.dir)
+	if err != nil {
+		return
+	}
+	if flock.Exclusive(dir) != nil {
+		dir.Close()
+		return
+	}
+	s.alone = dir
+}
+
 // release gives a shared repository free.
 func (s *Store) release() {
 	if s.alone != nil {
-		s.alone.Close()
+		_ = flock.Close(s.alone) // it was only locked
 		s.alone = nil
 	}
 }

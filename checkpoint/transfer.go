@@ -199,7 +199,7 @@ func openOther(dir string, create bool) (*Store, error) {
 		}
 		s, err := Init(o)
 		if err == nil {
-			s.alone = lockAlone(dir)
+			s.lockAlone()
 		}
 		return s, err
 	}

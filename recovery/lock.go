@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/internal/flock"
 	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/state"
@@ -137,16 +138,19 @@ func (k *lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.OpenFile(path, os.O_RDONLY|onlyFolder, 0)
+	dir, err := flock.OpenFolder(path)
 	if err != nil {
 		return err
 	}
-	err = flock(dir)
-	if errors.Is(err, errLocked) && !(path == k.layout.Hankweave() && k.holderLives()) {
-		err = flockPatiently(dir, flock)
+	err = flock.Exclusive(dir)
+	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderLives()) {
+		err = patiently(flock.Exclusive, dir)
 	}
 	if err != nil {
-		held := &HeldError{Path: path, Why: err.Error()}
+		held := &HeldError{Path: path, Why: "its folder is locked"}
+		if !errors.Is(err, flock.ErrHeld) {
+			held.Why = err.Error()
+		}
 		if path == k.layout.Hankweave() {
 			held.Holder, _ = readLock(k.fsys, k.layout.Lock())
 		} else { // the lock file here is our own execution's
@@ -169,13 +173,14 @@ func (k *lock) holderLives() bool {
 	return verdict == proc.Alive
 }
 
-// flockPatiently tries again for a moment: a reader that looks whether the
-// folder is held (View.Live) holds it itself while it looks.
-func flockPatiently(dir *os.File, flock func(*os.File) error) error {
-	err := flock(dir)
-	for tries := 0; errors.Is(err, errLocked) && tries < 10; tries++ {
+// patiently tries to lock again for a moment: a reader that looks whether the
+// folder is held (View.Live) holds it itself while it looks, and what a dead
+// holder was starting has its descriptors until it executes its program.
+func patiently(lock func(*os.File) error, dir *os.File) error {
+	err := lock(dir)
+	for tries := 0; errors.Is(err, flock.ErrHeld) && tries < 10; tries++ {
 		time.Sleep(20 * time.Millisecond)
-		err = flock(dir)
+		err = lock(dir)
 	}
 	return err
 }
@@ -284,7 +289,7 @@ func (k *lock) release() error {
 func (k *lock) closeDirs() error {
 	var errs []error
 	for _, d := range slices.Concat(k.dirs, k.around) {
-		errs = append(errs, d.Close())
+		errs = append(errs, flock.Close(d))
 	}
 	return errors.Join(errs...)
 }

@@ -7,12 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hank/internal/flock"
 	"hank/internal/registry"
 	"hank/internal/vfs"
 )
-
-// errLocked is a lock that somebody else has.
-var errLocked = errors.New("its folder is locked")
 
 // surround takes a shared lock on every folder that the workspace lies in, up
 // to the root. Two workspaces of which one lies in the other cannot both be at
@@ -45,8 +43,8 @@ func (k *lock) share(path string) error {
 	if err != nil || fi.Mode()&fs.ModeSticky != 0 && fi.Mode().Perm()&0o002 != 0 {
 		return errors.Join(err, dir.Close())
 	}
-	err = flockPatiently(dir, flockShared)
-	if errors.Is(err, errLocked) {
+	err = patiently(flock.Shared, dir)
+	if errors.Is(err, flock.ErrHeld) {
 		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
 		held.Execution, held.Holder = holderOf(path, k.layout.Root)
 		return errors.Join(held, dir.Close())

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/flock"
 	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/state"
@@ -218,16 +219,15 @@ func (v *View) held() bool {
 	if err != nil {
 		return false
 	}
-	defer dir.Close()
-	flock := flockShared
+	defer flock.Close(dir)
 	if h, err := readLock(vfs.OS, v.Layout.Lock()); err == nil {
 		if verdict, _ := h.Process.Check(); verdict != proc.Dead {
-			return flock(dir) != nil
+			return flock.Shared(dir) != nil
 		}
 	}
 	// Nobody who lives says to hold it: what a dead one was starting may, for
 	// the moment until it executes its program.
-	return flockPatiently(dir, flock) != nil
+	return patiently(flock.Shared, dir) != nil
 }
 
 // heldByHankweave tells whether the lock file is a Hankweave's that may live.

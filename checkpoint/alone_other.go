@@ -1,7 +1,0 @@
-//go:build !unix
-
-package checkpoint
-
-import "os"
-
-func lockAlone(string) *os.File { return nil }

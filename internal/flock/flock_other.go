@@ -1,0 +1,23 @@
+//go:build !unix
+
+package flock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+var errNone = fmt.Errorf("hank cannot lock a folder on this system; on Windows, use WSL: %w", errors.ErrUnsupported)
+
+// Exclusive fails with errors.ErrUnsupported.
+func Exclusive(*os.File) error { return errNone }
+
+// Shared fails with errors.ErrUnsupported.
+func Shared(*os.File) error { return errNone }
+
+// OpenFolder opens a folder.
+func OpenFolder(path string) (*os.File, error) { return os.Open(path) }
+
+// Close closes the file.
+func Close(f *os.File) error { return f.Close() }
