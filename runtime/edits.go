@@ -103,7 +103,7 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 // ignored then, or are still what its safety checkpoint has.
 func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	none := func(string) bool { return false }
-	p := d.x.State().Position
+	p := d.x.State().MovedTo()
 	if p == nil || p.Before == nil || p.CheckpointSHA != sha {
 		return none
 	}

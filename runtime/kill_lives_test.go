@@ -311,3 +311,65 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 		}
 	})
 }
+
+// A rollback uncovers what was ignored. That is no edit of a person's, also if
+// the run behind it ends, and ends again, before its first codon has begun.
+func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLane(t, program, storied, 103)
+	defer l.tell()
+	begun := 0
+	for n := 1; n <= 6; n++ {
+		l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+		for range 2 {
+			cmd, out := l.start([]string{fmt.Sprintf("HANK_FAILPOINT=transition.acknowledged:%d", n)}, "run")
+			_ = cmd.Wait()
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+				t.Fatalf("it was not killed: %s", out)
+			}
+			v, err := recovery.Read(l.Execution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := v.State.Newest(); v.State.Position == nil && r.Len() == 0 {
+				begun++
+			}
+			l.log = append(l.log, fmt.Sprintf("     killed at transition %d", n))
+		}
+		l.endAnyhow("run")
+	}
+	if begun < 2 {
+		t.Errorf("%d runs were killed before their first codon; this test looks at nothing", begun)
+	}
+}
+
+// A rig whose work the tree has is not done again, also if the run that was
+// to go on from there ends before its codon has begun.
+func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLane(t, program, `{"meta": {"name": "Rigged", "version": "1.0.0"}, "hank": [
+  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "@touch a b c; echo 1 >log"},
+  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh",
+   "rigSetup": [{"type": "command", "command": {"run": "echo rig >>log"}}], "promptText": "@echo 2 >>log; touch d"}
+]}`, 104)
+	defer l.tell()
+	for n := 1; n <= 4; n++ {
+		cmd, out := l.start([]string{fmt.Sprintf("HANK_FAILPOINT=transition.acknowledged:%d", n)}, "retry", "two", "--from", "rig-setup")
+		_ = cmd.Wait()
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+			t.Fatalf("it was not killed: %s", out)
+		}
+		cmd, _ = l.start([]string{"HANK_FAILPOINT=transition.acknowledged:1"}, "run")
+		_ = cmd.Wait()
+		l.log = append(l.log, fmt.Sprintf("     killed at transition %d, and a run at its first", n))
+		l.endAnyhow("run")
+	}
+}

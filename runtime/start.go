@@ -78,8 +78,8 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 		}
 		return move{done: &outcome{}}, d.missedExit(ctx)
 	}
-	if s.Position != nil {
-		d.rigDone = s.Position.RigDone
+	if at := s.MovedTo(); at != nil {
+		d.rigDone = at.RigDone
 		return move{}, nil
 	}
 	if last == nil || last.Settled() {
@@ -227,9 +227,10 @@ func (d *driver) nextID() state.CodonID {
 func (d *driver) continuation(mode Mode) state.StartingConditions {
 	s := d.x.State()
 	here := s.Here()
-	if s.Position != nil {
-		here.Before = s.Position.Before // so that the rollback can still be taken back
+	if at := s.MovedTo(); at != nil {
+		here.Before = at.Before // so that the rollback can still be taken back
 	}
+	here.RigDone = d.rigDone // also if this run is cut off before its first codon
 	reason := here.Reason
 	if reason == "" {
 		if reason = state.ReasonContinue; mode == ModeRetry {

@@ -100,6 +100,19 @@ func (s *State) Here() Position {
 	return here
 }
 
+// MovedTo is the position that a move has brought the execution to, as long as
+// no codon has begun there; nil if one has. A run that was cut off before its
+// first codon has done nothing to it.
+func (s *State) MovedTo() *Position {
+	if s.Position != nil {
+		return s.Position
+	}
+	if r := s.Newest(); r != nil && r.Len() == 0 {
+		return r.StartingConditions.Source
+	}
+	return nil
+}
+
 // Next returns the index of the first entry of the plan that is not settled on
 // the thread; the length of the plan if all are.
 func (s *State) Next() int {
