@@ -151,20 +151,21 @@ func makeOwnFolders(fsys vfs.FS, l Layout) error {
 			return err
 		}
 	}
-	return nil
+	if _, err := fsys.Lstat(l.hank(".gitignore")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return vfs.WriteFile(fsys, l.hank(".gitignore"), []byte("*\n"), 0o600)
 }
 
 func (x *Execution) create(o CreateOptions) error {
 	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
 		return fmt.Errorf("creating the execution: %w", err)
 	}
-	if err := vfs.WriteFile(x.fs, x.Layout.hank(".gitignore"), []byte("*\n"), 0o600); err != nil {
-		return fmt.Errorf("creating the execution: %w", err)
-	}
 	now := state.At(o.Now())
 	meta := Meta{Version: MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: here(),
-		Lineage: newID(16), Root: x.Layout.Root, Output: o.Output}
+		Root: x.Layout.Root, Output: o.Output}
+	meta.setLineage(newID(16))
 	if o.Data != "" {
 		meta.LinkType = "symlink"
 		if resolved, err := filepath.EvalSymlinks(o.Data); err == nil {

@@ -67,6 +67,9 @@ func (x *Execution) Guard() error {
 		}
 	}
 	x.guard = g
+	x.lock.folders.Lock()
+	x.lock.remade = x.noticeDeletion
+	x.lock.folders.Unlock()
 	x.saver.disk.Lock()
 	x.saver.tampered = x.noticeState
 	x.saver.disk.Unlock()
@@ -91,6 +94,10 @@ func (x *Execution) notice(format string, args ...any) {
 }
 
 func (x *Execution) noticeState(err error) { x.notice("state.json (%v); it is written anew", err) }
+
+func (x *Execution) noticeDeletion() {
+	x.notice("%s was deleted; it is made again from what is in memory, which transcripts and checkpoints are not", Dir)
+}
 
 // noticed returns what was noticed since it was last asked.
 func (x *Execution) noticed() []string {
@@ -149,6 +156,9 @@ const journalFile = "events.jsonl"
 func (x *Execution) inspect() error {
 	if x.guard == nil || x.Held() != nil {
 		return nil
+	}
+	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
+		return err
 	}
 	x.mendModes(x.ownFolders()...)
 	if err := x.mendJournal(); err != nil {

@@ -74,11 +74,16 @@ const heartbeat = 30 * time.Second
 type lock struct {
 	fsys   vfs.FS
 	layout Layout
-	dirs   []*os.File
-	names  []os.FileInfo // what the paths of dirs named, links not followed
-	around []*os.File    // the folders that the workspace lies in
-	mu     sync.Mutex    // guards info, and its file
+	around []*os.File // the folders that the workspace lies in
+	mu     sync.Mutex // guards info, and its file
 	info   LockInfo
+
+	folders sync.Mutex // guards what follows
+	dirs    []*os.File
+	names   []os.FileInfo // what the paths of dirs named, links not followed
+	// remade, if set, is called when the execution's folder was deleted and has
+	// been made again, empty.
+	remade func()
 	stop   chan struct{}
 	ended  chan struct{}
 }
@@ -257,18 +262,55 @@ func (e *LostError) Is(other error) bool {
 // held checks that the paths still lead to the folders that are locked, and
 // not by a link that was put there.
 func (k *lock) held() error {
+	k.folders.Lock()
+	defer k.folders.Unlock()
 	for i, path := range []string{k.layout.Hankweave(), k.layout.Workspace} {
 		mine, err := k.dirs[i].Stat()
 		if err != nil {
 			return err
 		}
-		if name, err := os.Lstat(path); err != nil || !os.SameFile(k.names[i], name) {
+		name, err := os.Lstat(path)
+		if i == 0 && errors.Is(err, fs.ErrNotExist) && k.remade != nil && isDeleted(mine) && k.makeAgain(path) == nil {
+			k.remade()
+			continue
+		}
+		if err != nil || !os.SameFile(k.names[i], name) {
 			return &LostError{path}
 		}
 		if there, err := os.Stat(path); err != nil || !os.SameFile(mine, there) {
 			return &LostError{path}
 		}
 	}
+	return nil
+}
+
+// makeAgain makes the execution's folder anew and locks it. One that is deleted
+// can never come back, and nobody else can hold it; if somebody makes another
+// in the same moment, it is theirs.
+func (k *lock) makeAgain(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	name, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	dir, err := flock.OpenFolder(path)
+	if err != nil {
+		return err
+	}
+	opened, err := dir.Stat()
+	if err == nil && !os.SameFile(name, opened) {
+		err = flock.ErrHeld
+	}
+	if err == nil {
+		err = flock.Exclusive(dir)
+	}
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	_ = flock.Close(k.dirs[0]) // of a folder that is no more
+	k.dirs[0], k.names[0] = dir, name
 	return nil
 }
 

@@ -10,6 +10,53 @@ import (
 	"hank/state"
 )
 
+// An agent that deletes the execution's whole folder takes the checkpoints with
+// it, and the transcripts. The state is not lost: it is written anew, what the
+// agent did counts, and hank doctor --fix starts the checkpoints anew.
+func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
+	  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo vandal >>log; rm -rf ../.hankweave"},
+	  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
+	]}`)
+	lineage := func() string {
+		v, err := recovery.Read(s.opts.Execution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.State.Lineage
+	}
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	was := lineage()
+	s.must(ModeRun, ExitIO)
+	if !strings.Contains(strings.Join(s.said, "\n"), ".hankweave was deleted") {
+		t.Errorf("it said:\n%s", strings.Join(s.said, "\n"))
+	}
+	if now := lineage(); now != was {
+		t.Errorf("the lineage was %s and is %s", was, now)
+	}
+	s.must(ModeRun, ExitDecision)
+	x, err := recovery.Open(t.Context(), s.opts.Execution, recovery.Options{ReplaceStore: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !x.Report.Has(recovery.Lost) {
+		t.Errorf("the lost checkpoints are not named: %+v", x.Report)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.must(ModeRun, ExitDone)
+	if got := content(t, s.workspace(), "log"); got != "before\nvandal\nafter\n" {
+		t.Errorf("the codons have left %q", got)
+	}
+	if got, want := s.records(), []string{"before:completed", "vandal:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("records are %v", got)
+	}
+	s.fsck()
+}
+
 // saved waits until state.json holds the vandal at work: a save that is under way
 // replaces whatever is there, and need not notice.
 const saved = "until [ \"$(grep -c claudeSessionId state.json)\" -ge 2 ]; do :; done; "
