@@ -54,7 +54,8 @@ type advice struct {
 	lost    []lostTip
 	// strays are where branches led to whose references are gone.
 	strays map[string]state.SHA
-	// behind: the state may be behind the branches, as the journal has lost its end.
+	// behind: the state may be behind the branches, as the journal has lost its
+	// end, or may have.
 	behind bool
 }
 
@@ -75,7 +76,7 @@ type lostTip struct {
 //     damaged, its next number is not known, and any further record means it.
 //  4. Any other unknown tip is none of the history's.
 func (g chronicle) advise(m memory) (advice, error) {
-	a := advice{behind: m.state == nil || m.rebase != ""}
+	a := advice{behind: m.state == nil || m.rebase != "" || m.shortened()}
 	if m.state == nil || g.foreign(m.state) {
 		s, err := g.rebuild(&state.State{Lineage: m.lineage}, &a)
 		if err == nil && s.Seq > 0 {
@@ -107,6 +108,7 @@ func (g chronicle) advise(m memory) (advice, error) {
 	case len(further) == 1 && further[0].record.Seq == next && m.rebase == "":
 		a.forward = &further[0]
 	default:
+		a.behind = true
 		a.rebuilt, err = g.rebuild(m.state, &a)
 	}
 	return a, err
@@ -225,6 +227,9 @@ func (g chronicle) unknownTips(s *state.State, a *advice) ([]witness, error) {
 			continue // of a run that Hankweave's state does not know either
 		}
 		out = append(out, witness{branch, sha, record})
+	}
+	for branch, head := range known { // with its reference a newer tip may have been lost
+		whole = whole && (head == "" || refs[branch] != "" || s.RemovedAt(branch) != nil)
 	}
 	if whole && !a.behind {
 		return out, nil
@@ -346,7 +351,17 @@ func (g chronicle) witnesses(a *advice) ([]witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.strays, err = g.strays(refs); err != nil {
+	left := maps.Clone(refs)
+	for branch, sha := range refs {
+		if g.store.Has(checkpoint.SHA(sha)) {
+			continue
+		}
+		delete(left, branch)
+		if !slices.ContainsFunc(a.lost, func(l lostTip) bool { return l.branch == branch }) {
+			a.lost = append(a.lost, lostTip{branch, sha, plumbing.ErrObjectNotFound})
+		}
+	}
+	if a.strays, err = g.strays(left); err != nil {
 		return nil, err
 	}
 	maps.Copy(refs, a.strays)

@@ -118,6 +118,12 @@ func (m *memory) hasFile() bool {
 	return slices.ContainsFunc(m.files, func(f stateFile) bool { return !errors.Is(f.Err, fs.ErrNotExist) })
 }
 
+// shortened tells whether the torn end of the journal may be more than a crash
+// leaves: no whole state.json says how far it went.
+func (m *memory) shortened() bool {
+	return m.found != nil && m.found.Torn != nil && m.source != "state.json"
+}
+
 // candidate is a state that a snapshot file holds.
 type candidate struct {
 	name  string

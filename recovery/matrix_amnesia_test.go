@@ -544,6 +544,13 @@ func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 		set := 1 + rng.IntN(1<<memories-1)
 		todo = append(todo, of(set, func() damage { return damage(rng.IntN(int(damages))) }))
 	}
+	for n := range random / 4 { // what looks like a crash in the middle of a write, and is more
+		d := map[int]damage{memState: deleted, memBackup: deleted, memJournal: truncated, memRef: damage(rng.IntN(int(damages)))}
+		if n%2 == 0 {
+			d[memPack] = damage(rng.IntN(int(damages)))
+		}
+		todo = append(todo, d)
+	}
 	fsck := &strictFsck{}
 	var next, tried atomic.Int64
 	var mu sync.Mutex
@@ -559,5 +566,5 @@ func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 			mu.Unlock()
 		}
 	})
-	t.Logf("seed %d: %d sets of %d memories deleted, %d damaged alone or two at a time, %d at random; %d of them tried: %v", seed, deletions, memories, pairs, random, tried.Load(), went)
+	t.Logf("seed %d: %d sets of %d memories deleted, %d damaged alone or two at a time, %d at random; %d of them tried: %v", seed, deletions, memories, pairs, len(todo)-deletions-pairs, tried.Load(), went)
 }

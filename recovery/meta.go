@@ -3,6 +3,7 @@ package recovery
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -34,12 +35,13 @@ type Meta struct {
 	Environment            Environment `json:"environment"`
 
 	// Additive.
-	Lineage   string   `json:"lineage,omitempty"`
-	Adopted   *Adopted `json:"adopted,omitempty"`   // set where hank went on with an execution of Hankweave
-	Root      string   `json:"root,omitempty"`      // where the execution was last opened
-	Workspace string   `json:"workspace,omitempty"` // only with --workspace
-	Output    string   `json:"outputDirectory,omitempty"`
-	Inode     string   `json:"inode,omitempty"` // device:inode of .hankweave when last opened
+	Lineage    string   `json:"lineage,omitempty"`
+	LineageSum string   `json:"lineageSum,omitempty"`      // of Lineage, which alone decides something
+	Adopted    *Adopted `json:"adopted,omitempty"`         // set where hank went on with an execution of Hankweave
+	Root       string   `json:"root,omitempty"`            // where the execution was last opened
+	Workspace  string   `json:"workspace,omitempty"`       // only with --workspace
+	Output     string   `json:"outputDirectory,omitempty"` // of hank run --output
+	Inode      string   `json:"inode,omitempty"`           // device:inode of .hankweave when last opened
 
 	// CheckpointCap is how many bytes the checkpoints may come to, see Cap; 0 is
 	// any number, and absent the default.
@@ -61,6 +63,21 @@ func (m Meta) Foreign() bool { return m.Adopted != nil || m.Version != "" && !m.
 
 // ours tells whether hank has written it: one of its names may be damaged.
 func (m Meta) ours() bool { return m.Lineage != "" || m.Root != "" || m.Inode != "" }
+
+// setLineage sets the lineage, and its checksum.
+func (m *Meta) setLineage(lineage string) { m.Lineage, m.LineageSum = lineage, sumOf(lineage) }
+
+// sumOf is the CRC-32C of a text, in hexadecimal.
+func sumOf(text string) string {
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// doubt reports a lineage that readMeta has left out.
+func (m Meta) doubt(rep *Report) {
+	if m.LineageSum != "" && m.Lineage == "" {
+		rep.add(Mended, "the lineage in execution-meta.json is damaged; it is taken from the state")
+	}
+}
 
 // adopt sets apart what hank will write in another form.
 func (m *Meta) adopt(at state.Time) {
@@ -98,7 +115,8 @@ func nameable(path string) error {
 }
 
 // readMeta returns the meta of an execution. A missing or damaged file gives
-// an empty meta and the reason.
+// an empty meta and the reason. A lineage that is damaged is left out: what is
+// of the execution would count as another's.
 func readMeta(fsys vfs.FS, path string) (Meta, error) {
 	var m Meta
 	text, err := vfs.ReadFile(fsys, path)
@@ -107,6 +125,9 @@ func readMeta(fsys vfs.FS, path string) (Meta, error) {
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return Meta{}, fmt.Errorf("%s is not readable JSON: %w", filepath.Base(path), err)
+	}
+	if m.LineageSum != "" && m.LineageSum != sumOf(m.Lineage) {
+		m.Lineage = ""
 	}
 	return m, nil
 }

@@ -49,6 +49,7 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 			l.Workspace = o.Workspace
 		}
 	}
+	meta.doubt(&rep)
 	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
 		return nil, err
 	}
@@ -389,7 +390,8 @@ func (x *Execution) renewMeta(inode string) error {
 		if x.State().Adopted && m.Lineage == "" {
 			m.adopt(x.Now())
 		}
-		m.Lineage, m.Root, m.Inode = x.State().Lineage, x.Layout.Root, inode
+		m.setLineage(x.State().Lineage)
+		m.Root, m.Inode = x.Layout.Root, inode
 		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
 			m.Workspace = x.Layout.Workspace
 		}

@@ -1,6 +1,9 @@
 package recovery
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Severity says how bad a finding is.
 type Severity string
@@ -28,7 +31,10 @@ type Report struct {
 }
 
 func (r *Report) add(s Severity, format string, args ...any) {
-	r.Findings = append(r.Findings, Finding{s, fmt.Sprintf(format, args...)})
+	f := Finding{s, fmt.Sprintf(format, args...)}
+	if !slices.Contains(r.Findings, f) { // what is looked at twice is said once
+		r.Findings = append(r.Findings, f)
+	}
 }
 
 // Worst returns whether a finding of the severity is in the report.

@@ -77,6 +77,7 @@ func look(root string) (*View, error) {
 	if metaErr != nil {
 		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
 	}
+	meta.doubt(&v.Report)
 	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
 	v.Live = v.held() || v.heldByHankweave()
 	v.metaErr = metaErr
@@ -179,6 +180,9 @@ func (v *View) consult(m *memory) error {
 		v.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.sha, w.branch)
 	}
 	for _, l := range a.lost {
+		if m.state == nil {
+			break // there is nothing that could be put back
+		}
 		if a.misled(store, m.state, l) {
 			v.Report.add(Mended, "branch %s leads to checkpoint %.12s, which is not there; the next command puts it back", l.branch, l.sha)
 			continue
