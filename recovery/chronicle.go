@@ -148,19 +148,24 @@ func (g chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 	return out, len(damaged) == 0, nil
 }
 
-// strays finds where branches led to whose references are gone: to the newest
-// commit that says that it was made for one. Refs are the references that are
-// left.
+// strays finds where branches led to whose references are gone, or have fallen
+// back: to the newest commit that says that it was made for one. Refs are the
+// references that are left. What another of them leads to was put there because
+// it is not of its branch.
 func (g chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, error) {
 	newest := map[string]witness{}
 	made := map[string]time.Time{}
+	tips := map[state.SHA]bool{}
+	for branch, sha := range refs {
+		tips[sha] = tips[sha] || !ofHistory(branch)
+	}
 	err := g.store.EachCommit(func(info checkpoint.Info) error {
 		record, found, err := readRecord(info)
 		if err != nil || !found {
 			return err
 		}
 		branch := record.branch()
-		if branch == "" || refs[branch] != "" {
+		if branch == "" || refs[branch] != "" && (!ofHistory(branch) || tips[state.SHA(info.SHA)]) {
 			return nil
 		}
 		// Two commits carry one number where a crash came before the reference moved;
@@ -172,7 +177,9 @@ func (g chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, erro
 	})
 	out := map[string]state.SHA{}
 	for branch, w := range newest {
-		out[branch] = w.sha
+		if w.sha != refs[branch] {
+			out[branch] = w.sha
+		}
 	}
 	return out, err
 }

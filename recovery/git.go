@@ -155,8 +155,8 @@ func (x *Execution) setAsideDamagedRefs() error {
 	return nil
 }
 
-// mendBranches puts back every branch that is gone although the state knows
-// its tip and the store has it. Without its branch a checkpoint would be
+// mendBranches puts back every branch that is gone, or has fallen back, although
+// the state knows its tip and the store has it. Without its branch a checkpoint would be
 // garbage. Of a state that may be behind nobody knows whether a newer one was
 // lost with the branch.
 func (x *Execution) mendBranches(behind bool) error {
@@ -165,11 +165,23 @@ func (x *Execution) mendBranches(behind bool) error {
 		return err
 	}
 	for branch, head := range knownHeads(x.State()) {
-		if head == "" || refs[heads+branch] != "" || x.State().RemovedAt(branch) != nil || !x.isWhole(head) {
+		at := refs[heads+branch]
+		if head == "" || at != "" && !behind || at == checkpoint.SHA(head) || x.State().RemovedAt(branch) != nil || !x.isWhole(head) {
 			continue
 		}
-		if err := x.Store.SetRef(heads+branch, "", checkpoint.SHA(head)); err != nil {
+		if at != "" { // the history may have been rebuilt beyond it
+			if fallen, err := x.leadsTo(head, state.SHA(at)); err != nil {
+				return err
+			} else if !fallen {
+				continue
+			}
+		}
+		if err := x.Store.SetRef(heads+branch, at, checkpoint.SHA(head)); err != nil {
 			return err
+		}
+		if at != "" {
+			x.Report.add(Mended, "branch %s had fallen back to checkpoint %.12s; it leads to %.12s again", branch, at, head)
+			continue
 		}
 		newest := ""
 		if behind {
