@@ -1,7 +1,6 @@
 package costindex
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ import (
 // a way has the empty one, so that every name has its block. A block that gets
 // too big is split, and keeps its key; none is ever removed.
 //
-// A total in a block is the length of its key, the key, and the sums.
-
 // blockBytes is the size from which on a block is split. One total takes up to
 // maxKey more.
 const blockBytes = 16 << 10
@@ -25,25 +22,16 @@ func blockPrefix(by By) []byte { return []byte{'b', byte(by)} }
 
 // decodeBlock appends the totals of a block to a list.
 func decodeBlock(list []Total, block []byte) ([]Total, error) {
-	names := string(block) // the keys share it
+	names := string(block)
 	for at := 0; at < len(block); {
-		length, n := binary.Uvarint(block[at:])
-		end := at + n + int(length)
-		if n <= 0 || length > maxKey || end+totalSize > len(block) {
-			return list, errValue
-		}
-		t, err := decode(names[at+n:end], block[end:end+totalSize])
-		if err != nil {
+		var t Total
+		var err error
+		if at, err = t.decode(block, names, at); err != nil {
 			return list, err
 		}
-		list, at = append(list, t), end+totalSize
+		list = append(list, t)
 	}
 	return list, nil
-}
-
-func appendTotal(block []byte, t Total) []byte {
-	block = binary.AppendUvarint(block, uint64(len(t.Key)))
-	return append(append(block, t.Key...), t.encode()...)
 }
 
 // mergeBlocks adds totals to the blocks of a way, and passes on what changes.
@@ -109,7 +97,7 @@ func mergeBlock(txn *badger.Txn, by By, first string, names []string, totals map
 			}
 			key, block = append(blockPrefix(by), t.Key...), nil
 		}
-		block = appendTotal(block, t)
+		block = t.encode(block)
 		return nil
 	}
 	for len(old) > 0 || len(names) > 0 {

@@ -15,6 +15,7 @@ const (
 	batchKeys  = 64 << 10
 	batchBytes = 16 << 20
 	maxKey     = 4096
+	sumsSize   = 6 * 8
 )
 
 // CatchUp counts the entries behind Position; older ones are skipped. They
@@ -150,7 +151,7 @@ func (b *batch) total(i int, name string) *Total {
 		t = &Total{Key: name}
 		b.totals[i][name] = t
 		b.keys++
-		b.bytes += 2*len(name) + 2*totalSize
+		b.bytes += 2*len(name) + 2*sumsSize
 	}
 	b.recent[i] = t
 	return t

@@ -59,25 +59,33 @@ func (t *Total) add(o Total) {
 	t.Tokens = t.Tokens.Add(o.Tokens)
 }
 
-const totalSize = 6 * 8
-
-// encode returns the value stored under a total's key.
-func (t Total) encode() []byte {
-	b := make([]byte, 0, totalSize)
+// encode appends the length of the key, the key, and the sums, as varints.
+func (t *Total) encode(b []byte) []byte {
+	b = append(binary.AppendUvarint(b, uint64(len(t.Key))), t.Key...)
 	for _, n := range [...]int64{t.Entries, int64(t.Cost), t.Tokens.Input, t.Tokens.Output, t.Tokens.CacheCreation, t.Tokens.CacheRead} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n))
+		b = binary.AppendVarint(b, n)
 	}
 	return b
 }
 
-var errValue = errors.New("a total has the wrong size")
+var errTotal = errors.New("a total cannot be read")
 
-func decode(key string, b []byte) (Total, error) {
-	if len(b) != totalSize {
-		return Total{}, errValue
+// decode reads the total that begins at a place of a block, and returns where
+// it ends. names is the text of the block, which the key becomes a part of.
+func (t *Total) decode(block []byte, names string, at int) (end int, err error) {
+	length, n := binary.Uvarint(block[at:])
+	if at += n; n <= 0 || length > maxKey || int(length) > len(block)-at {
+		return at, errTotal
 	}
-	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[8*i:])) }
-	return Total{key, n(0), state.USD(n(1)), state.Tokens{Input: n(2), Output: n(3), CacheCreation: n(4), CacheRead: n(5)}}, nil
+	t.Key = names[at : at+int(length)]
+	at += int(length)
+	for _, to := range [...]*int64{&t.Entries, (*int64)(&t.Cost), &t.Tokens.Input, &t.Tokens.Output, &t.Tokens.CacheCreation, &t.Tokens.CacheRead} {
+		if *to, n = binary.Varint(block[at:]); n <= 0 {
+			return at, errTotal
+		}
+		at += n
+	}
+	return at, nil
 }
 
 // day memorises the text of the day of the entry before, which is mostly that

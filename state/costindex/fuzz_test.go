@@ -1,24 +1,30 @@
 package costindex
 
 import (
-	"bytes"
+	"reflect"
 	"testing"
 	"time"
 )
 
-// FuzzTotal: a value of the index is read as what makes the same value, or not
-// at all.
-func FuzzTotal(f *testing.F) {
-	f.Add("key", Total{Key: "key", Entries: 1, Cost: 2}.encode())
-	f.Add("", []byte("short"))
-	f.Add("\xff", bytes.Repeat([]byte{0xff}, totalSize))
-	f.Fuzz(func(t *testing.T, key string, value []byte) {
-		total, err := decode(key, value)
-		if (err == nil) != (len(value) == totalSize) {
-			t.Fatalf("%d bytes: %v", len(value), err)
+// FuzzBlock: a block of the index is read as what makes a block that is read
+// the same, or not at all.
+func FuzzBlock(f *testing.F) {
+	one := Total{Key: "key", Entries: 1, Cost: 2}
+	f.Add(one.encode(nil))
+	f.Add(one.encode((&Total{Entries: -1}).encode(nil)))
+	f.Add([]byte("\x05short"))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x7f"))
+	f.Fuzz(func(t *testing.T, block []byte) {
+		totals, err := decodeBlock(nil, block)
+		if err != nil {
+			return
 		}
-		if err == nil && (total.Key != key || !bytes.Equal(total.encode(), value)) {
-			t.Fatalf("%x is %+v", value, total)
+		var again []byte
+		for i := range totals {
+			again = totals[i].encode(again)
+		}
+		if got, err := decodeBlock(nil, again); err != nil || !reflect.DeepEqual(got, totals) {
+			t.Fatalf("%x is %+v, and %x is %+v, %v", block, totals, again, got, err)
 		}
 	})
 }
