@@ -55,7 +55,7 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 		made.remove(o.FS)
 		return nil, fmt.Errorf("creating the execution in %s: %w", root, err)
 	}
-	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
+	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now(), o.FullDisk)
 	if err != nil {
 		var held *HeldError
 		if !errors.As(err, &held) || held.Path != l.Hankweave() { // else it is somebody's now

@@ -28,7 +28,7 @@ func Discard(root string, agree func(*View) bool) error {
 		return finishDiscard(root, nil)
 	}
 	l := LayoutOf(root)
-	k, err := acquire(vfs.OS, l, "hank gc", "", time.Now())
+	k, err := acquire(vfs.OS, l, "hank gc", "", time.Now(), nil)
 	if err != nil {
 		return err
 	}

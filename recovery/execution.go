@@ -68,6 +68,9 @@ type Options struct {
 	// Free tells how many bytes are free on the disk of a folder, and how many it
 	// has; nil asks the system.
 	Free func(dir string) (free, total int64, err error)
+	// FullDisk makes room where the disk is full; it is called when the locks are
+	// taken, and nothing has been read. nil: the execution is not opened then.
+	FullDisk func() error
 	// Reap ends what an attempt has left running and says what it was.
 	Reap func(attempt string) ([]string, error)
 	// Observe is told of every event once it is acknowledged. It must be
@@ -101,7 +104,7 @@ func (o Options) withDefaults() Options {
 		o.FS = vfs.OS
 	}
 	if o.Free == nil {
-		o.Free = diskFree
+		o.Free = vfs.Free
 	}
 	if o.Now == nil {
 		o.Now = time.Now

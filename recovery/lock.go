@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -97,9 +98,10 @@ type lock struct {
 //     So is a Hankweave, which locks by this file alone.
 //  3. flock the workspace, so that two executions cannot share it, and with a
 //     shared lock the folders that it lies in: see surround.
-//  4. Write runtime.lock, and refresh it until release. What has its name and
+//  4. Write runtime.lock, where the disk is full after fullDisk has made room,
+//     and refresh it until release. What has its name and
 //     is no file is set aside.
-func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time) (*lock, error) {
+func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time, fullDisk func() error) (*lock, error) {
 	k := &lock{fsys: fsys, layout: l, stop: make(chan struct{}), ended: make(chan struct{})}
 	if err := k.take(l.Hankweave()); err != nil {
 		return nil, err
@@ -131,7 +133,13 @@ func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time) (
 	}
 	k.info = LockInfo{Schema: state.SchemaVersion, PID: self.PID, LockID: hex.EncodeToString(token), Command: command,
 		StartTime: state.At(now), LastHeartbeat: state.At(now), Process: self}
-	if err := k.writeFirst(); err != nil {
+	err = k.writeFirst()
+	if errors.Is(err, syscall.ENOSPC) && fullDisk != nil {
+		if err = fullDisk(); err == nil {
+			err = k.writeFirst()
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("taking the execution %s: its lock file cannot be written: %w", l.Root, err), k.closeDirs())
 	}
 	go k.beat()

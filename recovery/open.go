@@ -56,7 +56,7 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	if err := respectUnreadable(o.FS, l, meta); err != nil {
 		return nil, err
 	}
-	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now())
+	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now(), o.FullDisk)
 	if err != nil {
 		return nil, err
 	}

@@ -290,14 +290,19 @@ func measure(path string) (files int, bytes int64) {
 // then makes the cost index anew. It returns what it deleted. Branches are the
 // last: their removal is acknowledged before the first of them goes.
 func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]Garbage, error) {
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, Reap: Reap, Work: work})
+	var gone []Garbage
+	fullDisk := func() error { // to remove anything, its removal must be recorded
+		g, err := dropIndex(recovery.LayoutOf(root))
+		gone = append(gone, g)
+		return err
+	}
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: Reap, Work: work})
 	if err != nil {
-		return nil, err
+		return gone, err
 	}
 	s := sweep{p, x.Layout, x.Meta(), x.State(), false, x.Store}
 	_, end := work.Begin("deleting what can go")
 	defer end()
-	var gone []Garbage
 	var errs []error
 	for _, g := range s.files() {
 		if !g.Remove || g.Kind == GarbageIndex {
@@ -315,12 +320,22 @@ func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]
 		return gone, err
 	}
 	// The store keeps its stat cache until it is closed.
-	files, bytes := measure(x.Layout.Index())
-	if err := os.RemoveAll(x.Layout.Index()); err != nil {
-		return gone, fmt.Errorf("deleting %s: %w", x.Layout.Index(), err)
+	g, err := dropIndex(x.Layout)
+	if err != nil {
+		return gone, err
 	}
-	gone = append(gone, Garbage{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: x.Layout.Index(), Files: files, Bytes: bytes, Remove: true})
-	return gone, CatchUpCosts(root)
+	gone = append(gone, g)
+	_ = CatchUpCosts(root) // hank cost does it, if there is no room for it now
+	return gone, nil
+}
+
+// dropIndex deletes what is made anew when it is needed.
+func dropIndex(l recovery.Layout) (Garbage, error) {
+	files, bytes := measure(l.Index())
+	if err := os.RemoveAll(l.Index()); err != nil {
+		return Garbage{}, fmt.Errorf("deleting %s: %w", l.Index(), err)
+	}
+	return Garbage{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Files: files, Bytes: bytes, Remove: true}, nil
 }
 
 // collect removes the branches that may go, and frees what nothing leads to.

@@ -11,10 +11,16 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/go-json-experiment/json"
+
+	"hank/internal/vfs"
 )
 
 // schema is the number of the index's own format.
 const schema = 3
+
+// spare is how many bytes must be free on the disk: Badger takes up to half of
+// them at once, and where the disk ends it takes the process with it.
+const spare = 32 << 20
 
 // Index is an open index. One goroutine may use it at a time.
 type Index struct {
@@ -66,6 +72,9 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 func Open(dir, source string) (x *Index, discarded string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("opening the cost index: %w", err)
+	}
+	if free, total, err := vfs.Free(dir); err == nil && total > 0 && free < spare {
+		return nil, "", fmt.Errorf("opening the cost index: the disk of %s has %d MB free, and the index is left alone below %d MB", dir, free>>20, int64(spare)>>20)
 	}
 	unlock, err := lock(dir)
 	if err != nil {

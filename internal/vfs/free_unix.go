@@ -1,12 +1,12 @@
 //go:build linux || darwin
 
-package recovery
+package vfs
 
 import "golang.org/x/sys/unix"
 
-// diskFree tells how many bytes an ordinary user may still write to the disk of
+// Free tells how many bytes an ordinary user may still write to the disk of
 // a folder, and how many it has.
-func diskFree(dir string) (free, total int64, err error) {
+func Free(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, err
