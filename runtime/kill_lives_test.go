@@ -92,7 +92,7 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	}
 	longest := time.Duration(0)
 	next, kills := "run", map[string]int{}
-	for l.kills < *verbsCount && !t.Failed() {
+	for l.kills < *verbsCount && !t.Failed() && !nearlyOver(t) {
 		if next == "run" {
 			l.must(ExitDone, "rollback", "--to", "initial", "--yes")
 		}

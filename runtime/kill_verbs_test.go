@@ -128,9 +128,16 @@ func TestVerbsKilledAnywhere(t *testing.T) {
 	t.Logf("seed %d: %d kills of %d verbs, %d at failpoints", *verbsSeed, kills, len(verbs), named)
 }
 
+// nearlyOver tells whether the time of a test is about to be over: what was done
+// by then counts, and another seed goes on.
+func nearlyOver(t *testing.T) bool {
+	end, limited := t.Deadline()
+	return limited && time.Until(end) < 2*time.Minute
+}
+
 func (l *lane) killOften(v verb) {
 	defer l.tell()
-	for l.kills < *verbsCount && !l.t.Failed() {
+	for l.kills < *verbsCount && !l.t.Failed() && !nearlyOver(l.t) {
 		if l.missed > 20+2**verbsCount {
 			l.t.Fatalf("%d tries did not kill it, and %d did; this test looks at nothing", l.missed, l.kills)
 		}
