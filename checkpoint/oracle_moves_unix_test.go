@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -289,11 +290,22 @@ func (w *world) change(name, old string) {
 	}
 }
 
-// racers returns how many files may change while they are read.
+// racers returns how many files may change while they are read: those of that
+// name, and whatever else the same files are called.
 func (w *world) racers() (n int) {
-	for _, path := range everyPath(w.t, w.ws.Path()) {
-		if filepath.Base(path) == racer {
-			n++
+	paths := everyPath(w.t, w.ws.Path())
+	racing := map[uint64]bool{}
+	for _, count := range []bool{false, true} {
+		for _, path := range paths {
+			fi, err := os.Lstat(w.path(path))
+			must(w.t, err)
+			ino := uint64(fi.Sys().(*syscall.Stat_t).Ino)
+			if count && racing[ino] {
+				n++
+			}
+			if filepath.Base(path) == racer {
+				racing[ino] = true
+			}
 		}
 	}
 	return n
