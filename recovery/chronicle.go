@@ -150,14 +150,34 @@ func (g chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 
 // strays finds where branches led to whose references are gone, or have fallen
 // back: to the newest commit that says that it was made for one. Refs are the
-// references that are left. What another of them leads to was put there because
-// it is not of its branch.
+// references that are left.
+//
+// Where a reference is left, only what is further than its tip counts, by its
+// number and in the same lineage: a number that a crash made two commits carry
+// was acknowledged where the reference led, and a copy's branches go their own
+// way. What another reference leads to was put there because it is not of its
+// branch.
 func (g chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, error) {
 	newest := map[string]witness{}
 	made := map[string]time.Time{}
-	tips := map[state.SHA]bool{}
+	tips, kept := map[string]Record{}, map[state.SHA]bool{}
 	for branch, sha := range refs {
-		tips[sha] = tips[sha] || !ofHistory(branch)
+		if !ofHistory(branch) {
+			kept[sha] = true
+			continue
+		}
+		info, err := g.store.CommitInfo(checkpoint.SHA(sha))
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if record, found, err := readRecord(info); err != nil {
+			return nil, err
+		} else if found {
+			tips[branch] = record
+		}
 	}
 	err := g.store.EachCommit(func(info checkpoint.Info) error {
 		record, found, err := readRecord(info)
@@ -165,7 +185,8 @@ func (g chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, erro
 			return err
 		}
 		branch := record.branch()
-		if branch == "" || refs[branch] != "" && (!ofHistory(branch) || tips[state.SHA(info.SHA)]) {
+		tip, left := tips[branch]
+		if branch == "" || !left && refs[branch] != "" || left && (record.Lineage != tip.Lineage || record.Seq <= tip.Seq || kept[state.SHA(info.SHA)]) {
 			return nil
 		}
 		// Two commits carry one number where a crash came before the reference moved;
@@ -177,9 +198,7 @@ func (g chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, erro
 	})
 	out := map[string]state.SHA{}
 	for branch, w := range newest {
-		if w.sha != refs[branch] {
-			out[branch] = w.sha
-		}
+		out[branch] = w.sha
 	}
 	return out, err
 }

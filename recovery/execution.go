@@ -372,6 +372,10 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 // went wrong is in the error.
 func (x *Execution) Close() error {
 	var failed *multierror.Error
+	if x.broken == nil && x.Held() == nil && x.guard.wasRemade() {
+		failed = multierror.Append(failed, x.inspect())
+	}
+	x.lock.leaveDeleted() // nobody would write what belongs in it
 	if x.broken == nil {
 		failed = multierror.Append(failed, x.journal.Sync())
 	}

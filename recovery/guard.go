@@ -28,8 +28,9 @@ type guard struct {
 	refs  map[string]checkpoint.SHA      // all references
 	names map[string]map[string]struct{} // what is hank's in a folder
 
-	mu    sync.Mutex
-	found []string // what was noticed and not told by noticed
+	mu     sync.Mutex
+	found  []string // what was noticed and not told by noticed
+	remade bool     // hank's folder, which is empty
 }
 
 // ownFiles is what begins a sentence about something that was noticed.
@@ -96,7 +97,20 @@ func (x *Execution) notice(format string, args ...any) {
 func (x *Execution) noticeState(err error) { x.notice("state.json (%v); it is written anew", err) }
 
 func (x *Execution) noticeDeletion() {
+	x.guard.mu.Lock()
+	x.guard.remade = true
+	x.guard.mu.Unlock()
 	x.notice("%s was deleted; it is made again from what is in memory, which transcripts and checkpoints are not", Dir)
+}
+
+// wasRemade tells whether hank's folder is empty, because it was deleted.
+func (g *guard) wasRemade() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.remade
 }
 
 // noticed returns what was noticed since it was last asked.
@@ -157,8 +171,13 @@ func (x *Execution) inspect() error {
 	if x.guard == nil || x.Held() != nil {
 		return nil
 	}
-	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
-		return err
+	if x.guard.wasRemade() {
+		if err := makeOwnFolders(x.fs, x.Layout); err != nil {
+			return err
+		}
+		x.guard.mu.Lock()
+		x.guard.remade = false
+		x.guard.mu.Unlock()
 	}
 	x.mendModes(x.ownFolders()...)
 	if err := x.mendJournal(); err != nil {

@@ -83,7 +83,7 @@ type lock struct {
 	dirs    []*os.File
 	names   []os.FileInfo // what the paths of dirs named, links not followed
 	// remade, if set, is called when the execution's folder was deleted and has
-	// been made again, empty.
+	// been made again, empty. Without it a deleted folder is a lost one.
 	remade func()
 	stop   chan struct{}
 	ended  chan struct{}
@@ -134,7 +134,7 @@ func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time, f
 	k.info = LockInfo{Schema: state.SchemaVersion, PID: self.PID, LockID: hex.EncodeToString(token), Command: command,
 		StartTime: state.At(now), LastHeartbeat: state.At(now), Process: self}
 	err = k.writeFirst()
-	if errors.Is(err, syscall.ENOSPC) && fullDisk != nil {
+	if fullDisk != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		if err = fullDisk(); err == nil {
 			err = k.writeFirst()
 		}
@@ -292,6 +292,13 @@ func (k *lock) held() error {
 	return nil
 }
 
+// leaveDeleted ends that a deleted folder is made again.
+func (k *lock) leaveDeleted() {
+	k.folders.Lock()
+	defer k.folders.Unlock()
+	k.remade = nil
+}
+
 // makeAgain makes the execution's folder anew and locks it. One that is deleted
 // can never come back, and nobody else can hold it; if somebody makes another
 // in the same moment, it is theirs.
@@ -299,20 +306,19 @@ func (k *lock) makeAgain(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return err
 	}
-	name, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
 	dir, err := flock.OpenFolder(path)
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(path))
 	}
-	opened, err := dir.Stat()
-	if err == nil && !os.SameFile(name, opened) {
-		err = flock.ErrHeld
+	name, err := os.Lstat(path)
+	if err == nil {
+		var opened os.FileInfo
+		if opened, err = dir.Stat(); err == nil && !os.SameFile(name, opened) {
+			err = flock.ErrHeld
+		}
 	}
 	if err == nil {
-		err = flock.Exclusive(dir)
+		err = patiently(flock.Exclusive, dir)
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())

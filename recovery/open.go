@@ -387,7 +387,7 @@ func (x *Execution) renewMeta(inode string) error {
 		}
 	}
 	return x.SetMeta(func(m *Meta) {
-		if x.State().Adopted && m.Lineage == "" {
+		if x.State().Adopted && m.Lineage == "" && m.Adopted == nil {
 			m.adopt(x.Now())
 		}
 		m.setLineage(x.State().Lineage)

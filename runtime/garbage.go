@@ -293,7 +293,9 @@ func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]
 	var gone []Garbage
 	fullDisk := func() error { // to remove anything, its removal must be recorded
 		g, err := dropIndex(recovery.LayoutOf(root))
-		gone = append(gone, g)
+		if err == nil {
+			gone = append(gone, g)
+		}
 		return err
 	}
 	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: Reap, Work: work})

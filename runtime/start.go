@@ -228,9 +228,10 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 	s := d.x.State()
 	here := s.Here()
 	if at := s.MovedTo(); at != nil {
-		here.Before = at.Before // so that the rollback can still be taken back
+		// So that the rollback can still be taken back, and no rig is done twice,
+		// also if this run is cut off before its first codon.
+		here.Before, here.RigDone = at.Before, at.RigDone
 	}
-	here.RigDone = d.rigDone // also if this run is cut off before its first codon
 	reason := here.Reason
 	if reason == "" {
 		if reason = state.ReasonContinue; mode == ModeRetry {
