@@ -254,6 +254,7 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 	if err := x.settleIn(); err != nil {
 		return err
 	}
+	x.dropEmptyRuns()
 	if err := x.anchor(ctx); err != nil {
 		return err
 	}
@@ -264,6 +265,24 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 		return err
 	}
 	return x.markCrashes(ctx)
+}
+
+// dropEmptyRuns removes the folders of runs that a crash kept from beginning.
+// What holds anything stays, and so does what cannot be removed.
+func (x *Execution) dropEmptyRuns() {
+	folders, err := x.fs.ReadDir(x.Layout.Runs())
+	if err != nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, r := range x.State().Runs {
+		known[string(r.RunID)] = true
+	}
+	for _, folder := range folders {
+		if folder.IsDir() && !known[folder.Name()] {
+			_ = x.fs.Remove(x.Layout.RunFolder(state.RunID(folder.Name())))
+		}
+	}
 }
 
 // startSaver begins to keep state.json. What is damaged of it, or of another

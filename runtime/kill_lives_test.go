@@ -347,6 +347,37 @@ func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	}
 }
 
+// A run that is killed when its folder is there and its first event is not
+// leaves nothing behind that anybody has to look at.
+func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLane(t, program, storied, 105)
+	defer l.tell()
+	l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+	folders := func() int {
+		list, err := os.ReadDir(l.layout().Runs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	before := folders()
+	cmd, out := l.start([]string{"HANK_FAILPOINT=run.foldered:1"}, "run")
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || folders() != before+1 {
+		t.Fatalf("it was not killed: %s", out)
+	}
+	l.must(ExitDone, "doctor", "--fix")
+	if n := folders(); n != before {
+		t.Errorf("%d folders, and %d were there before", n, before)
+	}
+	l.endAnyhow("run")
+}
+
 // A rig whose work the tree has is not done again, also if the run that was
 // to go on from there ends before its codon has begun.
 func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {

@@ -343,6 +343,7 @@ func (d *driver) startRun(start start) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("creating the folder of the run: %w", err)
 	}
+	failpoint.Hit("run.foldered")
 	d.run = id
 	if err := d.x.Guard(); err != nil {
 		return err
