@@ -378,6 +378,29 @@ func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 	l.endAnyhow("run")
 }
 
+// A run that has nothing left to do but to end, and is killed while it does:
+// the workspace is in its exit checkpoint in the end.
+func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLane(t, program, storied, 106)
+	defer l.tell()
+	for n := 1; n <= 4; n++ {
+		for _, kill := range [][]string{{"plan.done:1", "retry", "close"}, {fmt.Sprintf("scan.walked:%d", n), "run"}} {
+			cmd, _ := l.start([]string{"HANK_FAILPOINT=" + kill[0]}, kill[1:]...)
+			_ = cmd.Wait() // its error is in the state
+			l.log = append(l.log, fmt.Sprintf("     hank %v, to be killed at %s: %v", kill[1:], kill[0], cmd.ProcessState))
+		}
+		l.toEnd()
+		if v, err := recovery.Read(l.Execution); err != nil || v.State.Newest().Head == "" {
+			t.Errorf("%v: the newest run has no checkpoint", err)
+		}
+	}
+}
+
 // A rig whose work the tree has is not done again, also if the run that was
 // to go on from there ends before its codon has begun.
 func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {

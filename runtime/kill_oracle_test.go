@@ -342,11 +342,10 @@ func (o order) sound(t *testing.T) {
 // headIsWorkspace checks that the newest checkpoint is the tree on disk.
 func (o order) headIsWorkspace(t *testing.T, view *recovery.View, store *checkpoint.Store) {
 	t.Helper()
-	run := view.State.Newest()
-	if run == nil {
+	if view.State.Newest() == nil {
 		t.Fatal("there is no run")
 	}
-	info, err := store.CommitInfo(checkpoint.SHA(run.Head))
+	info, err := store.CommitInfo(checkpoint.SHA(recovery.Head(view.State)))
 	if err != nil {
 		t.Fatal(err)
 	}

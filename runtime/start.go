@@ -120,10 +120,10 @@ func (d *driver) unfinished() bool {
 // not part of the run's end, so that it then stays without.
 func (d *driver) missedExit(ctx context.Context) error {
 	run := d.x.State().Newest()
-	if d.x.State().Position != nil || run.Head == "" {
+	if d.x.State().Position != nil {
 		return nil
 	}
-	head, err := d.x.Store.CommitInfo(checkpoint.SHA(run.Head))
+	head, err := d.x.Store.CommitInfo(checkpoint.SHA(d.x.Head()))
 	if err != nil || strings.HasPrefix(head.Message, string(state.KindExit)+":") {
 		return nil // one that cannot be read is for hank doctor
 	}
