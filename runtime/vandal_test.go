@@ -17,7 +17,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
 	  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
-	  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo vandal >>log; rm -rf ../.hankweave"},
+	  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo vandal >>log; until rm -rf ../.hankweave; do :; done"},
 	  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
 	]}`)
 	lineage := func() string {
