@@ -225,9 +225,6 @@ func (x *Execution) handOver(ctx context.Context) error {
 	if done, err := x.handedOver(); err != nil || done {
 		return err
 	}
-	if err := vfs.WriteFile(x.fs, x.Layout.hank(".gitignore"), []byte("*\n"), 0o600); err != nil {
-		return err
-	}
 	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, x.Head())
 	if err != nil {
 		return fmt.Errorf("keeping the workspace as Hankweave left it: %w", err)

@@ -101,7 +101,7 @@ func beginImport(root string, from checkpoint.Remote, o Options) error {
 		return err
 	}
 	failpoint.Hit("import.marked")
-	return vfs.WriteFile(o.FS, l.hank(".gitignore"), []byte("*\n"), 0o600)
+	return nil
 }
 
 // fill brings the workspace to where the execution stands. What was there is in

@@ -179,10 +179,10 @@ func (v *View) consult(m *memory) error {
 	for _, w := range a.evict {
 		v.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.sha, w.branch)
 	}
+	if m.state == nil {
+		return nil // there is nothing to compare with
+	}
 	for _, l := range a.lost {
-		if m.state == nil {
-			break // there is nothing that could be put back
-		}
 		if a.misled(store, m.state, l) {
 			v.Report.add(Mended, "branch %s leads to checkpoint %.12s, which is not there; the next command puts it back", l.branch, l.sha)
 			continue

@@ -176,7 +176,6 @@ func clip(s string, max int) string {
 }
 
 // Children identifies the living children of the calling process, without
-// the listing of everybody that a search of all descendants needs: it takes a
-// thousandth of the time. It is empty where the kernel does not tell (it is an
-// option of Linux: CONFIG_PROC_CHILDREN).
+// the listing of everybody that a search of all descendants needs. It is empty
+// where the kernel does not tell (it is an option of Linux: CONFIG_PROC_CHILDREN).
 func Children() []Identity { return children() }
