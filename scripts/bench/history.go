@@ -236,7 +236,11 @@ func (h *history) first(e plan.Entry, base state.SHA) *state.Codon {
 }
 
 func spawned(c *state.Codon) *state.Codon {
-	return c.Spawn(4711, ".hankweave/runs/1736000000000-bench/"+string(c.CodonID)+".1.jsonl", "")
+	return c.Spawn(4711, transcriptOf(c.CodonID), "")
+}
+
+func transcriptOf(id state.CodonID) string {
+	return ".hankweave/runs/1736000000000-bench/" + string(id) + ".1.jsonl"
 }
 
 // end finishes a round and grows the plan.

@@ -10,6 +10,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/runtime"
+	"hank/runtime/harness/transcript"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -41,42 +42,69 @@ func (h *history) pace() steady {
 	return steadyOf("state path of a codon (transitions, journal, plan, saves of state.json; no syncs, no process, no checkpoint)", h.took)
 }
 
-// realRuns are whole runs of hank: a loop of so many rounds of true, each with
-// its keeper, its process and its checkpoint; and the first so many of them
-// replayed, with the files that they left.
-func (b *bench) realRuns(rounds, replayed int) ([]steady, error) {
-	hank, err := b.buildHank()
-	if err != nil {
-		return nil, err
-	}
-	dir := b.folder("loop")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
+// realLoop is a whole run of hank: a loop of so many rounds of true, each with
+// its keeper, its process and its checkpoint.
+func (b *bench) realLoop(rounds int) (steady, error) {
 	program := fmt.Sprintf(`{"hank":[{"type":"loop","id":"rounds","name":"Rounds","terminateOn":{"type":"iterationLimit","limit":%d},`+
 		`"codons":[{"id":"work","name":"Work","promptText":"true","model":"shell","continuationMode":"fresh"}]}]}`, rounds)
-	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(program), 0o644); err != nil {
-		return nil, err
+	return b.realRun("real run: a loop of true", program, rounds)
+}
+
+// realReplay is a whole run of hank that replays the first codons of a history,
+// each with its keeper, its process, its checkpoint, and the file that it left.
+func (h *history) realReplay(codons int) (steady, error) {
+	if err := h.transcribe(codons); err != nil {
+		return steady{}, fmt.Errorf("making transcripts: %w", err)
 	}
-	run := func(name, execution string, codons int, flags ...string) (steady, error) {
-		cmd := exec.Command(hank, append([]string{"run", dir, "-e", execution, "--yes"}, flags...)...)
-		cmd.Dir = dir
-		cmd.Env = append(gitEnvironment(), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_DATA_HOME="+dir)
-		out, err := cmd.CombinedOutput()
-		if err != nil && cmd.ProcessState.ExitCode() != int(runtime.ExitStopped) {
-			return steady{}, fmt.Errorf("hank run: %w: %s", err, out[max(0, len(out)-2000):])
+	return h.b.realRun("real run: the history replayed", historyHank, codons, "--replay", h.root, "--stop-after", fmt.Sprint(codons))
+}
+
+// transcribe writes what the agents of the first codons would have printed.
+func (h *history) transcribe(codons int) error {
+	var text []byte
+	for _, e := range []transcript.Entry{
+		{At: began, Stream: transcript.StreamStart, Start: transcript.Start{Schema: transcript.Schema, Harness: "shell", Model: "shell"}},
+		{At: began, Stream: transcript.Stdout, Line: []byte("a line that the script has printed")},
+		{At: began, Stream: transcript.StreamExit},
+	} {
+		text = e.Append(text)
+	}
+	l := recovery.Layout{Root: h.root}
+	for i := range codons {
+		name := l.Resolve(transcriptOf(state.CodonID(fmt.Sprintf("work#%d", i))))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
 		}
-		each, err := paceOf(execution, codons)
-		return steadyOf(name, each), err
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			return err
+		}
 	}
-	recorded := filepath.Join(dir, "recorded")
-	loop, err := run("real run: a loop of true", recorded, rounds)
-	if err != nil || replayed == 0 {
-		return []steady{loop}, err
+	return nil
+}
+
+func (b *bench) realRun(name, program string, codons int, flags ...string) (steady, error) {
+	hank, err := b.buildHank()
+	if err != nil {
+		return steady{}, err
 	}
-	again, err := run("real run: the loop replayed", filepath.Join(dir, "replayed"), replayed, "--replay", recorded, "--stop-after", fmt.Sprint(replayed))
-	return []steady{loop, again}, err
+	dir := b.folder("run")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return steady{}, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(program), 0o644); err != nil {
+		return steady{}, err
+	}
+	execution := filepath.Join(dir, "execution")
+	cmd := exec.Command(hank, append([]string{"run", dir, "-e", execution, "--yes"}, flags...)...)
+	cmd.Dir = dir
+	cmd.Env = append(gitEnvironment(), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_DATA_HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState.ExitCode() != int(runtime.ExitStopped) {
+		return steady{}, fmt.Errorf("hank run: %w: %s", err, out[max(0, len(out)-2000):])
+	}
+	each, err := paceOf(execution, codons)
+	return steadyOf(name, each), err
 }
 
 // paceOf is how long each codon of a run took, but the last: from its first

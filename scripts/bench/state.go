@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"hank/recovery"
@@ -59,7 +60,7 @@ func parseState(args []string) (o options, loop, replay int, err error) {
 	f.StringVar(&o.out, "out", "", "write table.txt and state.json to `DIR`")
 	f.StringVar(&o.dir, "dir", "", "work below `DIR` (default: the folder for temporary files)")
 	f.IntVar(&loop, "loop", 10_000, "how many rounds the loop of the real run has; 0 leaves it out")
-	f.IntVar(&replay, "replay", 2000, "how many of its rounds are replayed; 0 leaves it out")
+	f.IntVar(&replay, "replay", 2000, "how many codons of the history a real run replays, at most 100,000; 0 leaves it out")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			f.SetOutput(os.Stdout)
@@ -73,11 +74,13 @@ func parseState(args []string) (o options, loop, replay int, err error) {
 		return o, 0, 0, usageError(fmt.Sprintf("%q is no flag; see --help", f.Arg(0)))
 	case loop < 0 || loop > 0 && loop < 20, replay < 0 || replay > 0 && replay < 20:
 		return o, 0, 0, usageError("--loop and --replay are 0 or at least 20")
+	case replay > longest(false):
+		return o, 0, 0, usageError(fmt.Sprintf("--replay %d: the history has %d codons", replay, longest(false)))
 	}
 	if o.quick {
-		loop = min(loop, 20)
+		loop, replay = min(loop, 20), min(replay, 20)
 	}
-	return o, loop, min(replay, loop), nil
+	return o, loop, replay, nil
 }
 
 // stateBench measures, prints the table and writes the files. Slow is not
@@ -88,7 +91,7 @@ func stateBench(args []string) error {
 		return err
 	}
 	return runBench(o, func(b *bench) error {
-		if err := b.room(pick(o.quick, 0.2, 4)); err != nil {
+		if err := b.room(pick(o.quick, 0.2, 6)); err != nil {
 			return err
 		}
 		r := &stateReport{Schema: 1, Quick: o.quick, Machine: lookAtMachine(b.work)}
@@ -106,13 +109,20 @@ func stateBench(args []string) error {
 	})
 }
 
+// histories are the lengths at which the state is measured.
+func histories(quick bool) []int {
+	return pick(quick, []int{1, 20, 40, 80}, []int{1, 1000, 10_000, 100_000})
+}
+
+func longest(quick bool) int { return slices.Max(histories(quick)) }
+
 func (b *bench) measureState(r *stateReport, loop, replay int) error {
 	h, err := b.newHistory()
 	if err != nil {
 		return fmt.Errorf("making a history: %w", err)
 	}
 	defer os.RemoveAll(h.root)
-	for _, n := range pick(b.quick, []int{1, 20, 40, 80}, []int{1, 1000, 10_000, 100_000}) {
+	for _, n := range histories(b.quick) {
 		b.say("a history of %d codons", n)
 		if err := h.grow(n); err != nil {
 			return fmt.Errorf("making a history: %w", err)
@@ -127,13 +137,21 @@ func (b *bench) measureState(r *stateReport, loop, replay int) error {
 		r.Sizes = append(r.Sizes, s)
 	}
 	r.Series = append(r.Series, h.pace())
-	if loop > 0 {
-		b.say("a real run of %d rounds, %d of them replayed", loop, replay)
-		real, err := b.realRuns(loop, replay)
-		if err != nil {
-			return fmt.Errorf("the loop: %w", err)
+	for _, real := range []struct {
+		codons int
+		name   string
+		run    func(int) (steady, error)
+	}{{loop, "a loop of %d rounds", b.realLoop}, {replay, "a replay of %d codons", h.realReplay}} {
+		if real.codons == 0 {
+			continue
 		}
-		r.Series = append(r.Series, real...)
+		what := fmt.Sprintf(real.name, real.codons)
+		b.say("a real run: %s", what)
+		s, err := real.run(real.codons)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		r.Series = append(r.Series, s)
 	}
 	b.say("costs")
 	if r.Costs, err = b.measureCosts(h); err != nil {
