@@ -4,7 +4,6 @@ package checkpoint
 
 import (
 	"context"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +11,12 @@ import (
 
 // batchSize bounds the changes of one directory that one goroutine handles.
 const batchSize = 128
+
+// batchesAtOnce is not bound to the number of cores: what looks at files that
+// are not in memory waits for the disk, and so does what frees them, on a file
+// system that tells the disk at once of each (ext4 without a journal, mounted
+// with discard).
+const batchesAtOnce = 8
 
 // inBatches calls f in parallel for parts of items that lie in one directory.
 func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batch []*T) error) error {
@@ -21,7 +26,7 @@ func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batc
 		byDir[dir] = append(byDir[dir], item)
 	}
 	g, ctx := errgroup.WithContext(context.Background())
-	g.SetLimit(runtime.NumCPU())
+	g.SetLimit(batchesAtOnce)
 	for dir, all := range byDir {
 		for batch := range slices.Chunk(all, batchSize) {
 			g.Go(func() error {

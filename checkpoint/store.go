@@ -60,6 +60,8 @@ type Store struct {
 	// removed by the next merge, or by Close.
 	replaced []*pack
 
+	held heldTrees
+
 	merging sync.Mutex // held while packs are merged
 
 	refs sync.Mutex // held while a reference moves

@@ -46,12 +46,20 @@ func (s *Store) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error
 
 // EncodedObject implements storer.EncodedObjectStorer.
 func (s *Store) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
+	if kind == plumbing.TreeObject {
+		if o, ok := s.held.get(id); ok {
+			return o, nil
+		}
+	}
 	o, err := s.object(id)
 	if err != nil {
 		return nil, err
 	}
 	if kind != plumbing.AnyObject && kind != o.kind {
 		return nil, plumbing.ErrObjectNotFound
+	}
+	if kind == plumbing.TreeObject {
+		s.held.put(o)
 	}
 	return o, nil
 }

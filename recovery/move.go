@@ -82,6 +82,7 @@ type Moved struct {
 //  3. The difference is applied. A crash here is finished by the next opening.
 //  4. The intent is closed, durably, and its position takes effect.
 func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
+	defer x.Store.HoldTrees()()
 	intent, err := x.safeguard(ctx, m)
 	if err != nil {
 		return nil, err
@@ -105,6 +106,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 
 // carryOut applies an intent that is recorded, and closes it.
 func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkpoint.RestoreReport, error) {
+	defer x.Store.HoldTrees()()
 	defer x.Store.Abort() // what the way back alone has is in no checkpoint
 	req, err := x.restoreRequest(ctx, intent)
 	if err != nil {

@@ -263,6 +263,7 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 
 func preview(ctx context.Context, l recovery.Layout, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, o RollbackOptions) (*Preview, error) {
 	defer store.Abort() // what the scan has found is not kept
+	defer store.HoldTrees()()
 	position := &target.Position
 	if len(o.Paths) > 0 {
 		position = nil

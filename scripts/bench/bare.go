@@ -4,18 +4,20 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// bare does to files what a rollback cannot do without, on all cores: it writes
-// each file that differs under another name and renames it into place. It
-// reads, compares, inflates and syncs nothing, and saves nothing before. The
-// difference to a rollback is what hank does; what is left is the file
-// system's, and no rollback through temporary files can be faster.
+// bareAtOnce is how many folders are worked in beside each other: as many as in
+// a restore of hank's.
+const bareAtOnce = 8
+
+// bare does to files what a rollback cannot do without: it writes each file that
+// differs under another name and renames it into place. It reads, compares,
+// inflates and syncs nothing, and saves nothing before. The difference to a
+// rollback is what hank does; what is left is the file system's.
 func (b *bench) bare(files int) (*side, func() error, error) {
 	t, err := b.newTree(files)
 	if err != nil {
@@ -44,7 +46,7 @@ func (b *bench) bare(files int) (*side, func() error, error) {
 	}
 	each := func(do func(path string, f *file) error) error {
 		var g errgroup.Group
-		g.SetLimit(runtime.NumCPU())
+		g.SetLimit(bareAtOnce)
 		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 			g.Go(func() error {
 				for name, f := range dirs[dir] {

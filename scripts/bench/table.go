@@ -56,8 +56,8 @@ func (r *report) caseTable(b *strings.Builder) {
 	}
 	for _, c := range r.Cases {
 		if alone, ok := c.Sides[bareSide]; ok {
-			fmt.Fprintf(b, "\n%s: to write the same files under other names and to rename them, on all cores, with nothing else, takes %s, %s of git.\n",
-				c.Title, alone.text(r.Runs), ratioText(c.RatioAlone))
+			fmt.Fprintf(b, "\n%s: to write the same files under other names and to rename them, in %d folders at once, with nothing else, takes %s, %s of git.\n",
+				c.Title, bareAtOnce, alone.text(r.Runs), ratioText(c.RatioAlone))
 		}
 	}
 	b.WriteString("\nChange hints are left out: hank takes none, a full scan decides.\n")

@@ -215,6 +215,7 @@ func (w *worker) merge() {
 func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 	a := answer{Parts: map[string]time.Duration{}}
 	start := time.Now()
+	defer w.store.HoldTrees()()
 	from, err := w.store.CommitInfo(w.tip)
 	if err != nil {
 		return a, err
