@@ -156,7 +156,7 @@ func (k *lock) take(path string) error {
 		return err
 	}
 	err = flock.Exclusive(dir)
-	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderLives()) {
+	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderStays(dir)) {
 		err = patiently(flock.Exclusive, dir)
 	}
 	if err != nil {
@@ -169,33 +169,61 @@ func (k *lock) take(path string) error {
 		} else { // the lock file here is our own execution's
 			held.Execution, held.Holder = holderOf(path, k.layout.Root)
 		}
+		if pid := livingOwner(dir); pid != 0 && (held.Holder == nil || held.Holder.PID != pid) {
+			held.Why += fmt.Sprintf(" by process %d", pid)
+		}
 		return errors.Join(held, dir.Close())
 	}
 	k.dirs, k.names = append(k.dirs, dir), append(k.names, name)
 	return nil
 }
 
-// holderLives tells whether the lock file names a process that lives. To wait
-// for a reader is in vain then: a holder removes the file before it lets go.
-func (k *lock) holderLives() bool {
+// holderStays tells that the lock of the execution's folder is that of the
+// process that the lock file names, so that to wait for a reader is in vain: a
+// holder removes the file before it lets go. Where nobody can tell whether that
+// process lives, as of one in another container, it has the lock if not even a
+// shared one can be had: readers share theirs.
+func (k *lock) holderStays(dir *os.File) bool {
 	h, err := readLock(k.fsys, k.layout.Lock())
 	if err != nil {
 		return false
 	}
 	verdict, _ := h.Process.Check()
-	return verdict == proc.Alive
+	return verdict == proc.Alive || verdict != proc.Dead && errors.Is(flock.Shared(dir), flock.ErrHeld)
 }
 
 // patiently tries to lock again for a moment: a reader that looks whether the
 // folder is held (View.Live) holds it itself while it looks, and what a dead
-// holder was starting has its descriptors until it executes its program.
+// holder was starting has its descriptors until it executes its program. For
+// one of whom the kernel tells that he lives it waits once only: he may be
+// about to let go.
 func patiently(lock func(*os.File) error, dir *os.File) error {
+	const pause, patience = 2 * time.Millisecond, 200 * time.Millisecond
 	err := lock(dir)
-	for tries := 0; errors.Is(err, flock.ErrHeld) && tries < 10; tries++ {
-		time.Sleep(20 * time.Millisecond)
+	for waited := time.Duration(0); errors.Is(err, flock.ErrHeld) && waited < patience; waited += pause {
+		if waited > 0 && livingOwner(dir) != 0 {
+			return err
+		}
+		time.Sleep(pause)
 		err = lock(dir)
 	}
 	return err
+}
+
+// livingOwner is the process that has the lock of a folder and lives, where the
+// kernel tells, or 0.
+func livingOwner(dir *os.File) (pid int) {
+	if pid = flock.Owner(dir); pid == 0 {
+		return 0
+	}
+	owner, err := proc.Of(pid)
+	if err != nil {
+		return 0
+	}
+	if verdict, _ := owner.Check(); verdict == proc.Dead {
+		return 0
+	}
+	return pid
 }
 
 func readLock(fsys vfs.FS, path string) (*LockInfo, error) {
