@@ -4,6 +4,7 @@ package checkpoint
 
 import (
 	"context"
+	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -12,11 +13,11 @@ import (
 // batchSize bounds the changes of one directory that one goroutine handles.
 const batchSize = 128
 
-// batchesAtOnce is not bound to the number of cores: what looks at files that
+// batchesAtOnce is more than some machines have cores: what looks at files that
 // are not in memory waits for the disk, and so does what frees them, on a file
 // system that tells the disk at once of each (ext4 without a journal, mounted
 // with discard).
-const batchesAtOnce = 8
+func batchesAtOnce() int { return max(8, runtime.NumCPU()) }
 
 // inBatches calls f in parallel for parts of items that lie in one directory.
 func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batch []*T) error) error {
@@ -26,7 +27,7 @@ func inBatches[T any](items []*T, dirOf func(*T) string, f func(dir string, batc
 		byDir[dir] = append(byDir[dir], item)
 	}
 	g, ctx := errgroup.WithContext(context.Background())
-	g.SetLimit(batchesAtOnce)
+	g.SetLimit(batchesAtOnce())
 	for dir, all := range byDir {
 		for batch := range slices.Chunk(all, batchSize) {
 			g.Go(func() error {

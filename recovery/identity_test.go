@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -189,7 +190,15 @@ var matrix = []row{
 	{"live, folder copied: the original", live, func(s *scene) sight { s.hold(); s.copy(); return s.observe() }},
 	{"live, folder copied: the copy", live, func(s *scene) sight { s.hold(); s.root = s.copy(); return s.observe() }},
 	{"dead, folder copied while it lived: the copy", dead, func(s *scene) sight { s.hold(); s.root = s.copy(); s.holder.kill(); return s.observe() }},
-	{"live, lock file removed", live, func(s *scene) sight { s.hold(); remove(s.t, s.layout().Lock()); return s.observe() }},
+	{"live, lock file removed", live, func(s *scene) sight {
+		s.hold()
+		remove(s.t, s.layout().Lock())
+		got := s.observe()
+		if owner := fmt.Sprintf("process %d has the lock", s.holder.cmd.Process.Pid); runtime.GOOS == "linux" && !strings.Contains(got.Held, owner) {
+			s.t.Errorf("it does not say that %s: %q", owner, got.Held)
+		}
+		return got
+	}},
 	{"live, lock file replaced by nonsense", live, func(s *scene) sight {
 		s.hold()
 		s.replaceLock(func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) })

@@ -47,6 +47,7 @@ func (k *lock) share(path string) error {
 	if errors.Is(err, flock.ErrHeld) {
 		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
 		held.Execution, held.Holder = holderOf(path, k.layout.Root)
+		held.name(dir)
 		return errors.Join(held, dir.Close())
 	}
 	k.around = append(k.around, dir) // without a lock where the file system has none

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 // bareAtOnce is how many folders are worked in beside each other: as many as in
 // a restore of hank's.
-const bareAtOnce = 8
+var bareAtOnce = max(8, runtime.NumCPU())
 
 // bare does to files what a rollback cannot do without: it writes each file that
 // differs under another name and renames it into place. It reads, compares,
