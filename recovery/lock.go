@@ -66,10 +66,16 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: hank stop%s", e.Path, who, why, option)
 }
 
-// name adds who has the lock of the folder, if the lock files did not tell and
-// the kernel does.
+// name adds who has the lock of the folder, where the lock file is silent or a
+// dead one's and the kernel tells. To ask it each time would more than double
+// what a refusal takes.
 func (e *HeldError) name(dir *os.File) {
-	if pid := livingOwner(dir); pid != 0 && (e.Holder == nil || e.Holder.PID != pid) {
+	if e.Holder != nil {
+		if verdict, _ := e.Holder.Process.Check(); verdict != proc.Dead {
+			return
+		}
+	}
+	if pid := livingOwner(dir); pid != 0 {
 		e.Why += fmt.Sprintf("; process %d has the lock", pid)
 	}
 }
@@ -209,9 +215,9 @@ func (k *lock) holderStays() bool {
 // patiently tries to lock again for a moment: a reader that looks whether the
 // folder is held (View.Live) holds it itself while it looks, and what a dead
 // holder was starting has its descriptors until it executes its program. One
-// of whom the kernel tells that he lives gets a shorter one, in which he may
-// write his lock file, or let go after he has removed it: that takes 35 ms where
-// the disk is told of each freed block.
+// of whom the kernel tells that he lives gets a shorter moment, in which he may
+// write his lock file, or let go after he has removed it: that takes up to 35 ms
+// where the disk is told of each freed block.
 func patiently(lock func(*os.File) error, dir *os.File) error {
 	const pause, brief, patience = 2 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond
 	err := lock(dir)
