@@ -22,7 +22,8 @@ type statCache struct {
 }
 
 // cachedDir is a folder. Once a scan has made it, it does not change, so that
-// scans share what is the same; only rules and order may be filled in.
+// scans share what is the same; only what says how it was listed, and rules, may
+// be filled in.
 type cachedDir struct {
 	device  uint64
 	tree    plumbing.Hash // the tree that the store has for it
@@ -32,7 +33,19 @@ type cachedDir struct {
 	entries []cachedEntry // sorted by name
 
 	rules *ignoreFile // of its own .gitignore, while this process remembers
-	order []int32     // the entries in the order in which the folder lists them, or nil
+
+	// listed is what fstat said of the folder before it was listed: as long as
+	// it says the same, the folder has the names of entries and others, and no
+	// more. Zero: it has to be listed again.
+	listed fingerprint
+	others []otherName
+}
+
+// otherName is a name that a folder lists and of which nothing else is known: it
+// is ignored, not selected, or can be in no tree.
+type otherName struct {
+	name string
+	dir  bool // the listing said so
 }
 
 // cachedEntry is a file, a link or a folder.
@@ -64,6 +77,8 @@ type fingerprint struct {
 	inode              uint64
 	mode               uint32
 }
+
+func (f fingerprint) zero() bool { return f == fingerprint{} }
 
 // ignoreFile is a .gitignore that was read.
 type ignoreFile struct {
@@ -121,23 +136,9 @@ func (d *cachedDir) find(name []byte) int {
 	return -1
 }
 
-// lookUp is find for the i-th name that the folder lists: as long as nothing is
-// made or removed there, that is the same name as the last time.
-func (d *cachedDir) lookUp(i int, name []byte) int {
-	if d != nil && i < len(d.order) {
-		if k := int(d.order[i]); k >= 0 && d.entries[k].name == string(name) {
-			return k
-		}
-	}
-	return d.find(name)
-}
-
-// remember keeps the order in which the entries were listed.
-func (d *cachedDir) remember(order []int32) {
-	if !slices.Equal(d.order, order) {
-		d.order = slices.Clone(order)
-	}
-}
+// maxOthers bounds the names that are kept beside n entries: a folder of nothing
+// but ignored files is listed each time, and takes no memory.
+func maxOthers(n int) int { return 64 + 2*n }
 
 // newCachedDir sorts the entries and adds up what is in them. The tree is left
 // to the caller.

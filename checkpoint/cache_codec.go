@@ -16,7 +16,7 @@ type cacheHeader struct {
 	Packs     []string // the packs that hold the blobs
 }
 
-const cacheVersion = 3
+const cacheVersion = 4
 
 var errStaleCache = errors.New("the stat cache is of another time")
 
@@ -43,6 +43,17 @@ func (c *statCache) encode(h cacheHeader) ([]byte, error) {
 func (d *cachedDir) append(out []byte) []byte {
 	out = binary.LittleEndian.AppendUint64(out, d.device)
 	out = append(out, d.tree[:]...)
+	out = d.listed.append(out)
+	out = binary.AppendUvarint(out, uint64(len(d.others)))
+	for _, o := range d.others {
+		out = binary.AppendUvarint(out, uint64(len(o.name)))
+		out = append(out, o.name...)
+		kind := byte(0)
+		if o.dir {
+			kind = isFolder
+		}
+		out = append(out, kind)
+	}
 	out = binary.AppendUvarint(out, uint64(len(d.entries)))
 	for i := range d.entries {
 		e := &d.entries[i]
@@ -53,11 +64,7 @@ func (d *cachedDir) append(out []byte) []byte {
 			continue
 		}
 		out = append(out, byte(e.flags))
-		out = binary.AppendUvarint(out, uint64(e.stat.size))
-		out = binary.LittleEndian.AppendUint64(out, uint64(e.stat.mtime))
-		out = binary.LittleEndian.AppendUint64(out, uint64(e.stat.ctime))
-		out = binary.AppendUvarint(out, e.stat.inode)
-		out = binary.AppendUvarint(out, uint64(e.stat.mode))
+		out = e.stat.append(out)
 		out = append(out, e.blob[:]...)
 	}
 	for i := range d.entries {
@@ -66,6 +73,14 @@ func (d *cachedDir) append(out []byte) []byte {
 		}
 	}
 	return out
+}
+
+func (f *fingerprint) append(out []byte) []byte {
+	out = binary.AppendUvarint(out, uint64(f.size))
+	out = binary.LittleEndian.AppendUint64(out, uint64(f.mtime))
+	out = binary.LittleEndian.AppendUint64(out, uint64(f.ctime))
+	out = binary.AppendUvarint(out, f.inode)
+	return binary.AppendUvarint(out, uint64(f.mode))
 }
 
 // decodeCache is the inverse of encode. Anything wrong is an error.
@@ -109,12 +124,18 @@ func (r *cacheReader) dir() *cachedDir {
 	device := r.fixed()
 	var tree [hashSize]byte
 	copy(tree[:], r.take(hashSize))
-	n := r.number()
-	if n > uint64(len(r.rest)) { // an entry takes more than a byte
-		r.bad = true
-		return nil
+	listed := r.fingerprint()
+	var others []otherName
+	if n := r.count(); n > 0 {
+		others = make([]otherName, n)
 	}
-	entries := make([]cachedEntry, n)
+	for i := range others {
+		others[i].name = r.name()
+		if b := r.take(1); b != nil {
+			others[i].dir = b[0] != 0
+		}
+	}
+	entries := make([]cachedEntry, r.count())
 	for i := range entries {
 		r.entry(&entries[i])
 	}
@@ -131,7 +152,7 @@ func (r *cacheReader) dir() *cachedDir {
 		return nil
 	}
 	d := newCachedDir(device, entries)
-	d.tree = tree
+	d.tree, d.listed, d.others = tree, listed, others
 	return d
 }
 
@@ -139,12 +160,7 @@ func (r *cacheReader) dir() *cachedDir {
 var pendingDir = &cachedDir{}
 
 func (r *cacheReader) entry(e *cachedEntry) {
-	size := r.number()
-	at := uint64(len(r.text) - len(r.rest))
-	if r.take(size) == nil {
-		return
-	}
-	e.name = r.text[at : at+size]
+	e.name = r.name()
 	b := r.take(1)
 	if b == nil {
 		return
@@ -154,10 +170,34 @@ func (r *cacheReader) entry(e *cachedEntry) {
 		e.sub = pendingDir
 		return
 	}
-	e.stat.size = int64(r.number())
-	e.stat.mtime, e.stat.ctime = int64(r.fixed()), int64(r.fixed())
-	e.stat.inode, e.stat.mode = r.number(), uint32(r.number())
+	e.stat = r.fingerprint()
 	copy(e.blob[:], r.take(hashSize))
+}
+
+func (r *cacheReader) fingerprint() (f fingerprint) {
+	f.size = int64(r.number())
+	f.mtime, f.ctime = int64(r.fixed()), int64(r.fixed())
+	f.inode, f.mode = r.number(), uint32(r.number())
+	return f
+}
+
+func (r *cacheReader) name() string {
+	size := r.number()
+	at := uint64(len(r.text) - len(r.rest))
+	if r.take(size) == nil {
+		return ""
+	}
+	return r.text[at : at+size]
+}
+
+// count returns how many items follow, each of more than a byte.
+func (r *cacheReader) count() int {
+	n := r.number()
+	if n > uint64(len(r.rest)) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
 }
 
 func (r *cacheReader) number() uint64 {

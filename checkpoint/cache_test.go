@@ -8,6 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
+func someFingerprint(t *rapid.T) fingerprint {
+	return fingerprint{rapid.Int64Range(0, 1<<40).Draw(t, "size"), rapid.Int64().Draw(t, "mtime"), rapid.Int64().Draw(t, "ctime"), rapid.Uint64().Draw(t, "inode"), rapid.Uint32().Draw(t, "mode")}
+}
+
 func someDir(t *rapid.T, depth int) *cachedDir {
 	entries := []cachedEntry{} // as decoding makes it
 	for _, name := range rapid.SliceOfNDistinct(rapid.StringN(0, 5, 20), 0, 4, rapid.ID).Draw(t, "names") {
@@ -15,13 +19,19 @@ func someDir(t *rapid.T, depth int) *cachedDir {
 		if depth > 0 && rapid.Bool().Draw(t, "folder") {
 			e.sub = someDir(t, depth-1)
 		} else {
-			e.stat = fingerprint{rapid.Int64Range(0, 1<<40).Draw(t, "size"), rapid.Int64().Draw(t, "mtime"), rapid.Int64().Draw(t, "ctime"), rapid.Uint64().Draw(t, "inode"), rapid.Uint32().Draw(t, "mode")}
+			e.stat = someFingerprint(t)
 			copy(e.blob[:], rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "blob"))
 		}
 		entries = append(entries, e)
 	}
 	d := newCachedDir(rapid.Uint64().Draw(t, "device"), entries)
 	copy(d.tree[:], rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "tree"))
+	if rapid.Bool().Draw(t, "listed") {
+		d.listed = someFingerprint(t)
+	}
+	for _, name := range rapid.SliceOfN(rapid.StringN(1, 5, 20), 0, 3).Draw(t, "others") {
+		d.others = append(d.others, otherName{name, rapid.Bool().Draw(t, "is a folder")})
+	}
 	return d
 }
 

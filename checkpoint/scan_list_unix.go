@@ -2,7 +2,11 @@
 
 package checkpoint
 
-import "sync"
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
 
 // listing is what a directory holds, with the scratch memory of the scan that
 // asked for it.
@@ -27,5 +31,45 @@ const (
 	kindUnknown listedKind = iota // lstat tells
 	kindDir
 )
+
+// lists tells whether the directory of which fstat says st has the names that it
+// had when it was listed. Every change of them moves its change time, which no
+// program can set back; its size is that of its own blocks.
+func (d *cachedDir) lists(st *unix.Stat_t) bool {
+	return d != nil && !d.listed.zero() && d.device == uint64(st.Dev) && d.listed == fingerprintOf(st)
+}
+
+// recall makes the listing of what is known of a directory: its entries, then
+// the other names.
+func (l *listing) recall(d *cachedDir) {
+	size := 0
+	for i := range d.entries {
+		size += len(d.entries[i].name) + 1
+	}
+	for i := range d.others {
+		size += len(d.others[i].name) + 1
+	}
+	if size > len(l.buf) {
+		l.buf = make([]byte, size)
+	}
+	l.names = l.names[:0]
+	buf := l.buf
+	add := func(name string, dir bool) {
+		n := copy(buf, name)
+		buf[n] = 0
+		kind := kindUnknown
+		if dir {
+			kind = kindDir
+		}
+		l.names = append(l.names, listed{buf[: n : n+1], kind})
+		buf = buf[n+1:]
+	}
+	for i := range d.entries {
+		add(d.entries[i].name, d.entries[i].sub != nil)
+	}
+	for i := range d.others {
+		add(d.others[i].name, d.others[i].dir)
+	}
+}
 
 var listings = sync.Pool{New: func() any { return &listing{buf: make([]byte, 32<<10)} }}

@@ -24,7 +24,8 @@ import (
 // scan is one walk through a workspace. A goroutine takes a folder: it lists
 // it, looks at every name, and hands subfolders and files that have to be read
 // on to others as long as there are tokens; else it does them itself. A folder
-// in which nothing has changed costs the listing and an lstat for each file.
+// in which nothing has changed costs an lstat for each file; it is not listed
+// either where the file system is known to date every change of its names.
 type scan struct {
 	s        *Store
 	ws       *Workspace
@@ -119,6 +120,8 @@ type folderScan struct {
 	*scan
 	folder
 	list    *listing
+	listed  fingerprint // what fstat said of it before it was listed
+	again   bool        // it was not listed: it has the names that it had
 	own     *ignoreFile
 	never   []string
 	entries []cachedEntry // one for each name of the list; without a name: nothing
@@ -132,17 +135,9 @@ func (c *scan) folder(f folder) *cachedDir {
 	defer unix.Close(f.fd)
 	w := &folderScan{scan: c, folder: f, never: c.neverIn[f.path], list: listings.Get().(*listing)}
 	defer w.release()
-	var st unix.Stat_t
-	err := w.list.read(f.fd)
-	if err == nil {
-		err = unix.Fstat(f.fd, &st)
-	}
-	if err != nil {
+	if err := w.listNames(); err != nil {
 		c.fail(unstable(cleanDir(f.path), "the folder cannot be listed", err))
 		return nil
-	}
-	if dev := uint64(st.Dev); w.on == nil || w.on.device != dev {
-		w.on = w.volumeOf(f.fd, dev)
 	}
 	if name := cleanDir(f.path); len(w.list.names) == 0 && f.path != "" && !f.ignored && c.sel.takes(name) {
 		c.note(func() { c.empty = append(c.empty, name) })
@@ -157,7 +152,7 @@ func (c *scan) folder(f folder) *cachedDir {
 		if c.stopped.Load() {
 			break
 		}
-		w.known[i] = int32(w.old.lookUp(i, w.list.names[i].bytes))
+		w.known[i] = w.knownAt(i)
 		w.entry(i)
 	}
 	w.wait.Wait()
@@ -165,6 +160,53 @@ func (c *scan) folder(f folder) *cachedDir {
 		return nil
 	}
 	return w.finish()
+}
+
+// listNames finds out which names the folder has: those of the last scan, if it
+// has not changed since. It is looked at before it is listed, so that a change
+// meanwhile shows the next time.
+func (w *folderScan) listNames() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(w.fd, &st); err != nil {
+		return err
+	}
+	if dev := uint64(st.Dev); w.on == nil || w.on.device != dev {
+		w.on = w.volumeOf(w.fd, dev)
+	}
+	w.listed = fingerprintOf(&st)
+	if !w.on.dated || max(w.listed.mtime, w.listed.ctime) >= w.on.young {
+		w.listed = fingerprint{} // another change may leave it as it is
+	}
+	if w.again = !w.listed.zero() && w.old.lists(&st); w.again {
+		w.list.recall(w.old)
+		return nil
+	}
+	if w.s.listing != nil {
+		w.s.listing(cleanDir(w.path))
+	}
+	return w.list.read(w.fd)
+}
+
+// knownAt returns where the i-th name of the list is among what is known, or -1.
+func (w *folderScan) knownAt(i int) int32 {
+	switch {
+	case !w.again:
+		return int32(w.old.find(w.list.names[i].bytes))
+	case i < len(w.old.entries):
+		return int32(i)
+	}
+	return -1
+}
+
+// name returns the i-th name of the list.
+func (w *folderScan) name(i int) string {
+	switch k := w.known[i]; {
+	case k >= 0:
+		return w.old.entries[k].name
+	case w.again:
+		return w.old.others[i-len(w.old.entries)].name
+	}
+	return string(w.list.names[i].bytes)
 }
 
 func (w *folderScan) release() {
@@ -247,13 +289,7 @@ func (w *folderScan) isIgnored(name string, isDir bool) bool {
 
 // entry looks at the i-th name.
 func (w *folderScan) entry(i int) {
-	n := w.list.names[i]
-	var name string
-	if k := w.known[i]; k >= 0 {
-		name = w.old.entries[k].name
-	} else {
-		name = string(n.bytes)
-	}
+	n, name := w.list.names[i], w.name(i)
 	if neverRecorded(name) || slices.Contains(w.never, name) {
 		return
 	}
@@ -435,7 +471,9 @@ func (w *folderScan) finish() *cachedDir {
 	}
 	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device {
 		w.old.rules = w.own
-		w.old.remember(w.known)
+		if !w.again {
+			w.remember(w.old)
+		}
 		return w.old
 	}
 	entries := make([]cachedEntry, 0, count)
@@ -446,6 +484,7 @@ func (w *folderScan) finish() *cachedDir {
 	}
 	d := newCachedDir(w.on.device, entries)
 	d.rules = w.own
+	w.remember(d)
 	if d.files == 0 {
 		return d // it has no tree; the root's is made by the caller
 	}
@@ -459,4 +498,24 @@ func (w *folderScan) finish() *cachedDir {
 		return nil
 	}
 	return d
+}
+
+// remember keeps what the folder lists, unless another change of it might not
+// show, or it is more than it is worth.
+func (w *folderScan) remember(d *cachedDir) {
+	d.listed, d.others = fingerprint{}, nil
+	n := len(w.list.names) - len(d.entries)
+	if w.listed.zero() || n > maxOthers(len(d.entries)) {
+		return
+	}
+	d.listed = w.listed
+	if n == 0 {
+		return
+	}
+	d.others = make([]otherName, 0, n)
+	for i := range w.entries {
+		if w.entries[i].name == "" {
+			d.others = append(d.others, otherName{w.name(i), w.list.names[i].kind == kindDir})
+		}
+	}
 }

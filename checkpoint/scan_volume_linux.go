@@ -21,13 +21,25 @@ func isOpenForWriting(fd int) bool {
 	return false
 }
 
-// hidesMappedWrites tells whether the file system keeps files in memory alone.
-// It has no writing back, and so never asks when a mapped page is written to:
-// a page that was read before it was written shows no change at all.
-func hidesMappedWrites(fd int) bool {
+// habits tells how the file system of an open folder dates changes.
+//
+// unseen: it keeps files in memory alone. It has no writing back, and so never
+// asks when a mapped page is written to: a page that was read before it was
+// written shows no change at all.
+//
+// dated: it is one of the local ones that set the times of a folder with each
+// name. One that is shared between machines, or is made of others, may show them
+// late or not at all.
+func habits(fd int) (unseen, dated bool) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
-		return false
+		return false, false
 	}
-	return st.Type == unix.TMPFS_MAGIC || st.Type == unix.RAMFS_MAGIC
+	switch uint32(st.Type) {
+	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC:
+		return true, true
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC: // ext2 and ext3 have ext4's
+		return false, true
+	}
+	return false, false
 }

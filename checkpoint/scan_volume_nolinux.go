@@ -5,5 +5,5 @@ package checkpoint
 // isOpenForWriting needs leases, which only Linux has.
 func isOpenForWriting(int) bool { return false }
 
-// hidesMappedWrites is about file systems of Linux.
-func hidesMappedWrites(int) bool { return false }
+// habits is about file systems of Linux; of others nothing is taken for granted.
+func habits(int) (unseen, dated bool) { return false, false }

@@ -76,6 +76,7 @@ type Store struct {
 	unkept    int        // files read since the file was written
 
 	reading func(name string) // tests: called before a file is read
+	listing func(dir string)  // tests: called before a folder is listed
 }
 
 // HEAD tells others that this is a repository, and which branch to show. Hank
