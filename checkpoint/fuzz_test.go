@@ -195,8 +195,7 @@ func FuzzPackedDelta(f *testing.F) {
 		if h, err := readPackedHeader(bytes.NewReader(pack), at); size == int64(len(delta)) && (err != nil || h.baseAt != off || h.size != size) {
 			t.Fatalf("%+v, %v", h, err)
 		}
-		none := func(plumbing.Hash) (*gitObject, error) { return nil, plumbing.ErrObjectNotFound }
-		kind, got, err := resolve(bytes.NewReader(pack), at, none)
+		kind, got, err := unpack(pack, at)
 		if size < 0 {
 			return
 		}
@@ -218,6 +217,17 @@ func FuzzPackedDelta(f *testing.F) {
 	})
 }
 
+// unpack reads the object at off of a pack that names no other.
+func unpack(pack []byte, off int64) (plumbing.ObjectType, []byte, error) {
+	u, done := unpackerOf(bytes.NewReader(pack))
+	defer done()
+	h, err := u.header(off)
+	if err != nil {
+		return 0, nil, err
+	}
+	return u.resolve(h, func(plumbing.Hash) (*gitObject, error) { return nil, plumbing.ErrObjectNotFound })
+}
+
 // FuzzPack: whatever follows the header of a pack, reading an object of it, or
 // making an index of all of it, ends, and gives only what has the right name.
 func FuzzPack(f *testing.F) {
@@ -230,7 +240,7 @@ func FuzzPack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		pack := append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"), body...)
 		for _, off := range []int64{12, 12 + int64(len(one)), int64(len(pack)) - 1, int64(len(pack)) + 5} {
-			kind, data, err := resolve(bytes.NewReader(pack), off, func(plumbing.Hash) (*gitObject, error) { return nil, plumbing.ErrObjectNotFound })
+			kind, data, err := unpack(pack, off)
 			if err == nil && (kind < plumbing.CommitObject || kind > plumbing.TagObject) {
 				t.Fatalf("kind %v of %d bytes", kind, len(data))
 			}

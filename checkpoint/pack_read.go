@@ -1,11 +1,11 @@
 package checkpoint
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -33,14 +33,24 @@ type packedHeader struct {
 
 var errBadHeader = errors.New("the header of a packed object is damaged")
 
-// readPackedHeader decodes the header at off, as gitformat-pack(5) has it.
-func readPackedHeader(r io.ReaderAt, off int64) (h packedHeader, err error) {
-	var buf [48]byte
+// maxPackedHeader is more than any header takes: a size of nine bytes, and the
+// id of a base.
+const maxPackedHeader = 48
+
+// readPackedHeader decodes the header at off.
+func readPackedHeader(r io.ReaderAt, off int64) (packedHeader, error) {
+	var buf [maxPackedHeader]byte
 	n, err := r.ReadAt(buf[:], off)
 	if n == 0 {
-		return h, fmt.Errorf("%w: %w", errBadHeader, err)
+		return packedHeader{}, fmt.Errorf("%w: %w", errBadHeader, err)
 	}
-	b, at := buf[:n], 0
+	return parsePackedHeader(buf[:n], off)
+}
+
+// parsePackedHeader decodes the header that b, found at off, begins with, as
+// gitformat-pack(5) has it. It is called with at least one byte.
+func parsePackedHeader(b []byte, off int64) (h packedHeader, err error) {
+	at := 0
 	c := b[0]
 	h.kind, h.size = plumbing.ObjectType(c>>4&7), int64(c&15)
 	for shift := 4; c&0x80 != 0; shift += 7 {
@@ -94,21 +104,7 @@ func inflate(r io.ReaderAt, off int64) (io.ReadCloser, error) {
 	return zlib.NewReader(io.NewSectionReader(r, off, 1<<62))
 }
 
-// inflateAll returns the size bytes that are deflated at off.
-func inflateAll(r io.ReaderAt, off, size int64) ([]byte, error) {
-	if size > inMemory {
-		return inflateStream(r, off, size)
-	}
-	z := inflaters.Get().(*inflater)
-	defer inflaters.Put(z)
-	out, err := z.inflate(r, off, size)
-	if errors.Is(err, io.ErrUnexpectedEOF) { // it is damaged, or from somebody who wastes space
-		return inflateStream(r, off, size)
-	}
-	return out, err
-}
-
-// inflateStream is inflateAll for what may be large. The size is only what the
+// inflateStream returns the size bytes that are deflated at off, which may be many. The size is only what the
 // header says: the buffer grows with what really comes, so that a damaged
 // header cannot exhaust memory.
 func inflateStream(r io.ReaderAt, off, size int64) ([]byte, error) {
@@ -129,44 +125,83 @@ func errInflatedSize(size int64) error {
 	return fmt.Errorf("it inflates to another size than the %d bytes that its header says", size)
 }
 
-// inflater inflates one object after the other, each after one read of the
-// pack, without making its tables anew.
-type inflater struct {
-	deflated []byte
-	from     bytes.Reader
-	zlib     io.ReadCloser // nil before the first use
+// unpacker reads one packed object after the other through one small buffer, and
+// without making zlib's tables anew: most objects take one read of the pack.
+type unpacker struct {
+	pack io.ReaderAt
+	next int64 // offset in the pack of what comes into the buffer next
+	buf  *bufio.Reader
+	zlib io.ReadCloser // nil before the first use
 }
 
-var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+// unpackBuffer is more than most objects take when they are deflated.
+const unpackBuffer = 8 << 10
 
-// inflate returns the size bytes that are deflated at off. The error is
-// io.ErrUnexpectedEOF if they take more space than those who deflate them use:
-// stored as they are, with 5 bytes for each block of 16 KB, and zlib's frame.
-func (z *inflater) inflate(r io.ReaderAt, off, size int64) ([]byte, error) {
-	z.deflated = slices.Grow(z.deflated[:0], int(size+5*(size/(16<<10)+1)+64))
-	n, err := r.ReadAt(z.deflated[:cap(z.deflated)], off)
-	if err != nil && err != io.EOF {
-		return nil, err
+var unpackers = sync.Pool{New: func() any {
+	u := new(unpacker)
+	u.buf = bufio.NewReaderSize(u, unpackBuffer)
+	return u
+}}
+
+// unpackerOf returns an unpacker of the pack; done gives it back.
+func unpackerOf(pack io.ReaderAt) (u *unpacker, done func()) {
+	u = unpackers.Get().(*unpacker)
+	u.pack = pack
+	return u, func() {
+		u.pack = nil
+		unpackers.Put(u)
 	}
-	z.from.Reset(z.deflated[:n])
-	if z.zlib == nil {
-		z.zlib, err = zlib.NewReader(&z.from)
+}
+
+// Read fills the buffer.
+func (u *unpacker) Read(p []byte) (int, error) {
+	n, err := u.pack.ReadAt(p, u.next)
+	u.next += int64(n)
+	if n > 0 && err == io.EOF {
+		err = nil // the next one says so
+	}
+	return n, err
+}
+
+// header decodes the header at off. The deflated data comes next.
+func (u *unpacker) header(off int64) (packedHeader, error) {
+	u.next = off
+	u.buf.Reset(u)
+	b, err := u.buf.Peek(maxPackedHeader)
+	if len(b) == 0 {
+		return packedHeader{}, fmt.Errorf("%w: %w", errBadHeader, err)
+	}
+	h, err := parsePackedHeader(b, off)
+	if err == nil {
+		_, err = u.buf.Discard(int(h.data - off))
+	}
+	return h, err
+}
+
+// inflate returns what is deflated behind the header that was read last.
+func (u *unpacker) inflate(h packedHeader) ([]byte, error) {
+	if h.size > inMemory {
+		return inflateStream(u.pack, h.data, h.size)
+	}
+	var err error
+	if u.zlib == nil {
+		u.zlib, err = zlib.NewReader(u.buf)
 	} else {
-		err = z.zlib.(zlib.Resetter).Reset(&z.from, nil)
+		err = u.zlib.(zlib.Resetter).Reset(u.buf, nil)
 	}
 	if err != nil {
-		z.zlib = nil
+		u.zlib = nil
 		return nil, err
 	}
-	out := make([]byte, size)
-	if _, err := io.ReadFull(z.zlib, out); err == io.EOF {
-		return nil, io.ErrUnexpectedEOF
+	out := make([]byte, h.size)
+	if _, err := io.ReadFull(u.zlib, out); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return inflateStream(u.pack, h.data, h.size) // it tells what ends too early
 	} else if err != nil {
 		return nil, err
 	}
 	var more [1]byte // the end comes with the check of zlib's own checksum
-	if n, err := z.zlib.Read(more[:]); n > 0 {
-		return nil, errInflatedSize(size)
+	if n, err := u.zlib.Read(more[:]); n > 0 {
+		return nil, errInflatedSize(h.size)
 	} else if err != io.EOF {
 		return nil, err
 	}
@@ -185,26 +220,23 @@ func firstOf(err, closing error) error {
 // maxDeltaChain is git's own bound (pack.depth is at most 4095).
 const maxDeltaChain = 4095
 
-// resolve reads the object at off whole, through all its deltas. byID finds
-// a base that the pack names by id.
-func resolve(r io.ReaderAt, off int64, byID func(plumbing.Hash) (*gitObject, error)) (plumbing.ObjectType, []byte, error) {
+// resolve returns the object whose header h was read last, whole, through all its
+// deltas. byID finds a base that the pack names by id.
+func (u *unpacker) resolve(h packedHeader, byID func(plumbing.Hash) (*gitObject, error)) (plumbing.ObjectType, []byte, error) {
 	var deltas [][]byte
 	for {
-		h, err := readPackedHeader(r, off)
-		if err != nil {
-			return 0, nil, err
-		}
-		data, err := inflateAll(r, h.data, h.size)
+		data, err := u.inflate(h)
 		if err != nil {
 			return 0, nil, err
 		}
 		kind := h.kind
 		switch h.kind {
 		case plumbing.OFSDeltaObject:
-			deltas = append(deltas, data)
-			off = h.baseAt
-			if len(deltas) > maxDeltaChain {
+			if deltas = append(deltas, data); len(deltas) > maxDeltaChain {
 				return 0, nil, errEndless
+			}
+			if h, err = u.header(h.baseAt); err != nil {
+				return 0, nil, err
 			}
 			continue
 		case plumbing.REFDeltaObject:

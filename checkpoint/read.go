@@ -113,13 +113,19 @@ func (s *Store) readObject(id plumbing.Hash, depth int) (*gitObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := readPackedHeader(r, off)
+	u, done := unpackerOf(r)
+	defer done()
+	h, err := u.header(off)
 	if err == nil && h.kind == plumbing.BlobObject && h.size > inMemory {
 		release()
 		return s.large(id, src, h), nil
 	}
 	defer release()
-	kind, data, err := resolve(r, off, func(base plumbing.Hash) (*gitObject, error) { return s.objectAt(base, depth+1) })
+	var kind plumbing.ObjectType
+	var data []byte
+	if err == nil {
+		kind, data, err = u.resolve(h, func(base plumbing.Hash) (*gitObject, error) { return s.objectAt(base, depth+1) })
+	}
 	if err != nil && depth > 0 && errors.Is(err, errEndless) {
 		return nil, errEndless // one message, not one for each delta
 	}
