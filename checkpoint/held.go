@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // maxHeld bounds the trees that are held, by their content: those of two
@@ -13,14 +14,22 @@ const maxHeld = 16 * cache.MiByte
 
 // heldTrees are trees that stay in memory while somebody wants them to.
 type heldTrees struct {
-	mu      sync.Mutex
-	wanted  int
-	objects *cache.ObjectLRU // nil while nobody wants them
+	mu       sync.Mutex
+	wanted   int
+	objects  *cache.ObjectLRU // nil while nobody wants them
+	compared comparison       // the last one
 }
 
-// HoldTrees keeps the trees that are read in memory, up to a bound, until
-// release is called; it may be called while they are held already. Who moves a
-// workspace asks for the same ones for each file, and compares them twice.
+// comparison is what a restore would have to do between two trees.
+type comparison struct {
+	from, to SHA
+	changes  []Change
+}
+
+// HoldTrees keeps the trees that are read in memory, up to a bound, and how the
+// last two of them differ, until release is called; it may be called while they
+// are held already. Who moves a workspace asks for the same ones for each file,
+// and compares them before the safety checkpoint and after it.
 func (s *Store) HoldTrees() (release func()) {
 	h := &s.held
 	h.mu.Lock()
@@ -32,7 +41,7 @@ func (s *Store) HoldTrees() (release func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.wanted--; h.wanted == 0 {
-			h.objects = nil
+			h.objects, h.compared = nil, comparison{}
 		}
 	})
 }
@@ -54,4 +63,30 @@ func (h *heldTrees) put(tree *gitObject) {
 	if objects := h.list(); objects != nil {
 		objects.Put(tree)
 	}
+}
+
+// comparing returns how two trees of a storage differ, for a restore of
+// everything. What it returns is not to be changed.
+func comparing(st storer.EncodedObjectStorer, from, to SHA) ([]Change, error) {
+	d := differ{st: st, check: restorable}
+	s, ours := st.(*Store)
+	if !ours || s.held.list() == nil {
+		return d.run(from, to)
+	}
+	s.held.mu.Lock()
+	last := s.held.compared
+	s.held.mu.Unlock()
+	if last.from == from && last.to == to {
+		return last.changes, nil
+	}
+	changes, err := d.run(from, to)
+	if err != nil {
+		return nil, err
+	}
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	if s.held.wanted > 0 {
+		s.held.compared = comparison{from, to, changes}
+	}
+	return changes, nil
 }

@@ -5,6 +5,7 @@ package checkpoint
 import (
 	"bytes"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -49,5 +50,42 @@ func TestTreesAreHeldUntilTheLastReleases(t *testing.T) {
 	defer r.store.HoldTrees()()
 	if readable() {
 		t.Error("who holds trees anew got old ones")
+	}
+}
+
+// What differs between two trees is worked out once for a move, and not believed
+// for another pair of them, nor after it.
+func TestComparisonIsHeldForItsOwnTrees(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var trees []SHA
+	for _, text := range []string{"one", "two", "three"} {
+		r.write("a/b/"+text, text)
+		snap := r.snapshot(Selection{All: true})
+		r.commit(snap)
+		trees = append(trees, snap.Tree)
+	}
+	compare := func(from, to SHA) []Change {
+		t.Helper()
+		got, err := comparing(r.store, from, to)
+		must(t, err)
+		want, err := Diff(r.store, from, to)
+		must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s to %s: %v, want %v", from, to, got, want)
+		}
+		return got
+	}
+	release := r.store.HoldTrees()
+	first := compare(trees[0], trees[1])
+	if again := compare(trees[0], trees[1]); &again[0] != &first[0] {
+		t.Error("it was worked out twice")
+	}
+	compare(trees[1], trees[0])
+	compare(trees[0], trees[2])
+	compare(trees[0], trees[1])
+	release()
+	if again := compare(trees[0], trees[1]); &again[0] == &first[0] {
+		t.Error("it is believed after the move")
 	}
 }

@@ -25,11 +25,13 @@ func newScope(st storer.EncodedObjectStorer, from, to SHA, paths []string) (*sco
 	if err != nil {
 		return nil, err
 	}
-	d := differ{st: st, check: restorable}
-	if len(wanted) > 0 {
-		d.within = func(dir string) bool { return wanted.touches(strings.TrimSuffix(dir, "/")) }
+	var changes []Change
+	if len(wanted) == 0 {
+		changes, err = comparing(st, from, to)
+	} else {
+		d := differ{st: st, check: restorable, within: func(dir string) bool { return wanted.touches(strings.TrimSuffix(dir, "/")) }}
+		changes, err = d.run(from, to)
 	}
-	changes, err := d.run(from, to)
 	if err != nil {
 		return nil, err
 	}
