@@ -5,7 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
+
+// inodesRest stands between two rounds of rollbacks. ext4 without a journal does
+// not give the inode of a deleted file to a new one within a minute, and each new
+// file passes over all such inodes one by one (RECENTCY_MIN in the kernel's
+// fs/ext4/ialloc.c). git, which deletes a file and writes it at once, meets few of
+// them, hank, which writes all files before it deletes one, meets those of every
+// round before; and nobody rolls back every ten seconds.
+const inodesRest = 65 * time.Second
 
 // rollback goes to and fro between two checkpoints that differ in a tenth of
 // the files. Each side has a work tree of its own. hank's part is what a
@@ -84,7 +93,10 @@ func rollback(b *bench, files int) (sides []*side, err error) {
 		return nil, err
 	}
 	sides = append(sides, alone)
-	return sides, b.turns(sides, 2, b.runs, func(int) error {
+	return sides, b.turns(sides, 2, b.runs, func(n int) error {
+		if n > 0 && !b.quick {
+			time.Sleep(inodesRest)
+		}
 		b.settle()
 		for _, f := range prepare {
 			if err := f(); err != nil {
