@@ -66,17 +66,20 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: hank stop%s", e.Path, who, why, option)
 }
 
-// name adds who has the lock of the folder, where the lock file is silent or a
-// dead one's and the kernel tells. To ask it each time would more than double
-// what a refusal takes.
-func (e *HeldError) name(dir *os.File) {
+// name adds who has the lock, where the lock file is silent or a dead one's. The
+// kernel may have told already: owner, or 0. To ask it each time would more than
+// double what a refusal takes.
+func (e *HeldError) name(dir *os.File, owner int) {
 	if e.Holder != nil {
 		if verdict, _ := e.Holder.Process.Check(); verdict != proc.Dead {
 			return
 		}
 	}
-	if pid := livingOwner(dir); pid != 0 {
-		e.Why += fmt.Sprintf("; process %d has the lock", pid)
+	if owner == 0 {
+		owner = livingOwner(dir)
+	}
+	if owner != 0 {
+		e.Why += fmt.Sprintf("; process %d has the lock", owner)
 	}
 }
 
@@ -169,9 +172,10 @@ func (k *lock) take(path string) error {
 	if err != nil {
 		return err
 	}
+	owner := 0
 	err = flock.Exclusive(dir)
 	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderStays()) {
-		err = patiently(flock.Exclusive, dir)
+		owner, err = patiently(flock.Exclusive, dir)
 	}
 	if err != nil {
 		held := &HeldError{Path: path, Why: "its folder is locked"}
@@ -183,7 +187,7 @@ func (k *lock) take(path string) error {
 		} else { // the lock file here is our own execution's
 			held.Execution, held.Holder = holderOf(path, k.layout.Root)
 		}
-		held.name(dir)
+		held.name(dir, owner)
 		return errors.Join(held, dir.Close())
 	}
 	k.dirs, k.names = append(k.dirs, dir), append(k.names, name)
@@ -216,22 +220,23 @@ func (k *lock) holderStays() bool {
 // folder is held (View.Live) holds it itself while it looks, and what a dead
 // holder was starting has its descriptors until it executes its program. One
 // of whom the kernel tells that he lives gets a shorter moment, in which he may
-// write his lock file, or let go after he has removed it: that takes up to 35 ms
-// where the disk is told of each freed block.
-func patiently(lock func(*os.File) error, dir *os.File) error {
-	const pause, brief, patience = 2 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond
-	err := lock(dir)
-	for began := time.Now(); errors.Is(err, flock.ErrHeld); err = lock(dir) {
-		waited := time.Since(began)
-		if waited > patience {
-			return err
+// write his lock file, or let go after he has removed it: some milliseconds, and
+// the 10 to 15 that to ask the kernel takes. The owner is who has the lock then.
+func patiently(lock func(*os.File) error, dir *os.File) (owner int, err error) {
+	const pause, brief, patience = 2 * time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
+	err = lock(dir)
+	for began := time.Now(); errors.Is(err, flock.ErrHeld) && owner == 0; err = lock(dir) {
+		switch waited := time.Since(began); {
+		case waited > patience:
+			return 0, err
+		case waited > brief:
+			owner = livingOwner(dir)
 		}
-		if waited > brief && livingOwner(dir) != 0 {
-			return lock(dir) // to ask the kernel took a while too
+		if owner == 0 {
+			time.Sleep(pause)
 		}
-		time.Sleep(pause)
 	}
-	return err
+	return owner, err
 }
 
 // livingOwner is the process that has the lock of a folder and lives, where the
@@ -370,7 +375,7 @@ func (k *lock) makeAgain(path string) error {
 		}
 	}
 	if err == nil {
-		err = patiently(flock.Exclusive, dir)
+		_, err = patiently(flock.Exclusive, dir)
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())
@@ -380,13 +385,18 @@ func (k *lock) makeAgain(path string) error {
 	return nil
 }
 
-// release gives the locks back and removes the lock file, if the folder is
-// still the locked one.
+// release removes the lock file, if the folder is still the locked one, and gives
+// the locks back. The file stays open until then: where the disk is told of each
+// freed block, to free one takes longer than others wait for the lock of one who
+// has left no name.
 func (k *lock) release() error {
 	close(k.stop)
 	<-k.ended
 	var err error
 	if k.held() == nil {
+		if file, oerr := vfs.Open(k.fsys, k.layout.Lock()); oerr == nil {
+			defer file.Close()
+		}
 		if rerr := k.fsys.Remove(k.layout.Lock()); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = fmt.Errorf("the lock file cannot be removed, which harms nothing: %w", rerr)
 		}

@@ -43,11 +43,11 @@ func (k *lock) share(path string) error {
 	if err != nil || fi.Mode()&fs.ModeSticky != 0 && fi.Mode().Perm()&0o002 != 0 {
 		return errors.Join(err, dir.Close())
 	}
-	err = patiently(flock.Shared, dir)
+	owner, err := patiently(flock.Shared, dir)
 	if errors.Is(err, flock.ErrHeld) {
 		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
 		held.Execution, held.Holder = holderOf(path, k.layout.Root)
-		held.name(dir)
+		held.name(dir, owner)
 		return errors.Join(held, dir.Close())
 	}
 	k.around = append(k.around, dir) // without a lock where the file system has none

@@ -231,7 +231,8 @@ func (v *View) held() bool {
 	}
 	// Nobody who lives says to hold it: what a dead one was starting may, for
 	// the moment until it executes its program.
-	return patiently(flock.Shared, dir) != nil
+	_, err = patiently(flock.Shared, dir)
+	return err != nil
 }
 
 // heldByHankweave tells whether the lock file is a Hankweave's that may live.
