@@ -1,7 +1,5 @@
 package plan
 
-import "slices"
-
 // Status is how an entry of the plan ended.
 type Status string
 
@@ -159,9 +157,4 @@ func (l *Loop) iteration(n int) []Entry {
 		}
 	}
 	return entries
-}
-
-// Splice applies what Grow decided. The given slice stays as it is.
-func Splice(entries []Entry, last, drop int, add []Entry) []Entry {
-	return slices.Concat(entries[:last+1], add, entries[last+1+drop:])
 }

@@ -3,11 +3,17 @@ package plan
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+// splice applies what Grow decided, as a transition of the state does.
+func splice(entries []Entry, last, drop int, add []Entry) []Entry {
+	return slices.Concat(entries[:last+1], add, entries[last+1+drop:])
+}
 
 // anyProgram draws a sound program of up to four codons and loops.
 func anyProgram(t *rapid.T) *Program {
@@ -72,7 +78,7 @@ func TestGrownAndDerivedPlansAreEqual(t *testing.T) {
 			o := anyOutcome(t)
 			outcomes[entries[i].CodonID] = o
 			drop, add := p.Grow(entries, i, o)
-			entries = Splice(entries, i, drop, add)
+			entries = splice(entries, i, drop, add)
 			if again, more := p.Grow(entries, i, o); again != 0 || len(more) != 0 {
 				t.Fatalf("asked again, Grow drops %d and adds %v", again, idsOf(more))
 			}
@@ -104,7 +110,7 @@ func TestFewerOutcomesCutThePlanBack(t *testing.T) {
 			outcomes[entries[i].CodonID] = o
 			order = append(order, entries[i].CodonID)
 			drop, add := p.Grow(entries, i, o)
-			entries = Splice(entries, i, drop, add)
+			entries = splice(entries, i, drop, add)
 			moments = append(moments, entries)
 		}
 		for n := len(order); n > 0; n-- {

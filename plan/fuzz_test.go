@@ -57,7 +57,7 @@ func attack(t *testing.T, p *Program, r *rand.Rand) {
 		o := Outcome{Status: []Status{Completed, Failed, Skipped}[r.IntN(3)], FailureIgnored: r.IntN(2) == 0, ContextExceeded: r.IntN(4) == 0, BudgetExceeded: r.IntN(9) == 0}
 		outcomes[e.CodonID] = o
 		drop, add := p.Grow(entries, i, o)
-		entries = Splice(entries, i, drop, add)
+		entries = splice(entries, i, drop, add)
 		data, err := json.Marshal(e.Stored())
 		if err != nil {
 			t.Fatal(err)

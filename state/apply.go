@@ -21,9 +21,6 @@ var moves = map[CodonStatus][]CodonStatus{
 	Skipped:             nil,
 }
 
-// Moves returns what may follow a status.
-func Moves(from CodonStatus) []CodonStatus { return slices.Clone(moves[from]) }
-
 // IllegalMoveError is a transition that the present state does not allow. The
 // state is unchanged and nothing may be written.
 type IllegalMoveError struct {

@@ -61,10 +61,10 @@ func TestUnknownAndAmbiguousNamesHelp(t *testing.T) {
 func TestEveryModelIsFoundByItsFullName(t *testing.T) {
 	t.Parallel()
 	r := Default()
-	if len(r.Models()) < 600 || !strings.Contains(r.Source, "models.dev") || len(r.Providers) < 10 {
-		t.Fatalf("the registry has %d models of %v from %q", len(r.Models()), r.Providers, r.Source)
+	if len(r.models) < 600 || !strings.Contains(r.Source, "models.dev") || len(r.Providers) < 10 {
+		t.Fatalf("the registry has %d models of %v from %q", len(r.models), r.Providers, r.Source)
 	}
-	for _, m := range r.Models() {
+	for _, m := range r.models {
 		ref, err := r.Lookup(m.Provider + "/" + m.ID)
 		if err != nil || ref.ProviderID != m.Provider || ref.ModelID != m.ID || ref.Name == "" {
 			t.Errorf("%s/%s: %s, %v", m.Provider, m.ID, ref, err)
@@ -76,7 +76,7 @@ func TestEveryModelIsFoundByItsFullName(t *testing.T) {
 func TestLookupIsStable(t *testing.T) {
 	t.Parallel()
 	var words []string
-	for _, m := range Default().Models() {
+	for _, m := range Default().models {
 		words = append(words, strings.FieldsFunc(m.ID, func(r rune) bool { return r == '-' || r == '/' })...)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -161,7 +161,7 @@ func TestPricesNeverOverflow(t *testing.T) {
 
 func TestReferencesSurviveJSON(t *testing.T) {
 	t.Parallel()
-	for _, m := range Default().Models() {
+	for _, m := range Default().models {
 		ref := m.Ref()
 		data, err := json.Marshal(ref)
 		if err != nil {

@@ -69,9 +69,6 @@ func Read(data []byte) (*Registry, error) {
 	return r, nil
 }
 
-// Models returns all models; the caller must not change them.
-func (r *Registry) Models() []Model { return r.models }
-
 // resellers offer models of others under the others' ids. A bare name means
 // the maker's own offer, if there is one.
 var resellers = []string{"amazon-bedrock", "azure", "google-vertex", "groq", "opencode", "openrouter"}
