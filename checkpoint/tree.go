@@ -66,11 +66,29 @@ func parseTree(data []byte) ([]gitobject.TreeEntry, error) {
 		if end <= 0 || len(data)-at-end-1 < hashSize { // no name is none
 			return nil, errTornTree
 		}
-		e := gitobject.TreeEntry{Name: text[at : at+end], Mode: mode}
+		e := gitobject.TreeEntry{Name: text[at : at+end], Mode: canonical(mode)}
 		at += end + 1
 		copy(e.Hash[:], data[at:])
 		at += hashSize
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// canonical is the mode that git takes for any that a tree may have, as go-git
+// has it: its own programs write these only, but old ones and others have not.
+func canonical(mode filemode.FileMode) filemode.FileMode {
+	const kind = 0o170000
+	switch mode & kind {
+	case filemode.Dir:
+		return filemode.Dir
+	case filemode.Symlink:
+		return filemode.Symlink
+	case filemode.Regular & kind:
+		if mode&0o111 != 0 {
+			return filemode.Executable
+		}
+		return filemode.Regular
+	}
+	return filemode.Submodule
 }

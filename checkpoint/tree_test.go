@@ -16,6 +16,9 @@ func FuzzParseTree(f *testing.F) {
 		"100644 a", "100644", "x a\x00" + id, "100755 -\n \x00" + id, "100644 \x00" + id, "777777777777 a\x00" + id} {
 		f.Add([]byte(seed))
 	}
+	for _, mode := range []string{"0", "40755", "100600", "100664", "100611", "120777", "160001"} {
+		f.Add([]byte(mode + " a\x00" + id))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		entries, err := parseTree(data)
 		o := &plumbing.MemoryObject{}
