@@ -67,7 +67,7 @@ func newSelector(s Selection, include []string) *selector {
 func (s Selection) validate() error {
 	for _, p := range s.Patterns {
 		if !pattern.Valid(strings.TrimPrefix(p, "!")) {
-			return fmt.Errorf("%q is no pattern for files: look at its brackets, braces and backslashes; braces may give at most 1000 alternatives", p)
+			return fmt.Errorf("%q is no pattern for files: %s", p, pattern.Hint)
 		}
 	}
 	return nil

@@ -269,7 +269,7 @@ func (h *Hank) patterns(list string, patterns []string, out *reporter) {
 		case plain == "" || plain[0] == '/' || leadsUp(plain):
 			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(text))
 		case !pattern.Valid(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", `write \[ or \{ for the character itself; braces may give at most 1000 alternatives`, "%s is not a pattern", quote(text))
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", pattern.Hint, "%s is not a pattern", quote(text))
 		}
 	}
 }

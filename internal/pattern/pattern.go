@@ -2,16 +2,26 @@
 // can read, and can match in a time that somebody waits for.
 package pattern
 
-import "github.com/bmatcuk/doublestar/v4"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
 
 // maxWays is how many patterns without braces one with braces may stand for. To
 // match it may take as many tries, for each file of the workspace: twenty pairs
 // of braces, a million of them.
 const maxWays = 1000
 
-// Valid tells whether a pattern is taken.
+// Hint says how a pattern becomes one that is taken.
+const Hint = `write \[ or \{ for the character itself; braces may give at most 1000 alternatives; ? fits what is no text`
+
+// Valid tells whether a pattern is taken. One with bytes that are no text, or
+// with the character that stands for such, is not: doublestar takes any such
+// byte of a name for any other. A ? or * is what fits them.
 func Valid(text string) bool {
-	return doublestar.ValidatePattern(text) && ways(text) <= maxWays
+	return doublestar.ValidatePattern(text) && ways(text) <= maxWays && !strings.ContainsRune(text, utf8.RuneError)
 }
 
 // ways is at least how many alternatives the braces of a valid pattern give, or
