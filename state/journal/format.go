@@ -62,7 +62,9 @@ func appendLine(dst []byte, e Event) ([]byte, error) {
 	data := jsontext.Value("null")
 	if len(e.Data) > 0 {
 		data = e.Data.Clone()
-		if err := data.Compact(); err != nil { // no newline is left in it
+		// No newline is left in it. It is as strict as whoever reads it: unlike
+		// Compact it lets neither other text than UTF-8 nor a name twice through.
+		if err := data.Format(jsontext.PreserveRawStrings(true)); err != nil {
 			return dst[:start], fmt.Errorf("the data of event %d (%s): %w", e.Seq, e.Type, err)
 		}
 	}

@@ -62,6 +62,8 @@ func compact(t testing.TB, data jsontext.Value) jsontext.Value {
 func FuzzEvent(f *testing.F) {
 	f.Add(uint64(1), "id", "type", []byte(`{"a":1}`), int64(0))
 	f.Add(uint64(0), "\xff", headerType, []byte(`x`), int64(1)<<60)
+	f.Add(uint64(1), "id", "type", []byte("\"\xb9\""), int64(0))
+	f.Add(uint64(1), "id", "type", []byte(`{"a":1,"a":2}`), int64(0))
 	f.Fuzz(func(t *testing.T, seq uint64, id, kind string, data []byte, ms int64) {
 		e := Event{Seq: seq, ID: id, Type: kind, Data: data, Timestamp: time.UnixMilli(ms)}
 		line, err := appendLine(nil, e)
