@@ -104,9 +104,9 @@ func inflate(r io.ReaderAt, off int64) (io.ReadCloser, error) {
 	return zlib.NewReader(io.NewSectionReader(r, off, 1<<62))
 }
 
-// inflateStream returns the size bytes that are deflated at off, which may be many. The size is only what the
-// header says: the buffer grows with what really comes, so that a damaged
-// header cannot exhaust memory.
+// inflateStream returns the size bytes that are deflated at off, which may be
+// many. The size is only what the header says: the buffer grows with what really
+// comes, so that a damaged header cannot exhaust memory.
 func inflateStream(r io.ReaderAt, off, size int64) ([]byte, error) {
 	z, err := inflate(r, off)
 	if err != nil {
@@ -194,16 +194,17 @@ func (u *unpacker) inflate(h packedHeader) ([]byte, error) {
 		return nil, err
 	}
 	out := make([]byte, h.size)
-	if _, err := io.ReadFull(u.zlib, out); err == io.EOF || err == io.ErrUnexpectedEOF {
-		return inflateStream(u.pack, h.data, h.size) // it tells what ends too early
-	} else if err != nil {
+	n, _ := io.ReadFull(u.zlib, out)
+	// The end comes with the check of zlib's own checksum. What has failed before
+	// fails again.
+	var more [1]byte
+	switch extra, err := u.zlib.Read(more[:]); {
+	case err != nil && err != io.EOF:
 		return nil, err
-	}
-	var more [1]byte // the end comes with the check of zlib's own checksum
-	if n, err := u.zlib.Read(more[:]); n > 0 {
+	case n < len(out) || extra > 0:
 		return nil, errInflatedSize(h.size)
-	} else if err != io.EOF {
-		return nil, err
+	case err == nil:
+		return nil, io.ErrNoProgress
 	}
 	return out, nil
 }

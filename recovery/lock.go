@@ -67,15 +67,15 @@ func (e *HeldError) Error() string {
 }
 
 // name adds who has the lock, where the lock file is silent or a dead one's. The
-// kernel may have told already: owner, or 0. To ask it each time would more than
-// double what a refusal takes.
+// kernel may have told already; to ask it each time would more than double what a
+// refusal takes.
 func (e *HeldError) name(dir *os.File, owner int) {
 	if e.Holder != nil {
 		if verdict, _ := e.Holder.Process.Check(); verdict != proc.Dead {
 			return
 		}
 	}
-	if owner == 0 {
+	if owner == unasked {
 		owner = livingOwner(dir)
 	}
 	if owner != 0 {
@@ -172,7 +172,7 @@ func (k *lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	owner := 0
+	owner := unasked
 	err = flock.Exclusive(dir)
 	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderStays()) {
 		owner, err = patiently(flock.Exclusive, dir)
@@ -221,23 +221,26 @@ func (k *lock) holderStays() bool {
 // holder was starting has its descriptors until it executes its program. One
 // of whom the kernel tells that he lives gets a shorter moment, in which he may
 // write his lock file, or let go after he has removed it: some milliseconds, and
-// the 10 to 15 that to ask the kernel takes. The owner is who has the lock then.
+// the 10 to 15 that to ask the kernel takes; it is asked once. The owner is what
+// livingOwner says then, or unasked.
 func patiently(lock func(*os.File) error, dir *os.File) (owner int, err error) {
 	const pause, brief, patience = 2 * time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
-	err = lock(dir)
-	for began := time.Now(); errors.Is(err, flock.ErrHeld) && owner == 0; err = lock(dir) {
+	owner, err = unasked, lock(dir)
+	for began := time.Now(); errors.Is(err, flock.ErrHeld) && owner <= 0; err = lock(dir) {
 		switch waited := time.Since(began); {
 		case waited > patience:
-			return 0, err
-		case waited > brief:
+			return owner, err
+		case waited > brief && owner == unasked:
 			owner = livingOwner(dir)
-		}
-		if owner == 0 {
+		default:
 			time.Sleep(pause)
 		}
 	}
 	return owner, err
 }
+
+// unasked stands for an owner that the kernel was not asked for.
+const unasked = -1
 
 // livingOwner is the process that has the lock of a folder and lives, where the
 // kernel tells, or 0.
