@@ -106,12 +106,12 @@ func (a *applier) run() (err error) {
 	return a.sync()
 }
 
-// tempNames gives each step that writes its temporary name.
+// tempNames gives each step that writes or removes its temporary name.
 func (a *applier) tempNames() {
 	var id [6]byte
 	rand.Read(id[:])
 	for i := range a.steps {
-		if s := &a.steps[i]; s.writes() {
+		if s := &a.steps[i]; s.writes() || s.verb == remove {
 			s.temp = fmt.Sprintf("%s%s-%d", tempPrefix, hex.EncodeToString(id[:]), i)
 		}
 	}
@@ -123,12 +123,8 @@ func (s *step) writes() bool { return s.verb == create || s.verb == replace }
 // of new files.
 func (a *applier) deleteAll() error {
 	err := a.eachDir(func(s *step) bool { return s.verb == remove }, func(fd int, s *step) error {
-		if err := a.unchanged(fd, s); err != nil {
+		if err := a.remove(fd, s); err != nil {
 			return err
-		}
-		a.touched.Store(true)
-		if err := unix.Unlinkat(fd, s.name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-			return os.NewSyscallError("unlinkat", err)
 		}
 		failpoint.Hit("restore.deleted")
 		return nil
@@ -166,27 +162,13 @@ func (a *applier) placeAll() error {
 	})
 }
 
-// place renames one staged file. Where nothing was, nothing is overwritten.
+// place puts one staged file where it belongs. Where nothing was, nothing is
+// overwritten.
 func (a *applier) place(from, to int, s *step) error {
 	if s.verb == create {
 		return os.NewSyscallError("rename", renameNew(from, s.temp, to, s.name))
 	}
-	if err := a.unchanged(to, s); err != nil {
-		return err
-	}
-	return os.NewSyscallError("renameat", unix.Renameat(from, s.temp, to, s.name))
-}
-
-// unchanged refuses to go on if another file stands at s than was compared.
-func (a *applier) unchanged(fd int, s *step) error {
-	now, err := lookAt(fd, s.name)
-	if err != nil {
-		return err
-	}
-	if now.exists() && now != s.was {
-		return errors.New("it was changed while the restore ran; nothing else may write to the workspace meanwhile")
-	}
-	return nil
+	return a.replace(from, to, s)
 }
 
 // eachDir calls f for the steps that pick picks, directory by directory in

@@ -171,7 +171,7 @@ func (a *applier) dropStaged() error {
 	var errs []error
 	for i := range a.steps {
 		s := &a.steps[i]
-		if s.temp == "" {
+		if s.temp == "" || !s.writes() {
 			continue
 		}
 		fd, err := openBeneath(a.root, s.stage)
@@ -184,16 +184,4 @@ func (a *applier) dropStaged() error {
 		unix.Close(fd)
 	}
 	return errors.Join(errs...)
-}
-
-// renameIfAbsent is renameNew for systems that cannot do it in one step.
-func renameIfAbsent(fromFd int, from string, toFd int, to string) error {
-	there, err := lookAt(toFd, to)
-	if err != nil {
-		return err
-	}
-	if there.exists() {
-		return unix.EEXIST
-	}
-	return unix.Renameat(fromFd, from, toFd, to)
 }

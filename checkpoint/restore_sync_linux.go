@@ -45,12 +45,3 @@ func (a *applier) syncVolumes() error {
 	}
 	return nil
 }
-
-// renameNew renames from to to, which must not exist.
-func renameNew(fromFd int, from string, toFd int, to string) error {
-	err := unix.Renameat2(fromFd, from, toFd, to, unix.RENAME_NOREPLACE)
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
-		return err
-	}
-	return renameIfAbsent(fromFd, from, toFd, to) // a file system without the flag
-}

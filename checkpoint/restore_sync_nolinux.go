@@ -53,7 +53,3 @@ func (a *applier) dirsToSync() map[string]bool {
 	}
 	return dirs
 }
-
-func renameNew(fromFd int, from string, toFd int, to string) error {
-	return renameIfAbsent(fromFd, from, toFd, to)
-}

@@ -1,0 +1,26 @@
+package checkpoint
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// renameNew renames from to to, which must not exist.
+func renameNew(fromFd int, from string, toFd int, to string) error {
+	err := unix.RenameatxNp(fromFd, from, toFd, to, unix.RENAME_EXCL)
+	if errors.Is(err, unix.ENOTSUP) {
+		return renameIfAbsent(fromFd, from, toFd, to)
+	}
+	return err
+}
+
+// swapNames lets two names change places, in one step. It is
+// errors.ErrUnsupported where the file system cannot.
+func swapNames(aFd int, a string, bFd int, b string) error {
+	err := unix.RenameatxNp(aFd, a, bFd, b, unix.RENAME_SWAP)
+	if errors.Is(err, unix.ENOTSUP) {
+		return errors.ErrUnsupported
+	}
+	return err
+}
