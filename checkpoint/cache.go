@@ -21,9 +21,9 @@ type statCache struct {
 	root *cachedDir // nil: nothing is known
 }
 
-// cachedDir is a folder. Once a scan has made it, it does not change, so that
-// scans share what is the same; only what says how it was listed, and rules, may
-// be filled in.
+// cachedDir is a folder. Once a scan has made it, it does not change: scans share
+// what is the same, and it may be saved at any moment. Only rules, which are not
+// saved, may be filled in, by the one scan that is at work.
 type cachedDir struct {
 	device  uint64
 	tree    plumbing.Hash // the tree that the store has for it
@@ -138,7 +138,7 @@ func (d *cachedDir) find(name []byte) int {
 
 // maxOthers bounds the names that are kept beside n entries: a folder of nothing
 // but ignored files is listed each time, and takes no memory.
-func maxOthers(n int) int { return 64 + 2*n }
+func maxOthers(n int) int { return 4 + n }
 
 // newCachedDir sorts the entries and adds up what is in them. The tree is left
 // to the caller.

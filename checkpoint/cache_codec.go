@@ -181,10 +181,13 @@ func (r *cacheReader) fingerprint() (f fingerprint) {
 	return f
 }
 
+// name reads what can be a name in a folder.
 func (r *cacheReader) name() string {
 	size := r.number()
 	at := uint64(len(r.text) - len(r.rest))
-	if r.take(size) == nil {
+	b := r.take(size)
+	if len(b) == 0 || bytes.IndexByte(b, 0) >= 0 || bytes.IndexByte(b, '/') >= 0 || string(b) == "." || string(b) == ".." {
+		r.bad = true
 		return ""
 	}
 	return r.text[at : at+size]

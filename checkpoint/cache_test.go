@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,9 +13,14 @@ func someFingerprint(t *rapid.T) fingerprint {
 	return fingerprint{rapid.Int64Range(0, 1<<40).Draw(t, "size"), rapid.Int64().Draw(t, "mtime"), rapid.Int64().Draw(t, "ctime"), rapid.Uint64().Draw(t, "inode"), rapid.Uint32().Draw(t, "mode")}
 }
 
+// someName is a name that a folder may have, of up to five characters.
+func someName() *rapid.Generator[string] {
+	return rapid.StringN(1, 5, 20).Filter(func(s string) bool { return s != "." && s != ".." && !strings.ContainsAny(s, "/\x00") })
+}
+
 func someDir(t *rapid.T, depth int) *cachedDir {
 	entries := []cachedEntry{} // as decoding makes it
-	for _, name := range rapid.SliceOfNDistinct(rapid.StringN(0, 5, 20), 0, 4, rapid.ID).Draw(t, "names") {
+	for _, name := range rapid.SliceOfNDistinct(someName(), 0, 4, rapid.ID).Draw(t, "names") {
 		e := cachedEntry{name: name, flags: entryFlags(rapid.IntRange(0, 7).Draw(t, "flags"))}
 		if depth > 0 && rapid.Bool().Draw(t, "folder") {
 			e.sub = someDir(t, depth-1)
@@ -29,7 +35,7 @@ func someDir(t *rapid.T, depth int) *cachedDir {
 	if rapid.Bool().Draw(t, "listed") {
 		d.listed = someFingerprint(t)
 	}
-	for _, name := range rapid.SliceOfN(rapid.StringN(1, 5, 20), 0, 3).Draw(t, "others") {
+	for _, name := range rapid.SliceOfN(someName(), 0, 3).Draw(t, "others") {
 		d.others = append(d.others, otherName{name, rapid.Bool().Draw(t, "is a folder")})
 	}
 	return d
@@ -56,4 +62,22 @@ func TestStatCacheRoundTripsAndAnyDamageEmptiesIt(t *testing.T) {
 			rt.Fatal("damage went unnoticed")
 		}
 	})
+}
+
+// A cache that somebody has made, with the right checksum, makes no scan look for
+// what is in no folder.
+func TestNamesThatNoFolderHasMakeNoCache(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", ".", "..", "a/b", "/", "a\x00"} {
+		for what, d := range map[string]*cachedDir{
+			"entry": {entries: []cachedEntry{{name: name}}},
+			"other": {others: []otherName{{name: name}}},
+		} {
+			text, err := (&statCache{root: d}).encode(cacheHeader{})
+			must(t, err)
+			if _, _, err := decodeCache(text); err == nil {
+				t.Errorf("%s %q is taken", what, name)
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ package checkpoint
 
 import (
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,8 +34,8 @@ const (
 )
 
 // lists tells whether the directory of which fstat says st has the names that it
-// had when it was listed. Every change of them moves its change time, which no
-// program can set back; its size is that of its own blocks.
+// had when it was listed. What is made, removed or renamed there moves its change
+// time, which no program can set back; its size is that of its own blocks.
 func (d *cachedDir) lists(st *unix.Stat_t) bool {
 	return d != nil && !d.listed.zero() && d.device == uint64(st.Dev) && d.listed == fingerprintOf(st)
 }
@@ -71,5 +72,9 @@ func (l *listing) recall(d *cachedDir) {
 		add(d.others[i].name, d.others[i].dir)
 	}
 }
+
+// isWholeSecond tells whether a time may come from a file system that knows whole
+// seconds only, where a clock that is set back by a little gives it once more.
+func isWholeSecond(nanoseconds int64) bool { return nanoseconds%int64(time.Second) == 0 }
 
 var listings = sync.Pool{New: func() any { return &listing{buf: make([]byte, 32<<10)} }}

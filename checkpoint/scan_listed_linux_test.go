@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,6 +158,7 @@ func TestNameThatComesDuringTheListingIsSeenTheNextTime(t *testing.T) {
 func TestFolderOfIgnoredFilesIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	r.needsDatedFolders()
 	r.write(".gitignore", "*.log\n")
 	r.write("logs/kept", "1")
 	for n := range maxOthers(1) + 1 {
@@ -170,5 +172,103 @@ func TestFolderOfIgnoredFilesIsNotRemembered(t *testing.T) {
 	root := r.store.cacheFor(r.ws).root
 	if i := root.find([]byte("logs")); i < 0 || len(root.entries[i].sub.others) > 0 {
 		t.Error("ignored names are remembered")
+	}
+}
+
+// Somebody may save the stat cache while a scan is at work: a scan makes folders,
+// and changes none that another one has made.
+func TestScanChangesNothingThatIsRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.needsDatedFolders()
+	r.write(".gitignore", "*.log\n")
+	r.write("a/b/one", "1")
+	r.write("a/b/ignored.log", "x")
+	r.age()
+	r.scanned()
+	encoded := func(c *statCache) string {
+		text, err := c.encode(cacheHeader{})
+		must(t, err)
+		return string(text)
+	}
+	for what, change := range map[string]func(){
+		"the same names, and another time": func() { must(t, os.Chmod(r.path("a/b"), 0o700)) },
+		"another ignored name":             func() { r.write("a/b/more.log", "x") },
+		"another file":                     func() { r.write("a/b/two", "2") },
+		"a change just now":                func() {},
+	} {
+		before := r.store.cacheFor(r.ws)
+		was := encoded(before)
+		change()
+		if what != "a change just now" {
+			r.age()
+		} else {
+			must(t, os.Chmod(r.path("a/b"), 0o755))
+		}
+		if _, dirs := r.scanned(); !slices.Equal(dirs, []string{"a/b"}) {
+			t.Errorf("%s: listed %q", what, dirs)
+		}
+		if encoded(before) != was {
+			t.Errorf("%s: what was known before is changed", what)
+		}
+		if after := encoded(r.store.cacheFor(r.ws)); after == was {
+			t.Errorf("%s: it is not remembered", what)
+		}
+	}
+}
+
+// A folder may get other names without a change of its times, as an encrypted one
+// does whose key is given or taken away.
+func TestFolderWithOtherNamesThanAreKnownIsListed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.needsDatedFolders()
+	r.write("a/file", "1")
+	r.write("a/folder/x", "2")
+	r.write("b/y", "3")
+	must(t, unix.Mkfifo(r.path("b/pipe"), 0o600))
+	r.age()
+	first, _ := r.scanned()
+	for _, name := range []string{"file", "folder"} {
+		root := r.store.cacheFor(r.ws).root
+		a := root.entries[root.find([]byte("a"))].sub
+		a.entries[a.find([]byte(name))].name += "-as-it-was"
+		snap, dirs := r.scanned()
+		if snap.Tree != first.Tree {
+			t.Errorf("%s: the tree is %s, not %s", name, snap.Tree, first.Tree)
+		}
+		if want := []string{".", "a", "a/folder", "b"}; !slices.Equal(dirs, want) {
+			t.Errorf("%s: listed %q", name, dirs)
+		}
+		if len(snap.Skipped) != 1 {
+			t.Errorf("%s: named are %v", name, snap.Skipped)
+		}
+		r.age()
+	}
+}
+
+// What is removed while its folder is looked at is no reason to list everything.
+func TestNameThatVanishesMeanwhileIsNotThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.needsDatedFolders()
+	r.write("a/x", "1")
+	r.write("b/y", "2")
+	r.age()
+	r.scanned()
+	must(t, os.Chmod(r.path("b"), 0o700))
+	r.age()
+	var listed atomic.Int32
+	r.store.listing = func(string) { // of b; a comes before it, or beside it, and may be listed too
+		listed.Add(1)
+		_ = os.Remove(r.path("a/x"))
+	}
+	r.snapshot(Selection{All: true})
+	r.store.listing = nil
+	if listed.Load() > 2 {
+		t.Errorf("%d folders were listed", listed.Load())
+	}
+	if snap, _ := r.scanned(); r.store.HasFile(snap.Tree, "a/x") {
+		t.Error("a file that is gone is in the checkpoint")
 	}
 }

@@ -21,8 +21,9 @@ type scan struct {
 	empty       []string
 	private     []string
 
-	mu    sync.Mutex
-	count func(path string, bytes int64)
+	mu     sync.Mutex
+	count  func(path string, bytes int64)
+	relist bool
 }
 
 func newScan(*Store, SnapshotRequest) *scan { return &scan{} }

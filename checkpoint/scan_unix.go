@@ -39,6 +39,8 @@ type scan struct {
 	// count, if it is set, is told of each file that would be read or trusted;
 	// nothing is read then, and no tree is made.
 	count func(path string, bytes int64)
+	// relist lists every folder, whatever is known of it.
+	relist bool
 
 	read, added atomic.Int64 // files read; blobs that were new to the store
 	stopped     atomic.Bool
@@ -174,10 +176,10 @@ func (w *folderScan) listNames() error {
 		w.on = w.volumeOf(w.fd, dev)
 	}
 	w.listed = fingerprintOf(&st)
-	if !w.on.dated || max(w.listed.mtime, w.listed.ctime) >= w.on.young {
+	if !w.on.dated || max(w.listed.mtime, w.listed.ctime) >= w.on.young || isWholeSecond(w.listed.ctime) {
 		w.listed = fingerprint{} // another change may leave it as it is
 	}
-	if w.again = !w.listed.zero() && w.old.lists(&st); w.again {
+	if w.again = !w.relist && !w.listed.zero() && w.old.lists(&st); w.again {
 		w.list.recall(w.old)
 		return nil
 	}
@@ -298,10 +300,11 @@ func (w *folderScan) entry(i int) {
 		return
 	}
 	var st unix.Stat_t
-	if err := statAt(w.fd, n, &st); err != nil {
-		if !errors.Is(err, unix.ENOENT) { // it vanished: it is not there
-			w.fail(unstable(w.path+name, "it cannot be looked at", err))
-		}
+	if err := statAt(w.fd, n, &st); errors.Is(err, unix.ENOENT) {
+		w.vanished()
+		return
+	} else if err != nil {
+		w.fail(unstable(w.path+name, "it cannot be looked at", err))
 		return
 	}
 	switch st.Mode & unix.S_IFMT {
@@ -314,6 +317,16 @@ func (w *folderScan) entry(i int) {
 			skipped := Skipped{w.path + name, kindOf(st.Mode)}
 			w.note(func() { w.skipped = append(w.skipped, skipped) })
 		}
+	}
+}
+
+// vanished is called where a name is not there. Somebody has just removed it; or
+// the folder has other names than it had and does not show it, as one does whose
+// key was given or taken away (fscrypt): then what is known of folders is wrong.
+func (w *folderScan) vanished() {
+	var st unix.Stat_t
+	if w.again && (unix.Fstat(w.fd, &st) != nil || w.old.lists(&st)) {
+		w.fail(errOtherNames)
 	}
 }
 
@@ -377,10 +390,11 @@ func (w *folderScan) subfolder(i int, name string) {
 		return
 	}
 	fd, err := openDirAt(w.fd, name)
-	if err != nil {
-		if !errors.Is(err, unix.ENOENT) {
-			w.fail(unstable(full, "the folder cannot be opened", err))
-		}
+	if errors.Is(err, unix.ENOENT) {
+		w.vanished()
+		return
+	} else if err != nil {
+		w.fail(unstable(full, "the folder cannot be opened", err))
 		return
 	}
 	next := folder{path: below, fd: fd, rules: w.rules, base: base, on: w.on, repo: w.repo, ignored: ignored, old: last}
@@ -471,10 +485,7 @@ func (w *folderScan) finish() *cachedDir {
 	}
 	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device {
 		w.old.rules = w.own
-		if !w.again {
-			w.remember(w.old)
-		}
-		return w.old
+		return w.relisted()
 	}
 	entries := make([]cachedEntry, 0, count)
 	for i := range w.entries {
@@ -484,7 +495,7 @@ func (w *folderScan) finish() *cachedDir {
 	}
 	d := newCachedDir(w.on.device, entries)
 	d.rules = w.own
-	w.remember(d)
+	d.listed, d.others = w.names(len(entries))
 	if d.files == 0 {
 		return d // it has no tree; the root's is made by the caller
 	}
@@ -500,22 +511,36 @@ func (w *folderScan) finish() *cachedDir {
 	return d
 }
 
-// remember keeps what the folder lists, unless another change of it might not
-// show, or it is more than it is worth.
-func (w *folderScan) remember(d *cachedDir) {
-	d.listed, d.others = fingerprint{}, nil
-	n := len(w.list.names) - len(d.entries)
-	if w.listed.zero() || n > maxOthers(len(d.entries)) {
-		return
+// relisted returns the folder as it was, with what it lists now. Who saves the
+// stat cache beside the scan reads the folder: it gets another one, if that is new.
+func (w *folderScan) relisted() *cachedDir {
+	if w.again {
+		return w.old
 	}
-	d.listed = w.listed
-	if n == 0 {
-		return
+	listed, others := w.names(len(w.old.entries))
+	if w.old.listed == listed && slices.Equal(w.old.others, others) {
+		return w.old
 	}
-	d.others = make([]otherName, 0, n)
+	d := *w.old
+	d.listed, d.others = listed, others
+	return &d
+}
+
+// names returns what a folder with so many entries keeps of what it lists:
+// nothing if another change of it might not show, or it is more than it is worth.
+func (w *folderScan) names(entries int) (listed fingerprint, others []otherName) {
+	n := len(w.list.names) - entries
+	if w.listed.zero() || n > maxOthers(entries) {
+		return fingerprint{}, nil
+	}
 	for i := range w.entries {
-		if w.entries[i].name == "" {
-			d.others = append(d.others, otherName{w.name(i), w.list.names[i].kind == kindDir})
+		if w.entries[i].name != "" {
+			continue
 		}
+		if others == nil {
+			others = make([]otherName, 0, n)
+		}
+		others = append(others, otherName{w.name(i), w.list.names[i].kind == kindDir})
 	}
+	return w.listed, others
 }

@@ -38,7 +38,7 @@ func habits(fd int) (unseen, dated bool) {
 	switch uint32(st.Type) {
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC:
 		return true, true
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC: // ext2 and ext3 have ext4's
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC: // ext2 and ext3 have ext4's, and whole seconds
 		return false, true
 	}
 	return false, false

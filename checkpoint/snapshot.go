@@ -118,6 +118,11 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 	c := newScan(s, req)
 	c.stamp = began
 	root, err := c.run(ctx, base)
+	if errors.Is(err, errOtherNames) {
+		c = newScan(s, req)
+		c.stamp, c.relist = began, true
+		root, err = c.run(ctx, base)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +142,10 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 	slices.Sort(snap.Private)
 	return snap, nil
 }
+
+// errOtherNames says that a folder has not the names that are known of it, though
+// nothing shows that it was changed.
+var errOtherNames = errors.New("a folder has other names than it had, and does not show it")
 
 // unstable says that a path of the workspace could not be recorded.
 func unstable(path, why string, err error) error {
