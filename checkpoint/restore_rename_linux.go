@@ -26,5 +26,5 @@ func swapNames(aFd int, a string, bFd int, b string) error {
 }
 
 func isWithoutFlag(err error) bool {
-	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
 }
