@@ -69,6 +69,9 @@ type RestoreReport struct {
 	Plan        *Plan
 	Bytes       int64 // written, of file content
 	RemovedDirs int   // directories that were empty after their files' deletion
+	// Kept is what somebody had written while a restore that was interrupted
+	// ran, under the name that it has now: its place was taken.
+	Kept []string
 }
 
 // BlockedError refuses a restore because something that was not saved stands
@@ -92,7 +95,8 @@ func (e *BlockedError) Error() string {
 }
 
 // IncompleteError says that a restore stopped before its end. Every file is
-// either as it was or as the target has it, and no temporary file is left.
+// either as it was or as the target has it, and no temporary file is left (or
+// Err says so, and the next restore removes it).
 // The same restore, called again, finishes it; one to the tree that it came
 // from undoes it.
 type IncompleteError struct {

@@ -20,8 +20,9 @@ import (
 
 // Restore brings the workspace from the tree From to the tree To.
 //
-//  1. Clear up after a restore that was interrupted: its temporary files go,
-//     directories get their permissions back (the journal names them).
+//  1. Clear up after a restore that was interrupted: what it had taken aside
+//     comes back, its temporary files go, directories get their permissions
+//     back (the journal names them all).
 //  2. Plan: the difference of the trees, then each of its paths on disk, read
 //     (unless the scan for From has, and it is as it was) and compared with what
 //     From and To have there. Refuse if something that
@@ -32,7 +33,8 @@ import (
 //     staged files go again. After the sync, each place holds at any moment,
 //     a power cut included, what From has there, what To has, or nothing.
 //  5. Delete what goes, then make directories, then rename the staged files
-//     into place; then remove directories that this has emptied.
+//     into place (displace says how); then remove directories that this has
+//     emptied.
 //  6. Put permissions of directories back, remove the journal, sync.
 //
 // A restore killed anywhere is finished by the same call, and undone by one
@@ -43,22 +45,30 @@ import (
 // are set where the file may be read. Owner, set-id bits and extended
 // attributes are those of a new file.
 func Restore(ctx context.Context, req RestoreRequest) (*RestoreReport, error) {
+	return restoreBy(ctx, req, renameNew)
+}
+
+// renamer is renameNew, or what a test has in its place.
+type renamer func(fromFd int, from string, toFd int, to string) error
+
+func restoreBy(ctx context.Context, req RestoreRequest, rename renamer) (*RestoreReport, error) {
 	root := req.Workspace.Fd()
 	if err := req.Workspace.StillThere(); err != nil {
 		return nil, err
 	}
-	if err := clearUp(root); err != nil {
+	kept, err := clearUp(root)
+	if err != nil {
 		return nil, fmt.Errorf("clear up after an interrupted restore of %s: %w", req.Workspace.Path(), err)
 	}
 	p, err := newPlanner(&req)
 	if err != nil {
 		return nil, err
 	}
-	report := &RestoreReport{Plan: p.plan()}
+	report := &RestoreReport{Plan: p.plan(), Kept: kept}
 	if len(report.Plan.Blocked) > 0 {
 		return nil, &BlockedError{report.Plan.Blocked}
 	}
-	a := &applier{ctx: ctx, req: &req, root: root, planner: p, report: report}
+	a := &applier{ctx: ctx, req: &req, root: root, rename: rename, planner: p, report: report}
 	if err := a.run(); err != nil {
 		return nil, &IncompleteError{Workspace: req.Workspace.Path(), Touched: a.touched.Load(), Err: err}
 	}
@@ -71,9 +81,11 @@ type applier struct {
 	ctx     context.Context
 	req     *RestoreRequest
 	root    int
+	rename  renamer
 	report  *RestoreReport
 	opened  []string    // directories that were made writable
 	touched atomic.Bool // something other than temporary files has changed
+	left    atomic.Bool // a temporary file that could not be removed: the journal stays
 	bytes   atomic.Int64
 }
 
@@ -106,24 +118,30 @@ func (a *applier) run() (err error) {
 	return a.sync()
 }
 
-// tempNames gives each step that writes or removes its temporary name.
+// tempNames gives the steps the names of what they stage and take aside.
 func (a *applier) tempNames() {
 	var id [6]byte
 	rand.Read(id[:])
 	for i := range a.steps {
-		if s := &a.steps[i]; s.writes() || s.verb == remove {
-			s.temp = fmt.Sprintf("%s%s-%d", tempPrefix, hex.EncodeToString(id[:]), i)
+		s := &a.steps[i]
+		name := fmt.Sprintf("%s%s-%d", tempPrefix, hex.EncodeToString(id[:]), i)
+		if s.writes() {
+			s.temp = name
+		}
+		if s.displaces() {
+			s.aside = name + "-was"
 		}
 	}
 }
 
-func (s *step) writes() bool { return s.verb == create || s.verb == replace }
+func (s *step) writes() bool    { return s.verb == create || s.verb == replace }
+func (s *step) displaces() bool { return s.verb == remove || s.verb == replace }
 
 // deleteAll removes the files that go and the empty directories in the place
 // of new files.
 func (a *applier) deleteAll() error {
 	err := a.eachDir(func(s *step) bool { return s.verb == remove }, func(fd int, s *step) error {
-		if err := a.remove(fd, s); err != nil {
+		if err := a.displace(fd, fd, s); err != nil {
 			return err
 		}
 		failpoint.Hit("restore.deleted")
@@ -166,9 +184,9 @@ func (a *applier) placeAll() error {
 // overwritten.
 func (a *applier) place(from, to int, s *step) error {
 	if s.verb == create {
-		return os.NewSyscallError("rename", renameNew(from, s.temp, to, s.name))
+		return a.fill(from, to, s)
 	}
-	return a.replace(from, to, s)
+	return a.displace(from, to, s)
 }
 
 // eachDir calls f for the steps that pick picks, directory by directory in

@@ -132,7 +132,7 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	killed := 0
-	for _, point := range []string{"restore.started", "restore.written", "restore.aside", "restore.deleted", "restore.renamed", "restore.synced"} {
+	for _, point := range []string{"restore.started", "restore.written", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed", "restore.synced"} {
 		for n := 1; ; n++ {
 			s := newSite(t, memory.NewStorage(), crashFrom)
 			must(t, os.Chmod(s.path("ro"), 0o555))

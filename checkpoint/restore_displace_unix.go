@@ -13,66 +13,78 @@ import (
 )
 
 // No system call looks at a file and removes it at once, so that somebody may
-// write another one to its place in between. What a restore removes is therefore
-// taken aside first, by a call that destroys nothing, and looked at there:
+// write another one to its place in between. What a restore removes or replaces
+// is therefore taken aside first, by a call that destroys nothing, and looked at
+// there:
 //
 //  1. Refuse if another file stands at the place than was compared.
-//  2. remove: rename it to a temporary name. replace: let it and the staged file
-//     change places.
-//  3. Under its temporary name nobody else finds it. If it is what was compared,
-//     delete it; else put it back, and refuse.
+//  2. Rename it to a name of its own, which the journal has with its blob.
+//  3. Nobody else finds it there. Refuse if it is not what was compared.
+//  4. Rename the staged file, if there is one, to the place, where nothing is;
+//     then delete what is aside.
+//  5. Bring it back if any of this fails. Where another file stands meanwhile,
+//     both stay: what is aside becomes a file that people and checkpoints see.
 //
-// A restore that is killed between 2 and 3 leaves it under its temporary name, as
-// it leaves staged files. Who still has the file open and writes to it after 3
-// writes to a file that is gone, as behind any rm.
+// If it is killed in between, the next restore does 5 first. Who still has the
+// file open and writes to it after 3 writes to a file that is gone, as behind
+// any rm.
 
-// remove deletes the file of a step.
-func (a *applier) remove(fd int, s *step) error {
+// displace carries out a step whose place has a file. The staged one is in the
+// directory from, the place in fd.
+func (a *applier) displace(from, fd int, s *step) error {
 	if err := a.unchanged(fd, s); err != nil {
 		return err
 	}
 	a.touched.Store(true)
-	err := renameNew(fd, s.name, fd, s.temp)
-	if errors.Is(err, unix.ENOENT) {
+	switch err := a.rename(fd, s.name, fd, s.aside); {
+	case errors.Is(err, unix.ENOENT): // somebody has removed it
+		return a.fill(from, fd, s)
+	case err != nil:
+		return s.overwrite(from, fd)
+	}
+	failpoint.Hit("restore.aside")
+	err := s.asCompared(fd)
+	if err == nil {
+		err = a.fill(from, fd, s)
+	}
+	if err == nil {
+		failpoint.Hit("restore.filled")
+		err = os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.aside, 0))
+	}
+	if err == nil {
 		return nil
 	}
-	if err != nil {
-		return os.NewSyscallError("rename", err)
+	kept, back := bringBack(fd, s.aside, s.name, s.content)
+	if back != nil {
+		a.left.Store(true)
 	}
-	failpoint.Hit("restore.aside")
-	return s.discard(fd, func() error { return renameNew(fd, s.temp, fd, s.name) })
+	if kept != "" {
+		err = fmt.Errorf("%w; a third file took its place, so it is now beside it, as %q", err, kept)
+	}
+	return errors.Join(err, back)
 }
 
-// replace puts the staged file in the place of another one.
-func (a *applier) replace(from, to int, s *step) error {
-	if err := a.unchanged(to, s); err != nil {
-		return err
+// fill renames the staged file of a step, if it has one, to its place, where
+// nothing is.
+func (a *applier) fill(from, fd int, s *step) error {
+	if !s.writes() {
+		return nil
 	}
-	swap := func() error { return swapNames(from, s.temp, to, s.name) }
-	switch err := swap(); {
-	case errors.Is(err, unix.ENOENT): // somebody has removed it
-		return os.NewSyscallError("rename", renameNew(from, s.temp, to, s.name))
-	case errors.Is(err, errors.ErrUnsupported): // the moment between 1 and 2 stays
-		return os.NewSyscallError("rename", unix.Renameat(from, s.temp, to, s.name))
-	case err != nil:
-		return os.NewSyscallError("rename", err)
+	err := a.rename(from, s.temp, fd, s.name)
+	if errors.Is(err, unix.EEXIST) {
+		return errMeanwhile
 	}
-	failpoint.Hit("restore.aside")
-	return s.discard(from, swap)
+	return os.NewSyscallError("rename", err)
 }
 
-// discard deletes what was taken aside, or puts it back.
-func (s *step) discard(fd int, putBack func() error) error {
-	was, err := lookAt(fd, s.temp)
-	if err == nil && was == s.was {
-		return os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.temp, 0))
+// overwrite does in one call what displace does in two, for what may be removed
+// and not renamed: a file of another project quota, or one in a directory that
+// is full. The moment after the look stays.
+func (s *step) overwrite(from, fd int) error {
+	if s.writes() {
+		return os.NewSyscallError("rename", unix.Renameat(from, s.temp, fd, s.name))
 	}
-	if back := putBack(); back != nil {
-		aside := s.temp
-		s.temp = "" // not to be cleared away
-		return fmt.Errorf("%w; it stands now beside its place, as %s: %w", errMeanwhile, aside, errors.Join(err, back))
-	}
-	return errors.Join(errMeanwhile, err)
+	return os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.name, 0))
 }
 
 var errMeanwhile = errors.New("it was changed while the restore ran; nothing else may write to the workspace meanwhile")
@@ -89,8 +101,76 @@ func (a *applier) unchanged(fd int, s *step) error {
 	return nil
 }
 
-// renameIfAbsent is renameNew for systems that cannot do it in one step.
-func renameIfAbsent(fromFd int, from string, toFd int, to string) error {
+// asCompared refuses to go on if what was taken aside is not what was compared.
+// Some file systems make another inode of what they rename: its content decides.
+func (s *step) asCompared(fd int) error {
+	now, err := lookAt(fd, s.aside)
+	if err != nil || now == s.was {
+		return err
+	}
+	if now.mode != s.was.mode {
+		return errMeanwhile
+	}
+	same, err := holdsContent(fd, s.aside, now, s.content)
+	if err == nil && !same {
+		err = errMeanwhile
+	}
+	return err
+}
+
+func holdsContent(fd int, name string, now seen, content SHA) (bool, error) {
+	sha, err := contentAt(fd, name, now)
+	return sha != "" && sha == content, err
+}
+
+// bringBack renames what is aside to name. If another file stands there, it
+// deletes what is aside if it has the content, which the store holds, and
+// otherwise gives it a name that is no temporary one, and returns that.
+func bringBack(fd int, aside, name string, content SHA) (kept string, err error) {
+	err = renameNew(fd, aside, fd, name)
+	if err == nil || errors.Is(err, unix.ENOENT) { // brought back; or was never aside
+		return "", nil
+	}
+	if !errors.Is(err, unix.EEXIST) {
+		return "", os.NewSyscallError("rename", err)
+	}
+	now, err := lookAt(fd, aside)
+	if err != nil {
+		return "", err
+	}
+	if same, err := holdsContent(fd, aside, now, content); err != nil {
+		return "", err
+	} else if same {
+		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, aside, 0))
+	}
+	return keepAside(fd, aside, name)
+}
+
+// keepAside gives what is aside a name that people and checkpoints see.
+func keepAside(fd int, aside, name string) (kept string, err error) {
+	kept = name + keptInfix + aside[len(tempPrefix):]
+	err = renameNew(fd, aside, fd, kept)
+	if errors.Is(err, unix.ENAMETOOLONG) {
+		kept = kept[len(name)+1:]
+		err = renameNew(fd, aside, fd, kept)
+	}
+	if err != nil {
+		return "", os.NewSyscallError("rename", err)
+	}
+	return kept, nil
+}
+
+// linkIfAbsent is renameNew for file systems that have no such flag, as NFS: a
+// hard link is never made over what exists. Where there are none either, the
+// moment between look and rename stays.
+func linkIfAbsent(fromFd int, from string, toFd int, to string) error {
+	err := unix.Linkat(fromFd, from, toFd, to, 0)
+	switch {
+	case err == nil:
+		return unix.Unlinkat(fromFd, from, 0)
+	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT):
+		return err
+	}
 	there, err := lookAt(toFd, to)
 	if err != nil {
 		return err

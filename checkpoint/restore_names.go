@@ -51,6 +51,9 @@ const (
 	ownPrefix = ".hankweave"
 	// tempPrefix starts the names of a restore's temporary files.
 	tempPrefix = ".hankweave-restore-"
+	// keptInfix is in the names of files that a restore had taken aside and
+	// could not bring back: NAME.hank-kept-….
+	keptInfix = ".hank-kept-"
 	// journalName is the file in the root that an unfinished restore leaves.
 	journalName = tempPrefix + "journal"
 )

@@ -31,7 +31,10 @@ type step struct {
 	dir  string // directory of the path, "" for the root
 	name string // last component of the path
 	was  seen   // what was there when it was compared with From
-	temp string // name of the staged file, while there is one
+	// content is the blob of what was there: From's or To's, so in the store.
+	content SHA
+	temp    string // name of the staged file, while there is one
+	aside   string // name of what was there, while it is taken aside
 	// stage is the directory that the new file is staged in: the nearest one
 	// above the path that exists, so that groups, default ACLs and the file
 	// system are those that the place itself has or will have.
@@ -50,6 +53,8 @@ type planner struct {
 	keep     []string
 	blocked  map[string]string
 	existing map[string]seen // directories that are there
+	// interrupted says that there is a journal: temporary files will go.
+	interrupted bool
 }
 
 // PlanRestore works out what Restore would do. It writes nothing.
@@ -75,6 +80,11 @@ func newPlanner(req *RestoreRequest) (*planner, error) {
 			p.saved[c.Path] = true
 		}
 	}
+	journal, err := lookAt(req.Workspace.Fd(), journalName)
+	if err != nil {
+		return nil, &os.PathError{Op: "look at", Path: journalName, Err: err}
+	}
+	p.interrupted = journal.exists()
 	if err := p.lookEverywhere(); err != nil {
 		return nil, fmt.Errorf("plan restore of %s: %w", req.Workspace.Path(), err)
 	}
@@ -261,6 +271,7 @@ func (p *planner) compare(fd int, s step) error {
 
 // decide decides about a file or symlink whose content is sha.
 func (p *planner) decide(s step, sha SHA) {
+	s.content = sha
 	switch {
 	case s.Kind != Deleted && s.was.holds(s.To, sha):
 		if s.To.Mode == filemode.Symlink || s.was.isExec() == (s.To.Mode == filemode.Executable) {
@@ -287,6 +298,7 @@ func (p *planner) lookThrough(parentFd int, name, path string) error {
 	return walkFiles(parentFd, name, path, func(file string, _ seen) {
 		switch {
 		case p.saved[file]:
+		case p.interrupted && strings.HasPrefix(lastComponent(file), tempPrefix):
 		case slices.ContainsFunc(strings.Split(file, "/"), isDotGit):
 			p.block(file, "belongs to a git repository, which checkpoints leave out, where the target has a file")
 		default:
@@ -296,7 +308,7 @@ func (p *planner) lookThrough(parentFd int, name, path string) error {
 }
 
 // walkFiles calls f with the path of everything below the directory name, at
-// path, that is no directory; the temporary files of a restore are left out.
+// path, that is no directory.
 func walkFiles(parentFd int, name, path string, f func(path string, there seen)) error {
 	fd, err := openDirAt(parentFd, name)
 	if err != nil {
@@ -308,9 +320,6 @@ func walkFiles(parentFd int, name, path string, f func(path string, there seen))
 		return &os.PathError{Op: "list directory", Path: path, Err: err}
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, tempPrefix) {
-			continue
-		}
 		there, err := lookAt(fd, name)
 		if err != nil {
 			return err

@@ -10,17 +10,7 @@ import (
 func renameNew(fromFd int, from string, toFd int, to string) error {
 	err := unix.RenameatxNp(fromFd, from, toFd, to, unix.RENAME_EXCL)
 	if errors.Is(err, unix.ENOTSUP) {
-		return renameIfAbsent(fromFd, from, toFd, to)
-	}
-	return err
-}
-
-// swapNames lets two names change places, in one step. It is
-// errors.ErrUnsupported where the file system cannot.
-func swapNames(aFd int, a string, bFd int, b string) error {
-	err := unix.RenameatxNp(aFd, a, bFd, b, unix.RENAME_SWAP)
-	if errors.Is(err, unix.ENOTSUP) {
-		return errors.ErrUnsupported
+		return linkIfAbsent(fromFd, from, toFd, to)
 	}
 	return err
 }

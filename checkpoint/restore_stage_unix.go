@@ -171,17 +171,24 @@ func (a *applier) dropStaged() error {
 	var errs []error
 	for i := range a.steps {
 		s := &a.steps[i]
-		if s.temp == "" || !s.writes() {
+		if s.temp == "" {
 			continue
 		}
-		fd, err := openBeneath(a.root, s.stage)
-		if err != nil {
-			continue // what is gone holds no temporary file
-		}
-		if err := unix.Unlinkat(fd, s.temp, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := unlinkBeneath(a.root, s.stage, s.temp); err != nil && !isMissing(err) {
 			errs = append(errs, &os.PathError{Op: "remove", Path: s.stage + "/" + s.temp, Err: err})
 		}
-		unix.Close(fd)
+	}
+	if len(errs) > 0 {
+		a.left.Store(true)
 	}
 	return errors.Join(errs...)
+}
+
+func unlinkBeneath(root int, dir, name string) error {
+	fd, err := openBeneath(root, dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Unlinkat(fd, name, 0)
 }

@@ -119,6 +119,9 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkp
 	if err != nil {
 		return nil, err
 	}
+	for _, path := range report.Kept {
+		x.opts.Warn(fmt.Sprintf("somebody wrote a file while a restore ran that was cut short, and another one stands in its place: it is now %q", path))
+	}
 	if err := x.restoreFolders(intent); err != nil {
 		return nil, err
 	}

@@ -179,7 +179,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	sameTree(t, "taken back", s.tree(), end)
 	to, from, there := "one", end, back
 	for _, point := range []string{"scan.walked", "pack.renamed", "ref.renamed", "move.safe", "move.intended", "restore.started", "restore.written",
-		"restore.synced", "restore.aside", "restore.renamed", "restore.renamed:3", "restore.deleted", "move.applied"} {
+		"restore.synced", "restore.aside", "restore.filled", "restore.renamed", "restore.renamed:3", "restore.deleted", "move.applied"} {
 		for range 2 { // there, and as an undo from there
 			cmd := exec.Command(os.Args[0], "__part", "rollback", s.root, to)
 			cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)

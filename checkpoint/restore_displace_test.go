@@ -1,0 +1,280 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/storage/memory"
+	"golang.org/x/sys/unix"
+)
+
+// between is a renamer that calls the functions of a test around the n-th
+// renaming of a restore that pick picks.
+type between struct {
+	pick          func(from, to string) bool
+	n             int64
+	seen          atomic.Int64
+	before, after func()
+}
+
+func (b *between) rename(fromFd int, from string, toFd int, to string) error {
+	hit := b.pick(from, to) && b.seen.Add(1) == b.n
+	if hit && b.before != nil {
+		b.before()
+	}
+	err := renameNew(fromFd, from, toFd, to)
+	if hit && b.after != nil {
+		b.after()
+	}
+	return err
+}
+
+func takesAside(_, to string) bool { return strings.HasPrefix(to, tempPrefix) }
+func fills(from, _ string) bool    { return strings.HasPrefix(from, tempPrefix) }
+
+// save writes a file as editors do: a new one, renamed over the old one.
+func save(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.WriteFile(path+"~", []byte(text), 0o600))
+	must(t, os.Rename(path+"~", path))
+}
+
+// contents are those of the files of a workspace that are no temporary ones.
+func contents(t *testing.T, root string) (texts []string) {
+	t.Helper()
+	for path, f := range readBack(t, root) {
+		if strings.Contains(path, tempPrefix) {
+			t.Errorf("%s is left", path)
+		}
+		texts = append(texts, f.data)
+	}
+	return texts
+}
+
+// Somebody saves a file twice while a restore takes it away or replaces it: once
+// between the look and the renaming, once when it is aside. Both are there at the end.
+func TestWhatIsSavedTwiceWhileItIsTakenAsideIsKeptTwice(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"d/x": file("old")}, layout{"d/x": file("new")}
+	for _, to := range []layout{to, {}} {
+		for _, second := range []func(path string){
+			func(path string) { save(t, path, "second") },
+			func(path string) { must(t, os.WriteFile(path, []byte("second"), 0o600)) },
+		} {
+			s := newSite(t, memory.NewStorage(), from)
+			b := &between{pick: takesAside, n: 1,
+				before: func() { save(t, s.path("d/x"), "first") },
+				after:  func() { second(s.path("d/x")) },
+			}
+			_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+			if !errors.Is(err, errMeanwhile) || !strings.Contains(err.Error(), keptInfix) {
+				t.Errorf("the restore says %v", err)
+			}
+			if got := contents(t, s.root); !slices.Contains(got, "first") || !slices.Contains(got, "second") {
+				t.Errorf("what is left is %q", got)
+			}
+			if got := readBack(t, s.root)["d/x"]; got.data != "second" {
+				t.Errorf("the place holds %q", got.data)
+			}
+		}
+	}
+}
+
+// Somebody makes a file at the place of one that is aside: the restore refuses,
+// and what the checkpoint has is nowhere twice.
+func TestWhatIsMadeAtAnEmptiedPlaceStays(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"x": file("old")}, layout{"x": file("new")}
+	s := newSite(t, memory.NewStorage(), from)
+	b := &between{pick: fills, n: 1, before: func() { save(t, s.path("x"), "mine") }}
+	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+	if !errors.Is(err, errMeanwhile) {
+		t.Errorf("the restore says %v", err)
+	}
+	if got := contents(t, s.root); !slices.Equal(got, []string{"mine"}) {
+		t.Errorf("what is left is %q", got)
+	}
+}
+
+// A directory took the place of a file between the look and the renaming.
+func TestADirectoryTakenAsideComesBack(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"x": file("old")}, layout{}
+	s := newSite(t, memory.NewStorage(), from)
+	b := &between{pick: takesAside, n: 1, before: func() {
+		must(t, os.Remove(s.path("x")))
+		layDown(t, s.root, layout{"x/y": file("mine")})
+	}}
+	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+	if !errors.Is(err, errMeanwhile) {
+		t.Errorf("the restore says %v", err)
+	}
+	sameLayout(t, "after it", readBack(t, s.root), layout{"x/y": file("mine")})
+}
+
+// What may be removed and not renamed is removed; what is another inode after
+// it was renamed is known by its content.
+func TestARestoreGoesOnWhereRenamingIsPeculiar(t *testing.T) {
+	t.Parallel()
+	for name, aside := range map[string]renamer{
+		"cannot": func(int, string, int, string) error { return unix.EXDEV },
+		"copies": func(_ int, from string, fd int, to string) error { return copyAs(fd, from, to) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, memory.NewStorage(), crashFrom)
+			_, err := restoreBy(t.Context(), s.request(crashFrom, crashTo), func(fromFd int, from string, toFd int, to string) error {
+				if takesAside(from, to) {
+					return aside(fromFd, from, toFd, to)
+				}
+				return renameNew(fromFd, from, toFd, to)
+			})
+			must(t, err)
+			sameLayout(t, "after it", readBack(t, s.root), crashTo)
+		})
+	}
+}
+
+// copyAs is the rename of a file system that copies.
+func copyAs(fd int, from, to string) error {
+	was, err := lookAt(fd, from)
+	if err != nil {
+		return err
+	}
+	if was.isSymlink() {
+		target, err := readLinkAt(fd, from)
+		if err != nil {
+			return err
+		}
+		return errors.Join(unix.Symlinkat(target, fd, to), unix.Unlinkat(fd, from, 0))
+	}
+	in, err := openFileAt(fd, from)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(in)
+	out, err := unix.Openat(fd, to, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(out)
+	buf := make([]byte, 1<<10)
+	n, read := unix.Read(in, buf)
+	_, err = unix.Write(out, buf[:max(n, 0)])
+	return errors.Join(read, err, unix.Fchmod(out, was.mode&0o7777), unix.Unlinkat(fd, from, 0))
+}
+
+// What a killed restore had taken aside comes back; where something else has
+// its place, it goes if the store holds it, and gets a name of its own if not.
+func TestWhatAKilledRestoreTookAsideIsNotLost(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"d/free": file("1"), "d/saved": file("1"), "d/raced": file("1")}, layout{"d/free": file("2"), "d/saved": file("2"), "d/raced": file("2")}
+	s := newSite(t, memory.NewStorage(), from)
+	blob := putObject(t, s.st, plumbing.BlobObject, []byte("1")).String()
+	must(t, os.RemoveAll(s.path("d")))
+	temp := func(n string) string { return tempPrefix + "1-" + n + "-was" }
+	layDown(t, s.root, layout{
+		"d/" + temp("0"): file("1"),
+		"d/" + temp("1"): file("1"), "d/saved": file("2"),
+		"d/" + temp("2"): file("mine"), "d/raced": file("2"),
+		"d/" + temp("3") + "/in":  file("a directory of somebody"),
+		"d/" + tempPrefix + "1-4": file("staged"),
+		journalName: file("755 \x00755 d\x00" +
+			"@" + temp("0") + " " + blob + " free\x00" + "@" + temp("1") + " " + blob + " saved\x00" +
+			"@" + temp("2") + " " + blob + " raced\x00" + "@" + temp("3") + " " + blob + " dir\x00" + "@" + temp("9") + " " + blob + " never\x00"),
+	})
+	report, err := s.restore(from, to)
+	must(t, err)
+	kept := "d/raced" + keptInfix + "1-2-was"
+	if !slices.Equal(report.Kept, []string{kept}) {
+		t.Errorf("it reports %q", report.Kept)
+	}
+	sameLayout(t, "after it", readBack(t, s.root), layout{"d/free": file("2"), "d/saved": file("2"), "d/raced": file("2"), kept: file("mine"), "d/dir/in": file("a directory of somebody")})
+}
+
+// What was taken aside and has a long name gets a short one.
+func TestAKeptFileWithALongNameGetsAShortOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, memory.NewStorage(), layout{})
+	long := strings.Repeat("n", 255)
+	layDown(t, s.root, layout{long: file("theirs"), tempPrefix + "1-0-was": file("mine")})
+	ws := openWS(t, s.root)
+	defer ws.Close()
+	kept, err := bringBack(ws.Fd(), tempPrefix+"1-0-was", long, "")
+	must(t, err)
+	sameLayout(t, "after it", readBack(t, s.root), layout{long: file("theirs"), "hank-kept-1-0-was": file("mine")})
+	if kept != "hank-kept-1-0-was" {
+		t.Errorf("it is said to be %q", kept)
+	}
+}
+
+// A file that bears a temporary name and is no restore's is a file like any
+// other that no checkpoint holds.
+func TestATemporaryNameOfNoRestoreIsInTheWay(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"d/x": file("1")}, layout{"d": file("2")}
+	s := newSite(t, memory.NewStorage(), from)
+	layDown(t, s.root, layout{"d/" + tempPrefix + "mine": file("mine")})
+	_, err := s.restore(from, to)
+	var blocked *BlockedError
+	if !errors.As(err, &blocked) || blocked.Blocked[0].Path != "d/"+tempPrefix+"mine" {
+		t.Errorf("the restore says %v", err)
+	}
+}
+
+// What cannot be removed keeps the journal, by which the next restore removes it.
+func TestATemporaryFileThatStaysKeepsTheJournal(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"d/x": file("1")}, layout{"d/x": file("2")}
+	s := newSite(t, memory.NewStorage(), from)
+	var staged string
+	b := &between{n: 1, before: func() { // a directory, that no unlink removes
+		must(t, os.Remove(s.path(staged)))
+		layDown(t, s.root, layout{staged + "/in": file("")})
+		save(t, s.path("d/x"), "mine")
+	}}
+	b.pick = func(_, to string) bool {
+		staged = "d/" + strings.TrimSuffix(to, "-was")
+		return takesAside("", to)
+	}
+	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+	if !errors.Is(err, errMeanwhile) || !exists(s.path(journalName)) {
+		t.Errorf("the restore says %v, journal %v", err, exists(s.path(journalName)))
+	}
+	if _, err := s.restore(from, to); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(staged, "d/")) {
+		t.Errorf("the next one says %v", err)
+	}
+	must(t, os.RemoveAll(s.path(staged)))
+	save(t, s.path("d/x"), "1")
+	_, err = s.restore(from, to)
+	must(t, err)
+	sameLayout(t, "after it", readBack(t, s.root), to)
+}
+
+// The way of file systems that cannot rename without replacing.
+func TestLinkIfAbsentReplacesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ws := openWS(t, dir)
+	defer ws.Close()
+	layDown(t, dir, layout{"a": file("a"), "b": file("b"), "l": link("a"), "d/x": file("x"), "e/y": file("y")})
+	for _, names := range [][2]string{{"a", "b"}, {"l", "b"}, {"d", "e"}, {"a", "d"}, {"d", "a"}} {
+		if err := linkIfAbsent(ws.Fd(), names[0], ws.Fd(), names[1]); !errors.Is(err, unix.EEXIST) {
+			t.Errorf("%s to %s: %v", names[0], names[1], err)
+		}
+	}
+	if err := linkIfAbsent(ws.Fd(), "none", ws.Fd(), "new"); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("nothing to new: %v", err)
+	}
+	for from, to := range map[string]string{"a": "a2", "l": "l2", "d": "d2"} {
+		must(t, linkIfAbsent(ws.Fd(), from, ws.Fd(), to))
+	}
+	sameLayout(t, "after it", readBack(t, dir), layout{"a2": file("a"), "b": file("b"), "l2": link("a"), "d2/x": file("x"), "e/y": file("y")})
+}
