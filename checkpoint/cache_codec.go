@@ -16,7 +16,7 @@ type cacheHeader struct {
 	Packs     []string // the packs that hold the blobs
 }
 
-const cacheVersion = 4
+const cacheVersion = 5
 
 var errStaleCache = errors.New("the stat cache is of another time")
 

@@ -19,10 +19,11 @@ func (r *rig) scanned() (*Snapshot, []string) {
 	r.t.Helper()
 	var mu sync.Mutex
 	dirs := []string{}
-	r.store.listing = func(dir string) {
+	r.store.listing = func(dir string) []string {
 		mu.Lock()
 		defer mu.Unlock()
 		dirs = append(dirs, dir)
+		return nil
 	}
 	defer func() { r.store.listing = nil }()
 	snap := r.snapshot(Selection{All: true})
@@ -137,10 +138,11 @@ func TestNameThatComesDuringTheListingIsSeenTheNextTime(t *testing.T) {
 	r := newRig(t)
 	r.write("a/x", "1")
 	r.age()
-	r.store.listing = func(dir string) {
+	r.store.listing = func(dir string) []string {
 		if dir == "a" {
 			r.write("a/late", "2")
 		}
+		return nil
 	}
 	r.commit(r.snapshot(Selection{All: true}))
 	r.store.listing = nil
@@ -259,9 +261,10 @@ func TestNameThatVanishesMeanwhileIsNotThere(t *testing.T) {
 	must(t, os.Chmod(r.path("b"), 0o700))
 	r.age()
 	var listed atomic.Int32
-	r.store.listing = func(string) { // of b; a comes before it, or beside it, and may be listed too
+	r.store.listing = func(string) []string { // of b; a comes before it, or beside it, and may be listed too
 		listed.Add(1)
 		_ = os.Remove(r.path("a/x"))
+		return nil
 	}
 	r.snapshot(Selection{All: true})
 	r.store.listing = nil
@@ -270,5 +273,31 @@ func TestNameThatVanishesMeanwhileIsNotThere(t *testing.T) {
 	}
 	if snap, _ := r.scanned(); r.store.HasFile(snap.Tree, "a/x") {
 		t.Error("a file that is gone is in the checkpoint")
+	}
+}
+
+// Some file systems list a file twice that is removed and made anew meanwhile: it
+// is in the tree once, and does not stand for another one that is gone.
+func TestANameThatIsListedTwiceIsThereOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a/x", "1")
+	r.write("a/y", "2")
+	for _, gone := range []string{"", "a/y"} {
+		r.store.listing = func(dir string) []string {
+			if dir != "a" {
+				return nil
+			}
+			_ = os.Remove(r.path(gone)) // "" is the root, which is not empty
+			return []string{"x"}
+		}
+		must(t, os.Chmod(r.path("a"), 0o700))
+		snap := r.snapshot(Selection{All: true})
+		r.commit(snap)
+		changes, err := Diff(r.store, "", snap.Tree)
+		must(t, err)
+		if want := 2 - min(len(gone), 1); len(changes) != want {
+			t.Errorf("%q removed: %d files in the tree, want %d", gone, len(changes), want)
+		}
 	}
 }

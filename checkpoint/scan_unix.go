@@ -183,10 +183,15 @@ func (w *folderScan) listNames() error {
 		w.list.recall(w.old)
 		return nil
 	}
-	if w.s.listing != nil {
-		w.s.listing(cleanDir(w.path))
+	if w.s.listing == nil {
+		return w.list.read(w.fd)
 	}
-	return w.list.read(w.fd)
+	more := w.s.listing(cleanDir(w.path))
+	err := w.list.read(w.fd)
+	for _, name := range more {
+		w.list.names = append(w.list.names, listed{bytes: append([]byte(name), 0)[:len(name)]})
+	}
+	return err
 }
 
 // knownAt returns where the i-th name of the list is among what is known, or -1.
@@ -483,7 +488,7 @@ func (w *folderScan) finish() *cachedDir {
 			same++
 		}
 	}
-	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device {
+	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device && w.eachOnce() {
 		w.old.rules = w.own
 		return w.relisted()
 	}
@@ -509,6 +514,25 @@ func (w *folderScan) finish() *cachedDir {
 		return nil
 	}
 	return d
+}
+
+// eachOnce tells that no entry of the last scan was listed twice, in the place of
+// another: see newCachedDir.
+func (w *folderScan) eachOnce() bool {
+	if w.again {
+		return true
+	}
+	met := make([]bool, len(w.old.entries))
+	for i, k := range w.known {
+		if w.entries[i].name == "" || k < 0 {
+			continue
+		}
+		if met[k] {
+			return false
+		}
+		met[k] = true
+	}
+	return true
 }
 
 // relisted returns the folder as it was, with what it lists now. Who saves the

@@ -75,8 +75,8 @@ type Store struct {
 	cacheKept bool       // the file on disk is cache
 	unkept    int        // files read since the file was written
 
-	reading func(name string) // tests: called before a file is read
-	listing func(dir string)  // tests: called before a folder is listed
+	reading func(name string)                // tests: called before a file is read
+	listing func(dir string) (more []string) // tests: called before a folder is listed; names that are listed too
 }
 
 // HEAD tells others that this is a repository, and which branch to show. Hank
