@@ -75,8 +75,9 @@ func parseTree(data []byte) ([]gitobject.TreeEntry, error) {
 	return entries, nil
 }
 
-// canonical is the mode that git takes for any that a tree may have, as go-git
-// has it: its own programs write these only, but old ones and others have not.
+// canonical is the mode that git takes for any that a tree may have (canon_mode
+// in its object.h): its own programs write these only, but old ones and others
+// have not.
 func canonical(mode filemode.FileMode) filemode.FileMode {
 	const kind = 0o170000
 	switch mode & kind {
@@ -85,7 +86,7 @@ func canonical(mode filemode.FileMode) filemode.FileMode {
 	case filemode.Symlink:
 		return filemode.Symlink
 	case filemode.Regular & kind:
-		if mode&0o111 != 0 {
+		if mode&0o100 != 0 {
 			return filemode.Executable
 		}
 		return filemode.Regular
