@@ -3,7 +3,6 @@
 package pattern
 
 import (
-	"strings"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -17,11 +16,11 @@ const maxWays = 1000
 // Hint says how a pattern becomes one that is taken.
 const Hint = `write \[ or \{ for the character itself; braces may give at most 1000 alternatives; ? fits what is no text`
 
-// Valid tells whether a pattern is taken. One with bytes that are no text, or
-// with the character that stands for such, is not: doublestar takes any such
-// byte of a name for any other. A ? or * is what fits them.
+// Valid tells whether a pattern is taken. One with bytes that are no text is
+// not: doublestar takes any such byte of a name for any other. A ? or * is what
+// fits them. (U+FFFD, which names have that were text once, fits them too.)
 func Valid(text string) bool {
-	return doublestar.ValidatePattern(text) && ways(text) <= maxWays && !strings.ContainsRune(text, utf8.RuneError)
+	return doublestar.ValidatePattern(text) && ways(text) <= maxWays && utf8.ValidString(text)
 }
 
 // ways is at least how many alternatives the braces of a valid pattern give, or
