@@ -102,9 +102,15 @@ func TestALiveHankweaveIsRespected(t *testing.T) {
 	dead := laid(t, hankweave.Options{})
 	l := Layout{Root: dead.Root}
 	text := must(os.ReadFile(l.Lock()))(t)
+	var held *HeldError
+	for _, nobody := range []string{"0", `{"pid":-7,"lockId":"x","lastHeartbeat":"2026-01-01T00:00:00Z"}`} {
+		put(t, l.Lock(), []byte(nobody))
+		if _, err := Open(context.Background(), dead.Root, Options{FS: fast}); !errors.As(err, &held) {
+			t.Fatalf("a lock that names nobody, %s: %v", nobody, err)
+		}
+	}
 	put(t, l.Lock(), bytes.Replace(text, []byte("1073741824"), []byte("1"), 1))
 	_, err := Open(context.Background(), dead.Root, Options{FS: fast})
-	var held *HeldError
 	if !errors.As(err, &held) || held.Holder == nil {
 		t.Fatalf("a lock that names a live process: %v", err)
 	}

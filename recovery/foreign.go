@@ -175,14 +175,19 @@ func (h *LockInfo) respect(l Layout, token string) error {
 	return nil
 }
 
-// respectUnreadable is for a lock file that cannot be read: Hankweave would not
-// pass it, so hank does not either, until it has been here itself.
+// respectUnreadable is for a lock file that cannot be read, or names no process:
+// Hankweave would not pass it, so hank does not either, until it has been here
+// itself.
 func respectUnreadable(fsys vfs.FS, l Layout, m Meta) error {
 	if m.Version == "" || m.ours() {
 		return nil
 	}
-	if _, err := readLock(fsys, l.Lock()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &HeldError{Path: l.Root, Holder: nil, Why: fmt.Sprintf("its lock file cannot be read: %v; if no Hankweave is at work, remove %s", err, l.Lock())}
+	h, err := readLock(fsys, l.Lock())
+	if err == nil && h.Schema == 0 && h.PID <= 0 && h.Process == (proc.Identity{}) {
+		err = errors.New("it names no process")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &HeldError{Path: l.Root, Holder: nil, Why: fmt.Sprintf("its lock file does not say who holds it: %v; if no Hankweave is at work, remove %s", err, l.Lock())}
 	}
 	return nil
 }
