@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -93,6 +94,10 @@ func (e *BlockedError) Error() string {
 	}
 	return fmt.Sprintf("the restore would destroy what no checkpoint holds, so nothing was touched: %s; move it away or take a checkpoint of it, then restore again", b.String())
 }
+
+// ErrMeanwhile says that somebody wrote to a file while a restore ran: what they
+// wrote is there.
+var ErrMeanwhile = errors.New("it was changed while the restore ran; nothing else may write to the workspace meanwhile")
 
 // IncompleteError says that a restore stopped before its end. Every file is
 // either as it was or as the target has it, and no temporary file is left (or

@@ -74,7 +74,7 @@ func TestWhatIsSavedTwiceWhileItIsTakenAsideIsKeptTwice(t *testing.T) {
 				after:  func() { second(s.path("d/x")) },
 			}
 			_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
-			if !errors.Is(err, errMeanwhile) || !strings.Contains(err.Error(), keptInfix) {
+			if !errors.Is(err, ErrMeanwhile) || !strings.Contains(err.Error(), keptInfix) {
 				t.Errorf("the restore says %v", err)
 			}
 			if got := contents(t, s.root); !slices.Contains(got, "first") || !slices.Contains(got, "second") {
@@ -95,7 +95,7 @@ func TestWhatIsMadeAtAnEmptiedPlaceStays(t *testing.T) {
 	s := newSite(t, memory.NewStorage(), from)
 	b := &between{pick: fills, n: 1, before: func() { save(t, s.path("x"), "mine") }}
 	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
-	if !errors.Is(err, errMeanwhile) {
+	if !errors.Is(err, ErrMeanwhile) {
 		t.Errorf("the restore says %v", err)
 	}
 	if got := contents(t, s.root); !slices.Equal(got, []string{"mine"}) {
@@ -113,7 +113,7 @@ func TestADirectoryTakenAsideComesBack(t *testing.T) {
 		layDown(t, s.root, layout{"x/y": file("mine")})
 	}}
 	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
-	if !errors.Is(err, errMeanwhile) {
+	if !errors.Is(err, ErrMeanwhile) {
 		t.Errorf("the restore says %v", err)
 	}
 	sameLayout(t, "after it", readBack(t, s.root), layout{"x/y": file("mine")})
@@ -245,7 +245,7 @@ func TestATemporaryFileThatStaysKeepsTheJournal(t *testing.T) {
 		return takesAside("", to)
 	}
 	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
-	if !errors.Is(err, errMeanwhile) || !exists(s.path(journalName)) {
+	if !errors.Is(err, ErrMeanwhile) || !exists(s.path(journalName)) {
 		t.Errorf("the restore says %v, journal %v", err, exists(s.path(journalName)))
 	}
 	if _, err := s.restore(from, to); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(staged, "d/")) {

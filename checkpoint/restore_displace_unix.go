@@ -72,7 +72,7 @@ func (a *applier) fill(from, fd int, s *step) error {
 	}
 	err := a.rename(from, s.temp, fd, s.name)
 	if errors.Is(err, unix.EEXIST) {
-		return errMeanwhile
+		return ErrMeanwhile
 	}
 	return os.NewSyscallError("rename", err)
 }
@@ -87,8 +87,6 @@ func (s *step) overwrite(from, fd int) error {
 	return os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.name, 0))
 }
 
-var errMeanwhile = errors.New("it was changed while the restore ran; nothing else may write to the workspace meanwhile")
-
 // unchanged refuses to go on if another file stands at s than was compared.
 func (a *applier) unchanged(fd int, s *step) error {
 	now, err := lookAt(fd, s.name)
@@ -96,7 +94,7 @@ func (a *applier) unchanged(fd int, s *step) error {
 		return err
 	}
 	if now.exists() && now != s.was {
-		return errMeanwhile
+		return ErrMeanwhile
 	}
 	return nil
 }
@@ -109,11 +107,11 @@ func (s *step) asCompared(fd int) error {
 		return err
 	}
 	if now.mode != s.was.mode {
-		return errMeanwhile
+		return ErrMeanwhile
 	}
 	same, err := holdsContent(fd, s.aside, now, s.content)
 	if err == nil && !same {
-		err = errMeanwhile
+		err = ErrMeanwhile
 	}
 	return err
 }

@@ -79,7 +79,8 @@ type Moved struct {
 //  1. A safety checkpoint of everything visible and of whatever else stands in
 //     the way, on a recovery branch.
 //  2. The intent is recorded, durably, with what it will mean.
-//  3. The difference is applied. A crash here is finished by the next opening.
+//  3. The difference is applied. A crash here is finished by the next opening;
+//     what was changed by then gets a checkpoint of its own before.
 //  4. The intent is closed, durably, and its position takes effect.
 func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	defer x.Store.HoldTrees()()
@@ -92,7 +93,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 		return nil, err
 	}
 	failpoint.Hit("move.intended")
-	report, err := x.carryOut(ctx, intent)
+	report, err := x.carryOut(ctx, intent, intent.Safety)
 	if err != nil {
 		var blocked *checkpoint.BlockedError
 		if errors.As(err, &blocked) { // nothing was touched: take the intent back
@@ -104,11 +105,52 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	return &Moved{Safety: intent.Safety, Report: report}, nil
 }
 
-// carryOut applies an intent that is recorded, and closes it.
-func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkpoint.RestoreReport, error) {
+// finishMove carries out an intent of which a crash has left a part. Whoever
+// finds a half of it may well write to the workspace: that goes into another
+// safety checkpoint, which it returns, as what is there does before any move.
+func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile state.SHA, err error) {
+	_, err = x.carryOut(ctx, intent, intent.Safety)
+	var blocked *checkpoint.BlockedError
+	if !errors.As(err, &blocked) {
+		return "", err
+	}
+	if meanwhile, err = x.saveMeanwhile(ctx, intent); err != nil {
+		return "", err
+	}
+	failpoint.Hit("move.saved")
+	_, err = x.carryOut(ctx, intent, meanwhile)
+	return meanwhile, err
+}
+
+// saveMeanwhile is the checkpoint of all that is there now, and of whatever
+// stands in the way of the intent.
+func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent) (state.SHA, error) {
+	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
+	if err != nil {
+		return "", err
+	}
+	saved, err := x.Tree(intent.Safety)
+	if err != nil {
+		return "", err
+	}
+	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, saved, back.Tree)
+	if err != nil {
+		x.Store.Abort()
+		return "", err
+	}
+	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, intent.Safety, append(inWay, back.Leaving(x.Layout.Workspace)...)...)
+	if err != nil {
+		return "", forMove(intent.Kind, err)
+	}
+	return x.Preserve(ctx, all, x.RecoveryBranch(), intent.Safety, "while a "+intent.Kind+" was cut short")
+}
+
+// carryOut applies an intent that is recorded to a workspace that is saved in the
+// checkpoint from, and closes it.
+func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from state.SHA) (*checkpoint.RestoreReport, error) {
 	defer x.Store.HoldTrees()()
 	defer x.Store.Abort() // what the way back alone has is in no checkpoint
-	req, err := x.restoreRequest(ctx, intent)
+	req, err := x.restoreRequest(ctx, intent, from)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +171,8 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent) (*checkp
 	return report, x.Record(state.IntentClosed{ID: intent.ID})
 }
 
-func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent) (checkpoint.RestoreRequest, error) {
-	from, err := x.Tree(intent.Safety)
+func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (checkpoint.RestoreRequest, error) {
+	from, err := x.Tree(safety)
 	if err != nil {
 		return checkpoint.RestoreRequest{}, err
 	}

@@ -427,8 +427,13 @@ func (x *Execution) finishIntent(ctx context.Context) error {
 	if intent == nil {
 		return nil
 	}
-	if _, err := x.carryOut(ctx, intent); err != nil {
-		return fmt.Errorf("a %s to %.12s was cut short and cannot be finished (everything that was there before is in checkpoint %.12s): %w", intent.Kind, intent.To, intent.Safety, err)
+	meanwhile, err := x.finishMove(ctx, intent)
+	if err != nil {
+		return fmt.Errorf("a %s to %.12s was cut short and could not be finished (everything that was there before is in checkpoint %.12s): %w", intent.Kind, intent.To, intent.Safety, err)
+	}
+	if meanwhile != "" {
+		x.Report.add(Mended, "a %s to %.12s had been cut short and was finished; what was changed since then is in checkpoint %.12s", intent.Kind, intent.To, meanwhile)
+		return nil
 	}
 	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished", intent.Kind, intent.To)
 	return nil

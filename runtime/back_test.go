@@ -4,10 +4,12 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,4 +213,66 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	s.must(ModeRun, ExitDone)
 	sameTree(t, "run on", s.tree(), end)
 	s.fsck()
+}
+
+// A person writes to a workspace in which a killed rollback has left half of its
+// work: the next command finishes it, however often that is killed too, and what
+// they wrote is in a checkpoint.
+func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
+	t.Parallel()
+	const hank = `{"hank": [
+  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done"},
+  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore"}
+]}`
+	for _, point := range []string{"move.intended", "restore.written", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed:2", "move.applied"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, hank)
+			s.must(ModeRun, ExitDone)
+			end := s.tree()
+			s.mustRollback("one")
+			back := s.tree()
+			s.mustUndo()
+			sameTree(t, "taken back", s.tree(), end)
+			die := func(point string) {
+				t.Helper()
+				cmd := exec.Command(os.Args[0], "__part", "rollback", s.root, "one")
+				cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)
+				if out, err := cmd.CombinedOutput(); err == nil {
+					t.Errorf("%s was not passed: %s", point, out)
+				}
+			}
+			die(point)
+			work := s.workspace()
+			must(t, os.RemoveAll(filepath.Join(work, "c")))
+			texts := map[string]string{"a": "a of a person\n", "b": "b of a person\n", "c/mine": "c of a person\n", "d/in": "d of a person\n", "new.log": "ignored\n"}
+			for path, text := range texts {
+				put(t, work, path, text)
+			}
+			die("move.saved")
+			put(t, work, "a", "once more\n")
+			die("restore.renamed")
+			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(fmt.Sprint(x.Report.Findings), "was finished") {
+				t.Errorf("the opening finds %v", x.Report.Findings)
+			}
+			must(t, x.Close())
+			now := s.tree()
+			delete(now, "new.log") // it was nobody's but the person's, and stays
+			sameTree(t, "finished", now, back)
+			for _, text := range append(slices.Collect(maps.Values(texts)), "once more\n") {
+				if text != "ignored\n" && !s.reachable(text) {
+					t.Errorf("%q is in no checkpoint", text)
+				}
+			}
+			s.mustUndo()
+			now = s.tree()
+			delete(now, "new.log")
+			sameTree(t, "and taken back", now, end)
+			s.fsck()
+		})
+	}
 }
