@@ -141,8 +141,7 @@ func (d *cachedDir) find(name []byte) int {
 func maxOthers(n int) int { return 4 + n }
 
 // newCachedDir sorts the entries and adds up what is in them. The tree is left
-// to the caller. A name that a large folder lists twice, because its file was
-// removed and made anew meanwhile, is there once.
+// to the caller. A new name that was listed twice (see findKnown) is there once.
 func newCachedDir(device uint64, entries []cachedEntry) *cachedDir {
 	slices.SortFunc(entries, func(a, b cachedEntry) int { return strings.Compare(a.name, b.name) })
 	entries = slices.CompactFunc(entries, func(a, b cachedEntry) bool { return a.name == b.name })

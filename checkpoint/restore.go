@@ -22,6 +22,9 @@ type RestoreRequest struct {
 	From SHA
 	// To is the tree that the workspace is brought to.
 	To SHA
+	// Began is the tree that an interrupted restore to To came from, where From
+	// was made since: directories that it has emptied go, too. "" if there is none.
+	Began SHA
 	// Known is what the scan for From has found; nil: every file that is in
 	// the way is read.
 	Known *Known
@@ -65,13 +68,12 @@ func (p *Plan) Empty() bool {
 }
 
 // RestoreReport is what a restore did. A restore that was finished after an
-// interruption reports the part that was left.
+// interruption reports the part that was left; one that failed, what it kept.
 type RestoreReport struct {
 	Plan        *Plan
 	Bytes       int64 // written, of file content
 	RemovedDirs int   // directories that were empty after their files' deletion
-	// Kept is what somebody had written while a restore that was interrupted
-	// ran, under the name that it has now: its place was taken.
+	// Kept is what ClearUp has found.
 	Kept []string
 }
 

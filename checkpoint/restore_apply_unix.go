@@ -45,32 +45,26 @@ import (
 // are set where the file may be read. Owner, set-id bits and extended
 // attributes are those of a new file.
 func Restore(ctx context.Context, req RestoreRequest) (*RestoreReport, error) {
-	return restoreBy(ctx, req, renameNew)
+	return restoreBy(ctx, req, renames{unix.Renameat, renameNew})
 }
 
-// renamer is renameNew, or what a test has in its place.
-type renamer func(fromFd int, from string, toFd int, to string) error
-
-func restoreBy(ctx context.Context, req RestoreRequest, rename renamer) (*RestoreReport, error) {
-	root := req.Workspace.Fd()
-	if err := req.Workspace.StillThere(); err != nil {
-		return nil, err
-	}
-	kept, err := clearUp(root)
-	if err != nil {
-		return nil, fmt.Errorf("clear up after an interrupted restore of %s: %w", req.Workspace.Path(), err)
+func restoreBy(ctx context.Context, req RestoreRequest, by renames) (*RestoreReport, error) {
+	report := &RestoreReport{}
+	var err error
+	if report.Kept, err = ClearUp(req.Store, req.Workspace); err != nil {
+		return report, err
 	}
 	p, err := newPlanner(&req)
 	if err != nil {
-		return nil, err
+		return report, err
 	}
-	report := &RestoreReport{Plan: p.plan(), Kept: kept}
+	report.Plan = p.plan()
 	if len(report.Plan.Blocked) > 0 {
-		return nil, &BlockedError{report.Plan.Blocked}
+		return report, &BlockedError{report.Plan.Blocked}
 	}
-	a := &applier{ctx: ctx, req: &req, root: root, rename: rename, planner: p, report: report}
+	a := &applier{ctx: ctx, req: &req, root: req.Workspace.Fd(), renames: by, holds: holdsIn(req.Store), planner: p, report: report}
 	if err := a.run(); err != nil {
-		return nil, &IncompleteError{Workspace: req.Workspace.Path(), Touched: a.touched.Load(), Err: err}
+		return report, &IncompleteError{Workspace: req.Workspace.Path(), Touched: a.touched.Load(), Err: err}
 	}
 	return report, nil
 }
@@ -81,7 +75,8 @@ type applier struct {
 	ctx     context.Context
 	req     *RestoreRequest
 	root    int
-	rename  renamer
+	renames renames
+	holds   func(SHA) bool // tells whether the store has a blob
 	report  *RestoreReport
 	opened  []string    // directories that were made writable
 	touched atomic.Bool // something other than temporary files has changed
@@ -90,9 +85,15 @@ type applier struct {
 }
 
 func (a *applier) run() (err error) {
-	emptied := a.emptiedDirs()
+	emptied, err := a.emptiedDirs()
+	if err != nil {
+		return err
+	}
 	if a.report.Plan.Empty() && len(emptied) == 0 {
-		return nil
+		if a.req.From == a.req.To {
+			return nil
+		}
+		return a.sync() // who has brought it there may have been killed before
 	}
 	if err := a.begin(); err != nil {
 		return err
@@ -112,10 +113,24 @@ func (a *applier) run() (err error) {
 		return err
 	}
 	a.report.Bytes = a.bytes.Load()
+	if a.onSeveralVolumes() { // the journal must not go before what it tells of
+		if err := a.sync(); err != nil {
+			return err
+		}
+	}
 	if err := a.end(); err != nil {
 		return err
 	}
 	return a.sync()
+}
+
+func (a *applier) onSeveralVolumes() bool {
+	for _, there := range a.existing {
+		if there.dev != a.existing[""].dev {
+			return true
+		}
+	}
+	return false
 }
 
 // tempNames gives the steps the names of what they stage and take aside.
@@ -281,15 +296,27 @@ func (a *applier) removeEmptyTree(parentFd int, name string) error {
 // emptiedDirs returns the directories above deleted files, deepest first: if
 // they are empty in the end, they held only what was deleted. Files that are
 // gone already count too: an interrupted restore may have deleted them.
-func (a *applier) emptiedDirs() []string {
+func (a *applier) emptiedDirs() ([]string, error) {
 	set := map[string]bool{}
-	for i := range a.steps {
-		s := &a.steps[i]
-		if s.Kind != Deleted || s.verb == nothing && s.was.exists() {
-			continue
-		}
-		for dir := s.dir; dir != "" && !set[dir]; dir = parent(dir) {
+	note := func(dir string) {
+		for ; dir != "" && !set[dir]; dir = parent(dir) {
 			set[dir] = true
+		}
+	}
+	for i := range a.steps {
+		if s := &a.steps[i]; s.Kind == Deleted && (s.verb != nothing || !s.was.exists()) {
+			note(s.dir)
+		}
+	}
+	if a.req.Began != "" {
+		began, err := newScope(a.req.Store, a.req.Began, a.req.To, a.req.Paths)
+		if err != nil {
+			return nil, err
+		}
+		for i := range began.changes {
+			if c := &began.changes[i]; c.Kind == Deleted {
+				note(c.dir())
+			}
 		}
 	}
 	dirs := make([]string, 0, len(set))
@@ -301,7 +328,7 @@ func (a *applier) emptiedDirs() []string {
 	}
 	slices.Sort(dirs)
 	slices.Reverse(dirs) // a directory after what is in it
-	return dirs
+	return dirs, nil
 }
 
 // removeEmptied removes those of dirs that are empty.

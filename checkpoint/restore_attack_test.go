@@ -213,7 +213,7 @@ func TestAForgedJournalStaysInsideTheRoot(t *testing.T) {
 	must(t, os.Chmod(outside, 0o755))
 	s := newSite(t, memory.NewStorage(), layout{"a": file("1")})
 	must(t, os.Symlink(outside, s.path("l")))
-	text := strings.Join([]string{"0 ../" + filepath.Base(outside), "0 l", "0 " + outside, "nonsense", "99999 x", "0", "755 "}, "\x00")
+	text := strings.Join([]string{"0 ../" + filepath.Base(outside), "0 l", "0 " + outside, "nonsense", "99999 x", "0", "755 ", ""}, "\x00")
 	must(t, os.WriteFile(s.path(journalName), []byte(text), 0o600))
 	_, err := s.restore(layout{"a": file("1")}, layout{"a": file("2")})
 	must(t, err)

@@ -136,6 +136,9 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 		for n := 1; ; n++ {
 			s := newSite(t, memory.NewStorage(), crashFrom)
 			must(t, os.Chmod(s.path("ro"), 0o555))
+			if n%3 == 0 {
+				must(t, os.Chmod(s.root, 0o555))
+			}
 			cmd := exec.Command(self, "-test.run=^TestRestoreInChild$")
 			cmd.Env = append(os.Environ(), crashEnv+"="+s.root, fmt.Sprintf("HANK_FAILPOINT=%s:%d", point, n))
 			out, err := cmd.CombinedOutput()
@@ -173,9 +176,26 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 				t.Fatalf("%s: the rest of it is planned as %+v, %v", what, plan, err)
 			}
 			finish(t, s, what, n%2 == 0)
+			if info, err := os.Stat(s.root); err != nil || n%3 == 0 && info.Mode().Perm() != 0o555 {
+				t.Fatalf("%s: the read-only root now has %o", what, info.Mode().Perm())
+			}
 		}
 	}
 	t.Logf("killed %d times", killed)
+}
+
+// Everything is where it belongs, and perhaps not on the disk: who finishes a
+// restore that was killed at its end syncs it.
+func TestARestoreOfWhatIsThereAlreadyIsSynced(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, memory.NewStorage(), crashTo)
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(self, "-test.run=^TestRestoreInChild$")
+	cmd.Env = append(os.Environ(), crashEnv+"="+s.root, "HANK_FAILPOINT=restore.synced:1")
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Errorf("nothing was synced: %s", out)
+	}
 }
 
 // Restores killed at random moments, one after the other in one workspace,

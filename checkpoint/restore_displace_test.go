@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// between is a renamer that calls the functions of a test around the n-th
+// between are renames that call the functions of a test around the n-th
 // renaming of a restore that pick picks.
 type between struct {
 	pick          func(from, to string) bool
@@ -24,16 +24,21 @@ type between struct {
 	before, after func()
 }
 
-func (b *between) rename(fromFd int, from string, toFd int, to string) error {
-	hit := b.pick(from, to) && b.seen.Add(1) == b.n
-	if hit && b.before != nil {
-		b.before()
+func (b *between) renames() renames {
+	around := func(rename func(int, string, int, string) error) func(int, string, int, string) error {
+		return func(fromFd int, from string, toFd int, to string) error {
+			hit := b.pick(from, to) && b.seen.Add(1) == b.n
+			if hit && b.before != nil {
+				b.before()
+			}
+			err := rename(fromFd, from, toFd, to)
+			if hit && b.after != nil {
+				b.after()
+			}
+			return err
+		}
 	}
-	err := renameNew(fromFd, from, toFd, to)
-	if hit && b.after != nil {
-		b.after()
-	}
-	return err
+	return renames{around(unix.Renameat), around(renameNew)}
 }
 
 func takesAside(_, to string) bool { return strings.HasPrefix(to, tempPrefix) }
@@ -73,7 +78,7 @@ func TestWhatIsSavedTwiceWhileItIsTakenAsideIsKeptTwice(t *testing.T) {
 				before: func() { save(t, s.path("d/x"), "first") },
 				after:  func() { second(s.path("d/x")) },
 			}
-			_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+			_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
 			if !errors.Is(err, ErrMeanwhile) || !strings.Contains(err.Error(), keptInfix) {
 				t.Errorf("the restore says %v", err)
 			}
@@ -94,7 +99,7 @@ func TestWhatIsMadeAtAnEmptiedPlaceStays(t *testing.T) {
 	from, to := layout{"x": file("old")}, layout{"x": file("new")}
 	s := newSite(t, memory.NewStorage(), from)
 	b := &between{pick: fills, n: 1, before: func() { save(t, s.path("x"), "mine") }}
-	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+	_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
 	if !errors.Is(err, ErrMeanwhile) {
 		t.Errorf("the restore says %v", err)
 	}
@@ -112,7 +117,7 @@ func TestADirectoryTakenAsideComesBack(t *testing.T) {
 		must(t, os.Remove(s.path("x")))
 		layDown(t, s.root, layout{"x/y": file("mine")})
 	}}
-	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+	_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
 	if !errors.Is(err, ErrMeanwhile) {
 		t.Errorf("the restore says %v", err)
 	}
@@ -123,19 +128,15 @@ func TestADirectoryTakenAsideComesBack(t *testing.T) {
 // it was renamed is known by its content.
 func TestARestoreGoesOnWhereRenamingIsPeculiar(t *testing.T) {
 	t.Parallel()
-	for name, aside := range map[string]renamer{
-		"cannot": func(int, string, int, string) error { return unix.EXDEV },
-		"copies": func(_ int, from string, fd int, to string) error { return copyAs(fd, from, to) },
+	for name, by := range map[string]renames{
+		"cannot": {func(int, string, int, string) error { return unix.EXDEV }, renameNew},
+		"copies": {func(_ int, from string, fd int, to string) error { return copyAs(fd, from, to) }, renameNew},
+		"links":  {unix.Renameat, linkIfAbsent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, memory.NewStorage(), crashFrom)
-			_, err := restoreBy(t.Context(), s.request(crashFrom, crashTo), func(fromFd int, from string, toFd int, to string) error {
-				if takesAside(from, to) {
-					return aside(fromFd, from, toFd, to)
-				}
-				return renameNew(fromFd, from, toFd, to)
-			})
+			_, err := restoreBy(t.Context(), s.request(crashFrom, crashTo), by)
 			must(t, err)
 			sameLayout(t, "after it", readBack(t, s.root), crashTo)
 		})
@@ -177,6 +178,7 @@ func TestWhatAKilledRestoreTookAsideIsNotLost(t *testing.T) {
 	t.Parallel()
 	from, to := layout{"d/free": file("1"), "d/saved": file("1"), "d/raced": file("1")}, layout{"d/free": file("2"), "d/saved": file("2"), "d/raced": file("2")}
 	s := newSite(t, memory.NewStorage(), from)
+	elsewhere := putObject(t, memory.NewStorage(), plumbing.BlobObject, []byte("another store's")).String()
 	blob := putObject(t, s.st, plumbing.BlobObject, []byte("1")).String()
 	must(t, os.RemoveAll(s.path("d")))
 	temp := func(n string) string { return tempPrefix + "1-" + n + "-was" }
@@ -184,19 +186,41 @@ func TestWhatAKilledRestoreTookAsideIsNotLost(t *testing.T) {
 		"d/" + temp("0"): file("1"),
 		"d/" + temp("1"): file("1"), "d/saved": file("2"),
 		"d/" + temp("2"): file("mine"), "d/raced": file("2"),
-		"d/" + temp("3") + "/in":  file("a directory of somebody"),
+		"d/" + temp("3") + "/in": file("a directory of somebody"),
+		"d/" + temp("5"):         file("another store's"), "d/theirs": file("new"),
 		"d/" + tempPrefix + "1-4": file("staged"),
 		journalName: file("755 \x00755 d\x00" +
 			"@" + temp("0") + " " + blob + " free\x00" + "@" + temp("1") + " " + blob + " saved\x00" +
-			"@" + temp("2") + " " + blob + " raced\x00" + "@" + temp("3") + " " + blob + " dir\x00" + "@" + temp("9") + " " + blob + " never\x00"),
+			"@" + temp("2") + " " + blob + " raced\x00" + "@" + temp("3") + " " + blob + " dir\x00" + "@" + temp("9") + " " + blob + " never\x00" +
+			"@" + temp("5") + " " + elsewhere + " theirs\x00" + "@" + journalName + " " + blob + " x\x00" + "500 d/dir"), // torn
 	})
 	report, err := s.restore(from, to)
 	must(t, err)
-	kept := "d/raced" + keptInfix + "1-2-was"
-	if !slices.Equal(report.Kept, []string{kept}) {
+	kept, theirs := "d/raced"+keptInfix+"1-2-was", "d/theirs"+keptInfix+"1-5-was"
+	if !slices.Equal(report.Kept, []string{kept, theirs}) {
 		t.Errorf("it reports %q", report.Kept)
 	}
-	sameLayout(t, "after it", readBack(t, s.root), layout{"d/free": file("2"), "d/saved": file("2"), "d/raced": file("2"), kept: file("mine"), "d/dir/in": file("a directory of somebody")})
+	sameLayout(t, "after it", readBack(t, s.root), layout{"d/free": file("2"), "d/saved": file("2"), "d/raced": file("2"), kept: file("mine"), "d/dir/in": file("a directory of somebody"),
+		"d/theirs": file("new"), theirs: file("another store's")})
+	if info, err := os.Stat(s.path("d/dir")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the torn record of d/dir was taken for one: %v, %v", info.Mode(), err)
+	}
+}
+
+// A restore that is blocked says what it has kept before.
+func TestABlockedRestoreSaysWhatItKept(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"x": file("1")}, layout{"x": file("2")}
+	s := newSite(t, memory.NewStorage(), layout{"x": file("third"), tempPrefix + "1-0-was": file("mine")})
+	must(t, os.WriteFile(s.path(journalName), []byte("755 \x00@"+tempPrefix+"1-0-was "+strings.Repeat("0", 40)+" x\x00"), 0o600))
+	report, err := s.restore(from, to)
+	var blocked *BlockedError
+	if !errors.As(err, &blocked) || !slices.Equal(report.Kept, []string{"x" + keptInfix + "1-0-was"}) {
+		t.Errorf("%v; it reports %+v", err, report)
+	}
+	if got := contents(t, s.root); len(got) != 2 {
+		t.Errorf("what is left is %q", got)
+	}
 }
 
 // What was taken aside and has a long name gets a short one.
@@ -207,10 +231,10 @@ func TestAKeptFileWithALongNameGetsAShortOne(t *testing.T) {
 	layDown(t, s.root, layout{long: file("theirs"), tempPrefix + "1-0-was": file("mine")})
 	ws := openWS(t, s.root)
 	defer ws.Close()
-	kept, err := bringBack(ws.Fd(), tempPrefix+"1-0-was", long, "")
+	kept, err := bringBack(ws.Fd(), journaledFile{tempPrefix + "1-0-was", "", long}, holdsIn(s.st))
 	must(t, err)
-	sameLayout(t, "after it", readBack(t, s.root), layout{long: file("theirs"), "hank-kept-1-0-was": file("mine")})
-	if kept != "hank-kept-1-0-was" {
+	sameLayout(t, "after it", readBack(t, s.root), layout{long: file("theirs"), "hank-kept-1-0-was-1": file("mine")})
+	if kept != "hank-kept-1-0-was-1" {
 		t.Errorf("it is said to be %q", kept)
 	}
 }
@@ -244,7 +268,7 @@ func TestATemporaryFileThatStaysKeepsTheJournal(t *testing.T) {
 		staged = "d/" + strings.TrimSuffix(to, "-was")
 		return takesAside("", to)
 	}
-	_, err := restoreBy(t.Context(), s.request(from, to), b.rename)
+	_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
 	if !errors.Is(err, ErrMeanwhile) || !exists(s.path(journalName)) {
 		t.Errorf("the restore says %v, journal %v", err, exists(s.path(journalName)))
 	}

@@ -36,7 +36,7 @@ func (a *applier) displace(from, fd int, s *step) error {
 		return err
 	}
 	a.touched.Store(true)
-	switch err := a.rename(fd, s.name, fd, s.aside); {
+	switch err := a.renames.away(fd, s.name, fd, s.aside); {
 	case errors.Is(err, unix.ENOENT): // somebody has removed it
 		return a.fill(from, fd, s)
 	case err != nil:
@@ -54,7 +54,7 @@ func (a *applier) displace(from, fd int, s *step) error {
 	if err == nil {
 		return nil
 	}
-	kept, back := bringBack(fd, s.aside, s.name, s.content)
+	kept, back := bringBack(fd, journaledFile{s.aside, s.content, s.name}, a.holds)
 	if back != nil {
 		a.left.Store(true)
 	}
@@ -70,7 +70,7 @@ func (a *applier) fill(from, fd int, s *step) error {
 	if !s.writes() {
 		return nil
 	}
-	err := a.rename(from, s.temp, fd, s.name)
+	err := a.renames.in(from, s.temp, fd, s.name)
 	if errors.Is(err, unix.EEXIST) {
 		return ErrMeanwhile
 	}
@@ -121,51 +121,66 @@ func holdsContent(fd int, name string, now seen, content SHA) (bool, error) {
 	return sha != "" && sha == content, err
 }
 
-// bringBack renames what is aside to name. If another file stands there, it
-// deletes what is aside if it has the content, which the store holds, and
+// bringBack renames what is aside to its place. If another file stands there, it
+// deletes what is aside if that has the content, and the store holds it, and
 // otherwise gives it a name that is no temporary one, and returns that.
-func bringBack(fd int, aside, name string, content SHA) (kept string, err error) {
-	err = renameNew(fd, aside, fd, name)
+func bringBack(fd int, f journaledFile, holds func(SHA) bool) (kept string, err error) {
+	err = renameNew(fd, f.temp, fd, f.name)
 	if err == nil || errors.Is(err, unix.ENOENT) { // brought back; or was never aside
 		return "", nil
 	}
 	if !errors.Is(err, unix.EEXIST) {
 		return "", os.NewSyscallError("rename", err)
 	}
-	now, err := lookAt(fd, aside)
+	now, err := lookAt(fd, f.temp)
 	if err != nil {
 		return "", err
 	}
-	if same, err := holdsContent(fd, aside, now, content); err != nil {
-		return "", err
-	} else if same {
-		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, aside, 0))
+	same, err := holdsContent(fd, f.temp, now, f.content)
+	if err == nil && same && holds(f.content) { // what cannot be read is not known to be held
+		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, f.temp, 0))
 	}
-	return keepAside(fd, aside, name)
+	return keepAside(fd, f)
 }
 
 // keepAside gives what is aside a name that people and checkpoints see.
-func keepAside(fd int, aside, name string) (kept string, err error) {
-	kept = name + keptInfix + aside[len(tempPrefix):]
-	err = renameNew(fd, aside, fd, kept)
-	if errors.Is(err, unix.ENAMETOOLONG) {
-		kept = kept[len(name)+1:]
-		err = renameNew(fd, aside, fd, kept)
+func keepAside(fd int, f journaledFile) (kept string, err error) {
+	id := f.temp[len(tempPrefix):]
+	for i := 0; ; i++ {
+		kept = fmt.Sprintf("%s%s%s", f.name, keptInfix, id)
+		if i > 0 { // it is too long, or taken
+			kept = fmt.Sprintf("%s%s-%d", keptInfix[1:], id, i)
+		}
+		err = renameNew(fd, f.temp, fd, kept)
+		if err == nil {
+			return kept, nil
+		}
+		if i == 9 || !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.EEXIST) {
+			return "", fmt.Errorf("rename %s to %s: %w", f.temp, kept, err)
+		}
 	}
-	if err != nil {
-		return "", os.NewSyscallError("rename", err)
-	}
-	return kept, nil
+}
+
+// renames are the two ways in which a restore renames; tests have others.
+type renames struct {
+	// away renames to a name that is nobody's. It takes whatever stands there at
+	// that moment, which no rename by two calls does.
+	away func(fromFd int, from string, toFd int, to string) error
+	// in renames from a name that is nobody's to one that must not exist.
+	in func(fromFd int, from string, toFd int, to string) error
 }
 
 // linkIfAbsent is renameNew for file systems that have no such flag, as NFS: a
-// hard link is never made over what exists. Where there are none either, the
-// moment between look and rename stays.
+// hard link is never made over what exists. What is at from must be nobody
+// else's. Where there are no hard links, a moment between look and rename stays.
 func linkIfAbsent(fromFd int, from string, toFd int, to string) error {
 	err := unix.Linkat(fromFd, from, toFd, to, 0)
 	switch {
 	case err == nil:
-		return unix.Unlinkat(fromFd, from, 0)
+		if err = unix.Unlinkat(fromFd, from, 0); err != nil {
+			err = errors.Join(err, unix.Unlinkat(toFd, to, 0))
+		}
+		return err
 	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT):
 		return err
 	}

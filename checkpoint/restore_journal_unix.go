@@ -6,12 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,7 +34,11 @@ func (a *applier) begin() error {
 	}
 	var text bytes.Buffer
 	var closed []string
-	for _, dir := range a.changingDirs() {
+	dirs, err := a.changingDirs()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
 		perm := a.existing[dir].mode & 0o7777
 		fmt.Fprintf(&text, "%o %s\x00", perm, dir)
 		for _, s := range aside[dir] {
@@ -77,7 +77,7 @@ func (a *applier) begin() error {
 // changingDirs returns the existing directories in which something is staged,
 // deleted, made or renamed, and those above deleted files, which may be
 // removed when they are empty. The root, which has the journal, is first.
-func (a *applier) changingDirs() []string {
+func (a *applier) changingDirs() ([]string, error) {
 	set := map[string]bool{"": true}
 	for i := range a.steps {
 		s := &a.steps[i]
@@ -94,16 +94,21 @@ func (a *applier) changingDirs() []string {
 	dirs := make([]string, 0, len(set))
 	for dir := range set {
 		fd, err := openBeneath(a.root, dir)
+		if isMissing(err) {
+			continue
+		}
 		if err != nil {
-			continue // not there
+			return nil, &os.PathError{Op: "open directory", Path: dir, Err: err}
 		}
-		if a.noteDir(fd, dir) == nil {
-			dirs = append(dirs, dir)
-		}
+		err = a.noteDir(fd, dir)
 		unix.Close(fd)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
 	}
 	slices.Sort(dirs)
-	return dirs
+	return dirs, nil
 }
 
 // end puts the directories' permissions back and removes the journal, unless a
@@ -154,115 +159,4 @@ func writeJournal(root int, text []byte) error {
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Sync(), f.Close())
 	return errors.Join(err, unix.Fsync(root))
-}
-
-// clearUp ends what an interrupted restore has begun. It returns the paths of
-// files that somebody wrote meanwhile and that have a new name now.
-func clearUp(root int) (kept []string, err error) {
-	text, err := readJournal(root)
-	if errors.Is(err, unix.ENOENT) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &os.PathError{Op: "read", Path: journalName, Err: err}
-	}
-	for _, d := range parseJournal(text) {
-		names, err := d.clearUp(root)
-		for _, name := range names {
-			kept = append(kept, path.Join(d.path, name))
-		}
-		if err != nil {
-			return kept, &os.PathError{Op: "clear up", Path: d.path, Err: err}
-		}
-	}
-	return kept, unix.Unlinkat(root, journalName, 0)
-}
-
-// journaledDir is what the journal says of a directory.
-type journaledDir struct {
-	path  string
-	perm  uint32
-	aside []journaledFile
-}
-
-type journaledFile struct{ temp, content, name string }
-
-// parseJournal reads a journal. What is no record is left out: the torn end of a
-// journal that was never begun on, or what no restore has written.
-func parseJournal(text string) (dirs []journaledDir) {
-	for record := range strings.SplitSeq(text, "\x00") {
-		head, rest, _ := strings.Cut(record, " ")
-		if temp, ok := strings.CutPrefix(head, "@"); ok {
-			content, name, _ := strings.Cut(rest, " ")
-			if len(dirs) > 0 && strings.HasPrefix(temp, tempPrefix) && isPathComponent(temp) == nil && isPathComponent(name) == nil {
-				last := &dirs[len(dirs)-1]
-				last.aside = append(last.aside, journaledFile{temp, content, name})
-			}
-			continue
-		}
-		if perm, err := strconv.ParseUint(head, 8, 12); err == nil && len(record) > len(head) {
-			dirs = append(dirs, journaledDir{path: rest, perm: uint32(perm)})
-		}
-	}
-	return dirs
-}
-
-// clearUp brings back what was taken aside in a directory, removes the other
-// temporary files, and gives it its permissions back.
-func (d *journaledDir) clearUp(root int) (kept []string, err error) {
-	fd, err := openBeneath(root, d.path)
-	if isMissing(err) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EINVAL) {
-		return nil, nil // removed since; or a path that no restore has written
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	if d.perm&0o300 != 0o300 { // was made writable, and may have its permissions back
-		switch err := unix.Fchmod(fd, d.perm|0o300); {
-		case err == nil:
-			defer func() { err = errors.Join(err, unix.Fchmod(fd, d.perm)) }()
-		case !errors.Is(err, unix.EPERM): // another's directory was not changed
-			return nil, err
-		}
-	}
-	for _, f := range d.aside {
-		name, err := bringBack(fd, f.temp, f.name, SHA(f.content))
-		if err != nil {
-			return kept, err
-		}
-		if name != "" {
-			kept = append(kept, name)
-		}
-	}
-	names, err := readNames(fd)
-	if err != nil {
-		return kept, err
-	}
-	for _, name := range names {
-		if strings.HasPrefix(name, tempPrefix) && name != journalName {
-			if err := unix.Unlinkat(fd, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-				return kept, fmt.Errorf("remove %s: %w", name, err)
-			}
-		}
-	}
-	return kept, nil
-}
-
-func readJournal(root int) (string, error) {
-	fd, err := openFileAt(root, journalName)
-	if err != nil {
-		return "", err
-	}
-	f := os.NewFile(uintptr(fd), journalName)
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("not a file; remove it")
-	}
-	text, err := io.ReadAll(f)
-	return string(text), err
 }

@@ -52,7 +52,7 @@ const (
 	// tempPrefix starts the names of a restore's temporary files.
 	tempPrefix = ".hankweave-restore-"
 	// keptInfix is in the names of files that a restore had taken aside and
-	// could not bring back: NAME.hank-kept-….
+	// could not bring back: NAME.hank-kept-…, or hank-kept-… alone.
 	keptInfix = ".hank-kept-"
 	// journalName is the file in the root that an unfinished restore leaves.
 	journalName = tempPrefix + "journal"

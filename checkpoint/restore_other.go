@@ -18,6 +18,12 @@ func PlanRestore(RestoreRequest) (*Plan, error) { return nil, errNoRestore }
 // Restore brings the workspace from one tree to another; not on this system.
 func Restore(context.Context, RestoreRequest) (*RestoreReport, error) { return nil, errNoRestore }
 
+// Sync does nothing here.
+func (w *Workspace) Sync() error { return nil }
+
+// ClearUp ends what an interrupted restore has begun; there is none on this system.
+func ClearUp(storer.EncodedObjectStorer, *Workspace) ([]string, error) { return nil, nil }
+
 // PathsInTheWay returns the files that a restore would replace; not on this system.
 func PathsInTheWay(storer.EncodedObjectStorer, *Workspace, SHA, SHA) ([]string, error) {
 	return nil, errNoRestore

@@ -50,6 +50,7 @@ type planner struct {
 	mu       sync.Mutex
 	steps    []step
 	done     []step // adds that the disk has already
+	unsaved  []step // adds that are blocked by what stands in their place
 	keep     []string
 	blocked  map[string]string
 	existing map[string]seen // directories that are there
@@ -289,6 +290,9 @@ func (p *planner) decide(s step, sha SHA) {
 		p.block(s.Path, "was changed after it was saved")
 	default:
 		p.block(s.Path, "is in the way and was not saved")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.unsaved = append(p.unsaved, s)
 	}
 }
 
@@ -358,20 +362,27 @@ func (p *planner) block(path, why string) {
 
 // findRenamesByCase puts back to work each add that the disk seems to have
 // already only because a file that is to be deleted answers to its name: on a
-// file system that ignores case, README and readme are one file. (Two names of
-// one inode, as hard links are, get a new file each: as right, and rare.)
+// file system that ignores case, README and readme are one file. So does an add
+// that is blocked by such a file, which is saved under its own name. (Two names
+// of one inode, as hard links are, get a new file each: as right, and rare.)
 func (p *planner) findRenamesByCase() {
-	going := map[[2]uint64]bool{}
-	for _, s := range p.steps {
-		if s.verb == remove {
-			going[[2]uint64{s.was.dev, s.was.ino}] = true
+	type file struct {
+		dev, ino uint64
+		content  SHA
+	}
+	fileOf := func(s *step) file { return file{s.was.dev, s.was.ino, s.content} }
+	going := map[file]bool{}
+	for i := range p.steps {
+		if s := &p.steps[i]; s.verb == remove {
+			going[fileOf(s)] = true
 		}
 	}
-	for _, s := range p.done {
-		if going[[2]uint64{s.was.dev, s.was.ino}] {
+	for _, s := range slices.Concat(p.done, p.unsaved) {
+		if going[fileOf(&s)] {
+			delete(p.blocked, s.Path)
 			s.verb = replace
 			p.steps = append(p.steps, s)
 		}
 	}
-	p.done = nil
+	p.done, p.unsaved = nil, nil
 }

@@ -75,16 +75,28 @@ func TestRestoreDestroysNothingThatIsWrittenMeanwhile(t *testing.T) {
 func TestAFileSystemThatIgnoresCase(t *testing.T) {
 	t.Parallel()
 	old := seen{dev: 1, ino: 2, mode: 0o100644}
+	edited := seen{dev: 1, ino: 4, mode: 0o100644}
 	p := &planner{
-		steps: []step{{Change: Change{Path: "README", Kind: Deleted}, verb: remove, was: old}},
+		blocked: map[string]string{"new": "", "other": ""},
+		unsaved: []step{
+			{Change: Change{Path: "new", Kind: Added}, was: edited, content: "2"},
+			{Change: Change{Path: "other", Kind: Added}, was: seen{dev: 1, ino: 5, mode: 0o100644}, content: "2"},
+		},
+		steps: []step{
+			{Change: Change{Path: "README", Kind: Deleted}, verb: remove, was: old},
+			{Change: Change{Path: "NEW", Kind: Deleted}, verb: remove, was: edited, content: "2"},
+		},
 		done: []step{
 			{Change: Change{Path: "readme", Kind: Added}, was: old},
 			{Change: Change{Path: "other", Kind: Added}, was: seen{dev: 1, ino: 3, mode: 0o100644}},
 		},
 	}
 	p.findRenamesByCase()
-	if len(p.steps) != 2 || p.steps[1].Path != "readme" || p.steps[1].verb != replace {
+	if len(p.steps) != 4 || p.steps[2].Path != "readme" || p.steps[2].verb != replace {
 		t.Errorf("README to readme comes out as %+v: the file would be deleted and not written", p.steps)
+	}
+	if _, blocked := p.blocked["new"]; blocked || len(p.blocked) != 1 || p.steps[3].Path != "new" {
+		t.Errorf("NEW, edited, to new comes out as %+v, blocked %v", p.steps, p.blocked)
 	}
 
 	// The twin in upper case stands for a file system that folds names.

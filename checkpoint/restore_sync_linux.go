@@ -21,6 +21,15 @@ func (a *applier) sync() error {
 	return nil
 }
 
+// Sync makes everything durable that was written to the file system of the
+// workspace's root.
+func (w *Workspace) Sync() error {
+	if err := unix.Syncfs(w.Fd()); err != nil && !errors.Is(err, unix.ENOSYS) {
+		return os.NewSyscallError("syncfs", err)
+	}
+	return nil
+}
+
 // syncVolumes does one syncfs for each file system that the restore touches.
 func (a *applier) syncVolumes() error {
 	byDevice := map[uint64]string{}

@@ -13,6 +13,9 @@ import (
 // syncFile hands a new file's content to the drive.
 func syncFile(fd int) error { return os.NewSyscallError("fsync", unix.Fsync(fd)) }
 
+// Sync makes the drive keep what was handed to it.
+func (w *Workspace) Sync() error { return w.root.Sync() }
+
 // syncVolumes has nothing to do: each new file was handed to the drive.
 func (a *applier) syncVolumes() error { return nil }
 

@@ -146,15 +146,14 @@ func (c *scan) folder(f folder) *cachedDir {
 	}
 	w.readRules()
 	w.enterRepository()
+	w.findKnown()
 	n := len(w.list.names)
 	w.entries = slices.Grow(w.list.entries[:0], n)[:n]
-	w.known = slices.Grow(w.list.known[:0], n)[:n]
 	clear(w.entries)
 	for i := range w.list.names {
 		if c.stopped.Load() {
 			break
 		}
-		w.known[i] = w.knownAt(i)
 		w.entry(i)
 	}
 	w.wait.Wait()
@@ -194,15 +193,36 @@ func (w *folderScan) listNames() error {
 	return err
 }
 
-// knownAt returns where the i-th name of the list is among what is known, or -1.
-func (w *folderScan) knownAt(i int) int32 {
-	switch {
-	case !w.again:
-		return int32(w.old.find(w.list.names[i].bytes))
-	case i < len(w.old.entries):
-		return int32(i)
+// findKnown finds where each name of the list is among the entries that are
+// known. A name that a large folder lists twice, because its file was removed and
+// made anew meanwhile, is kept once: it would count for another one that is gone.
+func (w *folderScan) findKnown() {
+	w.known = slices.Grow(w.list.known[:0], len(w.list.names))
+	if w.again {
+		for i := range w.list.names {
+			if i >= len(w.old.entries) {
+				i = -1
+			}
+			w.known = append(w.known, int32(i))
+		}
+		return
 	}
-	return -1
+	var met []bool
+	if w.old != nil {
+		met = make([]bool, len(w.old.entries))
+	}
+	names := w.list.names[:0]
+	for _, name := range w.list.names {
+		k := w.old.find(name.bytes)
+		if k >= 0 && met[k] {
+			continue
+		}
+		if k >= 0 {
+			met[k] = true
+		}
+		names, w.known = append(names, name), append(w.known, int32(k))
+	}
+	w.list.names = names
 }
 
 // name returns the i-th name of the list.
@@ -488,7 +508,7 @@ func (w *folderScan) finish() *cachedDir {
 			same++
 		}
 	}
-	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device && w.eachOnce() {
+	if w.old != nil && same == count && count == len(w.old.entries) && w.old.device == w.on.device {
 		w.old.rules = w.own
 		return w.relisted()
 	}
@@ -514,25 +534,6 @@ func (w *folderScan) finish() *cachedDir {
 		return nil
 	}
 	return d
-}
-
-// eachOnce tells that no entry of the last scan was listed twice, in the place of
-// another: see newCachedDir.
-func (w *folderScan) eachOnce() bool {
-	if w.again {
-		return true
-	}
-	met := make([]bool, len(w.old.entries))
-	for i, k := range w.known {
-		if w.entries[i].name == "" || k < 0 {
-			continue
-		}
-		if met[k] {
-			return false
-		}
-		met[k] = true
-	}
-	return true
 }
 
 // relisted returns the folder as it was, with what it lists now. Who saves the

@@ -253,6 +253,19 @@ func (x *Execution) openWorkspace() error {
 	return err
 }
 
+// clearUp ends a restore that was killed, perhaps of another execution: what it
+// had taken aside is in no checkpoint until it is back. Where it cannot, the next
+// move fails and says so.
+func (x *Execution) clearUp() {
+	kept, err := checkpoint.ClearUp(x.Store, x.Workspace)
+	for _, path := range kept {
+		x.Report.add(Mended, "a restore had been cut short that had taken a file aside, and another one stands in its place: it is now %q", path)
+	}
+	if err != nil {
+		x.opts.Warn("warning: " + err.Error())
+	}
+}
+
 // makeWorkspace makes sure that there is a workspace. Only the meta says where
 // one is that does not lie in the execution.
 func makeWorkspace(l Layout, m Meta, metaErr error, rep *Report) error {

@@ -62,7 +62,7 @@ func emptyFolders(message string) []string {
 
 // restoreFolders makes the empty folders of the checkpoint that a move leads
 // to, and removes those that only the tree before had, if they are empty
-// still. Doing it twice does nothing more.
+// still. Doing it twice does nothing more; both times it is durable.
 func (x *Execution) restoreFolders(intent *state.Intent) error {
 	to, err := x.foldersOf(intent.To, intent.Paths)
 	if err != nil {
@@ -87,7 +87,10 @@ func (x *Execution) restoreFolders(intent *state.Intent) error {
 			return fmt.Errorf("the empty folder %s: %w", name, err)
 		}
 	}
-	return nil
+	if len(from)+len(to) == 0 {
+		return nil
+	}
+	return x.Workspace.Sync()
 }
 
 // foldersOf are the empty folders of a checkpoint at or below paths.

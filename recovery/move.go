@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,33 +109,57 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 
 // finishMove carries out an intent of which a crash has left a part. Whoever
 // finds a half of it may well write to the workspace: that goes into another
-// safety checkpoint, which it returns, as what is there does before any move.
-func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile state.SHA, err error) {
+// safety checkpoint, as what is there does before any move. It returns all that
+// were made so, this time and before.
+func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile []state.SHA, err error) {
+	if meanwhile, err = x.savedMeanwhile(intent); err != nil {
+		return nil, err
+	}
 	_, err = x.carryOut(ctx, intent, intent.Safety)
 	var blocked *checkpoint.BlockedError
 	if !errors.As(err, &blocked) {
-		return "", err
+		return meanwhile, err
 	}
-	if meanwhile, err = x.saveMeanwhile(ctx, intent); err != nil {
-		return "", err
+	saved, err := x.saveMeanwhile(ctx, intent, meanwhile)
+	if err != nil {
+		return meanwhile, err
+	}
+	if !slices.Contains(meanwhile, saved) {
+		meanwhile = append(meanwhile, saved)
 	}
 	failpoint.Hit("move.saved")
-	_, err = x.carryOut(ctx, intent, meanwhile)
+	_, err = x.carryOut(ctx, intent, saved)
 	return meanwhile, err
 }
 
+// whileCut is the note of the checkpoints of what was changed while a move was
+// cut short. Their parent is the move's safety checkpoint.
+func whileCut(i *state.Intent) string { return "while a " + i.Kind + " was cut short" }
+
+// savedMeanwhile lists those checkpoints of an intent.
+func (x *Execution) savedMeanwhile(intent *state.Intent) ([]state.SHA, error) {
+	refs, _, err := x.Store.ReadableRefs("refs/heads/recovery/")
+	if err != nil {
+		return nil, err
+	}
+	var found []state.SHA
+	for _, name := range slices.Sorted(maps.Keys(refs)) { // by time
+		info, err := x.Store.CommitInfo(refs[name])
+		if err == nil && strings.HasPrefix(info.Message, string(state.KindRecovery)+": "+whileCut(intent)) && slices.Contains(info.Parents, checkpoint.SHA(intent.Safety)) {
+			found = append(found, state.SHA(info.SHA))
+		}
+	}
+	return found, nil
+}
+
 // saveMeanwhile is the checkpoint of all that is there now, and of whatever
-// stands in the way of the intent.
-func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent) (state.SHA, error) {
+// stands in the way of the intent: one of those that there are, or a new one.
+func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, have []state.SHA) (state.SHA, error) {
 	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
 	if err != nil {
 		return "", err
 	}
-	saved, err := x.Tree(intent.Safety)
-	if err != nil {
-		return "", err
-	}
-	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, saved, back.Tree)
+	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, "", back.Tree)
 	if err != nil {
 		x.Store.Abort()
 		return "", err
@@ -142,7 +168,13 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent) (st
 	if err != nil {
 		return "", forMove(intent.Kind, err)
 	}
-	return x.Preserve(ctx, all, x.RecoveryBranch(), intent.Safety, "while a "+intent.Kind+" was cut short")
+	for _, sha := range have {
+		if tree, err := x.Tree(sha); err == nil && tree == all.Tree {
+			x.Store.Abort()
+			return sha, nil
+		}
+	}
+	return x.Preserve(ctx, all, x.RecoveryBranch(), intent.Safety, whileCut(intent))
 }
 
 // carryOut applies an intent that is recorded to a workspace that is saved in the
@@ -160,9 +192,6 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from sta
 	end()
 	if err != nil {
 		return nil, err
-	}
-	for _, path := range report.Kept {
-		x.opts.Warn(fmt.Sprintf("somebody wrote a file while a restore ran that was cut short, and another one stands in its place: it is now %q", path))
 	}
 	if err := x.restoreFolders(intent); err != nil {
 		return nil, err
@@ -185,7 +214,11 @@ func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, sa
 		return checkpoint.RestoreRequest{}, err
 	}
 	removable, err := Removable(x.State(), x.Store, x.Workspace, owned, intent.To)
-	return back.Request(x.Workspace, from, removable, intent.Paths), err
+	req := back.Request(x.Workspace, from, removable, intent.Paths)
+	if err == nil && safety != intent.Safety {
+		req.Began, err = x.Tree(intent.Safety)
+	}
+	return req, err
 }
 
 // Removable tells which files, of those that a checkpoint has not, going back

@@ -248,6 +248,7 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 	if err := x.openWorkspace(); err != nil {
 		return err
 	}
+	x.clearUp()
 	if err := x.heed(a); err != nil {
 		return err
 	}
@@ -427,14 +428,14 @@ func (x *Execution) finishIntent(ctx context.Context) error {
 	if intent == nil {
 		return nil
 	}
-	meanwhile, err := x.finishMove(ctx, intent)
+	shas, err := x.finishMove(ctx, intent)
+	meanwhile := ""
+	for _, sha := range shas {
+		meanwhile += fmt.Sprintf("; what was changed since then is in checkpoint %.12s", sha)
+	}
 	if err != nil {
-		return fmt.Errorf("a %s to %.12s was cut short and could not be finished (everything that was there before is in checkpoint %.12s): %w", intent.Kind, intent.To, intent.Safety, err)
+		return fmt.Errorf("a %s to %.12s was cut short and could not be finished (everything that was there before is in checkpoint %.12s%s): %w", intent.Kind, intent.To, intent.Safety, meanwhile, err)
 	}
-	if meanwhile != "" {
-		x.Report.add(Mended, "a %s to %.12s had been cut short and was finished; what was changed since then is in checkpoint %.12s", intent.Kind, intent.To, meanwhile)
-		return nil
-	}
-	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished", intent.Kind, intent.To)
+	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished%s", intent.Kind, intent.To, meanwhile)
 	return nil
 }

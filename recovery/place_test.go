@@ -208,3 +208,23 @@ func TestALostWorkspaceIsAskedFor(t *testing.T) {
 		t.Errorf("with the workspace gone opening says %v", err)
 	}
 }
+
+// An execution that was given up had been killed while it had a file aside: the
+// next one on that workspace has it back before its first checkpoint.
+func TestWhatAnotherExecutionHadAsideIsBackBeforeTheFirstCheckpoint(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	put(t, filepath.Join(work, ".hankweave-restore-1-0-was"), []byte("mine"))
+	put(t, filepath.Join(work, ".hankweave-restore-1-1-was"), []byte("mine, too"))
+	put(t, filepath.Join(work, "taken"), []byte("new"))
+	blob := strings.Repeat("0", 40)
+	put(t, filepath.Join(work, ".hankweave-restore-journal"), []byte("755 \x00@.hankweave-restore-1-0-was "+blob+" notes.txt\x00@.hankweave-restore-1-1-was "+blob+" taken\x00"))
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 12, CreateOptions{Workspace: work})
+	for path, text := range map[string]string{"notes.txt": "mine", "taken": "new", "taken.hank-kept-1-1-was": "mine, too"} {
+		if got, err := os.ReadFile(filepath.Join(work, path)); string(got) != text {
+			t.Errorf("%s holds %q, want %q (%v)", path, got, text, err)
+		}
+	}
+	says(t, "created", a.x.Report, `it is now "taken.hank-kept-1-1-was"`)
+	a.close()
+}

@@ -221,8 +221,8 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 	t.Parallel()
 	const hank = `{"hank": [
-  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done"},
-  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore"}
+  {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done; echo same >u"},
+  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore; mkdir -p p/q; echo 2 >p/q/x; echo same >u"}
 ]}`
 	for _, point := range []string{"move.intended", "restore.written", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed:2", "move.applied"} {
 		t.Run(point, func(t *testing.T) {
@@ -245,7 +245,8 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 			die(point)
 			work := s.workspace()
 			must(t, os.RemoveAll(filepath.Join(work, "c")))
-			texts := map[string]string{"a": "a of a person\n", "b": "b of a person\n", "c/mine": "c of a person\n", "d/in": "d of a person\n", "new.log": "ignored\n"}
+			must(t, os.Remove(filepath.Join(work, "u"))) // which is in both trees
+			texts := map[string]string{"a": "a of a person\n", "b": "b of a person\n", "c/mine": "c of a person\n", "d/in": "d of a person\n", "new.log": "ignored\n", "u/deep.log": "ignored too\n"}
 			for path, text := range texts {
 				put(t, work, path, text)
 			}
@@ -256,13 +257,16 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(fmt.Sprint(x.Report.Findings), "was finished") {
-				t.Errorf("the opening finds %v", x.Report.Findings)
+			if found := fmt.Sprint(x.Report.Findings); !strings.Contains(found, "was finished; what was changed since then is in checkpoint") {
+				t.Errorf("the opening finds %v", found)
 			}
 			must(t, x.Close())
 			now := s.tree()
 			delete(now, "new.log") // it was nobody's but the person's, and stays
 			sameTree(t, "finished", now, back)
+			if onDisk(work, "p") {
+				t.Error("a folder is left that the first half has emptied")
+			}
 			for _, text := range append(slices.Collect(maps.Values(texts)), "once more\n") {
 				if text != "ignored\n" && !s.reachable(text) {
 					t.Errorf("%q is in no checkpoint", text)

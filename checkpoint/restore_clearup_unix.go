@@ -1,0 +1,193 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"golang.org/x/sys/unix"
+)
+
+// ClearUp ends what a restore of the workspace that was interrupted has begun:
+// what it had taken aside comes back, its temporary files go, and directories get
+// their permissions back. It returns the paths of files whose places were taken
+// and that the store does not hold: they have new names now.
+func ClearUp(st storer.EncodedObjectStorer, ws *Workspace) (kept []string, err error) {
+	if err := ws.StillThere(); err != nil {
+		return nil, err
+	}
+	if kept, err = clearUp(ws.Fd(), holdsIn(st)); err != nil {
+		err = fmt.Errorf("clear up after an interrupted restore of %s: %w", ws.Path(), err)
+	}
+	return kept, err
+}
+
+func holdsIn(st storer.EncodedObjectStorer) func(SHA) bool {
+	return func(blob SHA) bool { return st.HasEncodedObject(plumbing.NewHash(string(blob))) == nil }
+}
+
+func clearUp(root int, holds func(SHA) bool) (kept []string, err error) {
+	text, err := readJournal(root)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: journalName, Err: err}
+	}
+	dirs := parseJournal(text)
+	for _, d := range dirs {
+		if d.path == "" { // closed last: the journal lies in it
+			closeAgain, failed := d.makeWritable(root)
+			if failed != nil {
+				return nil, &os.PathError{Op: "make writable", Path: ".", Err: failed}
+			}
+			defer func() { err = errors.Join(err, closeAgain()) }()
+		}
+	}
+	// All come back before temporary names go: two records may be one directory.
+	for _, work := range []func(*journaledDir, int) error{
+		func(d *journaledDir, fd int) error {
+			names, err := d.bringBack(fd, holds)
+			kept = append(kept, names...)
+			return err
+		},
+		(*journaledDir).sweep,
+	} {
+		for i := range dirs {
+			if err := dirs[i].within(root, work); err != nil {
+				return kept, &os.PathError{Op: "clear up", Path: dirs[i].path, Err: err}
+			}
+		}
+	}
+	return kept, unix.Unlinkat(root, journalName, 0)
+}
+
+// journaledDir is what the journal says of a directory.
+type journaledDir struct {
+	path  string
+	perm  uint32
+	aside []journaledFile
+}
+
+// journaledFile is a file that may be aside.
+type journaledFile struct {
+	temp    string // its name there
+	content SHA    // the blob that it was compared with
+	name    string // its place
+}
+
+// parseJournal reads a journal. What is no record is left out: the torn end of a
+// journal that was never begun on, or what no restore has written.
+func parseJournal(text string) (dirs []journaledDir) {
+	text = text[:strings.LastIndexByte(text, 0)+1]
+	for record := range strings.SplitSeq(text, "\x00") {
+		head, rest, _ := strings.Cut(record, " ")
+		if temp, ok := strings.CutPrefix(head, "@"); ok {
+			content, name, _ := strings.Cut(rest, " ")
+			if len(dirs) > 0 && isTemporary(temp) && isPathComponent(temp) == nil && isPathComponent(name) == nil {
+				last := &dirs[len(dirs)-1]
+				last.aside = append(last.aside, journaledFile{temp, SHA(content), name})
+			}
+			continue
+		}
+		if perm, err := strconv.ParseUint(head, 8, 12); err == nil && len(record) > len(head) {
+			dirs = append(dirs, journaledDir{path: rest, perm: uint32(perm)})
+		}
+	}
+	return dirs
+}
+
+func isTemporary(name string) bool { return strings.HasPrefix(name, tempPrefix) && name != journalName }
+
+// within calls work with the directory open and writable.
+func (d *journaledDir) within(root int, work func(*journaledDir, int) error) (err error) {
+	fd, err := openBeneath(root, d.path)
+	if isMissing(err) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EINVAL) {
+		return nil // removed since; or a path that no restore has written
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if d.path != "" {
+		closeAgain, failed := d.makeWritable(fd)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, closeAgain()) }()
+	}
+	return work(d, fd)
+}
+
+// makeWritable makes the directory fd writable, and returns what gives it the
+// permissions that it had before the restore.
+func (d *journaledDir) makeWritable(fd int) (closeAgain func() error, err error) {
+	closeAgain = func() error { return nil }
+	if d.perm&0o300 == 0o300 {
+		return closeAgain, nil // was never changed
+	}
+	err = unix.Fchmod(fd, d.perm|0o300)
+	if errors.Is(err, unix.EPERM) {
+		return closeAgain, nil // another's directory, which was not changed
+	}
+	return func() error { return os.NewSyscallError("fchmod", unix.Fchmod(fd, d.perm)) }, err
+}
+
+func (d *journaledDir) bringBack(fd int, holds func(SHA) bool) (kept []string, err error) {
+	for _, f := range d.aside {
+		name, err := bringBack(fd, f, holds)
+		if err != nil {
+			return kept, fmt.Errorf("bring %s back: %w", f.name, err)
+		}
+		if name != "" {
+			kept = append(kept, path.Join(d.path, name))
+		}
+	}
+	return kept, nil
+}
+
+// sweep removes temporary files.
+func (d *journaledDir) sweep(fd int) error {
+	names, err := readNames(fd)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !isTemporary(name) {
+			continue
+		}
+		if err := unix.Unlinkat(fd, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// maxJournal bounds the journal that is read: one of millions of files is smaller.
+const maxJournal = 1 << 30
+
+func readJournal(root int) (string, error) {
+	fd, err := openFileAt(root, journalName)
+	if err != nil {
+		return "", err
+	}
+	f := os.NewFile(uintptr(fd), journalName)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxJournal {
+		return "", errors.New("no restore has made it; remove it")
+	}
+	text, err := io.ReadAll(f)
+	return string(text), err
+}
