@@ -430,8 +430,12 @@ func (x *Execution) finishIntent(ctx context.Context) error {
 	}
 	shas, err := x.finishMove(ctx, intent)
 	meanwhile := ""
-	for _, sha := range shas {
-		meanwhile += fmt.Sprintf("; what was changed since then is in checkpoint %.12s", sha)
+	switch n := len(shas); n {
+	case 0:
+	case 1:
+		meanwhile = fmt.Sprintf("; what was changed since then is in checkpoint %.12s", shas[0])
+	default:
+		meanwhile = fmt.Sprintf("; what was changed since then is in %d checkpoints, the last %.12s: see hank checkpoints", n, shas[n-1])
 	}
 	if err != nil {
 		return fmt.Errorf("a %s to %.12s was cut short and could not be finished (everything that was there before is in checkpoint %.12s%s): %w", intent.Kind, intent.To, intent.Safety, meanwhile, err)

@@ -257,7 +257,7 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found := fmt.Sprint(x.Report.Findings); !strings.Contains(found, "was finished; what was changed since then is in checkpoint") {
+			if found := fmt.Sprint(x.Report.Findings); !strings.Contains(found, "was finished; what was changed since then is in ") {
 				t.Errorf("the opening finds %v", found)
 			}
 			must(t, x.Close())
