@@ -17,6 +17,7 @@ import (
 	"hank/internal/proc"
 	"hank/recovery"
 	"hank/runtime/keeper"
+	"hank/state"
 )
 
 // The long form, scripts/prove verbs, stops runtimes for minutes.
@@ -120,9 +121,13 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 		l.log = append(l.log, fmt.Sprintf("%3d. hank %s: killed %s (%d processes): %d", l.kills, next, v.name, len(chosen), code))
 		l.survey()
 		switch next = "run"; code {
-		case -1: // killed: run goes on
+		case -1: // killed: run goes on, unless the keeper's death was recorded before
 			if l.rng.IntN(2) == 0 {
-				l.endAnyhow("run")
+				verb := "run"
+				if v, err := recovery.Read(l.Execution); err == nil && brokenDown(lastRecord(v.State)) {
+					verb = "retry"
+				}
+				l.endAnyhow(verb)
 			}
 		case ExitFailed:
 			l.endAnyhow("retry")
@@ -134,6 +139,11 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d: %d kills (%v); the longest that anything outlived its runtime: %s", *verbsSeed, l.kills, kills, longest.Round(time.Millisecond))
+}
+
+// brokenDown tells that a codon has failed, by itself or with its keeper.
+func brokenDown(last *state.Codon) bool {
+	return last != nil && last.Status == state.Failed && last.Interrupted == ""
 }
 
 // endAnyhow brings the hank to its end.
