@@ -24,12 +24,11 @@ func blockPrefix(by By) []byte { return []byte{'b', byte(by)} }
 func decodeBlock(list []Total, block []byte) ([]Total, error) {
 	names := string(block)
 	for at := 0; at < len(block); {
-		var t Total
+		list = append(list, Total{})
 		var err error
-		if at, err = t.decode(block, names, at); err != nil {
-			return list, err
+		if at, err = list[len(list)-1].decode(block, names, at); err != nil {
+			return list[:len(list)-1], err
 		}
-		list = append(list, t)
 	}
 	return list, nil
 }

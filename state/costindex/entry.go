@@ -79,12 +79,17 @@ func (t *Total) decode(block []byte, names string, at int) (end int, err error) 
 	}
 	t.Key = names[at : at+int(length)]
 	at += int(length)
-	for _, to := range [...]*int64{&t.Entries, (*int64)(&t.Cost), &t.Tokens.Input, &t.Tokens.Output, &t.Tokens.CacheCreation, &t.Tokens.CacheRead} {
-		if *to, n = binary.Varint(block[at:]); n <= 0 {
+	var sums [6]int64
+	for i := range sums {
+		u, n := binary.Uvarint(block[at:])
+		if n <= 0 {
 			return at, errTotal
 		}
+		sums[i] = int64(u>>1) ^ -int64(u&1)
 		at += n
 	}
+	t.Entries, t.Cost = sums[0], state.USD(sums[1])
+	t.Tokens = state.Tokens{Input: sums[2], Output: sums[3], CacheCreation: sums[4], CacheRead: sums[5]}
 	return at, nil
 }
 

@@ -207,10 +207,12 @@ func (x *Index) Totals(by By) ([]Total, error) {
 	if n := x.head.Keys[slices.Index(ways[:], by)]; n > 0 {
 		list = make([]Total, 0, n)
 	}
+	var all Total
 	err := x.db.View(func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: blockPrefix(by)})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
+			before := len(list)
 			err := it.Item().Value(func(b []byte) (err error) {
 				list, err = decodeBlock(list, b)
 				return err
@@ -218,13 +220,12 @@ func (x *Index) Totals(by By) ([]Total, error) {
 			if err != nil {
 				return err
 			}
+			for i := before; i < len(list); i++ {
+				all.add(list[i])
+			}
 		}
 		return nil
 	})
-	var all Total
-	for i := range list {
-		all.add(list[i])
-	}
 	if err == nil && !bytes.Equal(all.encode(nil), x.head.All.encode(nil)) {
 		err = errors.New("its totals do not add up")
 	}
