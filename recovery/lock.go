@@ -220,17 +220,17 @@ func (k *lock) holderStays() bool {
 // folder is held (View.Live) holds it itself while it looks, and what a dead
 // holder was starting has its descriptors until it executes its program. One
 // of whom the kernel tells that he lives gets a shorter moment, in which he may
-// write his lock file, or let go after he has removed it: some milliseconds, and
-// the 10 to 15 that to ask the kernel takes; it is asked once. The owner is what
-// livingOwner says then, or unasked.
+// write his lock file, or let go after he has removed it. To ask the kernel takes
+// 8 or 16 ms of that, and once is enough: not the reader of a moment. The owner is
+// what livingOwner says then, or unasked.
 func patiently(lock func(*os.File) error, dir *os.File) (owner int, err error) {
-	const pause, brief, patience = 2 * time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
+	const pause, brief, patience = time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
 	owner, err = unasked, lock(dir)
-	for began := time.Now(); errors.Is(err, flock.ErrHeld) && owner <= 0; err = lock(dir) {
+	for began := time.Now(); errors.Is(err, flock.ErrHeld); err = lock(dir) {
 		switch waited := time.Since(began); {
-		case waited > patience:
+		case waited > patience, owner > 0 && waited > brief:
 			return owner, err
-		case waited > brief && owner == unasked:
+		case waited > pause && owner == unasked:
 			owner = livingOwner(dir)
 		default:
 			time.Sleep(pause)
