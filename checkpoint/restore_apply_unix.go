@@ -29,7 +29,7 @@ import (
 //     From does not hold stands in the way. Nothing to do: return.
 //  3. Write the journal, and make read-only directories writable.
 //  4. Stage: write every new file and symlink under a temporary name, into
-//     new inodes. Sync. A full disk shows here, while nothing has changed: the
+//     new inodes. Sync, and note in the journal that they are whole. A full disk shows here, while nothing has changed: the
 //     staged files go again. After the sync, each place holds at any moment,
 //     a power cut included, what From has there, what To has, or nothing.
 //  5. Delete what goes, then make directories, then rename the staged files
@@ -45,7 +45,7 @@ import (
 // are set where the file may be read. Owner, set-id bits and extended
 // attributes are those of a new file.
 func Restore(ctx context.Context, req RestoreRequest) (*RestoreReport, error) {
-	return restoreBy(ctx, req, renames{unix.Renameat, renameNew})
+	return restoreBy(ctx, req, renames{unix.Renameat, renameNew, swapNames})
 }
 
 func restoreBy(ctx context.Context, req RestoreRequest, by renames) (*RestoreReport, error) {
@@ -104,7 +104,7 @@ func (a *applier) run() (err error) {
 		}
 	}()
 	failpoint.Hit("restore.started")
-	for _, phase := range []func() error{a.stageAll, a.sync, a.deleteAll, a.placeAll} {
+	for _, phase := range []func() error{a.stageAll, a.sync, a.noteStaged, a.deleteAll, a.placeAll} {
 		if err := phase(); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (a *applier) place(from, to int, s *step) error {
 	if s.verb == create {
 		return a.fill(from, to, s)
 	}
-	return a.displace(from, to, s)
+	return a.exchange(from, to, s)
 }
 
 // eachDir calls f for the steps that pick picks, directory by directory in

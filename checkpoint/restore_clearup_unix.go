@@ -82,19 +82,27 @@ type journaledFile struct {
 	temp    string // its name there
 	content SHA    // the blob that it was compared with
 	name    string // its place
+	staged  SHA    // the blob of the file that changes places with it, or ""
 }
 
 // parseJournal reads a journal. What is no record is left out: the torn end of a
 // journal that was never begun on, or what no restore has written.
 func parseJournal(text string) (dirs []journaledDir) {
 	text = text[:strings.LastIndexByte(text, 0)+1]
+	whole := strings.HasSuffix(text, "\x00!\x00") // else what is staged may be torn, and nothing has changed places
 	for record := range strings.SplitSeq(text, "\x00") {
 		head, rest, _ := strings.Cut(record, " ")
-		if temp, ok := strings.CutPrefix(head, "@"); ok {
+		if len(head) > 0 && (head[0] == '@' || head[0] == '=') {
+			f := journaledFile{temp: head[1:]}
+			if head[0] == '=' {
+				staged, others, _ := strings.Cut(rest, " ")
+				f.staged, rest = SHA(staged), others
+			}
 			content, name, _ := strings.Cut(rest, " ")
-			if len(dirs) > 0 && isTemporary(temp) && isPathComponent(temp) == nil && isPathComponent(name) == nil {
+			f.content, f.name = SHA(content), name
+			if len(dirs) > 0 && isTemporary(f.temp) && isPathComponent(f.temp) == nil && isPathComponent(name) == nil && (f.staged == "" || whole) {
 				last := &dirs[len(dirs)-1]
-				last.aside = append(last.aside, journaledFile{temp, SHA(content), name})
+				last.aside = append(last.aside, f)
 			}
 			continue
 		}
@@ -143,7 +151,7 @@ func (d *journaledDir) makeWritable(fd int) (closeAgain func() error, err error)
 
 func (d *journaledDir) bringBack(fd int, holds func(SHA) bool) (kept []string, err error) {
 	for _, f := range d.aside {
-		name, err := bringBack(fd, f, holds)
+		name, err := f.comeBack(fd, holds)
 		if err != nil {
 			return kept, fmt.Errorf("bring %s back: %w", f.name, err)
 		}
@@ -152,6 +160,21 @@ func (d *journaledDir) bringBack(fd int, holds func(SHA) bool) (kept []string, e
 		}
 	}
 	return kept, nil
+}
+
+// comeBack brings a file back, unless its temporary name has the staged one.
+func (f journaledFile) comeBack(fd int, holds func(SHA) bool) (kept string, err error) {
+	if f.staged == "" {
+		return bringBack(fd, f, holds)
+	}
+	now, err := lookAt(fd, f.temp)
+	if err != nil || !now.exists() {
+		return "", err
+	}
+	if same, err := holdsContent(fd, f.temp, now, f.staged); err == nil && same {
+		return "", nil // sweep removes it
+	}
+	return bringBack(fd, f, holds)
 }
 
 // sweep removes temporary files.

@@ -132,7 +132,7 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	killed := 0
-	for _, point := range []string{"restore.started", "restore.written", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed", "restore.synced"} {
+	for _, point := range []string{"restore.started", "restore.written", "restore.staged", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed", "restore.synced"} {
 		for n := 1; ; n++ {
 			s := newSite(t, memory.NewStorage(), crashFrom)
 			must(t, os.Chmod(s.path("ro"), 0o555))
@@ -165,7 +165,7 @@ func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 				t.Fatalf("%s: %d temporary files with the journal, want %d: everything is staged before the first sync", what, staged, crashWrites+1)
 			}
 			switch {
-			case point == "restore.started", point == "restore.written", point == "restore.synced" && n == 1:
+			case point == "restore.started", point == "restore.written", point == "restore.staged", point == "restore.synced" && n == 1:
 				sameLayout(t, what+", before anything is touched", half, crashFrom)
 			case point == "restore.synced":
 				sameLayout(t, what+", at the end", half, crashTo)

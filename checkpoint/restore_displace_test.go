@@ -22,6 +22,7 @@ type between struct {
 	n             int64
 	seen          atomic.Int64
 	before, after func()
+	noSwap        bool // as on a file system that cannot exchange names
 }
 
 func (b *between) renames() renames {
@@ -38,8 +39,14 @@ func (b *between) renames() renames {
 			return err
 		}
 	}
-	return renames{around(unix.Renameat), around(renameNew)}
+	swap := around(swapNames)
+	if b.noSwap {
+		swap = noSwap
+	}
+	return renames{around(unix.Renameat), around(renameNew), swap}
 }
+
+func noSwap(int, string, int, string) error { return unix.EINVAL }
 
 func takesAside(_, to string) bool { return strings.HasPrefix(to, tempPrefix) }
 func fills(from, _ string) bool    { return strings.HasPrefix(from, tempPrefix) }
@@ -68,13 +75,14 @@ func contents(t *testing.T, root string) (texts []string) {
 func TestWhatIsSavedTwiceWhileItIsTakenAsideIsKeptTwice(t *testing.T) {
 	t.Parallel()
 	from, to := layout{"d/x": file("old")}, layout{"d/x": file("new")}
-	for _, to := range []layout{to, {}} {
+	any := func(string, string) bool { return true }
+	for i, to := range []layout{to, to, {}} {
 		for _, second := range []func(path string){
 			func(path string) { save(t, path, "second") },
 			func(path string) { must(t, os.WriteFile(path, []byte("second"), 0o600)) },
 		} {
 			s := newSite(t, memory.NewStorage(), from)
-			b := &between{pick: takesAside, n: 1,
+			b := &between{pick: any, n: 1, noSwap: i == 1,
 				before: func() { save(t, s.path("d/x"), "first") },
 				after:  func() { second(s.path("d/x")) },
 			}
@@ -97,31 +105,35 @@ func TestWhatIsSavedTwiceWhileItIsTakenAsideIsKeptTwice(t *testing.T) {
 func TestWhatIsMadeAtAnEmptiedPlaceStays(t *testing.T) {
 	t.Parallel()
 	from, to := layout{"x": file("old")}, layout{"x": file("new")}
-	s := newSite(t, memory.NewStorage(), from)
-	b := &between{pick: fills, n: 1, before: func() { save(t, s.path("x"), "mine") }}
-	_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
-	if !errors.Is(err, ErrMeanwhile) {
-		t.Errorf("the restore says %v", err)
-	}
-	if got := contents(t, s.root); !slices.Equal(got, []string{"mine"}) {
-		t.Errorf("what is left is %q", got)
+	for _, noSwap := range []bool{true, false} {
+		s := newSite(t, memory.NewStorage(), from)
+		b := &between{pick: fills, n: 1, noSwap: noSwap, before: func() { save(t, s.path("x"), "mine") }}
+		_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
+		if !errors.Is(err, ErrMeanwhile) {
+			t.Errorf("the restore says %v", err)
+		}
+		if got := contents(t, s.root); !slices.Equal(got, []string{"mine"}) {
+			t.Errorf("what is left is %q", got)
+		}
 	}
 }
 
 // A directory took the place of a file between the look and the renaming.
 func TestADirectoryTakenAsideComesBack(t *testing.T) {
 	t.Parallel()
-	from, to := layout{"x": file("old")}, layout{}
-	s := newSite(t, memory.NewStorage(), from)
-	b := &between{pick: takesAside, n: 1, before: func() {
-		must(t, os.Remove(s.path("x")))
-		layDown(t, s.root, layout{"x/y": file("mine")})
-	}}
-	_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
-	if !errors.Is(err, ErrMeanwhile) {
-		t.Errorf("the restore says %v", err)
+	from := layout{"x": file("old")}
+	for i, to := range []layout{{}, {"x": file("new")}, {"x": file("new")}} {
+		s := newSite(t, memory.NewStorage(), from)
+		b := &between{pick: func(string, string) bool { return true }, n: 1, noSwap: i == 2, before: func() {
+			must(t, os.Remove(s.path("x")))
+			layDown(t, s.root, layout{"x/y": file("mine")})
+		}}
+		_, err := restoreBy(t.Context(), s.request(from, to), b.renames())
+		if !errors.Is(err, ErrMeanwhile) {
+			t.Errorf("the restore says %v", err)
+		}
+		sameLayout(t, "after it", readBack(t, s.root), layout{"x/y": file("mine")})
 	}
-	sameLayout(t, "after it", readBack(t, s.root), layout{"x/y": file("mine")})
 }
 
 // What may be removed and not renamed is removed; what is another inode after
@@ -129,9 +141,9 @@ func TestADirectoryTakenAsideComesBack(t *testing.T) {
 func TestARestoreGoesOnWhereRenamingIsPeculiar(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]renames{
-		"cannot": {func(int, string, int, string) error { return unix.EXDEV }, renameNew},
-		"copies": {func(_ int, from string, fd int, to string) error { return copyAs(fd, from, to) }, renameNew},
-		"links":  {unix.Renameat, linkIfAbsent},
+		"cannot": {func(int, string, int, string) error { return unix.EXDEV }, renameNew, noSwap},
+		"copies": {func(_ int, from string, fd int, to string) error { return copyAs(fd, from, to) }, renameNew, noSwap},
+		"links":  {unix.Renameat, linkIfAbsent, noSwap},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +243,7 @@ func TestAKeptFileWithALongNameGetsAShortOne(t *testing.T) {
 	layDown(t, s.root, layout{long: file("theirs"), tempPrefix + "1-0-was": file("mine")})
 	ws := openWS(t, s.root)
 	defer ws.Close()
-	kept, err := bringBack(ws.Fd(), journaledFile{tempPrefix + "1-0-was", "", long}, holdsIn(s.st))
+	kept, err := bringBack(ws.Fd(), journaledFile{temp: tempPrefix + "1-0-was", name: long}, holdsIn(s.st))
 	must(t, err)
 	sameLayout(t, "after it", readBack(t, s.root), layout{long: file("theirs"), "hank-kept-1-0-was-1": file("mine")})
 	if kept != "hank-kept-1-0-was-1" {
@@ -253,13 +265,13 @@ func TestATemporaryNameOfNoRestoreIsInTheWay(t *testing.T) {
 	}
 }
 
-// What cannot be removed keeps the journal, by which the next restore removes it.
+// What cannot be removed keeps the journal, by which the next restore finds it.
 func TestATemporaryFileThatStaysKeepsTheJournal(t *testing.T) {
 	t.Parallel()
 	from, to := layout{"d/x": file("1")}, layout{"d/x": file("2")}
 	s := newSite(t, memory.NewStorage(), from)
 	var staged string
-	b := &between{n: 1, before: func() { // a directory, that no unlink removes
+	b := &between{n: 1, noSwap: true, before: func() { // a directory, that no unlink removes
 		must(t, os.Remove(s.path(staged)))
 		layDown(t, s.root, layout{staged + "/in": file("")})
 		save(t, s.path("d/x"), "mine")
@@ -272,13 +284,15 @@ func TestATemporaryFileThatStaysKeepsTheJournal(t *testing.T) {
 	if !errors.Is(err, ErrMeanwhile) || !exists(s.path(journalName)) {
 		t.Errorf("the restore says %v, journal %v", err, exists(s.path(journalName)))
 	}
-	if _, err := s.restore(from, to); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(staged, "d/")) {
-		t.Errorf("the next one says %v", err)
+	report, err := s.restore(from, to)
+	var blocked *BlockedError
+	if !errors.As(err, &blocked) || len(report.Kept) != 1 {
+		t.Fatalf("the next one says %v, and reports %+v", err, report)
 	}
-	must(t, os.RemoveAll(s.path(staged)))
 	save(t, s.path("d/x"), "1")
 	_, err = s.restore(from, to)
 	must(t, err)
+	to[report.Kept[0]+"/in"] = file("")
 	sameLayout(t, "after it", readBack(t, s.root), to)
 }
 
@@ -301,4 +315,43 @@ func TestLinkIfAbsentReplacesNothing(t *testing.T) {
 		must(t, linkIfAbsent(ws.Fd(), from, ws.Fd(), to))
 	}
 	sameLayout(t, "after it", readBack(t, dir), layout{"a2": file("a"), "b": file("b"), "l2": link("a"), "d2/x": file("x"), "e/y": file("y")})
+}
+
+// What has the name of a staged file after a kill is that file, or what was at
+// its place: the one goes, the other goes if the store holds it.
+func TestWhatAKilledExchangeLeft(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"early": file("1"), "late": file("1"), "raced": file("1"), "gone": file("1")}, layout{"early": file("2"), "late": file("2"), "raced": file("2"), "gone": file("2")}
+	for _, whole := range []bool{true, false} {
+		s := newSite(t, memory.NewStorage(), layout{})
+		old, staged := putObject(t, s.st, plumbing.BlobObject, []byte("1")).String(), putObject(t, s.st, plumbing.BlobObject, []byte("2")).String()
+		temp := func(n string) string { return tempPrefix + "1-" + n }
+		layDown(t, s.root, layout{
+			"early": file("1"), temp("0"): file("2"),
+			"late": file("2"), temp("1"): file("1"),
+			"raced": file("2"), temp("2"): file("mine"),
+			temp("3"): file("1"),
+		})
+		text := "755 \x00"
+		for i, name := range []string{"early", "late", "raced", "gone"} {
+			n := string(rune('0' + i))
+			text += "@" + temp(n) + "-was " + old + " " + name + "\x00=" + temp(n) + " " + staged + " " + old + " " + name + "\x00"
+		}
+		if whole {
+			text += "!\x00"
+		}
+		must(t, os.WriteFile(s.path(journalName), []byte(text), 0o600))
+		kept, err := ClearUp(s.st, s.ws)
+		must(t, err)
+		want := layout{"early": file("1"), "late": file("2"), "raced": file("2")}
+		if whole {
+			want["gone"], want["raced"+keptInfix+"1-2"] = file("1"), file("mine")
+		}
+		sameLayout(t, "cleared up", readBack(t, s.root), want)
+		if whole != (len(kept) == 1) {
+			t.Errorf("it reports %q", kept)
+		}
+		_, err = s.restore(from, to)
+		must(t, err)
+	}
 }

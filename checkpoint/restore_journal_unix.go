@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"hank/internal/failpoint"
 )
 
 // The journal of a restore is a file in the workspace's root that stands from
@@ -20,6 +22,10 @@ import (
 //	                  with its permissions in octal
 //	@TEMP BLOB NAME   a file in it that may be taken aside to TEMP: while it is
 //	                  there, it belongs to NAME
+//	=TEMP NEW BLOB NAME
+//	                  the same, where TEMP is the staged file, of the blob NEW,
+//	                  before the two change places
+//	!                 all staged files are whole; before, none has changed places
 //
 // With it an interrupted restore is cleared up without looking through the whole
 // workspace. It is synced before it counts, so a torn one means that nothing was
@@ -43,6 +49,9 @@ func (a *applier) begin() error {
 		fmt.Fprintf(&text, "%o %s\x00", perm, dir)
 		for _, s := range aside[dir] {
 			fmt.Fprintf(&text, "@%s %s %s\x00", s.aside, s.content, s.name)
+			if s.verb == replace {
+				fmt.Fprintf(&text, "=%s %s %s %s\x00", s.temp, s.To.Blob, s.content, s.name)
+			}
 		}
 		if perm&0o300 != 0o300 {
 			closed = append(closed, dir)
@@ -71,6 +80,16 @@ func (a *applier) begin() error {
 		}
 		a.opened = append(a.opened, dir)
 	}
+	return nil
+}
+
+// noteStaged writes to the journal that all that is staged is whole, synced.
+func (a *applier) noteStaged() error {
+	err := appendJournal(a.root, "!\x00")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", journalName, err)
+	}
+	failpoint.Hit("restore.staged")
 	return nil
 }
 
@@ -159,4 +178,15 @@ func writeJournal(root int, text []byte) error {
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Sync(), f.Close())
 	return errors.Join(err, unix.Fsync(root))
+}
+
+func appendJournal(root int, text string) error {
+	flags := unix.O_WRONLY | unix.O_APPEND | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(root, journalName, flags, 0) })
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), journalName)
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -14,3 +14,8 @@ func renameNew(fromFd int, from string, toFd int, to string) error {
 	}
 	return err
 }
+
+// swapNames lets two names change places, in one step.
+func swapNames(aFd int, a string, bFd int, b string) error {
+	return unix.Renameat2(aFd, a, bFd, b, unix.RENAME_EXCHANGE)
+}

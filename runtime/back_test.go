@@ -181,7 +181,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	sameTree(t, "taken back", s.tree(), end)
 	to, from, there := "one", end, back
 	for _, point := range []string{"scan.walked", "pack.renamed", "ref.renamed", "move.safe", "move.intended", "restore.started", "restore.written",
-		"restore.synced", "restore.aside", "restore.filled", "restore.renamed", "restore.renamed:3", "restore.deleted", "move.applied"} {
+		"restore.synced", "restore.staged", "restore.aside", "restore.filled", "restore.renamed", "restore.renamed:3", "restore.deleted", "move.applied"} {
 		for range 2 { // there, and as an undo from there
 			cmd := exec.Command(os.Args[0], "__part", "rollback", s.root, to)
 			cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)
@@ -224,7 +224,7 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
   {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done; echo same >u"},
   {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore; mkdir -p p/q; echo 2 >p/q/x; echo same >u"}
 ]}`
-	for _, point := range []string{"move.intended", "restore.written", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed:2", "move.applied"} {
+	for _, point := range []string{"move.intended", "restore.written", "restore.staged", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed:2", "move.applied"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, hank)

@@ -86,7 +86,7 @@ type verb struct {
 var (
 	pointsOfCommits = []string{"scan.walked:3", "pack.written:2", "pack.renamed:2", "pack.indexed:2", "ref.locked:3", "ref.written:3", "ref.renamed:3",
 		"checkpoint.packed:2", "checkpoint.referenced:2", "journal.appended:3", "journal.synced:3", "transition.acknowledged:3", "snapshot.backedup:1", "snapshot.written:2", "snapshot.renamed:2"}
-	pointsOfMoves = []string{"move.safe:1", "move.intended:1", "restore.started:1", "restore.written:3", "restore.aside:2", "restore.filled:1", "restore.renamed:6", "restore.deleted:3", "restore.synced:1", "move.applied:1"}
+	pointsOfMoves = []string{"move.safe:1", "move.intended:1", "restore.started:1", "restore.written:3", "restore.staged:1", "restore.aside:2", "restore.filled:1", "restore.renamed:6", "restore.deleted:3", "restore.synced:1", "move.applied:1"}
 	pointsOfRuns  = []string{"run.foldered:1", "plan.done:1", "run.ended:1", "archive.copied:2", "archive.recorded:2", "archive.removed:1"}
 	pointsOfGC    = []string{"gc.acknowledged:1", "gc.unreferenced:3", "gc.collected:1", "collect.exchanged:1", "merge.removed:1", "pack.written:2", "pack.indexed:2", "ref.written:3", "ref.renamed:3", "journal.synced:1", "transition.acknowledged:1"}
 )
