@@ -100,7 +100,11 @@ func (a *applier) run() (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.dropStaged(), a.end())
+			err = errors.Join(err, a.dropStaged())
+			if a.touched.Load() && a.onSeveralVolumes() { // as at the end
+				err = errors.Join(err, a.sync())
+			}
+			err = errors.Join(err, a.end())
 		}
 	}()
 	failpoint.Hit("restore.started")

@@ -82,7 +82,7 @@ type journaledFile struct {
 	temp    string // its name there
 	content SHA    // the blob that it was compared with
 	name    string // its place
-	staged  SHA    // the blob of the file that changes places with it, or ""
+	staged  SHA    // the blob of a staged file that temp may be the name of, or ""
 }
 
 // parseJournal reads a journal. What is no record is left out: the torn end of a
@@ -92,17 +92,10 @@ func parseJournal(text string) (dirs []journaledDir) {
 	whole := strings.HasSuffix(text, "\x00!\x00") // else what is staged may be torn, and nothing has changed places
 	for record := range strings.SplitSeq(text, "\x00") {
 		head, rest, _ := strings.Cut(record, " ")
-		if len(head) > 0 && (head[0] == '@' || head[0] == '=') {
-			f := journaledFile{temp: head[1:]}
-			if head[0] == '=' {
-				staged, others, _ := strings.Cut(rest, " ")
-				f.staged, rest = SHA(staged), others
-			}
-			content, name, _ := strings.Cut(rest, " ")
-			f.content, f.name = SHA(content), name
-			if len(dirs) > 0 && isTemporary(f.temp) && isPathComponent(f.temp) == nil && isPathComponent(name) == nil && (f.staged == "" || whole) {
+		if files := parseAside(head, rest); files != nil {
+			if len(dirs) > 0 && (whole || head[0] == '@') {
 				last := &dirs[len(dirs)-1]
-				last.aside = append(last.aside, f)
+				last.aside = append(last.aside, files...)
 			}
 			continue
 		}
@@ -111,6 +104,28 @@ func parseJournal(text string) (dirs []journaledDir) {
 		}
 	}
 	return dirs
+}
+
+// parseAside reads a record of a file that may be aside, under one name or two.
+func parseAside(head, rest string) []journaledFile {
+	fields := strings.SplitN(rest, " ", 4)
+	var files []journaledFile
+	switch {
+	case strings.HasPrefix(head, "@"):
+		content, name, _ := strings.Cut(rest, " ")
+		files = []journaledFile{{temp: head[1:], content: SHA(content), name: name}}
+	case strings.HasPrefix(head, "=") && len(fields) == 4:
+		f := journaledFile{temp: head[1:], staged: SHA(fields[1]), content: SHA(fields[2]), name: fields[3]}
+		g := f
+		g.temp = fields[0]
+		files = []journaledFile{f, g}
+	}
+	for _, f := range files {
+		if !isTemporary(f.temp) || isPathComponent(f.temp) != nil || isPathComponent(f.name) != nil {
+			return nil
+		}
+	}
+	return files
 }
 
 func isTemporary(name string) bool { return strings.HasPrefix(name, tempPrefix) && name != journalName }
@@ -162,7 +177,7 @@ func (d *journaledDir) bringBack(fd int, holds func(SHA) bool) (kept []string, e
 	return kept, nil
 }
 
-// comeBack brings a file back, unless its temporary name has the staged one.
+// comeBack brings a file back, unless the temporary name is that of the staged one.
 func (f journaledFile) comeBack(fd int, holds func(SHA) bool) (kept string, err error) {
 	if f.staged == "" {
 		return bringBack(fd, f, holds)
@@ -171,7 +186,7 @@ func (f journaledFile) comeBack(fd int, holds func(SHA) bool) (kept string, err 
 	if err != nil || !now.exists() {
 		return "", err
 	}
-	if same, err := holdsContent(fd, f.temp, now, f.staged); err == nil && same {
+	if same, err := holdsContent(fd, f.temp, now, f.staged); err == nil && same && holds(f.staged) {
 		return "", nil // sweep removes it
 	}
 	return bringBack(fd, f, holds)

@@ -321,7 +321,7 @@ func TestLinkIfAbsentReplacesNothing(t *testing.T) {
 // its place: the one goes, the other goes if the store holds it.
 func TestWhatAKilledExchangeLeft(t *testing.T) {
 	t.Parallel()
-	from, to := layout{"early": file("1"), "late": file("1"), "raced": file("1"), "gone": file("1")}, layout{"early": file("2"), "late": file("2"), "raced": file("2"), "gone": file("2")}
+	from, to := layout{"early": file("1"), "late": file("1"), "raced": file("1"), "gone": file("1"), "aside": file("1")}, layout{"early": file("2"), "late": file("2"), "raced": file("2"), "gone": file("2"), "aside": file("2")}
 	for _, whole := range []bool{true, false} {
 		s := newSite(t, memory.NewStorage(), layout{})
 		old, staged := putObject(t, s.st, plumbing.BlobObject, []byte("1")).String(), putObject(t, s.st, plumbing.BlobObject, []byte("2")).String()
@@ -331,11 +331,13 @@ func TestWhatAKilledExchangeLeft(t *testing.T) {
 			"late": file("2"), temp("1"): file("1"),
 			"raced": file("2"), temp("2"): file("mine"),
 			temp("3"): file("1"),
+			temp("4"): file("mine"), temp("4") + "-was": file("2"), // refused
+			temp("5") + "-was": file("1"), temp("5"): file("2"), // no exchange of names
 		})
 		text := "755 \x00"
-		for i, name := range []string{"early", "late", "raced", "gone"} {
+		for i, name := range []string{"early", "late", "raced", "gone", "refused", "aside"} {
 			n := string(rune('0' + i))
-			text += "@" + temp(n) + "-was " + old + " " + name + "\x00=" + temp(n) + " " + staged + " " + old + " " + name + "\x00"
+			text += "=" + temp(n) + " " + temp(n) + "-was " + staged + " " + old + " " + name + "\x00"
 		}
 		if whole {
 			text += "!\x00"
@@ -346,6 +348,7 @@ func TestWhatAKilledExchangeLeft(t *testing.T) {
 		want := layout{"early": file("1"), "late": file("2"), "raced": file("2")}
 		if whole {
 			want["gone"], want["raced"+keptInfix+"1-2"] = file("1"), file("mine")
+			want["refused"], want["aside"] = file("mine"), file("1")
 		}
 		sameLayout(t, "cleared up", readBack(t, s.root), want)
 		if whole != (len(kept) == 1) {
@@ -354,4 +357,38 @@ func TestWhatAKilledExchangeLeft(t *testing.T) {
 		_, err = s.restore(from, to)
 		must(t, err)
 	}
+}
+
+// Nobody knows what an exchange has done that was interrupted: the next restore
+// finds out. What has come out and was removed meanwhile is no reason to undo it.
+func TestAnExchangeOfWhichNobodyKnows(t *testing.T) {
+	t.Parallel()
+	from, to := layout{"x": file("1")}, layout{"x": file("2")}
+	for _, happened := range []bool{false, true} {
+		s := newSite(t, memory.NewStorage(), from)
+		_, err := restoreBy(t.Context(), s.request(from, to), renames{unix.Renameat, renameNew, func(fd int, a string, to int, b string) error {
+			if happened {
+				save(t, s.path("x"), "mine")
+				must(t, swapNames(fd, a, to, b))
+			}
+			return unix.EINTR
+		}})
+		if !errors.Is(err, unix.EINTR) || !exists(s.path(journalName)) {
+			t.Errorf("the restore says %v", err)
+		}
+		kept, err := ClearUp(s.st, s.ws)
+		must(t, err)
+		want := from
+		if happened {
+			want = layout{"x": file("2")}
+			want[kept[0]] = file("mine")
+		}
+		sameLayout(t, "cleared up", readBack(t, s.root), want)
+	}
+	s := newSite(t, memory.NewStorage(), from)
+	_, err := restoreBy(t.Context(), s.request(from, to), renames{unix.Renameat, renameNew, func(fd int, a string, to int, b string) error {
+		return errors.Join(swapNames(fd, a, to, b), unix.Unlinkat(fd, a, 0))
+	}})
+	must(t, err)
+	sameLayout(t, "after it", readBack(t, s.root), to)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -72,16 +73,25 @@ func (a *applier) displace(from, fd int, s *step) error {
 //
 // No second exchange takes back the first: what somebody has written since would
 // get the staged file's name. If it is killed in between, the next restore finds
-// at that name the staged file, which it deletes, or what 5 brings back; the
-// journal says that all staged files are whole by then. Where names cannot be
-// exchanged, displace does it.
+// at the two names of this step the staged file, which it deletes, or what 4 and 5
+// bring back; the journal says that all staged files are whole by then. Where
+// names cannot be exchanged, displace does it.
 func (a *applier) exchange(from, fd int, s *step) error {
+	if s.stage != s.dir {
+		return a.displace(from, fd, s)
+	}
 	if err := a.unchanged(fd, s); err != nil {
 		return err
 	}
 	a.touched.Store(true)
-	if err := a.renames.swap(from, s.temp, fd, s.name); err != nil {
+	switch err := a.renames.swap(from, s.temp, fd, s.name); {
+	case err == nil:
+	case hasNotHappened(err):
 		return a.displace(from, fd, s)
+	default: // nobody knows which file has the staged one's name
+		s.temp = ""
+		a.left.Store(true)
+		return os.NewSyscallError("rename", err)
 	}
 	was := journaledFile{temp: s.temp, content: s.content, name: s.name}
 	s.temp = "" // nothing to be cleared away: it is no staged file any more
@@ -93,6 +103,9 @@ func (a *applier) exchange(from, fd int, s *step) error {
 	if err == nil {
 		return nil
 	}
+	if now, gone := lookAt(from, was.temp); gone == nil && !now.exists() {
+		return nil // somebody has removed it; the place has its file
+	}
 	if away := a.renames.away(fd, s.name, fd, s.aside); away != nil && !errors.Is(away, unix.ENOENT) {
 		a.left.Store(true)
 		return errors.Join(err, os.NewSyscallError("rename", away))
@@ -100,6 +113,13 @@ func (a *applier) exchange(from, fd int, s *step) error {
 	failpoint.Hit("restore.refused")
 	staged := journaledFile{temp: s.aside, content: s.To.Blob, name: s.name}
 	return errors.Join(a.putBack(fd, staged, dropIfHeld, err), a.putBack(fd, was, bringBack, nil))
+}
+
+// hasNotHappened tells of a renaming that failed that it has changed nothing. Of
+// an interrupted one on a network nobody knows.
+func hasNotHappened(err error) bool {
+	return slices.ContainsFunc([]error{unix.EINVAL, unix.ENOSYS, unix.ENOTSUP, unix.ENOENT, unix.EXDEV, unix.EPERM, unix.EACCES, unix.EBUSY, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // putBack ends an exchange or a displacement that is refused because of err, and

@@ -22,9 +22,9 @@ import (
 //	                  with its permissions in octal
 //	@TEMP BLOB NAME   a file in it that may be taken aside to TEMP: while it is
 //	                  there, it belongs to NAME
-//	=TEMP NEW BLOB NAME
-//	                  the same, where TEMP is the staged file, of the blob NEW,
-//	                  before the two change places
+//	=STAGED TEMP NEW BLOB NAME
+//	                  the same, of a file that may change places with the staged
+//	                  one, of the blob NEW: either may have either name
 //	!                 all staged files are whole; before, none has changed places
 //
 // With it an interrupted restore is cleared up without looking through the whole
@@ -48,9 +48,10 @@ func (a *applier) begin() error {
 		perm := a.existing[dir].mode & 0o7777
 		fmt.Fprintf(&text, "%o %s\x00", perm, dir)
 		for _, s := range aside[dir] {
-			fmt.Fprintf(&text, "@%s %s %s\x00", s.aside, s.content, s.name)
 			if s.verb == replace {
-				fmt.Fprintf(&text, "=%s %s %s %s\x00", s.temp, s.To.Blob, s.content, s.name)
+				fmt.Fprintf(&text, "=%s %s %s %s %s\x00", s.temp, s.aside, s.To.Blob, s.content, s.name)
+			} else {
+				fmt.Fprintf(&text, "@%s %s %s\x00", s.aside, s.content, s.name)
 			}
 		}
 		if perm&0o300 != 0o300 {
