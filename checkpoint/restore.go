@@ -73,7 +73,7 @@ type RestoreReport struct {
 	Plan        *Plan
 	Bytes       int64 // written, of file content
 	RemovedDirs int   // directories that were empty after their files' deletion
-	// Kept is what ClearUp has found.
+	// Kept are the files, by their new names, that ClearUp could not bring back.
 	Kept []string
 }
 

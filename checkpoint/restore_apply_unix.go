@@ -29,11 +29,12 @@ import (
 //     From does not hold stands in the way. Nothing to do: return.
 //  3. Write the journal, and make read-only directories writable.
 //  4. Stage: write every new file and symlink under a temporary name, into
-//     new inodes. Sync, and note in the journal that they are whole. A full disk shows here, while nothing has changed: the
-//     staged files go again. After the sync, each place holds at any moment,
-//     a power cut included, what From has there, what To has, or nothing.
+//     new inodes. Sync, and note in the journal that they are whole. A full
+//     disk shows here, while nothing has changed: the staged files go again.
+//     After the sync, each place holds at any moment, a power cut included,
+//     what From has there, what To has, or nothing.
 //  5. Delete what goes, then make directories, then rename the staged files
-//     into place (displace says how); then remove directories that this has
+//     into place (displace and exchange say how); then remove directories that this has
 //     emptied.
 //  6. Put permissions of directories back, remove the journal, sync.
 //
