@@ -372,10 +372,12 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 // went wrong is in the error.
 func (x *Execution) Close() error {
 	var failed *multierror.Error
-	if x.broken == nil && x.Held() == nil && x.guard.wasRemade() {
-		failed = multierror.Append(failed, x.inspect())
+	if (x.broken == nil || errors.Is(x.broken, journal.ErrForeign)) && x.Held() == nil { // of either the memory is right
+		if _, due := x.guard.toRebuild(); due {
+			failed = multierror.Append(failed, x.inspect())
+		}
 	}
-	x.lock.leaveDeleted() // nobody would write what belongs in it
+	x.lock.unwatch() // nobody would write what belongs in it
 	if x.broken == nil {
 		failed = multierror.Append(failed, x.journal.Sync())
 	}

@@ -28,9 +28,10 @@ type guard struct {
 	refs  map[string]checkpoint.SHA      // all references
 	names map[string]map[string]struct{} // what is hank's in a folder
 
-	mu     sync.Mutex
-	found  []string // what was noticed and not told by noticed
-	remade bool     // hank's folder, which is empty
+	mu      sync.Mutex
+	found   []string // what was noticed and not told by noticed
+	deleted int      // how often hank's folder was
+	rebuilt int      // what deleted was when all of it was written anew
 }
 
 // ownFiles is what begins a sentence about something that was noticed.
@@ -69,7 +70,7 @@ func (x *Execution) Guard() error {
 	}
 	x.guard = g
 	x.lock.folders.Lock()
-	x.lock.remade = x.noticeDeletion
+	x.lock.watch = x
 	x.lock.folders.Unlock()
 	x.saver.disk.Lock()
 	x.saver.tampered = x.noticeState
@@ -85,9 +86,14 @@ func (x *Execution) ownFolders() []string {
 		filepath.Join(store, "objects"), filepath.Join(store, "objects", "pack"), filepath.Join(store, "refs"), filepath.Join(store, "refs", "heads"), filepath.Join(store, "info")}
 }
 
-// notice keeps what was noticed for the record, and says it.
+// notice keeps what was noticed for the record, and says it. Between a deletion
+// of hank's folder and the moment when all of it is written anew, everything is
+// missing, perhaps again and again: that is said once.
 func (x *Execution) notice(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
+	if _, due := x.guard.toRebuild(); due {
+		return
+	}
 	x.guard.mu.Lock()
 	x.guard.found = append(x.guard.found, ownFiles+what)
 	x.guard.mu.Unlock()
@@ -96,21 +102,42 @@ func (x *Execution) notice(format string, args ...any) {
 
 func (x *Execution) noticeState(err error) { x.notice("state.json (%v); it is written anew", err) }
 
-func (x *Execution) noticeDeletion() {
-	x.guard.mu.Lock()
-	x.guard.remade = true
-	x.guard.mu.Unlock()
+// remade is told by the lock that hank's folder was deleted, and that another
+// one is in its place.
+func (x *Execution) remade() {
 	x.notice("%s was deleted; it is made again from what is in memory, which transcripts and checkpoints are not", Dir)
+	x.guard.mu.Lock()
+	x.guard.deleted++
+	x.guard.mu.Unlock()
 }
 
-// wasRemade tells whether hank's folder is empty, because it was deleted.
-func (g *guard) wasRemade() bool {
-	if g == nil {
+// nobodyElses tells whether what is in hank's folder, if anything, is of this
+// execution: its meta, its state and its journal say so.
+func (x *Execution) nobodyElses() bool {
+	if m, err := readMeta(x.fs, x.Layout.Meta()); err == nil && m.Lineage != x.State().Lineage || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
+	}
+	for _, path := range []string{x.Layout.State(), x.Layout.State() + ".bak"} {
+		text, err := vfs.ReadFile(x.fs, path)
+		if err == nil {
+			err = x.ownState(text)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+// toRebuild tells whether hank's folder was deleted and is not yet written anew,
+// and which deletion that was.
+func (g *guard) toRebuild() (deletion int, due bool) {
+	if g == nil {
+		return 0, false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.remade
+	return g.deleted, g.deleted != g.rebuilt
 }
 
 // noticed returns what was noticed since it was last asked.
@@ -138,6 +165,21 @@ func (x *Execution) mendJournal() error {
 	}
 	x.notice("the journal (%v); it begins anew from what is in memory, what was left of it is in quarantine", why)
 	_ = x.journal.Close() // it cannot be used any more
+	return x.undeleted(func() error { return x.beginJournal(why) })
+}
+
+// undeleted calls write, which makes files in hank's folder, again where that is
+// being deleted meanwhile.
+func (x *Execution) undeleted(write func() error) error {
+	for tries := 1; ; tries++ {
+		err := write()
+		if tries == 5 || !errors.Is(err, fs.ErrNotExist) || x.Held() != nil {
+			return err
+		}
+	}
+}
+
+func (x *Execution) beginJournal(why error) error {
 	if err := x.clearWay(); err != nil {
 		return err
 	}
@@ -153,10 +195,11 @@ func (x *Execution) mendJournal() error {
 	if err != nil {
 		return err
 	}
-	if x.journal, err = journal.Create(x.fs, x.Layout.Events(), base.Seq-1, base); err != nil {
-		x.broken = err
+	begun, err := journal.Create(x.fs, x.Layout.Events(), base.Seq-1, base)
+	if err != nil {
 		return err
 	}
+	x.journal = begun
 	x.guard.names[x.Layout.Events()] = map[string]struct{}{filepath.Base(journalFile): {}}
 	x.saver.ask(x.State(), x.journal.End(), true)
 	return nil
@@ -171,13 +214,15 @@ func (x *Execution) inspect() error {
 	if x.guard == nil || x.Held() != nil {
 		return nil
 	}
-	if x.guard.wasRemade() {
+	return x.undeleted(x.writeAnew)
+}
+
+func (x *Execution) writeAnew() error {
+	deletion, due := x.guard.toRebuild()
+	if due {
 		if err := makeOwnFolders(x.fs, x.Layout); err != nil {
 			return err
 		}
-		x.guard.mu.Lock()
-		x.guard.remade = false
-		x.guard.mu.Unlock()
 	}
 	x.mendModes(x.ownFolders()...)
 	if err := x.mendJournal(); err != nil {
@@ -187,7 +232,13 @@ func (x *Execution) inspect() error {
 		x.noticeState(err)
 		x.saver.ask(x.State(), x.journal.End(), true)
 	}
-	return errors.Join(x.mendLock(), x.mendMeta(), x.mendRuns(), x.mendStore(), x.lookForFlood())
+	if err := errors.Join(x.mendLock(), x.mendMeta(), x.mendRuns(), x.mendStore(), x.lookForFlood()); err != nil {
+		return err
+	}
+	x.guard.mu.Lock()
+	x.guard.rebuilt = deletion
+	x.guard.mu.Unlock()
+	return nil
 }
 
 // mendModes gives folders the modes back that they had.

@@ -2,10 +2,17 @@ package recovery
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"hank/internal/flock"
+	"hank/internal/vfs"
+	"hank/state"
 )
 
 // An agent deletes hank's folder after the last transition: what is in memory is
@@ -97,6 +104,171 @@ func TestAJournalChangedJustBeforeAWriteIsWrittenAnew(t *testing.T) {
 				t.Errorf("the state became\n%s\nand was\n%s", got, want)
 			}
 			ok(t, again.Close())
+		})
+	}
+}
+
+// deleting is a file system on which an agent deletes hank's folder right before
+// a call, and once more before the next one: rm -rf comes back for what was made
+// behind it.
+type deleting struct {
+	vfs.FS
+	folder string
+	mu     sync.Mutex
+	left   int // calls until then; 0: it is over, or has not begun
+}
+
+func (d *deleting) call() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left == 0 {
+		return
+	}
+	if d.left--; d.left < 2 {
+		for os.RemoveAll(d.folder) != nil { // a save may be under way
+		}
+	}
+}
+
+func (d *deleting) begin(after int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left = after
+}
+
+// end ends it, and tells whether the folder was deleted.
+func (d *deleting) end() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	was := d.left < 2
+	d.left = 0
+	return was
+}
+
+func (d *deleting) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	d.call()
+	return d.FS.OpenFile(name, flag, perm)
+}
+func (d *deleting) Rename(from, to string) error { d.call(); return d.FS.Rename(from, to) }
+func (d *deleting) Remove(name string) error     { d.call(); return d.FS.Remove(name) }
+func (d *deleting) Mkdir(name string, perm fs.FileMode) error {
+	d.call()
+	return d.FS.Mkdir(name, perm)
+}
+func (d *deleting) Lstat(name string) (fs.FileInfo, error)     { d.call(); return d.FS.Lstat(name) }
+func (d *deleting) ReadDir(name string) ([]fs.DirEntry, error) { d.call(); return d.FS.ReadDir(name) }
+func (d *deleting) SyncDir(name string) error                  { d.call(); return d.FS.SyncDir(name) }
+
+// An agent deletes hank's folder at any moment of a codon, also while hank makes
+// it again: what was recorded is on the disk when the execution is closed.
+func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	for n := 2; ; n++ {
+		root := t.TempDir()
+		disk := &deleting{FS: fast, folder: Layout{Root: root}.Hankweave()}
+		a := begin(t, root, 3, CreateOptions{Options: Options{FS: disk}})
+		ok(t, a.start())
+		ok(t, a.x.Guard())
+		ok(t, a.play(attempt{}))
+		before := a.x.State()
+		disk.begin(n)
+		err := a.play(attempt{})
+		if err == nil {
+			err = a.exit(state.EndStopped)
+		}
+		deleted := disk.end()
+		after := a.x.State()
+		closed := a.x.Close()
+		if !deleted {
+			ok(t, errors.Join(err, closed))
+			break
+		}
+		x, openErr := Open(a.ctx, root, Options{FS: fast, ReplaceStore: true})
+		if openErr != nil {
+			t.Errorf("call %d: %v, then closing: %v, then opening: %v", n, err, closed, openErr)
+			continue
+		}
+		if x.State().Lineage != before.Lineage || x.State().Newest().Len() < after.Newest().Len() {
+			t.Errorf("call %d: of %d records %d are left: %v, then closing: %v", n, after.Newest().Len(), x.State().Newest().Len(), err, closed)
+		}
+		ok(t, x.Close())
+	}
+}
+
+// What has the name of a deleted folder is taken if nobody holds it and it is
+// not another execution's: a copy of hank's own brings its checkpoints along.
+func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
+	t.Parallel()
+	copyTo := func(t *testing.T, from, to string) { ok(t, exec.Command("cp", "-a", from, to).Run()) }
+	for name, c := range map[string]struct {
+		place func(t *testing.T, at, copied string)
+		taken bool
+	}{
+		"nothing":         {func(*testing.T, string, string) {}, true},
+		"an empty folder": {func(t *testing.T, at, _ string) { ok(t, os.Mkdir(at, 0o755)) }, true},
+		"what hank makes on its way": {func(t *testing.T, at, _ string) {
+			ok(t, os.MkdirAll(filepath.Join(at, "events"), 0o700))
+		}, true},
+		"its own copy": {func(t *testing.T, at, copied string) { copyTo(t, copied, at) }, true},
+		"another execution": {func(t *testing.T, at, _ string) {
+			other := t.TempDir()
+			begin(t, other, 2, CreateOptions{}).close()
+			copyTo(t, Layout{Root: other}.Hankweave(), at)
+		}, false},
+		"another execution's state": {func(t *testing.T, at, _ string) {
+			other := t.TempDir()
+			begin(t, other, 2, CreateOptions{}).close()
+			ok(t, os.Mkdir(at, 0o700))
+			copyTo(t, Layout{Root: other}.State(), at)
+		}, false},
+		"a folder that is held": {func(t *testing.T, at, _ string) {
+			ok(t, os.Mkdir(at, 0o700))
+			held := must(flock.OpenFolder(at))(t)
+			ok(t, flock.Exclusive(held))
+			t.Cleanup(func() { _ = flock.Close(held) })
+		}, false},
+		"a file": {func(t *testing.T, at, _ string) { ok(t, os.WriteFile(at, []byte("x"), 0o600)) }, false},
+		"a link": {func(t *testing.T, at, copied string) { ok(t, os.Symlink(copied, at)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+			a := begin(t, root, 3, CreateOptions{})
+			ok(t, a.start())
+			ok(t, a.x.Guard())
+			ok(t, a.play(attempt{}))
+			a.waitForSave()
+			at := a.x.Layout.Hankweave()
+			copyTo(t, at, copied)
+			ok(t, os.RemoveAll(at))
+			c.place(t, at, copied)
+			was := hash(t, filepath.Dir(at))
+			err := a.x.Note("x", 1)
+			var lost *LostError
+			if c.taken {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = a.exit(state.EndStopped) // without its checkpoints it cannot make another one
+			} else if !errors.As(err, &lost) || !lost.Deleted {
+				t.Errorf("a transition says: %v", err)
+			}
+			want := a.x.State()
+			_ = a.x.Close()
+			if !c.taken {
+				if hash(t, filepath.Dir(at)) != was {
+					t.Error("something was written")
+				}
+				return
+			}
+			x := must(Open(a.ctx, root, Options{FS: fast, ReplaceStore: true}))(t)
+			if x.State().Lineage != want.Lineage || x.State().Newest().Len() != want.Newest().Len() {
+				t.Errorf("it is of lineage %s and has %d records", x.State().Lineage, x.State().Newest().Len())
+			}
+			if lost := x.Report.Has(Lost); lost == (name == "its own copy") {
+				t.Errorf("checkpoints are lost: %v: %+v", lost, x.Report.Findings)
+			}
+			ok(t, x.Close())
 		})
 	}
 }

@@ -99,11 +99,19 @@ type lock struct {
 	folders sync.Mutex // guards what follows
 	dirs    []*os.File
 	names   []os.FileInfo // what the paths of dirs named, links not followed
-	// remade, if set, is called when the execution's folder was deleted and has
-	// been made again, empty. Without it a deleted folder is a lost one.
-	remade func()
-	stop   chan struct{}
-	ended  chan struct{}
+	// A deleted folder is a lost one, unless a watch is set that writes it anew.
+	watch watch
+	stop  chan struct{}
+	ended chan struct{}
+}
+
+// watch is told when the execution's folder was deleted.
+type watch interface {
+	// nobodyElses tells whether nothing of another execution is in the folder that
+	// has the name now.
+	nobodyElses() bool
+	// remade is called when that folder, or a new one, is the locked one.
+	remade()
 }
 
 // acquire takes the execution and the workspace, in this order.
@@ -315,9 +323,15 @@ func (k *lock) beat() {
 
 // LostError says that the execution's folder is not where it was: it was
 // moved, deleted or replaced while it was held.
-type LostError struct{ Path string }
+type LostError struct {
+	Path    string
+	Deleted bool // it is hank's own, and nowhere any more
+}
 
 func (e *LostError) Error() string {
+	if e.Deleted {
+		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else hank run begins anew with the workspace as it is"
+	}
 	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open: put that back, then hank run goes on"
 }
 
@@ -337,48 +351,61 @@ func (k *lock) held() error {
 		if err != nil {
 			return err
 		}
-		name, err := os.Lstat(path)
-		if i == 0 && errors.Is(err, fs.ErrNotExist) && k.remade != nil && isDeleted(mine) && k.makeAgain(path) == nil {
-			k.remade()
+		if k.leadsTo(i, path, mine) {
 			continue
 		}
-		if err != nil || !os.SameFile(k.names[i], name) {
-			return &LostError{path}
+		deleted := i == 0 && isDeleted(mine)
+		if !deleted || k.watch == nil || k.takeAnew(path) != nil {
+			return &LostError{path, deleted}
 		}
-		if there, err := os.Stat(path); err != nil || !os.SameFile(mine, there) {
-			return &LostError{path}
-		}
+		k.watch.remade()
 	}
 	return nil
 }
 
-// leaveDeleted ends that a deleted folder is made again.
-func (k *lock) leaveDeleted() {
-	k.folders.Lock()
-	defer k.folders.Unlock()
-	k.remade = nil
+// leadsTo tells whether a path still leads to the folder that is open.
+func (k *lock) leadsTo(i int, path string, mine os.FileInfo) bool {
+	name, err := os.Lstat(path)
+	if err != nil || !os.SameFile(k.names[i], name) {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
 }
 
-// makeAgain makes the execution's folder anew and locks it. One that is deleted
-// can never come back, and nobody else can hold it; if somebody makes another
-// in the same moment, it is theirs.
-func (k *lock) makeAgain(path string) error {
-	if err := os.Mkdir(path, 0o700); err != nil {
+// unwatch ends that a deleted folder is made again.
+func (k *lock) unwatch() {
+	k.folders.Lock()
+	defer k.folders.Unlock()
+	k.watch = nil
+}
+
+// takeAnew makes the execution's folder anew and locks it. One that is deleted
+// can never come back, and nobody else can hold it. There may be another one by
+// then: what hank writes while the folder is being deleted makes it again, and
+// so may whoever has deleted it. That is taken where nobody holds it, and where
+// it is not another execution's.
+func (k *lock) takeAnew(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	name, err := os.Lstat(path)
+	if err != nil {
 		return err
 	}
 	dir, err := flock.OpenFolder(path)
 	if err != nil {
-		return errors.Join(err, os.Remove(path))
+		return err
 	}
-	name, err := os.Lstat(path)
-	if err == nil {
-		var opened os.FileInfo
-		if opened, err = dir.Stat(); err == nil && !os.SameFile(name, opened) {
-			err = flock.ErrHeld
-		}
+	opened, err := dir.Stat()
+	if err == nil && !os.SameFile(name, opened) {
+		err = flock.ErrHeld
 	}
 	if err == nil {
 		_, err = patiently(flock.Exclusive, dir)
+	}
+	if err == nil && !k.watch.nobodyElses() {
+		err = flock.ErrHeld
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())
