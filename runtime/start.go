@@ -27,7 +27,8 @@ type start struct {
 //   - retry goes back to before the codon.
 //
 // Before any of this moves the tree, what a person has changed since the last
-// checkpoint is found and asked about.
+// checkpoint is found and asked about. So is it where the checkpoint to go back
+// to is lost.
 func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	s := d.x.State()
 	if s.Newest() == nil && s.Position == nil {
@@ -43,13 +44,20 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	if mode == ModeResume && !d.opts.Restore {
 		d.opts.KeepTree = true
 	}
+	lost, err := d.askAboutLoss(ctx, move.to)
+	if err != nil {
+		return start{}, err
+	}
+	if lost {
+		move.to, d.opts.KeepTree = "", true
+	}
 	kept, err := d.askAboutEdits(ctx, move.to)
 	if err != nil {
 		return start{}, err
 	}
 	if move.to != "" && !kept || move.position != nil {
 		to := move.to
-		if kept {
+		if kept || lost {
 			to = d.x.Head() // the tree stays; only the position moves
 		}
 		if err := d.goBack(ctx, to, move); err != nil {

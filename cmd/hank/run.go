@@ -33,7 +33,7 @@ func driveFlags() []cli.Flag {
 		sandboxFlag,
 		&cli.BoolFlag{Name: "adopt", Usage: "the hank has changed: go on with the new one"},
 		&cli.BoolFlag{Name: "frozen", Usage: "the hank has changed: go on with the frozen one"},
-		&cli.BoolFlag{Name: "keep-tree", Usage: "the workspace was changed by hand: go on with it as it is"},
+		&cli.BoolFlag{Name: "keep-tree", Usage: "the workspace was changed by hand, or the checkpoint to go back to is lost: go on with it as it is"},
 		&cli.BoolFlag{Name: "restore", Usage: "the workspace was changed by hand: put the checkpoint back first"},
 		&cli.IntFlag{Name: "stop-after", Usage: "stop in order after `N` codons"},
 		&cli.BoolFlag{Name: "detach", Usage: "go on in the background, also when the terminal closes"},
