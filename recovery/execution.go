@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -164,18 +165,18 @@ func (x *Execution) RecordLater(transitions ...state.Transition) error {
 	return x.record(false, transitions...)
 }
 
-// untampered calls write, which appends to the journal, once more if somebody
-// else has changed the journal between the look at it and the append.
+// untampered calls write, which appends to the journal, again if somebody else
+// has changed the journal between the look at it and the append.
 func (x *Execution) untampered(write func() error) error {
 	if x.broken != nil {
 		return x.broken
 	}
-	for tries := 1; ; tries++ {
+	for began := time.Now(); ; {
 		if err := x.mendJournal(); err != nil {
 			return err
 		}
 		err := write()
-		if tries == 3 || x.guard == nil || !errors.Is(err, journal.ErrForeign) {
+		if x.guard == nil || !errors.Is(err, journal.ErrForeign) || time.Since(began) > vandalism {
 			return err
 		}
 		x.broken = nil // nothing was written
@@ -284,8 +285,12 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if x.broken != nil {
 		return "", x.broken
 	}
+	scanned := x.Store
 	if err := x.inspect(); err != nil {
 		return "", err
+	}
+	if x.Store != scanned {
+		return "", &fs.PathError{Op: "checkpoint", Path: x.Layout.Hankweave(), Err: errors.New("it was deleted while a checkpoint was made, which the next command makes again")}
 	}
 	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.opts.Mask), x.opts.Mask(c.Title.Name)
 	trial, err := withCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
@@ -372,16 +377,36 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 // went wrong is in the error.
 func (x *Execution) Close() error {
 	var failed *multierror.Error
-	if (x.broken == nil || errors.Is(x.broken, journal.ErrForeign)) && x.Held() == nil { // of either the memory is right
-		if _, due := x.guard.toRebuild(); due {
-			failed = multierror.Append(failed, x.inspect())
-		}
-	}
+	failed = multierror.Append(failed, x.lastLook())
 	x.lock.unwatch() // nobody would write what belongs in it
 	if x.broken == nil {
 		failed = multierror.Append(failed, x.journal.Sync())
 	}
 	return x.giveBack(failed)
+}
+
+// lastLook writes anew what somebody else has changed since the last checkpoint.
+func (x *Execution) lastLook() error {
+	if x.guard == nil {
+		return nil
+	}
+	held := x.Held()
+	var lost *LostError
+	if errors.As(x.broken, &lost) && lost.Deleted && held == nil {
+		x.broken = nil // another was in its place for a moment
+	}
+	if x.broken != nil && !errors.Is(x.broken, journal.ErrForeign) { // behind which the memory may be wrong
+		return nil
+	}
+	if _, due := x.guard.toRebuild(); held != nil || !due && x.journal.Changed() == nil && x.saver.changed() == nil {
+		return held
+	}
+	x.broken = nil
+	said := x.guard.lacking
+	if err := x.inspect(); !said || !x.guard.lacking {
+		return err
+	}
+	return nil
 }
 
 // giveBack closes what is open, the locks last. What failed before is in the

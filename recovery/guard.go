@@ -27,6 +27,8 @@ type guard struct {
 	files map[string][]byte              // small files of the store, nil: not there
 	refs  map[string]checkpoint.SHA      // all references
 	names map[string]map[string]struct{} // what is hank's in a folder
+	// lacking is true while there is no store, and a person must decide.
+	lacking bool
 
 	mu      sync.Mutex
 	found   []string // what was noticed and not told by noticed
@@ -73,7 +75,13 @@ func (x *Execution) Guard() error {
 	x.lock.watch = x
 	x.lock.folders.Unlock()
 	x.saver.disk.Lock()
+	failed := x.saver.failed
 	x.saver.tampered = x.noticeState
+	x.saver.failed = func(err error) {
+		if _, due := g.toRebuild(); !due || !errors.Is(err, fs.ErrNotExist) { // of the deletion all is said
+			failed(err)
+		}
+	}
 	x.saver.disk.Unlock()
 	return nil
 }
@@ -86,59 +94,27 @@ func (x *Execution) ownFolders() []string {
 		filepath.Join(store, "objects"), filepath.Join(store, "objects", "pack"), filepath.Join(store, "refs"), filepath.Join(store, "refs", "heads"), filepath.Join(store, "info")}
 }
 
-// notice keeps what was noticed for the record, and says it. Between a deletion
-// of hank's folder and the moment when all of it is written anew, everything is
-// missing, perhaps again and again: that is said once.
-func (x *Execution) notice(format string, args ...any) {
+// notice keeps what was noticed for the record, and says it. seen is the error
+// that has shown it, if one has. Between a deletion of hank's folder and the
+// moment when all of it is written anew, everything is missing, perhaps again and
+// again: that is said once.
+func (x *Execution) notice(seen error, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
-	if _, due := x.guard.toRebuild(); due {
+	if _, due := x.guard.toRebuild(); due && errors.Is(seen, fs.ErrNotExist) {
 		return
 	}
 	x.guard.mu.Lock()
-	x.guard.found = append(x.guard.found, ownFiles+what)
+	known := slices.Contains(x.guard.found, ownFiles+what)
+	if !known {
+		x.guard.found = append(x.guard.found, ownFiles+what)
+	}
 	x.guard.mu.Unlock()
-	x.opts.Warn("warning: " + ownFiles + what)
-}
-
-func (x *Execution) noticeState(err error) { x.notice("state.json (%v); it is written anew", err) }
-
-// remade is told by the lock that hank's folder was deleted, and that another
-// one is in its place.
-func (x *Execution) remade() {
-	x.notice("%s was deleted; it is made again from what is in memory, which transcripts and checkpoints are not", Dir)
-	x.guard.mu.Lock()
-	x.guard.deleted++
-	x.guard.mu.Unlock()
-}
-
-// nobodyElses tells whether what is in hank's folder, if anything, is of this
-// execution: its meta, its state and its journal say so.
-func (x *Execution) nobodyElses() bool {
-	if m, err := readMeta(x.fs, x.Layout.Meta()); err == nil && m.Lineage != x.State().Lineage || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false
+	if !known {
+		x.opts.Warn("warning: " + ownFiles + what)
 	}
-	for _, path := range []string{x.Layout.State(), x.Layout.State() + ".bak"} {
-		text, err := vfs.ReadFile(x.fs, path)
-		if err == nil {
-			err = x.ownState(text)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-	}
-	return true
 }
 
-// toRebuild tells whether hank's folder was deleted and is not yet written anew,
-// and which deletion that was.
-func (g *guard) toRebuild() (deletion int, due bool) {
-	if g == nil {
-		return 0, false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.deleted, g.deleted != g.rebuilt
-}
+func (x *Execution) noticeState(err error) { x.notice(err, "state.json (%v); it is written anew", err) }
 
 // noticed returns what was noticed since it was last asked.
 func (x *Execution) noticed() []string {
@@ -163,20 +139,9 @@ func (x *Execution) mendJournal() error {
 	if why == nil {
 		return nil
 	}
-	x.notice("the journal (%v); it begins anew from what is in memory, what was left of it is in quarantine", why)
+	x.notice(why, "the journal (%v); it begins anew from what is in memory, what was left of it is in quarantine", why)
 	_ = x.journal.Close() // it cannot be used any more
 	return x.undeleted(func() error { return x.beginJournal(why) })
-}
-
-// undeleted calls write, which makes files in hank's folder, again where that is
-// being deleted meanwhile.
-func (x *Execution) undeleted(write func() error) error {
-	for tries := 1; ; tries++ {
-		err := write()
-		if tries == 5 || !errors.Is(err, fs.ErrNotExist) || x.Held() != nil {
-			return err
-		}
-	}
 }
 
 func (x *Execution) beginJournal(why error) error {
@@ -232,7 +197,16 @@ func (x *Execution) writeAnew() error {
 		x.noticeState(err)
 		x.saver.ask(x.State(), x.journal.End(), true)
 	}
-	if err := errors.Join(x.mendLock(), x.mendMeta(), x.mendRuns(), x.mendStore(), x.lookForFlood()); err != nil {
+	if err := errors.Join(x.mendLock(), x.mendMeta(), x.mendRuns()); err != nil {
+		return err
+	}
+	if due {
+		err := x.retakeStore()
+		if x.guard.lacking = err != nil; err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(x.mendStore(), x.lookForFlood()); err != nil {
 		return err
 	}
 	x.guard.mu.Lock()
@@ -249,7 +223,7 @@ func (x *Execution) mendModes(dirs ...string) {
 		if !known || err != nil || !fi.IsDir() || fi.Mode().Perm() == want {
 			continue
 		}
-		x.notice("the mode of %s was %04o; it is %04o again", x.Layout.Relative(dir), fi.Mode().Perm(), want)
+		x.notice(nil, "the mode of %s was %04o; it is %04o again", x.Layout.Relative(dir), fi.Mode().Perm(), want)
 		if err := os.Chmod(dir, want); err != nil {
 			x.opts.Warn(fmt.Sprintf("warning: %v", err)) // whatever needs the folder fails and says so
 		}
@@ -262,7 +236,7 @@ func (x *Execution) mendLock() error {
 	if err == nil && have.LockID == k.info.LockID && have.PID == k.info.PID {
 		return nil
 	}
-	x.notice("runtime.lock; it is written anew")
+	x.notice(err, "runtime.lock; it is written anew")
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.writeFirst()
@@ -277,7 +251,7 @@ func (x *Execution) mendMeta() error {
 			return nil
 		}
 	}
-	x.notice("execution-meta.json; it is written anew")
+	x.notice(err, "execution-meta.json; it is written anew")
 	if fi, err := x.fs.Lstat(x.Layout.Meta()); err == nil {
 		if err := x.setAside(x.Layout.Meta(), fmt.Errorf("it was changed while a codon was at work (%s)", fi.Mode().Type())); err != nil {
 			return err
@@ -294,10 +268,11 @@ func (x *Execution) mendRuns() error {
 		return nil
 	}
 	folder := x.Layout.RunFolder(r.RunID)
-	if fi, err := os.Lstat(folder); err == nil && fi.IsDir() {
+	fi, err := os.Lstat(folder)
+	if err == nil && fi.IsDir() {
 		return nil
 	}
-	x.notice("the folder of the run is gone, and with it the transcripts that were in it")
+	x.notice(err, "the folder of the run is gone, and with it the transcripts that were in it")
 	return vfs.MkdirAll(x.fs, folder, 0o700)
 }
 
@@ -307,7 +282,7 @@ func (x *Execution) mendStore() error {
 		if want == nil || err == nil && bytes.Equal(have, want) { // stock git may make one where none was
 			continue
 		}
-		x.notice("%s; it is written anew", x.Layout.Relative(path))
+		x.notice(err, "%s; it is written anew", x.Layout.Relative(path))
 		if _, err := x.fs.Lstat(path); err == nil {
 			if err := x.setAside(path, errors.New("it was changed while a codon was at work")); err != nil {
 				return err
@@ -335,7 +310,7 @@ func (x *Execution) mendRefs() error {
 		return err
 	}
 	if len(damaged) > 0 {
-		x.notice("%d files among the references are none (the first: %s); they are in quarantine", len(damaged), filepath.Base(damaged[0].Path))
+		x.notice(nil, "%d files among the references are none (the first: %s); they are in quarantine", len(damaged), filepath.Base(damaged[0].Path))
 		for _, d := range damaged {
 			if err := x.setAside(d.Path, d); err != nil {
 				return err
@@ -349,7 +324,11 @@ func (x *Execution) mendRefs() error {
 		if have[ref] == want {
 			continue
 		}
-		x.notice("%s led to %.12s; it leads to %.12s again", ref, orNone(have[ref]), want)
+		var gone error
+		if have[ref] == "" {
+			gone = fs.ErrNotExist
+		}
+		x.notice(gone, "%s led to %.12s; it leads to %.12s again", ref, orNone(have[ref]), want)
 		if err := x.Store.SetRef(ref, have[ref], want); err != nil {
 			return err
 		}
@@ -380,7 +359,7 @@ func (x *Execution) lookForFlood() error {
 			}
 		}
 		if len(strange) > 0 {
-			x.notice("%s in %s that hank has not made, such as %q; they are left alone, remove them", things(len(strange)), x.Layout.Relative(dir), strange[0])
+			x.notice(nil, "%s in %s that hank has not made, such as %q; they are left alone, remove them", things(len(strange)), x.Layout.Relative(dir), strange[0])
 		}
 	}
 	return nil

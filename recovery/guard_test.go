@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"hank/internal/flock"
 	"hank/internal/vfs"
@@ -27,10 +28,12 @@ func TestAFolderDeletedBeforeTheEndIsWrittenAnew(t *testing.T) {
 	ok(t, a.exit(""))
 	for os.RemoveAll(a.x.Layout.Hankweave()) != nil { // a save may be under way
 	}
-	want := told(t, a.close())
-	_, err := Open(a.ctx, root, Options{})
+	want := told(t, a.x.State())
 	var decision *DecisionError
-	if !errors.As(err, &decision) || !strings.Contains(err.Error(), fixCommand) {
+	if err := a.x.Close(); !errors.As(err, &decision) || !strings.Contains(err.Error(), fixCommand) {
+		t.Errorf("the checkpoints are gone, and closing says: %v", err)
+	}
+	if _, err := Open(a.ctx, root, Options{}); !errors.As(err, &decision) || !strings.Contains(err.Error(), fixCommand) {
 		t.Fatalf("the checkpoints are gone: %v", err)
 	}
 	x := must(Open(a.ctx, root, Options{ReplaceStore: true}))(t)
@@ -195,41 +198,85 @@ func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	}
 }
 
+// standIns are what an agent, or a rival, may put where hank's folder was that was
+// deleted. at is the folder's name, and copied a copy of it.
+var standIns = map[string]struct {
+	place func(t *testing.T, at, copied string)
+	taken bool
+}{
+	"nothing":         {func(*testing.T, string, string) {}, true},
+	"an empty folder": {func(t *testing.T, at, _ string) { ok(t, os.Mkdir(at, 0o755)) }, true},
+	"what hank makes on its way": {func(t *testing.T, at, _ string) {
+		ok(t, os.MkdirAll(filepath.Join(at, "events"), 0o700))
+	}, true},
+	"its own copy": {func(t *testing.T, at, copied string) { copyAll(t, copied, at) }, true},
+	"half a state": {func(t *testing.T, at, copied string) {
+		ok(t, os.Mkdir(at, 0o700))
+		put(t, filepath.Join(at, "state.json"), must(os.ReadFile(filepath.Join(copied, "state.json")))(t)[:300])
+	}, true},
+	"half a meta": {func(t *testing.T, at, copied string) {
+		ok(t, os.Mkdir(at, 0o700))
+		put(t, filepath.Join(at, "execution-meta.json"), must(os.ReadFile(filepath.Join(copied, "execution-meta.json")))(t)[:30])
+	}, true},
+	"somebody's file": {func(t *testing.T, at, _ string) {
+		ok(t, os.Mkdir(at, 0o700))
+		put(t, filepath.Join(at, "theirs.txt"), []byte("theirs"))
+	}, true},
+	"another execution":           {another("."), false},
+	"another execution's state":   {another("state.json"), false},
+	"another execution's journal": {another("events"), false},
+	"another execution's store":   {another("checkpoints"), false},
+	"a state of Hankweave": {func(t *testing.T, at, _ string) {
+		ok(t, os.Mkdir(at, 0o700))
+		put(t, filepath.Join(at, "state.json"), []byte(`{"runs":[],"executionPlan":[],"planVersion":1}`))
+	}, false},
+	"the mark of an import": {func(t *testing.T, at, _ string) {
+		ok(t, os.Mkdir(at, 0o700))
+		put(t, filepath.Join(at, "importing"), []byte("x\n"))
+	}, false},
+	"a folder that is held": {func(t *testing.T, at, _ string) {
+		ok(t, os.Mkdir(at, 0o700))
+		held := must(flock.OpenFolder(at))(t)
+		ok(t, flock.Exclusive(held))
+		t.Cleanup(func() { _ = flock.Close(held) })
+	}, false},
+	"a folder that is held for a moment": {func(t *testing.T, at, _ string) {
+		ok(t, os.Mkdir(at, 0o700))
+		held := must(flock.OpenFolder(at))(t)
+		ok(t, flock.Exclusive(held))
+		time.AfterFunc(100*time.Millisecond, func() { _ = errors.Join(os.Remove(at), flock.Close(held)) })
+	}, true},
+	"a file": {func(t *testing.T, at, _ string) { put(t, at, []byte("x")) }, false},
+	"a link": {func(t *testing.T, at, copied string) { ok(t, os.Symlink(copied, at)) }, false},
+}
+
+func copyAll(t *testing.T, from, to string) {
+	t.Helper()
+	ok(t, exec.Command("cp", "-a", from, to).Run())
+}
+
+// another puts a part of another execution there.
+func another(part string) func(t *testing.T, at, copied string) {
+	return func(t *testing.T, at, _ string) {
+		root := t.TempDir()
+		a := begin(t, root, 2, CreateOptions{})
+		ok(t, a.start())
+		ok(t, a.play(attempt{}))
+		ok(t, a.exit(state.EndStopped))
+		a.close()
+		from := Layout{Root: root}.Hankweave()
+		if part != "." {
+			ok(t, os.Mkdir(at, 0o700))
+		}
+		copyAll(t, filepath.Join(from, part), filepath.Join(at, part))
+	}
+}
+
 // What has the name of a deleted folder is taken if nobody holds it and it is
 // not another execution's: a copy of hank's own brings its checkpoints along.
 func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 	t.Parallel()
-	copyTo := func(t *testing.T, from, to string) { ok(t, exec.Command("cp", "-a", from, to).Run()) }
-	for name, c := range map[string]struct {
-		place func(t *testing.T, at, copied string)
-		taken bool
-	}{
-		"nothing":         {func(*testing.T, string, string) {}, true},
-		"an empty folder": {func(t *testing.T, at, _ string) { ok(t, os.Mkdir(at, 0o755)) }, true},
-		"what hank makes on its way": {func(t *testing.T, at, _ string) {
-			ok(t, os.MkdirAll(filepath.Join(at, "events"), 0o700))
-		}, true},
-		"its own copy": {func(t *testing.T, at, copied string) { copyTo(t, copied, at) }, true},
-		"another execution": {func(t *testing.T, at, _ string) {
-			other := t.TempDir()
-			begin(t, other, 2, CreateOptions{}).close()
-			copyTo(t, Layout{Root: other}.Hankweave(), at)
-		}, false},
-		"another execution's state": {func(t *testing.T, at, _ string) {
-			other := t.TempDir()
-			begin(t, other, 2, CreateOptions{}).close()
-			ok(t, os.Mkdir(at, 0o700))
-			copyTo(t, Layout{Root: other}.State(), at)
-		}, false},
-		"a folder that is held": {func(t *testing.T, at, _ string) {
-			ok(t, os.Mkdir(at, 0o700))
-			held := must(flock.OpenFolder(at))(t)
-			ok(t, flock.Exclusive(held))
-			t.Cleanup(func() { _ = flock.Close(held) })
-		}, false},
-		"a file": {func(t *testing.T, at, _ string) { ok(t, os.WriteFile(at, []byte("x"), 0o600)) }, false},
-		"a link": {func(t *testing.T, at, copied string) { ok(t, os.Symlink(copied, at)) }, false},
-	} {
+	for name, c := range standIns {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
@@ -239,36 +286,155 @@ func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 			ok(t, a.play(attempt{}))
 			a.waitForSave()
 			at := a.x.Layout.Hankweave()
-			copyTo(t, at, copied)
+			copyAll(t, at, copied)
 			ok(t, os.RemoveAll(at))
 			c.place(t, at, copied)
 			was := hash(t, filepath.Dir(at))
-			err := a.x.Note("x", 1)
 			var lost *LostError
-			if c.taken {
-				if err != nil {
-					t.Fatal(err)
+			if err := a.x.Note("x", 1); !c.taken {
+				if !errors.As(err, &lost) || !lost.Deleted {
+					t.Errorf("a transition says: %v", err)
 				}
-				_ = a.exit(state.EndStopped) // without its checkpoints it cannot make another one
-			} else if !errors.As(err, &lost) || !lost.Deleted {
-				t.Errorf("a transition says: %v", err)
-			}
-			want := a.x.State()
-			_ = a.x.Close()
-			if !c.taken {
+				if err := a.x.Close(); !errors.As(err, &lost) && !errors.As(a.x.broken, &lost) {
+					t.Errorf("closing says: %v", err)
+				}
 				if hash(t, filepath.Dir(at)) != was {
 					t.Error("something was written")
 				}
 				return
+			} else if err != nil {
+				t.Fatal(err)
 			}
+			whole := name == "its own copy"
+			if err := a.exit(state.EndStopped); (err == nil) != whole {
+				t.Errorf("a checkpoint: %v", err)
+			}
+			want := a.x.State()
+			ok(t, a.x.Close()) // what the store lacks was said
 			x := must(Open(a.ctx, root, Options{FS: fast, ReplaceStore: true}))(t)
 			if x.State().Lineage != want.Lineage || x.State().Newest().Len() != want.Newest().Len() {
 				t.Errorf("it is of lineage %s and has %d records", x.State().Lineage, x.State().Newest().Len())
 			}
-			if lost := x.Report.Has(Lost); lost == (name == "its own copy") {
+			if lost := x.Report.Has(Lost); lost == whole {
 				t.Errorf("checkpoints are lost: %v: %+v", lost, x.Report.Findings)
 			}
 			ok(t, x.Close())
 		})
 	}
+}
+
+// A copy of hank's own from before the newest checkpoint has not what later ones
+// are made of: nothing that leans on it is acknowledged as a checkpoint.
+func TestAnOlderCopyWhereADeletedFolderWas(t *testing.T) {
+	t.Parallel()
+	root, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	a := begin(t, root, 4, CreateOptions{})
+	ok(t, a.start())
+	ok(t, a.x.Guard())
+	ok(t, a.play(attempt{}))
+	copyAll(t, a.x.Layout.Hankweave(), copied)
+	a.write("only-behind-it", "x\n")
+	ok(t, a.play(attempt{}))
+	for os.RemoveAll(a.x.Layout.Hankweave()) != nil { // a save may be under way
+	}
+	for os.Rename(copied, a.x.Layout.Hankweave()) != nil { // one that has made it again meanwhile
+		ok(t, os.RemoveAll(a.x.Layout.Hankweave()))
+	}
+	var decision *DecisionError
+	if err := a.play(attempt{}); !errors.As(err, &decision) {
+		t.Fatalf("a codon ends with: %v", err)
+	}
+	records := a.x.State().Newest().Len()
+	_ = a.x.Close() // says the same
+	if _, err := Open(a.ctx, root, Options{FS: fast}); !errors.As(err, &decision) {
+		t.Errorf("opening says: %v", err)
+	}
+	x := must(Open(a.ctx, root, Options{FS: fast, ReplaceStore: true}))(t)
+	if got := x.State().Newest().Len(); got != records || !x.Report.Has(Lost) {
+		t.Errorf("of %d records %d are left: %+v", records, got, x.Report.Findings)
+	}
+	if !x.isWhole(x.Head()) {
+		t.Error("the newest checkpoint is not whole")
+	}
+	ok(t, x.Close())
+}
+
+// What is deleted behind the last checkpoint is written when the execution is
+// closed, or closing says that it is not.
+func TestWhatIsDeletedBehindTheLastCheckpoint(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		act  func(t *testing.T, at string)
+		kept bool
+	}{
+		"what is in it, without the store": {func(t *testing.T, at string) {
+			for _, name := range []string{"state.json", "state.json.bak", "events", "execution-meta.json"} {
+				ok(t, os.RemoveAll(filepath.Join(at, name)))
+			}
+		}, true},
+		"all, and a file is there": {func(t *testing.T, at string) {
+			ok(t, os.RemoveAll(at))
+			put(t, at, []byte("x"))
+		}, false},
+	} {
+		root := t.TempDir()
+		a := begin(t, root, 3, CreateOptions{})
+		ok(t, a.start())
+		ok(t, a.x.Guard())
+		ok(t, a.play(attempt{}))
+		ok(t, a.exit(state.EndStopped))
+		a.waitForSave()
+		c.act(t, a.x.Layout.Hankweave())
+		want := told(t, a.x.State())
+		err := a.x.Close()
+		if !c.kept {
+			var lost *LostError
+			if !errors.As(err, &lost) {
+				t.Errorf("%s: closing says: %v", name, err)
+			}
+			continue
+		}
+		ok(t, err)
+		x := reopen(t, root)
+		if got := told(t, x.State()); got != want {
+			t.Errorf("%s: the state became\n%s\nand was\n%s", name, got, want)
+		}
+		ok(t, x.Close())
+	}
+}
+
+// hasty is a file system on which an agent deletes a file as soon as it is there.
+type hasty struct {
+	vfs.FS
+	name string
+}
+
+func (h *hasty) Rename(from, to string) error {
+	err := h.FS.Rename(from, to)
+	if err == nil && to == h.name {
+		err = os.Remove(to)
+	}
+	return err
+}
+
+// A state.json that is deleted as soon as it is saved is noticed, too.
+func TestAStateDeletedAsSoonAsItIsSavedIsNoticed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	disk := &hasty{FS: fast}
+	a := begin(t, root, 3, CreateOptions{Options: Options{FS: disk}})
+	ok(t, a.start())
+	ok(t, a.x.Guard())
+	a.waitForSave()
+	a.x.saver.disk.Lock() // no save is under way
+	disk.name = a.x.Layout.State()
+	a.x.saver.disk.Unlock()
+	ok(t, a.play(attempt{}))
+	ok(t, a.x.saver.close())
+	if err := a.x.saver.changed(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it says: %v", err)
+	}
+	a.x.saver.store.FS = fast
+	a.x.saver.start()
+	ok(t, a.x.Close())
 }

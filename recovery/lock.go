@@ -384,8 +384,23 @@ func (k *lock) unwatch() {
 // can never come back, and nobody else can hold it. There may be another one by
 // then: what hank writes while the folder is being deleted makes it again, and
 // so may whoever has deleted it. That is taken where nobody holds it, and where
-// it is not another execution's.
+// it is not another execution's. It is tried for a while: another runtime that
+// starts there takes it until it finds the workspace held, and what is in memory
+// is nowhere else.
 func (k *lock) takeAnew(path string) error {
+	const pause = 2 * time.Millisecond
+	for began := time.Now(); ; time.Sleep(pause) {
+		err := k.takeOnce(path)
+		if err == nil || errors.Is(err, errForeign) || time.Since(began) > vandalism {
+			return err
+		}
+	}
+}
+
+// errForeign says that a folder is another execution's.
+var errForeign = errors.New("it is of another execution")
+
+func (k *lock) takeOnce(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -393,19 +408,24 @@ func (k *lock) takeAnew(path string) error {
 	if err != nil {
 		return err
 	}
+	if !name.IsDir() {
+		return errForeign
+	}
 	dir, err := flock.OpenFolder(path)
 	if err != nil {
 		return err
 	}
 	opened, err := dir.Stat()
-	if err == nil && !os.SameFile(name, opened) {
-		err = flock.ErrHeld
-	}
 	if err == nil {
-		_, err = patiently(flock.Exclusive, dir)
+		err = flock.Exclusive(dir)
 	}
-	if err == nil && !k.watch.nobodyElses() {
+	there, lerr := os.Lstat(path) // whoever had it may have removed it
+	switch {
+	case err != nil:
+	case lerr != nil || !os.SameFile(opened, there) || !os.SameFile(name, there):
 		err = flock.ErrHeld
+	case !k.watch.nobodyElses():
+		err = errForeign
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())

@@ -53,11 +53,31 @@ func (x *Execution) refillFromWorkspace(ctx context.Context) error {
 	if err != nil || len(l.Cuts)+len(l.Tips) == 0 && x.isWhole(x.Head()) {
 		return err
 	}
+	return x.storeWorkspace(ctx)
+}
+
+func (x *Execution) storeWorkspace(ctx context.Context) error {
 	if _, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, ""); err != nil {
 		x.Store.Abort()
 		return err
 	}
 	return x.Store.Flush(ctx)
+}
+
+// IsLeft tells whether the workspace can go back to a checkpoint: what is lost of
+// it in the store is still in the workspace, and stored again.
+func (x *Execution) IsLeft(ctx context.Context, sha state.SHA) (bool, error) {
+	whole, err := x.Store.Whole(ctx, checkpoint.SHA(sha))
+	if err != nil || whole {
+		return whole, err
+	}
+	if _, err := x.Tree(sha); err != nil {
+		return false, nil // no file can bring that back
+	}
+	if err := x.storeWorkspace(ctx); err != nil {
+		return false, err
+	}
+	return x.Store.Whole(ctx, checkpoint.SHA(sha))
 }
 
 // isWhole tells whether a checkpoint and all that is in it can be read; there

@@ -25,6 +25,11 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
+	if _, due := x.guard.toRebuild(); due { // else what is stored now would go to a store that is deleted
+		if err := x.inspect(); err != nil {
+			return nil, err
+		}
+	}
 	left, full := x.room()
 	sel.Never = Never
 	if parent != "" && !x.Store.Has(checkpoint.SHA(parent)) { // lost, and parted from

@@ -29,7 +29,7 @@ type saver struct {
 	breath time.Duration // between saves that are in a hurry
 	share  time.Duration // how many times as long as saving not saving is
 	held   func() error  // an error: the folder is not the one that is locked
-	failed func(error)   // told of a save that failed; the next one tries again
+	failed func(error)   // told of a save that failed, under disk; the next one tries again
 	// saved is told of a state that state.json holds now.
 	saved func(*state.State, journal.Place)
 	// tampered is told that somebody else had changed what a save replaces.
@@ -38,7 +38,7 @@ type saver struct {
 	onDisk *state.State
 
 	disk sync.Mutex  // held while state.json is written; guards mark
-	mark fs.FileInfo // of state.json after this process wrote it; nil: not yet
+	mark fs.FileInfo // of state.json as this process wrote it; nil: not yet
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -62,6 +62,7 @@ const (
 func (v *saver) start() *saver {
 	v.ended = make(chan struct{})
 	v.breath, v.share = breath, share
+	v.store.Replacing = v.replacing
 	v.wake = sync.NewCond(&v.mu)
 	go v.run()
 	return v
@@ -103,9 +104,7 @@ func (v *saver) run() {
 		}
 		began := time.Now()
 		err := v.save(s)
-		if v.last = err; err != nil {
-			v.failed(err)
-		} else {
+		if v.last = err; err == nil {
 			v.saved(s, end)
 		}
 		took = time.Since(began)
@@ -149,6 +148,15 @@ func (v *saver) next(took time.Duration) (*state.State, journal.Place) {
 func (v *saver) save(s *state.State) error {
 	v.disk.Lock()
 	defer v.disk.Unlock()
+	err := v.write(s)
+	if err != nil {
+		v.failed(err)
+	}
+	return err
+}
+
+// write is save for one who holds disk.
+func (v *saver) write(s *state.State) error {
 	if s == v.onDisk {
 		return nil
 	}
@@ -163,14 +171,20 @@ func (v *saver) save(s *state.State) error {
 	if err := v.held(); err != nil {
 		return err
 	}
+	if err := v.store.Save(text); err != nil {
+		v.mark = nil // which of the two it is, is not known
+		return fmt.Errorf("saving state.json: %w", err)
+	}
+	return nil
+}
+
+// replacing looks at what a save is about to replace. What takes its place is
+// noted before it has the name, for somebody may change it at once.
+func (v *saver) replacing(next fs.FileInfo) {
 	if err := v.differs(); err != nil && v.tampered != nil {
 		v.tampered(err)
 	}
-	if err := v.store.Save(text); err != nil {
-		return fmt.Errorf("saving state.json: %w", err)
-	}
-	v.mark, _ = v.store.FS.Lstat(v.store.Path) // what cannot be told is not compared
-	return nil
+	v.mark = next
 }
 
 // changed tells whether somebody else has changed state.json since it was

@@ -29,7 +29,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	}
 	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
 	was := lineage()
-	s.must(ModeRun, ExitIO)
+	s.must(ModeRun, ExitDecision)
 	if !strings.Contains(strings.Join(s.said, "\n"), ".hankweave was deleted") {
 		t.Errorf("it said:\n%s", strings.Join(s.said, "\n"))
 	}

@@ -23,7 +23,7 @@ var pure = []string{"state", "state/journal", "state/snapshot"}
 // exceptions are the calls that change a disk past the seam, by file, function
 // and call. Files that end in * are all of one kind.
 var exceptions = map[string]string{
-	"recovery/lock.go takeAnew os.Mkdir":             "the folder that is locked must be a real one",
+	"recovery/lock.go takeOnce os.Mkdir":             "the folder that is locked must be a real one",
 	"recovery/meta.go linkData os.Remove":            "the link to the data lies in the workspace",
 	"recovery/meta.go linkData os.Symlink":           "the link to the data lies in the workspace",
 	"recovery/create.go makeWorkspace os.MkdirAll":   "the workspace itself",

@@ -212,16 +212,20 @@ func (j *Journal) Append(events ...Event) error {
 			return j.fail(err, j.synced)
 		}
 	}
-	if fi, err := j.fs.Lstat(j.path(current)); err != nil || fi.Size() != j.size {
-		if err == nil {
-			err = fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
-		} else if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", ErrForeign, err)
-		}
-		return j.fail(err, -1)
-	}
-	if fi, err := j.fs.Lstat(j.path(current)); err == nil && j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()) {
+	fi, err := j.fs.Lstat(j.path(current))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
+	case err != nil:
+	case fi.Size() != j.size:
+		err = fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
+	case j.mark != nil && !os.SameFile(fi, j.mark):
+		err = fmt.Errorf("%w: it is another file", ErrForeign)
+	case j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()):
 		j.foreign = fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
+	}
+	if err != nil {
+		return j.fail(err, -1)
 	}
 	if err := writeAll(j.f, buf); err != nil {
 		return j.fail(err, j.size)

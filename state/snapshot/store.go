@@ -33,6 +33,9 @@ type Store struct {
 	// Quarantine moves the damaged file name away and leaves nothing under
 	// that name. The move must be durable when it returns nil.
 	Quarantine func(name string, why error) error
+	// Replacing, if set, is told by a save of the file that is about to become the
+	// primary, right before it does.
+	Replacing func(fs.FileInfo)
 }
 
 // Source says which of the two versions a candidate is.
@@ -169,6 +172,13 @@ func (s *Store) save(data []byte) error {
 		return errors.Join(err, s.remove(s.tmp()))
 	}
 	failpoint.Hit("snapshot.written")
+	if s.Replacing != nil {
+		next, err := s.FS.Lstat(s.tmp())
+		if err != nil {
+			return err
+		}
+		s.Replacing(next)
+	}
 	if err := s.FS.Rename(s.tmp(), s.Path); err != nil { // 5
 		return errors.Join(err, s.remove(s.tmp()))
 	}
