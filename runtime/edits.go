@@ -65,25 +65,29 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 }
 
 // askAboutLoss returns true if the checkpoint that the tree is to go back to is
-// lost, and a person wants to go on with the tree as it is: what of it the codon
-// that was cut off has done, nobody knows.
-func (d *driver) askAboutLoss(ctx context.Context, to state.SHA) (bool, error) {
-	if to == "" {
+// lost, and a person wants to go on with the tree as it is: what of it is the
+// codon's own work nobody knows.
+func (d *driver) askAboutLoss(ctx context.Context, m move) (bool, error) {
+	if m.to == "" {
 		return false, nil
 	}
-	whole, err := d.x.Store.Whole(ctx, checkpoint.SHA(to))
-	if err != nil || whole {
+	left, err := d.x.IsLeft(ctx, m.to)
+	if err != nil || left {
 		return false, err
 	}
-	question := fmt.Sprintf("checkpoint %.12s, from before codon %s, is lost, so the workspace cannot go back to it", to, d.nextID())
-	if d.opts.KeepTree {
+	where := "before"
+	if m.to == m.codon.RigSetupCheckpoint {
+		where = "behind the rig of"
+	}
+	question := fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", m.to, where, m.codon.CodonID)
+	if d.opts.KeepTree || !d.opts.Restore && d.opts.Ask != nil &&
+		d.opts.Ask(question, []string{"do the codon on the workspace as it is, which may have a part of its work", "leave it"}) == 0 {
 		return true, nil
 	}
-	if !d.opts.Restore && d.opts.Ask != nil && d.opts.Ask(question, []string{"do the codon with the workspace as it is", "leave it"}) == 0 {
-		return true, nil
-	}
-	return false, &recovery.DecisionError{What: question,
-		Options: []string{"--keep-tree does the codon with the workspace as it is, which may have a part of its work", "hank rollback TARGET goes back to a checkpoint that is left; see: hank checkpoints"}}
+	return false, &recovery.DecisionError{What: question, Options: []string{
+		"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
+		"hank rollback --to TARGET goes back to a checkpoint that is left (hank checkpoints lists them)",
+	}}
 }
 
 // edits compares the workspace with a checkpoint that it was at, as far as codon

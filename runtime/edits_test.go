@@ -355,7 +355,8 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 				t.Parallel()
 				s := stageOf(t, `{"hank": [
 				  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
-				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ $(wc -l <log) -gt 2 ] || sleep 600"}
+				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ $(wc -l <log) -gt 2 ] || sleep 600",
+				   "rigSetup": [{"type": "command", "command": {"run": "mkdir rig"}}]}
 				]}`)
 				s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
 				for !strings.Contains(content(t, s.workspace(), "log"), "b") { // else it was stopped before it
@@ -393,6 +394,49 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What a store has lost and the workspace still has is stored again, and no
+// question is asked.
+func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log; echo whole >same"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; test -e \"$OK\""}
+	]}`)
+	ok := filepath.Join(t.TempDir(), "ok")
+	s.opts.Environ = append(s.opts.Environ, "OK="+ok)
+	s.must(ModeRun, ExitFailed)
+	store := s.view().Layout.Store()
+	packs, err := filepath.Glob(filepath.Join(store, "objects", "pack", "*"))
+	if err != nil || len(packs) == 0 {
+		t.Fatal(packs, err)
+	}
+	aside := t.TempDir()
+	for _, pack := range packs {
+		if err := os.Rename(pack, filepath.Join(aside, filepath.Base(pack))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pack := range packs {
+		if filepath.Ext(pack) != ".pack" {
+			continue
+		}
+		cmd := exec.Command("sh", "-c", `git --git-dir="$0" unpack-objects -q <"$1"`, store, filepath.Join(aside, filepath.Base(pack)))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	blob := strings.TrimSpace(s.git("rev-parse", string(s.last("a").CompletionCheckpoint)+":same"))
+	if err := os.Remove(filepath.Join(store, "objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Dir(ok), "ok", "")
+	s.must(ModeRetry, ExitDone)
+	if got := content(t, s.workspace(), "log") + content(t, s.workspace(), "same"); got != "a\nb\nwhole\n" {
+		t.Errorf("it holds %q", got)
+	}
+	s.fsck()
 }
 
 func TestResumeKeepsTheTree(t *testing.T) {

@@ -44,12 +44,12 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	if mode == ModeResume && !d.opts.Restore {
 		d.opts.KeepTree = true
 	}
-	lost, err := d.askAboutLoss(ctx, move.to)
+	lost, err := d.askAboutLoss(ctx, move)
 	if err != nil {
 		return start{}, err
 	}
 	if lost {
-		move.to, d.opts.KeepTree = "", true
+		d.keepLost(&move)
 	}
 	kept, err := d.askAboutEdits(ctx, move.to)
 	if err != nil {
@@ -72,6 +72,17 @@ type move struct {
 	done     *outcome
 	to       state.SHA       // empty: the tree stays
 	position *state.Position // nil: the position stays
+	codon    *state.Codon    // if to is set: the record that is done again
+}
+
+// keepLost makes a move one that leaves the tree as it is, because the checkpoint
+// to go back to is lost. What the codon's rig has done is in the tree.
+func (d *driver) keepLost(m *move) {
+	m.to, d.opts.KeepTree = "", true
+	if m.codon.RigSetupCheckpoint != "" {
+		d.rigDone = true
+		m.position.RigDone = true
+	}
 }
 
 func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
@@ -106,7 +117,7 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 	here := s.Here()
 	again := here
 	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &here
-	return move{to: last.BaseCheckpoint, position: &again}, nil
+	return move{to: last.BaseCheckpoint, position: &again, codon: last}, nil
 }
 
 // unfinished tells of a plan that is done whether its last run still has to be
@@ -182,7 +193,7 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 		return move{}, &UsageError{"no codon has failed; name the one to do again: hank retry CODON"}
 	}
 	record := target.Codon
-	m := move{to: record.BaseCheckpoint}
+	m := move{to: record.BaseCheckpoint, codon: record}
 	if d.opts.FromRigSetup {
 		if record.RigSetupCheckpoint == "" {
 			return move{}, &UsageError{fmt.Sprintf("codon %s has no rig checkpoint to go back to", record.CodonID)}
