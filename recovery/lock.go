@@ -96,13 +96,15 @@ type lock struct {
 	mu     sync.Mutex // guards info, and its file
 	info   LockInfo
 
+	stop  chan struct{}
+	ended chan struct{}
+
 	folders sync.Mutex // guards what follows
 	dirs    []*os.File
 	names   []os.FileInfo // what the paths of dirs named, links not followed
 	// A deleted folder is a lost one, unless a watch is set that writes it anew.
-	watch watch
-	stop  chan struct{}
-	ended chan struct{}
+	watch  watch
+	waited bool // in vain, for the folder that stands where it was
 }
 
 // watch is told when the execution's folder was deleted.
@@ -384,16 +386,17 @@ func (k *lock) unwatch() {
 // can never come back, and nobody else can hold it. There may be another one by
 // then: what hank writes while the folder is being deleted makes it again, and
 // so may whoever has deleted it. That is taken where nobody holds it, and where
-// it is not another execution's. It is tried for a while: another runtime that
-// starts there takes it until it finds the workspace held, and what is in memory
-// is nowhere else.
+// it is not another execution's. It is tried for a while, once: another runtime
+// that starts there takes it until it finds the workspace held, and what is in
+// memory is nowhere else.
 func (k *lock) takeAnew(path string) error {
 	const pause = 2 * time.Millisecond
 	for began := time.Now(); ; time.Sleep(pause) {
 		err := k.takeOnce(path)
-		if err == nil || errors.Is(err, errForeign) || time.Since(began) > vandalism {
+		if err == nil || errors.Is(err, errForeign) || k.waited {
 			return err
 		}
+		k.waited = time.Since(began) > vandalism
 	}
 }
 

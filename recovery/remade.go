@@ -10,24 +10,22 @@ import (
 	"hank/state"
 )
 
-// An agent may delete hank's folder as a whole, also while hank is at work in
-// it. What happens then, numbered by who does it:
-//
-//  1. The lock finds that its folder is deleted, and takes the one that stands
-//     there, or a new one: see lock.takeAnew. It asks nobodyElses, and tells
-//     remade.
-//  2. The next append begins the journal anew, from the state in memory.
-//  3. The next checkpoint, or the end, writes the rest: see writeAnew. The store
-//     that is open is that of the deleted folder; the one that is there counts
-//     only if it has what the newest checkpoint is made of: see retakeStore.
-//
-// Each is tried again while the deletion goes on, for as long as vandalism says.
-
 // vandalism is how long hank writes again what is deleted at the same time.
 const vandalism = time.Second
 
 // remade is told by the lock that hank's folder was deleted, and that another
-// one is in its place.
+// one is in its place. An agent may delete it at any moment, also while hank is
+// at work in it, and more than once:
+//
+//  1. The lock finds that its folder is deleted, and takes the one that stands
+//     there, or a new one, if nobodyElses: see lock.takeAnew.
+//  2. The next append begins the journal anew, from the state in memory: see
+//     mendJournal.
+//  3. The next checkpoint, or the end, writes the rest: see writeAnew. The store
+//     that is open is that of the deleted folder; the one that is there counts
+//     only if it has all of the newest checkpoint: see retakeStore.
+//
+// Each is tried again while the deletion goes on, for as long as vandalism says.
 func (x *Execution) remade() {
 	if _, due := x.guard.toRebuild(); !due {
 		x.notice(nil, "%s was deleted; it is made again from what is in memory, which transcripts and checkpoints are not", Dir)
