@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,14 +54,16 @@ func copySelf(t *testing.T) string {
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o777))
-	from, err := os.Open("/proc/self/exe")
+	self, err := os.Executable()
 	must(t, err)
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(dir, "self.test"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	must(t, err)
-	_, err = io.Copy(to, from)
-	must(t, errors.Join(err, to.Close()))
-	return to.Name()
+	// By another process: what one of this process's children begins with is open
+	// in it until it executes, and a file that is open for writing cannot be run.
+	to := filepath.Join(dir, "self.test")
+	if out, err := exec.Command("cp", self, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(t, os.Chmod(to, 0o755))
+	return to
 }
 
 // Everything holds without openat2 too: on old kernels, and where a sandbox
