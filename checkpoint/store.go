@@ -272,9 +272,21 @@ func (s *Store) sweep() error {
 // Close drops what is pending, keeps the stat cache, and closes the packs.
 func (s *Store) Close() error {
 	s.Abort()
-	err := errors.Join(s.keepCache(), s.removeReplaced())
+	return errors.Join(s.keepCache(), s.removeReplaced(), s.closePacks())
+}
+
+// Forsake is Close for a store whose folder is not the one any more that has its
+// name: nothing is written or removed by that.
+func (s *Store) Forsake() {
+	s.Abort()
+	s.DropCache()
+	_ = s.closePacks() // they were read
+}
+
+func (s *Store) closePacks() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var err error
 	for _, p := range s.packs {
 		err = errors.Join(err, p.close())
 	}

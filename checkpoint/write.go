@@ -227,6 +227,11 @@ func (s *Store) flush(p *pendingPack) (base string, err error) {
 		return "", err
 	}
 	base = p.packBase(sum)
+	if fi, err := s.fs.Lstat(p.path); err != nil {
+		return "", err
+	} else if fi.Size() != p.written+hashSize { // somebody has put another folder there
+		return "", fmt.Errorf("%s has %d bytes, and %d were written", p.path, fi.Size(), p.written+hashSize)
+	}
 	if err := s.fs.Rename(p.path, base+".pack"); err != nil {
 		return "", err
 	}

@@ -285,12 +285,8 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if x.broken != nil {
 		return "", x.broken
 	}
-	scanned := x.Store
 	if err := x.inspect(); err != nil {
 		return "", err
-	}
-	if x.Store != scanned {
-		return "", &fs.PathError{Op: "checkpoint", Path: x.Layout.Hankweave(), Err: errors.New("it was deleted while a checkpoint was made, which the next command makes again")}
 	}
 	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.opts.Mask), x.opts.Mask(c.Title.Name)
 	trial, err := withCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
@@ -392,21 +388,22 @@ func (x *Execution) lastLook() error {
 	}
 	held := x.Held()
 	var lost *LostError
-	if errors.As(x.broken, &lost) && lost.Deleted && held == nil {
-		x.broken = nil // another was in its place for a moment
-	}
-	if x.broken != nil && !errors.Is(x.broken, journal.ErrForeign) { // behind which the memory may be wrong
+	switch {
+	case errors.As(x.broken, &lost) && lost.Deleted && held == nil: // another was in its place for a moment
+	case errors.Is(x.broken, journal.ErrForeign), errors.Is(x.broken, fs.ErrNotExist): // nothing was written
+	case x.broken != nil: // behind which the memory may be wrong
 		return nil
 	}
-	if _, due := x.guard.toRebuild(); held != nil || !due && x.journal.Changed() == nil && x.saver.changed() == nil {
+	if held != nil {
+		x.broken = held
 		return held
 	}
-	x.broken = nil
-	said := x.guard.lacking
-	if err := x.inspect(); !said || !x.guard.lacking {
-		return err
+	changed := x.mendState()
+	if !changed && x.broken == nil && !x.guard.wasDeleted() && x.journal.Changed() == nil {
+		return nil
 	}
-	return nil
+	x.broken = nil
+	return x.inspect()
 }
 
 // giveBack closes what is open, the locks last. What failed before is in the
@@ -433,10 +430,11 @@ func (x *Execution) closeAll(failed *multierror.Error) *multierror.Error {
 	}
 	x.merger.close()
 	if x.Store != nil {
-		if x.Held() != nil {
-			x.Store.DropCache() // it would be written into somebody else's folder
+		if x.Held() != nil || x.guard.wasDeleted() {
+			x.Store.Forsake() // the folder that has its name is not the one that it knows
+		} else {
+			note(x.Store.Close())
 		}
-		note(x.Store.Close())
 	}
 	if x.Workspace != nil {
 		note(x.Workspace.Close())

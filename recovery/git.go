@@ -236,10 +236,9 @@ func (x *Execution) stand(ctx context.Context) error {
 		return x.needStore(fmt.Sprintf("checkpoint %.12s, which the workspace was last at, cannot be read (%v)", head, err))
 	}
 	if i := x.State().Intent; i != nil {
-		if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
+		if err := x.giveUp(i); err != nil {
 			return err
 		}
-		x.Report.add(Lost, "a %s to %.12s was cut short and cannot be finished; the workspace stays as it is", i.Kind, i.To)
 	}
 	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, "")
 	if err != nil {

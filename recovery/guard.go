@@ -27,13 +27,10 @@ type guard struct {
 	files map[string][]byte              // small files of the store, nil: not there
 	refs  map[string]checkpoint.SHA      // all references
 	names map[string]map[string]struct{} // what is hank's in a folder
-	// lacking is true while there is no store, and a person must decide.
-	lacking bool
 
 	mu      sync.Mutex
 	found   []string // what was noticed and not told by noticed
-	deleted int      // how often hank's folder was
-	rebuilt int      // what deleted was when all of it was written anew
+	deleted bool     // hank's folder as a whole: see remade
 }
 
 // ownFiles is what begins a sentence about something that was noticed.
@@ -78,7 +75,7 @@ func (x *Execution) Guard() error {
 	failed := x.saver.failed
 	x.saver.tampered = x.noticeState
 	x.saver.failed = func(err error) {
-		if _, due := g.toRebuild(); !due || !errors.Is(err, fs.ErrNotExist) { // of the deletion all is said
+		if !g.wasDeleted() || !errors.Is(err, fs.ErrNotExist) { // of the deletion all is said
 			failed(err)
 		}
 	}
@@ -95,12 +92,11 @@ func (x *Execution) ownFolders() []string {
 }
 
 // notice keeps what was noticed for the record, and says it. seen is the error
-// that has shown it, if one has. Between a deletion of hank's folder and the
-// moment when all of it is written anew, everything is missing, perhaps again and
-// again: that is said once.
+// that has shown it, if one has. Behind a deletion of hank's folder everything is
+// missing, perhaps again and again: that is said once.
 func (x *Execution) notice(seen error, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
-	if _, due := x.guard.toRebuild(); due && errors.Is(seen, fs.ErrNotExist) {
+	if x.guard.wasDeleted() && errors.Is(seen, fs.ErrNotExist) {
 		return
 	}
 	x.guard.mu.Lock()
@@ -141,7 +137,8 @@ func (x *Execution) mendJournal() error {
 	}
 	x.notice(why, "the journal (%v); it begins anew from what is in memory, what was left of it is in quarantine", why)
 	_ = x.journal.Close() // it cannot be used any more
-	return x.undeleted(func() error { return x.beginJournal(why) })
+	x.broken = x.undeleted(func() error { return x.beginJournal(why) })
+	return x.broken
 }
 
 func (x *Execution) beginJournal(why error) error {
@@ -183,8 +180,8 @@ func (x *Execution) inspect() error {
 }
 
 func (x *Execution) writeAnew() error {
-	deletion, due := x.guard.toRebuild()
-	if due {
+	deleted := x.guard.wasDeleted()
+	if deleted {
 		if err := makeOwnFolders(x.fs, x.Layout); err != nil {
 			return err
 		}
@@ -193,26 +190,25 @@ func (x *Execution) writeAnew() error {
 	if err := x.mendJournal(); err != nil {
 		return err
 	}
-	if err := x.saver.changed(); err != nil {
-		x.noticeState(err)
-		x.saver.ask(x.State(), x.journal.End(), true)
-	}
+	x.mendState()
 	if err := errors.Join(x.mendLock(), x.mendMeta(), x.mendRuns()); err != nil {
 		return err
 	}
-	if due {
-		err := x.retakeStore()
-		if x.guard.lacking = err != nil; err != nil {
-			return err
-		}
+	if deleted {
+		return x.needStore("the checkpoint store was deleted with " + Dir)
 	}
-	if err := errors.Join(x.mendStore(), x.lookForFlood()); err != nil {
-		return err
+	return errors.Join(x.mendStore(), x.lookForFlood())
+}
+
+// mendState has state.json written anew, if somebody else has changed it, and
+// tells whether somebody has.
+func (x *Execution) mendState() bool {
+	err := x.saver.changed()
+	if err != nil {
+		x.noticeState(err)
+		x.saver.ask(x.State(), x.journal.End(), true)
 	}
-	x.guard.mu.Lock()
-	x.guard.rebuilt = deletion
-	x.guard.mu.Unlock()
-	return nil
+	return err != nil
 }
 
 // mendModes gives folders the modes back that they had.

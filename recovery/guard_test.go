@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -246,6 +247,10 @@ var standIns = map[string]struct {
 		ok(t, flock.Exclusive(held))
 		time.AfterFunc(100*time.Millisecond, func() { _ = errors.Join(os.Remove(at), flock.Close(held)) })
 	}, true},
+	"a lock of Hankweave": {func(t *testing.T, at, _ string) {
+		ok(t, os.Mkdir(at, 0o700))
+		put(t, filepath.Join(at, "runtime.lock"), fmt.Appendf(nil, "%d\n", os.Getpid()))
+	}, false},
 	"a file": {func(t *testing.T, at, _ string) { put(t, at, []byte("x")) }, false},
 	"a link": {func(t *testing.T, at, copied string) { ok(t, os.Symlink(copied, at)) }, false},
 }
@@ -273,7 +278,8 @@ func another(part string) func(t *testing.T, at, copied string) {
 }
 
 // What has the name of a deleted folder is taken if nobody holds it and it is
-// not another execution's: a copy of hank's own brings its checkpoints along.
+// not another execution's. A person must look at the checkpoints; a copy of
+// hank's own has brought them along.
 func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 	t.Parallel()
 	for name, c := range standIns {
@@ -306,11 +312,17 @@ func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 				t.Fatal(err)
 			}
 			whole := name == "its own copy"
-			if err := a.exit(state.EndStopped); (err == nil) != whole {
+			var decision *DecisionError
+			if err := a.exit(state.EndStopped); !errors.As(err, &decision) {
 				t.Errorf("a checkpoint: %v", err)
 			}
 			want := a.x.State()
-			ok(t, a.x.Close()) // what the store lacks was said
+			if err := a.x.Close(); !errors.As(err, &decision) {
+				t.Errorf("closing says: %v", err)
+			}
+			if whole {
+				ok(t, reopen(t, root).Close())
+			}
 			x := must(Open(a.ctx, root, Options{FS: fast, ReplaceStore: true}))(t)
 			if x.State().Lineage != want.Lineage || x.State().Newest().Len() != want.Newest().Len() {
 				t.Errorf("it is of lineage %s and has %d records", x.State().Lineage, x.State().Newest().Len())
@@ -367,6 +379,10 @@ func TestWhatIsDeletedBehindTheLastCheckpoint(t *testing.T) {
 		act  func(t *testing.T, at string)
 		kept bool
 	}{
+		"state.json": {func(t *testing.T, at string) {
+			ok(t, errors.Join(os.Remove(filepath.Join(at, "state.json")), os.RemoveAll(filepath.Join(at, "state.json.bak"))))
+		}, true},
+		"moved": {func(t *testing.T, at string) { ok(t, os.Rename(at, at+"-moved")) }, false},
 		"what is in it, without the store": {func(t *testing.T, at string) {
 			for _, name := range []string{"state.json", "state.json.bak", "events", "execution-meta.json"} {
 				ok(t, os.RemoveAll(filepath.Join(at, name)))
@@ -384,17 +400,21 @@ func TestWhatIsDeletedBehindTheLastCheckpoint(t *testing.T) {
 		ok(t, a.play(attempt{}))
 		ok(t, a.exit(state.EndStopped))
 		a.waitForSave()
+		ok(t, a.x.saver.save(a.x.State()))
 		c.act(t, a.x.Layout.Hankweave())
 		want := told(t, a.x.State())
 		err := a.x.Close()
 		if !c.kept {
 			var lost *LostError
-			if !errors.As(err, &lost) {
+			if !errors.As(err, &lost) || strings.Count(err.Error(), "while hank worked in it") != 1 {
 				t.Errorf("%s: closing says: %v", name, err)
 			}
 			continue
 		}
 		ok(t, err)
+		if _, err := os.Lstat(a.x.Layout.State()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		x := reopen(t, root)
 		if got := told(t, x.State()); got != want {
 			t.Errorf("%s: the state became\n%s\nand was\n%s", name, got, want)

@@ -328,9 +328,13 @@ func (k *lock) beat() {
 type LostError struct {
 	Path    string
 	Deleted bool // it is hank's own, and nowhere any more
+	Taken   bool // and another execution's is in its place
 }
 
 func (e *LostError) Error() string {
+	if e.Taken {
+		return e.Path + " was deleted while hank worked in it, and what is there now is another execution's, or a runtime's that is at work; hank stops, and has not touched it; what was acknowledged is in no folder any more"
+	}
 	if e.Deleted {
 		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else hank run begins anew with the workspace as it is"
 	}
@@ -357,8 +361,11 @@ func (k *lock) held() error {
 			continue
 		}
 		deleted := i == 0 && isDeleted(mine)
-		if !deleted || k.watch == nil || k.takeAnew(path) != nil {
-			return &LostError{path, deleted}
+		if !deleted || k.watch == nil {
+			return &LostError{Path: path, Deleted: deleted}
+		}
+		if err := k.takeAnew(path); err != nil {
+			return &LostError{path, true, errors.Is(err, errForeign) || errors.Is(err, flock.ErrHeld)}
 		}
 		k.watch.remade()
 	}
@@ -390,8 +397,7 @@ func (k *lock) unwatch() {
 // that starts there takes it until it finds the workspace held, and what is in
 // memory is nowhere else.
 func (k *lock) takeAnew(path string) error {
-	const pause = 2 * time.Millisecond
-	for began := time.Now(); ; time.Sleep(pause) {
+	for began := time.Now(); ; time.Sleep(breather) {
 		err := k.takeOnce(path)
 		if err == nil || errors.Is(err, errForeign) || k.waited {
 			return err

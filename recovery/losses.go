@@ -56,8 +56,8 @@ func (x *Execution) refillFromWorkspace(ctx context.Context) error {
 	return x.storeWorkspace(ctx)
 }
 
-func (x *Execution) storeWorkspace(ctx context.Context) error {
-	if _, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, ""); err != nil {
+func (x *Execution) storeWorkspace(ctx context.Context, include ...string) error {
+	if _, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, "", include...); err != nil {
 		x.Store.Abort()
 		return err
 	}
@@ -71,10 +71,18 @@ func (x *Execution) IsLeft(ctx context.Context, sha state.SHA) (bool, error) {
 	if err != nil || whole {
 		return whole, err
 	}
-	if _, err := x.Tree(sha); err != nil {
+	tree, err := x.Tree(sha)
+	if err != nil {
 		return false, nil // no file can bring that back
 	}
-	if err := x.storeWorkspace(ctx); err != nil {
+	there, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
+	if gone(err) {
+		there, err = nil, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := x.storeWorkspace(ctx, there...); err != nil {
 		return false, err
 	}
 	return x.Store.Whole(ctx, checkpoint.SHA(sha))

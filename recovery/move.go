@@ -25,7 +25,7 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
-	if _, due := x.guard.toRebuild(); due { // else what is stored now would go to a store that is deleted
+	if x.guard.wasDeleted() { // else what is stored now would go to a store that is deleted
 		if err := x.inspect(); err != nil {
 			return nil, err
 		}
@@ -72,6 +72,8 @@ type Move struct {
 	// Position takes effect with the move; nil leaves it as it is. The safety
 	// checkpoint is filled into its Before.
 	Position *state.Position
+	// Stay leaves the workspace as it is: only the position moves.
+	Stay bool
 }
 
 // Moved is what a move did.
@@ -96,6 +98,10 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 		return nil, err
 	}
 	failpoint.Hit("move.safe")
+	if m.Stay {
+		err := x.Record(state.IntentOpened{Intent: *intent}, state.IntentClosed{ID: intent.ID})
+		return &Moved{Safety: intent.Safety, Report: &checkpoint.RestoreReport{Plan: &checkpoint.Plan{}}}, err
+	}
 	if err := x.Record(state.IntentOpened{Intent: *intent}); err != nil {
 		return nil, err
 	}
@@ -103,7 +109,8 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	report, err := x.carryOut(ctx, intent, intent.Safety)
 	if err != nil {
 		var blocked *checkpoint.BlockedError
-		if errors.As(err, &blocked) { // nothing was touched: take the intent back
+		var incomplete *checkpoint.IncompleteError
+		if errors.As(err, &blocked) || errors.As(err, &incomplete) && !incomplete.Touched && gone(err) { // nothing was touched, or can be: take the intent back
 			cancelled := state.IntentClosed{ID: intent.ID, Cancelled: true}
 			return nil, errors.Join(err, x.Record(cancelled))
 		}

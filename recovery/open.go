@@ -428,6 +428,13 @@ func (x *Execution) finishIntent(ctx context.Context) error {
 	if intent == nil {
 		return nil
 	}
+	if x.opts.ReplaceStore {
+		if left, err := x.IsLeft(ctx, intent.To); err != nil {
+			return err
+		} else if !left {
+			return x.giveUp(intent)
+		}
+	}
 	shas, err := x.finishMove(ctx, intent)
 	meanwhile := ""
 	switch n := len(shas); n {
@@ -441,5 +448,14 @@ func (x *Execution) finishIntent(ctx context.Context) error {
 		return fmt.Errorf("a %s to %.12s was cut short and could not be finished (everything that was there before is in checkpoint %.12s%s): %w", intent.Kind, intent.To, intent.Safety, meanwhile, err)
 	}
 	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished%s", intent.Kind, intent.To, meanwhile)
+	return nil
+}
+
+// giveUp closes an intent whose checkpoint is lost.
+func (x *Execution) giveUp(i *state.Intent) error {
+	if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
+		return err
+	}
+	x.Report.add(Lost, "a %s to %.12s was cut short and cannot be finished; the workspace stays as it is", i.Kind, i.To)
 	return nil
 }

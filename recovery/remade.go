@@ -6,12 +6,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"hank/checkpoint"
+	"hank/internal/proc"
 	"hank/state"
 )
 
-// vandalism is how long hank writes again what is deleted at the same time.
-const vandalism = time.Second
+// vandalism is how long hank writes again what is deleted at the same time, and
+// between the tries it waits for breather.
+const (
+	vandalism = time.Second
+	breather  = 2 * time.Millisecond
+)
 
 // remade is told by the lock that hank's folder was deleted, and that another
 // one is in its place. An agent may delete it at any moment, also while hank is
@@ -21,29 +25,30 @@ const vandalism = time.Second
 //     there, or a new one, if nobodyElses: see lock.takeAnew.
 //  2. The next append begins the journal anew, from the state in memory: see
 //     mendJournal.
-//  3. The next checkpoint, or the end, writes the rest: see writeAnew. The store
-//     that is open is that of the deleted folder; the one that is there counts
-//     only if it has all of the newest checkpoint: see retakeStore.
+//  3. The next checkpoint, or the end, writes the rest, and asks for a person:
+//     see writeAnew. The store that is open is that of the deleted folder, and
+//     makes no more checkpoints. One that somebody has put there is judged by the
+//     next opening, as any that it finds.
 //
 // Each is tried again while the deletion goes on, for as long as vandalism says.
 func (x *Execution) remade() {
-	if _, due := x.guard.toRebuild(); !due {
+	if !x.guard.wasDeleted() {
 		x.notice(nil, "%s was deleted; it is made again from what is in memory, which transcripts and checkpoints are not", Dir)
 	}
 	x.guard.mu.Lock()
-	x.guard.deleted++
+	x.guard.deleted = true
 	x.guard.mu.Unlock()
+	x.merger.cancel()
 }
 
-// toRebuild tells whether hank's folder was deleted and is not yet written anew,
-// and which deletion that was.
-func (g *guard) toRebuild() (deletion int, due bool) {
+// wasDeleted tells whether hank's folder was deleted as a whole.
+func (g *guard) wasDeleted() bool {
 	if g == nil {
-		return 0, false
+		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.deleted, g.deleted != g.rebuilt
+	return g.deleted
 }
 
 // nobodyElses tells whether nothing in hank's folder is of another execution, as
@@ -54,6 +59,11 @@ func (x *Execution) nobodyElses() bool {
 	meta, err := readMeta(x.fs, l.Meta())
 	if err == nil && (meta.Foreign() || meta.Lineage != "" && meta.Lineage != own) {
 		return false
+	}
+	if holder, err := readLock(x.fs, l.Lock()); err == nil && holder.foreign() {
+		if verdict, _ := holder.Process.Check(); verdict != proc.Dead {
+			return false
+		}
 	}
 	m, err := recall(x.fs, l, "", "", &Report{})
 	var newer *state.NewerError
@@ -70,35 +80,10 @@ func (x *Execution) nobodyElses() bool {
 // undeleted calls write, which makes files in hank's folder, again where that is
 // being deleted meanwhile.
 func (x *Execution) undeleted(write func() error) error {
-	for began := time.Now(); ; {
+	for began := time.Now(); ; time.Sleep(breather) {
 		err := write()
-		if !errors.Is(err, fs.ErrNotExist) || time.Since(began) > vandalism || x.Held() != nil {
+		if !errors.Is(err, fs.ErrNotExist) || x.Held() != nil || !x.guard.wasDeleted() || time.Since(began) > vandalism {
 			return err
 		}
 	}
-}
-
-// retakeStore opens the store that is in the folder now. Without it, or where it
-// lacks something of the newest checkpoint, a person must decide, as at any
-// opening: *DecisionError.
-func (x *Execution) retakeStore() error {
-	store, err := checkpoint.Open(x.storeOptions())
-	var damaged *checkpoint.DamagedError
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &damaged) {
-		return x.needStore("the checkpoint store was deleted with " + Dir)
-	}
-	if err != nil {
-		return err
-	}
-	x.merger.close()
-	x.Store.DropCache() // of packs that are gone
-	_ = x.Store.Close()
-	x.Store, x.merger = store, newMerger(store, x.opts.Warn)
-	if err := x.Store.DistrustCache(); err != nil {
-		return err
-	}
-	if !x.isWhole(x.Head()) {
-		return x.needStore("the checkpoint store that is in " + Dir + " since it was deleted has not all of the newest checkpoint")
-	}
-	return nil
 }

@@ -175,6 +175,10 @@ func (v *saver) write(s *state.State) error {
 		v.mark = nil // which of the two it is, is not known
 		return fmt.Errorf("saving state.json: %w", err)
 	}
+	// A file system may number a file anew when it is renamed.
+	if there, err := v.store.FS.Lstat(v.store.Path); err == nil && there.Size() == v.mark.Size() && there.ModTime().Equal(v.mark.ModTime()) {
+		v.mark = there
+	}
 	return nil
 }
 

@@ -145,6 +145,11 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		// Every attempt starts from the same tree, not from what the one
 		// before it has left.
+		if left, err := d.x.IsLeft(ctx, final.BaseCheckpoint); err != nil {
+			return nil, err
+		} else if !left {
+			return nil, lostStart(final.BaseCheckpoint, final)
+		}
 		if _, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)}); err != nil {
 			return nil, err
 		}

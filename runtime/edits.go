@@ -75,19 +75,28 @@ func (d *driver) askAboutLoss(ctx context.Context, m move) (bool, error) {
 	if err != nil || left {
 		return false, err
 	}
-	where := "before"
-	if m.to == m.codon.RigSetupCheckpoint {
-		where = "behind the rig of"
-	}
-	question := fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", m.to, where, m.codon.CodonID)
+	ask := lostStart(m.to, m.codon)
 	if d.opts.KeepTree || !d.opts.Restore && d.opts.Ask != nil &&
-		d.opts.Ask(question, []string{"do the codon on the workspace as it is, which may have a part of its work", "leave it"}) == 0 {
+		d.opts.Ask(ask.What, []string{"do the codon on the workspace as it is, which may have a part of its work", "leave it"}) == 0 {
 		return true, nil
 	}
-	return false, &recovery.DecisionError{What: question, Options: []string{
-		"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
-		"hank rollback --to TARGET goes back to a checkpoint that is left (hank checkpoints lists them)",
-	}}
+	return false, ask
+}
+
+// lostStart is the question about a lost checkpoint from which a codon was to be
+// done again.
+func lostStart(sha state.SHA, c *state.Codon) *recovery.DecisionError {
+	where := "before"
+	if sha == c.RigSetupCheckpoint {
+		where = "behind the rig of"
+	}
+	return &recovery.DecisionError{
+		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", sha, where, c.CodonID),
+		Options: []string{
+			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
+			"hank rollback --to TARGET goes back to a checkpoint that is left (hank checkpoints lists them)",
+		},
+	}
 }
 
 // edits compares the workspace with a checkpoint that it was at, as far as codon

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -339,104 +338,6 @@ func (s *stage) stopAt(id state.CodonID, signal Signal) func(*Options) {
 		o.Requests = requests
 		onStatus(id, state.Running, func() { requests <- Request{signal, state.EndStopped, ExitStopped} })(o)
 	}
-}
-
-// A codon was cut off, and then all checkpoints are lost. A person accepts that,
-// but the codon cannot be done again on the tree from before it: hank asks, and
-// does it on the tree as it is.
-func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
-	t.Parallel()
-	for name, again := range map[string]func(*Options){
-		"told":  func(o *Options) { o.KeepTree = true },
-		"asked": func(o *Options) { o.Ask = func(string, []string) int { return 0 } },
-	} {
-		for _, mode := range []Mode{ModeRun, ModeRetry} {
-			t.Run(name+" "+string(mode), func(t *testing.T) {
-				t.Parallel()
-				s := stageOf(t, `{"hank": [
-				  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
-				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ $(wc -l <log) -gt 2 ] || sleep 600",
-				   "rigSetup": [{"type": "command", "command": {"run": "mkdir rig"}}]}
-				]}`)
-				s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
-				for !strings.Contains(content(t, s.workspace(), "log"), "b") { // else it was stopped before it
-					s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
-				}
-				if err := os.RemoveAll(s.view().Layout.Store()); err != nil {
-					t.Fatal(err)
-				}
-				s.must(mode, ExitDecision)
-				x, err := recovery.Open(t.Context(), s.opts.Execution, recovery.Options{ReplaceStore: true})
-				if err == nil {
-					err = x.Close()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				put(t, s.workspace(), "by-hand", "kept\n")
-				before := s.tree()
-				for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Restore = true }} {
-					if _, err := s.run(mode, change); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
-						t.Errorf("it ended with %d: %v", CodeOf(err), err)
-					}
-				}
-				if !maps.Equal(s.tree(), before) {
-					t.Error("the tree has changed")
-				}
-				s.must(mode, ExitDone, again)
-				if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
-					t.Errorf("log: %q", got)
-				}
-				if !s.reachable("kept\n") {
-					t.Error("what a person added is in no checkpoint")
-				}
-				s.fsck()
-			})
-		}
-	}
-}
-
-// What a store has lost and the workspace still has is stored again, and no
-// question is asked.
-func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
-	t.Parallel()
-	s := stageOf(t, `{"hank": [
-	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log; echo whole >same"},
-	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; test -e \"$OK\""}
-	]}`)
-	ok := filepath.Join(t.TempDir(), "ok")
-	s.opts.Environ = append(s.opts.Environ, "OK="+ok)
-	s.must(ModeRun, ExitFailed)
-	store := s.view().Layout.Store()
-	packs, err := filepath.Glob(filepath.Join(store, "objects", "pack", "*"))
-	if err != nil || len(packs) == 0 {
-		t.Fatal(packs, err)
-	}
-	aside := t.TempDir()
-	for _, pack := range packs {
-		if err := os.Rename(pack, filepath.Join(aside, filepath.Base(pack))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, pack := range packs {
-		if filepath.Ext(pack) != ".pack" {
-			continue
-		}
-		cmd := exec.Command("sh", "-c", `git --git-dir="$0" unpack-objects -q <"$1"`, store, filepath.Join(aside, filepath.Base(pack)))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	blob := strings.TrimSpace(s.git("rev-parse", string(s.last("a").CompletionCheckpoint)+":same"))
-	if err := os.Remove(filepath.Join(store, "objects", blob[:2], blob[2:])); err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Dir(ok), "ok", "")
-	s.must(ModeRetry, ExitDone)
-	if got := content(t, s.workspace(), "log") + content(t, s.workspace(), "same"); got != "a\nb\nwhole\n" {
-		t.Errorf("it holds %q", got)
-	}
-	s.fsck()
 }
 
 func TestResumeKeepsTheTree(t *testing.T) {

@@ -81,7 +81,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	}
 	d := &driver{x: x, opts: o, secrets: secrets, requests: make(chan Request, 16), began: time.Now()}
 	res, err := d.whole(ctx, mode, program, loadErr)
-	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) {
+	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
 	}
 	return res, err

@@ -56,11 +56,7 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		return start{}, err
 	}
 	if move.to != "" && !kept || move.position != nil {
-		to := move.to
-		if kept || lost {
-			to = d.x.Head() // the tree stays; only the position moves
-		}
-		if err := d.goBack(ctx, to, move); err != nil {
+		if err := d.goBack(ctx, move, kept || lost); err != nil {
 			return start{}, err
 		}
 	}
@@ -218,13 +214,18 @@ func lastRecord(s *state.State) *state.Codon {
 	return nil
 }
 
-// goBack moves the tree, and the position with it.
-func (d *driver) goBack(ctx context.Context, to state.SHA, m move) error {
+// goBack moves the tree, and the position with it; or the position alone, if the
+// tree is to stay.
+func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
+	to := m.to
+	if stay {
+		to = d.x.Head()
+	}
 	if m.position != nil {
 		m.position.CheckpointSHA = to
 	}
 	tracked := recovery.Tracked(d.x.State(), d.nextID())
-	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: to, Tracked: tracked, Position: m.position})
+	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: to, Tracked: tracked, Position: m.position, Stay: stay})
 	if err != nil {
 		return err
 	}

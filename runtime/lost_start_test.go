@@ -1,0 +1,179 @@
+package runtime
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// A codon was cut off, and then all checkpoints are lost. A person accepts that,
+// but the codon cannot be done again on the tree from before it: hank asks, and
+// does it on the tree as it is.
+func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(*Options){
+		"told":  func(o *Options) { o.KeepTree = true },
+		"asked": func(o *Options) { o.Ask = func(string, []string) int { return 0 } },
+	} {
+		for _, mode := range []Mode{ModeRun, ModeRetry} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				t.Parallel()
+				s := stageOf(t, `{"hank": [
+				  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ $(wc -l <log) -gt 2 ] || sleep 600",
+				   "rigSetup": [{"type": "command", "command": {"run": "mkdir rig"}}]}
+				]}`)
+				s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+				for !strings.Contains(content(t, s.workspace(), "log"), "b") { // else it was stopped before it
+					s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+				}
+				if err := os.RemoveAll(s.view().Layout.Store()); err != nil {
+					t.Fatal(err)
+				}
+				s.must(mode, ExitDecision)
+				x, err := recovery.Open(t.Context(), s.opts.Execution, recovery.Options{ReplaceStore: true})
+				if err == nil {
+					err = x.Close()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				put(t, s.workspace(), "by-hand", "kept\n")
+				before := s.tree()
+				for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Restore = true }} {
+					if _, err := s.run(mode, change); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
+						t.Errorf("it ended with %d: %v", CodeOf(err), err)
+					}
+				}
+				if !maps.Equal(s.tree(), before) {
+					t.Error("the tree has changed")
+				}
+				s.must(mode, ExitDone, again)
+				if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
+					t.Errorf("log: %q", got)
+				}
+				if !s.reachable("kept\n") {
+					t.Error("what a person added is in no checkpoint")
+				}
+				s.fsck()
+			})
+		}
+	}
+}
+
+// loosen gives each object of the store a file of its own, so that one can be
+// lost alone.
+func (s *stage) loosen() {
+	s.t.Helper()
+	store := s.view().Layout.Store()
+	packs, err := filepath.Glob(filepath.Join(store, "objects", "pack", "*"))
+	if err != nil || len(packs) == 0 {
+		s.t.Fatal(packs, err)
+	}
+	aside := s.t.TempDir()
+	for _, pack := range packs {
+		if err := os.Rename(pack, filepath.Join(aside, filepath.Base(pack))); err != nil {
+			s.t.Fatal(err)
+		}
+		if filepath.Ext(pack) != ".pack" {
+			continue
+		}
+		cmd := exec.Command("sh", "-c", `git --git-dir="$0" unpack-objects -q <"$1"`, store, filepath.Join(aside, filepath.Base(pack)))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			s.t.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
+// loose is the file of what a codon's checkpoint holds at a path.
+func (s *stage) loose(codon state.CodonID, path string) string {
+	s.t.Helper()
+	id := strings.TrimSpace(s.git("rev-parse", string(s.last(codon).CompletionCheckpoint)+":"+path))
+	return filepath.Join(s.view().Layout.Store(), "objects", id[:2], id[2:])
+}
+
+// What a store has lost and the workspace still has, be it ignored by now, is
+// stored again, and no question is asked.
+func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []string{"other", "same"} {
+		s := stageOf(t, `{"hank": [
+		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log; echo whole >same"},
+		  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; echo \"$RULE\" >.gitignore; test -e \"$OK\""}
+		]}`)
+		ok := filepath.Join(t.TempDir(), "ok")
+		s.opts.Environ = append(s.opts.Environ, "OK="+ok, "RULE="+rule)
+		s.must(ModeRun, ExitFailed)
+		s.loosen()
+		if err := os.Remove(s.loose("a", "same")); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Dir(ok), "ok", "")
+		s.must(ModeRetry, ExitDone)
+		if got := content(t, s.workspace(), "log") + content(t, s.workspace(), "same"); got != "a\nb\nwhole\n" {
+			t.Errorf("it holds %q", got)
+		}
+		s.fsck()
+	}
+}
+
+// An agent makes the store lose what its own codon started from: the policy's
+// retry does not begin a move that cannot end, and a person has a way on.
+func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 1},
+	   "promptText": "echo b >>log; rm -f \"$OBJECT\"; [ $(wc -l <log) -gt 2 ]"}
+	]}`)
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.loosen()
+	s.opts.Environ = append(s.opts.Environ, "OBJECT="+s.loose("a", "log"))
+	for range 2 {
+		if _, err := s.run(ModeRun); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "from before codon b") {
+			t.Fatalf("it ended with %d: %v", CodeOf(err), err)
+		}
+	}
+	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
+		t.Errorf("log: %q", got)
+	}
+}
+
+// --keep-tree leaves the workspace as it is also where a checkpoint of it would
+// not hold all that is there.
+func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log"},
+	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log; echo x.log >.gitignore; echo precious >x.log"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("b")
+	if !onDisk(s.workspace(), "x.log") {
+		t.Fatal("the rollback has removed an ignored file that no checkpoint has")
+	}
+	s.loosen()
+	if err := os.Remove(s.loose("a", "log")); err != nil {
+		t.Fatal(err)
+	}
+	before := s.tree()
+	again := func(o *Options) { o.Codon, o.StopAfter = "b", 1 }
+	s.must(ModeRetry, ExitDecision, again)
+	s.must(ModeRetry, ExitStopped, again, func(o *Options) { o.KeepTree = true })
+	after := s.tree()
+	before["log"], after["log"] = "", ""
+	if !maps.Equal(before, after) {
+		t.Errorf("the tree was %v and is %v", before, after)
+	}
+	if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
+		t.Errorf("log: %q", got)
+	}
+}
