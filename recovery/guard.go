@@ -137,8 +137,11 @@ func (x *Execution) mendJournal() error {
 	}
 	x.notice(why, "the journal (%v); it begins anew from what is in memory, what was left of it is in quarantine", why)
 	_ = x.journal.Close() // it cannot be used any more
-	x.broken = x.undeleted(func() error { return x.beginJournal(why) })
-	return x.broken
+	err := x.undeleted(func() error { return x.beginJournal(why) })
+	if err != nil {
+		x.broken = err
+	}
+	return err
 }
 
 func (x *Execution) beginJournal(why error) error {
@@ -173,7 +176,7 @@ const journalFile = "events.jsonl"
 // inspect compares all that hank keeps beside git's objects with what it must
 // be, and writes anew what is not so.
 func (x *Execution) inspect() error {
-	if x.guard == nil || x.Held() != nil {
+	if x.guard == nil || x.broken != nil || x.Held() != nil { // behind what has broken it nothing is written
 		return nil
 	}
 	return x.undeleted(x.writeAnew)

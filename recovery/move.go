@@ -110,7 +110,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	if err != nil {
 		var blocked *checkpoint.BlockedError
 		var incomplete *checkpoint.IncompleteError
-		if errors.As(err, &blocked) || errors.As(err, &incomplete) && !incomplete.Touched && gone(err) { // nothing was touched, or can be: take the intent back
+		if errors.As(err, &blocked) || errors.As(err, &incomplete) && !incomplete.Touched && gone(err) { // nothing was touched, and it would not end: take the intent back
 			cancelled := state.IntentClosed{ID: intent.ID, Cancelled: true}
 			return nil, errors.Join(err, x.Record(cancelled))
 		}
