@@ -323,11 +323,7 @@ func (x *Execution) mendRefs() error {
 		if have[ref] == want {
 			continue
 		}
-		var gone error
-		if have[ref] == "" {
-			gone = fs.ErrNotExist
-		}
-		x.notice(gone, "%s led to %.12s; it leads to %.12s again", ref, orNone(have[ref]), want)
+		x.notice(nil, "%s led to %.12s; it leads to %.12s again", ref, orNone(have[ref]), want)
 		if err := x.Store.SetRef(ref, have[ref], want); err != nil {
 			return err
 		}

@@ -328,12 +328,12 @@ func (k *lock) beat() {
 type LostError struct {
 	Path    string
 	Deleted bool // it is hank's own, and nowhere any more
-	Taken   bool // and another execution's is in its place
+	Taken   bool // and what is in its place is not this execution's
 }
 
 func (e *LostError) Error() string {
 	if e.Taken {
-		return e.Path + " was deleted while hank worked in it, and what is there now is another execution's, or a runtime's that is at work; hank stops, and has not touched it; what was acknowledged is in no folder any more"
+		return e.Path + " was deleted while hank worked in it, and what is there now is not this execution's, or is held; hank stops, and has not touched it; what was acknowledged is in no folder any more"
 	}
 	if e.Deleted {
 		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else hank run begins anew with the workspace as it is"
@@ -406,8 +406,8 @@ func (k *lock) takeAnew(path string) error {
 	}
 }
 
-// errForeign says that a folder is another execution's.
-var errForeign = errors.New("it is of another execution")
+// errForeign says that what has the folder's name is not this execution's.
+var errForeign = errors.New("it is not this execution's")
 
 func (k *lock) takeOnce(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -67,7 +67,7 @@ var vandals = map[string]string{
 	"nothing":                 "true",
 	"state.json deleted":      saved + "rm -f state.json",
 	"both states deleted":     saved + "rm -f state.json state.json.bak",
-	"state.json a folder":     saved + "rm -f state.json; mkdir state.json; echo x >state.json/x",
+	"state.json a folder":     saved + "until { rm -rf state.json; mkdir state.json && echo x >state.json/x; } 2>/dev/null; do :; done",
 	"journal deleted":         "rm -f events/events.jsonl",
 	"journal truncated":       "head -c 500 events/events.jsonl >e && cat e >events/events.jsonl; rm e",
 	"journal added to":        `echo '{"seq":9999,"type":"x"}' >>events/events.jsonl`,
