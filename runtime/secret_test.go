@@ -22,6 +22,7 @@ func planted() map[string]string {
 		"github":    "gh" + "p_" + body[:36],
 		"aws":       "AK" + "IAABCDEFGHIJKLMNOP",
 		"value":     "only-the-environment-knows-me-77",
+		"line":      "abcDEF123456secretline",
 		"pem":       body,
 	}
 }
@@ -44,9 +45,10 @@ func TestNoPlantedKeyIsInAnythingThatHankWrites(t *testing.T) {
 	]}`, keys["github"], keys["value"], fmt.Sprintf(`echo out %[1]s
 		nohup sleep 600 %[3]s >/dev/null 2>&1 &
 		printf '%%s\n' "%[2]s" >&2
+		echo "$SERVICE_KEY"; echo "$SERVICE_KEY" | sed 's/.*pk":"//; s/".*//' >&2
 		echo "::hank usage {\"costUSD\":0.5}"
 		echo "the key $MY_TOKEN is bad: %[1]s" >&2; exit 1`, all, pem, keys["aws"])))
-	s.opts.Environ = append(s.opts.Environ, "ANTHROPIC_API_KEY="+keys["anthropic"])
+	s.opts.Environ = append(s.opts.Environ, "ANTHROPIC_API_KEY="+keys["anthropic"], "SERVICE_KEY={\"type\":\"svc\",\n\"pk\":\""+keys["line"]+"\",\n\"x\":1}")
 	s.opts.Note, s.opts.Labels = "with "+keys["github"], map[string]string{"for": keys["aws"]}
 	s.opts.Notify = "cat >" + report
 	res := s.must(ModeRun, ExitFailed)

@@ -20,8 +20,13 @@ through the filters and attributes of your repository as with git add. A report 
 what is on the branch, what is left out and why, and what was checked; it stays in
 .hankweave/reports. TARGETs are those of hank rollback. Works while a run is at work.
 
+If the workspace is your checkout, its files have the run's changes already, and not
+committed: git merge and git switch refuse to overwrite them. git reset papers puts your
+current branch on papers and changes no file; what git status lists then is your own.
+It unstages what you have staged. In another clone or worktree git merge papers works.
+
 Examples: hank land --branch papers --dry-run
-          hank land --branch papers && git merge papers
+          hank land --branch papers && git log -p papers
           hank land --branch fix --from gather --squash --message 'Fix the index'
 
 Exit code 0: the branch is there, and everything was checked; 2: it exists, its name

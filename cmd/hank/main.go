@@ -40,6 +40,9 @@ func main() {
 // run is the whole program but for its roles.
 func run(args []string) runtime.ExitCode {
 	app := newApp()
+	if len(args) == 2 && slices.Contains([]string{"--version", "-version", "-v"}, args[1]) {
+		args = []string{args[0], "version"}
+	}
 	ordered, err := argv.Reorder(app, args)
 	if err == nil {
 		err = app.RunContext(context.Background(), ordered)
@@ -138,7 +141,7 @@ func newApp() *cli.App {
 		ExitErrHandler:         func(*cli.Context, error) {},
 		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &runtime.UsageError{Why: err.Error()} },
 		CommandNotFound: func(c *cli.Context, name string) {
-			remark("hank: there is no verb %q; see: hank help\n", name)
+			remark("hank: unknown command %q; %sto list all: hank help\n", name, meantCommand(c.App, name))
 			os.Exit(int(runtime.ExitUsage))
 		},
 		Commands: []*cli.Command{
@@ -162,6 +165,26 @@ func newApp() *cli.App {
 		}
 	}
 	return app
+}
+
+// synonyms are commands of other tools, with hank's own.
+var synonyms = map[string]string{"undo": "rollback --undo", "list": "ls", "continue": "run", "start": "run", "clean": "gc", "history": "checkpoints", "tail": "log -f"}
+
+// meantCommand asks for the command that a mistyped name is nearest to; empty
+// if there is none.
+func meantCommand(app *cli.App, name string) string {
+	near := synonyms[name]
+	if near == "" {
+		var names []string
+		for _, c := range app.VisibleCommands() {
+			names = append(names, c.Name)
+		}
+		near = argv.Nearest(name, names)
+	}
+	if near == "" {
+		return ""
+	}
+	return "did you mean: hank " + near + "? "
 }
 
 const overview = `A hank is a program of codons: steps that an agent, or a shell script, does in a

@@ -5,6 +5,7 @@ package argv
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,18 +74,25 @@ func table(command *cli.Command) map[string]bool {
 
 func unknown(command *cli.Command, arg, name string, known map[string]bool) error {
 	why := fmt.Sprintf("hank %s has no flag %s", command.Name, arg)
-	best, distance := "", 3
-	for have := range known {
-		if d := edits(name, have); d < distance || d == distance && best != "" && have < best {
-			best, distance = have, d
-		}
-	}
-	if best != "" {
+	if best := Nearest(name, slices.Collect(maps.Keys(known))); best != "" {
 		why += "; did you mean --" + best + "?"
 	} else {
 		why += "; see: hank " + command.Name + " --help (an argument that begins with - goes behind --)"
 	}
 	return &UsageError{why}
+}
+
+// Nearest returns the known name that a mistyped one differs from by the fewest
+// edits, the first by name if several do; empty if none is near: one edit for
+// each three letters, and no more than two.
+func Nearest(name string, known []string) string {
+	best, distance := "", min(2, max(1, len(name)/3))+1
+	for _, have := range known {
+		if d := edits(name, have); d < distance && d < len(name) || d == distance && best != "" && have < best {
+			best, distance = have, d
+		}
+	}
+	return best
 }
 
 // edits is the Levenshtein distance.

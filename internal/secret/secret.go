@@ -163,16 +163,43 @@ type Values struct{ values []string }
 const shortest = 8
 
 // Add takes the values of an environment (KEY=value) whose names say that they
-// are secrets. Paths are none, nor are plain words and numbers.
+// are secrets. Paths are none, nor are plain words and numbers. Of a value of
+// several lines each line is one too: an output is masked line by line.
 func (v *Values) Add(environ []string) {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if len(value) < shortest || !Names(name) || strings.HasPrefix(value, "/") || !mixed(value) && len(value) < 2*shortest || slices.Contains(v.values, value) {
+		if !Names(name) {
 			continue
 		}
-		v.values = append(v.values, value)
+		v.add(value)
+		if !strings.Contains(strings.TrimSpace(value), "\n") {
+			continue
+		}
+		for line := range strings.Lines(value) {
+			line = strings.TrimSpace(line)
+			if armour.MatchString(line) {
+				continue
+			}
+			v.add(line)
+			if m := member.FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "://") {
+				v.add(m[1])
+			}
+		}
 	}
 	slices.SortFunc(v.values, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another
+}
+
+var (
+	armour = regexp.MustCompile(`^-----(?:BEGIN|END) [A-Z0-9 ]+-----$`)   // the same in every key
+	member = regexp.MustCompile(`^"?[\w.-]+"?\s*[:=]\s*"?([^"\s]+)"?,?$`) // what a line of JSON, YAML or assignments gives a name
+)
+
+// add takes a value, unless it is a path, a plain word or number, or there.
+func (v *Values) add(value string) {
+	if len(value) < shortest || strings.HasPrefix(value, "/") || !mixed(value) && len(value) < 2*shortest || slices.Contains(v.values, value) {
+		return
+	}
+	v.values = append(v.values, value)
 }
 
 // Text is Text, and masks the values too.

@@ -103,6 +103,45 @@ func TestValuesOfTheEnvironmentAreMaskedWhateverTheirShape(t *testing.T) {
 	}
 }
 
+func TestValuesOfEightCharactersAreMasked(t *testing.T) {
+	t.Parallel()
+	var v Values
+	v.Add([]string{"A_TOKEN=abcde678", "B_TOKEN=vwxyz67", "C_TOKEN=lettersonlyword", "D_TOKEN=lettersonlywords"})
+	const text = "abcde678 vwxyz67 lettersonlyword lettersonlywords"
+	if got, want := v.Text(text), "*** vwxyz67 lettersonlyword ***"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An output is masked line by line, so each line of a value of several lines is
+// a secret by itself; what every such value has is none.
+func TestEachLineOfAValueOfSeveralLinesIsMasked(t *testing.T) {
+	t.Parallel()
+	var v Values
+	v.Add([]string{
+		"SVC_KEY={\"type\":\"svc\",\n  \"pk\":\"abcDEF123456secretline\",\r\n\"uri\": \"https://example.com/v1\",\n\"x\":1}",
+		"CERT_KEY=-----BEGIN CERTIFICATE-----\nMIIB" + letters + "\nshort12\n-----END CERTIFICATE-----\n",
+		"NOT_NAMED=first 12345678\nsecond 12345678",
+		"ONE_TOKEN=ends0with1newline\n",
+	})
+	for text, want := range map[string]string{
+		`"pk":"abcDEF123456secretline",`:           "***",
+		"  \"pk\":\"abcDEF123456secretline\",\r\n": "  ***\r\n",
+		"it is abcDEF123456secretline":             "it is ***",
+		"MIIB" + letters:                           "***",
+		`{"type":"svc",`:                           `{"type":"svc",`,
+		`"x":1}`:                                   `"x":1}`,
+		"-----BEGIN CERTIFICATE-----":              "-----BEGIN CERTIFICATE-----",
+		"see https://example.com/v1, short12":      "see https://example.com/v1, short12",
+		"first 12345678":                           "first 12345678",
+		"it ends0with1newline\n.":                  "it ***.",
+	} {
+		if got := v.Text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestJSONIsMaskedValueByValue(t *testing.T) {
 	t.Parallel()
 	for name, key := range keys {
