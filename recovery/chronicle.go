@@ -40,6 +40,9 @@ func (w witness) evidence() (state.Evidence, error) {
 		return state.Evidence{}, err
 	}
 	e := state.Evidence{Seq: w.record.Seq, Run: w.record.Run, Program: w.record.Program, Transition: t}
+	if w.record.Schema >= state.LimitsSchema {
+		e.Limits = &w.record.Limits
+	}
 	if len(w.record.State) > 0 {
 		e.Whole, err = state.Apply(&state.State{}, w.record.Seq, state.Rebased{State: w.record.State})
 	}

@@ -325,7 +325,7 @@ func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, erro
 		return "", err
 	}
 	s, now := x.State(), x.opts.Now()
-	record := Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.journal.Last() + 1, Program: s.Program, HankHash: s.HankHash, Event: data}
+	record := Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.journal.Last() + 1, Program: s.Program, HankHash: s.HankHash, Limits: s.Limits, Event: data}
 	if c.Whole {
 		whole, err := s.Rebase("")
 		if err != nil {

@@ -83,8 +83,9 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 		}
 		return []byte(changed)
 	}
+	const tooNew = state.SchemaVersion + 1
 	newerState := func() []byte {
-		return newer(b.files[b.l.State()], `"schema": 1`, `"schema": 2`)
+		return newer(b.files[b.l.State()], fmt.Sprintf(`"schema": %d`, state.SchemaVersion), fmt.Sprintf(`"schema": %d`, tooNew))
 	}
 	newerGit := func() {
 		store := must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
@@ -92,7 +93,7 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 		for ref, tip := range must(store.Refs(heads + "run-"))(t) {
 			info := must(store.CommitInfo(tip))(t)
 			sha := must(store.Commit(context.Background(), checkpoint.CommitRequest{Tree: info.Tree, Parents: []checkpoint.SHA{tip},
-				Message: strings.Replace(info.Message, recordTrailer+`{"schema":1`, recordTrailer+`{"schema":2`, 1), When: time.Now()}))(t)
+				Message: strings.Replace(info.Message, fmt.Sprintf(`%s{"schema":%d`, recordTrailer, state.SchemaVersion), fmt.Sprintf(`%s{"schema":%d`, recordTrailer, tooNew), 1), When: time.Now()}))(t)
 			ok(t, store.SetRef(ref, tip, sha))
 			return
 		}
@@ -110,7 +111,7 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 		damage()
 		before := hash(t, b.l.Hankweave())
 		var e *state.NewerError
-		if _, err := Read(b.root); !errors.As(err, &e) || e.Schema != 2 {
+		if _, err := Read(b.root); !errors.As(err, &e) || e.Schema != tooNew {
 			t.Errorf("%s: a reader says %v", name, err)
 		}
 		if hash(t, b.l.Hankweave()) != before {
@@ -134,14 +135,14 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 	}
 }
 
-// newerJournal begins a segment with a header of schema 2, whose checksum is
+// newerJournal begins a segment with a header of the next schema, whose checksum is
 // right: only the number is what stops a reader.
 func newerJournal(t testing.TB, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "events.jsonl")
 	text := must(os.ReadFile(path))(t)
 	first, rest, _ := strings.Cut(string(text), "\n")
-	body := strings.Replace(first[:strings.LastIndex(first, `,"sum":`)], `"schema":1`, `"schema":2`, 1)
+	body := strings.Replace(first[:strings.LastIndex(first, `,"sum":`)], fmt.Sprintf(`"schema":%d`, journal.Schema), fmt.Sprintf(`"schema":%d`, journal.Schema+1), 1)
 	put(t, path, []byte(fmt.Sprintf("%s,\"sum\":\"%08x\"}\n%s", body, castagnoli(body), rest)))
 }
 

@@ -22,6 +22,7 @@ type Record struct {
 	Run      *state.Run     `json:"run,omitempty"`
 	Program  state.SHA      `json:"program,omitempty"`
 	HankHash string         `json:"hankHash,omitempty"` // of Program
+	Limits   state.Limits   `json:"limits,omitzero"`    // right before Event; from schema 2 on, absent means none
 	Event    jsontext.Value `json:"event"`              // of state.TransitionEvent, its checkpoint left empty
 	State    jsontext.Value `json:"state,omitempty"`    // right before Event, where no record tells of what came before
 }

@@ -91,6 +91,7 @@ func CodeOf(err error) ExitCode {
 		agent    *AgentError
 		decision *recovery.DecisionError
 		newer    *state.NewerError
+		unknown  *state.UnknownTransitionError
 		target   *TargetError
 		unstable *checkpoint.UnstableError
 		blocked  *checkpoint.BlockedError
@@ -118,7 +119,7 @@ func CodeOf(err error) ExitCode {
 		return ExitAgent
 	case errors.As(err, &held), errors.As(err, &locked):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &alive), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &alive), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted

@@ -11,7 +11,6 @@ import (
 
 	"hank/recovery"
 	"hank/runtime/keeper"
-	"hank/state"
 )
 
 // notifyLimit is the longest time that a notification may take.
@@ -42,7 +41,7 @@ func Notify(ctx context.Context, o Options, err error) { notifyEnd(ctx, o, nil, 
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
 func unopened(o Options, err error) *Result {
-	res := &Result{Schema: state.SchemaVersion, Code: CodeOf(err), Message: Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
+	res := &Result{Schema: outputSchema, Code: CodeOf(err), Message: Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
 		res.Workspace, res.Output = v.Layout.Workspace, v.Meta.Output

@@ -86,6 +86,10 @@ type Request struct {
 	Code   ExitCode        // with which the run then ends
 }
 
+// outputSchema is the version of what --json prints. It has nothing to do with
+// that of the state.
+const outputSchema = 1
+
 // Result says how a run ended, for people and, as JSON, for programs.
 type Result struct {
 	Schema    int             `json:"schema"`

@@ -304,7 +304,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 			return nil, &UsageError{fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
 		}
 	}
-	p := &Preview{Schema: state.SchemaVersion, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
+	p := &Preview{Schema: outputSchema, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
 	for _, b := range plan.Blocked {
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
 	}

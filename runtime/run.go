@@ -456,7 +456,7 @@ func leftFor(err error) state.EndReason {
 // result describes where the execution stands now.
 func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
-	res := &Result{Schema: state.SchemaVersion, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
+	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(),
 		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement}
 	if run := s.Run(d.run); run != nil {

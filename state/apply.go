@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +40,8 @@ func illegal(t Transition, format string, args ...any) error {
 // Apply returns the state after a transition that stands at journal position
 // seq. It is pure: s stays valid and unchanged, and shares with the result
 // everything that did not change. The cost is that of the change, not of the
-// history. The error is an *IllegalMoveError.
+// history. The error is an *IllegalMoveError, or a *NewerError if the state that
+// a Rebased carries is a newer hank's.
 func Apply(s *State, seq uint64, t Transition) (*State, error) {
 	if seq <= s.Seq && t.Type() != (Rebased{}).Type() {
 		return nil, illegal(t, "event %d is not after event %d", seq, s.Seq)
@@ -99,6 +101,8 @@ func (s *State) apply(t Transition) error {
 		return s.closeIntent(t)
 	case BranchesRemoved:
 		return s.removeBranches(t)
+	case LimitsSet:
+		return s.setLimits(t)
 	}
 	return illegal(t, "unknown transition")
 }
@@ -106,6 +110,10 @@ func (s *State) apply(t Transition) error {
 func (s *State) rebase(t Rebased) error {
 	seq := s.Seq
 	doc, err := parse(t.State)
+	var newer *NewerError
+	if errors.As(err, &newer) {
+		return newer
+	}
 	if err != nil {
 		return illegal(t, "%v", err)
 	}
@@ -155,6 +163,15 @@ func (s *State) growPlan(t PlanGrown) error {
 	}
 	rest := s.plan.items[keep+t.Drop:]
 	s.plan = s.plan.prefix(keep).append(add...).append(rest...)
+	return nil
+}
+
+// setLimits takes new limits at any time: they change nothing that was done.
+func (s *State) setLimits(t LimitsSet) error {
+	if t.Limits.MaxDollars < 0 || t.Limits.MaxTimeSeconds < 0 {
+		return illegal(t, "a limit cannot be negative")
+	}
+	s.Limits = t.Limits
 	return nil
 }
 

@@ -44,6 +44,7 @@ type head struct {
 	Intent   *Intent        `json:"intent,omitempty"`
 	Removed  []Removal      `json:"removed,omitempty"`
 	Removal  SHA            `json:"removal,omitempty"`
+	Limits   Limits         `json:"limits,omitzero"`
 	Unknown  jsontext.Value `json:",embed"`
 }
 
@@ -107,7 +108,7 @@ func (s *State) encode() ([]byte, error) {
 	w.buf.WriteString(planKey)
 	w.list("  ", s.plan.len(), func(i int) error { return w.text(s.plan.items[i].marshal()) })
 	w.unknown(s.Unknown)
-	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.HankUnknown})
+	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.Limits, s.HankUnknown})
 	if w.err != nil {
 		return nil, fmt.Errorf("encoding the state: %w", w.err)
 	}
@@ -320,7 +321,7 @@ func (doc *document) state() (*State, error) {
 		s.Lineage, s.Serial, s.Seq = h.Lineage, h.Serial, h.Seq
 		s.Program, s.HankHash, s.Base, s.Adopted = h.Program, h.HankHash, h.Base, h.Adopted
 		s.Position, s.Intent, s.HankUnknown = h.Position, h.Intent, h.Unknown
-		s.Removed, s.Removal = h.Removed, h.Removal
+		s.Removed, s.Removal, s.Limits = h.Removed, h.Removal, h.Limits
 	}
 	for i := range doc.Runs {
 		run := doc.Runs[i].Run

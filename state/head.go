@@ -81,7 +81,7 @@ func (h Head) Cost() USD {
 // Apply carries the head on; false: that takes the whole state.
 func (h Head) Apply(seq uint64, t Transition) (Head, bool) {
 	switch t.(type) {
-	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, RunPaused, RunCompleted, RunFailed, RunCrashed:
+	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, LimitsSet, RunPaused, RunCompleted, RunFailed, RunCrashed:
 	default:
 		return h, false
 	}

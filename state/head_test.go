@@ -11,7 +11,7 @@ import (
 // facts are what a head says.
 func facts(t interface{ Fatal(...any) }, h Head) string {
 	next, known := h.Next()
-	text := fmt.Sprintln(h.Done, h.Planned, h.Past, h.Cost(), next, known, h.State.Seq, h.State.CurrentRunID, h.State.Base, h.State.Intent)
+	text := fmt.Sprintln(h.Done, h.Planned, h.Past, h.Cost(), next, known, h.State.Seq, h.State.CurrentRunID, h.State.Base, h.State.Intent, h.State.Limits)
 	for _, r := range h.State.Runs {
 		header, err := json.Marshal(r, json.Deterministic(true))
 		if err != nil {
@@ -40,6 +40,9 @@ func TestAHeadThatIsCarriedOnIsTheHeadOfTheState(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
 			run := w.startRun(start)
 			for w.s.Next() < 6 && w.s.Run(run).Paused == nil && rapid.IntRange(0, 3).Draw(rt, "go on") > 0 {
+				if rapid.Bool().Draw(rt, "limit") {
+					w.do(LimitsSet{Limits{MaxDollars: USD(rapid.Int64Range(0, 5e9).Draw(rt, "dollars"))}})
+				}
 				w.attempt(run, w.s.ExecutionPlan()[w.s.Next()].CodonID)
 			}
 			w.do(RunFailed{RunID: run, EndTime: epoch, Reason: EndStopped})

@@ -11,6 +11,7 @@ type Evidence struct {
 	Seq        uint64
 	Run        *Run // nil for what belongs to no run
 	Program    SHA
+	Limits     *Limits    // right before Transition; nil where the checkpoint does not say
 	Whole      *State     // the state right before Transition, where the checkpoint carries it
 	Transition Transition // its commit filled in
 }
@@ -35,6 +36,9 @@ func Rebuild(base *State, evidence []Evidence) *State {
 		s.Seq = e.Seq
 		if e.Program != "" {
 			s.Program = e.Program
+		}
+		if e.Limits != nil {
+			s.Limits = *e.Limits
 		}
 		// No run begins and no codon moves while a change of the workspace is
 		// under way: one that was announced before has ended.

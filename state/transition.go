@@ -143,6 +143,11 @@ type (
 		Branches []BranchRemove `json:"branches"`
 	}
 
+	// LimitsSet replaces the limits of the execution.
+	LimitsSet struct {
+		Limits Limits `json:"limits"`
+	}
+
 	// BranchRemove is a branch that goes, and where it led.
 	BranchRemove struct {
 		Branch string `json:"branch"`
@@ -185,6 +190,7 @@ func (CheckpointCreated) Type() TransitionType    { return "CheckpointCreated" }
 func (IntentOpened) Type() TransitionType         { return "IntentOpened" }
 func (IntentClosed) Type() TransitionType         { return "IntentClosed" }
 func (BranchesRemoved) Type() TransitionType      { return "BranchesRemoved" }
+func (LimitsSet) Type() TransitionType            { return "LimitsSet" }
 
 func (Rebased) scope() (RunID, CodonID)              { return "", "" }
 func (InitialCheckpointSet) scope() (RunID, CodonID) { return "", "" }
@@ -202,6 +208,7 @@ func (t CheckpointCreated) scope() (RunID, CodonID)  { return t.RunID, t.CodonID
 func (IntentOpened) scope() (RunID, CodonID)         { return "", "" }
 func (IntentClosed) scope() (RunID, CodonID)         { return "", "" }
 func (BranchesRemoved) scope() (RunID, CodonID)      { return "", "" }
+func (LimitsSet) scope() (RunID, CodonID)            { return "", "" }
 
 // envelope is the data of a state.transition event.
 type envelope struct {
@@ -255,6 +262,7 @@ func init() {
 	register[IntentOpened]()
 	register[IntentClosed]()
 	register[BranchesRemoved]()
+	register[LimitsSet]()
 }
 
 // UnknownTransitionError is a transition of a newer hank. It is not damage:

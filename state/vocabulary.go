@@ -25,7 +25,13 @@ import (
 // SchemaVersion is the version of everything that hank adds to the documented
 // shape: state.json, the events, the records in commit messages. A reader that
 // finds a larger number than its own must not write.
-const SchemaVersion = 1
+//
+// Version 2 has Limits: an older hank would go on without them.
+const SchemaVersion = 2
+
+// LimitsSchema is the version from which on a record without limits means that
+// there are none.
+const LimitsSchema = 2
 
 // RunID names one lifetime of the runtime: <epoch milliseconds>-<5 base 36>.
 type RunID string
@@ -61,6 +67,7 @@ const (
 	EndDecision    EndReason = "decision" // needs a person: exit 4
 	EndError       EndReason = "error"    // an I/O error or a bug; work kept
 	EndCrash       EndReason = "crash"    // found dead by a later command
+	EndAgent       EndReason = "agent"    // its provider refuses what waiting cannot change: the key, the model
 )
 
 // CodonStatus is where a codon's record stands.
@@ -313,6 +320,19 @@ type Sentinel struct {
 	Unknown        jsontext.Value `json:",embed"`
 }
 
+// Limits are what a person allows the whole execution to use, all runs and all
+// timelines together, beside what its hank allows. The lower one holds. What is
+// 0 is not limited.
+type Limits struct {
+	MaxDollars     USD     `json:"maxDollars,omitzero"`
+	MaxTimeSeconds float64 `json:"maxTimeSeconds,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Any reports whether anything is limited.
+func (l Limits) Any() bool { return l.MaxDollars > 0 || l.MaxTimeSeconds > 0 }
+
 // Intent is a change of the workspace that was announced before it began. An
 // intent in the state means that a crash may have left the tree half-way; the
 // next opening finishes it, see package recovery.
@@ -353,6 +373,7 @@ type State struct {
 	Intent   *Intent   // a change of the workspace under way
 	Removed  []Removal // branches of no run that hank gc has removed, oldest first
 	Removal  SHA       // tip of RemovedBranch
+	Limits   Limits    // of all runs together, until a person sets them anew
 
 	Unknown     jsontext.Value // unknown root fields
 	HankUnknown jsontext.Value // unknown fields under hank

@@ -188,7 +188,7 @@ type eventLine struct {
 
 func (p *eventPrinter) show(e journal.Event) error {
 	if p.json {
-		text, err := json.Marshal(eventLine{journal.Schema, e.Seq, e.ID, state.At(e.Timestamp), e.Type, e.Data})
+		text, err := json.Marshal(eventLine{1, e.Seq, e.ID, state.At(e.Timestamp), e.Type, e.Data})
 		if err != nil {
 			return err
 		}

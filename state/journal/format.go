@@ -11,8 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Schema is the number of the format that this package writes.
-const Schema = 1
+// Schema is the number of what this package writes, its events included: it is
+// that of the state (state.SchemaVersion).
+const Schema = 2
 
 // MaxLine bounds a line, in bytes. It is generous because the event of a base
 // carries a whole state.

@@ -32,7 +32,7 @@ func TestEventsComeBackAsTheyWereOnARealDisk(t *testing.T) {
 	must(t, j.Close())
 	j, found, err := Open(vfs.OS, folder, noQuarantine(t))
 	must(t, err)
-	if j.Last() != 44 || found.Base != 42 || found.Last != 44 || found.Highest != 44 || !found.Whole() || len(found.Ranges) != 1 || found.Schema != 1 {
+	if j.Last() != 44 || found.Base != 42 || found.Last != 44 || found.Highest != 44 || !found.Whole() || len(found.Ranges) != 1 || found.Schema != Schema {
 		t.Fatalf("found %+v", found)
 	}
 	must(t, j.Append(event(45)))
