@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/state"
@@ -18,8 +20,8 @@ import (
 )
 
 // CostsVerb is the argument with which hank starts itself to bring a cost index
-// up to date: the folder of the execution follows. The database must not be
-// open in the process that runs agents.
+// up to date, and to ask it: the folder of the execution follows, and the way to
+// sum up. Badger may end its process, so it is open in no other.
 const CostsVerb = "__costs"
 
 // catchUpPatience is how long the end of a run waits for its cost index. What
@@ -41,6 +43,42 @@ func StartCatchUp(self, execution string) {
 	select {
 	case <-done:
 	case <-time.After(catchUpPatience):
+	}
+}
+
+// IndexAnswer is what a cost index says, one way.
+type IndexAnswer struct {
+	Position uint64            `json:"position"` // the last event that is counted
+	Totals   []costindex.Total `json:"totals"`
+	Error    string            `json:"error,omitempty"` // why there are none
+}
+
+// ReadIndex brings the cost index of an execution up to date and asks it, in
+// this process.
+func ReadIndex(execution string, by costindex.By) (IndexAnswer, error) {
+	x, err := openCosts(recovery.Layout{Root: execution})
+	if err != nil {
+		return IndexAnswer{}, err
+	}
+	totals, err := x.Totals(by)
+	return IndexAnswer{Position: x.Position(), Totals: totals}, errors.Join(err, x.Close())
+}
+
+// AskIndex is ReadIndex in another process, of the program self.
+func AskIndex(self string) func(execution string, by costindex.By) (IndexAnswer, error) {
+	return func(execution string, by costindex.By) (IndexAnswer, error) {
+		text, err := exec.Command(self, CostsVerb, execution, string(rune(by))).Output()
+		if err != nil {
+			return IndexAnswer{}, fmt.Errorf("asking the cost index in another process: %w", err)
+		}
+		var a IndexAnswer
+		if err := json.Unmarshal(text, &a); err != nil {
+			return IndexAnswer{}, fmt.Errorf("asking the cost index in another process: its answer cannot be read: %w", err)
+		}
+		if a.Error != "" {
+			return IndexAnswer{}, errors.New(a.Error)
+		}
+		return a, nil
 	}
 }
 
@@ -205,11 +243,11 @@ type CostReport struct {
 }
 
 // Costs sums up what an execution has cost, abandoned timelines and the codon
-// at work included: money spent stays spent. It brings the cost index up to
-// date. Where it is in use, or cannot be written, the records of the state are
-// summed up instead.
-func Costs(v *recovery.View, by costindex.By) CostReport {
-	totals, err := indexed(v, by)
+// at work included: money spent stays spent. ask brings the cost index up to date
+// and asks it: ReadIndex or AskIndex. Where the index is in use, cannot be written
+// or ends its process, the records of the state are summed up instead.
+func Costs(v *recovery.View, by costindex.By, ask func(string, costindex.By) (IndexAnswer, error)) CostReport {
+	totals, err := indexed(v, by, ask)
 	r := CostReport{}
 	if err != nil {
 		r.NoIndex = err.Error()
@@ -226,17 +264,13 @@ func Costs(v *recovery.View, by costindex.By) CostReport {
 // indexed asks the index, and adds the record that is not final yet. If the
 // index knows of an event that the state has not seen, that record may have
 // become final meanwhile and be counted already.
-func indexed(v *recovery.View, by costindex.By) ([]costindex.Total, error) {
-	x, err := openCosts(v.Layout)
+func indexed(v *recovery.View, by costindex.By, ask func(string, costindex.By) (IndexAnswer, error)) ([]costindex.Total, error) {
+	a, err := ask(v.Layout.Root, by)
 	if err != nil {
 		return nil, err
 	}
-	totals, err := x.Totals(by)
-	known := x.Position()
-	if err = errors.Join(err, x.Close()); err != nil {
-		return nil, err
-	}
-	if run := v.State.Newest(); run != nil && run.Live() != nil && known <= v.State.Seq {
+	totals := a.Totals
+	if run := v.State.Newest(); run != nil && run.Live() != nil && a.Position <= v.State.Seq {
 		totals = addCosts(totals, by, costsOf(v.State.Seq, run.RunID, run.Live()))
 	}
 	return totals, nil

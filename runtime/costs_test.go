@@ -149,7 +149,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 func (c *costJournal) check() {
 	v := &recovery.View{Layout: c.layout, State: c.s}
 	by := rapid.SampledFrom([]costindex.By{costindex.ByRun, costindex.ByCodon, costindex.ByLoop, costindex.ByModel, costindex.ByDay}).Draw(c.rt, "by")
-	got := Costs(v, by)
+	got := Costs(v, by, ReadIndex)
 	if got.NoIndex != "" {
 		c.rt.Fatalf("no index: %s", got.NoIndex)
 	}
@@ -174,6 +174,52 @@ func TestACatchUpThatFailsIsAnError(t *testing.T) {
 	StartCatchUp("/not/there", t.TempDir())
 	if took := time.Since(began); took > catchUpPatience {
 		t.Errorf("waited %s for a program that is not there", took)
+	}
+}
+
+// TestAnIndexThatEndsItsProcessCostsNoSum: Badger ends its process over some
+// things that it meets. Then, and where that cannot even be started, or answers
+// with rubbish, the sums come from the records.
+func TestAnIndexThatEndsItsProcessCostsNoSum(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":5}'"}]}`)
+	s.must(ModeRun, ExitDone)
+	v, err := recovery.Read(s.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, self := range map[string]string{"exits": "/bin/false", "says nothing": "/bin/true", "rubbish": "/bin/echo", "is not there": "/not/there"} {
+		r := Costs(v, costindex.ByCodon, AskIndex(self))
+		if r.NoIndex == "" || r.All.Cost != 5_000_000_000 || len(r.Totals) != 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if r := Costs(v, costindex.ByCodon, ReadIndex); r.NoIndex != "" || r.All.Cost != 5_000_000_000 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestDeletingTheIndexLeavesOneThatIsOpen: gc takes what nobody uses, and is no
+// error where the cost index is in use.
+func TestDeletingTheIndexLeavesOneThatIsOpen(t *testing.T) {
+	t.Parallel()
+	l := recovery.Layout{Root: t.TempDir()}
+	x, _, err := costindex.Open(l.CostIndex(), "journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.StatCache(), []byte("cache"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := dropIndex(l)
+	if err != nil || g.Files != 1 || g.Bytes != 5 {
+		t.Errorf("beside an open index: %+v, %v", g, err)
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, discarded, err := costindex.Open(l.CostIndex(), "journal"); discarded != "" || err != nil {
+		t.Errorf("the open index was harmed: %s, %v", discarded, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/state"
+	"hank/state/costindex"
 )
 
 // GarbageKind says what takes the room.
@@ -286,8 +287,7 @@ func measure(path string) (files int, bytes int64) {
 	return files, bytes
 }
 
-// Collect deletes the garbage that may go, while it holds the execution, and
-// then makes the cost index anew. It returns what it deleted. Branches are the
+// Collect deletes the garbage that may go, while it holds the execution. It returns what it deleted. Branches are the
 // last: their removal is acknowledged before the first of them goes.
 func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]Garbage, error) {
 	var gone []Garbage
@@ -326,18 +326,38 @@ func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]
 	if err != nil {
 		return gone, err
 	}
-	gone = append(gone, g)
-	_ = CatchUpCosts(root) // hank cost does it, if there is no room for it now
-	return gone, nil
+	return append(gone, g), nil
 }
 
-// dropIndex deletes what is made anew when it is needed.
+// dropIndex deletes what is made anew when it is needed. A cost index that
+// another process has open stays; so does one that is made meanwhile.
 func dropIndex(l recovery.Layout) (Garbage, error) {
 	files, bytes := measure(l.Index())
-	if err := os.RemoveAll(l.Index()); err != nil {
+	if err := removeIndex(l); err != nil {
 		return Garbage{}, fmt.Errorf("deleting %s: %w", l.Index(), err)
 	}
+	leftFiles, leftBytes := measure(l.Index())
+	files, bytes = max(files-leftFiles, 0), max(bytes-leftBytes, 0)
 	return Garbage{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Files: files, Bytes: bytes, Remove: true}, nil
+}
+
+func removeIndex(l recovery.Layout) error {
+	entries, err := os.ReadDir(l.Index())
+	if err != nil { // it is not there, or no folder
+		return os.RemoveAll(l.Index())
+	}
+	for _, e := range entries {
+		if name := filepath.Join(l.Index(), e.Name()); name != l.CostIndex() {
+			err = errors.Join(err, os.RemoveAll(name))
+		}
+	}
+	cerr := costindex.Remove(l.CostIndex())
+	var busy *costindex.BusyError
+	if errors.As(cerr, &busy) {
+		cerr = nil
+	}
+	_ = os.Remove(l.Index()) // if it is empty now
+	return errors.Join(err, cerr)
 }
 
 // collect removes the branches that may go, and frees what nothing leads to.

@@ -63,7 +63,7 @@ Example: hank cost --by model --json`,
 			if err != nil {
 				return err
 			}
-			return printCosts(c, v, runtime.Costs(v, by))
+			return printCosts(c, v, runtime.Costs(v, by, askIndex))
 		},
 	}
 }
@@ -103,19 +103,35 @@ func printCosts(c *cli.Context, v *recovery.View, r runtime.CostReport) error {
 
 func costSumOf(t costindex.Total) costSum { return costSum{t.Key, t.Entries, t.Cost, t.Tokens} }
 
+// askIndex asks the cost index in another process.
+func askIndex(execution string, by costindex.By) (runtime.IndexAnswer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return runtime.IndexAnswer{}, err
+	}
+	return runtime.AskIndex(self)(execution, by)
+}
+
 // catchUpLimit ends a catching up that hangs: hank cost does it again.
 const catchUpLimit = time.Minute
 
-// costsRoleCommand is what a run starts at its end.
+// costsRoleCommand is what a run starts at its end, and hank cost to ask.
 func costsRoleCommand() *cli.Command {
 	return &cli.Command{
-		Name: runtime.CostsVerb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR",
+		Name: runtime.CostsVerb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR [WAY]",
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 1, 1); err != nil {
+			if err := arguments(c, 1, 2); err != nil {
 				return err
 			}
 			time.AfterFunc(catchUpLimit, func() { os.Exit(int(runtime.ExitIO)) })
-			return runtime.CatchUpCosts(c.Args().First())
+			if c.NArg() == 1 {
+				return runtime.CatchUpCosts(c.Args().First())
+			}
+			answer, err := runtime.ReadIndex(c.Args().First(), costindex.By(c.Args().Get(1)[0]))
+			if err != nil {
+				answer = runtime.IndexAnswer{Error: err.Error()}
+			}
+			return printJSON(answer)
 		},
 	}
 }

@@ -88,6 +88,9 @@ was removed from it; 5: a run is at work.`,
 			if err != nil && !errors.As(err, &damaged) {
 				return err
 			}
+			if out.Applied && slices.ContainsFunc(out.Items, func(g runtime.Garbage) bool { return g.Kind == runtime.GarbageIndex }) {
+				catchUp(v.Layout.Root)
+			}
 			if store, err := v.Store(); err == nil {
 				out.Checkpoints, _ = store.Size() // shown only
 				store.Close()

@@ -63,13 +63,16 @@ func (x *Index) write(b *batch) error {
 	if b.head.Position == x.head.Position {
 		return nil
 	}
-	err := x.writeTotals(b)
-	if err == nil {
-		var text []byte
-		if text, err = json.Marshal(b.head); err == nil {
-			err = x.db.Update(func(txn *badger.Txn) error { return txn.Set(headKey, text) })
+	err := guarded(func() error {
+		if err := x.writeTotals(b); err != nil {
+			return err
 		}
-	}
+		text, err := json.Marshal(b.head)
+		if err != nil {
+			return err
+		}
+		return x.db.Update(func(txn *badger.Txn) error { return txn.Set(headKey, text) })
+	})
 	if err != nil {
 		x.torn = true
 		return fmt.Errorf("writing the cost index: %w", err)

@@ -4,7 +4,7 @@
 //
 // Badger maps its files into memory, and a full disk or a failing one can end
 // the process with SIGBUS. The index is therefore never open in the runtime,
-// only in commands and in a child at the end of a run.
+// nor in a command, only in a child that either starts.
 package costindex
 
 import (

@@ -24,11 +24,11 @@ const spare = 32 << 20
 
 // Index is an open index. One goroutine may use it at a time.
 type Index struct {
-	dir    string
-	db     *badger.DB
-	unlock func() error
-	head   head
-	torn   bool // a write has failed: what is on disk is of no use
+	dir  string
+	db   *badger.DB
+	lock *lockFile
+	head head
+	torn bool // a write has failed: what is on disk is of no use
 }
 
 // head is what is known of all totals together.
@@ -76,11 +76,11 @@ func Open(dir, source string) (x *Index, discarded string, err error) {
 	if free, total, err := vfs.Free(dir); err == nil && total > 0 && free < spare {
 		return nil, "", fmt.Errorf("opening the cost index: the disk of %s has %d MB free, and the index is left alone below %d MB", dir, free>>20, int64(spare)>>20)
 	}
-	unlock, err := lock(dir)
+	held, err := lock(dir)
 	if err != nil {
 		return nil, "", err
 	}
-	x = &Index{dir: dir, unlock: unlock}
+	x = &Index{dir: dir, lock: held}
 	discarded = x.doubt()
 	if discarded == "" {
 		discarded = x.start(source)
@@ -89,7 +89,7 @@ func Open(dir, source string) (x *Index, discarded string, err error) {
 		err = x.Reset(source)
 	}
 	if err != nil {
-		return nil, discarded, errors.Join(err, unlock())
+		return nil, discarded, errors.Join(err, held.release())
 	}
 	return x, discarded, nil
 }
@@ -112,7 +112,7 @@ func (x *Index) start(source string) string {
 	if err := x.open(); err != nil {
 		return err.Error()
 	}
-	err := x.db.View(func(txn *badger.Txn) error {
+	err := x.view(func(txn *badger.Txn) error {
 		item, err := txn.Get(headKey)
 		if err != nil {
 			return err
@@ -133,14 +133,20 @@ func (x *Index) start(source string) string {
 	return ""
 }
 
-// open opens Badger with small files and little memory. A panic of Badger on
-// files that it does not understand is an error like any other.
-func (x *Index) open() (err error) {
+// guarded turns a panic of Badger, over files that it does not understand or
+// that are gone, into an error like any other.
+func guarded(call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("badger: %v", p)
 		}
 	}()
+	return call()
+}
+
+// open opens Badger with small files and little memory. After an error there is
+// no database: what Badger returns with one is half made.
+func (x *Index) open() error {
 	opts := badger.DefaultOptions(x.path()).
 		WithLogger(nil).
 		WithMetricsEnabled(false).
@@ -158,14 +164,23 @@ func (x *Index) open() (err error) {
 	if err := removeSeal(x.dir); err != nil {
 		return err
 	}
-	x.db, err = badger.Open(opts)
-	return err
+	return guarded(func() error {
+		db, err := badger.Open(opts)
+		if err == nil {
+			x.db = db
+		}
+		return err
+	})
+}
+
+func (x *Index) view(read func(*badger.Txn) error) error {
+	return guarded(func() error { return x.db.View(read) })
 }
 
 // Reset empties the index.
 func (x *Index) Reset(source string) error {
 	if x.db != nil {
-		_ = x.db.Close() // it is about to be deleted
+		_ = guarded(x.db.Close) // it is about to be deleted
 		x.db = nil
 	}
 	if err := os.RemoveAll(x.path()); err != nil {
@@ -186,15 +201,15 @@ func (x *Index) Position() uint64 { return x.head.Position }
 func (x *Index) Close() error {
 	var err error
 	if x.db != nil {
-		if err = x.db.Close(); err == nil && !x.torn {
-			err = writeSeal(x.dir)
+		if err = guarded(x.db.Close); err == nil && !x.torn {
+			err = writeSeal(x.dir, func() bool { return x.lock.holds(x.dir) })
 		}
 		x.db = nil
 	}
 	if err != nil {
 		err = fmt.Errorf("closing the cost index: %w", err)
 	}
-	return errors.Join(err, x.unlock())
+	return errors.Join(err, x.lock.release())
 }
 
 // Totals returns the sums of one way, sorted by key. A *DamagedError means
@@ -208,7 +223,7 @@ func (x *Index) Totals(by By) ([]Total, error) {
 		list = make([]Total, 0, n)
 	}
 	var all Total
-	err := x.db.View(func(txn *badger.Txn) error {
+	err := x.view(func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: blockPrefix(by)})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {

@@ -165,7 +165,7 @@ func TestTotalsAreTheSumsWhateverHappened(t *testing.T) {
 				seen = 0
 			case 2: // even if the seal were there, nothing is counted twice
 				killed := image(t, dir)
-				must(t, writeSeal(killed))
+				must(t, writeSeal(killed, func() bool { return true }))
 				must(t, x.Close())
 				dir = killed
 				if x, discarded = open(t, dir); discarded != "" {
@@ -357,6 +357,70 @@ func TestOpeningNeverWaitsForALock(t *testing.T) {
 	must(t, x.CatchUp(all([]Entry{{Seq: 1, Cost: 7}})))
 	check(t, "after the kill", x, []Entry{{Seq: 1, Cost: 7}})
 	must(t, x.Close())
+}
+
+// TestAnIndexWhoseFilesVanishIsAnError takes the files away while the index is
+// open, and has another process begin there: each call is an error or goes on,
+// nothing is sealed that is not its own, and what the next opening finds adds up.
+func TestAnIndexWhoseFilesVanishIsAnError(t *testing.T) {
+	t.Parallel()
+	list := story(rand.New(rand.NewPCG(1, 1)), 300)
+	dir := filepath.Join(t.TempDir(), "costs")
+	x, _ := open(t, dir)
+	must(t, x.CatchUp(all(list[:100])))
+	must(t, os.RemoveAll(dir))
+	_ = x.CatchUp(all(list))
+	_, _ = x.Totals(ByRun)
+	y, _ := open(t, dir) // the lock went with the files
+	if err := x.Close(); err == nil {
+		t.Error("an index was sealed over the files of another process")
+	}
+	must(t, y.CatchUp(all(list)))
+	check(t, "beside one that was removed", y, list)
+	_ = y.Close() // the first has taken Badger's own lock file away
+	y, _ = open(t, dir)
+	must(t, y.CatchUp(all(list)))
+	check(t, "opened again", y, list)
+	must(t, y.Close())
+}
+
+// TestAnIndexThatCannotBeOpenedLeavesNoHalf: an error of Badger leaves nothing
+// that a Reset would stumble over.
+func TestAnIndexThatCannotBeOpenedLeavesNoHalf(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t, t.TempDir())
+	must(t, x.db.Close())
+	x.db = nil
+	must(t, os.RemoveAll(x.path()))
+	must(t, os.WriteFile(x.path(), nil, 0o600)) // no folder can be made there
+	if err := x.open(); err == nil || x.db != nil {
+		t.Fatalf("%v, %v", x.db, err)
+	}
+	must(t, x.Reset("journal"))
+	must(t, x.Close())
+}
+
+// TestRemovingAnIndexWaitsForNobody: an index that is open stays, and one that
+// nobody has open goes with its folder.
+func TestRemovingAnIndexWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "costs")
+	must(t, Remove(dir))
+	list := story(rand.New(rand.NewPCG(1, 1)), 30)
+	x, _ := open(t, dir)
+	var busy *BusyError
+	if err := Remove(dir); !errors.As(err, &busy) {
+		t.Errorf("removed while it is open: %v", err)
+	}
+	must(t, x.CatchUp(all(list)))
+	check(t, "beside a Remove", x, list)
+	must(t, x.Close())
+	must(t, Remove(dir))
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	must(t, os.WriteFile(dir, nil, 0o600))
+	must(t, Remove(dir))
 }
 
 func TestAnIndexIsSmall(t *testing.T) {

@@ -76,7 +76,9 @@ func checkSeal(dir string) error {
 	return errors.New("somebody added files to it")
 }
 
-func writeSeal(dir string) error {
+// writeSeal seals the files of the database, which is closed, if the
+// lock is still held: after the lock was removed with them another process may be at them.
+func writeSeal(dir string, held func() bool) error {
 	text, err := fingerprint(dir)
 	if err != nil {
 		return err
@@ -84,6 +86,9 @@ func writeSeal(dir string) error {
 	tmp := sealName(dir) + ".tmp"
 	if err := os.WriteFile(tmp, text, 0o600); err != nil {
 		return err
+	}
+	if !held() {
+		return errors.Join(errors.New("its files were removed meanwhile"), os.Remove(tmp))
 	}
 	return os.Rename(tmp, sealName(dir))
 }
