@@ -16,6 +16,10 @@ import (
 	"hank/state/journal"
 )
 
+// headSchema is the version of headFile: a head of another version is not read,
+// and written again with the next save.
+const headSchema = 3
+
 // headFile is a projection: where an execution stood when state.json was last
 // saved, and by which files that can be told. A reader that finds the files
 // untouched, but for a journal that has grown, follows the journal from there
@@ -35,6 +39,7 @@ type headFile struct {
 	Planned  int           `json:"planned"`
 	From     int           `json:"from"`
 	Straight bool          `json:"straight"`
+	Caveats  state.Caveats `json:"caveats,omitzero"`
 	Past     state.USD     `json:"past"`
 	State    string        `json:"state"` // a state.json of its own
 }
@@ -72,8 +77,8 @@ func writeHead(fsys vfs.FS, l Layout, boot string, s *state.State, end journal.P
 	if err != nil {
 		return
 	}
-	body, err := json.Marshal(headFile{Schema: state.SchemaVersion, Boot: boot, Files: files, Journal: current, End: end,
-		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Past: h.Past, State: string(text)}, json.Deterministic(true))
+	body, err := json.Marshal(headFile{Schema: headSchema, Boot: boot, Files: files, Journal: current, End: end,
+		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past, State: string(text)}, json.Deterministic(true))
 	if err != nil {
 		return
 	}
@@ -115,7 +120,7 @@ func readHead(fsys vfs.FS, l Layout, boot string, live bool) (state.Head, bool) 
 	if err != nil {
 		return state.Head{}, false
 	}
-	head := state.Head{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Past: h.Past}
+	head := state.Head{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past}
 	err = journal.ReadBehind(fsys, l.Events(), h.End, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
@@ -141,5 +146,5 @@ func loadHead(fsys vfs.FS, l Layout, boot string) (headFile, bool) {
 	if string(sum) != fmt.Sprintf("%x\n", sha256.Sum256(body)) || json.Unmarshal(body, &h) != nil {
 		return h, false
 	}
-	return h, h.Boot == boot && h.Schema == state.SchemaVersion
+	return h, h.Boot == boot && h.Schema == headSchema
 }

@@ -14,6 +14,7 @@ import (
 func where(v *View) string {
 	next, known := v.Head.Next()
 	said := fmt.Sprintln(v.Live, v.Head.Done, v.Head.Planned, v.Head.Cost(), next, known, v.State.Position != nil, v.State.Here().RestartAt == next || v.State.Position == nil, v.Report.Findings, v.Blocked)
+	said += fmt.Sprintf("%+v\n", v.Head.Caveats)
 	for _, r := range v.State.Runs {
 		said += fmt.Sprintln(r.RunID, r.Status, r.EndReason, r.Head, v.Crashed(r))
 		if r.Len() > 0 {
@@ -62,12 +63,22 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 	a.waitForSave()
 	compare("when a run has begun", true)
 	for i := range 6 { // a codon and a loop, with nothing saved in between
-		ok(t, a.play(attempt{}))
+		how := attempt{}
+		switch i {
+		case 2:
+			how = attempt{end: state.Failed, fail: "ignored", on: true}
+		case 3:
+			how = attempt{end: state.Skipped}
+		}
+		ok(t, a.play(how))
 		compare(fmt.Sprintf("after codon %d", i), false)
 		if i%2 == 1 {
 			a.waitForSave()
 			compare(fmt.Sprintf("when codon %d is saved", i), true)
 		}
+	}
+	if got := must(Glance(root))(t).Head.Caveats; len(got.Ignored) != 1 || len(got.Skipped) != 1 {
+		t.Errorf("caveats %+v", got)
 	}
 	ok(t, a.play(attempt{end: state.Failed, fail: "for good"}))
 	a.waitForSave()

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"hank/plan"
@@ -94,17 +93,7 @@ func (l limits) source(currency string) string {
 
 // describe says which limit was reached, in words.
 func (l limits) describe(e *state.BudgetExceeded) string {
-	var text string
-	switch e.Currency {
-	case currencyCost:
-		text = fmt.Sprintf("$%s of $%s", state.Dollars(e.Used), state.Dollars(e.Limit))
-	case currencyTime:
-		text = fmt.Sprintf("%s of %s", seconds(e.Used).Round(time.Millisecond), seconds(e.Limit).Round(time.Millisecond))
-	case currencyOutput:
-		text = fmt.Sprintf("%.0f of %.0f output tokens", e.Used, e.Limit)
-	default:
-		text = fmt.Sprintf("%.0f of %.0f tokens of context", e.Used, e.Limit)
-	}
+	text := e.String()
 	if source := l.source(e.Currency); source != "" {
 		text += " (" + source + ")"
 	}

@@ -99,7 +99,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 func (d *driver) ended(final *state.Codon) outcome {
 	switch {
 	case d.stop != nil && final.Interrupted != "":
-		return d.stopped("while it was at work")
+		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
 	case d.stop != nil && retryDue(d.x.State(), final):
 		return d.stopped("before " + string(final.CodonID) + " was tried again")
 	}
@@ -279,14 +279,19 @@ func (d *driver) announce(e plan.Entry, index, try int) {
 
 func (d *driver) report(c *state.Codon) {
 	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
-	line := fmt.Sprintf("  %s in %s", c.Status, took)
+	verdict := CodonVerdict(c, "")
+	line := "  " + string(verdict)
+	if more := Qualification(c); more != "" {
+		line += ", " + more + ","
+	}
+	line += fmt.Sprintf(" in %s", took)
 	if cost := c.Cost(); cost > 0 {
 		line += ", $" + cost.String()
 	}
 	if sha := c.Checkpoint(); sha != "" {
 		line += fmt.Sprintf(", checkpoint %.12s", sha)
 	}
-	if c.FailureReason != nil {
+	if c.FailureReason != nil && verdict != VerdictStopped { // which is why
 		line += ": " + c.FailureReason.Message
 	}
 	d.say("%s", line)

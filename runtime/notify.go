@@ -44,7 +44,7 @@ func unopened(o Options, err error) *Result {
 	res := &Result{Schema: outputSchema, Code: CodeOf(err), Message: Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
-		res.Workspace, res.Output = v.Layout.Workspace, v.Meta.Output
+		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
 	}
 	return res
 }

@@ -97,6 +97,7 @@ type Result struct {
 	RunID     state.RunID     `json:"runId,omitempty"`
 	Status    state.RunStatus `json:"status,omitempty"`
 	EndReason state.EndReason `json:"endReason,omitempty"`
+	Verdict   Verdict         `json:"verdict,omitempty"` // on the run, for people
 	Message   string          `json:"message"`
 	Done      int             `json:"codonsDone"`
 	Planned   int             `json:"codonsPlanned"`
@@ -107,4 +108,6 @@ type Result struct {
 	Output    string          `json:"output,omitempty"`
 	Sandbox   *Confinement    `json:"sandbox,omitempty"` // what confined its processes, if anything
 	Next      string          `json:"next,omitempty"`    // the command to go on with
+
+	state.Caveats // of the codons that are done
 }

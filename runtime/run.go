@@ -458,25 +458,51 @@ func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
 	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(),
-		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement}
+		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats()}
 	if run := s.Run(d.run); run != nil {
 		if res.Status = run.Status; run.Paused != nil {
 			res.Status = state.StatusFailed // which is what it will be closed as
 		}
+		res.Verdict = runVerdict(run, false, false)
+	}
+	if res.Verdict == "" && err == nil { // there was nothing to run
+		res.Verdict = runVerdict(endedAs(out.reason), false, false)
 	}
 	switch {
 	case err != nil:
 		res.Code, res.Message = CodeOf(err), Sentence(err)
 	case out.reason == "":
-		res.Message = "the hank is done"
+		if res.Message = "the hank is done"; !res.Caveats.Empty() {
+			res.Message += ", with " + CaveatText(res.Caveats)
+		}
 	default:
 		res.Message = out.detail
 		if out.codon != "" {
-			res.Message = fmt.Sprintf("codon %s: %s", out.codon, strings.TrimSpace(out.detail))
+			res.Message = about(out)
 		}
 	}
 	res.Next = d.nextCommand(out)
 	return res
+}
+
+// endedAs is a run that has ended for a reason, or completed.
+func endedAs(reason state.EndReason) *state.Run {
+	if reason == "" {
+		return &state.Run{Status: state.StatusCompleted}
+	}
+	return &state.Run{Status: state.StatusFailed, EndReason: reason}
+}
+
+// about is an outcome that is about a codon, in one sentence.
+func about(out outcome) string {
+	detail := strings.TrimSpace(out.detail)
+	switch {
+	case out.reason == state.EndCodonFailed && strings.HasPrefix(detail, "failed in "):
+		return fmt.Sprintf("codon %s %s", out.codon, detail)
+	case out.reason == state.EndCodonFailed:
+		return fmt.Sprintf("codon %s failed: %s", out.codon, detail)
+	}
+	return fmt.Sprintf("codon %s: %s", out.codon, detail)
 }
 
 // nextCommand is what a person would type to go on. A budget is raised where

@@ -18,6 +18,7 @@ type Head struct {
 	From int
 	// Straight: nothing behind Done is settled, so that Done goes on one by one.
 	Straight bool
+	Caveats  Caveats // as State.Caveats
 }
 
 // headPlan is how many entries of the plan a head has from Done on.
@@ -33,6 +34,7 @@ func (s *State) Head() Head {
 			h.Straight = h.Straight && h.Done <= i
 		case h.Done == i:
 			h.Done++
+			h.Caveats = h.Caveats.with(settled[e.CodonID])
 		default:
 			h.Straight = false
 		}
@@ -112,6 +114,7 @@ func (h Head) Apply(seq uint64, t Transition) (Head, bool) {
 			return h, false
 		}
 		h.Done++
+		h.Caveats = h.Caveats.with(t.Record)
 	}
 	_, known := h.Next()
 	return h, known

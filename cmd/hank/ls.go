@@ -42,7 +42,11 @@ Example: hank ls --limit 5`,
 			}
 			t := term.NewTable(os.Stdout)
 			for _, s := range list {
-				t.Row(statusWord(s), fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), s.Execution+"  "+s.Hank)
+				word := statusWord(s)
+				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == runtime.VerdictCompleted {
+					word += term.Sprintf(" (%s)", count(n, "caveat"))
+				}
+				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), s.Execution+"  "+s.Hank)
 			}
 			return t.Flush()
 		},

@@ -23,8 +23,11 @@ type planned struct {
 	LoopID     state.CodonID     `json:"loopId,omitempty"`
 	Iteration  *int              `json:"iteration,omitempty"` // from 0
 	Status     state.CodonStatus `json:"status,omitempty"`    // empty: to come
+	Verdict    runtime.Verdict   `json:"verdict,omitempty"`   // the status in a word for people
 	Checkpoint state.SHA         `json:"checkpointSha,omitempty"`
 	Next       bool              `json:"next,omitzero"`
+
+	but string // what the verdict leaves unsaid
 }
 
 // planView is the JSON form of hank plan.
@@ -111,15 +114,16 @@ func plannedOf(i int, e plan.Entry) planned {
 func planOfState(v *recovery.View) planView {
 	p := planView{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []planned{}}
 	next := v.State.Next()
-	newest := map[state.CodonID]*state.Codon{}
+	newest := map[state.CodonID]state.Step{}
 	for _, step := range v.State.Thread() {
-		newest[step.Codon.CodonID] = step.Codon
+		newest[step.Codon.CodonID] = step
 	}
 	for i, e := range v.State.ExecutionPlan() {
 		entry := plannedOf(i, e.Entry)
 		entry.Next = i == next
-		if c := newest[e.CodonID]; c != nil && i <= next {
-			entry.Status, entry.Checkpoint = c.Status, c.Checkpoint()
+		if at := newest[e.CodonID]; at.Codon != nil && i <= next {
+			entry.Status, entry.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
+			entry.Verdict, entry.but = runtime.CodonVerdict(at.Codon, runtime.RunVerdict(v, at.Run)), runtime.Qualification(at.Codon)
 		}
 		p.Codons = append(p.Codons, entry)
 	}
@@ -130,12 +134,16 @@ func printPlan(p planView) error {
 	t := term.NewTable(os.Stdout)
 	grows := false
 	for _, e := range p.Codons {
-		status := orDefault(string(e.Status), "-")
+		status := orDefault(string(e.Verdict), "-")
 		if e.Next && e.Status == "" {
 			status = "next"
 		}
+		name := e.Name
+		if e.but != "" {
+			name += " (" + e.but + ")"
+		}
 		grows = grows || e.LoopID != "" && e.Status == ""
-		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, orDefault(short(e.Checkpoint), "-"), e.Model, e.Name)
+		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, orDefault(short(e.Checkpoint), "-"), e.Model, name)
 	}
 	if err := t.Flush(); err != nil {
 		return err

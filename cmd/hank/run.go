@@ -324,7 +324,10 @@ func catchUp(execution string) {
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
-	say("  codons       %d of %d done, $%s\n", r.Done, r.Planned, r.Cost)
+	say("  codons       %s, $%s\n", runtime.Progress(r.Done, r.Planned, r.Caveats), r.Cost)
+	if more := runtime.CaveatText(r.Caveats); more != "" && r.Verdict != runtime.VerdictCompleted {
+		say("  caveats      %s\n", more)
+	}
 	if r.Output != "" {
 		say("  results      %s\n", shorten(r.Output))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
+	"hank/recovery"
 	"hank/runtime"
 	"hank/state"
 )
@@ -41,12 +43,12 @@ Exit code 0: printed; 2: there is no such run or codon.`,
 			}
 			name := c.Args().First()
 			if run := v.State.Run(state.RunID(name)); run != nil {
-				return showRuns(c, []*state.Run{run})
+				return showRuns(c, v, []*state.Run{run})
 			}
 			if name == "" {
-				return showRuns(c, runs)
+				return showRuns(c, v, runs)
 			}
-			return showCodon(c, runs, state.CodonID(name))
+			return showCodon(c, v, runs, state.CodonID(name))
 		},
 	}
 }
@@ -65,7 +67,8 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 // runView is a run with its records, as JSON.
 type runView struct {
 	*state.Run
-	Codons []*state.Codon `json:"codons"`
+	Verdict runtime.Verdict `json:"verdict"` // in a word for people
+	Codons  []*state.Codon  `json:"codons"`
 }
 
 // shownRuns and shownCodons are the JSON forms of hank show.
@@ -81,39 +84,39 @@ type shownCodons struct {
 
 // codonView is a record with the run that holds it.
 type codonView struct {
-	RunID state.RunID `json:"runId"`
+	RunID   state.RunID     `json:"runId"`
+	Verdict runtime.Verdict `json:"verdict"` // in a word for people
 	*state.Codon
 }
 
-func showRuns(c *cli.Context, runs []*state.Run) error {
+func showRuns(c *cli.Context, v *recovery.View, runs []*state.Run) error {
 	if limit := c.Int("limit"); limit > 0 && len(runs) > limit {
 		runs = runs[:limit]
 	}
 	if c.Bool("json") {
 		out := shownRuns{Schema: 1, Runs: []runView{}}
 		for _, r := range runs {
-			out.Runs = append(out.Runs, runView{r, r.Codons()})
+			out.Runs = append(out.Runs, runView{r, runtime.RunVerdict(v, r), r.Codons()})
 		}
 		return printJSON(out)
 	}
 	for _, r := range runs {
-		if err := printRun(r); err != nil {
+		if err := printRun(r, runtime.RunVerdict(v, r)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printRun(r *state.Run) error {
+func printRun(r *state.Run, verdict runtime.Verdict) error {
 	how := r.StartingConditions.Type
 	if src := r.StartingConditions.Source; src != nil {
 		how = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
 	}
-	word := string(r.Status)
-	if r.EndReason != "" {
-		word += " (" + string(r.EndReason) + ")"
+	say("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), verdict, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
+	if r.EndDetail != "" && (verdict == runtime.VerdictBudget || verdict == runtime.VerdictPaused) {
+		say("  %s: %s\n", verdict, firstLine(r.EndDetail))
 	}
-	say("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), word, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
 	if r.Note != "" {
 		say("  note: %s\n", r.Note)
 	}
@@ -122,7 +125,7 @@ func printRun(r *state.Run) error {
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Codons() {
-		t.Row("  "+string(k.CodonID), string(k.Status), orDefault(took(k), "-"), "$"+k.Cost().String(), orDefault(short(k.Checkpoint()), "-"), why(k))
+		t.Row("  "+string(k.CodonID), string(runtime.CodonVerdict(k, verdict)), orDefault(took(k), "-"), "$"+k.Cost().String(), orDefault(short(k.Checkpoint()), "-"), why(k))
 	}
 	return t.Flush()
 }
@@ -135,18 +138,22 @@ func took(k *state.Codon) string {
 }
 
 func why(k *state.Codon) string {
-	if k.FailureReason == nil {
-		return ""
+	said := runtime.Qualification(k)
+	if k.FailureReason == nil || runtime.CodonVerdict(k, "") == runtime.VerdictStopped {
+		return said
 	}
-	return firstLine(k.FailureReason.Message)
+	if said != "" {
+		said += ": "
+	}
+	return said + firstLine(k.FailureReason.Message)
 }
 
-func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
+func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.CodonID) error {
 	out := shownCodons{Schema: 1, Codons: []codonView{}}
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, codonView{r.RunID, k})
+				out.Codons = append(out.Codons, codonView{r.RunID, runtime.CodonVerdict(k, runtime.RunVerdict(v, r)), k})
 			}
 		}
 	}
@@ -165,8 +172,20 @@ func showCodon(c *cli.Context, runs []*state.Run, id state.CodonID) error {
 	return nil
 }
 
+// evidence is how a failure was told, as far as its record says.
+func evidence(f *state.FailureReason) string {
+	text := ""
+	if f.Class != "" {
+		text += f.Class + ", "
+	}
+	if f.Rule != "" {
+		text += "rule " + f.Rule + ", "
+	}
+	return text
+}
+
 func printCodon(k codonView) {
-	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Status, max(k.Attempt, 1), k.RunID)
+	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Verdict, max(k.Attempt, 1), k.RunID)
 	line := func(label, format string, args ...any) {
 		say("  %-12s %s\n", label, term.Sprintf(format, args...))
 	}
@@ -174,16 +193,29 @@ func printCodon(k codonView) {
 	if d := took(k.Codon); d != "" {
 		line("took", "%s", d)
 	}
+	if more := runtime.Qualification(k.Codon); more != "" {
+		line("but", "%s", more)
+	}
 	if f := k.FailureReason; f != nil {
-		line("failed", "while %s: %s", k.FailedDuring, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
-		line("", "%s, rule %s, %s", f.Class, f.Rule, map[bool]string{true: "may be tried again", false: "trying again will not help"}[f.Retriable])
+		during := ""
+		if k.FailedDuring != "" {
+			during = fmt.Sprintf("while %s: ", k.FailedDuring)
+		}
+		line(string(k.Verdict), "%s%s", during, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
+		line("", "%s%s", evidence(f), map[bool]string{true: "may be tried again", false: "trying again will not help"}[f.Retriable])
 	}
 	if k.Interrupted != "" {
 		line("interrupted", "by %s", k.Interrupted)
 	}
 	tokens := k.TokenCount()
 	line("cost", "$%s; %d tokens in, %d out, %d written to and %d read from the cache", k.Cost(), tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead)
-	line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))
+	if agent := strings.TrimSpace(k.Harness + " " + k.Model); k.Harness != "" && k.Model != "" && k.Harness != k.Model {
+		line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))
+	} else if agent != "" {
+		line("agent", "%s, session %s", cmp.Or(k.Harness, k.Model), orDefault(k.ClaudeSessionID, "none"))
+	} else if k.ClaudeSessionID != "" {
+		line("session", "%s", k.ClaudeSessionID)
+	}
 	for _, s := range []struct {
 		label string
 		sha   state.SHA

@@ -10,6 +10,7 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
+	"hank/runtime"
 	"hank/state"
 )
 
@@ -21,6 +22,7 @@ type status struct {
 	Hank       string             `json:"hank,omitempty"`
 	Live       bool               `json:"live"`
 	RunID      state.RunID        `json:"runId,omitempty"`
+	Verdict    runtime.Verdict    `json:"verdict"` // in a word for people
 	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
 	EndReason  state.EndReason    `json:"endReason,omitempty"`
 	Paused     *state.Pause       `json:"paused,omitempty"` // the run could not go on; a finding says what to do
@@ -39,6 +41,10 @@ type status struct {
 	Findings   []recovery.Finding `json:"findings"`
 	Quarantine []string           `json:"quarantine,omitempty"`
 	Command    string             `json:"command,omitempty"` // the one to run next
+
+	state.Caveats // of the codons that are done
+
+	ended string // what the newest run says of its end
 }
 
 func statusCommand() *cli.Command {
@@ -80,6 +86,7 @@ func statusOf(v *recovery.View) status {
 	v.WarnOfPrivate()
 	s := status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
+		Verdict: runtime.ExecutionVerdict(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined()}
 	if s.Findings == nil {
@@ -99,7 +106,7 @@ func statusOf(v *recovery.View) status {
 
 // ofRun fills in what the newest run is about.
 func (s *status) ofRun(v *recovery.View, run *state.Run) {
-	s.RunID, s.RunStatus, s.EndReason = run.RunID, run.Status, run.EndReason
+	s.RunID, s.RunStatus, s.EndReason, s.ended = run.RunID, run.Status, run.EndReason, run.EndDetail
 	if run.Paused != nil && !v.Live {
 		s.Paused, s.RunStatus, s.EndReason = run.Paused, state.StatusFailed, run.Paused.Reason
 	}
@@ -149,18 +156,32 @@ func nextStep(s status) string {
 }
 
 func printStatus(s status, c *cli.Context) {
-	say("%s  %s\n", term.Bold(os.Stdout, shorten(s.Execution)), statusWord(s))
+	title := statusWord(s)
+	if more := runtime.CaveatText(s.Caveats); more != "" && s.Verdict == runtime.VerdictCompleted {
+		title += term.Sprintf(", with %s", more)
+	}
+	say("%s  %s\n", term.Bold(os.Stdout, shorten(s.Execution)), title)
 	line := func(label, format string, args ...any) {
 		say("  %-10s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
-	line("codons", "%d of %d done, $%s", s.Done, s.Planned, s.Cost)
+	line("codons", "%s, $%s", runtime.Progress(s.Done, s.Planned, s.Caveats), s.Cost)
 	line("workspace", "%s", shorten(s.Workspace))
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
 		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && s.Position == nil:
-		line("failed", "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
+		word := runtime.CodonVerdict(last, "")
+		if word == runtime.VerdictStopped || word == runtime.VerdictCrashed {
+			line(string(word), "%s while %s", last.CodonID, last.FailedDuring)
+			break
+		}
+		line(string(word), "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
+	case s.ended != "" && (s.Verdict == runtime.VerdictBudget || s.Verdict == runtime.VerdictPaused):
+		line(string(s.Verdict), "%s", firstLine(s.ended))
+	}
+	if more := runtime.CaveatText(s.Caveats); more != "" && s.Verdict != runtime.VerdictCompleted {
+		line("caveats", "%s", more)
 	}
 	if s.Position != nil {
 		line("at", "checkpoint %s after a %s", short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
@@ -193,24 +214,18 @@ func printStatus(s status, c *cli.Context) {
 	}
 }
 
+// statusWord is the verdict, coloured.
 func statusWord(s status) term.Painted {
-	word := term.Sprintf("%s", s.RunStatus)
-	switch {
-	case s.Live:
-		return term.Green(os.Stdout, "running")
-	case s.RunStatus == "":
-		return "not begun"
-	case s.Position != nil:
-		return term.Yellow(os.Stdout, "rolled back")
-	case s.Paused != nil:
-		word = term.Yellow(os.Stdout, "paused")
-	case s.RunStatus == state.StatusFailed || s.RunStatus == state.StatusCrashed:
-		word = term.Red(os.Stdout, string(s.RunStatus))
+	switch word := string(s.Verdict); s.Verdict {
+	case runtime.VerdictRunning:
+		return term.Green(os.Stdout, word)
+	case runtime.VerdictFailed, runtime.VerdictCrashed, runtime.VerdictBlocked:
+		return term.Red(os.Stdout, word)
+	case runtime.VerdictStopped, runtime.VerdictBudget, runtime.VerdictPaused, runtime.VerdictRolledBack:
+		return term.Yellow(os.Stdout, word)
+	default:
+		return term.Sprintf("%s", word)
 	}
-	if s.EndReason != "" && string(s.EndReason) != string(s.RunStatus) {
-		word += term.Sprintf(" (%s)", s.EndReason)
-	}
-	return word
 }
 
 // firstLine is a text's first line, and whether there is more.

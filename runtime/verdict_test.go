@@ -1,0 +1,78 @@
+package runtime
+
+import (
+	"strings"
+	"testing"
+
+	"hank/state"
+)
+
+func TestWhatPeopleAreToldOfARun(t *testing.T) {
+	t.Parallel()
+	pause := &state.Pause{Reason: state.EndDecision}
+	for _, c := range []struct {
+		run        state.Run
+		live, gone bool
+		want       Verdict
+	}{
+		{run: state.Run{Status: state.StatusRunning}, live: true, want: VerdictRunning},
+		{run: state.Run{Status: state.StatusRunning}, want: VerdictRunning}, // not proven gone
+		{run: state.Run{Status: state.StatusRunning}, gone: true, want: VerdictCrashed},
+		{run: state.Run{Status: state.StatusRunning, Paused: pause}, want: VerdictPaused},
+		{run: state.Run{Status: state.StatusCompleted}, want: VerdictCompleted},
+		{run: state.Run{Status: state.StatusCrashed, EndReason: state.EndCrash}, want: VerdictCrashed},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndCodonFailed}, want: VerdictFailed},
+		{run: state.Run{Status: state.StatusFailed}, want: VerdictFailed}, // another runtime's
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndStopped}, want: VerdictStopped},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndSignal}, want: VerdictStopped},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndBudget}, want: VerdictBudget},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndDecision}, want: VerdictPaused},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndError}, want: VerdictPaused},
+	} {
+		if got := runVerdict(&c.run, c.live, c.gone); got != c.want {
+			t.Errorf("%+v: %s, want %s", c, got, c.want)
+		}
+	}
+}
+
+func TestWhatPeopleAreToldOfACodon(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		codon state.Codon
+		run   Verdict
+		want  Verdict
+		more  string
+	}{
+		{codon: state.Codon{Status: state.Preparing}, run: VerdictRunning, want: "preparing"},
+		{codon: state.Codon{Status: state.Running}, run: VerdictCrashed, want: VerdictCrashed},
+		{codon: state.Codon{Status: state.Running}, run: VerdictPaused, want: VerdictPaused},
+		{codon: state.Codon{Status: state.Failed}, run: VerdictCrashed, want: VerdictFailed},
+		{codon: state.Codon{Status: state.Failed, FailureIgnored: true}, want: VerdictFailed, more: "failure ignored"},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByStop}, want: VerdictStopped},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedBySignal}, want: VerdictStopped},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByCrash}, want: VerdictCrashed},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByPause}, want: VerdictPaused},
+		{codon: state.Codon{Status: state.Skipped}, want: VerdictSkipped},
+		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: VerdictCompleted, more: "its context was full"},
+		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: VerdictCompleted, more: "cut off by its budget ($2.109 of $2)"},
+	} {
+		if got, more := CodonVerdict(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
+			t.Errorf("%+v: %s (%s), want %s (%s)", c.codon, got, more, c.want, c.more)
+		}
+	}
+}
+
+func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
+	t.Parallel()
+	var c state.Caveats
+	for _, id := range strings.Fields("a b c d e f g") {
+		c.Ignored = append(c.Ignored, state.Caveat{CodonID: state.CodonID(id)})
+	}
+	c.Skipped = []state.CodonID{"x"}
+	if got, want := CaveatText(c), "7 failures ignored (a, b, c, d, e, and 2 more) and 1 codon skipped (x)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Progress(9, 12, c), "9 of 12 done, 1 of them skipped, 7 of them failed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

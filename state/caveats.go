@@ -1,0 +1,88 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Caveats are what the number of settled codons does not say: those that did
+// not do all that they were to do, in the order of the plan.
+type Caveats struct {
+	CutOff      []Caveat  `json:"cutOff,omitempty"`          // completed, but ended by a budget
+	Ignored     []Caveat  `json:"ignoredFailures,omitempty"` // failed, and the plan continues
+	FullContext []Caveat  `json:"fullContext,omitempty"`     // completed, with the agent's context full
+	Skipped     []CodonID `json:"skipped,omitempty"`
+}
+
+// Caveat is what is to be said of one settled codon.
+type Caveat struct {
+	CodonID        CodonID         `json:"codonId"`
+	BudgetExceeded *BudgetExceeded `json:"budgetExceeded,omitempty"`
+	Message        string          `json:"message,omitempty"` // of the failure
+}
+
+// Caveats returns those of the settled codons before the next one. Complexity:
+// the records on the thread and the plan.
+func (s *State) Caveats() Caveats {
+	settled, _ := s.Settled()
+	var c Caveats
+	for _, e := range s.plan.items {
+		record := settled[e.CodonID]
+		if record == nil {
+			break
+		}
+		c = c.with(record)
+	}
+	return c
+}
+
+// Empty reports whether there is nothing to be said.
+func (c Caveats) Empty() bool {
+	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped) == 0
+}
+
+// with returns the caveats with those of one more settled record. The lists of c
+// are not written to: states share them.
+func (c Caveats) with(record *Codon) Caveats {
+	about := Caveat{CodonID: record.CodonID, BudgetExceeded: record.BudgetExceeded}
+	switch {
+	case record.Status == Skipped:
+		c.Skipped = append(slices.Clip(c.Skipped), record.CodonID)
+	case record.Status == Failed:
+		if record.FailureReason != nil {
+			about.Message = record.FailureReason.Message
+		}
+		c.Ignored = append(slices.Clip(c.Ignored), about)
+	case record.BudgetExceeded != nil:
+		c.CutOff = append(slices.Clip(c.CutOff), about)
+	case record.ContextExceeded:
+		c.FullContext = append(slices.Clip(c.FullContext), about)
+	}
+	return c
+}
+
+// String is what was used of which limit: $2.109 of $2.
+func (b BudgetExceeded) String() string {
+	switch b.Currency {
+	case "cost":
+		return fmt.Sprintf("$%s of $%s", Dollars(b.Used), Dollars(b.Limit))
+	case "duration":
+		return fmt.Sprintf("%s of %s", seconds(b.Used), seconds(b.Limit))
+	case "outputTokens":
+		return fmt.Sprintf("%.0f of %.0f output tokens", b.Used, b.Limit)
+	case "contextTokens":
+		return fmt.Sprintf("%.0f of %.0f tokens of context", b.Used, b.Limit)
+	}
+	return fmt.Sprintf("%g of %g (%s)", b.Used, b.Limit, b.Currency)
+}
+
+// seconds is a number of seconds for people; what does not fit is the longest
+// duration.
+func seconds(s float64) time.Duration {
+	const longest = 1<<63 - 1
+	if d := s * float64(time.Second); d < longest {
+		return time.Duration(d).Round(time.Millisecond)
+	}
+	return longest
+}
