@@ -42,7 +42,7 @@ func isPlain(c byte) bool {
 
 // unescapeName returns the workspace's name for a name in a tree. Names that
 // escapeName cannot have made are returned as they are; so are escaped forms
-// of what is never recorded (".git", "..", "a/b", hank's own names), which only
+// of what is never recorded (".git", "..", "a/b", hank's temporary names), which only
 // a tree made by hand can hold.
 func unescapeName(stored string) string {
 	coded, ok := strings.CutPrefix(stored, escapePrefix)
@@ -72,17 +72,19 @@ func unescapeName(stored string) string {
 	return name
 }
 
-// neverRecorded reports whether name is ".git" or one of hank's own, in any
-// case and any Unicode form: these are in no checkpoint, at any depth.
-func neverRecorded(name string) bool {
-	if name == ".git" {
-		return true
-	}
+// neverRecorded reports whether name is ".git" or one that hank gives its own
+// temporary files: these are in no checkpoint, at any depth.
+func neverRecorded(name string) bool { return name == ".git" || IsTemporary(name) }
+
+// IsTemporary reports whether name is one that hank gives temporary files in a
+// workspace, in any case and any Unicode form.
+func IsTemporary(name string) bool {
 	// No letter but h and H is h in lower case, so most names stop here.
-	if len(name) < len(ownPrefix) || name[0] != '.' || name[1]|0x20 != 'h' {
+	if len(name) < len(rigPrefix) || name[0] != '.' || name[1]|0x20 != 'h' {
 		return false
 	}
-	return strings.HasPrefix(strings.ToLower(norm.NFC.String(name)), ownPrefix)
+	lower := strings.ToLower(norm.NFC.String(name))
+	return strings.HasPrefix(lower, tempPrefix) || strings.HasPrefix(lower, rigPrefix)
 }
 
 // needsEscape reports whether git's fsck refuses name in a tree whatever it

@@ -44,7 +44,7 @@ func TestUnescapeNeverMakesADangerousName(t *testing.T) {
 	t.Parallel()
 	for _, stored := range []string{
 		escapePrefix, escapePrefix + ".", escapePrefix + "..", escapePrefix + ".git", escapePrefix + "a%2Fb", escapePrefix + "..%2F..%2Fetc",
-		escapePrefix + "%00", escapePrefix + "%2e%2e", escapePrefix + ".hankweave", escapePrefix + ".HankWeave-x", escapePrefix + "%4", escapePrefix + "%zz",
+		escapePrefix + "%00", escapePrefix + "%2e%2e", escapePrefix + ".hankweave-rig-new", escapePrefix + ".HankWeave-restore-x", escapePrefix + "%4", escapePrefix + "%zz",
 		escapePrefix + "%41", // A is never coded, so escapeName did not make this
 	} {
 		if got := unescapeName(stored); got != stored {
@@ -53,14 +53,14 @@ func TestUnescapeNeverMakesADangerousName(t *testing.T) {
 	}
 }
 
-func TestHanksOwnNamesAreNeverRecordedInAnyForm(t *testing.T) {
+func TestTemporaryNamesAreNeverRecordedInAnyForm(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{".git", ".hankweave", ".hankweavecheckpoints", ".HANKWEAVE", ".hanKweave", ".hankweave-restore-1", ".HankWeave.backup-7"} {
+	for _, name := range []string{".git", ".hankweave-restore-1", ".HANKWEAVE-RIG-new", ".hanKweave-restore-journal"} {
 		if !neverRecorded(name) {
 			t.Errorf("%q would be recorded", name)
 		}
 	}
-	for _, name := range []string{".gitignore", ".GIT", "hankweave", ".hank", ".hankweav", "x.hankweave"} {
+	for _, name := range []string{".gitignore", ".GIT", "hankweave", ".hank", ".hankweav", "x.hankweave", ".hankweave", ".hankweave-plan.md", ".HankWeave.backup-7"} {
 		if neverRecorded(name) {
 			t.Errorf("%q would not be recorded", name)
 		}

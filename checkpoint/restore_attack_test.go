@@ -25,7 +25,7 @@ func TestCraftedTreesAreRefusedBeforeAnythingIsTouched(t *testing.T) {
 		".", "..", "../evil", "/etc/evil", "a/b", "../../evil",
 		".git", ".GIT", ".Git", ".git ", ".git.", ".git. .", ".git:x", ".git::$INDEX_ALLOCATION", `.git\config`,
 		"git~1", "GIT~1", "Git~1.", ".g\u200cit", "\ufeff.git", ".gi\u206at",
-		".hankweave", ".hankweave-restore-x", ".HANKWEAVE", ".hankweavecheckpoints",
+		".hankweave-restore-x", ".HANKWEAVE-Rig-new",
 	}
 	for _, name := range names {
 		for _, mode := range []filemode.FileMode{filemode.Regular, filemode.Symlink, filemode.Dir} {
@@ -52,6 +52,29 @@ func TestCraftedTreesAreRefusedBeforeAnythingIsTouched(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What agents have of such names comes and goes like any other file; what is of the
+// execution itself is neither written nor deleted, whatever a tree says.
+func TestTheExecutionsOwnFoldersAreNotRestored(t *testing.T) {
+	t.Parallel()
+	have := layout{".hankweave/state.json": file("own"), "sub/.hankweave/state.json": file("new"), ".hankweave-b": file("1")}
+	s := newSite(t, memory.NewStorage(), have)
+	s.ws.SetApart(s.path(".hankweave"), s.path("rigArchive"))
+	_, err := s.restore(layout{"sub/.hankweave/state.json": file("new"), ".hankweave-b": file("1")},
+		layout{"sub/.hankweave/state.json": file("old"), ".hankweave-a": file("1"), "sub/rigArchive/x": file("1")})
+	must(t, err)
+	want := layout{".hankweave/state.json": file("own"), "sub/.hankweave/state.json": file("old"), ".hankweave-a": file("1"), "sub/rigArchive/x": file("1")}
+	sameLayout(t, "agents' files", readBack(t, s.root), want)
+	for _, name := range []string{".hankweave/state.json", ".HankWeave/events/x", ".hankweave", "rigArchive/x"} {
+		var blocked *BlockedError
+		if _, err := s.restore(layout{}, layout{name: file("evil")}); !errors.As(err, &blocked) {
+			t.Errorf("to a tree with %s: %v", name, err)
+		}
+	}
+	_, err = s.restore(layout{".hankweave/state.json": file("own")}, layout{})
+	must(t, err)
+	sameLayout(t, "the execution's own", readBack(t, s.root), want)
 }
 
 func TestATreeWithOneNameTwiceIsRefused(t *testing.T) {

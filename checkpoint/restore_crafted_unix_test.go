@@ -92,6 +92,7 @@ func TestCraftedTreesNeverReachOutside(t *testing.T) {
 			}
 		}
 		s := &site{root: root, st: memory.NewStorage(), ws: openWS(t, root)}
+		s.ws.SetApart(filepath.Join(root, ".hankweave"))
 		req := RestoreRequest{Store: s.st, Workspace: s.ws, From: craft(t, s, rng, 2), To: craft(t, s, rng, 2), Removable: anything}
 		if rng.IntN(4) == 0 {
 			req.From = ""

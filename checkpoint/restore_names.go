@@ -34,21 +34,21 @@ func isPathComponent(name string) error {
 }
 
 // restorable refuses names of tree entries that a restore must not write or
-// delete: what any system takes for .git, and hank's own. The store keeps files
+// delete: what any system takes for .git, and those of hank's temporary files. The store keeps files
 // with such names under escaped ones, or not at all.
 func restorable(name string) error {
 	switch {
 	case isDotGit(name):
 		return errors.New("a name that git takes for its own directory")
 	case neverRecorded(name):
-		return errors.New("a name that is hank's own")
+		return errors.New("a name that hank gives its temporary files")
 	}
 	return nil
 }
 
 const (
-	// ownPrefix starts the names that are hank's in every workspace.
-	ownPrefix = ".hankweave"
+	// rigPrefix starts the names of a rig's temporary files.
+	rigPrefix = ".hankweave-rig-"
 	// tempPrefix starts the names of a restore's temporary files.
 	tempPrefix = ".hankweave-restore-"
 	// keptInfix is in the names of files that a restore had taken aside and

@@ -133,6 +133,10 @@ func (p *planner) lookInto(dir string, changes []*Change) error {
 	known := p.req.Known.in(dir)
 	for _, c := range changes {
 		s := step{Change: *c, dir: dir, name: lastComponent(c.Path), stage: nearest}
+		if p.req.Workspace.within(c.Path) {
+			p.keepApart(s)
+			continue
+		}
 		if fd < 0 {
 			p.lookAtAbsent(s, obstacle)
 			continue
@@ -248,6 +252,15 @@ func (p *planner) look(fd int, known *cachedDir, s step) (err error) {
 		return nil
 	}
 	return p.compare(fd, s)
+}
+
+// keepApart leaves alone what would be in a folder of the execution itself.
+func (p *planner) keepApart(s step) {
+	if s.Kind == Deleted {
+		p.keepAs(s)
+	} else {
+		p.block(s.Path, "would be in a folder of the execution itself, which no restore touches")
+	}
 }
 
 func (p *planner) removable(path string) bool {

@@ -27,6 +27,22 @@ func (s *Store) Ignored(tree SHA, ws *Workspace) func(path string) bool {
 // rulesLimit is more than any .gitignore has.
 const rulesLimit = 16 << 20
 
+// isExecution reports whether a folder has the name of the one in which another
+// execution keeps its state.
+func isExecution(dir string) bool { return lastComponent(cleanDir(dir)) == ".hankweave" }
+
+// folderRules are the rules of a folder's .gitignore. That of another execution
+// hides it from git, and says nothing of what its owner wants to keep.
+func folderRules(dir string, text []byte) ignoreRules {
+	if string(text) == hidesAll && isExecution(dir) {
+		return parseIgnore(dir, nil)
+	}
+	return parseIgnore(dir, text)
+}
+
+// hidesAll is the text of the .gitignore in the folder of an execution.
+const hidesAll = "*\n"
+
 // treeRules are the ignore rules of a tree.
 type treeRules struct {
 	store    *Store
@@ -95,7 +111,7 @@ func (x *treeRules) of(dir string) *ignoreRules {
 	if err != nil {
 		return nil
 	}
-	rules := parseIgnore(dir, text)
+	rules := folderRules(dir, text)
 	x.own[dir] = &rules
 	return x.own[dir]
 }

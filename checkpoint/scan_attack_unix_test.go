@@ -201,15 +201,44 @@ func TestNestedRepositoriesAreKeptAsFilesAndNamed(t *testing.T) {
 	}
 }
 
-func TestHanksOwnAndTheDataAreNeverRecorded(t *testing.T) {
+func TestTheExecutionsOwnFoldersAreToldByWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for _, name := range []string{".hankweave/state.json", "d/.HankWeave-x", ".hanKweave/x", "read_only_data_source/x", "rigArchive/y", "d/rigArchive/kept", "a"} {
+	agents := []string{".hankweave-todo", ".hanKweave/x", "a", "d/.HankWeave-x", "d/.hankweave/state.json", "d/rigArchive/kept", "rigArchive/x"}
+	for _, name := range append([]string{"run/.hankweave/state.json", "run/rigArchive/y", "read_only_data_source/x", "d/.hankweave-rig-new/x"}, agents...) {
 		r.write(name, "x")
 	}
-	snap := r.snapshot(Selection{All: true, Never: []string{"read_only_data_source", "rigArchive"}}, ".hankweave/state.json", "rigArchive/y")
-	if want := []string{"a", "d/rigArchive/kept"}; !slices.Equal(r.paths(snap.Tree), want) {
+	r.write("d/.hankweave/.gitignore", "*\n")
+	r.ws.SetApart(r.path("run/.hankweave"), r.path("run/rigArchive"))
+	snap := r.snapshot(Selection{All: true, Never: []string{"read_only_data_source"}}, "run/.hankweave/state.json", "run/rigArchive/y")
+	if want := append([]string{"d/.hankweave/.gitignore"}, agents...); !slices.Equal(r.paths(snap.Tree), slices.Sorted(slices.Values(want))) {
 		t.Errorf("recorded %q", r.paths(snap.Tree))
+	}
+	if want := "d/.hankweave-rig-new"; len(snap.Skipped) != 1 || snap.Skipped[0].Path != want {
+		t.Errorf("named %v, want %s", snap.Skipped, want)
+	}
+}
+
+// Its state changes while it is read, and its own checkpoints hold what is in it.
+func TestAnotherExecutionThatIsRunningIsNamedAndNotRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("sub/.hankweave/state.json", "x")
+	r.write("sub/agentRoot/a", "x")
+	dir, err := os.Open(r.path("sub/.hankweave"))
+	must(t, err)
+	defer dir.Close()
+	must(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
+	snap := r.snapshot(Selection{All: true})
+	if want := []string{"sub/agentRoot/a"}; !slices.Equal(r.paths(snap.Tree), want) {
+		t.Errorf("recorded %q", r.paths(snap.Tree))
+	}
+	if len(snap.Skipped) != 1 || snap.Skipped[0].Path != "sub/.hankweave" {
+		t.Errorf("named %v", snap.Skipped)
+	}
+	must(t, unix.Flock(int(dir.Fd()), unix.LOCK_UN))
+	if snap = r.snapshot(Selection{All: true}); len(r.paths(snap.Tree)) != 2 || len(snap.Skipped) != 0 {
+		t.Errorf("after it has ended: recorded %q, named %v", r.paths(snap.Tree), snap.Skipped)
 	}
 }
 

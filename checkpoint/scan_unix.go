@@ -41,6 +41,7 @@ type scan struct {
 	count func(path string, bytes int64)
 	// relist lists every folder, whatever is known of it.
 	relist bool
+	apart  []inode // see Workspace.SetApart
 
 	read, added atomic.Int64 // files read; blobs that were new to the store
 	stopped     atomic.Bool
@@ -64,6 +65,12 @@ func newScan(s *Store, req SnapshotRequest) *scan {
 			dir += "/"
 		}
 		c.neverIn[dir] = append(c.neverIn[dir], lastComponent(name))
+	}
+	for _, path := range req.Workspace.apart {
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err == nil {
+			c.apart = append(c.apart, inodeOf(&st))
+		}
 	}
 	c.last = s.cacheFor(req.Workspace)
 	if text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude")); err == nil {
@@ -137,7 +144,9 @@ func (c *scan) folder(f folder) *cachedDir {
 	defer unix.Close(f.fd)
 	w := &folderScan{scan: c, folder: f, never: c.neverIn[f.path], list: listings.Get().(*listing)}
 	defer w.release()
-	if err := w.listNames(); err != nil {
+	if err := w.listNames(); errors.Is(err, errApart) {
+		return nil
+	} else if err != nil {
 		c.fail(unstable(cleanDir(f.path), "the folder cannot be listed", err))
 		return nil
 	}
@@ -171,6 +180,9 @@ func (w *folderScan) listNames() error {
 	if err := unix.Fstat(w.fd, &st); err != nil {
 		return err
 	}
+	if w.path != "" && w.leftOut(&st) {
+		return errApart
+	}
 	if dev := uint64(st.Dev); w.on == nil || w.on.device != dev {
 		w.on = w.volumeOf(w.fd, dev)
 	}
@@ -191,6 +203,34 @@ func (w *folderScan) listNames() error {
 		w.list.names = append(w.list.names, listed{bytes: append([]byte(name), 0)[:len(name)]})
 	}
 	return err
+}
+
+// inode is what a file or folder is, whatever its name.
+type inode struct{ device, number uint64 }
+
+func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), uint64(st.Ino)} }
+
+// errApart says that a folder is left out: see leftOut.
+var errApart = errors.New("the folder is no part of the workspace")
+
+// leftOut reports whether a folder below the root is no part of the workspace: one
+// that is the execution's own, or that of another execution that is running. What
+// the other one writes meanwhile would be a mixture, and it is in checkpoints of
+// its own.
+func (w *folderScan) leftOut(st *unix.Stat_t) bool {
+	if slices.Contains(w.apart, inodeOf(st)) {
+		return true
+	}
+	if !isExecution(w.path) {
+		return false
+	}
+	if unix.Flock(w.fd, unix.LOCK_SH|unix.LOCK_NB) != unix.EWOULDBLOCK {
+		_ = unix.Flock(w.fd, unix.LOCK_UN)
+		return false
+	}
+	live := Skipped{cleanDir(w.path), "an execution of hank that is running; it has checkpoints of its own"}
+	w.note(func() { w.skipped = append(w.skipped, live) })
+	return true
 }
 
 // findKnown finds where each name of the list is among the entries that are
@@ -264,7 +304,7 @@ func (w *folderScan) readRules() {
 			if err != nil {
 				return // the file itself is looked at like any other, and says so
 			}
-			w.own = &ignoreFile{stat: fingerprintOf(&st), rules: parseIgnore(w.path, text)}
+			w.own = &ignoreFile{stat: fingerprintOf(&st), rules: folderRules(w.path, text)}
 		}
 		w.rules = append(slices.Clip(w.rules), &w.own.rules)
 		return
@@ -317,7 +357,15 @@ func (w *folderScan) isIgnored(name string, isDir bool) bool {
 // entry looks at the i-th name.
 func (w *folderScan) entry(i int) {
 	n, name := w.list.names[i], w.name(i)
-	if neverRecorded(name) || slices.Contains(w.never, name) {
+	if name == ".git" || slices.Contains(w.never, name) {
+		return
+	}
+	if IsTemporary(name) {
+		if w.selected(i, name) {
+			w.note(func() {
+				w.skipped = append(w.skipped, Skipped{w.path + name, "hank gives such names to its own temporary files"})
+			})
+		}
 		return
 	}
 	if n.kind == kindDir {
@@ -336,7 +384,9 @@ func (w *folderScan) entry(i int) {
 	case unix.S_IFDIR:
 		w.subfolder(i, name)
 	case unix.S_IFREG, unix.S_IFLNK:
-		w.file(i, name, &st)
+		if !slices.Contains(w.apart, inodeOf(&st)) {
+			w.file(i, name, &st)
+		}
 	default:
 		if w.selected(i, name) {
 			skipped := Skipped{w.path + name, kindOf(st.Mode)}

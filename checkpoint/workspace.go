@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Workspace is an open directory that agents work in. All access is relative
@@ -16,6 +18,9 @@ type Workspace struct {
 	path string
 	root *os.File
 	info os.FileInfo // of the root when it was opened: its device and inode
+
+	apart  []string               // see SetApart
+	within func(path string) bool // see Apart
 }
 
 // ErrWorkspaceMoved says that the workspace's path no longer leads to the
@@ -37,7 +42,40 @@ func OpenWorkspace(path string) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open workspace %s: %w", abs, err), root.Close())
 	}
-	return &Workspace{path: abs, root: root, info: info}, nil
+	return &Workspace{path: abs, root: root, info: info, within: Apart(abs)}, nil
+}
+
+// SetApart names folders, by absolute paths, that are no part of the workspace
+// although they may lie in it: the execution's own. A scan tells them by device
+// and inode, so that a folder of the same name elsewhere is recorded like any
+// other; a restore neither writes in them nor deletes them. One may be made later.
+func (w *Workspace) SetApart(folders ...string) {
+	w.apart, w.within = folders, Apart(w.path, folders...)
+}
+
+// Apart returns what reports whether a path relative to the workspace leads to
+// one of the folders, or to something in it. Case is ignored: some systems do.
+func Apart(workspace string, folders ...string) func(path string) bool {
+	var inside []string
+	root := realPath(workspace)
+	for _, f := range folders {
+		rel, err := filepath.Rel(root, filepath.Join(realPath(filepath.Dir(f)), filepath.Base(f)))
+		if err == nil && filepath.IsLocal(rel) && rel != "." {
+			inside = append(inside, filepath.ToSlash(rel))
+		}
+	}
+	return func(path string) bool {
+		return slices.ContainsFunc(inside, func(f string) bool {
+			return len(path) >= len(f) && strings.EqualFold(path[:len(f)], f) && (len(path) == len(f) || path[len(f)] == '/')
+		})
+	}
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // Close releases the descriptor. It does not change anything on disk.

@@ -249,8 +249,18 @@ func (x *Execution) needStore(what string) error {
 // openWorkspace opens the agents' folder.
 func (x *Execution) openWorkspace() error {
 	var err error
-	x.Workspace, err = checkpoint.OpenWorkspace(x.Layout.Workspace)
+	x.Workspace, err = x.Layout.OpenWorkspace()
 	return err
+}
+
+// OpenWorkspace opens the agents' folder. The execution's own folders are no part
+// of it, wherever it lies.
+func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
+	w, err := checkpoint.OpenWorkspace(l.Workspace)
+	if err == nil {
+		w.SetApart(l.Hankweave(), l.Archive())
+	}
+	return w, err
 }
 
 // clearUp ends a restore that was killed, perhaps of another execution: what it

@@ -99,8 +99,9 @@ func (x *Execution) foldersOf(sha state.SHA, paths []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	apart := x.Layout.Apart()
 	return slices.DeleteFunc(emptyFolders(info.Message), func(name string) bool {
-		return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
+		return apart(name) || len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
 	}), nil
 }
 

@@ -16,7 +16,7 @@ import (
 // Dir is the name of hank's own folder in an execution.
 const Dir = ".hankweave"
 
-// Names in an execution that checkpoints never hold.
+// Names in an execution and its workspace.
 const (
 	DataName    = "read_only_data_source" // in the workspace: link to the data, or its copy
 	ArchiveName = "rigArchive"

@@ -15,8 +15,9 @@ import (
 	"hank/state"
 )
 
-// Never lists what no checkpoint holds, relative to the workspace.
-var Never = []string{DataName, ArchiveName}
+// Never lists what no checkpoint holds, relative to the workspace; the execution's
+// own folders are told by what they are: see Layout.OpenWorkspace.
+var Never = []string{DataName}
 
 // Snapshot scans the workspace and puts what a selection takes into the
 // store's pending pack. parent is the checkpoint whose files stay recorded

@@ -1,18 +1,20 @@
 package recovery
 
-import "strings"
+import (
+	"strings"
 
-// IsOwn tells whether a name is one that checkpoints never hold, at whatever
-// depth: git's, or hank's own. Some systems ignore case.
-func IsOwn(name string) bool {
-	lower := strings.ToLower(name)
-	return lower == ".git" || strings.HasPrefix(lower, Dir)
-}
+	"hank/checkpoint"
+)
 
-// Protected tells whether a path in the workspace is not the agents'.
+// IsOwn reports whether a name is one that checkpoints never hold, at whatever
+// depth: git's, or one of hank's temporary files. Some systems ignore case.
+func IsOwn(name string) bool { return strings.EqualFold(name, ".git") || checkpoint.IsTemporary(name) }
+
+// Protected reports whether a path in the workspace is not the agents', by its
+// name.
 func Protected(rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
-	if strings.EqualFold(first, DataName) || strings.EqualFold(first, ArchiveName) {
+	if strings.EqualFold(first, DataName) {
 		return true
 	}
 	for step := range strings.SplitSeq(rel, "/") {
@@ -21,4 +23,10 @@ func Protected(rel string) bool {
 		}
 	}
 	return false
+}
+
+// Apart returns what reports whether a path in the workspace leads to one of the
+// execution's own folders, or into it.
+func (l Layout) Apart() func(rel string) bool {
+	return checkpoint.Apart(l.Workspace, l.Hankweave(), l.Archive())
 }

@@ -120,7 +120,8 @@ func (a archiving) move(done *archived) error {
 		return err
 	}
 	defer root.Close()
-	found, err := patterns.find(root, nil)
+	apart := a.Layout.Apart()
+	found, err := patterns.find(root, func(rel string, _ bool) bool { return apart(rel) })
 	if err != nil {
 		return err
 	}

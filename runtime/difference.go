@@ -86,7 +86,7 @@ func treeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {
 // more than codons track; what it has and what is still there has not been
 // deleted.
 func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from checkpoint.SHA) error {
-	ws, err := checkpoint.OpenWorkspace(v.Layout.Workspace)
+	ws, err := v.Layout.OpenWorkspace()
 	if err != nil {
 		return fmt.Errorf("the workspace cannot be read: %w", err)
 	}

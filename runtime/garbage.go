@@ -260,7 +260,7 @@ func leftOver(dir string, remove bool) []Garbage {
 			return nil
 		case name == placeNew, name == placeOld, strings.HasPrefix(name, outputTemp) && e.Type().IsRegular():
 			list = append(list, Garbage{Kind: GarbageTemporary, What: "left over from a copy that was cut off", Path: path, Remove: remove, below: dir})
-		case !e.IsDir() || path == dir || !recovery.IsOwn(name) && name != recovery.ArchiveName:
+		case !e.IsDir() || path == dir || !recovery.IsOwn(name) && name != recovery.Dir && name != recovery.ArchiveName:
 			return nil
 		}
 		if e.IsDir() {

@@ -30,7 +30,7 @@ func TestPatternsGiveWhatTheDialectSays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"a.md", "b.txt", ".hidden.md", "doc/a.md", "doc/deep/b.md", "doc/deep/c.txt", "out/x.json", "out/y/z.json",
-		"node_modules/p/readme.md", "we[i]rd/x.md", ".git/a.md", "sub/.git/a.md", ".hankweave/a.md", "sub/.hankweave-x/a.md", "rigArchive/a.md", "read_only_data_source/a.md"} {
+		"node_modules/p/readme.md", "we[i]rd/x.md", ".git/a.md", "sub/.git/a.md", "sub/.hankweave-rig-new/a.md", "read_only_data_source/a.md"} {
 		write(t, filepath.Join(dir, name), name)
 	}
 	for _, c := range []struct{ patterns, want string }{
@@ -51,7 +51,7 @@ func TestPatternsGiveWhatTheDialectSays(t *testing.T) {
 		{`we\[i\]rd/*.md`, "we[i]rd/x.md"},
 		{"a.md/x", ""},
 		{"no/such/thing *.none", ""},
-		{".git .git/** sub/** .hankweave rigArchive read_only_data_source/*", ""},
+		{".git .git/** sub/** read_only_data_source/*", ""},
 		{"!*.md", ""},
 		{".", ".hidden.md a.md b.txt doc/a.md doc/deep/b.md doc/deep/c.txt node_modules/p/readme.md out/x.json out/y/z.json we[i]rd/x.md"},
 	} {

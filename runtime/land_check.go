@@ -107,7 +107,7 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	differs := map[string]usergit.Entry{}
 	var add []usergit.File
 	var remove []string
-	nested := map[string]bool{}
+	nested, apart := map[string]bool{}, l.v.Layout.Apart()
 	for name, e := range start {
 		path := l.inRepository(name)
 		h, tracked := then[path]
@@ -127,7 +127,7 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	}
 	for path, h := range then {
 		name, inside := strings.CutPrefix(path, l.repo.Prefix)
-		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !recovery.Protected(name) {
+		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !recovery.Protected(name) && !apart(name) {
 			remove = append(remove, path)
 			differs[path] = usergit.Entry{}
 		}

@@ -30,9 +30,10 @@ type outputs struct {
 	CodonID   plan.CodonID
 	Environ   []string // the whole environment of the checks
 	Attempt   string
-	Writable  []string         // what its checks may change; nil is anything
-	Start     starter          // nil is the keeper
-	Now       func() time.Time // nil is time.Now
+	Writable  []string              // what its checks may change; nil is anything
+	Apart     func(rel string) bool // as in rigging
+	Start     starter               // nil is the keeper
+	Now       func() time.Time      // nil is time.Now
 	// Note takes rig.output events of the checks; the goroutine that calls run
 	// calls it, and no other.
 	Note   func(eventType string, data any)
@@ -94,7 +95,7 @@ func (o outputs) check(ctx context.Context, group, index int, check plan.Rig) er
 }
 
 func (o outputs) copyGroup(ctx context.Context, patterns []string, done *copied) error {
-	found, unmatched, err := findOutputs(o.Workspace, o.inside(), patterns)
+	found, unmatched, err := findOutputs(o.Workspace, o.isApart, patterns)
 	if err != nil {
 		return err
 	}
@@ -153,9 +154,14 @@ func (o outputs) inside() string {
 	return filepath.ToSlash(rel)
 }
 
-// findOutputs lists what patterns give outside of the folder leaveOut, and the
+// isApart reports whether nothing at a path in the workspace is a result.
+func (o outputs) isApart(rel string, _ bool) bool {
+	return rel == o.inside() || o.Apart != nil && o.Apart(rel)
+}
+
+// findOutputs lists what patterns give, less what leaveOut reports, and the
 // patterns that give nothing.
-func findOutputs(workspace, leaveOut string, patterns []string) (m matched, unmatched []string, err error) {
+func findOutputs(workspace string, leaveOut func(rel string, isDir bool) bool, patterns []string) (m matched, unmatched []string, err error) {
 	g, err := newGlobs(patterns)
 	if err != nil {
 		return m, nil, err
@@ -165,7 +171,7 @@ func findOutputs(workspace, leaveOut string, patterns []string) (m matched, unma
 		return m, nil, err
 	}
 	defer root.Close()
-	if m, err = g.find(root, func(rel string, _ bool) bool { return rel == leaveOut }); err != nil {
+	if m, err = g.find(root, leaveOut); err != nil {
 		return m, nil, err
 	}
 	for _, p := range g.want {

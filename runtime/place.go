@@ -24,11 +24,12 @@ type placement struct {
 	source  *plan.Source
 	target  string // relative to the workspace, clean
 	attempt string
+	apart   func(rel string) bool // as in rigging
 	save    func(targets []string) error
 }
 
-// Names in the workspace that checkpoints never hold, for they begin with the
-// prefix of hank's own.
+// Names in the workspace. No checkpoint holds the first two: see
+// checkpoint.IsTemporary.
 const (
 	placeNew = ".hankweave-rig-new" // what a copy is building
 	placeOld = ".hankweave-rig-old" // what it has replaced and is about to delete
@@ -190,10 +191,14 @@ func (p placement) replace(parent *os.Root, name string) error {
 }
 
 // keepRepositories moves what checkpoints never hold out of a folder that is
-// about to be deleted: repositories, and executions of hank.
+// about to be deleted: the histories of repositories. A folder that holds the
+// execution itself is not replaced.
 func (p placement) keepRepositories(parent *os.Root, name string) error {
 	var found []string
 	err := walkFolder(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
+		if p.apart != nil && p.apart(path.Join(path.Dir(p.target), rel)) {
+			return false, fmt.Errorf("it holds %q, which is of the execution itself; copy to another place", rel)
+		}
 		if recovery.IsOwn(path.Base(rel)) {
 			found = append(found, rel)
 			return false, nil

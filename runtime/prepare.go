@@ -38,7 +38,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	listening, done := a.listen(ctx)
 	failed := rigging{
 		Workspace: a.x.Layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
-		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, IgnoreFailures: a.ignoreRigs,
+		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.x.Layout.Apart(), IgnoreFailures: a.ignoreRigs,
 		Checkpoint: true, Note: a.note, Save: func(targets []string) error { return a.saveTargets(ctx, targets) }, Killed: a.killed,
 	}.run(listening)
 	done()

@@ -37,7 +37,7 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	listening, stop := a.listen(ctx)
 	done, err := outputs{
 		Workspace: a.x.Layout.Workspace, Dir: a.x.Meta().Output, Overwrite: a.opts.Overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
-		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Note: a.note, Killed: a.killed,
+		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.x.Layout.Apart(), Note: a.note, Killed: a.killed,
 	}.run(listening)
 	stop()
 	for _, p := range done.Unmatched {

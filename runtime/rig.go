@@ -21,10 +21,11 @@ type rigging struct {
 	CodonID        plan.CodonID
 	Environ        []string // the whole environment of commands
 	Attempt        string
-	Writable       []string // what its commands may change; nil is anything
-	IgnoreFailures bool     // as if every operation had allowFailure
-	Checkpoint     bool     // the caller makes a checkpoint when the rig is done; said in rig.setup.completed
-	Start          starter  // nil is the keeper
+	Writable       []string              // what its commands may change; nil is anything
+	Apart          func(rel string) bool // reports whether a path in the workspace is the execution's own; nil: none is
+	IgnoreFailures bool                  // as if every operation had allowFailure
+	Checkpoint     bool                  // the caller makes a checkpoint when the rig is done; said in rig.setup.completed
+	Start          starter               // nil is the keeper
 	// Note takes the events rig.output, rig.setup.failed and
 	// rig.setup.completed. Note and Save are called by the goroutine that
 	// calls run, and by no other.
@@ -150,7 +151,7 @@ func (r rigging) copy(ctx context.Context, c plan.Copy) error {
 		return fail(err)
 	}
 	defer root.Close()
-	if err := (placement{root: root, source: source, target: path.Clean(c.To), attempt: r.Attempt, save: r.Save}).run(ctx); err != nil {
+	if err := (placement{root: root, source: source, target: path.Clean(c.To), attempt: r.Attempt, apart: r.Apart, save: r.Save}).run(ctx); err != nil {
 		return fail(err)
 	}
 	return nil

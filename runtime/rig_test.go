@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/plan"
+	"hank/recovery"
 	"hank/runtime/keeper"
 )
 
@@ -312,7 +313,7 @@ func TestACopyRefusesProtectedNames(t *testing.T) {
 
 func TestACopyNeverBringsNamesThatCheckpointsDoNotHold(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kit/deep/.hankweave/state.json", "kit/.HankWeave-x"} {
+	for _, name := range []string{"kit/deep/.hankweave-rig-new/x", "kit/.HankWeave-restore-x"} {
 		files := hankFiles(t, "["+copyKit+"]")
 		files[name] = &fstest.MapFile{Data: []byte("{}")}
 		b := benchFor(t, files)
@@ -371,7 +372,6 @@ func TestRepositoriesInAReplacedTargetAreKept(t *testing.T) {
 	for range 2 { // twice: nothing kept replaces what was kept before
 		write(t, b.path("lib/.git/HEAD"), "ref")
 		write(t, b.path("lib/sub/mod/.git"), "gitdir: elsewhere")
-		write(t, b.path("lib/sub/.hankweave/state.json"), "{}")
 		if f := b.run(t.Context()); f != nil {
 			t.Fatal(f)
 		}
@@ -381,11 +381,25 @@ func TestRepositoriesInAReplacedTargetAreKept(t *testing.T) {
 	}
 	for _, n := range []string{"1", "2"} {
 		at := filepath.Join(b.path(asideName), b.Attempt+"."+n, "lib")
-		for name, want := range map[string]string{".git/HEAD": "ref", "sub/mod/.git": "gitdir: elsewhere", "sub/.hankweave/state.json": "{}"} {
+		for name, want := range map[string]string{".git/HEAD": "ref", "sub/mod/.git": "gitdir: elsewhere"} {
 			if got := read(t, filepath.Join(at, name)); got != want {
 				t.Errorf("kept %s %s: %q", n, name, got)
 			}
 		}
+	}
+}
+
+func TestATargetThatHoldsTheExecutionIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "["+copyKit+"]")
+	write(t, b.path("lib/run/.hankweave/state.json"), "{}")
+	b.Apart = recovery.Layout{Root: b.path("lib/run"), Workspace: b.Workspace}.Apart()
+	before := tree(t, b.Workspace)
+	if f := b.run(t.Context()); f == nil || !strings.Contains(f.Message, "the execution itself") {
+		t.Fatalf("%+v", f)
+	}
+	if now := tree(t, b.Workspace); now != before {
+		t.Errorf("something was changed: %s", now)
 	}
 }
 

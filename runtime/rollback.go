@@ -249,7 +249,7 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 		return nil, err
 	}
 	defer store.Close()
-	ws, err := checkpoint.OpenWorkspace(view.Layout.Workspace)
+	ws, err := view.Layout.OpenWorkspace()
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,19 @@ func badTarget(rel string) string {
 		return "is the workspace itself"
 	case !fs.ValidPath(rel) || strings.ContainsRune(rel, 0):
 		return "is not a plain path inside the workspace"
-	case recovery.Protected(rel):
+	case recovery.Protected(rel), namesExecution(rel):
 		return "touches a protected name"
 	}
 	return ""
+}
+
+// namesExecution reports whether a path has a name that an execution gives its own
+// folders. hank validate refuses it in a hank, which may be run anywhere.
+func namesExecution(rel string) bool {
+	first, _, _ := strings.Cut(rel, "/")
+	return strings.EqualFold(first, recovery.ArchiveName) || slices.ContainsFunc(strings.Split(rel, "/"), func(step string) bool {
+		return strings.HasPrefix(strings.ToLower(step), recovery.Dir)
+	})
 }
 
 // openFolder opens a folder of the workspace. A link in its path is an error,
