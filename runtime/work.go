@@ -63,7 +63,9 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 	}
+	a.opts.Progress.step(a.startStep())
 	res, err := t.run(ctx)
+	a.opts.Progress.step("settling what the codon did")
 	var start *startError
 	if errors.As(err, &start) {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "spawn"}, nil
@@ -105,6 +107,7 @@ func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 
 // observe takes in what the agent does.
 func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
+	defer func() { a.opts.Progress.observe(o, a.x.Layout.Workspace, a.thinks(), a.total().Cost) }()
 	switch o := o.(type) {
 	case harness.SessionStarted:
 		if a.live().Status == state.Initializing {
@@ -132,6 +135,22 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 		a.context = true
 	}
 	return stop, err
+}
+
+// startStep is what is waited for until an agent or script shows a sign of life.
+func (a *attempt) startStep() string {
+	if a.entry.Codon.Model.IsShell() {
+		return "the script is running"
+	}
+	return "starting " + a.harnessName()
+}
+
+// thinks is what is waited for while an agent does nothing that can be seen.
+func (a *attempt) thinks() string {
+	if a.entry.Codon.Model.IsShell() {
+		return ""
+	}
+	return "waiting for the model"
 }
 
 // recordUsage brings the record's figures up to date: at most once a second

@@ -70,10 +70,15 @@ func printJSON(v any) error {
 // say prints text for people. What others have made of it (names, paths,
 // messages) cannot steer the terminal. Nothing else in this package prints but
 // printJSON, remark, and what is made for programs.
-func say(format string, args ...any) error { return term.Fprintf(os.Stdout, format, args...) }
+func say(format string, args ...any) error { return printTo(os.Stdout, format, args...) }
 
 // remark is say on standard error.
-func remark(format string, args ...any) error { return term.Fprintf(os.Stderr, format, args...) }
+func remark(format string, args ...any) error { return printTo(os.Stderr, format, args...) }
+
+func printTo(out *os.File, format string, args ...any) (err error) {
+	onScreen(func() { err = term.Fprintf(out, format, args...) })
+	return err
+}
 
 // path is a path in JSON output: as text, or, where it is not UTF-8, in
 // base64.
@@ -97,13 +102,17 @@ func asker(c *cli.Context) runtime.Asker {
 	if !isTerminal() || c.Bool("yes") {
 		return nil
 	}
-	return func(question string, answers []string) int {
-		return term.Ask(os.Stdin, os.Stderr, question, answers)
+	return func(question string, answers []string) (chosen int) {
+		onScreen(func() { chosen = term.Ask(os.Stdin, os.Stderr, question, answers) })
+		return chosen
 	}
 }
 
 // work shows what takes its time on standard error.
 func work(what string, p *checkpoint.Progress) (end func()) {
+	if end, shown := screen.Load().work(what, p); shown {
+		return end
+	}
 	return term.Work(os.Stderr, what, p.Done)
 }
 

@@ -259,13 +259,19 @@ func orDefault(s, def string) string {
 	return s
 }
 
-// sayer prints progress: to standard error when JSON goes to standard output.
+// sayer prints progress.
 func sayer(c *cli.Context) func(string) {
-	out := os.Stdout
+	out := progressOut(c)
+	return func(line string) { printTo(out, "%s\n", line) }
+}
+
+// progressOut is where progress goes: to standard error when JSON goes to
+// standard output.
+func progressOut(c *cli.Context) *os.File {
 	if c.Bool("json") {
-		out = os.Stderr
+		return os.Stderr
 	}
-	return func(line string) { term.Fprintf(out, "%s\n", line) }
+	return os.Stdout
 }
 
 func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
@@ -295,7 +301,10 @@ func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 	requests, stop := signals()
 	defer stop()
 	o.Requests = requests
+	o.Progress = &runtime.Progress{}
+	unwatch := watch(progressOut(c), o.Say, o.Progress)
 	res, err := runtime.Run(c.Context, mode, o)
+	unwatch()
 	if res != nil && res.RunID != "" {
 		catchUp(res.Execution)
 	}

@@ -40,7 +40,7 @@ func signals() (requests <-chan runtime.Request, stop func()) {
 func meaning(n int, gentle bool) runtime.Signal {
 	switch {
 	case gentle && n == 1:
-		remark("\nstopping after this codon; Ctrl-C again stops it now, a third time kills it\n")
+		remark("\nCtrl-C again stops the codon now, a third time kills it\n")
 		return runtime.StopAfterCodon
 	case gentle && n == 2 || !gentle && n == 1:
 		remark("stopping now\n")

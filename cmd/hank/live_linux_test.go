@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hank/internal/term"
+)
+
+// openTerminal makes a terminal of so many columns. What is written to it is
+// read from screen.
+func openTerminal(t *testing.T, columns uint16) (screen, terminal *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("there are no pseudo-terminals here: ", err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	fd := int(screen.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
+	}
+	if err != nil {
+		t.Skip("no pseudo-terminal can be opened here: ", err)
+	}
+	return screen, terminal
+}
+
+// While a codon runs, the terminal shows one line about it, cut to its width;
+// what is printed stands on lines of its own, and in the end the line is gone.
+func TestARunningCodonHasALineOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	const columns = 60
+	dir := t.TempDir()
+	hank := `{"hank": [{"id": "api", "name": "Call it", "model": "shell", "continuationMode": "fresh", "env": {"MY_TOKEN": "hidden-value-77"},
+	  "promptText": "echo '::hank usage {\"costUSD\":0.42}'; printf 'reading \\033[2J%s hidden-value-77 %0200d\\n' 漢字 1; until [ -e ../go ]; do sleep 0.05; done; echo last"}]}`
+	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(hank), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	screen, terminal := openTerminal(t, columns)
+	cmd := exec.Command("hank", "run")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, terminal, terminal
+	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+t.TempDir(), "TERM=xterm", "NO_COLOR=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	shown := regexp.MustCompile(`▸ \[1/1\] api · 0:0\d · \$0\.42 · "reading 漢字 \*\*\*[^\r]*…`)
+	var all []byte
+	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer watchdog.Stop()
+	for released, buf := false, make([]byte, 4096); ; {
+		n, err := screen.Read(buf)
+		all = append(all, buf[:n]...)
+		if !released && shown.Match(all) {
+			released = true
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil { // the other end is closed
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil || !shown.Match(all) {
+		t.Fatalf("%v: %q", err, all)
+	}
+	if bytes.Contains(all, []byte("hidden-value-77")) || bytes.Contains(all, []byte("\x1b[2J")) {
+		t.Errorf("a secret or a control sequence reached the terminal: %q", all)
+	}
+	for i, line := range strings.Split(string(all), "\r\n") {
+		parts := strings.Split(line, "\r\x1b[K")
+		for _, drawn := range parts[1:] {
+			if strings.HasPrefix(drawn, "▸") && (term.Columns(drawn) >= columns || i == 0) {
+				t.Errorf("the line %q has %d columns of %d", drawn, term.Columns(drawn), columns)
+			}
+		}
+		if last := parts[len(parts)-1]; strings.Contains(last, "▸") {
+			t.Errorf("line %d stays on the terminal: %q", i, last)
+		}
+	}
+}

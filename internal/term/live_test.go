@@ -1,0 +1,89 @@
+package term
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func liveFor(out *strings.Builder, width int) (l *Live, now *time.Time) {
+	now = new(time.Time)
+	*now = time.Unix(1e9, 0)
+	return &Live{out: out, now: func() time.Time { return *now }, width: func() int { return width }}, now
+}
+
+func TestALineIsCutByColumnsNotBytes(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"plain":                    "plain",
+		"exactly 10":               "exactly 10",
+		"eleven char":              "eleven ch…",
+		"漢字漢字漢":                    "漢字漢字漢",
+		"漢字漢字漢字":                   "漢字漢字…",
+		"ümläütümläüt":             "ümläütüml…",
+		"e\u0301e\u0301e\u0301":    "e\u0301e\u0301e\u0301",
+		strings.Repeat("🦀", 6):     strings.Repeat("🦀", 4) + "…",
+		strings.Repeat("a", 10000): "aaaaaaaaa…",
+	} {
+		got := Fit(line, 10)
+		if got != want || Columns(got) > 10 {
+			t.Errorf("%q: %q of %d columns, want %q", line, got, Columns(got), want)
+		}
+	}
+	for most := range 5 {
+		if got := Columns(Fit("漢字 and more", most)); got > most {
+			t.Errorf("%d columns, at most %d", got, most)
+		}
+	}
+}
+
+func TestOneLineHasNothingThatSteersOrTurns(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"two\nlines\t and\r\n more ": "two lines and more",
+		"\x1b[2Jcleared\x07\x08":     "cleared",
+		"\u202eturned\u200b":         "turned",
+		"  ":                         "",
+	} {
+		if got := OneLine(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The line is written only when it changes, is gone before anything else is
+// printed, and comes back some time later.
+func TestALiveLineDoesNotMixWithWhatIsPrinted(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	l, now := liveFor(&out, 20)
+	draw := func(line string) { l.Draw(func(int) string { return line }) }
+	step := func(want string) {
+		t.Helper()
+		if out.String() != want {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+		out.Reset()
+	}
+	draw("")
+	step("")
+	draw("one")
+	draw("one")
+	step("\r\x1b[Kone")
+	draw("a line that is \x1b[31mtoo\nlong")
+	step("\r\x1b[Ka line that is too…")
+	l.Print(func() { out.WriteString("other\n") })
+	step("\r\x1b[Kother\n")
+	draw("two")
+	step("")
+	*now = now.Add(quietAfter)
+	draw("two")
+	step("\r\x1b[Ktwo")
+	l.Erase()
+	l.Erase()
+	step("\r\x1b[K")
+	var none *Live
+	none.Draw(nil)
+	none.Print(func() { out.WriteString("printed\n") })
+	step("printed\n")
+}
