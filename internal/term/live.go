@@ -114,17 +114,28 @@ func (l *Live) Draw(line func(columns int) string) {
 	l.drawn = text
 }
 
-// Print runs what prints, with the line erased.
+// Print runs what prints, with the line erased. A terminal that does not take
+// the line (Ctrl-S) does not hold up what is printed elsewhere.
 func (l *Live) Print(print func()) {
-	if l == nil {
+	if l == nil || !l.lock() {
 		print()
 		return
 	}
-	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
 	print()
 	l.quiet = l.now().Add(quietAfter)
+}
+
+// lock waits for a line that is being written; false: it takes too long.
+func (l *Live) lock() bool {
+	for range 100 {
+		if l.mu.TryLock() {
+			return true
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
 }
 
 // Erase takes the line away.

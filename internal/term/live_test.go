@@ -12,6 +12,28 @@ func liveFor(out *strings.Builder, width int) (l *Live, now *time.Time) {
 	return &Live{out: out, now: func() time.Time { return *now }, width: func() int { return width }}, now
 }
 
+// stopped is a terminal that takes nothing until it is closed.
+type stopped chan struct{}
+
+func (s stopped) Write(p []byte) (int, error) { <-s; return len(p), nil }
+
+func TestAStoppedTerminalHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	terminal := make(stopped)
+	l := &Live{out: terminal, now: time.Now, width: func() int { return 80 }}
+	drawn := make(chan struct{})
+	go func() { defer close(drawn); l.Draw(func(int) string { return "line" }) }()
+	for l.mu.TryLock() { // until it is being written
+		l.mu.Unlock()
+	}
+	printed := false
+	l.Print(func() { printed = true })
+	if close(terminal); !printed {
+		t.Error("nothing was printed")
+	}
+	<-drawn
+}
+
 func TestALineIsCutByColumnsNotBytes(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
