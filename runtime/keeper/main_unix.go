@@ -91,6 +91,10 @@ type keeper struct {
 	exit    Exit
 }
 
+// adopt makes the keeper the parent of every orphan below it. A test replaces it
+// to see what holds where there are no subreapers.
+var adopt = becomeSubreaper
+
 func (k *keeper) start(control *bufio.Reader) error {
 	line, err := control.ReadBytes('\n')
 	if err != nil {
@@ -99,7 +103,7 @@ func (k *keeper) start(control *bufio.Reader) error {
 	if err := json.Unmarshal(line, &k.order); err != nil {
 		return fmt.Errorf("the order cannot be read: %w", err)
 	}
-	if err := becomeSubreaper(); err != nil {
+	if err := adopt(); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)
 	}
 	if k.order.Writable != nil { // the keeper itself, for good; its children inherit it
