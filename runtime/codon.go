@@ -93,7 +93,7 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 // checkpoint makes the final checkpoint and with it the final record. A
 // codon that failed is closed even if its tree cannot be captured.
 func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Codon, error) {
-	a.opts.Progress.step("making the checkpoint")
+	a.opts.Monitor.step("making the checkpoint")
 	if final.Settling == nil && len(final.Notes) == 0 {
 		final.Notes = a.notes
 	}

@@ -34,9 +34,9 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go d.forward(done)
-	d.opts.Progress.begin(d.secrets.Text)
+	d.opts.Monitor.begin(d.secrets.Text)
 	out, err := d.drive(ctx)
-	d.opts.Progress.change(func(a *Activity) { *a = Activity{} })
+	d.opts.Monitor.change(func(a *Activity) { *a = Activity{} })
 	if err != nil {
 		return d.leave(ctx, err)
 	}
@@ -115,16 +115,16 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 	switch r.Signal {
 	case SkipCodon:
 		a.skip = true
-		a.opts.Progress.change(func(now *Activity) { now.Stop = "skipping this codon" })
+		a.opts.Monitor.change(func(now *Activity) { now.Stop = "skipping this codon" })
 		return true, false
 	case StopAfterCodon:
 		a.stop = &r
 		a.say("  stopping after this codon")
-		a.opts.Progress.change(func(now *Activity) { now.Stop = "stopping after this codon" })
+		a.opts.Monitor.change(func(now *Activity) { now.Stop = "stopping after this codon" })
 		return false, false
 	case StopNow:
 		a.stop = &r
-		a.opts.Progress.change(func(now *Activity) { now.Stop = "stopping now" })
+		a.opts.Monitor.change(func(now *Activity) { now.Stop = "stopping now" })
 		return true, false
 	}
 	a.stop = &r

@@ -128,7 +128,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 	for try := 0; ; try++ {
 		d.announce(entry, index, try)
 		a := &attempt{driver: d, entry: entry, index: index, number: d.attemptsOf(entry.CodonID) + 1, limits: d.limits(entry)}
-		d.opts.Progress.change(func(now *Activity) {
+		d.opts.Monitor.change(func(now *Activity) {
 			*now = Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
 		})
 		final, err := a.perform(ctx)
@@ -143,11 +143,11 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
 		d.say("  trying again in %s (%d of %d)", wait.Round(time.Millisecond), try+1, most)
-		d.opts.Progress.step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
+		d.opts.Monitor.step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			return final, nil
 		}
-		d.opts.Progress.step("putting the workspace back")
+		d.opts.Monitor.step("putting the workspace back")
 		// Every attempt starts from the same tree, not from what the one
 		// before it has left.
 		if left, err := d.x.IsLeft(ctx, final.BaseCheckpoint); err != nil {

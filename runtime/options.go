@@ -44,7 +44,7 @@ type Options struct {
 	Observe      func(journal.Event, *state.State)
 	Say          func(line string) // progress and warnings for a person, a line each
 	Work         recovery.Work     // shows what takes its time
-	Progress     *Progress         // where the run shows what it does; may be nil
+	Monitor      *Monitor          // where the run shows what it does; may be nil
 	ConfirmHuge  func(HugeFolder) bool
 }
 

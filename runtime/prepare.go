@@ -35,7 +35,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.opts.Progress.step("running the rig")
+	a.opts.Monitor.step("running the rig")
 	listening, done := a.listen(ctx)
 	failed := rigging{
 		Workspace: a.x.Layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
@@ -47,7 +47,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 		return a.rigFailed(failed, "rig", "rig-"+failed.Type)
 	}
 	a.say("  rig done in %s", time.Since(began).Round(time.Millisecond))
-	a.opts.Progress.step("making the checkpoint of the rig")
+	a.opts.Monitor.step("making the checkpoint of the rig")
 	snap, err := a.x.Snapshot(ctx, a.selection(a.index), a.x.Head())
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	if err != nil {
 		return nil, err
 	}
-	a.opts.Progress.step("checking and copying the output files")
+	a.opts.Monitor.step("checking and copying the output files")
 	listening, stop := a.listen(ctx)
 	done, err := outputs{
 		Workspace: a.x.Layout.Workspace, Dir: a.x.Meta().Output, Overwrite: a.opts.Overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
@@ -70,7 +70,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	if !d.archiveDue(index) {
 		return nil
 	}
-	d.opts.Progress.step("moving files to rigArchive")
+	d.opts.Monitor.step("moving files to rigArchive")
 	last, stored := d.settled, d.x.State().ExecutionPlan()[index].Entry
 	own, ofLoop := stored.Codon.ArchiveOnSuccess, d.loopArchive(index, stored)
 	if last.Status != state.Completed {

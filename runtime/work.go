@@ -63,9 +63,9 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 	}
-	a.opts.Progress.step(a.startStep())
+	a.opts.Monitor.step(a.startStep())
 	res, err := t.run(ctx)
-	a.opts.Progress.step("settling what the codon did")
+	a.opts.Monitor.step("settling what the codon did")
 	var start *startError
 	if errors.As(err, &start) {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "spawn"}, nil
@@ -107,7 +107,7 @@ func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 
 // observe takes in what the agent does.
 func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
-	defer func() { a.opts.Progress.observe(o, a.x.Layout.Workspace, a.thinks(), a.total().Cost) }()
+	defer func() { a.opts.Monitor.observe(o, a.x.Layout.Workspace, a.thinks(), a.total().Cost) }()
 	switch o := o.(type) {
 	case harness.SessionStarted:
 		if a.live().Status == state.Initializing {

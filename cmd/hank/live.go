@@ -24,12 +24,12 @@ const (
 // watcher shows what a run does while it runs: on a terminal as one line that
 // is drawn again and again, elsewhere as a plain line each minute.
 type watcher struct {
-	progress *runtime.Progress
-	live     *term.Live // nil: plain lines
-	say      func(line string)
-	working  atomic.Pointer[countedWork] // what takes its time within the codon
-	said     time.Time                   // of the codon that began then, by how many minutes
-	minutes  int
+	monitor *runtime.Monitor
+	live    *term.Live // nil: plain lines
+	say     func(line string)
+	working atomic.Pointer[countedWork] // what takes its time within the codon
+	said    time.Time                   // of the codon that began then, by how many minutes
+	minutes int
 }
 
 // countedWork is a piece of work with its count.
@@ -52,8 +52,8 @@ func onScreen(print func()) {
 }
 
 // watch shows what a run does until stop is called.
-func watch(out *os.File, say func(line string), p *runtime.Progress) (stop func()) {
-	w := &watcher{progress: p, say: say, live: term.NewLive(os.Stderr)}
+func watch(out *os.File, say func(line string), p *runtime.Monitor) (stop func()) {
+	w := &watcher{monitor: p, say: say, live: term.NewLive(os.Stderr)}
 	if w.live == nil {
 		w.live = term.NewLive(out)
 	}
@@ -83,7 +83,7 @@ func watch(out *os.File, say func(line string), p *runtime.Progress) (stop func(
 }
 
 func (w *watcher) tick(now time.Time) {
-	a := w.progress.Now()
+	a := w.monitor.Now()
 	if w.live == nil {
 		w.plain(a, now)
 		return
@@ -100,7 +100,7 @@ func (w *watcher) tick(now time.Time) {
 // work shows what takes its time within a codon in the codon's line; false where
 // there is no such line.
 func (w *watcher) work(what string, p *checkpoint.Progress) (end func(), shown bool) {
-	if w == nil || w.progress.Now().Codon == "" {
+	if w == nil || w.monitor.Now().Codon == "" {
 		return nil, false
 	}
 	w.working.Store(&countedWork{what, p})

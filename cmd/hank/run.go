@@ -301,8 +301,8 @@ func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 	requests, stop := signals()
 	defer stop()
 	o.Requests = requests
-	o.Progress = &runtime.Progress{}
-	unwatch := watch(progressOut(c), o.Say, o.Progress)
+	o.Monitor = &runtime.Monitor{}
+	unwatch := watch(progressOut(c), o.Say, o.Monitor)
 	res, err := runtime.Run(c.Context, mode, o)
 	unwatch()
 	if res != nil && res.RunID != "" {

@@ -22,10 +22,10 @@ type Activity struct {
 	Stop    string        // what the run was asked to do when the codon has ended
 }
 
-// Progress is where a run shows its Activity. To show it costs the run an
-// assignment, whoever watches; any goroutine may look. A nil Progress shows
+// Monitor is where a run shows its Activity. To show it costs the run an
+// assignment, whoever watches; any goroutine may look. A nil Monitor shows
 // nothing.
-type Progress struct {
+type Monitor struct {
 	mu   sync.Mutex
 	now  Activity
 	id   string // of the tool that is running
@@ -33,7 +33,7 @@ type Progress struct {
 }
 
 // Now returns what the run does, without the secrets that hank masks.
-func (p *Progress) Now() Activity {
+func (p *Monitor) Now() Activity {
 	p.mu.Lock()
 	now, mask := p.now, p.mask
 	p.mu.Unlock()
@@ -44,7 +44,7 @@ func (p *Progress) Now() Activity {
 }
 
 // begin says how secrets are masked from now on.
-func (p *Progress) begin(mask func(string) string) {
+func (p *Monitor) begin(mask func(string) string) {
 	if p != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *Progress) begin(mask func(string) string) {
 	}
 }
 
-func (p *Progress) change(change func(*Activity)) {
+func (p *Monitor) change(change func(*Activity)) {
 	if p != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -61,13 +61,13 @@ func (p *Progress) change(change func(*Activity)) {
 }
 
 // step names what is waited for. An empty one leaves it to the agent.
-func (p *Progress) step(what string) {
+func (p *Monitor) step(what string) {
 	p.change(func(a *Activity) { a.Step, a.Tool = what, "" })
 }
 
 // observe shows what an agent does. thinks is what is waited for while it does
 // nothing that can be seen; empty for a script, which does all that it does.
-func (p *Progress) observe(o harness.Observation, workspace, thinks string, cost state.USD) {
+func (p *Monitor) observe(o harness.Observation, workspace, thinks string, cost state.USD) {
 	p.change(func(a *Activity) {
 		switch o := o.(type) {
 		case harness.SessionStarted:

@@ -15,7 +15,7 @@ func TestActivityFollowsTheAgent(t *testing.T) {
 	t.Parallel()
 	var secrets secret.Values
 	secrets.Add([]string{"MY_TOKEN=hidden-value-77"})
-	p := &Progress{}
+	p := &Monitor{}
 	p.begin(secrets.Text)
 	p.change(func(a *Activity) { a.Codon = "api" })
 	p.step("starting claude")
@@ -43,7 +43,7 @@ func TestActivityFollowsTheAgent(t *testing.T) {
 	if now := p.Now(); now.Step != "making the checkpoint" || now.Tool != "" {
 		t.Errorf("%+v", now)
 	}
-	var nobody *Progress
+	var nobody *Monitor
 	nobody.begin(nil)
 	nobody.step("x")
 	nobody.observe(harness.Message{}, "", "", 0)
@@ -57,8 +57,8 @@ func TestARunShowsWhatItDoes(t *testing.T) {
 	   "rigSetup": [{"type": "command", "command": {"run": "touch ../in-rig; until [ -e ../rigged ]; do sleep 0.02; done"}}],
 	   "promptText": "[ -e ../again ] || { touch ../again; exit 1; }; echo '::hank usage {\"costUSD\":0.5}'; echo reading; until [ -e ../read ]; do sleep 0.02; done"}
 	]}`)
-	p := &Progress{}
-	s.opts.Progress = p
+	p := &Monitor{}
+	s.opts.Monitor = p
 	await := func(what string, shows func(Activity) bool) {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 			if shows(p.Now()) {
