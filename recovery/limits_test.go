@@ -23,7 +23,7 @@ func TestAnExecutionOfSchema1OpensAndIsUpgraded(t *testing.T) {
 			ok(t, os.MkdirAll(l.Workspace, 0o755))
 			for from, to := range map[string]string{"state.json": "state.json", "events.jsonl": "events/events.jsonl"} {
 				if to != missing {
-					put(t, filepath.Join(l.Hankweave(), to), must(os.ReadFile("testdata/schema-1/" + from))(t))
+					put(t, filepath.Join(l.Hankweave(), to), must(os.ReadFile("testdata/schema-1/"+from))(t))
 				}
 			}
 			before := hash(t, l.Hankweave())
