@@ -27,6 +27,13 @@ func (s *Store) Ignored(tree SHA, ws *Workspace) func(path string) bool {
 // rulesLimit is more than any .gitignore has.
 const rulesLimit = 16 << 20
 
+func cleanDir(p string) string {
+	if p == "" {
+		return "."
+	}
+	return strings.TrimSuffix(p, "/")
+}
+
 // isExecution reports whether a folder has the name of the one in which another
 // execution keeps its state.
 func isExecution(dir string) bool { return lastComponent(cleanDir(dir)) == ".hankweave" }

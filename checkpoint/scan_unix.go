@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -280,13 +279,6 @@ func (w *folderScan) release() {
 	w.list.entries, w.list.known = w.entries, w.known
 	clear(w.list.entries) // they would keep what they point to
 	listings.Put(w.list)
-}
-
-func cleanDir(p string) string {
-	if p == "" {
-		return "."
-	}
-	return strings.TrimSuffix(p, "/")
 }
 
 // readRules adds the folder's own .gitignore, if it is a regular file.
