@@ -136,19 +136,24 @@ func (b *Back) unarchive(ctx context.Context, l Layout, s *state.State, to state
 
 // SavedAt is where the execution stood when a checkpoint was made for a
 // recovery branch; any other checkpoint is itself.
-func SavedAt(store *checkpoint.Store, sha state.SHA) state.SHA {
+func SavedAt(store Commits, sha state.SHA) state.SHA {
 	return behind(store, sha, state.KindRecovery)
 }
 
 // EndedAt is the checkpoint that the last step of the plan has left, from one
 // that was made of the same place later: for a recovery branch, at the end of a
 // run, or of what a person has changed.
-func EndedAt(store *checkpoint.Store, sha state.SHA) state.SHA {
+func EndedAt(store Commits, sha state.SHA) state.SHA {
 	return behind(store, sha, state.KindRecovery, state.KindExit, state.KindManual)
 }
 
+// Commits reads commits.
+type Commits interface {
+	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
+}
+
 // behind is the first checkpoint on the way back that is of none of the kinds.
-func behind(store *checkpoint.Store, sha state.SHA, kinds ...state.CheckpointKind) state.SHA {
+func behind(store Commits, sha state.SHA, kinds ...state.CheckpointKind) state.SHA {
 	for {
 		info, err := store.CommitInfo(checkpoint.SHA(sha))
 		kind, _, _ := strings.Cut(info.Message, ":")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"hank/checkpoint"
 	"hank/internal/failpoint"
 	"hank/state"
@@ -100,7 +102,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	}
 	failpoint.Hit("move.safe")
 	if m.Stay {
-		err := x.Record(state.IntentOpened{Intent: *intent}, state.IntentClosed{ID: intent.ID})
+		err := x.Record(append([]state.Transition{state.IntentOpened{Intent: *intent}}, x.closing(intent)...)...)
 		return &Moved{Safety: intent.Safety, Report: &checkpoint.RestoreReport{Plan: &checkpoint.Plan{}}}, err
 	}
 	if err := x.Record(state.IntentOpened{Intent: *intent}); err != nil {
@@ -210,7 +212,30 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from sta
 		return nil, err
 	}
 	failpoint.Hit("move.applied")
-	return report, x.Record(state.IntentClosed{ID: intent.ID})
+	return report, x.Record(x.closing(intent)...)
+}
+
+// closing is what closes an intent that was carried out. A position that has a
+// program, which is that of a move that is taken back, brings it back with the
+// plan that it gives there. A program that cannot be read any more stays away.
+func (x *Execution) closing(intent *state.Intent) []state.Transition {
+	closed := []state.Transition{state.IntentClosed{ID: intent.ID}}
+	s, p := x.State(), intent.Position
+	if p == nil || p.Program == "" || p.Program == s.Program {
+		return closed
+	}
+	there := *s
+	there.Position = p
+	program, err := x.LoadProgram(p.Program)
+	var entries []byte
+	if err == nil {
+		entries, err = json.Marshal(stored(program.Derive(Outcomes(&there))))
+	}
+	if err != nil {
+		x.opts.Warn(fmt.Sprintf("the hank of before the %s cannot be read (%v); the present one stays", intent.Kind, err))
+		return closed
+	}
+	return append([]state.Transition{state.PlanSet{Program: p.Program, HankHash: p.HankHash, Entries: entries}}, closed...)
 }
 
 func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (checkpoint.RestoreRequest, error) {
@@ -291,6 +316,17 @@ func wentTo(message string) state.SHA {
 		return ""
 	}
 	return state.SHA(to)
+}
+
+// MoveAfter is the move that a safety checkpoint was made before: its kind, and
+// where it went. Both are empty for any other checkpoint.
+func MoveAfter(safety checkpoint.Info) (kind string, to state.SHA) {
+	if to = wentTo(safety.Message); to == "" {
+		return "", ""
+	}
+	_, note, _ := strings.Cut(safety.Message, ": before ")
+	kind, _, _ = strings.Cut(note, " ")
+	return kind, to
 }
 
 // Taken is what the checkpoint of a commit was asked to take.

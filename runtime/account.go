@@ -62,6 +62,9 @@ func onTheWay(s *state.State) map[*state.Codon]bool {
 	way := map[*state.Codon]bool{}
 	from, at := s.Position, 0
 	whole := from == nil || from.Reason == state.ReasonContinue
+	if run := s.Standing(); from != nil && run != nil { // an undo has led back to its end
+		at, whole = slices.Index(s.Runs, run), true
+	}
 	for at < len(s.Runs) { // newest first
 		run := s.Runs[at]
 		if !whole {

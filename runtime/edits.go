@@ -15,10 +15,7 @@ import (
 // returns true if the tree is to be kept as it is. What is not kept is
 // preserved in a checkpoint all the same.
 func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, err error) {
-	head := d.x.Head()
-	if to != "" { // what a person had changed before a rollback that was taken back is in its safety checkpoint alone
-		head = recovery.SavedAt(d.x.Store, head)
-	}
+	head := d.leftAt(to != "")
 	changes, snap, err := d.edits(ctx, head)
 	if len(changes) > 0 && to != "" {
 		// A crash may have come between the move that this start is about to
@@ -59,9 +56,41 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	}
 	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
 	if restore && to == "" {
-		_, err = d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: d.x.Head(), Tracked: recovery.Tracked(d.x.State(), d.nextID())})
+		_, err = d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: head, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head)})
 	}
 	return kept, err
+}
+
+// leftAt is the checkpoint that the workspace was left at by codons, or by an
+// answer of a person. What they had changed before a move that was taken back is
+// in its safety checkpoint alone, and was not asked about: there, where a run
+// ended, and before a move to elsewhere, the checkpoint before it counts.
+func (d *driver) leftAt(elsewhere bool) state.SHA {
+	head, s := d.x.Head(), d.x.State()
+	saved := recovery.SavedAt(d.x.Store, head)
+	switch run := s.Standing(); {
+	case elsewhere, saved == head:
+		return saved
+	case s.Position == nil || run == nil:
+		return head
+	case run.Head != "":
+		return run.Head
+	case run.StartingConditions.Source != nil:
+		return run.StartingConditions.Source.CheckpointSHA
+	}
+	return saved
+}
+
+// standAt is the present position with another checkpoint; nil if that is its
+// own.
+func (d *driver) standAt(sha state.SHA) *state.Position {
+	s := d.x.State()
+	if s.Position == nil || s.Position.CheckpointSHA == sha {
+		return nil
+	}
+	at, before := *s.Position, s.Standpoint()
+	at.CheckpointSHA, at.Before = sha, &before
+	return &at
 }
 
 // askAboutLoss returns true if the checkpoint that the tree is to go back to is

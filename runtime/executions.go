@@ -69,8 +69,8 @@ func (x *Expired) size(v *recovery.View) {
 
 // finished tells whether the hank of an execution is done.
 func finished(v *recovery.View) bool {
-	r := v.State.Newest()
-	return r != nil && r.Status == state.StatusCompleted && v.State.Position == nil && v.State.Intent == nil && !v.Report.Has(recovery.Blocked) &&
+	r := v.State.Standing()
+	return r != nil && r.Status == state.StatusCompleted && v.State.Intent == nil && !v.Report.Has(recovery.Blocked) &&
 		v.State.Next() == len(v.State.ExecutionPlan())
 }
 

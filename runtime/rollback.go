@@ -50,6 +50,38 @@ type Preview struct {
 	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
 	// it has another one now. hank does not move it.
 	HeadMoved string `json:"projectHead,omitempty"`
+	// Undoes is the move that an undo takes back.
+	Undoes *Undone `json:"undoes,omitempty"`
+}
+
+// Undone is a move that is taken back.
+type Undone struct {
+	Kind string     `json:"kind"` // rollback, undo, retry
+	Time state.Time `json:"time"`
+	From Target     `json:"from"` // where the execution stood
+	To   Target     `json:"to"`
+}
+
+func (u *Undone) String() string {
+	what := "undoes the " + u.Kind
+	if u.Kind == "undo" {
+		what = "redoes what was undone: undoes the undo"
+	}
+	return fmt.Sprintf("%s of %s, from %s to %s", what, u.Time.Local().Format("2006-01-02 15:04:05"), u.From, u.To)
+}
+
+// undone says what an undo that goes to a safety checkpoint takes back; nil if
+// the checkpoint does not tell.
+func undone(s *state.State, store Resolver, safety state.SHA) *Undone {
+	info, err := store.CommitInfo(checkpoint.SHA(safety))
+	if err != nil {
+		return nil
+	}
+	kind, to := recovery.MoveAfter(info)
+	if kind == "" {
+		return nil
+	}
+	return &Undone{kind, describe(info).Time, commit(s, store, recovery.EndedAt(store, safety)), commit(s, store, recovery.EndedAt(store, to))}
 }
 
 // Unarchived is a file that comes back from the archive.
@@ -105,14 +137,17 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	if o.Confirm != nil && !o.Confirm(*preview) {
 		return nil, ErrDeclined
 	}
+	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
+		o.Say(preview.Undoes.String())
+	}
 	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths}
 	if o.Undo {
 		m.Kind = "undo"
 	}
 	if len(o.Paths) == 0 {
-		here := x.State().Here()
+		before := x.State().Standpoint()
 		position := target.Position
-		position.Reason, position.Before = state.ReasonRollback, &here
+		position.Reason, position.Before = state.ReasonRollback, &before
 		m.Position = &position
 	} else {
 		m.Kind = "restore"
@@ -310,6 +345,9 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	}
 	for _, a := range back.Returning {
 		p.Unarchived = append(p.Unarchived, Unarchived{a.SourcePath, a.ArchivePath, a.CodonID})
+	}
+	if o.Undo {
+		p.Undoes = undone(s, store, target.SHA)
 	}
 	p.account(s, target)
 	if then, now := headAt(s, target), projectHead(ws.Path()); then != "" && then != now {

@@ -97,6 +97,7 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 		d.rigDone = at.RigDone
 		return move{}, nil
 	}
+	run := s.Standing()
 	if last == nil || last.Settled() {
 		return move{}, nil
 	}
@@ -105,14 +106,16 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 		d.resumeSession = last.ClaudeSessionID
 		return move{}, nil
 	}
-	if last.Interrupted == "" && !(retryDue(s, last) && cutOff(s.Newest())) {
+	if last.Interrupted == "" && !(retryDue(s, last) && cutOff(run)) {
 		out := failedBy(last)
 		out.detail = "failed in an earlier run: " + out.detail
 		return move{done: &out}, nil
 	}
-	here := s.Here()
-	again := here
-	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &here
+	before, again := s.Standpoint(), s.Here()
+	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &before
+	if run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
+		again.Reason = state.ReasonRetry
+	}
 	return move{to: last.BaseCheckpoint, position: &again, codon: last}, nil
 }
 
@@ -121,8 +124,8 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 // before its archive.
 func (d *driver) unfinished() bool {
 	s := d.x.State()
-	if s.Position == nil {
-		return s.Newest().Status != state.StatusCompleted
+	if run := s.Standing(); run != nil {
+		return run.Status != state.StatusCompleted
 	}
 	if _, last := s.Settled(); last != nil {
 		d.settled = last.Codon
@@ -184,7 +187,7 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 		}
 		target = found
 	case last != nil && !last.Settled():
-		target = state.Step{Run: s.Newest(), Codon: last}
+		target = state.Step{Run: lastRun(s), Codon: last}
 	default:
 		return move{}, &UsageError{"no codon has failed; name the one to do again: hank retry CODON"}
 	}
@@ -201,14 +204,22 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 	}
 	p := positionBefore(s, target)
 	p.CheckpointSHA, p.Reason, p.RigDone = m.to, state.ReasonRetry, d.rigDone
-	here := s.Here()
-	p.Before = &here
+	before := s.Standpoint()
+	p.Before = &before
 	m.position = &p
 	return m, nil
 }
 
+// lastRun is the run behind whose end the execution stands, else the newest.
+func lastRun(s *state.State) *state.Run {
+	if r := s.Standing(); r != nil {
+		return r
+	}
+	return s.Newest()
+}
+
 func lastRecord(s *state.State) *state.Codon {
-	if r := s.Newest(); r != nil && r.Len() > 0 {
+	if r := lastRun(s); r != nil && r.Len() > 0 {
 		return r.Codon(r.Len() - 1)
 	}
 	return nil
@@ -247,7 +258,7 @@ func (d *driver) nextID() state.CodonID {
 func (d *driver) continuation(mode Mode) state.StartingConditions {
 	s := d.x.State()
 	here := s.Here()
-	if at := s.MovedTo(); at != nil {
+	if at := s.LastMove(); at != nil {
 		// So that the rollback can still be taken back, and no rig is done twice,
 		// also if this run is cut off before its first codon.
 		here.Before, here.RigDone = at.Before, at.RigDone

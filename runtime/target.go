@@ -313,7 +313,7 @@ func findOnThread(s *state.State, id state.CodonID) (state.Step, error) {
 			return thread[i], nil
 		}
 	}
-	if r := s.Newest(); r != nil && s.Position == nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
+	if r := s.Standing(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
 		return state.Step{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
 	}
 	return state.Step{}, &UsageError{fmt.Sprintf("codon %s has not run on the present thread; see: hank status", id)}

@@ -30,20 +30,20 @@ const (
 
 // ExecutionVerdict is how an execution stands.
 func ExecutionVerdict(v *recovery.View) Verdict {
-	run := v.State.Newest()
+	run := v.State.Standing()
 	switch {
 	case v.Live:
 		return VerdictRunning
 	case v.Blocked != nil:
 		return VerdictBlocked
-	case run == nil && v.State.Position == nil:
+	case run != nil:
+		return RunVerdict(v, run)
+	case v.State.Position == nil:
 		return VerdictNotBegun
-	case v.State.Position != nil && v.Head.Planned > 0 && v.Head.Done == v.Head.Planned:
+	case v.Head.Planned > 0 && v.Head.Done == v.Head.Planned:
 		return VerdictCompleted
-	case v.State.Position != nil:
-		return VerdictRolledBack
 	}
-	return RunVerdict(v, run)
+	return VerdictRolledBack
 }
 
 // RunVerdict is how a run stands.

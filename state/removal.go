@@ -42,6 +42,7 @@ func (s *State) Needed() map[RunID]bool {
 		if p.CheckpointSHA != s.InitialCheckpoint { // which main leads to
 			need(s.Run(p.RunID))
 		}
+		need(s.Run(p.EndOf))
 	}
 	return needed
 }

@@ -13,18 +13,28 @@ type Step struct {
 // continues up to the codon behind which it began, and so on. What a rollback
 // left behind is not on the thread. Complexity: records on the thread.
 func (s *State) Thread() []Step {
-	if p := s.Position; p != nil {
-		run := s.Run(p.RunID)
-		if run == nil || p.AfterCodon == nil {
-			return nil
-		}
-		return s.threadTo(run, run.lastOf(*p.AfterCodon))
+	if run := s.Standing(); run != nil {
+		return s.threadTo(run, run.Len()-1)
 	}
-	run := s.Newest()
+	p := s.Position
+	if p == nil || p.AfterCodon == nil {
+		return nil
+	}
+	run := s.Run(p.RunID)
 	if run == nil {
 		return nil
 	}
-	return s.threadTo(run, run.Len()-1)
+	return s.threadTo(run, run.lastOf(*p.AfterCodon))
+}
+
+// Standing is the run behind whose end the execution stands, so that its
+// verdict holds: the newest one, or the one that an undo has gone back to. It
+// is nil if nothing has run yet, and behind a move that brings no verdict back.
+func (s *State) Standing() *Run {
+	if s.Position == nil {
+		return s.Newest()
+	}
+	return s.Run(s.Position.EndOf)
 }
 
 // ThreadTo returns the thread that ends with a record of a run, that record
@@ -79,12 +89,12 @@ func (s *State) Settled() (map[CodonID]*Codon, *Step) {
 	return settled, last
 }
 
-// Here is where the execution stands, as a place to come back to. Its
-// checkpoint is the base of the next codon.
+// Here is where the execution stands, as a place to go on from. Its checkpoint
+// is the base of the next codon.
 func (s *State) Here() Position {
 	if s.Position != nil {
 		here := *s.Position
-		here.Before = nil // one step back is kept, not the whole way
+		here.Before, here.EndOf, here.Program, here.HankHash = nil, "", "", ""
 		return here
 	}
 	here := Position{CheckpointSHA: s.Base}
@@ -100,15 +110,42 @@ func (s *State) Here() Position {
 	return here
 }
 
-// MovedTo is the position that a move has brought the execution to, as long as
+// Standpoint is where the execution stands, as the place that an undo of the
+// next move comes back to: with its verdict and its program. One step back is
+// kept, not the whole way.
+func (s *State) Standpoint() Position {
+	here := s.Here()
+	here.Program, here.HankHash = s.Program, s.HankHash
+	if run := s.Standing(); run != nil {
+		here.EndOf = run.RunID
+	}
+	if at := s.MovedTo(); at != nil {
+		here.RigDone = at.RigDone
+	}
+	return here
+}
+
+// LastMove is the position that a move has brought the execution to, as long as
 // no codon has begun there; nil if one has. A run that was cut off before its
 // first codon has done nothing to it.
-func (s *State) MovedTo() *Position {
+func (s *State) LastMove() *Position {
 	if s.Position != nil {
 		return s.Position
 	}
 	if r := s.Newest(); r != nil && r.Len() == 0 {
 		return r.StartingConditions.Source
+	}
+	return nil
+}
+
+// MovedTo is the position that the next codon begins at because a move has led
+// there, and not because a record has ended there.
+func (s *State) MovedTo() *Position {
+	switch run := s.Standing(); {
+	case run == nil:
+		return s.Position
+	case run.Len() == 0:
+		return run.StartingConditions.Source
 	}
 	return nil
 }
@@ -134,7 +171,7 @@ func (s *State) PreviousSession(index int) (session string, cost USD) {
 		return "", 0
 	}
 	want := s.plan.items[index-1].CodonID
-	if r := s.Newest(); r != nil && s.Position == nil {
+	if r := s.Standing(); r != nil {
 		if session, cost = sessionIn(r.done.items, want); session != "" {
 			return session, cost
 		}

@@ -205,6 +205,14 @@ type Position struct {
 	// Before is where the execution stood before a rollback, so that the
 	// rollback can be taken back. Its checkpoint is the safety checkpoint.
 	Before *Position `json:"before,omitempty"`
+	// EndOf is the run whose end this is, with its verdict and the record that
+	// it ended with: an undo has brought the execution back there. Empty: no
+	// verdict holds, the plan goes on from here.
+	EndOf RunID `json:"endOfRun,omitempty"`
+	// Program and HankHash are, of a Before, those of the state at that time: an
+	// undo brings them back.
+	Program  SHA    `json:"program,omitempty"`
+	HankHash string `json:"hankHash,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 }

@@ -214,7 +214,7 @@ func happened(s status) string {
 		return "a run is at work"
 	case s.RunStatus == "":
 		return "nothing has run yet"
-	case s.Position != nil:
+	case s.movedAway():
 		return fmt.Sprintf("rolled back to checkpoint %s", short(s.Position.CheckpointSHA))
 	case s.RunStatus == state.StatusCompleted:
 		return "the hank is done"

@@ -21,6 +21,10 @@ CODON:error, CODON:skipped, last-success (the default) or initial; codon:, sha: 
 run: before a name say which of them it is. Everything visible in the workspace is
 put into a checkpoint first, so that --undo brings it back. Then go on with hank run.
 
+--undo takes the last rollback or retry back: the workspace, the place in the plan, that
+a codon had failed or the hank was done, and the hank as it was frozen then. It names
+what it undoes before it does it. A second --undo undoes the first: it is a redo.
+
 Examples: hank rollback --to review#1 --plan
           hank rollback --to last-success --yes && hank run
           hank rollback --undo --yes
@@ -31,7 +35,7 @@ be asked and --yes is missing, or something that no checkpoint holds is in the w
 		Flags: []cli.Flag{
 			executionFlag,
 			&cli.StringFlag{Name: "to", Usage: "the `TARGET`"},
-			&cli.BoolFlag{Name: "undo", Usage: "take the last rollback or retry back"},
+			&cli.BoolFlag{Name: "undo", Usage: "take the last rollback or retry back; once more is a redo"},
 			&cli.BoolFlag{Name: "plan", Usage: "say what would be done, and change nothing"},
 			capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
@@ -89,8 +93,12 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	if err != nil {
 		return err
 	}
+	next := ""
+	if v, err := recovery.Glance(root); err == nil {
+		next = statusOf(v).Command
+	}
 	if c.Bool("json") {
-		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety})
+		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety, next})
 	}
 	if len(o.Paths) > 0 {
 		quoted := make([]string, len(o.Paths))
@@ -101,8 +109,21 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		say("%s: as in %s; what was there is in checkpoint %s\n  to take it back  hank restore %s --from %[3]s%[5]s\n", names, done.Target, short(done.Safety), names, c2e(c))
 		return nil
 	}
-	say("the workspace is as in %s; what was there is in checkpoint %s\n", done.Target, short(done.Safety))
-	say("  to go on         hank run%s\n  to take it back  hank rollback --undo%s\n", c2e(c), c2e(c))
+	at := "in " + done.Target.String()
+	if u := done.Undoes; u != nil {
+		at = fmt.Sprintf("it was before the %s (checkpoint %s)", u.Kind, short(done.Target.SHA))
+	}
+	say("the workspace is as %s; what was there is in checkpoint %s\n", at, short(done.Safety))
+	if next != "" {
+		say("  to go on         %s%s\n", next, c2e(c))
+	} else {
+		say("  the hank is done: nothing is left to run\n")
+	}
+	again := "to take it back"
+	if o.Undo {
+		again = "to redo it     "
+	}
+	say("  %s  hank rollback --undo%s\n", again, c2e(c))
 	return nil
 }
 
@@ -118,6 +139,9 @@ func c2e(c *cli.Context) string {
 const most = 20
 
 func printPreview(p *runtime.Preview, all bool) {
+	if p.Undoes != nil {
+		say("%s\n", p.Undoes)
+	}
 	say("to %s:\n", p.Target)
 	show := func(sign string, changes []runtime.PathChange, colour func(*os.File, string) term.Painted) {
 		for i, ch := range changes {
@@ -164,12 +188,14 @@ type previewed struct {
 	Unarchived []runtime.Unarchived `json:"unarchived,omitempty"`
 	CostKept   state.USD            `json:"costKept"`
 	CostLeft   state.USD            `json:"costLeft"`
+	Undoes     *runtime.Undone      `json:"undoes,omitempty"`
 }
 
 // rolledBack is the JSON form of hank rollback.
 type rolledBack struct {
 	previewed
-	Safety state.SHA `json:"safetyCheckpoint"`
+	Safety  state.SHA `json:"safetyCheckpoint"`
+	Command string    `json:"command,omitempty"` // the one to run next; none: the hank is done
 }
 
 func previewOf(p *runtime.Preview) previewed {
@@ -181,5 +207,5 @@ func previewOf(p *runtime.Preview) previewed {
 		return out
 	}
 	return previewed{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked),
-		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft}
+		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, Undoes: p.Undoes}
 }

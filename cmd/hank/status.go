@@ -94,7 +94,7 @@ func statusOf(v *recovery.View) status {
 	}
 	s.Next, _ = v.Head.Next()
 	s.LastEvent = changedAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
-	if run := st.Newest(); run != nil {
+	if run := standing(st); run != nil {
 		s.ofRun(v, run)
 	}
 	s.Command = nextStep(s)
@@ -104,7 +104,20 @@ func statusOf(v *recovery.View) status {
 	return s
 }
 
-// ofRun fills in what the newest run is about.
+// standing is the run whose verdict holds: the newest one, unless an undo has
+// gone back to the end of another.
+func standing(s *state.State) *state.Run {
+	if run := s.Standing(); run != nil {
+		return run
+	}
+	return s.Newest()
+}
+
+// movedAway tells whether the execution stands where a move has brought it,
+// and not at the end of a run.
+func (s *status) movedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
+
+// ofRun fills in what that run is about.
 func (s *status) ofRun(v *recovery.View, run *state.Run) {
 	s.RunID, s.RunStatus, s.EndReason, s.ended = run.RunID, run.Status, run.EndReason, run.EndDetail
 	if run.Paused != nil && !v.Live {
@@ -147,9 +160,9 @@ func changedAt(path string) *time.Time {
 func nextStep(s status) string {
 	last := s.LastCodon
 	switch {
-	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.Position != nil):
+	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.movedAway()):
 		return ""
-	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && s.Position == nil:
+	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && !s.movedAway():
 		return "hank retry"
 	}
 	return "hank run"
@@ -170,7 +183,7 @@ func printStatus(s status, c *cli.Context) {
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
 		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
-	case last != nil && last.Status == state.Failed && last.FailureReason != nil && s.Position == nil:
+	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.movedAway():
 		word := runtime.CodonVerdict(last, "")
 		if word == runtime.VerdictStopped || word == runtime.VerdictCrashed {
 			line(string(word), "%s while %s", last.CodonID, last.FailedDuring)
@@ -183,8 +196,11 @@ func printStatus(s status, c *cli.Context) {
 	if more := runtime.CaveatText(s.Caveats); more != "" && s.Verdict != runtime.VerdictCompleted {
 		line("caveats", "%s", more)
 	}
-	if s.Position != nil {
+	switch {
+	case s.movedAway():
 		line("at", "checkpoint %s after a %s", short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
+	case s.Position != nil:
+		line("at", "checkpoint %s after an undo", short(s.Position.CheckpointSHA))
 	}
 	if s.Next != "" && s.LiveCodon == nil {
 		line("next", "%s", s.Next)

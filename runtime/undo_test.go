@@ -1,0 +1,170 @@
+//go:build unix
+
+package runtime
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hank/state"
+)
+
+// outside is a hank whose second codon fails until a file outside of the
+// workspace is there.
+func outside(t *testing.T) (s *stage, allow func()) {
+	t.Helper()
+	ok := filepath.Join(t.TempDir(), "ok")
+	s = stageOf(t, fmt.Sprintf(`{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; test -e %s"},
+	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log"}
+	]}`, ok))
+	return s, func() { put(t, filepath.Dir(ok), "ok", "") }
+}
+
+func TestAnUndoBringsBackThatACodonHasFailed(t *testing.T) {
+	t.Parallel()
+	s, allow := outside(t)
+	s.must(ModeRun, ExitFailed)
+	dirty, runs := s.tree(), len(s.view().State.Runs)
+	for _, over := range []string{"nothing", "an undo of the undo", "a run"} {
+		s.mustRollback("a")
+		switch over {
+		case "an undo of the undo":
+			s.mustUndo()
+			sameTree(t, "taken back", s.tree(), dirty)
+			s.mustUndo() // there again
+			if got := content(t, s.workspace(), "log"); got != "a\n" {
+				t.Fatalf("the undo taken back: %q", got)
+			}
+		case "a run":
+			s.must(ModeRun, ExitFailed)
+			runs++
+		}
+		s.mustUndo()
+		sameTree(t, "taken back over "+over, s.tree(), dirty)
+		v := s.view()
+		if r := v.State.Standing(); r == nil || r.Status != state.StatusFailed || r.Codon(r.Len()-1).CodonID != "b" {
+			t.Fatalf("taken back over %s: behind %+v", over, r)
+		}
+		res := s.must(ModeRun, ExitFailed)
+		if res.Codon != "b" || !strings.Contains(res.Message, "failed in an earlier run") || len(s.view().State.Runs) != runs {
+			t.Errorf("over %s, run: %s, %d runs", over, res.Message, len(s.view().State.Runs))
+		}
+		sameTree(t, "and run over "+over, s.tree(), dirty)
+	}
+	allow()
+	s.must(ModeRetry, ExitDone)
+	if got := content(t, s.workspace(), "log"); got != "a\nb\nc\n" {
+		t.Errorf("tried again, the log is %q", got)
+	}
+	s.fsck()
+}
+
+func TestAnUndoBringsBackThatACodonWasStopped(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; test -e ../once || sleep 120"}
+	]}`)
+	s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+	s.mustRollback("a")
+	s.mustUndo()
+	put(t, s.root, "once", "")
+	s.must(ModeRun, ExitDone) // on the tree from before it, as without the two moves
+	if got := content(t, s.workspace(), "log"); got != "a\nb\n" {
+		t.Errorf("the log is %q", got)
+	}
+}
+
+func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
+	t.Parallel()
+	s, allow := outside(t)
+	allow()
+	s.must(ModeRun, ExitDone)
+	end, runs := s.tree(), len(s.view().State.Runs)
+	s.mustRollback("a")
+	s.mustUndo()
+	v := s.view()
+	if r := v.State.Standing(); r == nil || r.Status != state.StatusCompleted || v.State.Next() != 3 || !finished(v) {
+		t.Errorf("taken back: %+v", v.State.Position)
+	}
+	s.must(ModeRun, ExitDone)
+	if n := len(s.view().State.Runs); n != runs {
+		t.Errorf("%d runs, want %d", n, runs)
+	}
+	sameTree(t, "run", s.tree(), end)
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "c" })
+	sameTree(t, "and c again", s.tree(), end)
+}
+
+// What a person had changed before a rollback was not asked about yet: it is
+// when the rollback is taken back.
+func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	s, allow := outside(t)
+	allow()
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	put(t, s.workspace(), "mine", "mine\n")
+	s.must(ModeRun, ExitDecision)
+	s.mustRollback("initial")
+	s.mustUndo()
+	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.Restore, o.StopAfter = true, 1 })
+	if onDisk(s.workspace(), "mine") || s.treeIn(s.last("b").BaseCheckpoint)["mine"] != "" {
+		t.Error("what was to be put back is still there")
+	}
+	s.must(ModeRun, ExitDone)
+}
+
+func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
+	t.Parallel()
+	hank := func(word string) string {
+		return `{"hank": [
+		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+		  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo ` + word + ` >>log"}` +
+			map[bool]string{true: `, {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log"}`}[word == "new"] + `]}`
+	}
+	s := stageOf(t, hank("old"))
+	s.must(ModeRun, ExitDone)
+	before, end := s.view().State, s.tree()
+	put(t, s.opts.Hank, "hank.json", hank("new"))
+	s.mustRollback("a")
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Adopt = true })
+	adopted, there := s.view().State, s.tree()
+	if adopted.Program == before.Program || len(adopted.ExecutionPlan()) != 3 {
+		t.Fatal("nothing was adopted")
+	}
+	prompt := func(s *state.State) (all []string) {
+		for _, e := range s.ExecutionPlan() {
+			all = append(all, string(e.CodonID)+" "+e.Codon.PromptText)
+		}
+		return all
+	}
+	s.mustUndo()
+	v := s.view().State
+	if v.Program != before.Program || v.HankHash != before.HankHash || !slices.Equal(prompt(v), prompt(before)) || v.Next() != 2 {
+		t.Errorf("taken back: program %.12s, plan %v, next %d", v.Program, prompt(v), v.Next())
+	}
+	sameTree(t, "taken back", s.tree(), end)
+	if res := s.must(ModeRun, ExitDecision); !strings.Contains(res.Message, "the hank has changed") {
+		t.Errorf("run: %s", res.Message)
+	}
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Frozen = true })
+	sameTree(t, "and run", s.tree(), end)
+
+	s.mustUndo()
+	v = s.view().State
+	if v.Program != adopted.Program || v.HankHash != adopted.HankHash || !slices.Equal(prompt(v), prompt(adopted)) || v.Next() != 3 {
+		t.Errorf("the undo taken back: program %.12s, plan %v, next %d", v.Program, prompt(v), v.Next())
+	}
+	sameTree(t, "the undo taken back", s.tree(), there)
+	s.mustRollback("a") // keeps the present program
+	if v = s.view().State; v.Program != adopted.Program || len(v.ExecutionPlan()) != 3 {
+		t.Error("a rollback has changed the program")
+	}
+	s.fsck()
+}
