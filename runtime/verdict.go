@@ -115,8 +115,8 @@ func Qualification(c *state.Codon) string {
 	return ""
 }
 
-// Progress is how many codons are done, and how many of them only so to speak.
-func Progress(done, planned int, c state.Caveats) string {
+// ProgressText is how many codons are done, and how many of them only so to speak.
+func ProgressText(done, planned int, c state.Caveats) string {
 	text := fmt.Sprintf("%d of %d done", done, planned)
 	if n := len(c.Skipped); n > 0 {
 		text += fmt.Sprintf(", %d of them skipped", n)

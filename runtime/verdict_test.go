@@ -72,7 +72,7 @@ func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
 	if got, want := CaveatText(c), "7 failures ignored (a, b, c, d, e, and 2 more) and 1 codon skipped (x)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Progress(9, 12, c), "9 of 12 done, 1 of them skipped, 7 of them failed"; got != want {
+	if got, want := ProgressText(9, 12, c), "9 of 12 done, 1 of them skipped, 7 of them failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

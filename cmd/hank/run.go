@@ -333,7 +333,7 @@ func catchUp(execution string) {
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
-	say("  codons       %s, $%s\n", runtime.Progress(r.Done, r.Planned, r.Caveats), r.Cost)
+	say("  codons       %s, $%s\n", runtime.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost)
 	if more := runtime.CaveatText(r.Caveats); more != "" && r.Verdict != runtime.VerdictCompleted {
 		say("  caveats      %s\n", more)
 	}

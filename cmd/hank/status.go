@@ -178,7 +178,7 @@ func printStatus(s status, c *cli.Context) {
 		say("  %-10s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
-	line("codons", "%s, $%s", runtime.Progress(s.Done, s.Planned, s.Caveats), s.Cost)
+	line("codons", "%s, $%s", runtime.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost)
 	line("workspace", "%s", shorten(s.Workspace))
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
