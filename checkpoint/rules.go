@@ -122,10 +122,3 @@ func (x *treeRules) of(dir string) *ignoreRules {
 	x.own[dir] = &rules
 	return x.own[dir]
 }
-
-func cleanDir(p string) string {
-	if p == "" {
-		return "."
-	}
-	return strings.TrimSuffix(p, "/")
-}
