@@ -65,6 +65,38 @@ func Compare(before, after *Program) []Change {
 	return append(changes, moved(before, after, is)...)
 }
 
+// OwnChanges lists in what a program differs from an older one if that is
+// nothing but what one codon is given to do: its prompts or script, its rig, and
+// the files that these name. rigDone leaves out the rig. It returns nil where
+// anything else differs.
+func OwnChanges(before, after *Program, id CodonID, rigDone bool) []string {
+	changes := Compare(before, after)
+	if len(changes) != 1 || changes[0].ID != id || changes[0].Kind != "changed" {
+		return nil
+	}
+	own := map[string]bool{}
+	for _, p := range []*Program{before, after} {
+		c := p.Codon(id)
+		if c == nil {
+			return nil
+		}
+		for _, name := range slices.Concat(c.PromptFile, c.AppendSystemPromptFile) {
+			own[name] = true
+		}
+		for _, name := range c.rigFiles() {
+			own[name] = own[name] || !rigDone
+		}
+	}
+	for _, name := range []string{"promptFile", "promptText", "exhaustWithPrompt", "appendSystemPromptFile", "appendSystemPromptText"} {
+		own[name] = true
+	}
+	own["rigSetup"] = !rigDone
+	if slices.ContainsFunc(changes[0].Fields, func(name string) bool { return !own[name] }) {
+		return nil
+	}
+	return changes[0].Fields
+}
+
 // moved lists what stands behind something else than before, among what is in
 // both programs.
 func moved(before, after *Program, is map[CodonID]place) []Change {
@@ -130,14 +162,20 @@ func (p *Program) part(at place) map[string]string {
 
 // filesOf lists the files and folders that a codon names.
 func (p *Program) filesOf(c *Codon) []string {
-	files := slices.Concat(c.PromptFile, c.AppendSystemPromptFile)
+	files := slices.Concat(c.PromptFile, c.AppendSystemPromptFile, c.rigFiles())
+	for _, s := range c.Sentinels {
+		files = append(files, p.sentinelFiles(s)...)
+	}
+	return files
+}
+
+// rigFiles lists the files and folders that a codon's rig copies.
+func (c *Codon) rigFiles() []string {
+	var files []string
 	for _, r := range c.RigSetup {
 		if r.Copy != nil {
 			files = append(files, r.Copy.From)
 		}
-	}
-	for _, s := range c.Sentinels {
-		files = append(files, p.sentinelFiles(s)...)
 	}
 	return files
 }

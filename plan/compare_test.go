@@ -66,3 +66,48 @@ func TestAFrozenProgramDoesNotDiffer(t *testing.T) {
 		t.Errorf("got %v", changes)
 	}
 }
+
+func TestOnlyWhatACodonIsGivenToDoIsItsOwn(t *testing.T) {
+	t.Parallel()
+	join := shellCodon("join", copyOf("t", "t"), `"sentinels": [{"sentinelConfig": "s.json"}]`)
+	agent := `{"id": "b", "name": "B", "model": "haiku", "continuationMode": "fresh", "promptFile": ["p.md", "shared.md"], "appendSystemPromptFile": "sys.md"}`
+	other := `{"id": "c", "name": "C", "model": "haiku", "continuationMode": "fresh", "promptFile": "shared.md"}`
+	base := hankOf(join, agent, other)
+	files := map[string]string{"p.md": "p", "shared.md": "s", "sys.md": "s", "t/x": "x", "s.json": "{" + sentinelHead + onError + "}"}
+	for _, c := range []struct {
+		name, from, to string // in hank.json, or in the file from
+		id             CodonID
+		rigDone        bool
+		want           string
+	}{
+		{"its prompt file", "p.md", "q", "b", false, "p.md"},
+		{"its system prompt file", "sys.md", "q", "b", false, "sys.md"},
+		{"its script", `"promptText": "true"`, `"promptText": "false"`, "join", false, "promptText"},
+		{"a file that its rig copies", "t/x", "y", "join", false, "t"},
+		{"the same, with the rig done", "t/x", "y", "join", true, ""},
+		{"its rig", `"to": "t"`, `"to": "u"`, "join", false, "rigSetup"},
+		{"the prompt of another codon", "p.md", "q", "join", false, ""},
+		{"a file that another codon has too", "shared.md", "q", "b", false, ""},
+		{"its name", `"name": "B"`, `"name": "BB"`, "b", false, ""},
+		{"its model", `"model": "haiku", "continuationMode": "fresh", "promptFile": [`, `"model": "sonnet", "continuationMode": "fresh", "promptFile": [`, "b", false, ""},
+		{"one codon less", ", " + other, "", "b", false, ""},
+		{"the global prompt", `{"hank"`, `{"globalSystemPromptText": "x", "hank"`, "b", false, ""},
+		{"nothing", "", "", "b", false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			hank, all := base, map[string]string{}
+			for name, text := range files {
+				all[name] = text
+			}
+			if _, isFile := files[c.from]; isFile {
+				all[c.from] = c.to
+			} else if hank = strings.Replace(base, c.from, c.to, 1); hank == base && c.from != "" {
+				t.Fatalf("no %q in %s", c.from, base)
+			}
+			got := OwnChanges(mustLoad(t, base, files), mustLoad(t, hank, all), c.id, c.rigDone)
+			if s := strings.Join(got, ", "); s != c.want {
+				t.Errorf("got %q, want %q", s, c.want)
+			}
+		})
+	}
+}

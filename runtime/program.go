@@ -16,8 +16,9 @@ import (
 )
 
 // chooseProgram settles which program the run follows: the author's at first,
-// then the frozen one. When they differ a person decides.
-func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr error) error {
+// then the frozen one. When they differ a person decides; but a retry takes over
+// what the author has changed for the very codon that is done again.
+func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Program, loadErr error) error {
 	s := d.x.State()
 	if s.Program == "" {
 		if live == nil {
@@ -46,6 +47,10 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	if len(changes) == 0 || d.opts.Frozen {
 		return d.replan()
 	}
+	if own := d.ownChanges(mode, frozen, live); len(own) > 0 && !d.opts.Adopt {
+		d.say("%s: takes your changed %s", lastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
+		return d.adopt(ctx, live)
+	}
 	const question = "the hank has changed since this execution froze it"
 	for _, c := range changes {
 		d.say("  %s", c)
@@ -71,6 +76,23 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		return loadErr
 	}
 	return d.adopt(ctx, live)
+}
+
+// ownChanges lists what the author has changed for the codon that a retry does
+// again because it failed, if nothing else differs: its prompts or script, its
+// rig, and the files that these name. With the rig's work kept, what the rig is
+// does not count.
+func (d *driver) ownChanges(mode Mode, frozen, live *plan.Program) []string {
+	s := d.x.State()
+	last := lastRecord(s)
+	if mode != ModeRetry || live == nil || last == nil || last.Settled() || d.opts.Codon != "" && d.opts.Codon != last.CodonID {
+		return nil
+	}
+	i := s.PlanIndex(last.CodonID)
+	if i < 0 {
+		return nil
+	}
+	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, d.opts.FromRigSetup)
 }
 
 // changed says, per codon, in what the author's hank differs from the frozen

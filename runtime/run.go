@@ -280,7 +280,7 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	if err := d.begin(ctx); err != nil {
 		return d.result(outcome{}, err), err
 	}
-	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
+	if err := d.chooseProgram(ctx, mode, program, loadErr); err != nil {
 		return d.result(outcome{}, err), err
 	}
 	d.checkData(ctx)

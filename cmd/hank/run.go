@@ -150,6 +150,10 @@ func retryCommand() *cli.Command {
 		Description: `Without CODON, the one that failed. The tree goes back to the checkpoint before the
 codon, its rig runs again. What was there is kept: hank rollback --undo.
 
+If you have changed the prompts, the script or the rig of the codon that failed, or a
+file that its rig copies, and nothing else of the hank, the change is taken over, and
+named. --frozen uses what the execution has. Where anything else differs you are asked.
+
 Examples: hank retry
           hank retry review#1 --from rig-setup
 
