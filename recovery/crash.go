@@ -91,6 +91,9 @@ func (x *Execution) closeLeft(ctx context.Context, r *state.Run) error {
 		return x.Record(x.endOf(r))
 	}
 	ended, err := x.opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
+	if err == nil {
+		err = x.sameWorkspace(x.sameBoot(r))
+	}
 	if err != nil {
 		return err
 	}
@@ -148,6 +151,7 @@ func (x *Execution) Finish(ctx context.Context, run state.RunID, name string, fi
 	final.Notes = append(final.Notes, x.noticed()...)
 	r := x.State().Run(run)
 	snap, err := x.Snapshot(ctx, sel, x.Head())
+	final.Notes = append(final.Notes, x.noticed()...)
 	var unstable *checkpoint.UnstableError
 	if errors.As(err, &unstable) && final.Status != state.Completed {
 		final.Notes = append(final.Notes, "it has no checkpoint: "+err.Error())

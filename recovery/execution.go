@@ -141,8 +141,8 @@ func (x *Execution) SetMeta(change func(*Meta)) error {
 	return writeMeta(x.fs, x.Layout.Meta(), x.meta)
 }
 
-// Held returns an error when the execution's folders are no longer the ones
-// that this process locked.
+// Held returns an error when the execution's folder is no longer the one that this
+// process locked.
 func (x *Execution) Held() error { return x.lock.held() }
 
 // Record makes transitions happen, all of them or none:

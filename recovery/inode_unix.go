@@ -17,6 +17,12 @@ func inodeOf(path string) (string, error) {
 	return inodeOfInfo(fi), nil
 }
 
+// folderOf is what a folder is, without its path.
+func folderOf(fi os.FileInfo) Folder {
+	st := fi.Sys().(*syscall.Stat_t)
+	return Folder{Device: uint64(st.Dev), Inode: uint64(st.Ino), Owner: st.Uid}
+}
+
 func inodeOfInfo(fi os.FileInfo) string {
 	st := fi.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("%d:%d", uint64(st.Dev), uint64(st.Ino))

@@ -102,6 +102,7 @@ type lock struct {
 	folders sync.Mutex // guards what follows
 	dirs    []*os.File
 	names   []os.FileInfo // what the paths of dirs named, links not followed
+	at      Folder        // the workspace
 	// A deleted folder is a lost one, unless a watch is set that writes it anew.
 	watch  watch
 	waited bool // in vain, for the folder that stands where it was
@@ -147,6 +148,11 @@ func acquire(fsys vfs.FS, l Layout, command, breakToken string, now time.Time, f
 	if err := k.take(l.Workspace); err != nil {
 		return nil, errors.Join(err, k.closeDirs())
 	}
+	at, err := folderAt(l.Workspace)
+	if err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	k.at = at
 	if err := k.surround(); err != nil {
 		return nil, errors.Join(err, k.closeDirs())
 	}
@@ -347,28 +353,25 @@ func (e *LostError) Is(other error) bool {
 	return ok && *o == *e
 }
 
-// held checks that the paths still lead to the folders that are locked, and
-// not by a link that was put there.
+// held checks that the path of hank's own folder still leads to the one that is
+// locked, and not by a link that was put there. For the workspace see onWorkspace:
+// what the journal is told does not depend on it.
 func (k *lock) held() error {
 	k.folders.Lock()
 	defer k.folders.Unlock()
-	for i, path := range []string{k.layout.Hankweave(), k.layout.Workspace} {
-		mine, err := k.dirs[i].Stat()
-		if err != nil {
-			return err
-		}
-		if k.leadsTo(i, path, mine) {
-			continue
-		}
-		deleted := i == 0 && isDeleted(mine)
-		if !deleted || k.watch == nil {
-			return &LostError{Path: path, Deleted: deleted}
-		}
-		if err := k.takeAnew(path); err != nil {
-			return &LostError{path, true, errors.Is(err, errForeign) || errors.Is(err, flock.ErrHeld)}
-		}
-		k.watch.remade()
+	path := k.layout.Hankweave()
+	mine, err := k.dirs[0].Stat()
+	if err != nil || k.leadsTo(0, path, mine) {
+		return err
 	}
+	deleted := isDeleted(mine)
+	if !deleted || k.watch == nil {
+		return &LostError{Path: path, Deleted: deleted}
+	}
+	if err := k.takeAnew(path); err != nil {
+		return &LostError{path, true, errors.Is(err, errForeign) || errors.Is(err, flock.ErrHeld)}
+	}
+	k.watch.remade()
 	return nil
 }
 

@@ -43,6 +43,8 @@ type Meta struct {
 	Output     string   `json:"outputDirectory,omitempty"` // of hank run --output
 	Inode      string   `json:"inode,omitempty"`           // device:inode of .hankweave when last opened
 
+	Folder *Folder `json:"workspaceFolder,omitempty"` // the workspace when the newest codon began
+
 	// CheckpointCap is how many bytes the checkpoints may come to, see Cap; 0 is
 	// any number, and absent the default.
 	CheckpointCap *int64 `json:"checkpointCap,omitempty"`

@@ -28,6 +28,9 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
+	if err := x.onWorkspace(); err != nil {
+		return nil, err
+	}
 	if x.guard.wasDeleted() { // else what is stored now would go to a store that is deleted
 		if err := x.inspect(); err != nil {
 			return nil, err

@@ -370,6 +370,9 @@ func (x *Execution) settleIn() error {
 	case how == moved:
 		x.Report.add(Note, "the execution was moved here from %s", orElsewhere(x.meta.Root))
 	}
+	if how != inPlace {
+		x.meta.Folder = nil
+	}
 	if err := x.startSaver(); err != nil {
 		return err
 	}
@@ -377,6 +380,11 @@ func (x *Execution) settleIn() error {
 	if err := x.renewMeta(inode); err != nil {
 		return err
 	}
+	return x.linkData()
+}
+
+// linkData puts the data into the workspace.
+func (x *Execution) linkData() error {
 	if data := x.meta.ReadOnlySourceDataPath; data != "" && x.meta.LinkType != "copy" {
 		if err := linkData(data, x.Layout.Data()); err != nil {
 			return fmt.Errorf("linking the data into the workspace: %w", err)
@@ -412,6 +420,9 @@ func (x *Execution) renewMeta(inode string) error {
 		}
 		m.setLineage(x.State().Lineage)
 		m.Root, m.Inode = x.Layout.Root, inode
+		if r := x.State().Newest(); r == nil || r.Live() == nil {
+			m.rememberWorkspace(x.lock.workspace())
+		}
 		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
 			m.Workspace = x.Layout.Workspace
 		}

@@ -108,10 +108,6 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 			ok(t, os.Rename(l.Hankweave(), l.Hankweave()+".moved"))
 			ok(t, exec.Command("cp", "-a", l.Hankweave()+".moved", l.Hankweave()).Run())
 		},
-		"workspace replaced": func(t *testing.T, l Layout) {
-			ok(t, os.Rename(l.Workspace, l.Workspace+".moved"))
-			ok(t, os.Mkdir(l.Workspace, 0o755))
-		},
 	} {
 		for step, next := range map[string]func(a *author) error{
 			"record": func(a *author) error {

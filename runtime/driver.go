@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -65,7 +66,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		if d.pending(); d.stop != nil {
 			return d.stopped("between two codons"), nil
 		}
-		if err := d.x.CheckRoom(); err != nil { // before it costs anything
+		if err := errors.Join(d.x.CheckRoom(), d.x.CheckWorkspace()); err != nil { // before it costs anything
 			return outcome{}, err
 		}
 		if err := d.capture(ctx, i); err != nil {
