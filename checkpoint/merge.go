@@ -266,7 +266,10 @@ func (s *Store) removeReplaced() error {
 	s.mu.Unlock()
 	var err error
 	for _, p := range gone {
-		err = errors.Join(err, p.close(), ignoreMissing(s.fs.Remove(p.base+".idx")), ignoreMissing(s.fs.Remove(p.base+".pack")))
+		err = errors.Join(err, p.close())
+		for _, end := range []string{".idx", ".pack", keepMark} {
+			err = errors.Join(err, ignoreMissing(s.fs.Remove(p.base+end)))
+		}
 		failpoint.Hit("merge.removed")
 	}
 	return err

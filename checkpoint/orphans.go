@@ -29,7 +29,7 @@ func (s *Store) indexOrphans() error {
 		if err != nil {
 			continue
 		}
-		tmp := filepath.Join(filepath.Dir(pack), temporary+filepath.Base(pack)+".idx")
+		tmp := filepath.Join(filepath.Dir(pack), temporary+filepath.Base(pack)+indexTemporary)
 		if err := writeSynced(s.fs, tmp, index, 0o444); err != nil {
 			return err
 		}

@@ -189,20 +189,29 @@ func (s *Store) loose(id plumbing.Hash) (*gitObject, error) {
 	return nil, &DamagedError{Path: f.Name(), Why: "the object cannot be read", Err: firstOf(err, r.Close())}
 }
 
-// reread lists the packs anew, for a reader: they are added and merged by
-// somebody else. The writer knows its packs; with it only the list that was
-// looked through can be old. False means that there is no list.
+// reread lists the packs anew: they are added and merged by somebody else. The
+// writer knows its packs, and with it mostly the list that was looked through is
+// old; but stock git may have put others in their place. False means that there
+// is no list.
 func (s *Store) reread() bool {
-	if !s.opts.ReadOnly {
-		return true
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	packs, err := s.listPacks(s.packs)
 	if err != nil {
 		return false
 	}
-	s.packs = packs
+	if s.opts.ReadOnly {
+		s.packs = packs
+		return true
+	}
+	known := slices.Concat(s.packs, s.replaced)
+	strangers := slices.DeleteFunc(slices.Clone(packs), func(p *pack) bool {
+		return slices.ContainsFunc(known, func(k *pack) bool { return k.base == p.base })
+	})
+	if len(strangers) > 0 {
+		left := slices.DeleteFunc(slices.Clone(s.packs), func(p *pack) bool { return !slices.Contains(packs, p) })
+		s.packs = append(left, strangers...)
+	}
 	return true
 }
 

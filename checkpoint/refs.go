@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -107,6 +108,19 @@ const (
 	lockMarkText = "held by hank; removed when hank next opens this store for writing\n"
 )
 
+// lockPatience is how long a lock of somebody else's is waited for: stock git's
+// gc takes one of each reference, for a moment.
+const lockPatience = 500 * time.Millisecond
+
+// untilUnlocked takes a lock, again while there is one.
+func untilUnlocked(take func() error) error {
+	for end := time.Now().Add(lockPatience); ; time.Sleep(10 * time.Millisecond) {
+		if err := take(); !errors.Is(err, fs.ErrExist) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
 // lock takes git's lock of a file of references. As a link it has its content
 // from the first moment, even after a power cut.
 func (s *Store) lock(name string) (unlock func() error, err error) {
@@ -121,9 +135,13 @@ func (s *Store) lock(name string) (unlock func() error, err error) {
 		return nil, err
 	}
 	lock := file + lockSuffix
-	if err = s.fs.Link(filepath.Join(s.dir, lockMark), lock); err != nil && !errors.Is(err, fs.ErrExist) {
-		err = writeSynced(s.fs, lock, []byte(lockMarkText), 0o600)
-	}
+	err = untilUnlocked(func() error {
+		err := s.fs.Link(filepath.Join(s.dir, lockMark), lock)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = writeSynced(s.fs, lock, []byte(lockMarkText), 0o600)
+		}
+		return err
+	})
 	if errors.Is(err, fs.ErrExist) {
 		err = &LockedError{lock}
 	}
@@ -186,7 +204,8 @@ const packedRefsName = "packed-refs"
 
 func (s *Store) writePacked(refs map[string]SHA) error {
 	lock := filepath.Join(s.dir, packedRefsName+lockSuffix)
-	if err := s.fs.Link(filepath.Join(s.dir, lockMark), lock); errors.Is(err, fs.ErrExist) {
+	err := untilUnlocked(func() error { return s.fs.Link(filepath.Join(s.dir, lockMark), lock) })
+	if errors.Is(err, fs.ErrExist) {
 		return &LockedError{lock}
 	}
 	var text strings.Builder
@@ -194,7 +213,7 @@ func (s *Store) writePacked(refs map[string]SHA) error {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		text.WriteString(string(refs[name]) + " " + name + "\n")
 	}
-	err := s.replace(packedRefsName, text.String())
+	err = s.replace(packedRefsName, text.String())
 	if rerr := s.fs.Remove(lock); !errors.Is(rerr, fs.ErrNotExist) {
 		err = errors.Join(err, rerr)
 	}
@@ -252,14 +271,10 @@ func (s *Store) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, er
 		}
 		return err
 	}
-	all, err := s.packedRefs()
-	if err = passOver(err); err != nil {
-		return nil, nil, err
-	}
-	if all == nil {
-		all = map[string]SHA{}
-	}
-	err = s.walkRefs("refs", func(name string) error {
+	// First the files, then what is packed: stock git writes that before it
+	// deletes the files, so that no reference is missed.
+	all, hidden := map[string]SHA{}, map[string]bool{}
+	err := s.walkRefs("refs", func(name string) error {
 		if strings.HasSuffix(name, lockSuffix) {
 			return nil
 		}
@@ -273,12 +288,21 @@ func (s *Store) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, er
 			sha, err = parseRef(file, string(text))
 		}
 		if err != nil {
-			delete(all, name) // what was packed of it is older
+			hidden[name] = true // what was packed of it is older
 			return passOver(err)
 		}
 		all[name] = sha
 		return nil
 	})
+	packed, perr := s.packedRefs()
+	if perr = passOver(perr); perr != nil {
+		return nil, nil, perr
+	}
+	for name, sha := range packed {
+		if _, there := all[name]; !there && !hidden[name] {
+			all[name] = sha
+		}
+	}
 	for name := range all {
 		if !strings.HasPrefix(name, prefix) {
 			delete(all, name)

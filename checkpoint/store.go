@@ -244,21 +244,25 @@ func (s *Store) release() {
 // sweep removes what only an interrupted write of hank's leaves behind: also
 // an index without its pack, which holds nothing. A power cut may keep the one
 // name and not the other, of a pack that was just made or just merged. In a
-// shared repository such a half may be somebody's who is making the other.
+// shared repository such a half may be somebody's who is making the other. In
+// hank's own each pack gets its mark, see keepMark: stock git may have made it.
 func (s *Store) sweep() error {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	packs := map[string]bool{}
+	names := map[string]bool{}
 	for _, e := range list {
-		packs[e.Name()] = true
+		names[e.Name()] = true
 	}
 	for _, e := range list {
-		base, isIndex := strings.CutSuffix(e.Name(), ".idx")
-		if strings.HasPrefix(e.Name(), temporary) || isIndex && !s.opts.Shared && e.Type().IsRegular() && !packs[base+".pack"] {
-			if err := s.fs.Remove(filepath.Join(dir, e.Name())); err != nil {
+		if name := e.Name(); s.isLeftOver(e, names) {
+			if err := s.fs.Remove(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		} else if base, isPack := strings.CutSuffix(name, ".pack"); isPack && strings.HasPrefix(name, "pack-") && !names[base+keepMark] {
+			if err := s.keep(filepath.Join(dir, base)); err != nil {
 				return err
 			}
 		}
@@ -267,6 +271,21 @@ func (s *Store) sweep() error {
 		return s.sweepRefs()
 	}
 	return errors.Join(s.sweepRefs(), s.indexOrphans())
+}
+
+// isLeftOver reports whether a file among the packs is of no use.
+func (s *Store) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
+	if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), oldTemporary) {
+		return true
+	}
+	base, isIndex := strings.CutSuffix(e.Name(), ".idx")
+	if !isIndex {
+		var isMark bool
+		if base, isMark = strings.CutSuffix(e.Name(), keepMark); !isMark {
+			return false
+		}
+	}
+	return !s.opts.Shared && e.Type().IsRegular() && !names[base+".pack"]
 }
 
 // Close drops what is pending, keeps the stat cache, and closes the packs.

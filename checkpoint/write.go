@@ -24,8 +24,33 @@ import (
 	"hank/internal/vfs"
 )
 
-// temporary begins the names of packs and indexes that are being written.
-const temporary = "tmp_hank_"
+// temporary begins the names of packs and indexes that are being written. Stock
+// git's prune deletes what begins with tmp_, and its gc an .idx without a .pack:
+// neither may be called so.
+const temporary = "hank-writing-"
+
+// indexTemporary ends the name of an index that is being written.
+const indexTemporary = "-index"
+
+// keepMark ends the name of an empty file beside a pack. Stock git's repack and
+// gc leave a pack that has one alone; else they would delete what no reference
+// leads to yet, or what a runtime at work has open.
+const keepMark = ".keep"
+
+// keep marks a pack. Packs of a repository that is somebody's are theirs.
+func (s *Store) keep(base string) error {
+	if s.opts.Shared {
+		return nil
+	}
+	f, err := s.fs.OpenFile(base+keepMark, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// oldTemporary is what they were called once; what is left of them is removed.
+const oldTemporary = "tmp_hank_"
 
 // deflaters are reused: a new one costs more than most objects.
 var deflaters = sync.Pool{New: func() any {
@@ -167,8 +192,9 @@ var errReadOnly = errors.New("the checkpoint store was opened for reading")
 //
 //  1. The pack gets its count and checksum, and is synced.
 //  2. The index is written beside it under a temporary name, and synced.
-//  3. The pack gets its name, then the index its own: a pack counts once it
-//     has an index, so that a crash in between leaves only an unused file.
+//  3. The pack gets its mark, see keepMark, then its name, then the index its
+//     own: a pack counts once it has an index, so that a crash in between leaves
+//     only unused files.
 //  4. The folder is synced.
 //
 // If it fails, the pending objects are dropped as by Abort: after a failed
@@ -222,7 +248,7 @@ func (s *Store) flush(p *pendingPack) (base string, err error) {
 	if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
 		return "", err
 	}
-	index := p.path + ".idx"
+	index := p.path + indexTemporary
 	if err := writeSynced(s.fs, index, encodeIndex(p.entries, sum), 0o444); err != nil {
 		return "", err
 	}
@@ -231,6 +257,9 @@ func (s *Store) flush(p *pendingPack) (base string, err error) {
 		return "", err
 	} else if fi.Size() != p.written+hashSize { // somebody has put another folder there
 		return "", fmt.Errorf("%s has %d bytes, and %d were written", p.path, fi.Size(), p.written+hashSize)
+	}
+	if err := s.keep(base); err != nil {
+		return "", err
 	}
 	if err := s.fs.Rename(p.path, base+".pack"); err != nil {
 		return "", err

@@ -281,6 +281,10 @@ func (x *Execution) mendStore() error {
 		if want == nil || err == nil && bytes.Equal(have, want) { // stock git may make one where none was
 			continue
 		}
+		if filepath.Base(path) == "packed-refs" && x.refsStand() { // stock git's gc writes it anew
+			x.guard.files[path] = have
+			continue
+		}
 		x.notice(err, "%s; it is written anew", x.Layout.Relative(path))
 		if _, err := x.fs.Lstat(path); err == nil {
 			if err := x.setAside(path, errors.New("it was changed while a codon was at work")); err != nil {
@@ -300,6 +304,20 @@ func (x *Execution) mendStore() error {
 		}
 	}
 	return x.mendRefs()
+}
+
+// refsStand reports whether every reference leads where it led.
+func (x *Execution) refsStand() bool {
+	have, damaged, err := x.Store.ReadableRefs("refs/")
+	if err != nil || len(damaged) > 0 {
+		return false
+	}
+	for ref, want := range x.guard.refs {
+		if have[ref] != want {
+			return false
+		}
+	}
+	return true
 }
 
 // mendRefs puts back what a reference led to.

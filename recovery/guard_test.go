@@ -44,6 +44,38 @@ func TestAFolderDeletedBeforeTheEndIsWrittenAnew(t *testing.T) {
 	ok(t, x.Close())
 }
 
+// Stock git's gc writes packed-refs anew while an agent works: nothing was
+// changed, so nothing is said and nothing is written.
+func TestPackedReferencesAreNoTampering(t *testing.T) {
+	t.Parallel()
+	a := begin(t, t.TempDir(), 3, CreateOptions{})
+	ok(t, a.start())
+	pack := func() {
+		t.Helper()
+		out, err := exec.Command("git", "--git-dir="+a.x.Layout.Store(), "pack-refs", "--all", "--prune").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	pack()
+	ok(t, a.x.Guard())
+	for range 2 {
+		ok(t, a.upto(a.x.State().Next()+1))
+		pack()
+		ok(t, a.x.inspect())
+		if found := a.x.guard.found; len(found) > 0 {
+			t.Errorf("it was noticed: %q", found)
+		}
+	}
+	packed := filepath.Join(a.x.Layout.Store(), "packed-refs")
+	ok(t, os.WriteFile(packed, nil, 0o600))
+	ok(t, a.x.inspect())
+	if found := a.x.guard.found; len(found) == 0 {
+		t.Error("references that were taken away were not noticed")
+	}
+	ok(t, a.x.Close())
+}
+
 // A file in the way of a folder that the run does not need is no error of the
 // run.
 func TestAFileInTheWayOfAFolderDoesNotStopARun(t *testing.T) {
