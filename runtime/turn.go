@@ -57,7 +57,7 @@ type printed struct {
 // that the agent started is alive. An error is one of hank, not of the agent:
 // the agent is killed and its work is left as it is.
 func (t *turn) run(ctx context.Context) (ended, error) {
-	lines := make(chan printed, 256)
+	lines := newBacklog()
 	out := &splitter{stream: transcript.Stdout, to: lines}
 	errs := &splitter{stream: transcript.Stderr, to: lines}
 	if err := t.write(transcript.Entry{Stream: transcript.StreamStart, Start: t.start}); err != nil {
@@ -76,10 +76,11 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 		exit, waitErr = p.Wait()
 		out.flush()
 		errs.flush()
-		close(lines)
+		close(lines.queue)
 	}()
 	res, err := t.follow(ctx, p, lines)
-	for range lines { // after an error: nothing more is looked at, but all is awaited
+	for line := range lines.queue { // after an error: nothing more is looked at, but all is awaited
+		lines.done(line)
 	}
 	if err = errors.Join(err, aliveOnly(waitErr)); err != nil {
 		return ended{}, err
@@ -113,7 +114,7 @@ func aliveOnly(err error) error {
 }
 
 // follow handles all that happens until the agent has ended.
-func (t *turn) follow(ctx context.Context, p *keeper.Process, lines <-chan printed) (ended, error) {
+func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (ended, error) {
 	var res ended
 	if err := t.started(p.PID()); err != nil {
 		p.Kill()
@@ -125,12 +126,14 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines <-chan print
 	done := ctx.Done()
 	for {
 		select {
-		case line, more := <-lines:
+		case line, more := <-lines.queue:
 			if !more {
 				return res, nil
 			}
 			heard = time.Now()
-			if err := t.line(p, line); err != nil {
+			err := t.line(p, line)
+			lines.done(line)
+			if err != nil {
 				p.Kill()
 				return res, err
 			}
@@ -186,38 +189,83 @@ func (t *turn) write(e transcript.Entry) error {
 	return nil
 }
 
+// maxBacklog bounds what an agent has printed and nobody has dealt with yet. An
+// agent that prints faster waits.
+const maxBacklog = longestLine
+
+// backlog is a queue of lines that is bounded by their bytes.
+type backlog struct {
+	queue chan printed
+
+	mu    sync.Mutex
+	room  sync.Cond
+	bytes int // of the lines that were put and are not done
+}
+
+func newBacklog() *backlog {
+	b := &backlog{queue: make(chan printed, 256)}
+	b.room.L = &b.mu
+	return b
+}
+
+// put waits until there is room for a line, and adds it.
+func (b *backlog) put(line printed) {
+	b.mu.Lock()
+	for b.bytes > 0 && b.bytes+len(line.text) > maxBacklog {
+		b.room.Wait()
+	}
+	b.bytes += len(line.text)
+	b.mu.Unlock()
+	b.queue <- line
+}
+
+// done makes room again for a line that was taken from the queue.
+func (b *backlog) done(line printed) {
+	b.mu.Lock()
+	b.bytes -= len(line.text)
+	b.mu.Unlock()
+	b.room.Broadcast()
+}
+
 // splitter cuts a stream into lines.
 type splitter struct {
 	stream transcript.Stream
-	to     chan<- printed
+	to     *backlog
 	mu     sync.Mutex
-	rest   []byte
+	rest   []byte // the beginning of a line, shorter than longestLine
 }
 
 func (s *splitter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rest = append(s.rest, p...)
-	for {
-		i := bytes.IndexByte(s.rest, '\n')
-		if i < 0 && len(s.rest) < longestLine {
-			return len(p), nil
+	for rest := p; len(rest) > 0; {
+		end, room := bytes.IndexByte(rest, '\n'), longestLine-len(s.rest)
+		switch {
+		case end >= 0 && end <= room:
+			s.put(rest[:end])
+			rest = rest[end+1:]
+		case len(rest) >= room:
+			s.put(rest[:room])
+			rest = rest[room:]
+		default:
+			s.rest, rest = append(s.rest, rest...), nil
 		}
-		end := i
-		if i < 0 {
-			end, i = longestLine, longestLine-1
-		}
-		s.to <- printed{s.stream, bytes.Clone(s.rest[:end])}
-		s.rest = append(s.rest[:0], s.rest[i+1:]...)
 	}
+	return len(p), nil
+}
+
+// put passes on what there is of a line with its last part.
+func (s *splitter) put(last []byte) {
+	text := append(s.rest, last...)
+	s.rest = nil
+	s.to.put(printed{s.stream, text})
 }
 
 func (s *splitter) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rest) > 0 {
-		s.to <- printed{s.stream, s.rest}
-		s.rest = nil
+		s.put(nil)
 	}
 }
 
