@@ -69,3 +69,11 @@ func (e *UnstableError) Unwrap() error { return e.Err }
 
 // ErrNoRoom ends a scan whose new objects are more than SnapshotRequest.Room.
 var ErrNoRoom = errors.New("the checkpoint is larger than the room that is left for it")
+
+// RefNameError is a name that no reference can have, such as one below a prefix
+// that somebody has chosen.
+type RefNameError struct{ Name string }
+
+func (e *RefNameError) Error() string {
+	return fmt.Sprintf("%q cannot be the name of a git reference", e.Name)
+}

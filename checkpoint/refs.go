@@ -93,7 +93,7 @@ func (s *Store) replace(name, text string) error {
 // leads out of the store.
 func checkRefName(name string) error {
 	if err := plumbing.ReferenceName(name).Validate(); err != nil || !strings.HasPrefix(name, "refs/") || path.Clean(name) != name || strings.HasSuffix(name, lockSuffix) {
-		return fmt.Errorf("%q cannot be the name of a reference", name)
+		return &RefNameError{name}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -62,6 +63,13 @@ func (d *driver) forward(done <-chan struct{}) {
 func (d *driver) send(r Request) bool {
 	select {
 	case d.requests <- r:
+		switch r.Signal {
+		case SkipCodon:
+		case StopAfterCodon:
+			d.stopping.CompareAndSwap(nil, &stoppingAfter)
+		default:
+			d.stopping.Store(&stoppingNow)
+		}
 		return true
 	default:
 		return false
@@ -75,12 +83,19 @@ type LiveStatus struct {
 	Status  string        `json:"status,omitempty"`
 	Cost    state.USD     `json:"cost"`
 	Since   time.Time     `json:"since"`
+	// Stopping says that it was asked to stop: after-codon, or now.
+	Stopping string `json:"stopping,omitempty"`
 }
+
+// The values of LiveStatus.Stopping.
+var stoppingAfter, stoppingNow = "after-codon", "now"
+
+// signals are the commands that act.
+var signals = map[string]Signal{"stop": StopNow, "stop-after-codon": StopAfterCodon, "skip": SkipCodon}
 
 // control answers a client. It runs beside the driver and touches nothing but
 // the queue and the state, which never changes under it.
 func (d *driver) control(r control.Request) control.Response {
-	signals := map[string]Signal{"stop": StopNow, "stop-after-codon": StopAfterCodon, "skip": SkipCodon}
 	signal, isSignal := signals[r.Command]
 	switch {
 	case isSignal && d.send(Request{signal, state.EndStopped, ExitStopped}):
@@ -102,6 +117,9 @@ func (d *driver) control(r control.Request) control.Response {
 func (d *driver) liveStatus() LiveStatus {
 	s := d.x.State()
 	status := LiveStatus{RunID: s.CurrentRunID, Cost: s.TotalCost(), Since: d.began}
+	if asked := d.stopping.Load(); asked != nil {
+		status.Stopping = *asked
+	}
 	if run := s.Current(); run != nil {
 		if live := run.Live(); live != nil {
 			status.CodonID, status.Status = live.CodonID, string(live.Status)
@@ -156,11 +174,37 @@ func (a *attempt) silence() time.Duration {
 	return 180 * time.Second
 }
 
-// Control sends a command to the live run of an execution.
+// UnansweredError says that a live run did not answer a request.
+type UnansweredError struct {
+	Execution string
+	Err       error // says what became of the request
+}
+
+func (e *UnansweredError) Error() string { return fmt.Sprintf("%s: %v", e.Execution, e.Err) }
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// Control sends a command to the live run of an execution. One that acts is
+// carried out only if the run answers in time, see package control; an
+// *UnansweredError says that it did not.
 func Control(ctx context.Context, execution, command string) (control.Response, error) {
 	root, err := locate(ModeRetry, Options{Execution: execution})
 	if err != nil {
 		return control.Response{}, err
 	}
-	return control.Call(ctx, recovery.Layout{Root: root}.Socket(), control.Request{Version: 1, Command: command})
+	_, acts := signals[command]
+	answer, err := control.Call(ctx, recovery.Layout{Root: root}.Socket(), control.Request{Command: command, Confirm: acts})
+	if errors.Is(err, control.ErrNoAnswer) || errors.Is(err, control.ErrNotKnown) {
+		return answer, &UnansweredError{root, err}
+	}
+	return answer, err
+}
+
+// Live asks the live run of an execution how it stands.
+func Live(ctx context.Context, execution string) (LiveStatus, error) {
+	var s LiveStatus
+	answer, err := Control(ctx, execution, "status")
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(answer.Status, &s)
 }

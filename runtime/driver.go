@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"hank/checkpoint"
@@ -37,9 +38,10 @@ type driver struct {
 	rigDone       bool   // the tree is the one after the next codon's rig
 	resumeSession string // the session that the next codon goes on with
 
-	stop     *Request     // the run is to end
-	finished int          // codons settled in this run
-	settled  *state.Codon // the last settled record on the thread
+	stop     *Request               // the run is to end
+	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
+	finished int                    // codons settled in this run
+	settled  *state.Codon           // the last settled record on the thread
 
 	tracked   checkpoint.Selection
 	trackedTo int

@@ -31,20 +31,21 @@ type ExitCode int
 
 // The exit codes, design.md section 10.
 const (
-	ExitDone        ExitCode = 0  // the hank is done
-	ExitFailed      ExitCode = 1  // a codon failed
-	ExitUsage       ExitCode = 2  // the command line is wrong
-	ExitInvalid     ExitCode = 3  // the hank or its configuration is invalid
-	ExitDecision    ExitCode = 4  // needs a person's decision
-	ExitHeld        ExitCode = 5  // another runtime holds the execution or workspace
-	ExitBudget      ExitCode = 6  // a budget stopped it
-	ExitWaiting     ExitCode = 7  // waiting at a gate or held
-	ExitStopped     ExitCode = 8  // stopped on request with work left
-	ExitAgent       ExitCode = 9  // an agent is missing or not logged in
-	ExitInternal    ExitCode = 70 // a bug
-	ExitIO          ExitCode = 74 // disk full or I/O error, work kept
-	ExitHangup      ExitCode = 129
+	ExitDone        ExitCode = 0   // the hank is done
+	ExitFailed      ExitCode = 1   // a codon failed
+	ExitUsage       ExitCode = 2   // the command line is wrong
+	ExitInvalid     ExitCode = 3   // the hank or its configuration is invalid
+	ExitDecision    ExitCode = 4   // needs a person's decision
+	ExitHeld        ExitCode = 5   // another runtime holds the execution or workspace
+	ExitBudget      ExitCode = 6   // a budget stopped it
+	ExitWaiting     ExitCode = 7   // waiting at a gate or held
+	ExitStopped     ExitCode = 8   // stopped on request with work left
+	ExitAgent       ExitCode = 9   // an agent is missing or not logged in
+	ExitInternal    ExitCode = 70  // a bug
+	ExitIO          ExitCode = 74  // disk full or I/O error, work kept
+	ExitHangup      ExitCode = 129 // by a signal, with work left
 	ExitInterrupted ExitCode = 130
+	ExitQuit        ExitCode = 131
 	ExitTerminated  ExitCode = 143
 )
 
@@ -93,6 +94,7 @@ func CodeOf(err error) ExitCode {
 		newer    *state.NewerError
 		unknown  *state.UnknownTransitionError
 		target   *TargetError
+		refName  *checkpoint.RefNameError
 		unstable *checkpoint.UnstableError
 		blocked  *checkpoint.BlockedError
 		damaged  *checkpoint.DamagedError
@@ -101,6 +103,7 @@ func CodeOf(err error) ExitCode {
 		alive    *keeper.AliveError
 		locked   *checkpoint.LockedError
 		held     *recovery.HeldError
+		mute     *UnansweredError
 		nowhere  *recovery.NotFoundError
 		name     *recovery.NameError
 		lost     *recovery.LostError
@@ -111,13 +114,13 @@ func CodeOf(err error) ExitCode {
 	switch {
 	case err == nil:
 		return ExitDone
-	case errors.As(err, &usage), errors.As(err, &nowhere), errors.As(err, &name), errors.As(err, &target):
+	case errors.As(err, &usage), errors.As(err, &nowhere), errors.As(err, &name), errors.As(err, &refName), errors.As(err, &target):
 		return ExitUsage
 	case errors.As(err, &invalid):
 		return ExitInvalid
 	case errors.As(err, &agent):
 		return ExitAgent
-	case errors.As(err, &held), errors.As(err, &locked):
+	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute):
 		return ExitHeld
 	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &alive), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
 		return ExitDecision

@@ -22,7 +22,8 @@ The run itself ends with exit code 8.
 
 Example: hank stop --after-codon --wait
 
-Exit code 0: it has been told (with --wait: it has ended); 2: no run is at work.`,
+Exit code 0: it has been told (with --wait: it has ended); 2: no run is at work; 5: the
+run does not answer, and the request is taken back.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.BoolFlag{Name: "after-codon", Usage: "let the codon at work finish"},
 			&cli.BoolFlag{Name: "wait", Usage: "return when the run has ended"},
@@ -48,7 +49,8 @@ To do it after all: hank retry CODON.
 
 Example: hank skip -e DIR
 
-Exit code 0: it has been told; 2: no run is at work.`,
+Exit code 0: it has been told; 2: no run is at work; 5: the run does not answer, and
+the request is taken back.`,
 		Flags: []cli.Flag{executionFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -68,6 +70,9 @@ type answered struct {
 	Error     string `json:"error,omitempty"`
 }
 
+// patience is how long a run may take to answer before its request is taken back.
+const patience = 5 * time.Second
+
 // tell sends a command to the live run.
 func tell(c *cli.Context, command, said string) error {
 	v, err := view(c)
@@ -75,27 +80,60 @@ func tell(c *cli.Context, command, said string) error {
 		return err
 	}
 	root := v.Layout.Root
-	answer, err := runtime.Control(c.Context, root, command)
+	limited, cancel := context.WithTimeout(c.Context, patience)
+	defer cancel()
+	answer, err := runtime.Control(limited, root, command)
+	if errors.Is(err, control.ErrNotRunning) && v.Live {
+		return &runtime.UnansweredError{Execution: shorten(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
+	}
 	if errors.Is(err, control.ErrNotRunning) {
 		return &runtime.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status%s", shorten(root), c2e(c))}
 	}
+	var mute *runtime.UnansweredError
+	if errors.As(err, &mute) && v.Live && v.Holder != nil {
+		return fmt.Errorf("%w; if process %d is suspended, it goes on with: kill -CONT %d", err, v.Holder.PID, v.Holder.PID)
+	}
 	if err != nil {
-		return fmt.Errorf("the run in %s cannot be reached: %w", shorten(root), err)
+		return err
 	}
 	if c.Bool("json") {
 		if err := printJSON(answered{1, root, command, answer.OK, answer.Error}); err != nil {
 			return err
 		}
-	} else if answer.OK {
+	} else if answer.OK && !c.Bool("wait") {
 		say("%s\n", said)
 	}
 	if !answer.OK {
 		return &runtime.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}
 	}
 	if c.Bool("wait") {
-		return untilFree(c.Context, root)
+		return sayEnded(c, root)
 	}
 	return nil
+}
+
+// holder names the command that holds an execution.
+func holder(v *recovery.View) string {
+	if v.Holder == nil {
+		return "the command that holds it"
+	}
+	return fmt.Sprintf("%s (process %d)", v.Holder.Command, v.Holder.PID)
+}
+
+// sayEnded waits until the run has ended, and says how: one that was to stop may
+// have come to its end before.
+func sayEnded(c *cli.Context, root string) error {
+	if err := untilFree(c.Context, root); err != nil || c.Bool("json") {
+		return err
+	}
+	v, err := recovery.Read(root)
+	if err != nil {
+		return err
+	}
+	if verdict := runtime.ExecutionVerdict(v); verdict != runtime.VerdictStopped {
+		return say("the run has ended: %s\n", verdict)
+	}
+	return say("the run has stopped\n")
 }
 
 // untilFree waits until nobody holds the execution.

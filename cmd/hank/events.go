@@ -91,7 +91,7 @@ func scopeOf(e journal.Event) scope {
 }
 
 func (p *eventPrinter) print(ctx context.Context, v *recovery.View, follow bool) error {
-	read := func() error { return p.readThrough(v.Layout.Events()) }
+	read := func() error { return p.readThrough(v.Layout.Events(), v.State.Seq) }
 	if v.ForeignJournal {
 		read, follow = func() error { return p.readForeign(v) }, false
 	}
@@ -117,14 +117,18 @@ func (p *eventPrinter) print(ctx context.Context, v *recovery.View, follow bool)
 	}
 }
 
-// readThrough reads the whole journal, past damage, which it reports.
-func (p *eventPrinter) readThrough(dir string) error {
+// readThrough reads the whole journal, past damage, which it reports. Where there
+// is none there is nothing to print; known is the last event that the state knows.
+func (p *eventPrinter) readThrough(dir string, known uint64) error {
 	for from := uint64(1); ; {
 		err := journal.Read(vfs.OS, dir, from, p.take)
 		next, ok := behind(err)
 		switch {
 		case errors.Is(err, os.ErrNotExist) && p.last == 0:
-			return fmt.Errorf("the journal %s is gone; see: hank doctor", dir)
+			if known > 0 {
+				remark("hank: the journal %s is gone; see: hank doctor\n", dir)
+			}
+			return nil
 		case !ok || next <= from && from > 1:
 			return err
 		}

@@ -71,6 +71,9 @@ func transcriptOf(v *recovery.View, id state.CodonID) (string, error) {
 
 func printTranscript(c *cli.Context, root, path string) error {
 	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return &runtime.UsageError{Why: fmt.Sprintf("the transcript %s is not there", shorten(path))}
+	}
 	if err != nil {
 		return err
 	}

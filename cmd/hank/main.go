@@ -34,6 +34,7 @@ func main() {
 			os.Exit(replay.Main(os.Args[2:]))
 		}
 	}
+	endOnQuit()
 	os.Exit(int(run(os.Args)))
 }
 
@@ -200,4 +201,4 @@ journal of everything that happened, and brings both back after any crash.
 
 Exit codes: 0 done · 1 a codon failed · 2 usage · 3 invalid hank · 4 needs your
 decision · 5 held by another hank · 6 budget · 8 stopped with work left · 9 agent
-missing · 70 a bug · 74 disk full or I/O error, work kept · 129/130/143 signal`
+missing · 70 a bug · 74 disk full or I/O error, work kept · 129/130/131/143 signal`

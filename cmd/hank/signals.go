@@ -12,15 +12,16 @@ import (
 )
 
 // signals turns signals into requests. On a terminal the first Ctrl-C lets the
-// codon finish, the second stops now, the third kills. Elsewhere the first
-// stops now and the second kills.
+// codon finish, the second stops now, the third kills. Elsewhere, and with Ctrl-\,
+// the first stops now and the second kills.
 func signals() (requests <-chan runtime.Request, stop func()) {
 	caught := make(chan os.Signal, 4)
-	want := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	want := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
 		want = append(want, syscall.SIGHUP)
 	}
 	signal.Notify(caught, want...)
+	signal.Stop(quitting) // a run ends in order
 	out := make(chan runtime.Request, 4)
 	go func() {
 		defer close(out)
@@ -33,7 +34,23 @@ func signals() (requests <-chan runtime.Request, stop func()) {
 			out <- runtime.Request{Signal: meaning(count, sig == os.Interrupt && isTerminal()), Reason: state.EndSignal, Code: code}
 		}
 	}()
-	return out, func() { signal.Stop(caught); close(caught) }
+	return out, func() { catchQuit(); signal.Stop(caught); close(caught) }
+}
+
+// quitting gets Ctrl-\ where nothing else takes it.
+var quitting = make(chan os.Signal, 1)
+
+// catchQuit lets Ctrl-\ end the process as Ctrl-C does, without the dump of all
+// goroutines with which a Go program answers it.
+func catchQuit() { signal.Notify(quitting, syscall.SIGQUIT) }
+
+// endOnQuit ends the process on Ctrl-\, except while signals takes it.
+func endOnQuit() {
+	catchQuit()
+	go func() {
+		<-quitting
+		os.Exit(int(runtime.ExitQuit))
+	}()
 }
 
 // meaning is what the n-th signal asks for; gentle is a Ctrl-C on a terminal.

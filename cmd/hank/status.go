@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,10 +35,12 @@ type status struct {
 	LastCodon  *state.Codon       `json:"lastCodon,omitempty"`
 	Cost       state.USD          `json:"cost"`
 	LastEvent  *time.Time         `json:"lastEvent,omitempty"`
-	Said       string             `json:"said,omitempty"` // the last line of the agent
-	Silent     bool               `json:"silent"`         // past the silence limit
-	StoreBytes int64              `json:"storeBytes"`     // what the checkpoints take
-	StoreCap   int64              `json:"checkpointCap"`  // where the run pauses; 0: nowhere
+	Said       string             `json:"said,omitempty"`      // the last line of the agent
+	Silent     bool               `json:"silent"`              // past the silence limit
+	Stopping   string             `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
+	Mute       bool               `json:"unanswered,omitzero"` // the run does not answer
+	StoreBytes int64              `json:"storeBytes"`          // what the checkpoints take
+	StoreCap   int64              `json:"checkpointCap"`       // where the run pauses; 0: nowhere
 	Position   *state.Position    `json:"position,omitempty"`
 	Findings   []recovery.Finding `json:"findings"`
 	Quarantine []string           `json:"quarantine,omitempty"`
@@ -69,6 +73,7 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 				return err
 			}
 			s := statusOf(v)
+			s.askRun(c.Context)
 			if c.Bool("json") {
 				return printJSON(s)
 			}
@@ -116,6 +121,21 @@ func standing(s *state.State) *state.Run {
 // movedAway tells whether the execution stands where a move has brought it,
 // and not at the end of a run.
 func (s *status) movedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
+
+// answerPatience is how long status waits for a word of the live run.
+const answerPatience = time.Second
+
+// askRun adds what only the live run knows.
+func (s *status) askRun(ctx context.Context) {
+	if s.LiveCodon == nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	live, err := runtime.Live(limited, s.Execution)
+	var mute *runtime.UnansweredError
+	s.Stopping, s.Mute = live.Stopping, errors.As(err, &mute)
+}
 
 // ofRun fills in what that run is about.
 func (s *status) ofRun(v *recovery.View, run *state.Run) {
@@ -210,6 +230,15 @@ func printStatus(s status, c *cli.Context) {
 	}
 	if s.LastEvent != nil {
 		line("last event", "%s", term.Age(*s.LastEvent, now))
+	}
+	switch s.Stopping {
+	case "now":
+		line("stopping", "the run was asked to stop now")
+	case "after-codon":
+		line("stopping", "the run stops after this codon")
+	}
+	if s.Mute {
+		line("warning", "%s", term.Yellow(os.Stdout, "the run does not answer; its process may be suspended, or the machine overloaded"))
 	}
 	if s.Silent {
 		line("warning", "%s", term.Yellow(os.Stdout, "the agent has said nothing for a while; hank stop ends it, hank skip goes on without it"))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +20,7 @@ import (
 func validateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "say everything that is wrong with a hank, without running it", ArgsUsage: "[HANK|DIR]",
-		Description: `HANK is a hank.json, DIR the folder that holds one (default: here).
+		Description: `HANK is a hank.json, DIR the folder that holds one (default: here, or that of the execution).
 Works offline and writes nothing. Each message has file, line, column, a rule and,
 where one is known, a hint. Exit code 0: it can be run; 3: it cannot.
 
@@ -45,7 +46,7 @@ Example: hank validate my-hank --strict --format github`,
 			if err != nil {
 				return err
 			}
-			path := orDefault(c.Args().First(), ".")
+			path := orDefault(c.Args().First(), hankHere(c))
 			program, found, err := runtime.LoadHank(path, layers)
 			if err != nil {
 				return err
@@ -57,6 +58,23 @@ Example: hank validate my-hank --strict --format github`,
 			return printValidation(c, program, v)
 		},
 	}
+}
+
+// hankHere is the hank that is meant where none is named: that of the execution
+// that -e names, the one in this folder, or that of the execution here.
+func hankHere(c *cli.Context) string {
+	if c.String("execution") == "" && isHank(".") {
+		return "."
+	}
+	root, err := executionOf(c)
+	if err != nil {
+		return "."
+	}
+	meta, err := recovery.ReadMeta(root)
+	if err != nil || meta.HankPath == "" {
+		return "."
+	}
+	return shorten(meta.HankPath)
 }
 
 // validation is the JSON form of the result.
@@ -103,7 +121,7 @@ func said(s *runtime.Confinement) string {
 
 func printValidation(c *cli.Context, p *plan.Program, v validation) error {
 	path, found := v.Hank, v.Diagnostics
-	valid := p != nil && v.Sandbox.Problem == "" && !(c.Bool("strict") && len(found) > 0)
+	valid := p != nil && v.Sandbox.Problem == "" && !(c.Bool("strict") && has(found, plan.Warning))
 	v.Valid = valid
 	if v.Diagnostics == nil {
 		v.Diagnostics = []plan.Diagnostic{}
@@ -126,10 +144,13 @@ func printValidation(c *cli.Context, p *plan.Program, v validation) error {
 			say("%s: invalid\n", path)
 		} else {
 			word := "valid"
-			if v.Sandbox.Problem != "" {
+			switch {
+			case v.Sandbox.Problem != "":
 				word = "invalid"
+			case !valid:
+				word = "invalid with --strict"
 			}
-			say("%s: %s, %d codons to begin with\n", p.Hank.Title(), word, v.Codons)
+			say("%s: %s, %s to begin with\n", p.Hank.Title(), word, count(v.Codons, "codon"))
 			printStructure(p)
 			say("  %-24s %s\n", "sandbox", said(v.Sandbox))
 			for _, line := range v.Private {
@@ -200,6 +221,11 @@ func printStructure(p *plan.Program) {
 			say("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
 		}
 	}
+}
+
+// has reports whether there is a diagnostic of a severity.
+func has(found []plan.Diagnostic, s plan.Severity) bool {
+	return slices.ContainsFunc(found, func(d plan.Diagnostic) bool { return d.Severity == s })
 }
 
 func errorsOnly(found []plan.Diagnostic) []plan.Diagnostic {

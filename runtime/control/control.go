@@ -7,7 +7,13 @@
 //	{"version":1,"command":"stop"}
 //	{"version":1,"ok":true}
 //
-// A client says one thing and hangs up; a connection that says nothing for
+// A request with "confirm":true is carried out only once its client has said so
+// again: the run answers {"version":1,"ok":true,"confirm":true}, the client says
+// {"version":1,"command":"confirm"}, and the run answers as above. So what was
+// asked of a run that does not answer, because it is stopped or hangs, never
+// comes to pass after its client has gone.
+//
+// A client asks one thing and hangs up; a connection that says nothing for
 // idle seconds is closed. The address of a Unix socket has at most 104 bytes
 // on some systems: where the execution's path is longer, the socket stands in
 // a short private folder, and a file of the wanted name says where.
@@ -45,7 +51,11 @@ const (
 type Request struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
+	Confirm bool   `json:"confirm,omitzero"` // to be carried out once the client has confirmed it
 }
+
+// confirmation is the command that confirms the request before it.
+const confirmation = "confirm"
 
 // Response is what a run answers.
 type Response struct {
@@ -53,10 +63,20 @@ type Response struct {
 	OK      bool           `json:"ok"`
 	Error   string         `json:"error,omitempty"`
 	Status  jsontext.Value `json:"status,omitempty"`
+	Confirm bool           `json:"confirm,omitzero"` // the request waits to be confirmed
 }
 
 // ErrNotRunning says that nobody listens.
 var ErrNotRunning = errors.New("no hank is running there")
+
+// The errors of a run that does not answer.
+var (
+	// ErrNoAnswer: it has not taken the request, and never will.
+	ErrNoAnswer = errors.New("the run does not answer; the request is taken back")
+	// ErrNotKnown: it has been told to carry the request out, and has not said
+	// that it did.
+	ErrNotKnown = errors.New("the run has taken the request and does not answer any more; it may still carry it out")
+)
 
 // Server answers the clients of one run.
 type Server struct {
@@ -143,11 +163,13 @@ func (s *Server) serve(conn net.Conn) {
 	}
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(make([]byte, 0, 4096), longestLine)
+	var pending *Request // waits for its confirmation
 	for {
 		if conn.SetDeadline(time.Now().Add(idle)) != nil || !lines.Scan() {
 			return
 		}
-		answer := s.answer(lines.Bytes())
+		var answer Response
+		answer, pending = s.answer(lines.Bytes(), pending)
 		answer.Version = Version
 		text, err := json.Marshal(answer)
 		if err != nil {
@@ -159,48 +181,85 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// answer is the pure half of serve.
-func (s *Server) answer(line []byte) Response {
+// answer is the pure half of serve. pending is the request before it that waits
+// for its confirmation; it is forgotten if anything else comes.
+func (s *Server) answer(line []byte, pending *Request) (Response, *Request) {
 	var r Request
 	if err := json.Unmarshal(line, &r); err != nil {
-		return Response{Error: "the request is not a JSON object with version and command"}
+		return Response{Error: "the request is not a JSON object with version and command"}, nil
 	}
-	if r.Version != Version {
-		return Response{Error: fmt.Sprintf("this hank speaks version %d of the control protocol, not %d", Version, r.Version)}
+	switch {
+	case r.Version != Version:
+		return Response{Error: fmt.Sprintf("this hank speaks version %d of the control protocol, not %d", Version, r.Version)}, nil
+	case r.Command == confirmation && pending != nil:
+		return s.handle(*pending), nil
+	case r.Command == confirmation:
+		return Response{Error: "there is nothing to confirm"}, nil
+	case r.Confirm:
+		return Response{OK: true, Confirm: true}, &r
 	}
-	return s.handle(r)
+	return s.handle(r), nil
 }
 
-// Call asks the run that listens at path. Nobody there: ErrNotRunning.
+// Call asks the run that listens at path, and waits for its answer until the
+// context ends, but not longer than idle seconds. Nobody there: ErrNotRunning. No
+// answer: ErrNoAnswer or ErrNotKnown; the latter only if r is to be confirmed, or
+// cannot be.
 func Call(ctx context.Context, path string, r Request) (Response, error) {
 	real, err := address(path)
 	if err != nil {
 		return Response{}, err
 	}
-	var d net.Dialer
+	until := time.Now().Add(idle)
+	if end, limited := ctx.Deadline(); limited && end.Before(until) {
+		until = end
+	}
+	d := net.Dialer{Deadline: until}
 	conn, err := d.DialContext(ctx, "unix", real)
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() { // too many wait already
+		return Response{}, fmt.Errorf("%w (%v)", ErrNoAnswer, err)
+	}
 	if err != nil {
 		return Response{}, fmt.Errorf("%w (%v)", ErrNotRunning, err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(idle)); err != nil {
+	if err := conn.SetDeadline(until); err != nil {
 		return Response{}, err
 	}
+	lines := bufio.NewReaderSize(conn, longestLine)
 	r.Version = Version
+	answer, err := exchange(conn, lines, r)
+	switch {
+	case err != nil && r.Confirm:
+		return Response{}, fmt.Errorf("%w (%v)", ErrNoAnswer, err)
+	case err != nil:
+		return Response{}, fmt.Errorf("%w (%v)", ErrNotKnown, err)
+	case !answer.Confirm: // a run that carries out at once, or that refuses
+		return answer, nil
+	}
+	if answer, err = exchange(conn, lines, Request{Version: Version, Command: confirmation}); err != nil {
+		return Response{}, fmt.Errorf("%w (%v)", ErrNotKnown, err)
+	}
+	return answer, nil
+}
+
+// exchange says one thing and reads the answer.
+func exchange(conn net.Conn, lines *bufio.Reader, r Request) (Response, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return Response{}, err
 	}
 	if _, err := conn.Write(append(text, '\n')); err != nil {
-		return Response{}, fmt.Errorf("asking the run: %w", err)
+		return Response{}, err
 	}
-	line, err := bufio.NewReaderSize(conn, longestLine).ReadBytes('\n')
+	line, err := lines.ReadBytes('\n')
 	if err != nil {
-		return Response{}, fmt.Errorf("the run did not answer: %w", err)
+		return Response{}, err
 	}
 	var answer Response
 	if err := json.Unmarshal(line, &answer); err != nil {
-		return Response{}, fmt.Errorf("the run's answer cannot be read: %w", err)
+		return Response{}, fmt.Errorf("its answer cannot be read: %w", err)
 	}
 	return answer, nil
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func serve(t *testing.T, path string) *Server {
@@ -107,7 +110,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	s := &Server{handle: func(r Request) Response { return Response{OK: r.Command == "stop"} }}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if r := s.answer(line); !r.OK && r.Error == "" && !strings.Contains(string(line), "command") && !strings.Contains(string(line), "version") {
+		if r, _ := s.answer(line, nil); !r.OK && r.Error == "" && !strings.Contains(string(line), "command") && !strings.Contains(string(line), "version") {
 			t.Errorf("%q: neither yes nor why not", line)
 		}
 	})
@@ -147,5 +150,78 @@ func TestListeningLeavesTheModesOfOtherFilesAlone(t *testing.T) {
 	close(stop)
 	if said, bad := <-wrong; bad {
 		t.Error(said)
+	}
+}
+
+// A run that does not answer in time does not do later what it was asked.
+func TestARequestIsTakenBackWhereTheRunDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.sock")
+	stuck, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}) // connects, and is not served: as a stopped process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Call(soon, path, Request{Command: "stop", Confirm: true}); !errors.Is(err, ErrNoAnswer) {
+		t.Fatalf("%v", err)
+	}
+	handled := 0
+	s := &Server{handle: func(Request) Response { handled++; return Response{OK: true} }, slots: make(chan struct{}, 1)}
+	conn, err := stuck.Accept() // it goes on
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.slots <- struct{}{}
+	s.wait.Add(1)
+	s.serve(conn)
+	if handled != 0 {
+		t.Error("it was carried out after its client had gone")
+	}
+}
+
+func TestARequestIsCarriedOutOnceItIsConfirmed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.sock")
+	var handled atomic.Int32
+	s, err := Listen(path, func(r Request) Response {
+		handled.Add(1)
+		return Response{OK: r.Command == "stop"}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r, err := Call(context.Background(), path, Request{Command: "stop", Confirm: true}); err != nil || !r.OK || handled.Load() != 1 {
+		t.Errorf("%+v %v, %d times", r, err, handled.Load())
+	}
+	if r, err := Call(context.Background(), path, Request{Command: "confirm"}); err != nil || r.OK || handled.Load() != 1 {
+		t.Errorf("nothing to confirm: %+v %v, %d times", r, err, handled.Load())
+	}
+}
+
+// Nobody knows what became of a confirmed request whose answer does not come.
+func TestARequestThatWasConfirmedIsNotCalledTakenBack(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() { // takes the confirmation, and ends
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		lines := bufio.NewScanner(conn)
+		lines.Scan()
+		fmt.Fprintln(conn, `{"version":1,"ok":true,"confirm":true}`)
+		lines.Scan()
+	}()
+	if _, err := Call(context.Background(), path, Request{Command: "stop", Confirm: true}); !errors.Is(err, ErrNotKnown) {
+		t.Errorf("%v", err)
 	}
 }
