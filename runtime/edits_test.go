@@ -444,6 +444,7 @@ func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
 			t.Parallel()
 			s, dir := editable(t)
 			put(t, dir, "prompts/bad.sh", mended)
+			put(t, dir, "hank.json", strings.Replace(content(t, dir, "hank.json"), "echo good >", "echo other >", 1)) // a codon that is done
 			before, records := s.tree(), s.records()
 			s.must(ModeRetry, c.code, c.change)
 			switch c.code {
