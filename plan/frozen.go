@@ -32,9 +32,10 @@ const (
 // manifest is the content of program.json.
 type manifest struct {
 	Schema   int                  `json:"schema"`
-	Hank     string               `json:"hank"`     // the name of the hank's own file
-	Settings Settings             `json:"settings"` // with the layers around the hank merged in
-	Models   map[string]model.Ref `json:"models"`   // by the name in hank.json
+	Hank     string               `json:"hank"`           // the name of the hank's own file
+	Settings Settings             `json:"settings"`       // with the layers around the hank merged in
+	Models   map[string]model.Ref `json:"models"`         // by the name in hank.json
+	Model    string               `json:"model,omitzero"` // as in Program
 	Files    []manifestFile       `json:"files"`
 	Dirs     []string             `json:"dirs,omitzero"` // folders, those that a git tree cannot hold included
 }
@@ -49,7 +50,7 @@ type manifestFile struct {
 // Frozen returns the files of the frozen program: Files, and the one that says
 // what they are. Equal programs have equal frozen files.
 func (p *Program) Frozen() ([]File, error) {
-	m := manifest{Schema: frozenVersion, Hank: p.Name, Settings: p.Settings, Models: p.models}
+	m := manifest{Schema: frozenVersion, Hank: p.Name, Settings: p.Settings, Models: p.models, Model: p.Model}
 	for _, f := range p.Files {
 		m.Files = append(m.Files, manifestFile{Path: strings.TrimPrefix(f.Path, frozenDir), Exec: f.Mode&0o111 != 0, Size: f.Size, Digest: f.Digest})
 	}
@@ -106,7 +107,7 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 	if p == nil {
 		return nil, fmt.Errorf("the frozen program is damaged:\n%s", strings.TrimSpace(Text(errorsOf(ds))))
 	}
-	p.Settings = m.Settings
+	p.Settings, p.Model = m.Settings, m.Model
 	return p, nil
 }
 

@@ -21,6 +21,7 @@ type Program struct {
 	Hank     *Hank    // models are resolved
 	Name     string   // the file's name in the folder of the hank
 	Settings Settings // those of the hank with the layers around it
+	Model    string   // that the command line gave all codons when it was loaded, or frozen
 	Files    []File   // everything that it refers to and the hank itself, by path
 
 	loops   map[CodonID]*Loop

@@ -20,6 +20,7 @@ type accounts struct {
 	codons map[place]account
 	loops  map[plan.CodonID]account // of all codons that ran in a loop
 	total  account
+	person state.Limits // what a person allows all of it to come to
 }
 
 // place is where a codon stands in the hank, all iterations of a loop in one.
@@ -39,7 +40,7 @@ func (a account) plus(cost state.USD, t time.Duration) account {
 
 // newAccounts reads all records of a state that are final.
 func newAccounts(s *state.State) *accounts {
-	a := &accounts{codons: map[place]account{}, loops: map[plan.CodonID]account{}}
+	a := &accounts{codons: map[place]account{}, loops: map[plan.CodonID]account{}, person: s.Limits}
 	way := onTheWay(s)
 	for _, run := range s.Runs {
 		for i := range run.Len() {

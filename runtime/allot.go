@@ -13,12 +13,13 @@ type money struct {
 	limited     bool
 	left        state.USD // may be negative: limits are checked when the money is gone
 	limit, used state.USD
-	source      string // where it comes from; empty for the codon's own budget
+	of          string // what it is, in words: the $4 hank budget
+	scope       string // whose it is, see the scopes of a budget
 }
 
 // limitOf makes a limit from what was used of it.
-func limitOf(limit, used state.USD, source string) money {
-	return money{true, limit - used, limit, used, source}
+func limitOf(limit, used state.USD, of, scope string) money {
+	return money{true, limit - used, limit, used, of, scope}
 }
 
 // tightest is the limit that leaves least.
@@ -35,7 +36,8 @@ func tightest(list ...money) money {
 // pool is money that is divided among children: the codons and loops of a
 // hank, or the codons of a loop over all its iterations.
 type pool struct {
-	name       string // in messages
+	of         string // as in money
+	scope      string
 	max        state.USD
 	allocation plan.Allocation
 	children   []poolChild
@@ -64,22 +66,22 @@ type poolChild struct {
 // Whatever a child was given before, in earlier attempts and runs, counts. So
 // the parts never add up to more than the pool.
 func (p pool) allot() money {
-	left := limitOf(p.max, p.spent(), "what others have left of the "+p.name)
+	left := limitOf(p.max, p.spent(), p.of, p.scope)
 	if p.self < 0 || p.allocation != plan.Proportional && p.allocation != plan.ProportionalStrict {
 		return left
 	}
 	c := p.children[p.self]
 	strict := p.allocation == plan.ProportionalStrict
 	if strict {
-		left = tightest(left, limitOf(p.max, p.claimed(), "what others leave of the "+p.name))
+		left = tightest(left, limitOf(p.max, p.claimed(), p.of+", what others saved of their parts included,", p.scope))
 	}
 	switch {
 	case c.share > 0:
-		return tightest(limitOf(p.part(c), c.spent, "its share of the "+p.name), left)
+		return tightest(p.piece("share", p.part(c), c.spent), left)
 	case c.capped:
 		return left
 	case strict:
-		return tightest(limitOf(p.part(c), c.spent, "its part of the "+p.name), left)
+		return tightest(p.piece("part", p.part(c), c.spent), left)
 	}
 	free, heads := p.unshared(), state.USD(0)
 	for i, o := range p.children {
@@ -93,7 +95,12 @@ func (p pool) allot() money {
 			heads++
 		}
 	}
-	return tightest(limitOf(max(0, free)/heads, c.spent, "its part of the "+p.name), left)
+	return tightest(p.piece("part", max(0, free)/heads, c.spent), left)
+}
+
+// piece is what of a pool is one child's.
+func (p pool) piece(word string, limit, spent state.USD) money {
+	return limitOf(limit, spent, fmt.Sprintf("its $%s %s of %s", limit, word, p.of), p.scope)
 }
 
 // divides tells whether the child has nothing but a part of what the shares
@@ -170,7 +177,7 @@ func price(dollars float64) state.USD {
 func (a *accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money {
 	var own money
 	if b := e.Codon.Budget; b != nil && b.MaxDollars > 0 {
-		own = limitOf(price(b.MaxDollars), earlier, "")
+		own = limitOf(price(b.MaxDollars), earlier, fmt.Sprintf("its own $%s budget", price(b.MaxDollars)), scopeCodon)
 	}
 	if e.LoopContext == nil {
 		return tightest(own, a.hankMoney(p, e.Codon.ID))
@@ -181,8 +188,8 @@ func (a *accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money
 	}
 	b := loopBudget(p, e)
 	id := e.LoopContext.LoopID
-	in := pool{max: a.loops[id].cost + around.left, allocation: b.Allocation, self: -1}
-	in.name = fmt.Sprintf("$%s of loop %q", in.max, id)
+	in := pool{max: a.loops[id].cost + around.left, allocation: b.Allocation, self: -1, scope: around.scope}
+	in.of = fmt.Sprintf("the $%s of loop %q", in.max, id)
 	if loop := p.Loop(id); loop != nil {
 		for i, c := range loop.Codons {
 			in.add(b.Shares[c.ID], c.Budget != nil && c.Budget.MaxDollars > 0, a.codons[place{id, c.ID}].cost)
@@ -204,19 +211,19 @@ func (a *accounts) loopMoney(p *plan.Program, e plan.Entry) money {
 	var own money
 	id := e.LoopContext.LoopID
 	if b := loopBudget(p, e); b.MaxDollars > 0 {
-		own = limitOf(price(b.MaxDollars), a.loops[id].cost, fmt.Sprintf("the budget of loop %q", id))
+		own = limitOf(price(b.MaxDollars), a.loops[id].cost, fmt.Sprintf("the $%s budget of loop %q", price(b.MaxDollars), id), scopeLoop)
 	}
 	return tightest(own, a.hankMoney(p, id))
 }
 
-// hankMoney is the part of the hank's budget that a codon or loop of its top
+// hankMoney is the part of the budget of the whole hank that a codon or loop of its top
 // level may still spend.
 func (a *accounts) hankMoney(p *plan.Program, id plan.CodonID) money {
-	b := hankBudget(p)
-	if b.MaxDollars <= 0 {
+	b := a.ceiling(p)
+	if b.dollars <= 0 {
 		return money{}
 	}
-	whole := pool{name: fmt.Sprintf("$%s of the hank", price(b.MaxDollars)), max: price(b.MaxDollars), allocation: b.Allocation, self: -1}
+	whole := pool{of: b.ofDollars(), scope: b.dollarsScope, max: b.dollars, allocation: b.Allocation, self: -1}
 	for i, item := range p.Hank.Items {
 		var child plan.CodonID
 		if l := item.Loop; l != nil {

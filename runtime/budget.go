@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"hank/plan"
@@ -25,8 +26,9 @@ type limits struct {
 	OutputTokens  int64
 	ContextTokens int64
 	OnExceeded    plan.OnExceeded // never empty
-	// Sources say where the limits come from, for messages.
-	DollarsSource, TimeSource string
+	// What Dollars and Time are left of.
+	money money
+	span  span
 	// Over is set if something is used up before the attempt starts.
 	Over *state.BudgetExceeded
 }
@@ -39,6 +41,21 @@ const (
 	currencyContext = "contextTokens"
 )
 
+// The scopes of a budget, as state.json names them.
+const (
+	scopeCodon     = "codon"
+	scopeLoop      = "loop"
+	scopeHank      = "hank"
+	scopeExecution = "execution" // --max-cost and --max-time
+)
+
+// span is a limit of time together with what was used of it before.
+type span struct {
+	limit, used time.Duration
+	of          string // what it is, in words
+	scope       string
+}
+
 // exceeded tells which limit is reached, or nil. A limit that is exactly
 // reached counts.
 func (l limits) exceeded(u usage) *state.BudgetExceeded {
@@ -46,23 +63,23 @@ func (l limits) exceeded(u usage) *state.BudgetExceeded {
 	case l.Over != nil:
 		return l.Over
 	case l.Dollars > 0 && u.Cost >= l.Dollars:
-		return overCost(l.Dollars, u.Cost)
+		return overCost(l.Dollars, u.Cost, l.money.scope)
 	case l.Time > 0 && u.Time >= l.Time:
-		return overTime(l.Time, u.Time)
+		return overTime(l.Time, u.Time, l.span.scope)
 	case l.OutputTokens > 0 && u.Output >= l.OutputTokens:
-		return &state.BudgetExceeded{Currency: currencyOutput, Limit: float64(l.OutputTokens), Used: float64(u.Output)}
+		return &state.BudgetExceeded{Currency: currencyOutput, Limit: float64(l.OutputTokens), Used: float64(u.Output), Scope: scopeCodon}
 	case l.ContextTokens > 0 && u.Context >= l.ContextTokens:
-		return &state.BudgetExceeded{Currency: currencyContext, Limit: float64(l.ContextTokens), Used: float64(u.Context)}
+		return &state.BudgetExceeded{Currency: currencyContext, Limit: float64(l.ContextTokens), Used: float64(u.Context), Scope: scopeCodon}
 	}
 	return nil
 }
 
-func overCost(limit, used state.USD) *state.BudgetExceeded {
-	return &state.BudgetExceeded{Currency: currencyCost, Limit: dollars(limit), Used: dollars(used)}
+func overCost(limit, used state.USD, scope string) *state.BudgetExceeded {
+	return &state.BudgetExceeded{Currency: currencyCost, Limit: dollars(limit), Used: dollars(used), Scope: scope}
 }
 
-func overTime(limit, used time.Duration) *state.BudgetExceeded {
-	return &state.BudgetExceeded{Currency: currencyTime, Limit: limit.Seconds(), Used: used.Seconds()}
+func overTime(limit, used time.Duration, scope string) *state.BudgetExceeded {
+	return &state.BudgetExceeded{Currency: currencyTime, Limit: limit.Seconds(), Used: used.Seconds(), Scope: scope}
 }
 
 func dollars(u state.USD) float64 { return float64(u) / float64(state.Dollar) }
@@ -77,27 +94,29 @@ func (l limits) timeLeft(spent time.Duration) time.Duration {
 }
 
 // timeExceeded is the verdict on an attempt that was stopped by timeLeft.
-func (l limits) timeExceeded() *state.BudgetExceeded { return overTime(l.Time, l.Time) }
+func (l limits) timeExceeded() *state.BudgetExceeded { return overTime(l.Time, l.Time, l.span.scope) }
 
-// source says where the limit of a currency comes from; empty if the codon
-// itself sets it.
-func (l limits) source(currency string) string {
-	switch currency {
-	case currencyCost:
-		return l.DollarsSource
-	case currencyTime:
-		return l.TimeSource
-	}
-	return ""
-}
-
-// describe says which limit was reached, in words.
+// describe says which limit was reached, in words. What was used of it before
+// the attempt counts.
 func (l limits) describe(e *state.BudgetExceeded) string {
-	text := e.String()
-	if source := l.source(e.Currency); source != "" {
-		text += " (" + source + ")"
+	const exhausted = "budget exhausted: "
+	switch e.Currency {
+	case currencyCost:
+		used := state.Dollars(e.Used)
+		if e != l.Over {
+			used += l.money.used
+		}
+		return fmt.Sprintf(exhausted+"$%s of %s is spent", used, l.money.of)
+	case currencyTime:
+		used := seconds(e.Used)
+		if e != l.Over {
+			used += l.span.used
+		}
+		return fmt.Sprintf(exhausted+"%s of %s is used", used.Round(time.Millisecond), l.span.of)
+	case currencyOutput:
+		return fmt.Sprintf(exhausted+"%.0f of its %.0f output tokens are used", e.Used, e.Limit)
 	}
-	return text
+	return fmt.Sprintf(exhausted+"%.0f of its %.0f tokens of context are used", e.Used, e.Limit)
 }
 
 // seconds converts a number of seconds of hank.json; what does not fit is the
@@ -117,16 +136,16 @@ func (a *accounts) limits(p *plan.Program, e plan.Entry, earlier usage) limits {
 	if own == nil {
 		own = &plan.CodonBudget{}
 	}
-	hank, loop := hankBudget(p), loopBudget(p, e)
+	hank, loop := a.ceiling(p), loopBudget(p, e)
 	l := limits{OnExceeded: cmp.Or(own.OnExceeded, loop.OnExceeded, hank.OnExceeded, plan.Complete)}
 	l.set(a.money(p, e, earlier.Cost))
-	l.setTime(seconds(own.MaxTimeSeconds), earlier.Time, "")
-	l.setTime(seconds(loop.MaxTimeSeconds), a.loopOf(e).time, "the time of its loop")
-	l.setTime(seconds(hank.MaxTimeSeconds), a.total.time, "the time of the hank")
+	l.setTime(spanOf(own.MaxTimeSeconds, earlier.Time, "its own %s of time", scopeCodon))
+	l.setTime(spanOf(loop.MaxTimeSeconds, a.loopOf(e).time, "the %s time budget of its loop", scopeLoop))
+	l.setTime(hank.span(a.total.time))
 	l.OutputTokens, l.ContextTokens = own.MaxOutputTokens, own.MaxContextTokens
 	if own.MaxOutputTokens > 0 {
 		if l.OutputTokens = own.MaxOutputTokens - earlier.Output; l.OutputTokens <= 0 {
-			l.over(&state.BudgetExceeded{Currency: currencyOutput, Limit: float64(own.MaxOutputTokens), Used: float64(earlier.Output)})
+			l.over(&state.BudgetExceeded{Currency: currencyOutput, Limit: float64(own.MaxOutputTokens), Used: float64(earlier.Output), Scope: scopeCodon})
 			l.OutputTokens = 1
 		}
 	}
@@ -138,24 +157,29 @@ func (l *limits) set(m money) {
 	if !m.limited {
 		return
 	}
-	l.Dollars, l.DollarsSource = max(1, m.left), m.source
+	l.Dollars, l.money = max(1, m.left), m
 	if m.left <= 0 {
-		l.over(overCost(m.limit, m.used))
+		l.over(overCost(m.limit, m.used, m.scope))
 	}
 }
 
+// spanOf is a limit of seconds, of which the text says in words what it is.
+func spanOf(limit float64, used time.Duration, text, scope string) span {
+	return span{seconds(limit), used, fmt.Sprintf(text, seconds(limit)), scope}
+}
+
 // setTime takes a limit of time if it is the tightest so far.
-func (l *limits) setTime(limit, used time.Duration, source string) {
-	if limit <= 0 {
+func (l *limits) setTime(s span) {
+	if s.limit <= 0 {
 		return
 	}
-	left := max(1, limit-used)
+	left := max(1, s.limit-s.used)
 	if l.Time != 0 && l.Time <= left {
 		return
 	}
-	l.Time, l.TimeSource = left, source
-	if used >= limit {
-		l.over(overTime(limit, used))
+	l.Time, l.span = left, s
+	if s.used >= s.limit {
+		l.over(overTime(s.limit, s.used, s.scope))
 	}
 }
 
@@ -177,6 +201,43 @@ func hankBudget(p *plan.Program) *plan.Budget {
 		b.MaxDollars, b.MaxTimeSeconds = c.MaxDollars, c.MaxTimeSeconds
 	}
 	return &b
+}
+
+// ceiling is what all codons together may use: the lower of the hank's budget
+// and the execution's limits, divided as hank.json says.
+type ceiling struct {
+	*plan.Budget
+	dollars                 state.USD // 0 is no limit
+	seconds                 float64
+	dollarsScope, timeScope string
+}
+
+func (a *accounts) ceiling(p *plan.Program) ceiling {
+	b := hankBudget(p)
+	c := ceiling{Budget: b, dollars: price(b.MaxDollars), seconds: b.MaxTimeSeconds, dollarsScope: scopeHank, timeScope: scopeHank}
+	if limit := a.person.MaxDollars; limit > 0 && (c.dollars == 0 || limit < c.dollars) {
+		c.dollars, c.dollarsScope = limit, scopeExecution
+	}
+	if limit := a.person.MaxTimeSeconds; limit > 0 && (c.seconds == 0 || limit < c.seconds) {
+		c.seconds, c.timeScope = limit, scopeExecution
+	}
+	return c
+}
+
+// ofDollars and span say what the ceiling is, in words.
+func (c ceiling) ofDollars() string {
+	if c.dollarsScope == scopeExecution {
+		return fmt.Sprintf("the $%s limit of this execution", c.dollars)
+	}
+	return fmt.Sprintf("the $%s hank budget", c.dollars)
+}
+
+func (c ceiling) span(used time.Duration) span {
+	text := "the %s time budget of the hank"
+	if c.timeScope == scopeExecution {
+		text = "the %s time limit of this execution"
+	}
+	return spanOf(c.seconds, used, text, c.timeScope)
 }
 
 // loopBudget is the budget of an entry's loop: the program's, or what the
@@ -212,6 +273,6 @@ func (a *accounts) loopOver(p *plan.Program, e plan.Entry) *state.BudgetExceeded
 	}
 	var l limits
 	l.set(a.loopMoney(p, e))
-	l.setTime(seconds(loopBudget(p, e).MaxTimeSeconds), a.loopOf(e).time, "")
+	l.setTime(spanOf(loopBudget(p, e).MaxTimeSeconds, a.loopOf(e).time, "the %s time budget of its loop", scopeLoop))
 	return l.Over
 }

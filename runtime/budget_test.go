@@ -199,7 +199,9 @@ func TestTheCodonsOwnLimitsHoldForAllItsAttempts(t *testing.T) {
 	e := entryFor(t, p, "a")
 	a := newAccounts(&state.State{})
 	l := a.limits(p, e, usage{Cost: state.Dollars(2), Time: 20 * time.Second, Output: 300, Context: 4999})
-	if want := (limits{Dollars: state.Dollars(3), Time: 40 * time.Second, OutputTokens: 700, ContextTokens: 5000, OnExceeded: plan.Complete}); l != want {
+	if want := (limits{Dollars: state.Dollars(3), Time: 40 * time.Second, OutputTokens: 700, ContextTokens: 5000, OnExceeded: plan.Complete,
+		money: money{limited: true, left: state.Dollars(3), limit: state.Dollars(5), used: state.Dollars(2), of: "its own $5 budget", scope: scopeCodon},
+		span:  span{limit: time.Minute, used: 20 * time.Second, of: "its own 1m0s of time", scope: scopeCodon}}); l != want {
 		t.Errorf("%+v, want %+v", l, want)
 	}
 	for currency, u := range map[string]usage{
@@ -245,18 +247,18 @@ func TestTimeIsThatOfAllRunsTogether(t *testing.T) {
 	a := newAccounts(&state.State{})
 	check := func(id plan.CodonID, want time.Duration, source string) {
 		t.Helper()
-		if l := a.limits(p, entryFor(t, p, id), usage{}); l.Time != want || l.TimeSource != source || l.Over != nil {
+		if l := a.limits(p, entryFor(t, p, id), usage{}); l.Time != want || l.span.scope != source || l.Over != nil {
 			t.Errorf("%s: %+v, want %s", id, l, want)
 		}
 	}
-	check("first", 100*time.Second, "the time of the hank")
-	check("a#0", 30*time.Second, "")
-	check("b#0", 50*time.Second, "the time of its loop")
+	check("first", 100*time.Second, scopeHank)
+	check("a#0", 30*time.Second, scopeCodon)
+	check("b#0", 50*time.Second, scopeLoop)
 	a.add(spend(entryFor(t, p, "first"), state.Failed, 0, 40*time.Second))
 	a.add(spend(entryFor(t, p, "a#0"), state.Completed, 0, 25*time.Second))
-	check("b#0", 25*time.Second, "the time of its loop")
-	check("a#1", 25*time.Second, "the time of its loop")
-	check("first", 35*time.Second, "the time of the hank")
+	check("b#0", 25*time.Second, scopeLoop)
+	check("a#1", 25*time.Second, scopeLoop)
+	check("first", 35*time.Second, scopeHank)
 	if a.loopOver(p, entryFor(t, p, "b#0")) != nil {
 		t.Error("the loop is over too early")
 	}
@@ -299,7 +301,7 @@ func TestACeilingOfTheSettingsReplacesTheHanks(t *testing.T) {
 	p.Settings.Budget = &plan.Ceiling{MaxDollars: 4}
 	l := newAccounts(&state.State{}).limits(p, entryFor(t, p, "a"), usage{})
 	checkDollars(t, l, 2)
-	if l.OnExceeded != plan.Fail || !strings.Contains(l.describe(l.exceeded(usage{Cost: state.Dollars(2.5)})), "$2.5 of $2 (its share of the $4 of the hank)") {
+	if l.OnExceeded != plan.Fail || !strings.Contains(l.describe(l.exceeded(usage{Cost: state.Dollars(2.5)})), "$2.5 of its $2 share of the $4 hank budget is spent") {
 		t.Errorf("%+v: %s", l, l.describe(l.exceeded(usage{Cost: state.Dollars(2.5)})))
 	}
 }
@@ -562,8 +564,8 @@ func TestWhatWasGoneBackBehindStartsAnew(t *testing.T) {
 	check("run on before the loop", 9, 1, 3)
 	s.mustRollback("initial")
 	check("rolled back to the start", 9, 0, 0)
-	res := s.must(ModeRun, ExitBudget, func(o *Options) { o.Layers.Flags.Budget = &plan.Ceiling{MaxDollars: 9} })
-	if !strings.Contains(res.Message, "$9 of $9") {
+	res := s.must(ModeRun, ExitBudget, maxCost(9))
+	if !strings.Contains(res.Message, "budget exhausted: $9 of the $9 limit of this execution is spent") {
 		t.Errorf("the ceiling of all money: %s", res.Message)
 	}
 }
@@ -589,4 +591,15 @@ func TestWhatACrashCutOffCounts(t *testing.T) {
 	if a = newAccounts(s); a.loops["l"].cost != state.Dollars(2.375) {
 		t.Errorf("about to go on after a crash: %+v", a)
 	}
+}
+
+// maxCost is --max-cost, of which 0 is none.
+func maxCost(dollars float64) func(*Options) {
+	amount := state.Dollars(dollars)
+	return func(o *Options) { o.Limits.MaxDollars = &amount }
+}
+
+// maxTime is --max-time.
+func maxTime(seconds float64) func(*Options) {
+	return func(o *Options) { o.Limits.MaxTimeSeconds = &seconds }
 }

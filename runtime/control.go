@@ -23,6 +23,9 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 		d.say("orphaned processes cannot be adopted: %v", err)
 	}
 	d.accounts = newAccounts(d.x.State())
+	if l := d.x.State().Limits; l.Any() {
+		d.say("limit %s", DescribeLimits(l, d.accounts.total.cost, d.accounts.total.time))
+	}
 	if err := d.startRun(s); err != nil {
 		return outcome{}, err
 	}

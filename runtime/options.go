@@ -18,7 +18,10 @@ type Options struct {
 	Output    string // where outputFiles are copied
 	Overwrite bool   // replace what is in Output instead of renaming
 
+	Limits LimitChange // of the execution, from now on
 	Layers plan.Layers // settings of file, environment and command line
+
+	forgetModel bool // -m none: the codons have their own models again
 
 	Adopt    bool // a changed hank: go on with the new one
 	Frozen   bool // a changed hank: go on with the old one
@@ -46,6 +49,13 @@ type Options struct {
 	Work         recovery.Work     // shows what takes its time
 	Monitor      *Monitor          // where the run shows what it does; may be nil
 	ConfirmHuge  func(HugeFolder) bool
+}
+
+// LimitChange is what a command says about the limits of its execution. What is
+// nil stays as it is, and 0 takes a limit away.
+type LimitChange struct {
+	MaxDollars     *state.USD
+	MaxTimeSeconds *float64
 }
 
 // Asker puts a question with a few answers to a person and returns the index
@@ -104,6 +114,7 @@ type Result struct {
 	Planned   int             `json:"codonsPlanned"`
 	Codon     state.CodonID   `json:"codonId,omitempty"` // the one that ended the run
 	Cost      state.USD       `json:"cost"`
+	Limits    state.Limits    `json:"limits,omitzero"` // of the execution
 	Execution string          `json:"execution"`
 	Workspace string          `json:"workspace"`
 	Output    string          `json:"output,omitempty"`

@@ -40,6 +40,10 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		return d.adopt(ctx, live)
 	}
 	d.program = frozen
+	if frozen.Model != "" && d.opts.Layers.Flags.Model == "" && !d.opts.forgetModel {
+		d.opts.Layers.Flags.Model = frozen.Model // it stays until another is named
+		live, _, loadErr = loadHank(d.x.Layout.Root, d.opts)
+	}
 	changes, err := d.changed(frozen, live, loadErr)
 	if err != nil {
 		return err

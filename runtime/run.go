@@ -61,6 +61,9 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Layers.Flags.Model == noModel {
+		o.Layers.Flags.Model, o.forgetModel = "", true
+	}
 	if err := recovery.Obstructed(root); err != nil {
 		return nil, err
 	}
@@ -86,6 +89,9 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	}
 	return res, err
 }
+
+// noModel takes back what -m has said before.
+const noModel = "none"
 
 // tolerable tells whether an execution can go on without the author's hank:
 // it has a frozen one.
@@ -277,6 +283,9 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
 		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
+	if err := d.setLimits(); err != nil {
+		return d.result(outcome{}, err), err
+	}
 	if err := d.begin(ctx); err != nil {
 		return d.result(outcome{}, err), err
 	}
@@ -457,7 +466,7 @@ func leftFor(err error) state.EndReason {
 func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
 	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
-		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(),
+		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(), Limits: s.Limits,
 		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats()}
 	if run := s.Run(d.run); run != nil {
 		if res.Status = run.Status; run.Paused != nil {
@@ -482,6 +491,9 @@ func (d *driver) result(out outcome, err error) *Result {
 		}
 	}
 	res.Next = d.nextCommand(out)
+	if strings.HasSuffix(res.Next, adoptOption) {
+		res.Message += "; raise the budget in hank.json first"
+	}
 	return res
 }
 
@@ -505,8 +517,7 @@ func about(out outcome) string {
 	return fmt.Sprintf("codon %s: %s", out.codon, detail)
 }
 
-// nextCommand is what a person would type to go on. A budget is raised where
-// it was set: on the command line, or in the hank.
+// nextCommand is what a person would type to continue.
 func (d *driver) nextCommand(out outcome) string {
 	switch out.reason {
 	case "":
@@ -514,14 +525,7 @@ func (d *driver) nextCommand(out outcome) string {
 	case state.EndCodonFailed:
 		return "hank retry"
 	case state.EndBudget:
-		verb := "hank run" // it was stopped before the codon
-		if last := lastRecord(d.x.State()); last != nil && !last.Settled() {
-			verb = "hank retry"
-		}
-		if d.opts.Layers.Flags.Budget != nil {
-			return verb + " --max-cost USD"
-		}
-		return verb + " --adopt"
+		return AfterBudget(d.x.State())
 	}
 	return "hank run"
 }

@@ -56,7 +56,7 @@ func (a *attempt) judge(res ended) state.Settling {
 	case a.exceeded != nil:
 		if s.Status = state.Completed; a.limits.OnExceeded == plan.Fail {
 			s.Status = state.Failed
-			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: "its budget was used up: " + a.limits.describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
+			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: a.limits.describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
 		}
 	case res.silent:
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",

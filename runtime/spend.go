@@ -19,7 +19,7 @@ func (d *driver) budgetOver(e plan.Entry) string {
 	if l.Over == nil {
 		return ""
 	}
-	return "it cannot begin: " + l.describe(l.Over)
+	return l.describe(l.Over)
 }
 
 // loopBudgetOver tells whether the budget of an entry's loop is used up.

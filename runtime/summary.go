@@ -22,8 +22,8 @@ func summed(l limits, c *state.Codon) state.BudgetRow {
 // summarize says at the end of a run what was used of the budgets, if there
 // are any.
 func (d *driver) summarize() {
-	ceiling := hankBudget(d.program)
-	budgeted := ceiling.MaxDollars > 0 || ceiling.MaxTimeSeconds > 0
+	ceiling := d.accounts.ceiling(d.program)
+	budgeted := ceiling.dollars > 0 || ceiling.seconds > 0
 	for _, item := range d.program.Hank.Items {
 		codons := []plan.Codon{}
 		if item.Loop != nil {
@@ -39,8 +39,8 @@ func (d *driver) summarize() {
 		return
 	}
 	d.note(state.BudgetSummaryEvent, state.BudgetSummary{
-		Ceiling:    state.BudgetLimits{MaxDollars: price(ceiling.MaxDollars), MaxTimeSeconds: ceiling.MaxTimeSeconds},
+		Ceiling:    state.BudgetLimits{MaxDollars: ceiling.dollars, MaxTimeSeconds: ceiling.seconds},
 		Allocation: cmp.Or(ceiling.Allocation, plan.Shared), Rows: append([]state.BudgetRow{}, d.rows...),
-		Totals: state.BudgetTotals{BudgetDollars: price(ceiling.MaxDollars), ActualDollars: d.accounts.total.cost, ActualTimeSeconds: d.accounts.total.time.Seconds()},
+		Totals: state.BudgetTotals{BudgetDollars: ceiling.dollars, ActualDollars: d.accounts.total.cost, ActualTimeSeconds: d.accounts.total.time.Seconds()},
 	})
 }

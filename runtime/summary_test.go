@@ -52,11 +52,8 @@ func (s *stage) events(kind string) [][]byte {
 func TestARunEndsWithASummaryOfItsBudgets(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/budget-loop"))
-	limited := func(max float64) func(*Options) {
-		return func(o *Options) { o.Layers.Flags.Budget = &plan.Ceiling{MaxDollars: max} }
-	}
-	s.must(ModeRun, ExitBudget, limited(0.5))
-	s.must(ModeRun, ExitFailed, limited(5)) // its last codon wants three rounds
+	s.must(ModeRun, ExitBudget, maxCost(0.5))
+	s.must(ModeRun, ExitFailed, maxCost(5)) // its last codon wants three rounds
 	var got []state.BudgetSummary
 	for _, data := range s.events(state.BudgetSummaryEvent) {
 		var b state.BudgetSummary

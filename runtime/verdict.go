@@ -106,13 +106,26 @@ func CodonVerdict(c *state.Codon, run Verdict) Verdict {
 func Qualification(c *state.Codon) string {
 	switch {
 	case c.Status == state.Completed && c.BudgetExceeded != nil:
-		return fmt.Sprintf("cut off by its budget (%s)", c.BudgetExceeded)
+		return fmt.Sprintf("cut off by %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 	case c.Status == state.Completed && c.ContextExceeded:
 		return "its context was full"
 	case c.Status == state.Failed && c.FailureIgnored:
 		return "failure ignored"
 	}
 	return ""
+}
+
+// whose is the budget of a scope, in words.
+func whose(scope string) string {
+	switch scope {
+	case scopeLoop:
+		return "the budget of its loop"
+	case scopeHank:
+		return "the budget of the hank"
+	case scopeExecution:
+		return "the limit of this execution"
+	}
+	return "its budget"
 }
 
 // ProgressText is how many codons are done, and how many of them only so to speak.

@@ -295,11 +295,13 @@ const (
 	InterruptedByPause  = "pause" // hank itself could not go on
 )
 
-// BudgetExceeded tells which limit a codon hit.
+// BudgetExceeded tells which limit a codon hit: what the attempt might use, and
+// what it has used.
 type BudgetExceeded struct {
 	Currency string         `json:"currency"`
 	Limit    float64        `json:"limit"`
 	Used     float64        `json:"used"`
+	Scope    string         `json:"scope,omitempty"` // additive: whose budget: codon, loop, hank or execution
 	Unknown  jsontext.Value `json:",embed"`
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -24,9 +26,9 @@ func driveFlags() []cli.Flag {
 	return []cli.Flag{
 		executionFlag,
 		&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
-		&cli.Float64Flag{Name: "max-cost", Usage: "stop when `USD` are spent"},
-		&cli.Float64Flag{Name: "max-time", Usage: "stop after `SECONDS` of work"},
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon, until another is named; none: its own"},
+		&cli.StringFlag{Name: "max-cost", Usage: "stop when `USD` are spent by all runs of the execution together; it stays until it is given again; none: no limit beside the hank's"},
+		&cli.StringFlag{Name: "max-time", Usage: "stop after `SECONDS` of work in all runs together; it stays until it is given again; none: no limit beside the hank's"},
 		capFlag,
 		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of life for `SECONDS`"},
 		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "go on when a rig fails"},
@@ -190,8 +192,12 @@ func driveOptions(c *cli.Context) (runtime.Options, error) {
 	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
 		return runtime.Options{}, &runtime.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
 	}
+	limits, err := limits(c)
+	if err != nil {
+		return runtime.Options{}, err
+	}
 	o := runtime.Options{
-		Execution: c.String("execution"), Layers: layers, Overwrite: c.Bool("overwrite-output"),
+		Execution: c.String("execution"), Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
 		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
 		Yes: c.Bool("yes"), StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"), BreakLock: c.String("break-lock"),
 		Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
@@ -236,12 +242,43 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	default:
 		return layers, &runtime.UsageError{Why: fmt.Sprintf("--sandbox takes workspace or none, not %q", layers.Flags.Sandbox)}
 	}
-	if cost, limit := c.Float64("max-cost"), c.Float64("max-time"); cost > 0 || limit > 0 {
-		layers.Flags.Budget = &plan.Ceiling{MaxDollars: cost, MaxTimeSeconds: limit}
-	} else if cost < 0 || limit < 0 {
-		return layers, &runtime.UsageError{Why: "--max-cost and --max-time take positive numbers"}
-	}
 	return layers, nil
+}
+
+// limits are what --max-cost and --max-time say.
+func limits(c *cli.Context) (runtime.LimitChange, error) {
+	var change runtime.LimitChange
+	cost, err := limit(c, "max-cost")
+	if err != nil {
+		return change, err
+	}
+	if cost != nil {
+		dollars := state.Dollars(*cost)
+		if *cost > 0 && dollars <= 0 {
+			return change, badLimit(c, "max-cost")
+		}
+		change.MaxDollars = &dollars
+	}
+	change.MaxTimeSeconds, err = limit(c, "max-time")
+	return change, err
+}
+
+// limit is the number that a flag gives, 0 for none; nil if it is not given.
+func limit(c *cli.Context, name string) (*float64, error) {
+	if !c.IsSet(name) {
+		return nil, nil
+	}
+	n, err := 0.0, error(nil)
+	if text := c.String(name); text != "none" {
+		if n, err = strconv.ParseFloat(text, 64); err != nil || !(n > 0) || math.IsInf(n, 0) {
+			return nil, badLimit(c, name)
+		}
+	}
+	return &n, nil
+}
+
+func badLimit(c *cli.Context, name string) error {
+	return &runtime.UsageError{Why: fmt.Sprintf("--%s takes a positive number or none, not %q", name, c.String(name))}
 }
 
 // givenCap is what --checkpoint-cap says; not set where it is not given.
@@ -338,6 +375,9 @@ func catchUp(execution string) {
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
 	say("  codons       %s, $%s\n", runtime.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost)
+	if r.Limits.Any() {
+		say("  limit        %s\n", runtime.DescribeLimits(r.Limits, r.Cost, -1))
+	}
 	if more := runtime.CaveatText(r.Caveats); more != "" && r.Verdict != runtime.VerdictCompleted {
 		say("  caveats      %s\n", more)
 	}

@@ -73,8 +73,9 @@ type runView struct {
 
 // shownRuns and shownCodons are the JSON forms of hank show.
 type shownRuns struct {
-	Schema int       `json:"schema"`
-	Runs   []runView `json:"runs"`
+	Schema int          `json:"schema"`
+	Limits state.Limits `json:"limits,omitzero"` // of the execution
+	Runs   []runView    `json:"runs"`
 }
 
 type shownCodons struct {
@@ -94,11 +95,14 @@ func showRuns(c *cli.Context, v *recovery.View, runs []*state.Run) error {
 		runs = runs[:limit]
 	}
 	if c.Bool("json") {
-		out := shownRuns{Schema: 1, Runs: []runView{}}
+		out := shownRuns{Schema: 1, Limits: v.State.Limits, Runs: []runView{}}
 		for _, r := range runs {
 			out.Runs = append(out.Runs, runView{r, runtime.RunVerdict(v, r), r.Codons()})
 		}
 		return printJSON(out)
+	}
+	if l := v.State.Limits; l.Any() {
+		say("limit %s\n", runtime.DescribeLimits(l, v.State.TotalCost(), -1))
 	}
 	for _, r := range runs {
 		if err := printRun(r, runtime.RunVerdict(v, r)); err != nil {

@@ -34,6 +34,7 @@ type status struct {
 	LiveCodon  *state.Codon       `json:"liveCodon,omitempty"`
 	LastCodon  *state.Codon       `json:"lastCodon,omitempty"`
 	Cost       state.USD          `json:"cost"`
+	Limits     state.Limits       `json:"limits,omitzero"` // of the execution
 	LastEvent  *time.Time         `json:"lastEvent,omitempty"`
 	Said       string             `json:"said,omitempty"`      // the last line of the agent
 	Silent     bool               `json:"silent"`              // past the silence limit
@@ -92,7 +93,7 @@ func statusOf(v *recovery.View) status {
 	s := status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: runtime.ExecutionVerdict(v), Caveats: v.Head.Caveats,
-		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Position: st.Position,
+		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined()}
 	if s.Findings == nil {
 		s.Findings = []recovery.Finding{}
@@ -103,6 +104,9 @@ func statusOf(v *recovery.View) status {
 		s.ofRun(v, run)
 	}
 	s.Command = nextStep(s)
+	if s.EndReason == state.EndBudget && s.Command != "" {
+		s.Command = afterBudget(v)
+	}
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
 	}
@@ -176,6 +180,15 @@ func changedAt(path string) *time.Time {
 	return &at
 }
 
+// afterBudget is the command to continue with after a budget. What was used is
+// in all records, of which a glance has only the last.
+func afterBudget(v *recovery.View) string {
+	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		v = whole
+	}
+	return runtime.AfterBudget(v.State)
+}
+
 // nextStep is the one command that makes sense now.
 func nextStep(s status) string {
 	last := s.LastCodon
@@ -199,6 +212,9 @@ func printStatus(s status, c *cli.Context) {
 	}
 	now := time.Now()
 	line("codons", "%s, $%s", runtime.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost)
+	if s.Limits.Any() {
+		line("limit", "%s", runtime.DescribeLimits(s.Limits, s.Cost, -1))
+	}
 	line("workspace", "%s", shorten(s.Workspace))
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:

@@ -1,0 +1,74 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"hank/state"
+)
+
+// setLimits makes what the command says about limits part of the execution,
+// before anything can end the command: what it advises then need not say it
+// again.
+func (d *driver) setLimits() error {
+	next := d.x.State().Limits
+	if c := d.opts.Limits.MaxDollars; c != nil {
+		next.MaxDollars = *c
+	}
+	if c := d.opts.Limits.MaxTimeSeconds; c != nil {
+		next.MaxTimeSeconds = *c
+	}
+	if now := d.x.State().Limits; next.MaxDollars == now.MaxDollars && next.MaxTimeSeconds == now.MaxTimeSeconds {
+		return nil
+	}
+	return d.x.Record(state.LimitsSet{Limits: next})
+}
+
+// DescribeLimits says in words what an execution may use and has used. A
+// negative time is not known.
+func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) string {
+	var parts []string
+	if l.MaxDollars > 0 {
+		parts = append(parts, fmt.Sprintf("$%s for this execution, $%s spent", l.MaxDollars, spent))
+	}
+	if l.MaxTimeSeconds > 0 {
+		text := fmt.Sprintf("%s of work for this execution", seconds(l.MaxTimeSeconds))
+		if worked >= 0 {
+			text += fmt.Sprintf(", %s used", worked.Round(time.Millisecond))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// AfterBudget is the command that continues an execution whose run a budget has
+// ended. A limit of the execution that is reached is raised by what it was. A
+// budget of the hank is raised in its hank.json and adopted, for which a person
+// has to edit it first.
+func AfterBudget(s *state.State) string {
+	verb, raised := "hank run", false // it was stopped before the codon
+	if last := lastRecord(s); last != nil && !last.Settled() {
+		verb = "hank retry"
+	}
+	a := newAccounts(s)
+	if l := s.Limits.MaxDollars; l > 0 && a.total.cost >= l {
+		verb, raised = verb+" --max-cost "+upToCents(a.total.cost+l).String(), true
+	}
+	if l := s.Limits.MaxTimeSeconds; l > 0 && a.total.time >= seconds(l) {
+		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.total.time.Seconds()+l)), true
+	}
+	if !raised {
+		verb += adoptOption
+	}
+	return verb
+}
+
+const adoptOption = " --adopt"
+
+// upToCents rounds up to the next whole cent.
+func upToCents(u state.USD) state.USD {
+	const cent = state.Dollar / 100
+	return (u + cent - 1) / cent * cent
+}

@@ -1,0 +1,166 @@
+//go:build unix
+
+package runtime
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hank/state"
+)
+
+// paying is a hank of three codons of a dollar each. The second one waits after
+// it has paid when it runs for the first time.
+const paying = `{"hank": [
+  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":1}'; echo a >a"},
+  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh",
+   "promptText": "echo x >>\"$COUNT/b\"; echo '::hank usage {\"costUSD\":1}'; test $(wc -l <\"$COUNT/b\") -gt 1 || sleep 120; echo b >b"},
+  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":1}'; echo c >c"}]}`
+
+// TestALimitStaysUntilItIsGivenAgain takes an execution with --max-cost through
+// a stop, a crash, continuations, a rollback, its undo and a retry. No later
+// command says the limit again, and none spends beyond it.
+func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, paying)
+	count := t.TempDir()
+	s.opts.Environ = append(s.opts.Environ, "COUNT="+count)
+	s.must(ModeRun, ExitStopped, maxCost(2.5), func(o *Options) { o.StopAfter = 1 })
+
+	l := order{Execution: s.root, Hank: s.opts.Hank, Output: s.opts.Output}.start(t, "COUNT="+count)
+	l.until(t, "event", "*", "CostsUpdated")
+	l.kill()
+	l.wait()
+
+	over := func(what string, res *Result) {
+		t.Helper()
+		if !strings.Contains(res.Message, "budget exhausted: $3 of the $2.5 limit of this execution is spent") || res.Next != "hank run --max-cost 5.5" {
+			t.Errorf("%s: %q, next %q", what, res.Message, res.Next)
+		}
+		if got := s.view().State.TotalCost(); got != 3*state.Dollar {
+			t.Fatalf("%s: $%s were spent", what, got)
+		}
+	}
+	over("after the crash", s.must(ModeRun, ExitBudget))
+	if b := s.last("b").BudgetExceeded; b == nil || b.Scope != scopeExecution || b.Limit != 0.5 {
+		t.Errorf("the codon that the limit cut off: %+v", b)
+	}
+	over("resumed", s.must(ModeResume, ExitBudget))
+	s.mustRollback("a")
+	over("rolled back", s.must(ModeRun, ExitBudget))
+	s.mustUndo()
+	over("taken back", s.must(ModeRun, ExitBudget))
+	over("retried", s.must(ModeRetry, ExitBudget, func(o *Options) { o.Codon = "b" }))
+	said := strings.Join(s.said, "\n")
+	if !strings.Contains(said, "limit $2.5 for this execution, $3 spent") {
+		t.Errorf("no run says its limit:\n%s", said)
+	}
+
+	res := s.must(ModeRun, ExitDone, maxCost(5.5)) // as Next has said
+	if res.Limits.MaxDollars != state.Dollars(5.5) || res.Cost != 5*state.Dollar {
+		t.Errorf("raised: %+v", res)
+	}
+	res = s.must(ModeRetry, ExitBudget, func(o *Options) { o.Codon = "b" })
+	if res.Cost != 6*state.Dollar {
+		t.Errorf("under the raised limit $%s were spent", res.Cost)
+	}
+	if res = s.must(ModeRun, ExitDone, maxCost(0)); res.Limits.Any() || s.view().State.Limits.Any() {
+		t.Errorf("a limit that was taken away: %+v", res.Limits)
+	}
+}
+
+// The limit of an execution and the hank's budget both hold, whichever is lower.
+func TestTheLowerOfLimitAndBudgetHolds(t *testing.T) {
+	t.Parallel()
+	p := budgetHank(t, `"budget": {"maxDollars": 2, "maxTimeSeconds": 20}`, codonJSON("a", ""))
+	e := entryFor(t, p, "a")
+	for _, c := range []struct {
+		person         state.Limits
+		dollars        float64
+		seconds        float64
+		dollarsOf, tOf string
+	}{
+		{state.Limits{}, 2, 20, scopeHank, scopeHank},
+		{state.Limits{MaxDollars: 5 * state.Dollar, MaxTimeSeconds: 10}, 2, 10, scopeHank, scopeExecution},
+		{state.Limits{MaxDollars: state.Dollar, MaxTimeSeconds: 50}, 1, 20, scopeExecution, scopeHank},
+	} {
+		l := newAccounts(&state.State{Limits: c.person}).limits(p, e, usage{})
+		if dollars(l.Dollars) != c.dollars || l.Time.Seconds() != c.seconds || l.money.scope != c.dollarsOf || l.span.scope != c.tOf {
+			t.Errorf("%+v: %+v", c.person, l)
+		}
+	}
+	none := budgetHank(t, "", codonJSON("a", ""))
+	if l := newAccounts(&state.State{Limits: state.Limits{MaxDollars: 1}}).limits(none, e, usage{}); l.Dollars != 1 {
+		t.Errorf("a hank without a budget: %+v", l)
+	}
+}
+
+// The command that is advised after a budget raises what is reached, and works
+// as it is printed.
+func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, fixture(t, "hanks/two-steps"))
+	res := s.must(ModeRun, ExitBudget, maxTime(0.000001))
+	if !strings.HasPrefix(res.Next, "hank run --max-time 1") || !strings.Contains(res.Message, "1µs time limit of this execution is used") {
+		t.Errorf("%q: next %q", res.Message, res.Next)
+	}
+	s.must(ModeRun, ExitDone, maxTime(600))
+
+	s = newStage(t, fixture(t, "hanks/budget")) // late fails by its own budget
+	if res = s.must(ModeRun, ExitBudget); res.Next != "hank retry --adopt" {
+		t.Errorf("%q: next %q", res.Message, res.Next)
+	}
+	s = stageOf(t, strings.Replace(paying, "{", `{"overrides": {"budget": {"maxDollars": 1}}, `, 1))
+	res = s.must(ModeRun, ExitBudget)
+	if res.Next != "hank run --adopt" || !strings.Contains(res.Message, "raise the budget in hank.json first") {
+		t.Errorf("%q: next %q", res.Message, res.Next)
+	}
+	for in, want := range map[state.USD]string{state.Dollars(2.0545): "2.06", state.Dollars(2): "2", state.Dollars(0.001): "0.01"} {
+		if got := upToCents(in).String(); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestTheModelOfTheCommandLineStays: a later command that names no model uses
+// the one that was named, and does not say that the hank has changed. One that
+// names none goes back to the hank's own, which is a change.
+func TestTheModelOfTheCommandLineStays(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+	  {"id": "c", "name": "C", "model": "a-model-of-another-day", "continuationMode": "fresh", "promptText": "Write."}]}`)
+	bin := t.TempDir()
+	put(t, bin, "claude", "#!/bin/sh\necho 2.1.329\n")
+	must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
+	s.opts.Environ = append(s.opts.Environ, "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE="+filepath.Join(bin, "claude"), "ANTHROPIC_API_KEY=none")
+	one := func(o *Options) { o.StopAfter = 1 }
+	model := func(name string) func(*Options) { return func(o *Options) { o.Layers.Flags.Model = name } }
+	if _, err := s.run(ModeRun, one); CodeOf(err) != ExitInvalid {
+		t.Fatalf("without a model that is known: %v", err)
+	}
+	planned := func() string { return s.view().State.ExecutionPlan()[2].Codon.Model.String() }
+	res := s.must(ModeRun, ExitStopped, one, model("haiku"))
+	if res.Next != "hank run" {
+		t.Fatalf("next is %q", res.Next)
+	}
+	s.must(ModeRun, ExitStopped, one) // as printed
+	if got := planned(); got != "anthropic/claude-haiku-4-5" {
+		t.Errorf("c is planned with %s", got)
+	}
+	s.must(ModeRetry, ExitStopped, one, func(o *Options) { o.Codon = "b" })
+	if _, err := s.run(ModeRun, one, model("sonnet")); CodeOf(err) != ExitDecision {
+		t.Errorf("another model: %v", err)
+	}
+	s.must(ModeRetry, ExitStopped, one, model("sonnet"), func(o *Options) { o.Adopt, o.Codon = true, "b" })
+	s.must(ModeRetry, ExitStopped, one, func(o *Options) { o.Codon = "b" })
+	if got := planned(); got != "anthropic/claude-sonnet-5" {
+		t.Errorf("c is planned with %s", got)
+	}
+	if _, err := s.run(ModeRun, one, model("none")); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "a-model-of-another-day") {
+		t.Errorf("without the model of before: %v", err)
+	}
+}
