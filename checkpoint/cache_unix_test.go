@@ -160,3 +160,38 @@ func TestEstimateCountsWhatACheckpointTakes(t *testing.T) {
 		t.Errorf("%+v", size.Largest)
 	}
 }
+
+// The cache vouches for objects, and a pack that is gone has taken them along.
+func TestTheCacheIsNotBelievedWithoutThePacksThatItKnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "1")
+	r.age()
+	snap := r.snapshot(Selection{All: true})
+	r.commit(snap)
+	must(t, r.store.Close())
+	packs, err := filepath.Glob(filepath.Join(r.opts.Dir, "objects", "pack", "*"))
+	if err != nil || len(packs) == 0 {
+		t.Fatalf("packs %v, %v", packs, err)
+	}
+	for _, name := range packs {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.store, err = Open(r.opts); err != nil {
+		t.Fatal(err)
+	}
+	r.tip = "" // it is lost, too
+	if again := r.snapshot(Selection{All: true}); again.Tree != snap.Tree {
+		t.Fatalf("another tree, %s", again.Tree)
+	}
+	if err := r.store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f, _, err := r.store.ReadFile(snap.Tree, "a"); err != nil {
+		t.Errorf("the file that the lost pack held was not stored again: %v", err)
+	} else {
+		f.Close()
+	}
+}

@@ -53,6 +53,20 @@ func ours(files map[string]ignoreRules, exclude ignoreRules, path string) bool {
 	return false
 }
 
+// The last rule that fits decides: of one file, and of the files on the way down.
+func TestTheLastRuleThatFitsDecides(t *testing.T) {
+	t.Parallel()
+	rules := parseIgnore("", []byte("*.o\n!keep.o\nkeep.o/\n!/build\n/build\n"))
+	for path, want := range map[string]verdict{"a.o": ignored, "keep.o": wanted, "build": ignored, "a.c": undecided} {
+		if got := rules.match(path, path, false); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	if got := rules.match("keep.o", "keep.o", true); got != ignored {
+		t.Errorf("the folder keep.o: %v", got)
+	}
+}
+
 func TestIgnoreRulesEqualStockGit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
