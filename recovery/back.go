@@ -52,29 +52,91 @@ func WayBack(ctx context.Context, l Layout, s *state.State, store *checkpoint.St
 
 // untouch adds what codons behind the checkpoint found of the files that they
 // were the first to look at. Every codon starts from a checkpoint that looked
-// at all that its own will.
+// at all that its own will. The codons of the present thread are asked first,
+// then those of other timelines, the newest first: only what led on from the
+// checkpoint can tell what was there.
 func (b *Back) untouch(s *state.State, to state.SHA) error {
 	looked := Taken(s, b.store, to)
-	for _, step := range s.Thread() {
-		sel := Tracked(s, step.Codon.CodonID)
-		base := step.Codon.BaseCheckpoint
-		if base == "" || Covers(looked, sel) {
-			continue
+	if Covers(looked, Tracked(s, "")) {
+		return nil
+	}
+	led := &descent{store: b.store, from: checkpoint.SHA(to), known: map[checkpoint.SHA]bool{}}
+	asked := map[*state.Codon]bool{}
+	for _, thread := range threads(s) {
+		for _, step := range thread {
+			base, sel := step.Codon.BaseCheckpoint, Tracked(s, step.Codon.CodonID)
+			if asked[step.Codon] || base == "" || Covers(looked, sel) {
+				continue
+			}
+			asked[step.Codon] = true
+			info, err := b.store.CommitInfo(checkpoint.SHA(base))
+			if gone(err) || err == nil && !led.reaches(info) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("the checkpoint %.12s cannot be read: %w", base, err)
+			}
+			before, now := looked.Matcher(), sel.Matcher()
+			if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, func(path string) bool { return now(path) && !before(path) }); err != nil {
+				return err
+			}
+			looked = union(looked, sel)
 		}
-		info, err := b.store.CommitInfo(checkpoint.SHA(base))
-		if gone(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("the checkpoint %.12s cannot be read: %w", base, err)
-		}
-		before, now := looked.Matcher(), sel.Matcher()
-		if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, func(path string) bool { return now(path) && !before(path) }); err != nil {
-			return err
-		}
-		looked = union(looked, sel)
 	}
 	return nil
+}
+
+// threads are the present thread and those that end with the other runs, newest
+// first; what is a part of one that came before is left out.
+func threads(s *state.State) [][]state.Step {
+	all, on := [][]state.Step{}, map[*state.Codon]bool{}
+	add := func(thread []state.Step) {
+		for _, step := range thread {
+			on[step.Codon] = true
+		}
+		all = append(all, thread)
+	}
+	add(s.Thread())
+	for _, r := range s.Runs {
+		if n := r.Len(); n > 0 && !on[r.Codon(n-1)] {
+			add(s.ThreadTo(r, r.Codon(n-1)))
+		}
+	}
+	return all
+}
+
+// descent tells which commits have one among their ancestors, or are it.
+type descent struct {
+	store Commits
+	from  checkpoint.SHA
+	known map[checkpoint.SHA]bool
+}
+
+func (d *descent) reaches(info checkpoint.Info) bool {
+	var passed []checkpoint.SHA
+	found, known := false, false
+	for ; !known; info, known = d.parent(info) {
+		if found, known = d.known[info.SHA]; known {
+			break
+		}
+		passed = append(passed, info.SHA)
+		if found = info.SHA == d.from; found {
+			break
+		}
+	}
+	for _, sha := range passed {
+		d.known[sha] = found
+	}
+	return found
+}
+
+// parent reads the first parent; last if there is none that can be read.
+func (d *descent) parent(info checkpoint.Info) (parent checkpoint.Info, last bool) {
+	if len(info.Parents) == 0 {
+		return info, true
+	}
+	parent, err := d.store.CommitInfo(info.Parents[0])
+	return parent, err != nil
 }
 
 // Covers tells whether a selection takes all that another one does. It may
@@ -105,6 +167,14 @@ func (b *Back) unarchive(ctx context.Context, l Layout, s *state.State, to state
 	now, surely, then := ends(s), ends(s), ends(&there)
 	delete(surely, SavedAt(b.store, s.Here().CheckpointSHA))
 	delete(then, SavedAt(b.store, to))
+	last := EndedAt(b.store, to)
+	seen := b.sawAll(to)
+	stays := map[string]bool{} // archived at the target: what other timelines have archived of it is theirs
+	for _, e := range m.Entries {
+		if sha := state.SHA(e.CheckpointSHA); then[sha] && (!now[sha] || sha == last) {
+			stays[e.SourcePath] = true
+		}
+	}
 	var files []checkpoint.TreeFile
 	taken := map[string]bool{}
 	for _, e := range m.Entries {
@@ -114,7 +184,7 @@ func (b *Back) unarchive(ctx context.Context, l Layout, s *state.State, to state
 		case !e.sound() || b.held(sha, e.SourcePath):
 		case then[sha] && !surely[sha]:
 			b.leaving[e.SourcePath] = append(b.leaving[e.SourcePath], copied)
-		case now[sha] && !then[sha] && !taken[e.SourcePath] && !b.store.HasFile(b.Tree, e.SourcePath):
+		case now[sha] && !then[sha] && !seen && !stays[e.SourcePath] && !taken[e.SourcePath] && !b.store.HasFile(b.Tree, e.SourcePath):
 			f, ok := archivedFile(e.SourcePath, copied)
 			if !ok {
 				continue // a person has taken it out of the archive
@@ -132,6 +202,13 @@ func (b *Back) unarchive(ctx context.Context, l Layout, s *state.State, to state
 	}
 	b.Tree, err = b.store.Overlay(b.Tree, over, func(string) bool { return true })
 	return err
+}
+
+// sawAll tells whether a checkpoint was made before a move: it has seen whatever
+// was in the workspace, so that nothing of the archive was.
+func (b *Back) sawAll(sha state.SHA) bool {
+	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
+	return err == nil && wentTo(info.Message) != ""
 }
 
 // SavedAt is where the execution stood when a checkpoint was made for a

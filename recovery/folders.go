@@ -62,7 +62,9 @@ func emptyFolders(message string) []string {
 
 // restoreFolders makes the empty folders of the checkpoint that a move leads
 // to, and removes those that only the tree before had, if they are empty
-// still. Doing it twice does nothing more; both times it is durable.
+// still: those that the ignore rules of the checkpoint hide stay, as such files
+// do. Where the move takes another one back, those that the other has made go
+// too. Doing it twice does nothing more; both times it is durable.
 func (x *Execution) restoreFolders(intent *state.Intent) error {
 	to, err := x.foldersOf(intent.To, intent.Paths)
 	if err != nil {
@@ -71,6 +73,19 @@ func (x *Execution) restoreFolders(intent *state.Intent) error {
 	from, err := x.foldersOf(intent.Owned, intent.Paths)
 	if err != nil {
 		return err
+	}
+	target, err := x.Store.CommitInfo(checkpoint.SHA(intent.To))
+	if err != nil {
+		return err
+	}
+	ignored := x.Store.Ignored(target.Tree, x.Workspace)
+	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
+	if went := wentTo(target.Message); went != "" {
+		made, err := x.foldersOf(went, intent.Paths)
+		if err != nil && !gone(err) {
+			return err
+		}
+		from = append(from, made...)
 	}
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
@@ -91,6 +106,82 @@ func (x *Execution) restoreFolders(intent *state.Intent) error {
 		return nil
 	}
 	return x.Workspace.Sync()
+}
+
+// inFolder stands for any file in a folder: a rule that hides all of them hides
+// the folder.
+const inFolder = "hank-any-file"
+
+// foldersInTheWay are the empty folders of the workspace, ignored or not, that a
+// move from one tree to another with these empty folders fills, or replaces.
+func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders []string) ([]string, error) {
+	changes, err := checkpoint.Diff(x.Store, from, to)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(x.Layout.Workspace)
+	if err != nil {
+		return nil, fmt.Errorf("the empty folders: %w", err)
+	}
+	defer root.Close()
+	w := wayFolders{root: root, seen: map[string]bool{}}
+	for _, c := range changes {
+		if c.Kind == checkpoint.Added {
+			w.below(c.Path)
+			w.above(path.Dir(c.Path))
+		}
+	}
+	for _, name := range folders {
+		w.above(name)
+	}
+	return w.found, nil
+}
+
+// wayFolders collects empty folders. What cannot be looked at is none.
+type wayFolders struct {
+	root  *os.Root
+	seen  map[string]bool
+	found []string
+}
+
+// above looks at the nearest folder that is there, of a path and those above.
+func (w *wayFolders) above(name string) {
+	for ; name != "." && !w.seen[name]; name = path.Dir(name) {
+		w.seen[name] = true
+		fi, err := w.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && fi.IsDir() && len(w.names(name, 1)) == 0 {
+			w.found = append(w.found, name)
+		}
+		return
+	}
+}
+
+// below looks at a folder that stands where a file is to come.
+func (w *wayFolders) below(name string) {
+	if fi, err := w.root.Lstat(name); err != nil || !fi.IsDir() {
+		return
+	}
+	names := w.names(name, -1)
+	if len(names) == 0 && !w.seen[name] {
+		w.seen[name], w.found = true, append(w.found, name)
+	}
+	for _, in := range names {
+		w.below(name + "/" + in)
+	}
+}
+
+// names are the names in a folder, up to most of them; -1: all.
+func (w *wayFolders) names(folder string, most int) []string {
+	f, err := w.root.Open(folder)
+	if err != nil {
+		return []string{"?"} // not known to be empty
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(most) // none at the end of the folder
+	return names
 }
 
 // foldersOf are the empty folders of a checkpoint at or below paths.

@@ -298,7 +298,11 @@ func Removable(s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace
 	}
 	brought := func(string) bool { return false }
 	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
-		brought = func(path string) bool { return store.HasFile(went.Tree, path) }
+		b := &Back{Tree: went.Tree, store: store}
+		if err := b.untouch(s, state.SHA(went.SHA)); err != nil {
+			return nil, err
+		}
+		brought = func(path string) bool { return store.HasFile(b.Tree, path) }
 	}
 	return func(path string) bool {
 		return brought(path) || store.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
@@ -407,8 +411,12 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	if err != nil {
 		return nil, forMove(m.Kind, err)
 	}
-	owned := parent
-	if all.Tree != tracked.Tree {
+	if err := x.noteFolders(all, back.Tree, m); err != nil {
+		x.Store.Abort()
+		return nil, err
+	}
+	owned, same := parent, all.Tree == tracked.Tree && slices.Equal(all.Empty, tracked.Empty)
+	if !same {
 		if owned, err = x.Preserve(ctx, tracked, branch, parent, note+": tracked files"); err != nil {
 			return nil, err
 		}
@@ -417,7 +425,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	if err != nil {
 		return nil, err
 	}
-	if all.Tree == tracked.Tree {
+	if same {
 		owned = safety
 	}
 	intent := &state.Intent{ID: newID(8), Kind: m.Kind, Safety: safety, Owned: owned, To: m.To, Paths: m.Paths}
@@ -431,6 +439,21 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 		intent.Position = &p
 	}
 	return intent, nil
+}
+
+// noteFolders adds to the snapshot of a safety checkpoint the empty folders that
+// are in the way of its move.
+func (x *Execution) noteFolders(all *checkpoint.Snapshot, to checkpoint.SHA, m Move) error {
+	folders, err := x.foldersOf(m.To, m.Paths)
+	if err != nil {
+		return err
+	}
+	inWay, err := x.foldersInTheWay(all.Tree, to, folders)
+	if err != nil {
+		return err
+	}
+	all.Empty = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(all.Empty), inWay...))))
+	return nil
 }
 
 // Head is the checkpoint that the workspace was last at: see [Head].

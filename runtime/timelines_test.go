@@ -1,0 +1,162 @@
+//go:build unix
+
+package runtime
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hank/state"
+)
+
+// folders are the folders of the workspace that have nothing in them.
+func (s *stage) folders() []string {
+	s.t.Helper()
+	work, empty := s.workspace(), []string{}
+	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || path == work {
+			return err
+		}
+		entries, err := os.ReadDir(path)
+		if rel, _ := filepath.Rel(work, path); len(entries) == 0 {
+			empty = append(empty, rel)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return empty
+}
+
+func (s *stage) sameFolders(when string, want ...string) {
+	s.t.Helper()
+	if got := s.folders(); !slices.Equal(got, want) {
+		s.t.Errorf("%s: the empty folders are %q, want %q", when, got, want)
+	}
+}
+
+// head is where the newest run's branch leads.
+func (s *stage) head() state.SHA { return s.view().State.Newest().Head }
+
+// A file that was in the archive at a checkpoint stays there, whatever another
+// timeline has done to its name.
+func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "archiveOnSuccess": ["d/**"], "promptText": "mkdir -p d; date +%N >d/f; echo 0 >x"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >x"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	done, first := s.head(), s.tree()
+	s.mustRollback("initial")
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, ExitDone) // whose first deed is the archive
+	second := s.tree()
+	if len(first) != 1 || len(second) != 1 {
+		t.Fatalf("not archived: %v, %v", first, second)
+	}
+	for range 2 {
+		s.mustRollback(string(done))
+		sameTree(t, "at the end of the first timeline", s.tree(), first)
+		s.mustUndo()
+		sameTree(t, "taken back", s.tree(), second)
+	}
+	s.must(ModeRun, ExitDone)
+	s.fsck()
+}
+
+// Files that a codon begins to track come back as the target's own timeline
+// found them.
+func TestFilesComeBackAsTheirOwnTimelineFoundThem(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "promptText": "date +%N >u; echo 0 >x; cp u ../was"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "promptText": "cp u x"},
+	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo c2 >u"}
+	]}`)
+	var ends []state.SHA
+	var found []string
+	for range 3 {
+		s.must(ModeRun, ExitDone)
+		ends, found = append(ends, s.last("c1").CompletionCheckpoint), append(found, content(t, s.root, "was"))
+		s.mustRollback("initial")
+	}
+	for _, i := range []int{0, 2, 1, 0} {
+		before := s.tree()
+		s.mustRollback(string(ends[i]))
+		if u, x := content(t, s.workspace(), "u"), content(t, s.workspace(), "x"); u != found[i] || x != found[i] {
+			t.Errorf("timeline %d found %q: u is %q and x is %q", i, found[i], u, x)
+		}
+		after := s.tree()
+		s.mustUndo()
+		sameTree(t, "taken back", s.tree(), before)
+		s.mustUndo()
+		sameTree(t, "there again", s.tree(), after)
+	}
+	s.must(ModeRun, ExitDone)
+	s.fsck()
+}
+
+func TestAnUndoLeavesTheFoldersThatWereThere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, second  string
+		before, inside []string // empty folders at the end, and at c0
+	}{
+		"ignored at the end":        {`echo 1 >x`, `mkdir -p build/logs build/cache; echo build/ >.gitignore`, []string{"build/cache", "build/logs"}, []string{"build/cache", "build/logs"}},
+		"ignored at the checkpoint": {`echo e/ >.gitignore; mkdir -p e/a f`, `rm .gitignore; rmdir e/a f; mkdir e/b g`, []string{"e/b", "g"}, []string{"e/b", "f"}},
+		"brought and ignored":       {`mkdir -p f/g h`, `rmdir f/g f h; echo 'f/' >.gitignore`, []string{}, []string{"f/g", "h"}},
+		"under what is written":     {`mkdir -p d/e; echo 1 >d/e/f`, `rm -r d; mkdir -p d/e; echo d/ >.gitignore`, []string{"d/e"}, []string{}},
+		"where a file was":          {`echo 1 >d`, `rm d; mkdir -p d/e; echo d/ >.gitignore`, []string{"d/e"}, []string{}},
+		"where a file comes":        {`mkdir -p d/e`, `rm -r d; echo 1 >d`, []string{}, []string{"d/e"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [
+			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "`+c.first+`"},
+			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "`+c.second+`"}
+			]}`)
+			s.must(ModeRun, ExitDone)
+			end := s.tree()
+			s.sameFolders("at the end", c.before...)
+			for i := range 2 {
+				s.mustRollback("c0")
+				s.sameFolders("back", c.inside...)
+				s.mustUndo()
+				s.sameFolders("taken back", c.before...)
+				sameTree(t, "taken back", s.tree(), end)
+				if i == 0 {
+					s.mustUndo()
+					s.sameFolders("the undo taken back", c.inside...)
+					s.mustUndo()
+					s.sameFolders("taken back thrice", c.before...)
+				}
+			}
+		})
+	}
+}
+
+// An empty folder that no codon tracked stays, as a file does.
+func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "kept/**"], "promptText": "echo 0 >x; mkdir -p kept/a"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "kept/**"], "promptText": "echo 1 >x; mkdir -p other/a kept/b"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	end := s.folders()
+	s.mustRollback("c0")
+	s.sameFolders("back", "kept/a", "other/a")
+	s.mustUndo()
+	s.sameFolders("taken back", end...)
+	if err := os.Mkdir(filepath.Join(s.workspace(), "mine"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.mustRollback("c0")
+	s.mustUndo()
+	s.sameFolders("with a person's", "kept/a", "kept/b", "mine", "other/a")
+}
