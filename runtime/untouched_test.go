@@ -144,7 +144,8 @@ func newWanderer(t *testing.T, seed uint64) *wanderer {
 	for i := range 3 {
 		script := w.changes(4)
 		w.log = append(w.log, fmt.Sprintf("c%d%s:\n%s", i, tracked, script))
-		codons = append(codons, fmt.Sprintf(`{"id": "c%d", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": %q%s}`, i, script, tracked))
+		archive := []string{"", "", "", `, "archiveOnSuccess": ["d/*", "c.tmp"]`, `, "archiveOnSuccess": ["a"]`}[w.IntN(5)]
+		codons = append(codons, fmt.Sprintf(`{"id": "c%d", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": %q%s%s}`, i, script, tracked, archive))
 		tracked = ""
 	}
 	w.stage = stageOf(t, `{"hank": [`+strings.Join(codons, ",")+`]}`)
@@ -242,11 +243,16 @@ func (w *wanderer) same(when string, got, want map[string]string) {
 	}
 }
 
-// disk is every file of the workspace with its mode and bytes.
+// disk is every file of the workspace with its mode and bytes, and every empty
+// folder.
 func (w *wanderer) disk() map[string]string {
 	out := map[string]string{}
 	err := filepath.WalkDir(w.opts.Workspace, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(w.opts.Workspace, path)
 		if err != nil || d.IsDir() {
+			if in, readErr := os.ReadDir(path); err == nil && readErr == nil && len(in) == 0 {
+				out[rel+"/"] = "empty"
+			}
 			return err
 		}
 		info, err := d.Info()
@@ -254,7 +260,6 @@ func (w *wanderer) disk() map[string]string {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(w.opts.Workspace, path)
 		out[rel] = fmt.Sprint(info.Mode()&0o111 != 0, " ", string(text))
 		return err
 	})
@@ -278,6 +283,7 @@ func (w *wanderer) unrecorded(to state.SHA) map[string]string {
 		w.t.Fatalf("%v: %s", err, out)
 	}
 	out := w.disk()
+	maps.DeleteFunc(out, func(path, _ string) bool { return strings.HasSuffix(path, "/") })
 	now, there := w.ignored(w.opts.Workspace, out), w.ignored(then, out)
 	maps.DeleteFunc(out, func(path, _ string) bool {
 		if recorded[path] || !now[path] && !there[path] {
