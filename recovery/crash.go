@@ -56,7 +56,8 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 // gone or has left it. Whatever its codon has left alive is ended first. A
 // codon whose agent had ended, on a machine that has not been restarted since,
 // gets the checkpoint that it was waiting for; any other counts as failed, and
-// what it had done to the tree is its error checkpoint.
+// what it had done to the tree is its error checkpoint. Either has ended at its
+// last sign of life.
 //
 // A run that its runtime has left open on purpose, see state.RunPaused, ends for
 // the reason that was given then. As long as that reason holds, its error is
@@ -97,13 +98,17 @@ func (x *Execution) closeLeft(ctx context.Context, r *state.Run) error {
 	if err != nil {
 		return err
 	}
-	final := live.Interrupt(x.Now(), state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
+	at := x.Now()
+	if len(ended) == 0 { // else it was alive until now
+		at = x.lastSign(r, live)
+	}
+	final := live.Interrupt(at, state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
 	if p := r.Paused; p != nil {
-		final = live.Interrupt(x.Now(), state.InterruptedByPause, fmt.Sprintf("hank could not go on while the codon was %s: %s", live.Status, p.Detail))
+		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not go on while the codon was %s: %s", live.Status, p.Detail))
 	}
 	tracked := checkpoint.Selection{All: true}
 	if live.Settling != nil && x.sameBoot(r) {
-		final, tracked = live.Conclude(x.Now()), Tracked(x.State(), live.CodonID)
+		final, tracked = live.Conclude(at), Tracked(x.State(), live.CodonID)
 		x.Report.add(Mended, "run %s had %s when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, lastWord(r), live.CodonID)
 	} else {
 		x.Report.add(Mended, "run %s had %s while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, lastWord(r), live.CodonID, live.Status)

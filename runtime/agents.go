@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hank/plan"
@@ -148,10 +149,11 @@ func sorted(env harness.Environ) []string {
 // environFor adds what one codon is told. A workspace inside a user's own
 // repository must not make its agents act on that repository by accident:
 // git looks no further up than the workspace.
-func (d *driver) environFor(e plan.Entry, attempt string) []string {
+func (d *driver) environFor(e plan.Entry, attempt string, number int) []string {
 	env := harness.NewEnviron(d.environ())
 	env["HANK_CODON"] = string(e.CodonID)
 	env["HANK_ATTEMPT"] = attempt
+	env["HANK_ATTEMPT_NUMBER"] = strconv.Itoa(number)
 	env["HANK_WORKSPACE"] = d.x.Layout.Workspace
 	env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(d.x.Layout.Workspace)
 	delete(env, "HANK_ITERATION")

@@ -129,8 +129,8 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 	}
 	most, delay, longest := entry.Codon.Retries()
 	for try := 0; ; try++ {
-		d.announce(entry, index, try)
 		a := &attempt{driver: d, entry: entry, index: index, number: d.attemptsOf(entry.CodonID) + 1, limits: d.limits(entry)}
+		d.announce(entry, index, a.number, most+1)
 		d.opts.Monitor.change(func(now *Activity) {
 			*now = Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
 		})
@@ -145,7 +145,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 			return final, nil
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
-		d.say("  trying again in %s (%d of %d)", wait.Round(time.Millisecond), try+1, most)
+		d.say("  trying again in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
 		d.opts.Monitor.step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			return final, nil
@@ -277,10 +277,10 @@ func (d *driver) say(format string, args ...any) {
 	}
 }
 
-func (d *driver) announce(e plan.Entry, index, try int) {
+func (d *driver) announce(e plan.Entry, index, number, most int) {
 	what := e.Codon.Name
-	if try > 0 {
-		what = fmt.Sprintf("%s (try %d)", what, try+1)
+	if number > 1 {
+		what = fmt.Sprintf("%s (attempt %d of %d)", what, number, most)
 	}
 	d.say("[%d/%d] %s: %s", index+1, len(d.x.State().ExecutionPlan()), e.CodonID, what)
 }

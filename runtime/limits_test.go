@@ -164,3 +164,24 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 		t.Errorf("without the model of before: %v", err)
 	}
 }
+
+// TestAScriptIsToldTheNumberOfItsAttempt: 1 for the first of a run, in the rig
+// as in the prompt.
+func TestAScriptIsToldTheNumberOfItsAttempt(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 2, "delayMs": 1},
+	  "rigSetup": [{"type": "command", "command": {"run": "printf 'rig %s ' $HANK_ATTEMPT_NUMBER >>\"$COUNT/log\""}}],
+	  "promptText": "echo $HANK_ATTEMPT_NUMBER >>\"$COUNT/log\"; exit 1"}]}`)
+	count := t.TempDir()
+	s.opts.Environ = append(s.opts.Environ, "COUNT="+count, "HANK_ATTEMPT_NUMBER=7")
+	s.must(ModeRun, ExitFailed)
+	if got := content(t, count, "log"); got != "rig 1 1\nrig 2 2\nrig 3 3\n" {
+		t.Errorf("it was told %q", got)
+	}
+	said := strings.Join(s.said, "\n")
+	for _, want := range []string{"(attempt 2 of 3)", "[1/1] a: A (attempt 3 of 3)"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s is not said:\n%s", want, said)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	if err != nil {
 		return harness.Request{}, nil, err
 	}
-	environ := a.environFor(a.entry, a.id)
+	environ := a.environFor(a.entry, a.id, a.number)
 	if a.entry.Codon.Model.IsShell() { // an agent knows its home by itself
 		environ = a.commandEnviron()
 	}

@@ -173,7 +173,7 @@ func (a *attempt) writable() ([]string, error) {
 // commandEnviron is what scripts, rigs and checks get. Confined ones have home
 // and temp folder where they can write; programs keep caches there.
 func (a *attempt) commandEnviron() []string {
-	environ := a.environFor(a.entry, a.id)
+	environ := a.environFor(a.entry, a.id, a.number)
 	if a.confinement == nil {
 		return environ
 	}

@@ -8,6 +8,7 @@
 //	HANK_WORKSPACE   the workspace, which is also the working directory
 //	HANK_SESSION     the session's id; a continuing codon gets its predecessor's
 //	HANK_ATTEMPT     the name of this attempt
+//	HANK_ATTEMPT_NUMBER  1 for the first attempt of the run, and so on
 //	TMPDIR           a folder that is thrown away with the attempt
 //
 // Its standard input is empty. Exit status 0 is success, everything else a
