@@ -53,6 +53,16 @@ type source interface {
 // Check says whether the process lives, and why it thinks so in one clause.
 func (id Identity) Check() (Liveness, string) { return judge(id, platform{}) }
 
+// IsStopped reports whether the process is there and does not go on: a signal
+// has stopped it, or a tracer holds it.
+func (id Identity) IsStopped() bool {
+	if verdict, _ := id.Check(); verdict != Alive {
+		return false
+	}
+	seen, err := platform{}.observe(id.PID)
+	return err == nil && seen.state == stopped
+}
+
 // judge decides in three steps, each of which may end with a verdict:
 //
 //  1. Place: can the process be here at all? See place.

@@ -118,7 +118,7 @@ func (s stat) life() lifeState {
 			return running
 		}
 		return zombie
-	case 'T':
+	case 'T', 't': // by a signal, or by a tracer
 		return stopped
 	default:
 		return running

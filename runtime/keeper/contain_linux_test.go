@@ -245,6 +245,45 @@ func TestAStoppedKeeperStillKills(t *testing.T) {
 	}
 }
 
+// A command that stops its keeper and ends has ended, as it did.
+func TestAKeeperThatItsCommandStoppedGoesOn(t *testing.T) {
+	t.Parallel()
+	exit, _, _ := run(t, shell(t, `kill -STOP $PPID; exit 3`))
+	if exit.Code != 3 || exit.Stopped || exit.TimedOut || exit.KeeperLost {
+		t.Errorf("exit = %+v", exit)
+	}
+}
+
+// What was finished before somebody wanted it to stop was not stopped, each
+// time, although a stopped keeper hears of both at once.
+func TestWhatHadEndedWasNotStopped(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		p, _, _ := start(t, shell(t, `kill -STOP $PPID; exit 3`))
+		until(t, "the command has ended", 10*time.Second, func() bool {
+			verdict, _ := p.Identity().Check()
+			return verdict == proc.Dead
+		})
+		p.Stop()
+		if exit, err := p.Wait(); err != nil || exit.Code != 3 || exit.Stopped || exit.KeeperLost {
+			t.Errorf("exit %+v, %v", exit, err)
+		}
+	}
+}
+
+// What stops the keeper again and again is ended without it.
+func TestAKeeperThatIsStoppedAgainAndAgainIsReplaced(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, `K=$PPID; (while kill -STOP $K 2>/dev/null; do :; done) & sleep 0.1; exit 0`)
+	exit, _, _ := run(t, spec)
+	if !exit.KeeperLost && exit.Code != 0 {
+		t.Errorf("exit = %+v", exit)
+	}
+	if left := holders(t, canary(spec)); len(left) > 0 {
+		t.Errorf("alive: %v", left)
+	}
+}
+
 func TestAStoppedCommandHearsTheStop(t *testing.T) {
 	t.Parallel()
 	spec := shell(t, `trap 'exit 8' TERM; echo ready; kill -STOP $$; while :; do sleep 0.01; done`)

@@ -201,6 +201,7 @@ func (k *keeper) watch(words <-chan string, children <-chan unix.WaitStatus) {
 			if !open {
 				words, word = nil, killCommand
 			}
+			k.hearOfTheEnd(children)
 			k.exit.Stopped = k.exit.Stopped || !k.ended
 			if word == killCommand {
 				alarm.Reset(0)
@@ -234,6 +235,22 @@ func (k *keeper) watch(words <-chan string, children <-chan unix.WaitStatus) {
 			}
 			alarm.Reset(pause)
 		}
+	}
+}
+
+// hearOfTheEnd records the end of a command that had ended before the runtime
+// wanted it to, also where the keeper, stopped meanwhile, hears of both at once:
+// what was finished was not stopped.
+func (k *keeper) hearOfTheEnd(children <-chan unix.WaitStatus) {
+	if verdict, _ := k.command.Check(); k.ended || verdict != proc.Dead {
+		return
+	}
+	select {
+	case status, open := <-children:
+		if open {
+			k.record(status)
+		}
+	case <-time.After(settleTime): // somebody traces it, and is told before the keeper
 	}
 }
 

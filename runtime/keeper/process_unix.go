@@ -67,6 +67,7 @@ func Start(spec Spec, out Streams) (*Process, error) {
 		guards.tell(guarded{Attempt: p.attempt, Over: true})
 		return fail(err)
 	}
+	go keepGoing(p.keeper.Process.Pid)
 	if err := p.send(ends, order{
 		Path: raw(path), Args: texts[raw](spec.Args), Env: texts[raw](spec.Env), Dir: raw(spec.Dir),
 		StopSignal: spec.StopSignal, StopGrace: spec.StopGrace,
@@ -233,6 +234,39 @@ func (p *Process) supervise(ends *pipes, stdin []byte, out Streams) {
 	copies.Wait()
 	ends.report.Close()
 	p.err = errors.Join(treeErr, streamErrs[0], streamErrs[1])
+}
+
+const (
+	// stoppedLook is how often it is looked whether the keeper was stopped.
+	stoppedLook = 500 * time.Millisecond
+	// stoppedLooks is how often in a row it may be: somebody stops it each time
+	// that it goes on.
+	stoppedLooks = 4
+)
+
+// keepGoing continues a keeper that was stopped, until it has ended: its command
+// may do that, and nobody would be told of the command's end. One that is stopped
+// again and again is killed, and its work is done here, see awaitTree.
+func keepGoing(pid int) {
+	id, err := proc.Of(pid)
+	if err != nil {
+		return
+	}
+	for seen := 0; ; {
+		time.Sleep(stoppedLook)
+		if verdict, _ := id.Check(); verdict == proc.Dead {
+			return
+		}
+		if !id.IsStopped() {
+			seen = 0
+			continue
+		}
+		signal := syscall.SIGCONT
+		if seen++; seen > stoppedLooks {
+			signal = syscall.SIGKILL
+		}
+		_ = id.Kill(signal) // it may have ended
+	}
 }
 
 // awaitTree waits for the keeper's last report and its end. If there is no
