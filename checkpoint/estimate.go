@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ type Size struct {
 	Files   int
 	Bytes   int64
 	Largest []SizedFolder // the ten largest folders, by bytes
+	Private []string      // files for secrets (.env), sorted
 }
 
 // SizedFolder is a folder with all below it.
@@ -26,6 +28,11 @@ type SizedFolder struct {
 
 // largestShown is how many folders an estimate names.
 const largestShown = 10
+
+// EstimateNew is Estimate for a workspace that has no store yet.
+func EstimateNew(ctx context.Context, req SnapshotRequest) (Size, error) {
+	return newStore(Options{Dir: os.DevNull}).Estimate(ctx, req)
+}
 
 // Estimate counts what Snapshot would take, by the same walk, without reading
 // a file but those of the ignore rules, and without writing anything. Of the
@@ -61,6 +68,8 @@ func (s *Store) Estimate(ctx context.Context, req SnapshotRequest) (Size, error)
 	if _, err := c.run(ctx, plumbing.ZeroHash); err != nil {
 		return Size{}, err
 	}
+	size.Private = c.private
+	slices.Sort(size.Private)
 	for _, f := range folders {
 		size.Largest = append(size.Largest, *f)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,7 +16,6 @@ import (
 
 	"hank/internal/failpoint"
 	secrets "hank/internal/secret"
-	"hank/internal/vfs"
 )
 
 // scan is one walk through a workspace. A goroutine takes a folder: it lists
@@ -50,6 +48,7 @@ type scan struct {
 	skipped []Skipped
 	nested  []string
 	empty   []string
+	refused map[string]bool // see Store.LeaveOut
 	private []string
 }
 
@@ -72,9 +71,8 @@ func newScan(s *Store, req SnapshotRequest) *scan {
 		}
 	}
 	c.last = s.cacheFor(req.Workspace)
-	if text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude")); err == nil {
-		c.excludes = append(c.excludes, parseIgnore("", text))
-	}
+	text, leftOut := s.excludes()
+	c.excludes, c.refused = append(c.excludes, parseIgnore("", []byte(text))), leftOut
 	c.excludes = append(c.excludes, userExclude(req.Workspace.Path()))
 	return c
 }
@@ -421,7 +419,7 @@ func (w *folderScan) selected(i int, name string) bool {
 	if len(w.sel.include) > 0 && w.sel.includes(w.path+name) {
 		return true
 	}
-	if !w.sel.everything() && !w.sel.takes(w.path+name) {
+	if !w.sel.everything() && !w.sel.takes(w.path+name) || w.refused[w.path+name] {
 		return false
 	}
 	return w.recorded(i, name) || !w.isIgnored(name, false) || w.repo.tracks(w.path+name)
@@ -509,12 +507,12 @@ func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
 	if !w.selected(i, name) {
 		return
 	}
+	if secrets.IsPrivate(name) && !w.recorded(i, name) {
+		w.note(func() { w.private = append(w.private, w.path+name) })
+	}
 	if w.count != nil {
 		w.count(w.path+name, st.Size)
 		return
-	}
-	if secrets.IsPrivate(name) && !w.recorded(i, name) {
-		w.note(func() { w.private = append(w.private, w.path+name) })
 	}
 	if trusted {
 		w.entries[i].flags |= entryTaken

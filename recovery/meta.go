@@ -49,6 +49,10 @@ type Meta struct {
 	// any number, and absent the default.
 	CheckpointCap *int64 `json:"checkpointCap,omitempty"`
 
+	// LeftOut are the files that no checkpoint takes, as the store's info/exclude
+	// has them: either brings them back where the other is lost.
+	LeftOut []string `json:"leftOutOfCheckpoints,omitempty"`
+
 	Unknown jsontext.Value `json:",embed"`
 }
 

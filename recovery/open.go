@@ -249,6 +249,11 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 		return err
 	}
 	x.clearUp()
+	if x.Store != nil {
+		if err := x.keepLeftOut(); err != nil {
+			return err
+		}
+	}
 	if err := x.heed(a); err != nil {
 		return err
 	}

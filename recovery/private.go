@@ -1,10 +1,13 @@
 package recovery
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
@@ -12,15 +15,52 @@ import (
 	"hank/internal/secret"
 )
 
+// FirstEstimate is what the first checkpoint of a workspace would hold, by the
+// walk that makes it. There need be no execution yet.
+func FirstEstimate(ctx context.Context, l Layout) (checkpoint.Size, error) {
+	ws, err := l.OpenWorkspace()
+	if err != nil {
+		return checkpoint.Size{}, err
+	}
+	defer ws.Close()
+	return checkpoint.EstimateNew(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: Never}})
+}
+
+// LeaveOut keeps files out of every checkpoint from now on.
+func (x *Execution) LeaveOut(paths []string) error {
+	if err := x.Held(); err != nil {
+		return err
+	}
+	if err := x.Store.LeaveOut(paths); err != nil {
+		return err
+	}
+	return x.SetMeta(func(m *Meta) { m.LeftOut = x.leftOut() })
+}
+
+// leftOut is what the meta can hold of the list: paths that are text.
+func (x *Execution) leftOut() []string {
+	return slices.DeleteFunc(x.Store.LeftOut(), func(p string) bool { return !utf8.ValidString(p) })
+}
+
+// keepLeftOut brings the list back where the store or the meta has lost it.
+func (x *Execution) keepLeftOut() error {
+	have := x.leftOut()
+	missing := slices.DeleteFunc(slices.Clone(x.meta.LeftOut), func(p string) bool { return slices.Contains(have, p) })
+	if len(missing) == 0 && len(have) == len(x.meta.LeftOut) {
+		return nil
+	}
+	return x.LeaveOut(missing)
+}
+
 // warnOfPrivate says which files that people keep secrets in are in a
-// checkpoint for the first time, and how to keep such files out.
+// checkpoint for the first time.
 func (x *Execution) warnOfPrivate(snap *checkpoint.Snapshot) {
 	for i, path := range snap.Private {
 		if i == maxNotes {
 			x.opts.Warn(fmt.Sprintf("warning: and %d more files for secrets", len(snap.Private)-maxNotes))
 			break
 		}
-		x.opts.Warn("warning: " + privateWarning(path, "goes into the checkpoints"))
+		x.opts.Warn(fmt.Sprintf("warning: %s goes into the checkpoints, and files of this name hold secrets; keep exports of them private, or change those secrets", path))
 		_ = x.Note("checkpoint.private", map[string]any{"path": path, "ignore": "/" + path}) // as driver.note
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"hank/checkpoint"
 	"hank/recovery"
@@ -19,11 +20,27 @@ const (
 // begin makes the checkpoint of the untouched workspace, if there is none.
 func (d *driver) begin(ctx context.Context) error {
 	if d.x.State().InitialCheckpoint != "" {
+		if d.opts.ExcludeSecrets && len(d.x.Store.LeftOut()) == 0 {
+			d.say("--exclude-secrets has no effect: the first checkpoint was made without it")
+		}
 		return nil
 	}
-	everything := checkpoint.Selection{All: true}
-	if err := d.askAboutHuge(ctx, everything); err != nil {
+	everything := checkpoint.Selection{All: true, Never: recovery.Never}
+	size, err := d.x.Store.Estimate(ctx, checkpoint.SnapshotRequest{Workspace: d.x.Workspace, Selection: everything})
+	if err != nil {
 		return err
+	}
+	if err := askAboutPrivate(size.Private, &d.opts); err != nil {
+		return err
+	}
+	if err := d.askAboutHuge(size); err != nil {
+		return err
+	}
+	if d.opts.ExcludeSecrets && len(size.Private) > 0 {
+		if err := d.x.LeaveOut(size.Private); err != nil {
+			return err
+		}
+		d.say("left out of every checkpoint: %s", strings.Join(size.Private, ", "))
 	}
 	snap, err := d.x.Snapshot(ctx, everything, "")
 	if err != nil {
@@ -39,15 +56,56 @@ func (d *driver) begin(ctx context.Context) error {
 	return err
 }
 
-// askAboutHuge refuses to swallow a home directory by accident.
-func (d *driver) askAboutHuge(ctx context.Context, sel checkpoint.Selection) error {
-	if d.opts.Yes {
+// askBeforeCreation asks what must be known before anything is made: whether the
+// workspace that is there has files for secrets.
+func askBeforeCreation(ctx context.Context, root string, o *Options) error {
+	if o.IncludeSecrets || o.ExcludeSecrets {
 		return nil
 	}
-	sel.Never = recovery.Never
-	size, err := d.x.Store.Estimate(ctx, checkpoint.SnapshotRequest{Workspace: d.x.Workspace, Selection: sel})
+	l := recovery.Layout{Root: root, Workspace: absolute(o.Workspace)}
+	if o.Workspace == "" {
+		l.Workspace = recovery.DefaultWorkspace(root)
+	}
+	if fi, err := os.Stat(l.Workspace); err != nil || !fi.IsDir() {
+		return nil // there is none, or creation says what is wrong with it
+	}
+	size, err := recovery.FirstEstimate(ctx, l)
 	if err != nil {
-		return err
+		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
+	}
+	return askAboutPrivate(size.Private, o)
+}
+
+// askAboutPrivate decides whether the first checkpoint takes files for secrets:
+// what is in a checkpoint stays in it.
+func askAboutPrivate(files []string, o *Options) error {
+	if len(files) == 0 || o.IncludeSecrets || o.ExcludeSecrets {
+		return nil
+	}
+	shown := strings.Join(files[:min(3, len(files))], ", ")
+	if more := len(files) - 3; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	what := "the workspace has files that hold secrets by their names, and the first checkpoint would keep them: " + shown
+	if o.Ask != nil {
+		switch o.Ask(what, []string{"leave them out of every checkpoint", "include them in the checkpoints", "stop"}) {
+		case 0:
+			o.ExcludeSecrets = true
+			return nil
+		case 1:
+			o.IncludeSecrets = true
+			return nil
+		}
+	}
+	return &recovery.DecisionError{What: what, Options: []string{
+		"--exclude-secrets leaves them out of every checkpoint", "--include-secrets includes them", "ignore them in .gitignore",
+	}}
+}
+
+// askAboutHuge refuses to swallow a home directory by accident.
+func (d *driver) askAboutHuge(size checkpoint.Size) error {
+	if d.opts.Yes {
+		return nil
 	}
 	huge := HugeFolder{Path: d.x.Layout.Workspace, Files: int64(size.Files), Bytes: size.Bytes}
 	home, _ := os.UserHomeDir()

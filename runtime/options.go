@@ -30,6 +30,9 @@ type Options struct {
 	Fresh    bool // nothing is left of the state: begin anew
 	Yes      bool // do not ask before a first checkpoint of a huge folder
 
+	IncludeSecrets bool // files for secrets (.env): the first checkpoint takes them in
+	ExcludeSecrets bool // the same: no checkpoint ever does
+
 	Codon        state.CodonID // retry: the codon to go back to; empty is the one that failed
 	FromRigSetup bool          // retry: keep the rig's work
 	Replay       string        // play the transcripts of another execution instead of its agents

@@ -75,6 +75,9 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 		if err := confineNew(program, root, o); err != nil {
 			return nil, err
 		}
+		if err := askBeforeCreation(ctx, root, &o); err != nil {
+			return nil, err
+		}
 	}
 	secrets := &secret.Values{}
 	secrets.Add((&driver{opts: o}).environ())

@@ -70,6 +70,8 @@ work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`"},
 			&cli.StringFlag{Name: "replay", Usage: "play the transcripts of the execution in `DIR` instead of running agents"},
+			&cli.BoolFlag{Name: "include-secrets", Usage: "include files that hold secrets by their names (.env, id_rsa, ...) in the checkpoints"},
+			&cli.BoolFlag{Name: "exclude-secrets", Usage: "leave such files out of every checkpoint; a rollback does not touch them"},
 			&cli.BoolFlag{Name: "fresh", Usage: "begin anew where nothing is left of the state"},
 		),
 		Action: func(c *cli.Context) error {
@@ -90,6 +92,10 @@ work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 				return err
 			}
 			o.Hank, o.Data, o.Workspace, o.Output = hank, data, c.String("workspace"), c.String("output")
+			o.IncludeSecrets, o.ExcludeSecrets = c.Bool("include-secrets"), c.Bool("exclude-secrets")
+			if o.IncludeSecrets && o.ExcludeSecrets {
+				return &runtime.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
+			}
 			o.Replay, o.Fresh = c.String("replay"), c.Bool("fresh")
 			return drive(c, runtime.ModeRun, o)
 		},

@@ -1,0 +1,74 @@
+package checkpoint
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hank/internal/vfs"
+)
+
+// leftOutMark begins the part of the store's info/exclude that lists single
+// files. They are kept out of checkpoints more strictly than other ignored files:
+// no later .gitignore, and no index of the user's, takes them in. Only what a
+// snapshot must include, because it would be destroyed else, comes before them.
+const leftOutMark = "# left out of every checkpoint, a file a line:"
+
+// LeaveOut keeps files out of every checkpoint from now on. Those of the newest
+// checkpoint stay in it.
+func (s *Store) LeaveOut(paths []string) error {
+	text, all := s.excludes()
+	for _, p := range paths {
+		if strings.ContainsAny(p, "\n\r\x00") {
+			return fmt.Errorf("%q cannot be left out: its name has a line break; rename it", p)
+		}
+		all[p] = true
+	}
+	before, _, _ := strings.Cut(text, leftOutMark)
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
+	}
+	after := leftOutMark + "\n"
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		after += "/" + globEscapes.Replace(p) + "\n"
+	}
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, "info", "exclude"), []byte(before+after), 0o600)
+}
+
+// LeftOut lists the files that LeaveOut was called with, sorted.
+func (s *Store) LeftOut() []string {
+	_, all := s.excludes()
+	return slices.Sorted(maps.Keys(all))
+}
+
+var globEscapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `)
+
+// excludes reads the store's info/exclude; one that cannot be read is empty.
+func (s *Store) excludes() (text string, leftOut map[string]bool) {
+	leftOut = map[string]bool{}
+	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude"))
+	if err != nil {
+		return "", leftOut
+	}
+	_, list, _ := strings.Cut(string(data), leftOutMark+"\n")
+	for line := range strings.Lines(list) {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "/"); ok {
+			leftOut[unescaped(name)] = true
+		}
+	}
+	return string(data), leftOut
+}
+
+// unescaped takes the backslashes off a pattern.
+func unescaped(pattern string) string {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] == '\\' && i+1 < len(pattern) {
+			i++
+		}
+		b.WriteByte(pattern[i])
+	}
+	return b.String()
+}
