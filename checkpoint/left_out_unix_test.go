@@ -53,7 +53,7 @@ func TestWhatIsLeftOutIsInNoCheckpoint(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(r.ws.Path(), ".gitignore"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(r.ws.Path(), ".git", "info", "exclude"), text, 0o600))
-	stock(t, "-C", r.ws.Path(), "rm", "-rq", "--cached", ".")
+	stock(t, "-C", r.ws.Path(), "rm", "-rqf", "--cached", ".")
 	for _, name := range names {
 		stock(t, "-C", r.ws.Path(), "check-ignore", "-q", "--", name) // as stock git reads the lines
 	}
