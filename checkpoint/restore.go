@@ -32,6 +32,9 @@ type RestoreRequest struct {
 	// not, may be deleted; nil deletes none of them. It is not asked about
 	// files that stand where To needs something else: From has saved them.
 	Removable func(path string) bool
+	// MoveAside: what From does not hold and that is in the way gets a name
+	// beside its own, and the restore is done. Else it is refused.
+	MoveAside bool
 	// Paths restricts the restore to these files and directories (with all
 	// below), slash-separated and relative to the root; none is everything.
 	Paths    []string
@@ -50,11 +53,20 @@ type Plan struct {
 	// Blocked is what From did not save and what stands in the way. If there
 	// is any, the restore refuses to begin.
 	Blocked []Blocked
+	// Refused is what the system does not let be removed or written, as far as
+	// it shows before it is tried. It stays as it is, and the rest is done.
+	Refused []Refused
 }
 
 // Blocked is something on disk that a restore would have to destroy although
 // the tree From does not hold it.
 type Blocked struct{ Path, Why string }
+
+// Refused is a path that is not as the target has it after a restore, because
+// the system did not let it be removed or written: a mount point, what is in
+// another user's folder, an immutable file. What a restore could only move out of
+// the way is here by its new name.
+type Refused struct{ Path, Why string }
 
 // HasPath tells whether a tree has a file or folder at a path.
 func (s *Store) HasPath(tree SHA, path string) bool {
@@ -75,6 +87,8 @@ type RestoreReport struct {
 	RemovedDirs int   // directories that were empty after their files' deletion
 	// Kept are the files, by their new names, that ClearUp could not bring back.
 	Kept []string
+	// Refused is what is not as the target has it.
+	Refused []Refused
 }
 
 // BlockedError refuses a restore because something that was not saved stands

@@ -52,19 +52,27 @@ func Restore(ctx context.Context, req RestoreRequest) (*RestoreReport, error) {
 func restoreBy(ctx context.Context, req RestoreRequest, by renames) (*RestoreReport, error) {
 	report := &RestoreReport{}
 	var err error
-	if report.Kept, err = ClearUp(req.Store, req.Workspace); err != nil {
+	if report.Kept, report.Refused, err = ClearUp(req.Store, req.Workspace); err != nil {
 		return report, err
 	}
 	p, err := newPlanner(&req)
 	if err != nil {
 		return report, err
 	}
+	for _, r := range report.Refused {
+		p.note(r.Path, r.Why)
+	}
+	if err := p.foresee(false); err != nil {
+		return report, err
+	}
 	report.Plan = p.plan()
 	if len(report.Plan.Blocked) > 0 {
 		return report, &BlockedError{report.Plan.Blocked}
 	}
-	a := &applier{ctx: ctx, req: &req, root: req.Workspace.Fd(), renames: by, holds: holdsIn(req.Store), planner: p, report: report}
-	if err := a.run(); err != nil {
+	a := &applier{ctx: ctx, req: &req, renames: by, holds: holdsIn(req.Store), planner: p, report: report}
+	err = a.run()
+	report.Refused = p.listRefused()
+	if err != nil {
 		return report, &IncompleteError{Workspace: req.Workspace.Path(), Touched: a.touched.Load(), Err: err}
 	}
 	return report, nil
@@ -75,7 +83,6 @@ type applier struct {
 	*planner
 	ctx     context.Context
 	req     *RestoreRequest
-	root    int
 	renames renames
 	holds   func(SHA) bool // tells whether the store has a blob
 	report  *RestoreReport
@@ -90,11 +97,14 @@ func (a *applier) run() (err error) {
 	if err != nil {
 		return err
 	}
-	if a.report.Plan.Empty() && len(emptied) == 0 {
+	if a.report.Plan.Empty() && len(emptied) == 0 && !slices.ContainsFunc(a.steps, func(s step) bool { return s.evict != "" }) {
 		if a.req.From == a.req.To {
 			return nil
 		}
 		return a.sync() // who has brought it there may have been killed before
+	}
+	if err := a.req.Workspace.Writable(); err != nil { // where the journal is
+		return err
 	}
 	if err := a.begin(); err != nil {
 		return err
@@ -115,6 +125,9 @@ func (a *applier) run() (err error) {
 		}
 	}
 	if err := a.removeEmptied(emptied); err != nil {
+		return err
+	}
+	if err := a.dropStaged(); err != nil { // what was not put in place
 		return err
 	}
 	a.report.Bytes = a.bytes.Load()
@@ -162,7 +175,7 @@ func (s *step) displaces() bool { return s.verb == remove || s.verb == replace }
 func (a *applier) deleteAll() error {
 	err := a.eachDir(func(s *step) bool { return s.verb == remove }, func(fd int, s *step) error {
 		if err := a.displace(fd, fd, s); err != nil {
-			return err
+			return a.refuse(fd, s, err)
 		}
 		failpoint.Hit("restore.deleted")
 		return nil
@@ -170,14 +183,32 @@ func (a *applier) deleteAll() error {
 	if err != nil {
 		return err
 	}
+	err = a.eachDir(func(s *step) bool { return s.evict != "" }, func(fd int, s *step) error {
+		return a.refuse(fd, s, a.moveAside(fd, s, s.evict))
+	})
+	if err != nil {
+		return err
+	}
 	return a.eachDir(func(s *step) bool { return s.writes() && s.was.isDir() }, func(fd int, s *step) error {
 		a.touched.Store(true)
-		return a.removeEmptyTree(fd, s.name)
+		return a.refuse(fd, s, a.removeOrMoveAside(fd, s))
 	})
+}
+
+// removeOrMoveAside makes the place of a new file free of a directory. One that
+// holds what stays gets another name.
+func (a *applier) removeOrMoveAside(fd int, s *step) error {
+	err := a.removeEmptyTree(fd, s.Path, s.name)
+	var refused *refusal
+	if err == nil || !errors.As(err, &refused) && !a.req.MoveAside && !a.anyRefused() {
+		return err
+	}
+	return a.moveAside(fd, s, "is a directory that could not be removed")
 }
 
 // placeAll renames the staged files into place.
 func (a *applier) placeAll() error {
+	a.refuseBelow()
 	if err := a.makeDirs(); err != nil {
 		return err
 	}
@@ -185,14 +216,14 @@ func (a *applier) placeAll() error {
 		from := fd
 		if s.stage != s.dir {
 			var err error
-			if from, err = openBeneath(a.root, s.stage); err != nil {
+			if from, err = openBeneath(a.root(), s.stage); err != nil {
 				return &os.PathError{Op: "open directory", Path: s.stage, Err: err}
 			}
 			defer unix.Close(from)
 		}
 		a.touched.Store(true)
 		if err := a.place(from, fd, s); err != nil {
-			return err
+			return a.refuse(fd, s, err)
 		}
 		s.temp = ""
 		failpoint.Hit("restore.renamed")
@@ -204,6 +235,9 @@ func (a *applier) placeAll() error {
 // overwritten.
 func (a *applier) place(from, to int, s *step) error {
 	if s.verb == create {
+		if err := a.allowed(s.Path); err != nil {
+			return err
+		}
 		return a.fill(from, to, s)
 	}
 	return a.exchange(from, to, s)
@@ -213,8 +247,8 @@ func (a *applier) place(from, to int, s *step) error {
 // parallel, with the open directory, until the context is done.
 func (a *applier) eachDir(pick func(*step) bool, f func(fd int, s *step) error) error {
 	dirOf := func(s *step) string { return s.dir }
-	return inBatches(pointers(a.steps, pick), dirOf, func(dir string, batch []*step) error {
-		fd, err := openBeneath(a.root, dir)
+	return inBatches(pointers(a.steps, pick, (*step).possible), dirOf, func(dir string, batch []*step) error {
+		fd, err := openBeneath(a.root(), dir)
 		if err != nil {
 			return &os.PathError{Op: "open directory", Path: dir, Err: err}
 		}
@@ -236,7 +270,7 @@ func (a *applier) makeDirs() error {
 	made := map[string]bool{}
 	for i := range a.steps {
 		s := &a.steps[i]
-		if !s.writes() || s.stage == s.dir || made[s.dir] {
+		if !s.writes() || s.refused || s.stage == s.dir || made[s.dir] {
 			continue
 		}
 		if err := a.ctx.Err(); err != nil {
@@ -244,7 +278,10 @@ func (a *applier) makeDirs() error {
 		}
 		a.touched.Store(true)
 		if err := a.makeDir(s.stage, s.dir); err != nil {
-			return &os.PathError{Op: "make directory", Path: s.dir, Err: err}
+			if err := a.refuse(-1, s, err); err != nil {
+				return &os.PathError{Op: "make directory", Path: s.dir, Err: err}
+			}
+			continue
 		}
 		made[s.dir] = true
 	}
@@ -253,7 +290,7 @@ func (a *applier) makeDirs() error {
 
 // makeDir makes dir and the directories between it and above.
 func (a *applier) makeDir(above, dir string) error {
-	at, err := openBeneath(a.root, above)
+	at, err := openBeneath(a.root(), above)
 	if err != nil {
 		return err
 	}
@@ -261,11 +298,11 @@ func (a *applier) makeDir(above, dir string) error {
 	rest := strings.TrimPrefix(dir[len(above):], "/")
 	for name := range strings.SplitSeq(rest, "/") {
 		if err := unix.Mkdirat(at, name, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
-			return err
+			return refusable("mkdirat", err)
 		}
 		next, err := openDirAt(at, name)
 		if err != nil {
-			return err
+			return refusable("openat", err)
 		}
 		unix.Close(at)
 		at = next
@@ -275,10 +312,13 @@ func (a *applier) makeDir(above, dir string) error {
 
 // removeEmptyTree removes the directory name and the directories in it. It
 // fails if there is anything else: the plan found none.
-func (a *applier) removeEmptyTree(parentFd int, name string) error {
+func (a *applier) removeEmptyTree(parentFd int, path, name string) error {
+	if err := a.allowed(path); err != nil {
+		return err
+	}
 	fd, err := openDirAt(parentFd, name)
 	if err != nil {
-		return os.NewSyscallError("openat", err)
+		return refusable("openat", err)
 	}
 	defer unix.Close(fd)
 	names, err := readNames(fd)
@@ -287,34 +327,34 @@ func (a *applier) removeEmptyTree(parentFd int, name string) error {
 	}
 	if len(names) > 0 {
 		if err := unix.Fchmod(fd, 0o700); err != nil {
-			return os.NewSyscallError("fchmod", err)
+			return refusable("fchmod", err)
 		}
 	}
 	for _, sub := range names {
-		if err := a.removeEmptyTree(fd, sub); err != nil {
+		if err := a.removeEmptyTree(fd, path+"/"+sub, sub); err != nil {
 			return err
 		}
 	}
-	return os.NewSyscallError("unlinkat", unix.Unlinkat(parentFd, name, unix.AT_REMOVEDIR))
+	return refusable("unlinkat", unix.Unlinkat(parentFd, name, unix.AT_REMOVEDIR))
 }
 
 // emptiedDirs returns the directories above deleted files, deepest first: if
 // they are empty in the end, they held only what was deleted. Files that are
 // gone already count too: an interrupted restore may have deleted them.
-func (a *applier) emptiedDirs() ([]string, error) {
+func (p *planner) emptiedDirs() ([]string, error) {
 	set := map[string]bool{}
 	note := func(dir string) {
 		for ; dir != "" && !set[dir]; dir = parent(dir) {
 			set[dir] = true
 		}
 	}
-	for i := range a.steps {
-		if s := &a.steps[i]; s.Kind == Deleted && (s.verb != nothing || !s.was.exists()) {
+	for i := range p.steps {
+		if s := &p.steps[i]; s.Kind == Deleted && (s.verb != nothing || !s.was.exists()) {
 			note(s.dir)
 		}
 	}
-	if a.req.Began != "" {
-		began, err := newScope(a.req.Store, a.req.Began, a.req.To, a.req.Paths)
+	if p.req.Began != "" {
+		began, err := newScope(p.req.Store, p.req.Began, p.req.To, p.req.Paths)
 		if err != nil {
 			return nil, err
 		}
@@ -326,7 +366,7 @@ func (a *applier) emptiedDirs() ([]string, error) {
 	}
 	dirs := make([]string, 0, len(set))
 	for dir := range set {
-		if fd, err := openBeneath(a.root, dir); err == nil {
+		if fd, err := openBeneath(p.root(), dir); err == nil {
 			unix.Close(fd)
 			dirs = append(dirs, dir)
 		}
@@ -342,20 +382,38 @@ func (a *applier) removeEmptied(dirs []string) error {
 		if err := a.ctx.Err(); err != nil {
 			return err
 		}
-		fd, err := openBeneath(a.root, parent(dir))
+		fd, err := openBeneath(a.root(), parent(dir))
 		if err != nil {
 			continue // gone, or replaced by a file of the target
 		}
-		err = unix.Unlinkat(fd, lastComponent(dir), unix.AT_REMOVEDIR)
+		err = a.removeIfEmpty(fd, dir)
 		unix.Close(fd)
-		switch {
-		case err == nil:
-			a.touched.Store(true)
-			a.report.RemovedDirs++
-		case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		default:
+		if err != nil {
 			return &os.PathError{Op: "remove directory", Path: dir, Err: err}
 		}
+	}
+	return nil
+}
+
+// removeIfEmpty removes a directory from fd, the one above it. One that the
+// system does not let go stays, and is noted.
+func (a *applier) removeIfEmpty(fd int, dir string) error {
+	name := lastComponent(dir)
+	err := a.allowed(dir)
+	if err == nil {
+		err = unix.Unlinkat(fd, name, unix.AT_REMOVEDIR)
+	}
+	switch {
+	case err == nil:
+		a.touched.Store(true)
+		a.report.RemovedDirs++
+	case isRefusal(err):
+		if a.wouldBeEmpty(fd, dir, nil) {
+			a.note(dir, whyRefused(fd, name, err)+"; the empty folder stays")
+		}
+	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+	default:
+		return err
 	}
 	return nil
 }

@@ -19,55 +19,70 @@ import (
 // ClearUp ends what a restore of the workspace that was interrupted has begun:
 // what it had taken aside comes back, its temporary files go, and directories get
 // their permissions back. It returns the paths of files whose places were taken
-// and that the store does not hold: they have new names now.
-func ClearUp(st storer.EncodedObjectStorer, ws *Workspace) (kept []string, err error) {
+// and that the store does not hold: they have new names now. What the system does
+// not let be brought back or removed stays where it is, in refused.
+func ClearUp(st storer.EncodedObjectStorer, ws *Workspace) (kept []string, refused []Refused, err error) {
 	if err := ws.StillThere(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if kept, err = clearUp(ws.Fd(), holdsIn(st)); err != nil {
+	c := clearer{holds: holdsIn(st)}
+	if err = c.clearUp(ws.Fd()); err != nil {
 		err = fmt.Errorf("clear up after an interrupted restore of %s: %w", ws.Path(), err)
 	}
-	return kept, err
+	return c.kept, c.refused, err
+}
+
+// clearer ends what one journal tells of.
+type clearer struct {
+	holds   func(SHA) bool // reports whether the store has a blob
+	kept    []string
+	refused []Refused
 }
 
 func holdsIn(st storer.EncodedObjectStorer) func(SHA) bool {
 	return func(blob SHA) bool { return st.HasEncodedObject(plumbing.NewHash(string(blob))) == nil }
 }
 
-func clearUp(root int, holds func(SHA) bool) (kept []string, err error) {
+func (c *clearer) clearUp(root int) (err error) {
 	text, err := readJournal(root)
 	if errors.Is(err, unix.ENOENT) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, &os.PathError{Op: "read", Path: journalName, Err: err}
+		return &os.PathError{Op: "read", Path: journalName, Err: err}
 	}
 	dirs := parseJournal(text)
 	for _, d := range dirs {
 		if d.path == "" { // closed last: the journal lies in it
 			closeAgain, failed := d.makeWritable(root)
 			if failed != nil {
-				return nil, &os.PathError{Op: "make writable", Path: ".", Err: failed}
+				return &os.PathError{Op: "make writable", Path: ".", Err: failed}
 			}
 			defer func() { err = errors.Join(err, closeAgain()) }()
 		}
 	}
 	// All come back before temporary names go: two records may be one directory.
 	for _, work := range []func(*journaledDir, int) error{
-		func(d *journaledDir, fd int) error {
-			names, err := d.bringBack(fd, holds)
-			kept = append(kept, names...)
-			return err
-		},
-		(*journaledDir).sweep,
+		c.bringBack, c.sweep,
 	} {
 		for i := range dirs {
-			if err := dirs[i].within(root, work); err != nil {
-				return kept, &os.PathError{Op: "clear up", Path: dirs[i].path, Err: err}
+			d := &dirs[i]
+			if err := c.tolerate(d, "", "cannot be cleared up", d.within(root, work)); err != nil {
+				return &os.PathError{Op: "clear up", Path: d.path, Err: err}
 			}
 		}
 	}
-	return kept, unix.Unlinkat(root, journalName, 0)
+	return unix.Unlinkat(root, journalName, 0)
+}
+
+// tolerate notes a refusal of what was to be done to a name in a directory, and
+// returns any other error. Trying again would not help.
+func (c *clearer) tolerate(d *journaledDir, name, why string, err error) error {
+	if isRefusal(err) {
+		c.refused = append(c.refused, Refused{path.Join(d.path, name), fmt.Sprintf("%s: %v", why, err)})
+		return nil
+	}
+	return err
 }
 
 // journaledDir is what the journal says of a directory.
@@ -158,23 +173,23 @@ func (d *journaledDir) makeWritable(fd int) (closeAgain func() error, err error)
 		return closeAgain, nil // was never changed
 	}
 	err = unix.Fchmod(fd, d.perm|0o300)
-	if errors.Is(err, unix.EPERM) {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
 		return closeAgain, nil // another's directory, which was not changed
 	}
 	return func() error { return os.NewSyscallError("fchmod", unix.Fchmod(fd, d.perm)) }, err
 }
 
-func (d *journaledDir) bringBack(fd int, holds func(SHA) bool) (kept []string, err error) {
+func (c *clearer) bringBack(d *journaledDir, fd int) error {
 	for _, f := range d.aside {
-		name, err := f.comeBack(fd, holds)
-		if err != nil {
-			return kept, fmt.Errorf("bring %s back: %w", f.name, err)
+		name, err := f.comeBack(fd, c.holds)
+		if err := c.tolerate(d, f.temp, fmt.Sprintf("was %q, and cannot be brought back", f.name), err); err != nil {
+			return fmt.Errorf("bring %s back: %w", f.name, err)
 		}
 		if name != "" {
-			kept = append(kept, path.Join(d.path, name))
+			c.kept = append(c.kept, path.Join(d.path, name))
 		}
 	}
-	return kept, nil
+	return nil
 }
 
 // comeBack brings a file back, unless the temporary name is that of the staged one.
@@ -193,7 +208,7 @@ func (f journaledFile) comeBack(fd int, holds func(SHA) bool) (kept string, err 
 }
 
 // sweep removes temporary files.
-func (d *journaledDir) sweep(fd int) error {
+func (c *clearer) sweep(d *journaledDir, fd int) error {
 	names, err := readNames(fd)
 	if err != nil {
 		return err
@@ -202,7 +217,8 @@ func (d *journaledDir) sweep(fd int) error {
 		if !isTemporary(name) {
 			continue
 		}
-		if err := unix.Unlinkat(fd, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		err := unix.Unlinkat(fd, name, 0)
+		if err := c.tolerate(d, name, "is a temporary file of a restore, and cannot be removed", err); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("remove %s: %w", name, err)
 		}
 	}

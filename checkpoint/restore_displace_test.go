@@ -343,7 +343,7 @@ func TestWhatAKilledExchangeLeft(t *testing.T) {
 			text += "!\x00"
 		}
 		must(t, os.WriteFile(s.path(journalName), []byte(text), 0o600))
-		kept, err := ClearUp(s.st, s.ws)
+		kept, _, err := ClearUp(s.st, s.ws)
 		must(t, err)
 		want := layout{"early": file("1"), "late": file("2"), "raced": file("2")}
 		if whole {
@@ -376,7 +376,7 @@ func TestAnExchangeOfWhichNobodyKnows(t *testing.T) {
 		if !errors.Is(err, unix.EINTR) || !exists(s.path(journalName)) {
 			t.Errorf("the restore says %v", err)
 		}
-		kept, err := ClearUp(s.st, s.ws)
+		kept, _, err := ClearUp(s.st, s.ws)
 		must(t, err)
 		want := from
 		if happened {

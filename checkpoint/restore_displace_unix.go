@@ -36,7 +36,7 @@ import (
 // displace carries out a step whose place has a file. The staged one is in the
 // directory from, the place in fd.
 func (a *applier) displace(from, fd int, s *step) error {
-	if err := a.unchanged(fd, s); err != nil {
+	if err := errors.Join(a.unchanged(fd, s), a.allowed(s.Path)); err != nil {
 		return err
 	}
 	a.touched.Store(true)
@@ -80,7 +80,7 @@ func (a *applier) exchange(from, fd int, s *step) error {
 	if s.stage != s.dir {
 		return a.displace(from, fd, s)
 	}
-	if err := a.unchanged(fd, s); err != nil {
+	if err := errors.Join(a.unchanged(fd, s), a.allowed(s.Path)); err != nil {
 		return err
 	}
 	a.touched.Store(true)
@@ -145,7 +145,7 @@ func (a *applier) fill(from, fd int, s *step) error {
 	if errors.Is(err, unix.EEXIST) {
 		return ErrMeanwhile
 	}
-	return os.NewSyscallError("rename", err)
+	return refusable("rename", err)
 }
 
 // overwrite does in one call what displace does in two, for what may be removed
@@ -153,9 +153,9 @@ func (a *applier) fill(from, fd int, s *step) error {
 // is full. The moment after the look stays.
 func (s *step) overwrite(from, fd int) error {
 	if s.writes() {
-		return os.NewSyscallError("rename", unix.Renameat(from, s.temp, fd, s.name))
+		return refusable("rename", unix.Renameat(from, s.temp, fd, s.name))
 	}
-	return os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.name, 0))
+	return refusable("unlinkat", unix.Unlinkat(fd, s.name, 0))
 }
 
 // unchanged refuses to go on if another file stands at s than was compared.
@@ -229,18 +229,22 @@ func bringBack(fd int, f journaledFile, holds func(SHA) bool) (kept string, err 
 
 // keepAside gives what is aside a name that people and checkpoints see.
 func keepAside(fd int, f journaledFile) (kept string, err error) {
-	id := f.temp[len(tempPrefix):]
+	return keepAs(fd, f.temp, f.name, f.temp[len(tempPrefix):])
+}
+
+// keepAs renames from to a name that tells that it was name.
+func keepAs(fd int, from, name, id string) (kept string, err error) {
 	for i := 0; ; i++ {
-		kept = fmt.Sprintf("%s%s%s", f.name, keptInfix, id)
+		kept = fmt.Sprintf("%s%s%s", name, keptInfix, id)
 		if i > 0 { // it is too long, or taken
 			kept = fmt.Sprintf("%s%s-%d", keptInfix[1:], id, i)
 		}
-		err = renameNew(fd, f.temp, fd, kept)
+		err = renameNew(fd, from, fd, kept)
 		if err == nil {
 			return kept, nil
 		}
 		if i == 9 || !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.EEXIST) {
-			return "", fmt.Errorf("rename %s to %s: %w", f.temp, kept, err)
+			return "", fmt.Errorf("rename %s to %s: %w", from, kept, err)
 		}
 	}
 }

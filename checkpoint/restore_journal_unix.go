@@ -60,20 +60,20 @@ func (a *applier) begin() error {
 	}
 	root := a.existing[""]
 	if root.mode&0o300 != 0o300 { // the journal itself needs this
-		if err := unix.Fchmod(a.root, root.mode&0o7777|0o300); err != nil {
+		if err := unix.Fchmod(a.root(), root.mode&0o7777|0o300); err != nil {
 			return &os.PathError{Op: "make writable", Path: ".", Err: err}
 		}
 		a.opened = append(a.opened, "")
 	}
-	if err := writeJournal(a.root, text.Bytes()); err != nil {
+	if err := writeJournal(a.root(), text.Bytes()); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", journalName, err), a.end())
 	}
 	for _, dir := range closed {
 		if dir == "" {
 			continue
 		}
-		err := chmodBeneath(a.root, dir, a.existing[dir].mode&0o7777|0o300)
-		if errors.Is(err, unix.EPERM) {
+		err := chmodBeneath(a.root(), dir, a.existing[dir].mode&0o7777|0o300)
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
 			continue // another's directory: its group's or others' rights decide
 		}
 		if err != nil {
@@ -86,7 +86,7 @@ func (a *applier) begin() error {
 
 // noteStaged writes to the journal that all that is staged is whole, synced.
 func (a *applier) noteStaged() error {
-	err := appendJournal(a.root, "!\x00")
+	err := appendJournal(a.root(), "!\x00")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", journalName, err)
 	}
@@ -113,7 +113,7 @@ func (a *applier) changingDirs() ([]string, error) {
 	}
 	dirs := make([]string, 0, len(set))
 	for dir := range set {
-		fd, err := openBeneath(a.root, dir)
+		fd, err := openBeneath(a.root(), dir)
 		if isMissing(err) {
 			continue
 		}
@@ -142,7 +142,7 @@ func (a *applier) end() error {
 	}
 	if a.left.Load() {
 		errs = append(errs, fmt.Errorf("temporary files are left; the next restore clears them up, %s names them", journalName))
-	} else if err := unix.Unlinkat(a.root, journalName, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+	} else if err := unix.Unlinkat(a.root(), journalName, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		errs = append(errs, &os.PathError{Op: "remove", Path: journalName, Err: err})
 	}
 	if slices.Contains(a.opened, "") {
@@ -153,7 +153,7 @@ func (a *applier) end() error {
 }
 
 func (a *applier) closeDir(dir string) error {
-	err := chmodBeneath(a.root, dir, a.existing[dir].mode&0o7777)
+	err := chmodBeneath(a.root(), dir, a.existing[dir].mode&0o7777)
 	if err == nil || isMissing(err) {
 		return nil
 	}

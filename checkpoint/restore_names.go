@@ -58,6 +58,10 @@ const (
 	journalName = tempPrefix + "journal"
 )
 
+// IsKeptAside reports whether a path has a name that a restore has given to what
+// was in its way.
+func IsKeptAside(path string) bool { return strings.Contains(path, keptInfix[1:]) }
+
 // isDotGit reports whether some system takes name for ".git": macOS ignores
 // case and some invisible characters, Windows ignores case, trailing dots and
 // spaces and what follows a colon, and has the short name git~1. These are

@@ -22,7 +22,12 @@ func Restore(context.Context, RestoreRequest) (*RestoreReport, error) { return n
 func (w *Workspace) Sync() error { return nil }
 
 // ClearUp ends what an interrupted restore has begun; there is none on this system.
-func ClearUp(storer.EncodedObjectStorer, *Workspace) ([]string, error) { return nil, nil }
+func ClearUp(storer.EncodedObjectStorer, *Workspace) ([]string, []Refused, error) {
+	return nil, nil, nil
+}
+
+// Writable returns nothing: restores are refused on this system anyway.
+func (w *Workspace) Writable() error { return nil }
 
 // PathsInTheWay returns the files that a restore would replace; not on this system.
 func PathsInTheWay(storer.EncodedObjectStorer, *Workspace, SHA, SHA) ([]string, error) {

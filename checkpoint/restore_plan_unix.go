@@ -39,6 +39,10 @@ type step struct {
 	// above the path that exists, so that groups, default ACLs and the file
 	// system are those that the place itself has or will have.
 	stage string
+	// evict, if not empty, says why what is there gets another name first.
+	evict string
+	// refused: the system does not let it happen.
+	refused bool
 }
 
 // planner looks at the disk for the changes of a scope.
@@ -53,7 +57,8 @@ type planner struct {
 	unsaved  []step // adds that are blocked by what stands in their place
 	keep     []string
 	blocked  map[string]string
-	existing map[string]seen // directories that are there
+	refused  map[string]string // path to why
+	existing map[string]seen   // directories that are there
 	// interrupted says that there is a journal: temporary files will go.
 	interrupted bool
 }
@@ -62,6 +67,9 @@ type planner struct {
 func PlanRestore(req RestoreRequest) (*Plan, error) {
 	p, err := newPlanner(&req)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.foresee(true); err != nil {
 		return nil, err
 	}
 	return p.plan(), nil
@@ -75,7 +83,7 @@ func newPlanner(req *RestoreRequest) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{req: req, scope: scope, saved: map[string]bool{}, blocked: map[string]string{}, existing: map[string]seen{}}
+	p := &planner{req: req, scope: scope, saved: map[string]bool{}, blocked: map[string]string{}, refused: map[string]string{}, existing: map[string]seen{}}
 	for _, c := range scope.changes {
 		if c.From.Mode.IsFile() {
 			p.saved[c.Path] = true
@@ -96,7 +104,7 @@ func newPlanner(req *RestoreRequest) (*planner, error) {
 
 // plan is the planner's result for people and callers.
 func (p *planner) plan() *Plan {
-	out := &Plan{Keep: slices.Sorted(slices.Values(p.keep))}
+	out := &Plan{Keep: slices.Sorted(slices.Values(p.keep)), Refused: p.listRefused()}
 	for _, s := range p.steps {
 		switch s.verb {
 		case create:
@@ -211,7 +219,7 @@ func (p *planner) lookAtAbsent(s step, obstacle string) {
 		p.mark(s, nothing)
 	default:
 		if obstacle != "" && !p.saved[obstacle] {
-			p.block(obstacle, "is where the target has a directory, and was not saved")
+			p.obstruct(obstacle)
 		}
 		p.mark(s, create)
 	}
@@ -241,6 +249,9 @@ func (p *planner) look(fd int, known *cachedDir, s step) (err error) {
 			return nil
 		}
 		p.mark(s, create)
+		if p.req.MoveAside { // removing it shows what else is in it
+			return nil
+		}
 		return p.lookThrough(fd, s.name, s.Path)
 	}
 	if s.Kind == Deleted && !p.scope.inTheWay(s.Path) && !p.removable(s.Path) {
@@ -272,7 +283,7 @@ func (p *planner) compare(fd int, s step) error {
 	sha, err := contentAt(fd, s.name, s.was)
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		p.block(s.Path, "cannot be read, so it is not known to be saved")
+		p.unsafe(s, "cannot be read, so it is not known to be saved")
 		return nil
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP):
 		sha = "" // swapped meanwhile
@@ -300,12 +311,46 @@ func (p *planner) decide(s step, sha SHA) {
 			p.mark(s, replace)
 		}
 	case s.From.Mode.IsFile():
-		p.block(s.Path, "was changed after it was saved")
+		p.unsafe(s, "was changed after it was saved")
 	default:
-		p.block(s.Path, "is in the way and was not saved")
+		p.unsafe(s, "is in the way and was not saved")
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.unsaved = append(p.unsaved, s)
+		if !p.req.MoveAside {
+			p.unsaved = append(p.unsaved, s)
+		}
+	}
+}
+
+// unsafe decides about what is at the place of a step and that From does not
+// hold: it blocks the restore, or gets another name where the target needs its
+// own, and stays otherwise.
+func (p *planner) unsafe(s step, why string) {
+	switch {
+	case !p.req.MoveAside:
+		p.block(s.Path, why)
+	case s.Kind == Deleted && !p.scope.inTheWay(s.Path):
+		p.note(s.Path, why+", so it stays")
+	case s.Kind == Deleted:
+		s.evict = why
+		p.mark(s, nothing)
+	default:
+		s.evict = why
+		p.mark(s, create)
+	}
+}
+
+// obstruct is unsafe for what is in the place of a directory.
+func (p *planner) obstruct(path string) {
+	const why = "is where the target has a directory, and was not saved"
+	if !p.req.MoveAside {
+		p.block(path, why)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.ContainsFunc(p.steps, func(s step) bool { return s.Path == path }) {
+		p.steps = append(p.steps, step{Change: Change{Path: path, Kind: Deleted}, dir: parent(path), name: lastComponent(path), stage: parent(path), evict: why})
 	}
 }
 

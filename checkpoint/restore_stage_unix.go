@@ -32,8 +32,8 @@ func (a *applier) stageAll() error {
 	ahead.SetLimit(1)
 	var staged atomic.Int64
 	stageOf := func(s *step) string { return s.stage }
-	err := inBatches(pointers(a.steps, (*step).writes), stageOf, func(dir string, batch []*step) error {
-		fd, err := openBeneath(a.root, dir)
+	err := inBatches(pointers(a.steps, (*step).writes, (*step).possible), stageOf, func(dir string, batch []*step) error {
+		fd, err := openBeneath(a.root(), dir)
 		if err != nil {
 			return &os.PathError{Op: "open directory", Path: dir, Err: err}
 		}
@@ -42,7 +42,7 @@ func (a *applier) stageAll() error {
 			if err := a.ctx.Err(); err != nil {
 				return err
 			}
-			if err := a.stage(fd, s); err != nil {
+			if err := a.refuse(fd, s, a.stage(fd, s)); err != nil {
 				return fmt.Errorf("%q: %w", s.Path, err)
 			}
 			failpoint.Hit("restore.written")
@@ -83,7 +83,7 @@ func stageSymlink(fd int, s *step, r io.Reader, size int64) error {
 	if _, err := io.Copy(&target, r); err != nil {
 		return fmt.Errorf("read blob %s from the store: %w", s.To.Blob, err)
 	}
-	return os.NewSyscallError("symlinkat", unix.Symlinkat(target.String(), fd, s.temp))
+	return refusable("symlinkat", unix.Symlinkat(target.String(), fd, s.temp))
 }
 
 func stageFile(fd int, s *step, r io.Reader) (err error) {
@@ -98,7 +98,7 @@ func stageFile(fd int, s *step, r io.Reader) (err error) {
 	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	file, err := retryInterrupted(func() (int, error) { return unix.Openat(fd, s.temp, flags, perm) })
 	if err != nil {
-		return os.NewSyscallError("openat", err)
+		return refusable("openat", err)
 	}
 	failpoint.Hit("restore.written")
 	defer func() { err = errors.Join(err, os.NewSyscallError("close", unix.Close(file))) }()
@@ -174,14 +174,31 @@ func (a *applier) dropStaged() error {
 		if s.temp == "" {
 			continue
 		}
-		if err := unlinkBeneath(a.root, s.stage, s.temp); err != nil && !isMissing(err) {
-			errs = append(errs, &os.PathError{Op: "remove", Path: s.stage + "/" + s.temp, Err: err})
+		err := unlinkBeneath(a.root(), s.stage, s.temp)
+		switch left := strings.TrimPrefix(s.stage+"/"+s.temp, "/"); {
+		case err == nil, isMissing(err):
+			s.temp = ""
+		case isRefusal(err) && !a.isThere(s.stage, s.temp):
+		case isRefusal(err): // nor will it be removed the next time
+			a.note(left, fmt.Sprintf("is what was to become %q, and cannot be removed: %v", s.Path, err))
+		default:
+			errs = append(errs, &os.PathError{Op: "remove", Path: left, Err: err})
 		}
 	}
 	if len(errs) > 0 {
 		a.left.Store(true)
 	}
 	return errors.Join(errs...)
+}
+
+func (a *applier) isThere(dir, name string) bool {
+	fd, err := openBeneath(a.root(), dir)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	there, err := lookAt(fd, name)
+	return err == nil && there.exists()
 }
 
 func unlinkBeneath(root int, dir, name string) error {

@@ -39,9 +39,9 @@ func (a *applier) syncVolumes() error {
 		}
 	}
 	for _, dir := range byDevice {
-		fd, err := openBeneath(a.root, dir)
+		fd, err := openBeneath(a.root(), dir)
 		if isMissing(err) {
-			fd, err = openBeneath(a.root, "") // removed; what it stood on is the root's or empty
+			fd, err = openBeneath(a.root(), "") // removed; what it stood on is the root's or empty
 		}
 		if err != nil {
 			return &os.PathError{Op: "open directory", Path: dir, Err: err}

@@ -23,7 +23,7 @@ func (a *applier) syncVolumes() error { return nil }
 // fsync hands its entries to the drive, the last one makes the drive keep all.
 func (a *applier) sync() error {
 	for dir := range a.dirsToSync() {
-		fd, err := openBeneath(a.root, dir)
+		fd, err := openBeneath(a.root(), dir)
 		if isMissing(err) {
 			continue
 		}

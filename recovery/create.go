@@ -267,9 +267,12 @@ func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
 // had taken aside is in no checkpoint until it is back. Where it cannot, the next
 // move fails and says so.
 func (x *Execution) clearUp() {
-	kept, err := checkpoint.ClearUp(x.Store, x.Workspace)
+	kept, refused, err := checkpoint.ClearUp(x.Store, x.Workspace)
 	for _, path := range kept {
 		x.Report.add(Mended, "a restore had been cut short that had taken a file aside, and another one stands in its place: it is now %q", path)
+	}
+	for _, r := range refused {
+		x.Report.add(Warning, "a restore had been interrupted: %q %s; remove it by hand", r.Path, r.Why)
 	}
 	if err != nil {
 		x.opts.Warn("warning: " + err.Error())

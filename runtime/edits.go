@@ -155,9 +155,9 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 	if d.x.IsHankweaves(sha) {
 		takes = func(string) bool { return false }
 	}
-	uncovered := d.uncoveredAt(sha, snap)
+	uncovered, kept := d.uncoveredAt(sha, snap), d.keptAt(sha, snap)
 	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
-		return c.Kind == checkpoint.Added && (!takes(c.Path) || uncovered(c.Path)) ||
+		return kept(c.Path) || c.Kind == checkpoint.Added && (!takes(c.Path) || uncovered(c.Path)) ||
 			c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
 	}), err
 }
@@ -167,29 +167,54 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 // ignored then, or are still what its safety checkpoint has.
 func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	none := func(string) bool { return false }
-	p := d.x.State().MovedTo()
-	if p == nil || p.Before == nil || p.CheckpointSHA != sha {
-		return none
-	}
-	before, err := d.x.Tree(p.Before.CheckpointSHA)
-	if err != nil {
+	p, before, changed := d.sinceMove(sha, snap)
+	if p == nil {
 		return none
 	}
 	recorded, err := d.x.Tree(recovery.SavedAt(d.x.Store, p.Before.CheckpointSHA))
 	if err != nil {
 		return none
 	}
+	ignored := d.x.Store.Ignored(before, d.x.Workspace)
+	return func(path string) bool {
+		return !d.x.Store.HasFile(recorded, path) && (ignored(path) || !changed[path])
+	}
+}
+
+// sinceMove returns the position that a move has brought the execution to, if it
+// was to the checkpoint, the tree before that move, and what has changed since
+// then; nil if there is none.
+func (d *driver) sinceMove(sha state.SHA, snap *checkpoint.Snapshot) (*state.Position, checkpoint.SHA, map[string]bool) {
+	p := d.x.State().MovedTo()
+	if p == nil || p.Before == nil || p.CheckpointSHA != sha {
+		return nil, "", nil
+	}
+	before, err := d.x.Tree(p.Before.CheckpointSHA)
+	if err != nil {
+		return nil, "", nil
+	}
 	changes, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
 	if err != nil {
-		return none
+		return nil, "", nil
 	}
 	changed := map[string]bool{}
 	for _, c := range changes {
 		changed[c.Path] = true
 	}
-	ignored := d.x.Store.Ignored(before, d.x.Workspace)
+	return p, before, changed
+}
+
+// keptAt reports which paths the move that has brought the workspace to a
+// checkpoint could not change, and nobody has changed since.
+func (d *driver) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
+	p, _, changed := d.sinceMove(sha, snap)
+	if p == nil || len(p.Kept) == 0 {
+		return func(string) bool { return false }
+	}
 	return func(path string) bool {
-		return !d.x.Store.HasFile(recorded, path) && (ignored(path) || !changed[path])
+		return slices.ContainsFunc(p.Kept, func(kept string) bool {
+			return (kept == "." || kept == path || strings.HasPrefix(path, kept+"/")) && (!changed[path] || checkpoint.IsKeptAside(kept))
+		})
 	}
 }
 

@@ -261,7 +261,7 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 	if at := s.LastMove(); at != nil {
 		// So that the rollback can still be taken back, and no rig is done twice,
 		// also if this run is cut off before its first codon.
-		here.Before, here.RigDone = at.Before, at.RigDone
+		here.Before, here.RigDone, here.Kept = at.Before, at.RigDone, at.Kept
 	}
 	reason := here.Reason
 	if reason == "" {

@@ -358,7 +358,7 @@ func (s *State) noteCheckpoint(t CheckpointCreated) error {
 		s.Base = t.SHA
 		if s.Position != nil {
 			at := *s.Position
-			at.CheckpointSHA = t.SHA
+			at.CheckpointSHA, at.Kept = t.SHA, nil // it holds them
 			s.Position = &at
 		}
 	}
@@ -370,7 +370,9 @@ func (s *State) closeIntent(t IntentClosed) error {
 		return illegal(t, "no such change is under way")
 	}
 	if p := s.Intent.Position; p != nil && !t.Cancelled {
-		s.Position, s.Base = p, p.CheckpointSHA
+		at := *p
+		at.Kept = t.Kept
+		s.Position, s.Base = &at, at.CheckpointSHA
 	}
 	s.Intent = nil
 	return nil

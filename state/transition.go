@@ -129,10 +129,11 @@ type (
 	}
 
 	// IntentClosed says that the announced change is complete and durable, or,
-	// if Cancelled, that it was given up before anything was touched.
+	// if Cancelled, that it was given up. Kept is for Position.Kept.
 	IntentClosed struct {
-		ID        string `json:"id"`
-		Cancelled bool   `json:"cancelled,omitzero"`
+		ID        string   `json:"id"`
+		Cancelled bool     `json:"cancelled,omitzero"`
+		Kept      []string `json:"kept,omitempty"`
 	}
 
 	// BranchesRemoved says that branches go, with the checkpoints that only they

@@ -213,6 +213,10 @@ type Position struct {
 	// undo brings them back.
 	Program  SHA    `json:"program,omitempty"`
 	HankHash string `json:"hankHash,omitempty"`
+	// Kept are paths at which the workspace is not as the checkpoint has it,
+	// because the system did not let the move change them, or a directory with
+	// such paths; "." is the workspace.
+	Kept []string `json:"kept,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 }
