@@ -30,6 +30,7 @@ type Execution struct {
 	Store     *checkpoint.Store
 	Workspace *checkpoint.Workspace
 	Report    Report // what opening it found and did
+	Undone    bool   // opening it has taken back an interrupted change of the workspace: see UndoUnfinished
 
 	opts    Options
 	fs      vfs.FS
@@ -55,6 +56,7 @@ type Options struct {
 	// ReplaceStore goes on from the workspace as it is if the store, or the
 	// newest checkpoint in it, is gone.
 	ReplaceStore bool
+	Unfinished   Unfinished
 	// Refill brings back into the store what may have been lost, before anything
 	// is read of it. A store that is gone or damaged is begun anew for it.
 	Refill func(*checkpoint.Store) error

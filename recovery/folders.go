@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
+	"hank/internal/failpoint"
 	"hank/state"
 )
 
@@ -64,32 +65,33 @@ func emptyFolders(message string) []string {
 // to, and removes those that only the tree before had, if they are empty
 // still: those that the ignore rules of the checkpoint hide stay, as such files
 // do. Where the move takes another one back, those that the other has made go
-// too. Doing it twice does nothing more; both times it is durable.
-func (x *Execution) restoreFolders(intent *state.Intent) error {
+// too. Doing it twice does nothing more; both times it is durable. What the system
+// does not let be made is returned.
+func (x *Execution) restoreFolders(intent *state.Intent) (refused []checkpoint.Refused, err error) {
 	to, err := x.foldersOf(intent.To, intent.Paths)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	from, err := x.foldersOf(intent.Owned, intent.Paths)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	target, err := x.Store.CommitInfo(checkpoint.SHA(intent.To))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ignored := x.Store.Ignored(target.Tree, x.Workspace)
 	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
 	if went := wentTo(target.Message); went != "" {
 		made, err := x.foldersOf(went, intent.Paths)
 		if err != nil && !gone(err) {
-			return err
+			return nil, err
 		}
 		from = append(from, made...)
 	}
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
-		return fmt.Errorf("the empty folders: %w", err)
+		return nil, fmt.Errorf("the empty folders: %w", err)
 	}
 	defer root.Close()
 	for _, name := range from {
@@ -98,14 +100,20 @@ func (x *Execution) restoreFolders(intent *state.Intent) error {
 		}
 	}
 	for _, name := range to {
-		if err := makeFolder(root, name); err != nil {
-			return fmt.Errorf("the empty folder %s: %w", name, err)
+		err := failpoint.Refused(x.Layout.Workspace, name)
+		if err == nil {
+			err = makeFolder(root, name)
+		}
+		if refusal(err) {
+			refused = append(refused, checkpoint.Refused{Path: name, Why: fmt.Sprintf("is an empty folder that cannot be made: %v", err)})
+		} else if err != nil {
+			return nil, fmt.Errorf("the empty folder %s: %w", name, err)
 		}
 	}
 	if len(from)+len(to) == 0 {
-		return nil
+		return nil, nil
 	}
-	return x.Workspace.Sync()
+	return refused, x.Workspace.Sync()
 }
 
 // inFolder stands for any file in a folder: a rule that hides all of them hides

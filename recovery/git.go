@@ -236,7 +236,7 @@ func (x *Execution) stand(ctx context.Context) error {
 		return x.needStore(fmt.Sprintf("checkpoint %.12s, which the workspace was last at, cannot be read (%v)", head, err))
 	}
 	if i := x.State().Intent; i != nil {
-		if err := x.giveUp(i); err != nil {
+		if err := x.giveUp(ctx, i, err); err != nil {
 			return err
 		}
 	}

@@ -105,49 +105,53 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	}
 	failpoint.Hit("move.safe")
 	if m.Stay {
-		err := x.Record(append([]state.Transition{state.IntentOpened{Intent: *intent}}, x.closing(intent)...)...)
+		err := x.Record(append([]state.Transition{state.IntentOpened{Intent: *intent}}, x.closing(intent, nil)...)...)
 		return &Moved{Safety: intent.Safety, Report: &checkpoint.RestoreReport{Plan: &checkpoint.Plan{}}}, err
 	}
 	if err := x.Record(state.IntentOpened{Intent: *intent}); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("move.intended")
-	report, err := x.carryOut(ctx, intent, intent.Safety)
-	if err != nil {
-		var blocked *checkpoint.BlockedError
-		var incomplete *checkpoint.IncompleteError
-		if errors.As(err, &blocked) || errors.As(err, &incomplete) && !incomplete.Touched && gone(err) { // nothing was touched, and it would not end: take the intent back
-			cancelled := state.IntentClosed{ID: intent.ID, Cancelled: true}
-			return nil, errors.Join(err, x.Record(cancelled))
-		}
-		return nil, err
+	report, touched, err := x.carryOut(ctx, intent, intent.Safety, false)
+	if err == nil {
+		return &Moved{Safety: intent.Safety, Report: report}, nil
 	}
-	return &Moved{Safety: intent.Safety, Report: report}, nil
+	if !touched && x.broken == nil { // the intent is taken back
+		err = errors.Join(err, x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true}))
+	}
+	return nil, err
 }
 
 // finishMove carries out an intent of which a crash has left a part. Whoever
 // finds a half of it may well write to the workspace: that goes into another
-// safety checkpoint, as what is there does before any move. It returns all that
-// were made so, this time and before.
-func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile []state.SHA, err error) {
+// safety checkpoint, as what is there does before any move. What cannot be saved
+// is moved aside. It returns all checkpoints that were made so, this time and
+// before, and what could not be changed.
+func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile []state.SHA, refused []checkpoint.Refused, err error) {
 	if meanwhile, err = x.savedMeanwhile(intent); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, err = x.carryOut(ctx, intent, intent.Safety)
+	report, _, err := x.carryOut(ctx, intent, intent.Safety, false)
 	var blocked *checkpoint.BlockedError
-	if !errors.As(err, &blocked) {
-		return meanwhile, err
+	if errors.As(err, &blocked) {
+		from := intent.Safety
+		saved, failed := x.saveMeanwhile(ctx, intent, meanwhile)
+		if failed == nil {
+			from = saved
+			failpoint.Hit("move.saved")
+		}
+		if failed == nil && !slices.Contains(meanwhile, saved) {
+			meanwhile = append(meanwhile, saved)
+		}
+		if x.broken != nil || ctx.Err() != nil {
+			return meanwhile, nil, failed
+		}
+		report, _, err = x.carryOut(ctx, intent, from, true)
 	}
-	saved, err := x.saveMeanwhile(ctx, intent, meanwhile)
 	if err != nil {
-		return meanwhile, err
+		return meanwhile, nil, err
 	}
-	if !slices.Contains(meanwhile, saved) {
-		meanwhile = append(meanwhile, saved)
-	}
-	failpoint.Hit("move.saved")
-	_, err = x.carryOut(ctx, intent, saved)
-	return meanwhile, err
+	return meanwhile, report.Refused, nil
 }
 
 // whileCut is the note of the checkpoints of what was changed while a move was
@@ -196,33 +200,38 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 }
 
 // carryOut applies an intent that is recorded to a workspace that is saved in the
-// checkpoint from, and closes it.
-func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from state.SHA) (*checkpoint.RestoreReport, error) {
+// checkpoint from, and closes it. What is not in from and stands in the way is
+// moved aside, or stops it. touched: the workspace is not as it was.
+func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *checkpoint.RestoreReport, touched bool, err error) {
 	defer x.Store.HoldTrees()()
 	defer x.Store.Abort() // what the way back alone has is in no checkpoint
 	req, err := x.restoreRequest(ctx, intent, from)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	req.MoveAside = moveAside
 	var end func()
 	req.Progress, end = x.opts.Work.Begin("bringing files back")
-	report, err := checkpoint.Restore(ctx, req)
+	report, err = checkpoint.Restore(ctx, req)
 	end()
 	if err != nil {
-		return nil, err
+		var incomplete *checkpoint.IncompleteError
+		return nil, errors.As(err, &incomplete) && incomplete.Touched, err
 	}
-	if err := x.restoreFolders(intent); err != nil {
-		return nil, err
+	closed, err := x.restoreFolders(intent)
+	if err != nil {
+		return nil, true, err
 	}
+	report.Refused = append(report.Refused, closed...)
 	failpoint.Hit("move.applied")
-	return report, x.Record(x.closing(intent)...)
+	return report, true, x.Record(x.closing(intent, keptPaths(report.Refused))...)
 }
 
 // closing is what closes an intent that was carried out. A position that has a
 // program, which is that of a move that is taken back, brings it back with the
 // plan that it gives there. A program that cannot be read any more stays away.
-func (x *Execution) closing(intent *state.Intent) []state.Transition {
-	closed := []state.Transition{state.IntentClosed{ID: intent.ID}}
+func (x *Execution) closing(intent *state.Intent, kept []string) []state.Transition {
+	closed := []state.Transition{state.IntentClosed{ID: intent.ID, Kept: kept}}
 	s, p := x.State(), intent.Position
 	if p == nil || p.Program == "" || p.Program == s.Program {
 		return closed

@@ -138,6 +138,8 @@ func (v *View) conclude(m memory) {
 			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
 		}
 		v.Report.add(Blocked, "%v", v.Blocked)
+	} else if v.Blocked = v.blockedIntent(); v.Blocked != nil {
+		v.Report.add(Blocked, "%v", v.Blocked)
 	}
 	for _, dir := range v.Layout.ownFolders() {
 		if why := inTheWay(vfs.OS, dir); why != nil {
@@ -267,10 +269,14 @@ func (v *View) judge() {
 		}
 		v.Report.add(Mended, "run %s has crashed %s (%s); hank run goes on from before it", r.RunID, what, why)
 	}
-	if i := v.State.Intent; i != nil && !v.Live {
-		v.Report.add(Mended, "a %s to %.12s was cut short; the next command finishes it", i.Kind, i.To)
+	if v.Unfinished() && v.Blocked == nil {
+		i := v.State.Intent
+		v.Report.add(Warning, "a %s to %.12s was interrupted and is unfinished; %s finishes it, as the next command that changes something does", i.Kind, i.To, fixCommand)
 	}
 }
+
+// Unfinished reports whether a change of the workspace was interrupted.
+func (v *View) Unfinished() bool { return v.State.Intent != nil && !v.Live }
 
 // paused says of a run that its runtime has left why, and what comes next.
 func (v *View) paused(r *state.Run) {
