@@ -76,7 +76,7 @@ func (s *Store) HasPath(tree SHA, path string) bool {
 
 // Empty reports whether the workspace is already as the target has it.
 func (p *Plan) Empty() bool {
-	return len(p.Add)+len(p.Change)+len(p.Delete)+len(p.Blocked) == 0
+	return len(p.Add)+len(p.Change)+len(p.Delete)+len(p.Blocked)+len(p.Refused) == 0
 }
 
 // RestoreReport is what a restore did. A restore that was finished after an

@@ -106,6 +106,9 @@ func newPlanner(req *RestoreRequest) (*planner, error) {
 func (p *planner) plan() *Plan {
 	out := &Plan{Keep: slices.Sorted(slices.Values(p.keep)), Refused: p.listRefused()}
 	for _, s := range p.steps {
+		if s.refused {
+			continue
+		}
 		switch s.verb {
 		case create:
 			out.Add = append(out.Add, s.Change)

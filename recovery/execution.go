@@ -30,7 +30,10 @@ type Execution struct {
 	Store     *checkpoint.Store
 	Workspace *checkpoint.Workspace
 	Report    Report // what opening it found and did
-	Undone    bool   // opening it has taken back an interrupted change of the workspace: see UndoUnfinished
+	// Undone: opening has taken back an interrupted change of the workspace, and
+	// GivenUp why it could only be closed: see Options.Unfinished.
+	Undone  bool
+	GivenUp *DecisionError
 
 	opts    Options
 	fs      vfs.FS

@@ -111,7 +111,10 @@ func (x *Execution) fill(ctx context.Context) error {
 	if head == "" {
 		return nil
 	}
-	_, err := x.MoveTree(ctx, Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}})
+	moved, err := x.MoveTree(ctx, Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}})
+	if err == nil {
+		x.reportRefused(moved.Report.Refused)
+	}
 	if err != nil {
 		return fmt.Errorf("the execution is there, and its workspace could not be filled (hank run --restore does it): %w", err)
 	}

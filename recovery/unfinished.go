@@ -156,8 +156,11 @@ func (x *Execution) giveUp(ctx context.Context, i *state.Intent, why error) erro
 	if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
 		return err
 	}
-	x.Undone = true
-	x.Report.add(Lost, "%s can be neither finished nor taken back (%v); the workspace stays as it is%s", describe(i), why, saved)
+	x.GivenUp = &DecisionError{
+		What:    fmt.Sprintf("%s can be neither finished nor taken back (%v); the workspace stays as it is%s", describe(i), why, saved),
+		Options: []string{"hank run continues with the workspace as it is, and asks where it was changed", "hank rollback --to TARGET goes to another checkpoint (hank checkpoints lists them)"},
+	}
+	x.Report.add(Lost, "%s", x.GivenUp.What)
 	return nil
 }
 

@@ -158,9 +158,11 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		} else if !left {
 			return nil, lostStart(final.BaseCheckpoint, final)
 		}
-		if _, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)}); err != nil {
+		moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)})
+		if err != nil {
 			return nil, err
 		}
+		d.sayRefused(moved)
 	}
 }
 

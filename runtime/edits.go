@@ -56,9 +56,13 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	}
 	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
 	if restore && to == "" {
-		_, err = d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: head, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head)})
+		moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: head, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head)})
+		if err != nil {
+			return false, err
+		}
+		d.sayRefused(moved)
 	}
-	return kept, err
+	return kept, nil
 }
 
 // leftAt is the checkpoint that the workspace was left at by codons, or by an

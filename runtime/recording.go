@@ -82,7 +82,10 @@ func (r *recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id 
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
 	}
-	_, err := checkpoint.Restore(ctx, checkpoint.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
+	report, err := checkpoint.Restore(ctx, checkpoint.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
 		Removable: func(string) bool { return true }})
+	if err == nil && len(report.Refused) > 0 {
+		err = fmt.Errorf("%q %s", report.Refused[0].Path, report.Refused[0].Why)
+	}
 	return err
 }

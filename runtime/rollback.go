@@ -40,6 +40,9 @@ type Preview struct {
 	Delete  []PathChange     `json:"delete"`
 	Keep    int              `json:"kept"` // files that stay because no checkpoint tracked them
 	Blocked []PathChange     `json:"blocked,omitempty"`
+	// InTheWay is what the system does not let be removed or written: it is going
+	// to stay as it is, or has stayed.
+	InTheWay []PathChange `json:"inTheWay,omitempty"`
 	// Unarchived are those of Add that only the archive has; it keeps its copy.
 	Unarchived []Unarchived `json:"unarchived,omitempty"`
 	// Superseded are the checkpoints that lie behind the target on the thread:
@@ -101,6 +104,8 @@ type PathChange struct {
 type RolledBack struct {
 	Preview
 	Safety state.SHA `json:"safetyCheckpoint"` // everything that was there before
+	// TakenBack: an interrupted move was, and nothing else was done.
+	TakenBack bool `json:"takenBack,omitzero"`
 }
 
 // ErrDeclined says that a person said no.
@@ -113,15 +118,56 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: capOf(o.CheckpointCap), Reap: Reap, Work: o.Work})
+	unfinished := recovery.AskUnfinished
+	if o.Undo {
+		unfinished = recovery.UndoUnfinished
+		if err := o.confirmUnfinished(ctx, root); err != nil {
+			return nil, err
+		}
+	}
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: capOf(o.CheckpointCap), Unfinished: unfinished, Reap: Reap, Work: o.Work})
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range x.Report.Findings {
 		sayTo(Options{Say: o.Say}, fmt.Sprintf("%s: %s", f.Severity, f.What))
 	}
+	switch {
+	case o.Undo && x.GivenUp != nil:
+		return nil, errors.Join(x.GivenUp, x.Close())
+	case x.Undone: // what was to be undone
+		return &RolledBack{Preview: Preview{Schema: state.SchemaVersion, Target: standing(x.State())}, TakenBack: true}, x.Close()
+	}
 	done, err := rollback(ctx, x, o)
 	return done, errors.Join(err, x.Close())
+}
+
+// standing is where an execution stands.
+func standing(s *state.State) Target {
+	here := s.Here()
+	t := Target{SHA: recovery.Head(s), RunID: here.RunID, Position: here}
+	if here.AfterCodon != nil {
+		t.CodonID = *here.AfterCodon
+	}
+	return t
+}
+
+// confirmUnfinished asks before an interrupted move is taken back, which opening
+// the execution does.
+func (o *RollbackOptions) confirmUnfinished(ctx context.Context, root string) error {
+	view, err := recovery.Read(root)
+	if err != nil || !view.Unfinished() || o.Confirm == nil {
+		return err
+	}
+	p, err := PreviewRollback(ctx, *o)
+	if err != nil {
+		return err
+	}
+	if !o.Confirm(*p) {
+		return ErrDeclined
+	}
+	o.Confirm = nil
+	return nil
 }
 
 func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*RolledBack, error) {
@@ -169,7 +215,15 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 			}
 		}
 	}
+	preview.InTheWay = inTheWay(moved.Report.Refused)
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
+}
+
+func inTheWay(refused []checkpoint.Refused) (list []PathChange) {
+	for _, r := range refused {
+		list = append(list, PathChange{r.Path, r.Why})
+	}
+	return list
 }
 
 // noteUnarchived says what has come back from the archive.
@@ -234,6 +288,10 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 		return ResolveTarget(s, store, to)
 	}
 	before := (*state.Position)(nil)
+	if i := s.Intent; i != nil { // seen by a reader: an interrupted move is undone first
+		here := s.Here()
+		return Target{SHA: i.Safety, Kind: state.KindRecovery, RunID: here.RunID, Position: here}, nil
+	}
 	if s.Position != nil {
 		before = s.Position.Before
 	} else if r := s.Newest(); r != nil && r.StartingConditions.Source != nil {
@@ -343,6 +401,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	for _, b := range plan.Blocked {
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
 	}
+	p.InTheWay = inTheWay(plan.Refused)
 	for _, a := range back.Returning {
 		p.Unarchived = append(p.Unarchived, Unarchived{a.SourcePath, a.ArchivePath, a.CodonID})
 	}
@@ -359,7 +418,8 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 // planTouches tells whether a restore is about a path or something below it.
 func planTouches(p *checkpoint.Plan, name string) bool {
 	within := func(c checkpoint.Change) bool { return c.Path == name || strings.HasPrefix(c.Path, name+"/") }
-	return slices.ContainsFunc(slices.Concat(p.Add, p.Change, p.Delete), within)
+	return slices.ContainsFunc(slices.Concat(p.Add, p.Change, p.Delete), within) ||
+		slices.ContainsFunc(p.Refused, func(r checkpoint.Refused) bool { return within(checkpoint.Change{Path: r.Path}) })
 }
 
 // headAt is the HEAD of the project's own git at a checkpoint: what the codon

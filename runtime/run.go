@@ -190,6 +190,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap, Workspace: absolute(o.Workspace),
 		CheckpointCap: capOf(o.Layers.Merge(nil).CheckpointCap),
 		Mask:          secrets.Text,
+		Unfinished:    unfinishedFor(o),
 		Observe:       o.Observe, Warn: func(line string) { sayTo(o, line) }, Work: o.Work,
 	}
 	if recovery.Exists(root) {
@@ -223,6 +224,14 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 	return recovery.Create(ctx, root, recovery.CreateOptions{
 		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: o.Version,
 	})
+}
+
+// unfinishedFor is what becomes of an interrupted move that cannot be finished.
+func unfinishedFor(o Options) recovery.Unfinished {
+	if o.KeepTree {
+		return recovery.KeepUnfinished
+	}
+	return recovery.AskUnfinished
 }
 
 // capOf is a cap that is set, in bytes.

@@ -243,8 +243,24 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 	if r := moved.Report.Plan; len(r.Add)+len(r.Change)+len(r.Delete) > 0 {
 		d.say("the tree is back at checkpoint %.12s (what was there is in %.12s)", to, moved.Safety)
 	}
+	d.sayRefused(moved)
 	return d.replan()
 }
+
+// sayRefused names what a move could not change.
+func (d *driver) sayRefused(moved *recovery.Moved) {
+	refused := moved.Report.Refused
+	for i, r := range refused {
+		if i == mostRefused {
+			d.say("and %d more could not be changed", len(refused)-i)
+			return
+		}
+		d.say("not as in the checkpoint: %q %s", r.Path, r.Why)
+	}
+}
+
+// mostRefused is how many paths a run names that a move could not change.
+const mostRefused = 20
 
 func (d *driver) nextID() state.CodonID {
 	s := d.x.State()

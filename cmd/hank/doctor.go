@@ -40,7 +40,8 @@ type diagnosis struct {
 	Command    string             `json:"command,omitempty"` // the one to run next
 	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
 
-	unindexed bool // packs have lost their index alone
+	unfinished bool // a change of the workspace was interrupted
+	unindexed  bool // packs have lost their index alone
 }
 
 // storeHealth is what a look at all objects of the store has shown.
@@ -127,7 +128,7 @@ func examine(ctx context.Context, root string) diagnosis {
 	}
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
-	d.Happened = happened(s)
+	d.Happened, d.unfinished = happened(s), v.Unfinished()
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
 	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
 	validation := v.Validate()
@@ -271,7 +272,7 @@ func (d *diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
 func (d *diagnosis) judge(here string) {
 	invalid := d.Validation != nil && !d.Validation.Valid
 	broken := d.Store != nil && len(d.Store.Problems) > 0
-	d.Healthy = !invalid && !broken
+	d.Healthy = !invalid && !broken && !d.unfinished
 	for _, f := range d.Findings {
 		if f.Severity == recovery.Blocked || f.Severity == recovery.Lost {
 			d.Healthy = false

@@ -98,7 +98,12 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		next = statusOf(v).Command
 	}
 	if c.Bool("json") {
-		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety, next})
+		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety, next, done.TakenBack})
+	}
+	butFor := ""
+	if n := len(done.InTheWay); n > 0 {
+		printInTheWay(done.InTheWay, false)
+		butFor = ", but for " + count(n, "path")
 	}
 	if len(o.Paths) > 0 {
 		quoted := make([]string, len(o.Paths))
@@ -106,18 +111,23 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 			quoted[i] = quotePath(p)
 		}
 		names := strings.Join(quoted, " ")
-		say("%s: as in %s; what was there is in checkpoint %s\n  to take it back  hank restore %s --from %[3]s%[5]s\n", names, done.Target, short(done.Safety), names, c2e(c))
+		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s\n", names, done.Target, butFor, short(done.Safety), c2e(c))
 		return nil
 	}
 	at := "in " + done.Target.String()
 	if u := done.Undoes; u != nil {
 		at = fmt.Sprintf("it was before the %s (checkpoint %s)", u.Kind, short(done.Target.SHA))
 	}
-	say("the workspace is as %s; what was there is in checkpoint %s\n", at, short(done.Safety))
+	if !done.TakenBack { // else the findings have said it
+		say("the workspace is as %s%s; what was there is in checkpoint %s\n", at, butFor, short(done.Safety))
+	}
 	if next != "" {
 		say("  to go on         %s%s\n", next, c2e(c))
 	} else {
 		say("  the hank is done: nothing is left to run\n")
+	}
+	if done.TakenBack {
+		return nil
 	}
 	again := "to take it back"
 	if o.Undo {
@@ -155,7 +165,9 @@ func printPreview(p *runtime.Preview, all bool) {
 	show("+", p.Add, term.Green)
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
-	show("!", p.Blocked, term.Red)
+	for _, list := range [][]runtime.PathChange{p.Blocked, p.InTheWay} {
+		printInTheWay(list, all)
+	}
 	say("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
 	for i, u := range p.Unarchived {
 		if !all && i == most {
@@ -166,6 +178,17 @@ func printPreview(p *runtime.Preview, all bool) {
 	}
 	if len(p.Superseded) > 0 {
 		say("left behind, not deleted: %s with $%s of work; $%s of work stays\n", count(len(p.Superseded), "checkpoint"), p.CostLeft, p.CostKept)
+	}
+}
+
+// printInTheWay names what stays, or stops a move, and why.
+func printInTheWay(list []runtime.PathChange, all bool) {
+	for i, ch := range list {
+		if !all && i == most {
+			say("  %s and %d more\n", term.Red(os.Stdout, "!"), len(list)-i)
+			return
+		}
+		say("  %s %s %s\n", term.Red(os.Stdout, "!"), quotePath(ch.Path), ch.Kind)
 	}
 }
 
@@ -183,6 +206,7 @@ type previewed struct {
 	Change     []touched            `json:"change"`
 	Delete     []touched            `json:"delete"`
 	Blocked    []touched            `json:"blocked"`
+	InTheWay   []touched            `json:"inTheWay,omitempty"`
 	Kept       int                  `json:"kept"`
 	Superseded []runtime.Target     `json:"superseded"`
 	Unarchived []runtime.Unarchived `json:"unarchived,omitempty"`
@@ -194,8 +218,9 @@ type previewed struct {
 // rolledBack is the JSON form of hank rollback.
 type rolledBack struct {
 	previewed
-	Safety  state.SHA `json:"safetyCheckpoint"`
-	Command string    `json:"command,omitempty"` // the one to run next; none: the hank is done
+	Safety    state.SHA `json:"safetyCheckpoint"`
+	Command   string    `json:"command,omitempty"`  // the one to run next; none: the hank is done
+	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was; nothing else was done
 }
 
 func previewOf(p *runtime.Preview) previewed {
@@ -206,6 +231,6 @@ func previewOf(p *runtime.Preview) previewed {
 		}
 		return out
 	}
-	return previewed{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked),
+	return previewed{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay),
 		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, Undoes: p.Undoes}
 }

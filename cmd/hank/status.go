@@ -107,6 +107,9 @@ func statusOf(v *recovery.View) status {
 	if s.EndReason == state.EndBudget && s.Command != "" {
 		s.Command = afterBudget(v)
 	}
+	if v.Unfinished() {
+		s.Command = fixCommand
+	}
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
 	}
