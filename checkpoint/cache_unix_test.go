@@ -124,6 +124,30 @@ func TestYoungFilesAreReadAgain(t *testing.T) {
 	}
 }
 
+// A file that is written while a scan is under way, and whose modification time
+// is set back, is young by its change time.
+func TestAFileWhoseTimeIsSetBackIsYoung(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("old", "1")
+	r.write("set-back", "1")
+	r.age()
+	r.store.listing = func(string) []string {
+		r.write("set-back", "2")
+		past := time.Now().Add(-time.Hour)
+		must(t, os.Chtimes(r.path("set-back"), past, past))
+		return nil
+	}
+	r.commit(r.snapshot(Selection{All: true}))
+	root := r.store.cacheFor(r.ws).root
+	for name, want := range map[string]bool{"old": false, "set-back": true} {
+		f := root.find([]byte(name))
+		if got := f >= 0 && root.entries[f].flags&entryUnsure != 0; got != want {
+			t.Errorf("%s: unsure %v, not %v", name, got, want)
+		}
+	}
+}
+
 // What an estimate says is what the checkpoint takes, whatever rules, the
 // user's index or an unreadable name have a say in it; and nothing is written.
 func TestEstimateCountsWhatACheckpointTakes(t *testing.T) {

@@ -263,16 +263,7 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 func TestACodonThatHadEndedIsNotLostWithTheRuntime(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	a := begin(t, root, 12, CreateOptions{})
-	ok(t, a.start(func(r *state.Run) { // this machine's boot, a process that is gone
-		id := must(proc.Self())(t)
-		id.PID = 1 << 30
-		r.ServerPid, r.Process = id.PID, must(json.Marshal(id))(t)
-	}))
-	if err := a.play(attempt{upto: state.CompletingSentinels}); !errors.Is(err, errCut) {
-		t.Fatal(err)
-	}
-	a.close()
+	endedWithoutCheckpoint(t, root, func(*proc.Identity) {}) // this machine's boot
 	var reaped []string
 	x := reopen(t, root, func(o *Options) {
 		o.Reap = func(attempt string) ([]string, error) {
@@ -289,4 +280,36 @@ func TestACodonThatHadEndedIsNotLostWithTheRuntime(t *testing.T) {
 	if len(reaped) != 1 || !strings.HasPrefix(reaped[0], x.State().Lineage+"/") || !strings.Contains(fmt.Sprint(c.Notes), "17 (sleep)") {
 		t.Errorf("reaped %v, notes %v", reaped, c.Notes)
 	}
+}
+
+// Of a codon that had ended before the machine was started again, nobody knows
+// what of its work had come onto the disk: it has failed, and is done again.
+func TestACodonThatHadEndedBeforeAnotherBootIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	endedWithoutCheckpoint(t, root, func(id *proc.Identity) { id.BootID = "00000000-0000-4000-8000-000000000000" })
+	x := reopen(t, root)
+	defer x.Close()
+	r := x.State().Runs[0]
+	c := r.Codon(0)
+	if c.Status != state.Failed || c.Interrupted != state.InterruptedByCrash || c.CompletionCheckpoint != "" || r.Status != state.StatusCrashed {
+		t.Errorf("the codon is %s (%s), the run %s", c.Status, c.Interrupted, r.Status)
+	}
+}
+
+// endedWithoutCheckpoint leaves an execution whose codon has ended and whose
+// runtime is gone. change changes who that runtime was.
+func endedWithoutCheckpoint(t *testing.T, root string, change func(*proc.Identity)) {
+	t.Helper()
+	a := begin(t, root, 12, CreateOptions{})
+	ok(t, a.start(func(r *state.Run) {
+		id := must(proc.Self())(t)
+		id.PID = 1 << 30
+		change(&id)
+		r.ServerPid, r.Process = id.PID, must(json.Marshal(id))(t)
+	}))
+	if err := a.play(attempt{upto: state.CompletingSentinels}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	a.close()
 }

@@ -306,6 +306,12 @@ func TestAFileThatChangesWhileItIsArchivedStays(t *testing.T) {
 		func(name string) { write(t, name, "newer") },
 		func(name string) { must(t, os.Remove(name)); write(t, name, "other") },
 		func(name string) { must(t, os.Remove(name)); symlink(t, "b", name) },
+		func(name string) { // in place, and as long as before
+			was, err := os.Stat(name)
+			must(t, err)
+			write(t, name, strings.Repeat("x", int(was.Size())))
+			must(t, os.Chtimes(name, time.Now(), was.ModTime().Add(time.Second)))
+		},
 	} {
 		disk := vfstest.NewMem()
 		s := tellArchive(t, disk)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hank/recovery"
 	"hank/state"
@@ -217,6 +218,9 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 			told := make(chan error, 1)
 			s.must(ModeRun, c.code, onStatus("wait", state.Running, func() {
 				go func() {
+					for !onDisk(gate, "started") { // its script has written
+						time.Sleep(time.Millisecond)
+					}
 					ctx := context.Background()
 					status, err := Control(ctx, s.root, "status")
 					if err == nil && !strings.Contains(string(status.Status), `"wait"`) {

@@ -603,7 +603,7 @@ func (p endedProcess) Wait() (keeper.Exit, error) { return p.exit, p.err }
 
 func TestARigStopsOnRequest(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, `[{"type": "command", "command": {"run": "touch begun; trap 'touch stopped; exit 1' TERM; while :; do sleep 0.05; done"}, "allowFailure": true},
+	b := newBench(t, `[{"type": "command", "command": {"run": "trap 'touch stopped; exit 1' TERM; touch begun; while :; do sleep 0.05; done"}, "allowFailure": true},
 		{"type": "command", "command": {"run": "touch reached"}}]`)
 	ctx, cancel := context.WithCancel(t.Context())
 	start := b.Start

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -29,10 +30,8 @@ func TestLimitsAreSetAndKept(t *testing.T) {
 		t.Fatalf("rebased: %+v", s.Limits)
 	}
 	for _, l := range []Limits{{MaxDollars: -1}, {MaxTimeSeconds: -0.1}} {
-		var illegal *IllegalMoveError
-		if _, err := Apply(s, s.Seq+1, LimitsSet{l}); !errors.As(err, &illegal) {
-			t.Errorf("%+v: %v", l, err)
-		}
+		_, err := Apply(s, s.Seq+1, LimitsSet{l})
+		isRefused(t, fmt.Sprintf("%+v", l), err, "a limit cannot be negative")
 	}
 	if s = apply(t, s, LimitsSet{}); s.Limits.Any() || strings.Contains(string(text(t, s)), `"limits"`) {
 		t.Errorf("limits that were taken away are still there: %+v", s.Limits)

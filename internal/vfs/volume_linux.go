@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"hank/internal/failpoint"
 )
 
 // SyncVolume makes everything durable that was written so far, by whomever, on
@@ -18,5 +20,6 @@ func SyncVolume(dir string) error {
 	if err := unix.Syncfs(int(f.Fd())); err != nil && !errors.Is(err, unix.ENOSYS) {
 		return &os.PathError{Op: "syncfs", Path: dir, Err: err}
 	}
+	failpoint.Hit("volume.synced")
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"hank/internal/failpoint"
 )
 
 // SyncVolume asks the system to write out what it has, on all file systems: there
@@ -14,5 +16,9 @@ func SyncVolume(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
 	}
-	return unix.Sync()
+	if err := unix.Sync(); err != nil {
+		return err
+	}
+	failpoint.Hit("volume.synced")
+	return nil
 }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// An agent that has said nothing for longer than the limit, neither in its
+// transcript nor in the journal, is silent; one that is gone is not.
+func TestAnAgentThatSaysNothingIsSilent(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "states", "running.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := state.Unmarshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := s.Run(s.CurrentRunID)
+	for _, try := range []struct {
+		name            string
+		journal, script time.Duration // since when nothing was written
+		live, silent    bool
+	}{
+		{"both old", 5 * time.Minute, 4 * time.Minute, true, true},
+		{"a young transcript", 5 * time.Minute, time.Minute, true, false},
+		{"a young journal", time.Minute, 4 * time.Minute, true, false},
+		{"no live run", 5 * time.Minute, 4 * time.Minute, false, false},
+	} {
+		v := &recovery.View{Layout: recovery.Layout{Root: t.TempDir()}, State: s, Live: try.live}
+		log := v.Layout.Resolve(run.Live().ClaudeLogPath)
+		if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(log, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		if err := os.Chtimes(log, now, now.Add(-try.script)); err != nil {
+			t.Fatal(err)
+		}
+		event := now.Add(-try.journal)
+		said := status{LastEvent: &event}
+		if said.ofRun(v, run); said.Silent != try.silent {
+			t.Errorf("%s: silent is %v", try.name, said.Silent)
+		}
+	}
+}

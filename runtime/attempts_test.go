@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hank/runtime/harness/transcript"
+	"hank/state"
+)
+
+// Each attempt has a transcript of its own, which names it and has what was
+// said in it.
+func TestEachAttemptHasATranscriptOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 0},
+	   "promptText": "echo this is $HANK_ATTEMPT; exit 1"}
+	]}`)
+	s.must(ModeRun, ExitFailed)
+	run := s.view().State.Newest()
+	if run.Len() != 2 {
+		t.Fatalf("%d attempts", run.Len())
+	}
+	seen := map[string]bool{}
+	for i := range run.Len() {
+		file := s.view().Layout.Resolve(run.Codon(i).ClaudeLogPath)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var starts []string
+		for e := range transcript.Read(strings.NewReader(string(text))) {
+			if e.Stream == transcript.StreamStart {
+				starts = append(starts, e.Start.Attempt)
+			}
+		}
+		if len(starts) != 1 || seen[starts[0]] || seen[file] || !strings.Contains(string(text), "this is "+starts[0]) {
+			t.Errorf("attempt %d, in %s, is %v:\n%s", i+1, filepath.Base(file), starts, text)
+		}
+		for _, name := range starts {
+			seen[name], seen[file] = true, true
+		}
+	}
+}
+
+// The cost of a codon that was extended is that of all its turns, and its budget
+// counts them all.
+func TestAnExtendedCodonCostsAllItsTurns(t *testing.T) {
+	t.Parallel()
+	hank := func(budget string) string {
+		return fmt.Sprintf(`{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", %s "maxExtensions": 3,
+		  "promptText": "echo '::hank usage {\"costUSD\":0.5,\"inputTokens\":100}'",
+		  "exhaustWithPrompt": "echo '::hank usage {\"costUSD\":0.25,\"inputTokens\":10}'"}]}`, budget)
+	}
+	s := stageOf(t, hank(""))
+	s.must(ModeRun, ExitDone)
+	if c := s.last("a"); c.Cost() != 1250*state.Dollar/1000 || c.FinalTokens.Input != 130 || c.ExtensionCount == nil || *c.ExtensionCount != 3 {
+		t.Errorf("it cost %v and used %+v", c.Cost(), c.FinalTokens)
+	}
+	s = stageOf(t, hank(`"budget": {"maxDollars": 0.8},`))
+	s.must(ModeRun, ExitDone)
+	if c := s.last("a"); c.Cost() != state.Dollar || c.BudgetExceeded == nil {
+		t.Errorf("it cost %v, and its budget is %+v", c.Cost(), c.BudgetExceeded)
+	}
+}
+
+// A supervisor that starts a run again and again is stopped after three crashes
+// at one codon; a person is not, and begins the count anew.
+func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
+	t.Parallel()
+	unattended := func(o *Options) { o.Unattended = true }
+	for _, try := range []struct {
+		name    string
+		crashes int
+		change  func(*Options)
+		code    ExitCode
+	}{
+		{"two", 2, unattended, ExitDone},
+		{"three", 3, unattended, ExitDecision},
+		{"a person", 3, func(*Options) {}, ExitDone},
+	} {
+		s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
+		s.must(ModeRun, ExitDone)
+		crash(s, try.crashes)
+		res, err := s.run(ModeRun, try.change)
+		code := CodeOf(err)
+		if err == nil {
+			code = res.Code
+		}
+		if code != try.code || try.code == ExitDecision && !strings.Contains(err.Error(), "3 times in a row") {
+			t.Errorf("%s: %d, %v", try.name, code, err)
+		}
+		s.must(ModeRun, ExitDone) // a person
+	}
+}

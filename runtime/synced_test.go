@@ -1,0 +1,53 @@
+//go:build unix
+
+package runtime
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"hank/recovery"
+	"hank/state"
+)
+
+// A run says that it has ended when what its agents wrote is on the disk, and
+// not before: killed behind that sync, its codons are done and it has not ended.
+func TestARunEndsOnlyWhenItsWorkIsOnTheDisk(t *testing.T) {
+	t.Parallel()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	put(t, dir, "hank.json", `{"meta": {"name": "s", "version": "1"}, "hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
+	run := func(env ...string) error {
+		cmd := exec.Command(program, "run")
+		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "HANK_STATE_DIR="+filepath.Join(dir, "registry")), env...)
+		return cmd.Run()
+	}
+	verdict := func() (codon state.CodonStatus, run state.RunStatus) {
+		v, err := recovery.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := v.State.Runs[len(v.State.Runs)-1]
+		return first.Codon(0).Status, v.State.Newest().Status
+	}
+	var exit *exec.ExitError
+	if err := run("HANK_FAILPOINT=volume.synced:1"); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("it did not come to the sync: %v", err)
+	}
+	if c, r := verdict(); c != state.Completed || r != state.StatusRunning {
+		t.Errorf("before its end is recorded the codon is %s, the run %s", c, r)
+	}
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	if c, r := verdict(); c != state.Completed || r != state.StatusCompleted {
+		t.Errorf("at its end the codon is %s, the run %s", c, r)
+	}
+}
