@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,10 +62,6 @@ func describe(i *state.Intent) string {
 
 // needUnfinished asks what is to become of a change that cannot be finished.
 func needUnfinished(i *state.Intent, why error) *DecisionError {
-	var incomplete *checkpoint.IncompleteError
-	if errors.As(why, &incomplete) {
-		why = incomplete.Err
-	}
 	return &DecisionError{
 		What: fmt.Sprintf("%s cannot be finished: %v; all that was there before it is in checkpoint %.12s", describe(i), why, i.Safety),
 		Options: []string{
@@ -97,11 +94,21 @@ func (x *Execution) finish(ctx context.Context, intent *state.Intent) error {
 		meanwhile = fmt.Sprintf("; what was changed since then is in %d checkpoints, the last %.12s: see hank checkpoints", n, shas[n-1])
 	}
 	if err != nil {
-		return err
+		return withoutAdvice(err)
 	}
 	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished%s", intent.Kind, intent.To, meanwhile)
 	x.reportRefused(refused)
 	return nil
+}
+
+// withoutAdvice is why a restore was not carried out; that it did not begin is not
+// true of one that another has begun.
+func withoutAdvice(err error) error {
+	var incomplete *checkpoint.IncompleteError
+	if errors.As(err, &incomplete) {
+		return incomplete.Err
+	}
+	return err
 }
 
 // reportRefused names what a move could not change.
@@ -138,10 +145,10 @@ func (x *Execution) takeBack(ctx context.Context, intent *state.Intent, why erro
 	case ctx.Err() != nil || x.broken != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return err
 	default:
-		return x.giveUp(ctx, back, errors.Join(why, err))
+		return x.giveUp(ctx, back, cmp.Or(why, withoutAdvice(err)))
 	}
 	x.Undone = true
-	because := "; it was taken back"
+	because := " was taken back"
 	if why != nil {
 		because = fmt.Sprintf(" could not be finished (%v); it was taken back", why)
 	}
