@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"hank/checkpoint"
+	"hank/internal/registry"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -79,6 +80,56 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 		return nil, x.unmake(made, err)
 	}
 	return x, nil
+}
+
+// Remains says what shows that the folder root, in which there is no execution, may
+// have held one: a workspace with files, an archive, a folder of hank's with
+// something in it, or an empty one where this machine knows of an execution. Empty:
+// nothing does. elsewhere: the workspace is to be another folder.
+func Remains(root string, elsewhere bool) string {
+	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+	for _, dir := range []string{l.Workspace, l.Archive()} {
+		if dir == l.Workspace && elsewhere {
+			continue
+		}
+		if n := entriesIn(dir); n > 0 {
+			return fmt.Sprintf("%s has %s in it", dir, things(n))
+		}
+	}
+	list, err := os.ReadDir(l.Hankweave())
+	if err != nil {
+		return ""
+	}
+	if slices.ContainsFunc(list, func(e fs.DirEntry) bool {
+		return e.Name() != ".gitignore" && !isEmptyTree(filepath.Join(l.Hankweave(), e.Name()))
+	}) {
+		return fmt.Sprintf("%s has something in it, but neither state nor journal nor checkpoints", l.Hankweave())
+	}
+	known, _ := registry.List()
+	if slices.ContainsFunc(known, func(e registry.Entry) bool { return e.Root == root }) {
+		return fmt.Sprintf("there was an execution, and %s is empty", l.Hankweave())
+	}
+	return ""
+}
+
+// entriesIn counts what is in a folder besides the data. One that cannot be read is
+// found by whoever needs it.
+func entriesIn(dir string) int {
+	list, _ := os.ReadDir(dir)
+	return len(slices.DeleteFunc(list, func(e fs.DirEntry) bool { return e.Name() == DataName }))
+}
+
+// isEmptyTree reports whether there are but folders at a path.
+func isEmptyTree(path string) bool {
+	empty := true
+	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			empty = false
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return empty
 }
 
 // folders are those that a creation has made, the outer ones first.

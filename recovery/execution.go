@@ -63,6 +63,9 @@ type Options struct {
 	// Refill brings back into the store what may have been lost, before anything
 	// is read of it. A store that is gone or damaged is begun anew for it.
 	Refill func(*checkpoint.Store) error
+	// KeepTree and RestoreTree say what becomes of the files in the workspace that an
+	// import is to fill.
+	KeepTree, RestoreTree bool
 	// Workspace is where the workspace is, absolute; asked only if
 	// execution-meta.json, which says it, is gone.
 	Workspace string

@@ -95,7 +95,7 @@ func (x *Execution) restoreFolders(intent *state.Intent) (refused []checkpoint.R
 	}
 	defer root.Close()
 	for _, name := range from {
-		if !slices.Contains(to, name) {
+		if !intent.KeepAdded && !slices.Contains(to, name) {
 			removeEmpty(root, name, to)
 		}
 	}
@@ -199,9 +199,18 @@ func (x *Execution) foldersOf(sha state.SHA, paths []string) ([]string, error) {
 		return nil, err
 	}
 	apart := x.Layout.Apart()
-	return slices.DeleteFunc(emptyFolders(info.Message), func(name string) bool {
-		return apart(name) || len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
-	}), nil
+	return slices.DeleteFunc(FoldersWithin(emptyFolders(info.Message), paths), apart), nil
+}
+
+// FoldersWithin are those of the folders that are at or below one of the paths; no
+// path at all, and the root, is every one.
+func FoldersWithin(folders, paths []string) []string {
+	if len(paths) == 0 || slices.Contains(paths, ".") {
+		return folders
+	}
+	return slices.DeleteFunc(slices.Clone(folders), func(name string) bool {
+		return !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
+	})
 }
 
 // removeEmpty removes a folder, and those above it that are empty then. It

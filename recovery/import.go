@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,12 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	if cut && prefix != from.Prefix {
 		return nil, nil, importCut(root, prefix)
 	}
+	keep := o.KeepTree || cut && keepsTree(o.FS, root)
 	if fresh {
-		if err := beginImport(root, from, o); err != nil {
+		if err := askAboutTree(root, cut, o); err != nil {
+			return nil, nil, err
+		}
+		if err := beginImport(root, from, keep, o); err != nil {
 			return nil, nil, fmt.Errorf("making the execution: %w", err)
 		}
 	}
@@ -50,7 +55,9 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 		return x, moved, err
 	}
 	failpoint.Hit("import.opened")
-	err = x.fill(ctx)
+	if !keep {
+		err = x.fill(ctx)
+	}
 	failpoint.Hit("import.filled")
 	if err == nil || ctx.Err() == nil { // what could not be filled is told, and the execution is whole
 		mark := x.Layout.importing()
@@ -72,7 +79,30 @@ func Importing(root string) (prefix string, cut bool) { return importing(vfs.OS,
 
 func importing(fsys vfs.FS, root string) (prefix string, cut bool) {
 	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
-	return strings.TrimSpace(string(text)), err == nil
+	prefix, _, _ = strings.Cut(string(text), "\n")
+	return strings.TrimSpace(prefix), err == nil
+}
+
+// keepsTree reports whether an import that was cut short was to leave the workspace
+// as it is.
+func keepsTree(fsys vfs.FS, root string) bool {
+	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
+	return err == nil && strings.HasSuffix(string(text), "\n"+keepsTreeMark)
+}
+
+const keepsTreeMark = "keep-tree\n"
+
+// askAboutTree asks before an import fills a workspace that has files in it.
+func askAboutTree(root string, cut bool, o Options) error {
+	l := Layout{Root: root, Workspace: cmp.Or(o.Workspace, DefaultWorkspace(root))}
+	n := entriesIn(l.Workspace)
+	if cut || o.KeepTree || o.RestoreTree || n == 0 {
+		return nil
+	}
+	return &DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, things(n)), Options: []string{
+		"--keep-tree leaves it as it is: hank run then compares it with the newest checkpoint, and asks where it differs",
+		"--restore makes it as in the newest checkpoint, and keeps what is there in a checkpoint of its own",
+		"-e DIR imports into another folder"}}
 }
 
 func importCut(root, prefix string) error {
@@ -82,7 +112,7 @@ func importCut(root, prefix string) error {
 	}
 }
 
-func beginImport(root string, from checkpoint.Remote, o Options) error {
+func beginImport(root string, from checkpoint.Remote, keep bool, o Options) error {
 	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
 	if o.Workspace != "" {
 		l.Workspace = o.Workspace
@@ -97,7 +127,11 @@ func beginImport(root string, from checkpoint.Remote, o Options) error {
 		}
 	}
 	failpoint.Hit("import.begun")
-	if err := vfs.WriteFile(o.FS, l.importing(), []byte(from.Prefix+"\n"), 0o600); err != nil {
+	mark := from.Prefix + "\n"
+	if keep {
+		mark += keepsTreeMark
+	}
+	if err := vfs.WriteFile(o.FS, l.importing(), []byte(mark), 0o600); err != nil {
 		return err
 	}
 	failpoint.Hit("import.marked")
@@ -114,6 +148,9 @@ func (x *Execution) fill(ctx context.Context) error {
 	moved, err := x.MoveTree(ctx, Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}})
 	if err == nil {
 		x.reportRefused(moved.Report.Refused)
+		if len(moved.Report.Plan.Change)+len(moved.Report.Plan.Delete) > 0 {
+			x.Report.add(Warning, "what was in the workspace is in checkpoint %.12s: hank restore . --from %.12[1]s --delete --yes -e %s brings it back", moved.Safety, x.Layout.Root)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("the execution is there, and its workspace could not be filled (hank run --restore does it): %w", err)

@@ -75,6 +75,8 @@ type Move struct {
 	// takes, or has taken, may be deleted.
 	Tracked checkpoint.Selection
 	Paths   []string // empty is the whole tree
+	// KeepAdded leaves the files and folders that the checkpoint has not.
+	KeepAdded bool
 	// Position takes effect with the move; nil leaves it as it is. The safety
 	// checkpoint is filled into its Before.
 	Position *state.Position
@@ -265,6 +267,9 @@ func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, sa
 	}
 	removable, err := Removable(x.State(), x.Store, x.Workspace, owned, intent.To)
 	req := back.Request(x.Workspace, from, removable, intent.Paths)
+	if intent.KeepAdded {
+		req.Removable = nil
+	}
 	if err == nil && safety != intent.Safety {
 		req.Began, err = x.Tree(intent.Safety)
 	}
@@ -437,7 +442,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	if same {
 		owned = safety
 	}
-	intent := &state.Intent{ID: newID(8), Kind: m.Kind, Safety: safety, Owned: owned, To: m.To, Paths: m.Paths}
+	intent := &state.Intent{ID: newID(8), Kind: m.Kind, Safety: safety, Owned: owned, To: m.To, Paths: m.Paths, KeepAdded: m.KeepAdded}
 	if m.Position != nil {
 		p := *m.Position
 		if p.Before != nil {

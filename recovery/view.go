@@ -140,6 +140,8 @@ func (v *View) conclude(m memory) {
 		v.Report.add(Blocked, "%v", v.Blocked)
 	} else if v.Blocked = v.blockedIntent(); v.Blocked != nil {
 		v.Report.add(Blocked, "%v", v.Blocked)
+	} else {
+		v.lookAtWorkspace()
 	}
 	for _, dir := range v.Layout.ownFolders() {
 		if why := inTheWay(vfs.OS, dir); why != nil {
@@ -147,6 +149,25 @@ func (v *View) conclude(m memory) {
 		}
 	}
 	v.judge()
+}
+
+// Gone reports whether the workspace is not there, so that the next command would
+// make an empty one.
+func (v *View) Gone() bool {
+	_, err := os.Lstat(v.Layout.Workspace)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// lookAtWorkspace says what shows of the workspace at a glance: that it is gone, or
+// that it is another folder than the one that the last codon left.
+func (v *View) lookAtWorkspace() {
+	switch now, err := folderAt(v.Layout.Workspace); {
+	case v.Live || v.Head.Planned == 0:
+	case v.Gone():
+		v.Report.add(Warning, "the workspace %s is gone; its files are in the checkpoints: hank doctor names the command that brings them back", v.Layout.Workspace)
+	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && !v.Meta.Folder.same(now):
+		v.Report.add(Note, "the workspace %s is another folder than hank last had there; hank diff says what differs, and hank run asks about it", v.Layout.Workspace)
+	}
 }
 
 // consult asks git for what the other memories do not know. While a runtime

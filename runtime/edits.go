@@ -29,10 +29,15 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		d.x.Store.Abort()
 		return false, err
 	}
-	question := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes))
+	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes)), "go on with the workspace as it is"
+	keepOption := "--keep-tree goes on with it as it is"
+	if to == "" && d.nextID() == "" {
+		question, keep = "the hank is done, and "+question, "leave the workspace as it is, in a checkpoint of its own"
+		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
+	}
 	kept, restore := d.opts.KeepTree, d.opts.Restore
 	if !kept && !restore && d.opts.Ask != nil {
-		switch d.opts.Ask(question, []string{"go on with the workspace as it is", "put the checkpoint back (your changes are kept in a checkpoint)"}) {
+		switch d.opts.Ask(question, []string{keep, "put the checkpoint back (your changes are kept in a checkpoint)"}) {
 		case 0:
 			kept = true
 		case 1:
@@ -42,7 +47,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	if !kept && !restore {
 		d.x.Store.Abort()
 		return false, &recovery.DecisionError{What: question,
-			Options: []string{"--keep-tree goes on with it as it is", "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}
+			Options: []string{keepOption, "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}
 	}
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: summary(changes)}
@@ -63,6 +68,18 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		d.sayRefused(moved)
 	}
 	return kept, nil
+}
+
+// askAboutResults is askAboutEdits for a hank that is done: a workspace that is gone,
+// or holds something else than codons or a person have left, is not its result.
+func (d *driver) askAboutResults(ctx context.Context) error {
+	kept, err := d.askAboutEdits(ctx, "")
+	if err != nil || !kept || d.x.State().Position == nil {
+		return err
+	}
+	sha := d.x.State().Base
+	_, err = d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: sha, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(sha), Stay: true})
+	return err
 }
 
 // leftAt is the checkpoint that the workspace was left at by codons, or by an

@@ -108,6 +108,7 @@ func CodeOf(err error) ExitCode {
 		name     *recovery.NameError
 		lost     *recovery.LostError
 		unkept   *journal.FailedError
+		unsafe   *checkpoint.UnsafeTreeError
 		path     *fs.PathError
 		errno    syscall.Errno
 	)
@@ -122,7 +123,7 @@ func CodeOf(err error) ExitCode {
 		return ExitAgent
 	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &alive), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted

@@ -36,7 +36,9 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		return fmt.Errorf("neither the frozen program nor the hank can be read: %w", errors.Join(err, loadErr))
 	}
 	if err != nil {
-		d.say("%v; the hank as it is now takes its place", err)
+		if err := d.askAboutLostProgram(live, err); err != nil {
+			return err
+		}
 		return d.adopt(ctx, live)
 	}
 	d.program = frozen
@@ -98,6 +100,31 @@ func (d *driver) ownChanges(mode Mode, frozen, live *plan.Program) []string {
 	}
 	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, d.opts.FromRigSetup)
 }
+
+// askAboutLostProgram asks where the frozen program is lost with the store whether
+// the hank as it is now may take its place. One that says the same does.
+func (d *driver) askAboutLostProgram(live *plan.Program, why error) error {
+	if programHash(live) == d.x.State().HankHash {
+		d.say("%v; the hank is the one that was frozen, and takes its place", why)
+		return nil
+	}
+	var before, now []plan.CodonID
+	for _, e := range d.x.State().ExecutionPlan() {
+		before = appendNew(before, e.Codon.ID)
+	}
+	for _, e := range live.Initial() {
+		now = appendNew(now, e.Codon.ID)
+	}
+	question := fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, d.hankName(), listed(before), listed(now))
+	if d.opts.Adopt || d.opts.Ask != nil && d.opts.Ask(question, []string{"go on with the hank as it is now", "leave it"}) == 0 {
+		d.say("note: %s; the hank as it is now takes its place", question)
+		return nil
+	}
+	return &recovery.DecisionError{What: question, Options: []string{
+		"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"}}
+}
+
+func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
 
 // changed says, per codon, in what the author's hank differs from the frozen
 // one. A hank that is gone or broken by now differs as a whole.

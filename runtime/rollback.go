@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ type RollbackOptions struct {
 	To        string // see ResolveTarget; empty is last-success
 	Undo      bool   // take the last rollback or retry back
 	Paths     []string
+	Delete    bool // of Paths, what the target has not goes
 	BreakLock string
 	// CheckpointCap holds from now on; not set leaves it as it is.
 	CheckpointCap plan.Size
@@ -45,6 +47,8 @@ type Preview struct {
 	InTheWay []PathChange `json:"inTheWay,omitempty"`
 	// Unarchived are those of Add that only the archive has; it keeps its copy.
 	Unarchived []Unarchived `json:"unarchived,omitempty"`
+	// Folders are empty ones that come back with Paths.
+	Folders []string `json:"-"`
 	// Superseded are the checkpoints that lie behind the target on the thread:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
@@ -110,6 +114,18 @@ type RolledBack struct {
 
 // ErrDeclined says that a person said no.
 var ErrDeclined = errors.New("nothing was changed")
+
+// CleanPaths returns paths in the workspace as checkpoints have them.
+func CleanPaths(paths []string) ([]string, error) {
+	clean := make([]string, len(paths))
+	for i, p := range paths {
+		clean[i] = path.Clean(filepath.ToSlash(p))
+		if p == "" || clean[i] != "." && !fs.ValidPath(clean[i]) || strings.ContainsRune(p, 0) {
+			return nil, &UsageError{fmt.Sprintf("%q is no path in the workspace; name files and folders relative to it", p)}
+		}
+	}
+	return clean, nil
+}
 
 // Rollback brings workspace and position back to a checkpoint. What was there
 // before is in a safety checkpoint, so that Undo brings it back.
@@ -186,7 +202,7 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
 		o.Say(preview.Undoes.String())
 	}
-	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths}
+	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
 	if o.Undo {
 		m.Kind = "undo"
 	}
@@ -387,14 +403,27 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if err != nil {
 		return nil, err
 	}
-	plan, err := checkpoint.PlanRestore(back.Request(ws, all.Tree, removable, o.Paths))
+	req := back.Request(ws, all.Tree, removable, o.Paths)
+	if len(o.Paths) > 0 && !o.Delete {
+		req.Removable = nil
+	}
+	plan, err := checkpoint.PlanRestore(req)
 	if err != nil {
 		return nil, err
 	}
+	info, err := store.CommitInfo(checkpoint.SHA(target.SHA))
+	if err != nil {
+		return nil, err
+	}
+	empty := recovery.EmptyFolders(info)
 	for _, name := range o.Paths {
-		name = path.Clean(filepath.ToSlash(name))
-		if name != "." && !store.HasPath(back.Tree, name) && !store.HasPath(all.Tree, name) && !planTouches(plan, name) {
+		there := store.HasPath(all.Tree, name) || len(recovery.FoldersWithin(all.Empty, []string{name})) > 0
+		switch {
+		case name == ".", store.HasPath(back.Tree, name), len(recovery.FoldersWithin(empty, []string{name})) > 0:
+		case !there && !planTouches(plan, name):
 			return nil, &UsageError{fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
+		case !o.Delete:
+			return nil, &UsageError{fmt.Sprintf("%q is not in %s, so that there is nothing to bring back; --delete deletes what the workspace has there", name, target)}
 		}
 	}
 	p := &Preview{Schema: outputSchema, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
@@ -408,7 +437,12 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if o.Undo {
 		p.Undoes = undone(s, store, target.SHA)
 	}
-	p.account(s, target)
+	p.Superseded = []Target{}
+	if len(o.Paths) > 0 {
+		p.Folders = slices.DeleteFunc(recovery.FoldersWithin(empty, o.Paths), func(name string) bool { return slices.Contains(all.Empty, name) || store.HasPath(all.Tree, name) })
+	} else {
+		p.account(s, target)
+	}
 	if then, now := headAt(s, target), projectHead(ws.Path()); then != "" && then != now {
 		p.HeadMoved = then
 	}
@@ -450,7 +484,6 @@ func pathChanges(changes []checkpoint.Change) []PathChange {
 
 // account says what is left behind and what is kept, in checkpoints and money.
 func (p *Preview) account(s *state.State, target Target) {
-	p.Superseded = []Target{}
 	kept := map[*state.Codon]bool{}
 	if after := target.Position.AfterCodon; after != nil {
 		if r := s.Run(target.Position.RunID); r != nil {

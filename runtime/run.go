@@ -75,6 +75,9 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 		if err := confineNew(program, root, o); err != nil {
 			return nil, err
 		}
+		if err := askAboutRemains(mode, root, o); err != nil {
+			return nil, err
+		}
 		if err := askBeforeCreation(ctx, root, &o); err != nil {
 			return nil, err
 		}
@@ -232,6 +235,27 @@ func unfinishedFor(o Options) recovery.Unfinished {
 		return recovery.KeepUnfinished
 	}
 	return recovery.AskUnfinished
+}
+
+// askAboutRemains asks before an execution is begun where there may have been one:
+// all codons would run again, and what is there would count as the workspace from
+// before them.
+func askAboutRemains(mode Mode, root string, o Options) error {
+	what := ""
+	if mode == ModeRun && !o.Fresh {
+		what = recovery.Remains(root, o.Workspace != "")
+	}
+	if what == "" {
+		return nil
+	}
+	question := "there is no execution in " + root + ", but " + what
+	if o.Ask != nil && o.Ask(question, []string{"begin with what is there as the initial checkpoint; every codon runs", "leave it"}) == 0 {
+		return nil
+	}
+	return &recovery.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
+		"--fresh begins with what is there as the initial checkpoint; every codon runs",
+		"if there was an execution, put its " + recovery.Dir + " back from a copy: hank run then goes on with it",
+		"-e DIR begins in another folder"}}
 }
 
 // capOf is a cap that is set, in bytes.

@@ -38,6 +38,9 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		return start{conditions: state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}}, nil
 	}
 	move, err := d.chooseMove(ctx, mode)
+	if err == nil && move.done != nil && move.done.reason == "" {
+		err = d.askAboutResults(ctx)
+	}
 	if err != nil || move.done != nil {
 		return start{done: move.done}, err
 	}
@@ -142,7 +145,8 @@ func (d *driver) missedExit(ctx context.Context) error {
 		return nil
 	}
 	head, err := d.x.Store.CommitInfo(checkpoint.SHA(d.x.Head()))
-	if err != nil || strings.HasPrefix(head.Message, string(state.KindExit)+":") {
+	kind, _, _ := strings.Cut(head.Message, ":")
+	if err != nil || state.CheckpointKind(kind) == state.KindExit || state.CheckpointKind(kind) == state.KindManual {
 		return nil // one that cannot be read is for hank doctor
 	}
 	changes, _, err := d.edits(ctx, d.x.Head())

@@ -358,6 +358,8 @@ type Intent struct {
 	To     SHA `json:"to"`
 	// Paths limits the change; empty means the whole tree.
 	Paths []string `json:"paths,omitempty"`
+	// KeepAdded leaves what the target has not; else what codons have added goes.
+	KeepAdded bool `json:"keepAdded,omitempty"`
 	// Owned is a commit of what checkpoints track at the moment: only paths
 	// in its tree may be deleted. It is Safety itself where nothing untracked
 	// stood in the way.

@@ -65,15 +65,21 @@ Examples: hank checkpoints --limit 10 --before last-success
           hank checkpoints import git@example.com:me/backup.git -e again
 
 Exit code 0: done; 2: no such run, or several executions are there and --prefix says
-not which; 4: some branches have something else on the other side; 5: a run is at work.`,
+not which; 4: some branches have something else on the other side, or a new execution
+would fill a folder that has files, which --keep-tree and --restore decide about; 5: a run is at work.`,
 		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of this `RUN`"}, limitFlag,
 			&cli.StringFlag{Name: "before", Usage: "print only what comes behind this `TARGET`"},
 			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
 			&cli.StringFlag{Name: "prefix", Usage: "where the branches stand in the other repository: `NAME`"},
+			&cli.BoolFlag{Name: "keep-tree", Usage: "import into a folder with files: leave them as they are"},
+			&cli.BoolFlag{Name: "restore", Usage: "import into a folder with files: make it as in the newest checkpoint; what is there is kept in a checkpoint"},
 			breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 2); err != nil {
 				return err
+			}
+			if c.Bool("keep-tree") && c.Bool("restore") {
+				return &runtime.UsageError{Why: "--keep-tree and --restore exclude each other"}
 			}
 			switch verb := c.Args().First(); {
 			case verb == "":

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -140,23 +139,23 @@ func examine(ctx context.Context, root string) diagnosis {
 		d.block(err)
 		d.Safe = append(d.Safe, remains(root)...)
 	}
-	d.examineWorkspace(v)
+	d.examineWorkspace(ctx, v)
 	return d
 }
 
-// examineWorkspace says that the workspace is gone, where the next command would
-// make an empty one and call the hank done.
-func (d *diagnosis) examineWorkspace(v *recovery.View) {
-	_, err := os.Lstat(v.Layout.Workspace)
-	if !errors.Is(err, fs.ErrNotExist) || v.Blocked != nil || v.State.InitialCheckpoint == "" {
-		return
-	}
-	command := "hank run --restore"
-	if v.State.Next() == len(v.State.ExecutionPlan()) {
-		command = "hank rollback --to last-success --yes"
+// examineWorkspace says that the workspace of a hank that is done is gone, or holds
+// something else than its last checkpoint.
+func (d *diagnosis) examineWorkspace(ctx context.Context, v *recovery.View) {
+	err := runtime.ResultsDiffer(ctx, v)
+	var decision *recovery.DecisionError
+	if !errors.As(err, &decision) {
+		return // what cannot be read is said elsewhere
 	}
 	broken := !d.whole()
-	d.block(&recovery.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Options: []string{"put it back", command + " brings back what the checkpoints have of it"}, Command: command})
+	d.Findings = slices.DeleteFunc(d.Findings, func(f recovery.Finding) bool { // which says less
+		return f.Severity == recovery.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
+	})
+	d.block(decision)
 	if broken {
 		d.Command = fixCommand // what the files are to come from is mended first
 	}

@@ -77,7 +77,11 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		if err != nil {
 			return err
 		}
-		return &recovery.DecisionError{What: fmt.Sprintf("hank %s changes the workspace to what it was at %s and nobody is there to be asked", c.Command.Name, target),
+		what := "hank rollback changes the workspace to what it was at"
+		if len(o.Paths) > 0 {
+			what = fmt.Sprintf("hank restore changes %s to what it was at", namesOf(o.Paths))
+		}
+		return &recovery.DecisionError{What: fmt.Sprintf("%s %s and nobody is there to be asked", what, target),
 			Options: []string{"--yes does it", "--plan says what it would do"}}
 	}
 	if !c.Bool("json") {
@@ -106,12 +110,11 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		butFor = ", but for " + count(n, "path")
 	}
 	if len(o.Paths) > 0 {
-		quoted := make([]string, len(o.Paths))
-		for i, p := range o.Paths {
-			quoted[i] = quotePath(p)
+		names, also := namesOf(o.Paths), ""
+		if len(done.Add)+len(done.Folders) > 0 {
+			also = " --delete"
 		}
-		names := strings.Join(quoted, " ")
-		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s\n", names, done.Target, butFor, short(done.Safety), c2e(c))
+		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s\n", names, done.Target, butFor, short(done.Safety), also, c2e(c))
 		return nil
 	}
 	at := "in " + done.Target.String()
@@ -135,6 +138,15 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	}
 	say("  %s  hank rollback --undo%s\n", again, c2e(c))
 	return nil
+}
+
+// namesOf is a list of paths, as the command line takes them.
+func namesOf(paths []string) string {
+	quoted := make([]string, len(paths))
+	for i, p := range paths {
+		quoted[i] = quotePath(p)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // c2e repeats the -e of this call.
@@ -163,6 +175,9 @@ func printPreview(p *runtime.Preview, all bool) {
 		}
 	}
 	show("+", p.Add, term.Green)
+	for _, name := range p.Folders {
+		say("  %s %s\n", term.Green(os.Stdout, "+"), quotePath(name+"/"))
+	}
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
 	for _, list := range [][]runtime.PathChange{p.Blocked, p.InTheWay} {

@@ -72,7 +72,7 @@ work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 			&cli.StringFlag{Name: "replay", Usage: "play the transcripts of the execution in `DIR` instead of running agents"},
 			&cli.BoolFlag{Name: "include-secrets", Usage: "include files that hold secrets by their names (.env, id_rsa, ...) in the checkpoints"},
 			&cli.BoolFlag{Name: "exclude-secrets", Usage: "leave such files out of every checkpoint; a rollback does not touch them"},
-			&cli.BoolFlag{Name: "fresh", Usage: "begin anew where nothing is left of the state"},
+			&cli.BoolFlag{Name: "fresh", Usage: "begin with what is there: in a workspace with files and no execution, or where nothing is left of the state"},
 		),
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 2); err != nil {

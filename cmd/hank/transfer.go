@@ -73,12 +73,13 @@ func importCheckpoints(c *cli.Context, address string) error {
 	if from.Prefix, err = choosePrefix(c, from, root, isNew); err != nil {
 		return err
 	}
-	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: runtime.Reap, Work: work})
+	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: runtime.Reap, Work: work,
+		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore")})
 	if err != nil {
 		return err
 	}
 	for _, f := range x.Report.Findings {
-		if !isNew || f.Severity == recovery.Lost || f.Severity == recovery.Blocked {
+		if !isNew || f.Severity != recovery.Mended && f.Severity != recovery.Note {
 			remark("%s: %s\n", f.Severity, f.What)
 		}
 	}
