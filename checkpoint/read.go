@@ -382,6 +382,12 @@ func (s *Store) HasLink(tree SHA, path string) bool {
 	return err == nil && entry.Mode == filemode.Symlink
 }
 
+// HasExecutable is HasFile for executable files alone.
+func (s *Store) HasExecutable(tree SHA, path string) bool {
+	entry, err := s.find(tree, path)
+	return err == nil && entry.Mode == filemode.Executable
+}
+
 func (s *Store) find(tree SHA, path string) (gitobject.TreeEntry, error) {
 	at := plumbing.NewHash(string(tree))
 	for {

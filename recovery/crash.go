@@ -106,9 +106,13 @@ func (x *Execution) closeLeft(ctx context.Context, r *state.Run) error {
 	if p := r.Paused; p != nil {
 		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not go on while the codon was %s: %s", live.Status, p.Detail))
 	}
-	tracked := checkpoint.Selection{All: true}
+	tracked, redo := checkpoint.Selection{All: true}, true
 	if live.Settling != nil && x.sameBoot(r) {
-		final, tracked = live.Conclude(at), Tracked(x.State(), live.CodonID)
+		if final, tracked, redo, err = x.conclude(ctx, r, at); err != nil {
+			return err
+		}
+	}
+	if !redo {
 		x.Report.add(Mended, "run %s had %s when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, lastWord(r), live.CodonID)
 	} else {
 		x.Report.add(Mended, "run %s had %s while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, lastWord(r), live.CodonID, live.Status)

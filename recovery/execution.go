@@ -74,6 +74,9 @@ type Options struct {
 	CheckpointCap *int64
 	// KeepPaused leaves runs that are paused as they are: see state.RunPaused.
 	KeepPaused bool
+	// Late is asked what becomes of a codon whose workspace was changed between
+	// its end and its checkpoint; nil leaves it to the caller of the opening.
+	Late func(question string) Late
 	// Free tells how many bytes are free on the disk of a folder, and how many it
 	// has; nil asks the system.
 	Free func(dir string) (free, total int64, err error)
@@ -120,6 +123,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Reap == nil {
 		o.Reap = func(string) ([]string, error) { return nil, nil }
+	}
+	if o.Late == nil {
+		o.Late = func(string) Late { return LateAsk }
 	}
 	if o.Observe == nil {
 		o.Observe = func(journal.Event, *state.State) {}

@@ -114,6 +114,28 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 	return &at
 }
 
+// late is what a person has decided, or decides on a terminal, about a codon
+// whose workspace was changed between its end and its checkpoint.
+func (o Options) late(mode Mode) func(question string) recovery.Late {
+	return func(question string) recovery.Late {
+		switch {
+		case o.KeepTree || mode == ModeResume && !o.Restore:
+			return recovery.LateKeep
+		case o.Restore:
+			return recovery.LateRedo
+		case o.Ask == nil:
+			return recovery.LateAsk
+		}
+		switch o.Ask(question, []string{"take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it"}) {
+		case 0:
+			return recovery.LateKeep
+		case 1:
+			return recovery.LateRedo
+		}
+		return recovery.LateAsk
+	}
+}
+
 // askAboutLoss returns true if the checkpoint that the tree is to go back to is
 // lost, and a person wants to go on with the tree as it is: what of it is the
 // codon's own work nobody knows.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/checkpoint"
 	"hank/internal/failpoint"
 	"hank/internal/proc"
 	"hank/internal/registry"
@@ -194,6 +196,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 		CheckpointCap: capOf(o.Layers.Merge(nil).CheckpointCap),
 		Mask:          secrets.Text,
 		Unfinished:    unfinishedFor(o),
+		Late:          o.late(mode),
 		Observe:       o.Observe, Warn: func(line string) { sayTo(o, line) }, Work: o.Work,
 	}
 	if recovery.Exists(root) {
@@ -475,7 +478,7 @@ func (d *driver) leave(ctx context.Context, err error) (outcome, error) {
 		return out, err
 	}
 	out.codon = live.CodonID
-	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.reason, Detail: out.detail})
+	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.reason, Detail: out.detail, Changing: changing(err)})
 	switch {
 	case pauseErr != nil && !errors.Is(err, pauseErr):
 		err = errors.Join(err, pauseErr)
@@ -485,6 +488,16 @@ func (d *driver) leave(ctx context.Context, err error) (outcome, error) {
 		err = fmt.Errorf("the run is paused, and hank run does codon %s again: %w", live.CodonID, err)
 	}
 	return out, err
+}
+
+// changing is the file that kept changing while it was to be recorded, if that
+// is what an error says. One that cannot be read is none.
+func changing(err error) string {
+	var unstable *checkpoint.UnstableError
+	if !errors.As(err, &unstable) || errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	return strings.ToValidUTF8(unstable.Path, "\uFFFD")
 }
 
 // leftFor is the reason for which an error of hank itself ends a run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hank/plan"
 	"hank/state"
+	"time"
 )
 
 // settle decides how the codon ended, and records it.
@@ -29,6 +30,8 @@ func (a *attempt) settle(ctx context.Context, res ended) error {
 		}
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.entry.Codon.Failure() == plan.Ignore
+	ended := state.At(time.Now())
+	s.At = &ended
 	next := a.live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
 	next.BudgetExceeded = a.exceeded

@@ -249,7 +249,9 @@ func (s *State) pauseRun(t RunPaused) error {
 	case run.Paused != nil:
 		return illegal(t, "run %s is paused already", t.RunID)
 	}
-	s.replaceRun(t.RunID, func(r *Run) { r.Paused = &Pause{Time: t.Time, Reason: t.Reason, Detail: t.Detail} })
+	s.replaceRun(t.RunID, func(r *Run) {
+		r.Paused = &Pause{Time: t.Time, Reason: t.Reason, Detail: t.Detail, Changing: t.Changing}
+	})
 	return nil
 }
 

@@ -78,6 +78,8 @@ type (
 		Time   Time      `json:"time"`
 		Reason EndReason `json:"reason"`
 		Detail string    `json:"detail"`
+		// Changing is the file that kept changing, if that is why.
+		Changing string `json:"changing,omitempty"`
 	}
 
 	// RunCrashed closes a run whose process is proven gone.

@@ -156,6 +156,9 @@ type Pause struct {
 	Time   Time      `json:"time"`
 	Reason EndReason `json:"reason"` // the one that the run will have ended for
 	Detail string    `json:"detail"`
+	// Changing is the file that kept changing while the checkpoint was made, if
+	// that is the reason.
+	Changing string `json:"changing,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -289,6 +292,7 @@ type Settling struct {
 	FailureReason *FailureReason `json:"failureReason,omitempty"`
 	Ignored       bool           `json:"failureIgnored,omitzero"`
 	Interrupted   string         `json:"interrupted,omitempty"`
+	At            *Time          `json:"at,omitempty"` // when nothing of the codon was alive any more
 }
 
 // What interrupted a codon that is failed though its agent did not fail.

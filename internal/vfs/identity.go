@@ -1,5 +1,7 @@
 package vfs
 
+import "io/fs"
+
 // Identity tells a file that was touched since from one that was not, as far
 // as a file system tells: a change within one tick of its clock does not show.
 type Identity struct {
@@ -19,3 +21,6 @@ func Identify(fsys FS, name string) (Identity, bool) {
 	}
 	return identityOf(fi)
 }
+
+// IdentityOf is Identify for a file that was looked at.
+func IdentityOf(fi fs.FileInfo) (Identity, bool) { return identityOf(fi) }

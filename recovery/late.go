@@ -1,0 +1,171 @@
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"hank/checkpoint"
+	"hank/internal/vfs"
+	"hank/state"
+)
+
+// Late is what a person decides about a workspace that was changed after a codon
+// had ended, and before its checkpoint was made: nobody can tell the changes
+// from the codon's work any more.
+type Late int
+
+// The decisions.
+const (
+	LateAsk  Late = iota // none: it is asked
+	LateKeep             // the workspace as it is counts as the codon's work
+	LateRedo             // the codon counts as interrupted
+)
+
+// endMargin is how much later than the recorded end a change must be: both are
+// rounded.
+const endMargin = 5 * time.Millisecond
+
+// conclude is the final record of a codon that had ended when its runtime left,
+// and what its checkpoint takes. Where the workspace has been changed since the
+// end, a person decides: a *DecisionError, unless they have. redo: the codon
+// runs again.
+func (x *Execution) conclude(ctx context.Context, r *state.Run, at state.Time) (final *state.Codon, tracked checkpoint.Selection, redo bool, err error) {
+	live := r.Live()
+	final, tracked = live.Conclude(at), Tracked(x.State(), live.CodonID)
+	changed, err := x.changedSince(ctx, live, tracked)
+	if r.Paused != nil { // whose reason is known, and that it was to be recorded once it stands still
+		changed = slices.DeleteFunc(changed, func(name string) bool { return name == r.Paused.Changing })
+	}
+	if err != nil || len(changed) == 0 {
+		return final, tracked, false, err
+	}
+	what := summarizePaths(changed)
+	if !final.Settled() { // what it left is done again in any case
+		final.Notes = append(final.Notes, "changed after it had ended, and before its checkpoint: "+what)
+		return final, tracked, false, nil
+	}
+	question := fmt.Sprintf("the workspace was changed after codon %s had ended and before its checkpoint was made (%s)", live.CodonID, what)
+	switch x.opts.Late(question) {
+	case LateKeep:
+		final.Notes = append(final.Notes, "changed after it had ended, and taken as its work by a person: "+what)
+		return final, tracked, false, nil
+	case LateRedo:
+		final = live.Interrupt(at, state.InterruptedByPause, "it had ended, and the workspace was changed before its checkpoint was made; a person has decided that it runs again")
+		return final, checkpoint.Selection{All: true}, true, nil
+	}
+	return nil, tracked, false, &DecisionError{What: question, Options: []string{
+		"hank run --keep-tree takes the workspace as it is as the codon's work",
+		"hank run --restore keeps it in a checkpoint, and runs the codon again on the workspace from before it",
+	}}
+}
+
+// changedSince lists what was changed after the recorded end of a codon, of the
+// files that its checkpoint takes. Nothing of the codon lives.
+func (x *Execution) changedSince(ctx context.Context, live *state.Codon, sel checkpoint.Selection) ([]string, error) {
+	if live.Settling.At == nil {
+		return nil, nil // an older hank recorded it
+	}
+	snap, err := x.Snapshot(ctx, sel, x.Head())
+	if err != nil {
+		if live.Settling.Status != state.Completed {
+			return nil, nil // it is closed without a checkpoint: see Finish
+		}
+		return nil, err
+	}
+	defer x.Store.Abort()
+	files, err := checkpoint.Diff(x.Store, "", snap.Tree)
+	if err != nil {
+		return nil, err
+	}
+	before, err := x.Tree(cmp.Or(live.BaseCheckpoint, x.State().InitialCheckpoint))
+	if err != nil {
+		before = "" // lost: nothing is known of it
+	}
+	was := func(c checkpoint.Change) bool { return x.Store.HasExecutable(before, c.Path) }
+	return changedFiles(x.Layout.Workspace, files, snap.Empty, was, live.Settling.At.Add(endMargin))
+}
+
+// changedFiles lists those of the files that were changed after an instant, and
+// the folders in which names came or went without one of these showing it.
+//
+// A change of mode alone, as the remedy for an unreadable file is one, is none
+// unless it concerns the bit that checkpoints hold: its file has neither new
+// content nor a new name.
+func changedFiles(workspace string, files []checkpoint.Change, empty []string, executable func(checkpoint.Change) bool, since time.Time) ([]string, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	folders := map[string]bool{".": false} // whether names came or went
+	look := func(dir string) {
+		for ; ; dir = path.Dir(dir) {
+			if _, seen := folders[dir]; seen && dir != "." {
+				return
+			}
+			fi, err := root.Lstat(dir)
+			folders[dir] = err == nil && fi.IsDir() && fi.ModTime().After(since)
+			if dir == "." {
+				return
+			}
+		}
+	}
+	look(".")
+	for _, dir := range empty {
+		look(dir)
+	}
+	var found []string
+	told := map[string]bool{} // folders of which a file is named, at whatever depth
+	for _, c := range files {
+		look(path.Dir(c.Path))
+		fi, err := root.Lstat(c.Path)
+		if err != nil {
+			continue // kept under another name
+		}
+		id, ok := vfs.IdentityOf(fi)
+		if !ok || !time.Unix(0, id.CTime).After(since) {
+			continue
+		}
+		modeOnly := !time.Unix(0, id.MTime).After(since) && !folders[path.Dir(c.Path)]
+		if modeOnly && (c.To.Mode == filemode.Executable) == executable(c) {
+			continue
+		}
+		found = append(found, c.Path)
+		for dir := c.Path; dir != "."; {
+			dir = path.Dir(dir)
+			told[dir] = true
+		}
+	}
+	for dir, changed := range folders {
+		if changed && !told[dir] {
+			found = append(found, dir+"/")
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// summarizePaths names the first few paths.
+func summarizePaths(paths []string) string {
+	const most = 5
+	names := make([]string, 0, most+1)
+	for _, p := range paths[:min(most, len(paths))] {
+		if dir, isDir := strings.CutSuffix(p, "/"); isDir {
+			names = append(names, fmt.Sprintf("names in the folder %q", dir))
+			continue
+		}
+		names = append(names, fmt.Sprintf("%q", p))
+	}
+	if more := len(paths) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
