@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,43 @@ func (v Vars) replacer(e Entry) *strings.Replacer {
 		"<%AGENT_ROOT%>", v.Workspace, "<%PROJECT_DIR%>", v.Workspace, "<%EXECUTION_DIR%>", v.Workspace,
 		"<%DATA_DIR%>", data, "<%ITERATION%>", strconv.Itoa(iteration), "<%CODON_ID%>", string(e.CodonID),
 	)
+}
+
+// placeholders are the names that replacer knows.
+var placeholders = []string{"AGENT_ROOT", "PROJECT_DIR", "EXECUTION_DIR", "DATA_DIR", "ITERATION", "CODON_ID"}
+
+var (
+	placeholderLike = lazyregexp.New(`<%[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*%>`)
+	placeholderForm = lazyregexp.New(`^<%[A-Z][A-Z0-9_]*%>$`)
+)
+
+// unknownPlaceholders reports what is written like a placeholder and is none, so
+// that it would reach the agent as text: in capitals with another name, or a known
+// name with spaces or small letters. Anything else between <% and %> may be a
+// template that the prompt is about. Comments of agents' prompts do not count.
+func unknownPlaceholders(text string, script bool, report func(offset int, message, hint string)) {
+	var comments [][]int
+	if !script {
+		comments = htmlComment.FindAllStringIndex(text, -1)
+	}
+	for _, m := range placeholderLike.FindAllStringSubmatchIndex(text, -1) {
+		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
+		near := nearest(name, placeholders)
+		exact := placeholderForm.MatchString(written)
+		switch {
+		case exact && slices.Contains(placeholders, name):
+			continue
+		case !exact && (near == "" || fold(near) != fold(name)):
+			continue
+		case slices.ContainsFunc(comments, func(c []int) bool { return c[0] <= m[0] && m[1] <= c[1] }):
+			continue
+		}
+		hint := "the placeholders are <%" + strings.Join(placeholders, "%>, <%") + "%>"
+		if near != "" {
+			hint = "did you mean <%" + near + "%>? " + hint
+		}
+		report(m[0], written+" is no placeholder: it would stay as it is", hint)
+	}
 }
 
 // Prompt puts the prompts of an entry together:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -73,7 +74,7 @@ func TestPromptTextProcessing(t *testing.T) {
 		{"<!-- a --><!-- b -->\n\nc", "\nc"},
 		{"a <!-- never ends", "a <!-- never ends"},
 		{"<%PROJECT_DIR%>|<%EXECUTION_DIR%>|<%AGENT_ROOT%>|<%DATA_DIR%>", "/w<!--x-->|/w<!--x-->|/w<!--x-->|/w<!--x-->/read_only_data_source"},
-		{"<%UNKNOWN%> <% AGENT_ROOT %>", "<%UNKNOWN%> <% AGENT_ROOT %>"},
+		{"<% unknown %> <%= AGENT_ROOT %>", "<% unknown %> <%= AGENT_ROOT %>"},
 	} {
 		p := mustLoad(t, hankOf(`{"id": "a", "name": "A", "model": "haiku", "continuationMode": "fresh", "promptFile": "p.md"}`), map[string]string{"p.md": c.text})
 		_, user, _, err := p.Prompt(entryOf(p, "a"), Vars{Workspace: "/w<!--x-->"})
@@ -117,6 +118,67 @@ func TestFrontmatterForms(t *testing.T) {
 		meta, rest, problem := splitFrontmatter(c.text)
 		if !reflect.DeepEqual(meta, c.meta) || rest != c.rest || (problem != "") != c.problem {
 			t.Errorf("%q: got %+v, %q, %q", c.text, meta, rest, problem)
+		}
+	}
+}
+
+func TestWhatLooksLikeAPlaceholderMustBeOne(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"<%DATA_DIR%> <%AGENT_ROOT%> <%PROJECT_DIR%> <%EXECUTION_DIR%> <%ITERATION%> <%CODON_ID%>": "",
+		"in <%DATADIR%>":       "3 <%DATADIR%> DATA_DIR",
+		"<%DATA_DIRS%>":        "0 <%DATA_DIRS%> DATA_DIR",
+		"<% DATA_DIR %>":       "0 <% DATA_DIR %> DATA_DIR",
+		"<%data_dir%>":         "0 <%data_dir%> DATA_DIR",
+		"<%WHATEVER_IT_MAY%>":  "0 <%WHATEVER_IT_MAY%>",
+		"<% end %><%= x %>":    "", // ERB, EJS, Eta: what the prompt may be about
+		"<%end%> <%a b%> <%%>": "",
+		"<!-- <%DATADIR%> -->": "",
+	} {
+		var got []string
+		unknownPlaceholders(text, false, func(offset int, message, hint string) {
+			written, _, _ := strings.Cut(message, " is no placeholder")
+			near, _, _ := strings.Cut(hint, "?")
+			near = strings.TrimSuffix(strings.TrimPrefix(near, "did you mean <%"), "%>")
+			if strings.HasPrefix(near, "the placeholders are") {
+				near = ""
+			}
+			got = append(got, strings.TrimSpace(fmt.Sprint(offset, " ", written, " ", near)))
+		})
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("%q: got %q, want %q", text, s, want)
+		}
+	}
+	unknown := 0
+	unknownPlaceholders("<!-- <%DATADIR%> -->", true, func(int, string, string) { unknown++ })
+	if unknown != 1 {
+		t.Error("a script has no comments of HTML")
+	}
+}
+
+func TestAnUnknownPlaceholderIsAnErrorWhereverItStands(t *testing.T) {
+	t.Parallel()
+	const bad = "line\nread <%DATADIR%>"
+	agent := func(fields string) string {
+		return `{"id": "a", "name": "A", "model": "haiku", "continuationMode": "fresh", ` + fields + `}`
+	}
+	for name, hank := range map[string]string{
+		"script":      `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptFile": "bad.md"}]}`,
+		"prompt":      hankOf(agent(`"promptFile": "bad.md"`)),
+		"system":      hankOf(agent(`"promptText": "x", "appendSystemPromptFile": "bad.md"`)),
+		"global":      `{"globalSystemPromptFile": "bad.md", "hank": [` + shellCodon("a") + `]}`,
+		"text":        hankOf(agent(`"promptText": "<%DATADIR%>"`)),
+		"extension":   hankOf(agent(`"promptText": "x", "exhaustWithPrompt": "<%DATADIR%>"`)),
+		"global text": `{"globalSystemPromptText": "<%DATADIR%>", "hank": [` + shellCodon("a") + `]}`,
+	} {
+		p, ds := LoadWith(folder(map[string]string{"hank.json": hank, "bad.md": bad}), "hank.json", Layers{})
+		if rules := rulesOf(errorsOf(ds)); p != nil || len(rules) != 1 || rules[0] != "unknown-placeholder" {
+			t.Errorf("%s: %v", name, ds)
+		} else if d := errorsOf(ds)[0]; strings.HasSuffix(d.File, ".md") && (d.Line != 2 || d.Column != 6) {
+			t.Errorf("%s: %v", name, d)
+		}
+		if p, ds := LoadWith(folder(map[string]string{"hank.json": hank, "bad.md": bad}), "hank.json", Layers{AnyIDs: true}); p == nil {
+			t.Errorf("%s, as Hankweave ran it: %v", name, ds)
 		}
 	}
 }

@@ -14,14 +14,14 @@ import (
 // references reads everything that the hank refers to.
 func (l *loader) references() {
 	h := l.hank
-	l.prompts(h.doc, "/globalSystemPromptFile", ".", h.GlobalSystemPromptFile, false)
+	l.prompts(h.doc, "/globalSystemPromptFile", ".", h.GlobalSystemPromptFile, agentPrompt)
 	for _, p := range h.places {
 		if p.codon == nil {
 			continue
 		}
 		c := p.codon
-		l.prompts(h.doc, p.pointer+"/promptFile", ".", c.PromptFile, c.Model.IsShell())
-		l.prompts(h.doc, p.pointer+"/appendSystemPromptFile", ".", c.AppendSystemPromptFile, false)
+		l.prompts(h.doc, p.pointer+"/promptFile", ".", c.PromptFile, kindOfPrompt(c))
+		l.prompts(h.doc, p.pointer+"/appendSystemPromptFile", ".", c.AppendSystemPromptFile, agentPrompt)
 		for i, r := range c.RigSetup {
 			if r.Copy != nil {
 				l.copySource(fmt.Sprintf("%s/rigSetup/%d/copy/from", p.pointer, i), r.Copy.From)
@@ -34,8 +34,24 @@ func (l *loader) references() {
 	}
 }
 
+// promptKind is what a prompt is for.
+type promptKind int
+
+const (
+	agentPrompt promptKind = iota
+	scriptPrompt
+	sentinelPrompt // a template with rules of its own
+)
+
+func kindOfPrompt(c *Codon) promptKind {
+	if c.Model.IsShell() {
+		return scriptPrompt
+	}
+	return agentPrompt
+}
+
 // prompts reads prompt files and judges their text.
-func (l *loader) prompts(doc *document, pointer, base string, refs Refs, script bool) {
+func (l *loader) prompts(doc *document, pointer, base string, refs Refs, kind promptKind) {
 	n := doc.at(pointer)
 	for i, ref := range refs {
 		at := pointer
@@ -48,7 +64,12 @@ func (l *loader) prompts(doc *document, pointer, base string, refs Refs, script 
 		}
 		inPrompt := &document{file: name, data: []byte(text)}
 		promptText(text, func(rule, message string) { l.out.at(inPrompt, 0, "", rule, message, "") })
-		if !script {
+		if kind != sentinelPrompt && !l.out.anyIDs {
+			unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
+				l.out.at(inPrompt, offset, "", "unknown-placeholder", message, hint)
+			})
+		}
+		if kind == agentPrompt {
 			if _, _, problem := splitFrontmatter(text); problem != "" {
 				l.out.at(inPrompt, 0, "", "frontmatter", problem, "")
 			}
@@ -165,8 +186,8 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	}
 	ids[c.ID] = true
 	l.sentinelRules(doc, at, &c)
-	l.prompts(doc, at+"/systemPromptFile", base, c.SystemPromptFile, true)
-	l.prompts(doc, at+"/userPromptFile", base, c.UserPromptFile, true)
+	l.prompts(doc, at+"/systemPromptFile", base, c.SystemPromptFile, sentinelPrompt)
+	l.prompts(doc, at+"/userPromptFile", base, c.UserPromptFile, sentinelPrompt)
 	if o := c.StructuredOutput; o != nil && o.SchemaFile != "" {
 		l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile)
 	}

@@ -95,6 +95,7 @@ var brokenHanks = []broken{
 	{name: "a large prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": strings.Repeat("x", 1<<20+1)}, want: "prompt-large", file: "p.md"},
 	{name: "a prompt file in latin-1", hank: fromFile("p.md"), files: map[string]string{"p.md": "\xe4"}, want: "prompt-encoding", file: "p.md"},
 	{name: "a prompt file with NUL", hank: fromFile("p.md"), files: map[string]string{"p.md": "a\x00b"}, want: "prompt-encoding", file: "p.md"},
+	{name: "an unknown placeholder", hank: fromFile("p.md"), files: map[string]string{"p.md": "<%DATADIR%>"}, want: "unknown-placeholder", file: "p.md"},
 	{name: "front matter without end", hank: fromFile("p.md"), files: map[string]string{"p.md": "---\nname: x\n"}, want: "frontmatter", file: "p.md"},
 	{name: "retryConfig alone", hank: hankOf(shellCodon("a", `"retryConfig": {}`)), want: "retry-config", at: "{}}"},
 	{name: "maxExtensions alone", hank: hankOf(shellCodon("a", `"maxExtensions": 3`)), want: "unused-extensions", at: "3}]}"},

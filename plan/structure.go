@@ -15,6 +15,7 @@ func (h *Hank) structure(out *reporter) {
 	if h.GlobalSystemPromptText != "" && h.has("", "globalSystemPromptFile") {
 		h.report(out, "/globalSystemPromptText", "exclusive-fields", "keep one of the two", "globalSystemPromptText and globalSystemPromptFile exclude each other")
 	}
+	h.placeholderRules("/globalSystemPromptText", h.GlobalSystemPromptText, false, out)
 	h.names(out)
 	for _, p := range h.places {
 		if p.loop != nil {
@@ -104,8 +105,20 @@ func (h *Hank) promptRules(p place, out *reporter) {
 	} {
 		if t.text != "" {
 			promptText(t.text, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
+			h.placeholderRules(p.pointer+"/"+t.field, t.text, c.Model.IsShell(), out)
 		}
 	}
+}
+
+// placeholderRules looks at a text of hank.json. What Hankweave ran, or is frozen,
+// ran with what it says.
+func (h *Hank) placeholderRules(pointer, text string, script bool, out *reporter) {
+	if out.anyIDs {
+		return
+	}
+	unknownPlaceholders(text, script, func(_ int, message, hint string) {
+		h.report(out, pointer, "unknown-placeholder", hint, "%s", message)
+	})
 }
 
 func (h *Hank) textIsEmpty(pointer string) bool {

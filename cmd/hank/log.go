@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
+	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 	"hank/state"
 )
@@ -47,7 +49,7 @@ Exit code 0: printed; 2: the codon has no transcript.`,
 			if err != nil {
 				return err
 			}
-			return printTranscript(c, v.Layout.Root, path)
+			return printTranscript(c, v.Layout.Root, v.Layout.Workspace, path)
 		},
 	}
 }
@@ -69,7 +71,7 @@ func transcriptOf(v *recovery.View, id state.CodonID) (string, error) {
 	return "", &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
 }
 
-func printTranscript(c *cli.Context, root, path string) error {
+func printTranscript(c *cli.Context, root, workspace, path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return &runtime.UsageError{Why: fmt.Sprintf("the transcript %s is not there", shorten(path))}
@@ -81,8 +83,9 @@ func printTranscript(c *cli.Context, root, path string) error {
 	lines := bufio.NewReader(f)
 	limit := c.Int("limit")
 	var kept []term.Painted
+	p := &printer{raw: c.Bool("json"), workspace: workspace}
 	err = eachLine(lines, func(line []byte) {
-		text, ok := shown(line, c.Bool("json"))
+		text, ok := p.shown(line)
 		switch {
 		case !ok:
 		case limit <= 0:
@@ -97,7 +100,7 @@ func printTranscript(c *cli.Context, root, path string) error {
 		say("%s\n", text)
 	}
 	if err == nil && c.Bool("follow") {
-		err = followTranscript(c, root, lines)
+		err = followTranscript(c, root, lines, p)
 	}
 	return err
 }
@@ -117,7 +120,7 @@ func eachLine(r *bufio.Reader, fn func([]byte)) error {
 }
 
 // followTranscript prints what comes, until no run is at work any more.
-func followTranscript(c *cli.Context, root string, lines *bufio.Reader) error {
+func followTranscript(c *cli.Context, root string, lines *bufio.Reader, p *printer) error {
 	var part []byte // of a line that is being written
 	for {
 		_, gone := runtime.Control(c.Context, root, "ping")
@@ -130,7 +133,7 @@ func followTranscript(c *cli.Context, root string, lines *bufio.Reader) error {
 			if err != nil {
 				return err
 			}
-			if text, ok := shown(bytes.TrimSuffix(part, []byte("\n")), c.Bool("json")); ok {
+			if text, ok := p.shown(bytes.TrimSuffix(part, []byte("\n"))); ok {
 				say("%s\n", text)
 			}
 			part = part[:0]
@@ -154,19 +157,26 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// printer makes a transcript readable, line by line.
+type printer struct {
+	raw       bool   // for programs: every line as it is
+	workspace string // which is left out of the arguments of tools
+	last      string // the last text of the agent, which its result repeats
+}
+
 // shown is an entry of a transcript as it is printed; false: it is not.
-func shown(line []byte, raw bool) (term.Painted, bool) {
-	if raw {
-		return term.Painted(line), true // for programs
+func (p *printer) shown(line []byte) (term.Painted, bool) {
+	if p.raw {
+		return term.Painted(line), true
 	}
 	e, err := transcript.Parse(line)
 	switch {
 	case err != nil && isAgentEvent(line): // as Hankweave kept it
-		return term.Painted(spoken(line)), true
+		return p.spoken(line)
 	case err != nil:
 		return term.Yellow(os.Stdout, "a damaged line of the transcript"), true
 	case e.Stream == transcript.Stdout:
-		return term.Painted(spoken(e.Line)), true
+		return p.spoken(e.Line)
 	case e.Stream == transcript.Stderr:
 		return term.Dim(os.Stdout, string(e.Line)), true
 	}
@@ -175,7 +185,7 @@ func shown(line []byte, raw bool) (term.Painted, bool) {
 
 // lastWords returns the last line that an agent printed, from the end of its
 // transcript.
-func lastWords(path string) string {
+func lastWords(path, workspace string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -187,16 +197,20 @@ func lastWords(path string) string {
 	} else if _, err := f.Seek(max(0, fi.Size()-tail), io.SeekStart); err != nil {
 		return ""
 	}
-	said := ""
+	said, p := "", &printer{workspace: workspace}
 	_ = eachLine(bufio.NewReader(f), func(line []byte) {
 		e, err := transcript.Parse(line)
+		var text term.Painted
 		if err == nil && e.Stream == transcript.Stdout && len(bytes.TrimSpace(e.Line)) > 0 {
-			said = spoken(e.Line)
+			text, _ = p.spoken(e.Line)
 		} else if err != nil && isAgentEvent(line) {
-			said = spoken(line)
+			text, _ = p.spoken(line)
+		}
+		if text != "" {
+			said = string(text)
 		}
 	})
-	said = strings.Join(strings.Fields(said), " ")
+	said = term.OneLine(said)
 	if r := []rune(said); len(r) > width {
 		said = string(r[:width-1]) + "…"
 	}
@@ -211,35 +225,66 @@ func isAgentEvent(line []byte) bool {
 	return json.Unmarshal(line, &event) == nil && event.Type != ""
 }
 
-// spoken is a line of an agent for people: what it says in a JSON event, or
-// the line as it is.
-func spoken(line []byte) string {
+// silentEvents are those of an agent that say nothing to people where they have
+// no text and no tool.
+var silentEvents = []string{"system", "user", "assistant", "result", "stream_event", "rate_limit_event"}
+
+// spoken is a line of an agent for people: what it says and which tools it uses,
+// in a JSON event, or the line as it is. false: it has nothing to say, or has
+// said it already.
+func (p *printer) spoken(line []byte) (term.Painted, bool) {
 	var event struct {
 		Type    string `json:"type"`
+		Subtype string `json:"subtype"`
 		Result  string `json:"result"`
 		Message struct {
-			Content []struct {
-				Text string `json:"text"`
-				Name string `json:"name"`
-			} `json:"content"`
+			Content blocks `json:"content"`
 		} `json:"message"`
 	}
 	if json.Unmarshal(line, &event) != nil || event.Type == "" {
-		return term.Printable(string(line))
-	}
-	if event.Result != "" {
-		return term.Printable(event.Result)
+		return term.Painted(term.Printable(string(line))), true
 	}
 	var said []string
 	for _, b := range event.Message.Content {
-		if b.Text != "" {
-			said = append(said, b.Text)
-		} else if b.Name != "" {
-			said = append(said, "uses "+b.Name)
+		switch {
+		case b.Text != "":
+			said, p.last = append(said, b.Text), b.Text
+		case b.Name != "":
+			tool := strings.ReplaceAll(harness.ToolUse{Name: b.Name, Input: b.Input}.String(), p.workspace+"/", "")
+			said = append(said, term.Fit(term.OneLine(tool), mostOfATool))
 		}
 	}
-	if len(said) == 0 {
-		return "(" + term.Printable(event.Type) + ")"
+	switch {
+	case event.Type == "result" && event.Result == "" && event.Subtype != "success" && event.Subtype != "":
+		said = append(said, "ended: "+event.Subtype)
+	case event.Result != "" && event.Result != p.last:
+		said, p.last = append(said, event.Result), event.Result
 	}
-	return term.Printable(strings.Join(said, "\n"))
+	if len(said) == 0 {
+		if slices.Contains(silentEvents, event.Type) {
+			return "", false
+		}
+		return term.Painted(term.Printable(string(line))), true
+	}
+	return term.Painted(term.Printable(strings.Join(said, "\n"))), true
+}
+
+// mostOfATool is how many columns the use of a tool may take in the log.
+const mostOfATool = 300
+
+// blocks are the parts of a message: a list of them, or one text.
+type blocks []struct {
+	Text  string          `json:"text"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// UnmarshalJSON reads either.
+func (b *blocks) UnmarshalJSON(data []byte) error {
+	type list blocks
+	if len(data) > 0 && data[0] == '[' {
+		return json.Unmarshal(data, (*list)(b))
+	}
+	*b = make(blocks, 1)
+	return json.Unmarshal(data, &(*b)[0].Text)
 }

@@ -165,7 +165,7 @@ func (s *status) ofRun(v *recovery.View, run *state.Run) {
 		return
 	}
 	log := v.Layout.Resolve(live.ClaudeLogPath)
-	s.Said = lastWords(log)
+	s.Said = lastWords(log, v.Layout.Workspace)
 	heard := s.LastEvent
 	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
 		heard = at

@@ -37,3 +37,9 @@ func (r *Regexp) ReplaceAllString(src, repl string) string {
 }
 
 func (r *Regexp) ReplaceAll(src, repl []byte) []byte { return r.get().ReplaceAll(src, repl) }
+
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int { return r.get().FindAllStringIndex(s, n) }
+
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.get().FindAllStringSubmatchIndex(s, n)
+}
