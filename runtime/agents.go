@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hank/internal/secret"
 	"hank/plan"
 	"hank/plan/model"
 	"hank/runtime/harness"
@@ -45,18 +46,37 @@ func (a *attempt) harness() (harness.Harness, error) {
 }
 
 // preflight looks whether everything that the rest of the plan needs is here,
-// before anything is started: the agents, and what the hank requires.
+// before anything is started.
 func (d *driver) preflight(ctx context.Context) error {
-	d.agents = map[string]harness.Check{}
-	if d.replay != nil {
+	var rest []plan.Entry
+	entries := d.x.State().ExecutionPlan()
+	for _, e := range entries[min(d.x.State().Next(), len(entries)):] {
+		rest = append(rest, e.Entry)
+	}
+	return d.check(ctx, d.program.Hank, rest)
+}
+
+// preflightNew is preflight for a hank that has no execution yet: none is made
+// that could not run here. What it finds is not looked for again.
+func preflightNew(ctx context.Context, p *plan.Program, o Options) (map[string]harness.Check, error) {
+	d := &driver{opts: o, secrets: &secret.Values{}}
+	err := d.check(ctx, p.Hank, p.Initial())
+	return d.agents, err
+}
+
+// check looks for the agents of entries, and for what the hank requires.
+func (d *driver) check(ctx context.Context, h *plan.Hank, entries []plan.Entry) error {
+	if d.agents == nil {
+		d.agents = map[string]harness.Check{}
+	}
+	if d.opts.Replay != "" {
 		return nil
 	}
-	if err := Requirements(d.program.Hank, d.environ()); err != nil {
+	if err := Requirements(h, d.environ()); err != nil {
 		return err
 	}
-	entries := d.x.State().ExecutionPlan()
 	var problems []string
-	for _, e := range entries[min(d.x.State().Next(), len(entries)):] {
+	for _, e := range entries {
 		name, err := e.Codon.Model.Harness()
 		if err != nil {
 			return &AgentError{fmt.Sprintf("codon %s: %v", e.CodonID, err)}

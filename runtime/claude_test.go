@@ -134,3 +134,45 @@ func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 		t.Errorf("the session is %s", done.ClaudeSessionID)
 	}
 }
+
+// TestARefusedKeyOrModelEndsTheAgentAtOnce: what waiting cannot heal is not waited
+// for, is no failure of the codon, and a plain run does the codon again.
+func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refusal modelserver.Error
+		says    string
+	}{
+		"key":   {modelserver.Error{Status: 401}, "refuses the key or the login: authentication_failed (HTTP 401)"},
+		"model": {modelserver.Error{Status: 404}, "model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, server := claudeStage(t, modelserver.Turn{Error: c.refusal, Repeat: true})
+			hank := t.TempDir()
+			if err := os.CopyFS(hank, os.DirFS(s.opts.Hank)); err != nil {
+				t.Fatal(err)
+			}
+			text := content(t, hank, "hank.json")
+			put(t, hank, "hank.json", strings.Replace(text, `"id": "write",`, `"id": "write", "onFailure": "ignore",`, 1))
+			s.opts.Hank = hank
+			s.opts.Environ = append(s.opts.Environ, "CLAUDE_CODE_MAX_RETRIES=10")
+			res := s.must(ModeRun, ExitAgent)
+			if res.EndReason != state.EndAgent || !strings.Contains(res.Message, c.says) || res.Next != "hank run" {
+				t.Errorf("%s: %q, next %q", res.EndReason, res.Message, res.Next)
+			}
+			record := s.last("write")
+			if record.Status != state.Failed || record.FailureIgnored || record.Interrupted != state.InterruptedByRefusal || record.FailureReason.Retriable {
+				t.Errorf("the record: %+v, %+v", record, record.FailureReason)
+			}
+			if n := len(server.Turns()); n > 3 {
+				t.Errorf("the provider was asked %d times", n)
+			}
+			better := modelserver.New(t, writes, written, extends, extended)
+			s.must(ModeRun, ExitDone, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
+			if got := strings.Join(s.records(), " "); got != "write:failed write:completed extend:completed" {
+				t.Errorf("the records are %s", got)
+			}
+		})
+	}
+}

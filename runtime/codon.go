@@ -28,6 +28,7 @@ type attempt struct {
 	began     time.Time
 	context   bool // the context window was full
 	exceeded  *state.BudgetExceeded
+	refused   *state.FailureReason // the provider's, which ended the agent
 	skip      bool
 	lastCost  time.Time
 }
@@ -85,6 +86,9 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	}
 	if a.skip {
 		final = a.live().Skip(a.x.Now())
+	}
+	if final.Status == state.Failed && final.Interrupted == "" && a.isRefusal(final.FailureReason) {
+		final.Interrupted = state.InterruptedByRefusal
 	}
 	final.FailureIgnored = final.Status == state.Failed && final.Interrupted == "" && a.entry.Codon.Failure() == plan.Ignore
 	return a.checkpoint(ctx, final)

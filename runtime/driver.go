@@ -111,6 +111,9 @@ func (d *driver) ended(final *state.Codon) outcome {
 
 // failedBy is the outcome of a run whose codon has failed.
 func failedBy(c *state.Codon) outcome {
+	if c.Interrupted == state.InterruptedByRefusal {
+		return outcome{state.EndAgent, ExitAgent, c.CodonID, c.FailureReason.Message}
+	}
 	if c.FailureReason.Class == "budget" {
 		return outcome{state.EndBudget, ExitBudget, c.CodonID, c.FailureReason.Message}
 	}

@@ -185,3 +185,49 @@ func TestAScriptIsToldTheNumberOfItsAttempt(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsMadeForAHankThatCannotRunHere: agents, keys and requirements are
+// looked at before an execution is made, and later only for the codons that are
+// still to run.
+func TestNothingIsMadeForAHankThatCannotRunHere(t *testing.T) {
+	t.Parallel()
+	const codons = `{"requirements": {"env": ["NEEDED"]}, "hank": [
+	  {"id": "a", "name": "A", "model": "sonnet", "continuationMode": "fresh", "promptText": "Write."},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]}`
+	s := stageOf(t, codons)
+	bin := t.TempDir()
+	// An agent that does its work: it says so, and ends.
+	put(t, bin, "claude", `#!/bin/sh
+test "$1" = --version && exec echo 2.1.329
+echo '{"type":"system","subtype":"init","session_id":"s","model":"m"}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s"}'
+`)
+	must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
+	refused := func(says string) {
+		t.Helper()
+		res, err := s.run(ModeRun)
+		if CodeOf(err) != ExitAgent || res != nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want one that says %q", err, says)
+		}
+		if entries, _ := os.ReadDir(s.root); len(entries) > 0 {
+			t.Fatalf("%s: there is %v", says, entries)
+		}
+	}
+	give := func(env string) { s.opts.Environ = append(s.opts.Environ, env) }
+	give("PATH=/nowhere:/bin:/usr/bin")
+	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "none"))
+	refused("the variable NEEDED")
+	give("NEEDED=1")
+	refused("which is not an executable file")
+	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "claude"))
+	refused("claude has no credentials")
+	give("ANTHROPIC_API_KEY=none")
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+
+	give("ANTHROPIC_API_KEY=") // the agent's codon is done
+	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "none"))
+	s.must(ModeRun, ExitDone)
+	if _, err := s.run(ModeRetry, func(o *Options) { o.Codon = "a" }); CodeOf(err) != ExitAgent {
+		t.Errorf("the agent's codon again: %v", err)
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
+	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/state"
 )
@@ -39,11 +40,12 @@ const (
 
 // Run opens or creates an execution and drives its plan. The order:
 //
-//  1. Read the hank. Nothing is created for one that is invalid.
+//  1. Read the hank. Nothing is created for one that is invalid, or whose agents,
+//     keys or requirements are not here.
 //  2. Open or create the execution: locks, recovery.
 //  3. Freeze the program; ask about one that has changed since.
 //  4. Decide from which tree to go on; ask about one that a person changed.
-//  5. Look whether the agents are there.
+//  5. Look whether the agents of the codons that are still to run are there.
 //  6. Start a run, drive it, close it; an exit checkpoint carries its end.
 //
 // The error says why there was no run, or what broke it; Result is not nil
@@ -73,12 +75,18 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if loadErr != nil && (program == nil && !recovery.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
+	var agents map[string]harness.Check
 	if !recovery.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, o); err != nil {
 			return nil, err
 		}
 		if err := askAboutRemains(mode, root, o); err != nil {
 			return nil, err
+		}
+		if mode == ModeRun {
+			if agents, err = preflightNew(ctx, program, o); err != nil {
+				return nil, err
+			}
 		}
 		if err := askBeforeCreation(ctx, root, &o); err != nil {
 			return nil, err
@@ -90,7 +98,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, secrets: secrets, requests: make(chan Request, 16), began: time.Now()}
+	d := &driver{x: x, opts: o, agents: agents, secrets: secrets, requests: make(chan Request, 16), began: time.Now()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)

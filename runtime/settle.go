@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hank/plan"
+	"hank/runtime/harness"
 	"hank/state"
 	"time"
 )
@@ -53,6 +54,8 @@ func (a *attempt) judge(res ended) state.Settling {
 		s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: "stopped on request", Class: "interrupted", Rule: s.Interrupted}
 	case a.skip:
 		s.Status = state.Skipped
+	case a.refused != nil:
+		s.FailureReason, s.Interrupted = a.refused, state.InterruptedByRefusal
 	case a.exceeded == nil && res.overTime:
 		a.exceeded = a.limits.timeExceeded()
 		fallthrough
@@ -69,9 +72,17 @@ func (a *attempt) judge(res ended) state.Settling {
 	case full && a.mayFillContext():
 		s.Status = state.Completed
 	default:
-		s.FailureReason = a.verdictFailure(res)
+		if s.FailureReason = a.verdictFailure(res); a.isRefusal(s.FailureReason) {
+			s.Interrupted = state.InterruptedByRefusal
+		}
 	}
 	return s
+}
+
+// isRefusal reports whether a failure is the provider's refusal of what the agent
+// asks with. A script has no provider.
+func (a *attempt) isRefusal(f *state.FailureReason) bool {
+	return !a.entry.Codon.Model.IsShell() && harness.Refused(f)
 }
 
 // mayFillContext tells whether a full context is a good end: in a loop that

@@ -130,6 +130,10 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 		err = a.recordUsage(false)
 		stop = a.overBudget()
 	case harness.Retrying:
+		if o.Refused != nil {
+			a.refused = o.Refused
+			return true, nil
+		}
 		a.say("  %s waits for its provider (try %d, %s): %s", a.entry.CodonID, o.Attempt, o.After, o.Why)
 	case harness.ContextExceeded:
 		a.context = true

@@ -270,7 +270,7 @@ type Codon struct {
 	Harness        string   `json:"harness,omitempty"`
 	Model          string   `json:"model,omitempty"`
 	BaseCheckpoint SHA      `json:"baseCheckpoint,omitempty"` // the commit that the codon started from
-	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop or pause
+	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause or refusal
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
 	// Settling is how the agent's work ended, once it has ended and while its
@@ -301,6 +301,9 @@ const (
 	InterruptedBySignal = "signal"
 	InterruptedByStop   = "stop"
 	InterruptedByPause  = "pause" // hank itself could not go on
+	// InterruptedByRefusal: its provider refused the key or the model, which no
+	// waiting changes.
+	InterruptedByRefusal = "refusal"
 )
 
 // BudgetExceeded tells which limit a codon hit: what the attempt might use, and

@@ -82,6 +82,19 @@ func Classify(e Evidence) *state.FailureReason {
 	return reason
 }
 
+// Refused reports whether a failure is a provider's refusal that neither waiting
+// nor another attempt can change: of the key, or of the model. Only a code word
+// or a status says so; a text may quote what the agent was working on.
+func Refused(f *state.FailureReason) bool {
+	switch {
+	case f == nil:
+		return false
+	case f.Class == ClassAuth:
+		return strings.HasPrefix(f.Rule, "word:") || strings.HasPrefix(f.Rule, "status:")
+	}
+	return f.Rule == "word:model_not_found" || f.Rule == "status:404"
+}
+
 // maxEvidence is how much of a text is searched, in bytes.
 const maxEvidence = 16 << 10
 

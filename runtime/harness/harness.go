@@ -132,6 +132,8 @@ type Retrying struct {
 	Attempt int
 	After   time.Duration
 	Why     string
+	// Refused is set if waiting cannot help: see Refused.
+	Refused *state.FailureReason
 }
 
 // ContextExceeded tells that the context window is full (or was compacted

@@ -361,7 +361,7 @@ func TestObservations(t *testing.T) {
 			got = append(got, map[bool]string{true: "error ", false: "result "}[o.IsError]+o.Text)
 		}
 	}
-	want := []string{"retry 531ms overloaded (HTTP 529)", "retry 24h0m0s unknown", "full", "says as a string", "thinks hm", `Bash {"command":"ls"}`, "error a\nb"}
+	want := []string{"retry 531ms overloaded (HTTP 529)", "retry 24h0m0s no connection to api.anthropic.com", "full", "says as a string", "thinks hm", `Bash {"command":"ls"}`, "error a\nb"}
 	if !slices.Equal(got, want) {
 		t.Errorf("saw %q, want %q", got, want)
 	}

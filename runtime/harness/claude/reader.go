@@ -4,22 +4,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"hank/runtime/harness"
+	"hank/state"
 )
 
 // Reader implements harness.Harness.
 func (Harness) Reader(req harness.Request) harness.Reader {
-	return &reader{asked: req.Session, meter: meter{model: req.Model, before: req.SessionCost}}
+	return &reader{asked: req.Session, provider: provider(req), meter: meter{model: req.Model, before: req.SessionCost}}
 }
 
 // reader implements harness.Reader for --output-format stream-json.
 type reader struct {
-	asked   string // session to be continued
-	session string // of the last init line
-	meter   meter
+	asked    string // session to be continued
+	provider string // whom the agent asks, for people
+	session  string // of the last init line
+	meter    meter
 
 	result   fields // last result line
 	open     bool   // a turn began after it
@@ -64,7 +68,7 @@ func (r *reader) system(event fields) []harness.Observation {
 	case "init":
 		return r.init(event)
 	case "api_retry":
-		return []harness.Observation{retrying(event)}
+		return []harness.Observation{r.retrying(event)}
 	case "compact_boundary":
 		if event.object("compact_metadata").text("trigger") != "manual" {
 			r.exceeded = true
@@ -90,10 +94,39 @@ func (r *reader) init(event fields) []harness.Observation {
 	return []harness.Observation{harness.SessionStarted{ID: id, Model: r.meter.model}}
 }
 
-func retrying(event fields) harness.Retrying {
+// provider is the host that the agent asks.
+func provider(req harness.Request) string {
+	env := harness.NewEnviron(req.Environ)
+	for name, value := range req.Env {
+		env[name] = value
+	}
+	if from, _ := credentials(env); from == cloud {
+		return "its provider"
+	}
+	if u, err := url.Parse(env["ANTHROPIC_BASE_URL"]); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "api.anthropic.com"
+}
+
+// retrying reads an announcement that the agent waits. An error without a status
+// is none of the provider: it was not reached, or the connection broke.
+func (r *reader) retrying(event fields) harness.Retrying {
 	why := event.text("error")
-	if status := event.count("error_status"); status != 0 {
-		why = fmt.Sprintf("%s (HTTP %d)", why, status)
+	status := int(event.count("error_status"))
+	var refused *state.FailureReason
+	switch {
+	case status != 0:
+		why = strings.TrimSpace(fmt.Sprintf("%s (HTTP %d)", why, status))
+		if f := harness.Classify(harness.Evidence{Words: []string{event.text("error")}, Status: status, Session: true}); harness.Refused(f) {
+			f.Message = fmt.Sprintf("%s refuses the key or the login: %s", r.provider, why)
+			if f.Class != harness.ClassAuth {
+				f.Message = fmt.Sprintf("%s does not have the model %s: %s", r.provider, r.meter.model, why)
+			}
+			refused = f
+		}
+	case why == "" || why == "unknown" || why == "connection_failed":
+		why = "no connection to " + r.provider
 	}
 	// No wait of the agent is longer than a day; a float of any size is not a Duration.
 	delay := min(max(event.number("retry_delay_ms"), 0), 24*60*60*1000)
@@ -101,6 +134,7 @@ func retrying(event fields) harness.Retrying {
 		Attempt: int(event.count("attempt")),
 		After:   time.Duration(delay) * time.Millisecond,
 		Why:     harness.Excerpt(why, harness.MaxMessage),
+		Refused: refused,
 	}
 }
 
