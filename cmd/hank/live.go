@@ -135,11 +135,17 @@ func liveLine(a runtime.Activity, now time.Time, columns int) string {
 		head += " · " + a.Stop
 	}
 	doing, words := parts(a)
-	const dot = 3 // columns between two parts
+	const dot, fewest = 3, 10 // columns between two parts, and of words worth showing
 	room := columns - term.Columns(head) - dot
 	if doing != "" && words != "" {
-		if over := term.Columns(doing) + dot + term.Columns(words) - room; over > 0 { // each gets half, or what the other leaves
-			doing = term.Fit(doing, max((room-dot)/2, room-dot-term.Columns(words)))
+		share := room
+		if a.Tool != "" { // each gets half, or what the other leaves; but what is waited for is named in full
+			share = max((room-dot)/2, room-dot-term.Columns(words))
+		}
+		if short := term.Fit(doing, share); room-term.Columns(short)-dot >= fewest {
+			doing = short
+		} else {
+			words = ""
 		}
 	}
 	for _, part := range []string{doing, words} {

@@ -14,6 +14,8 @@ func TestALiveLineNamesCodonTimeCostToolAndWords(t *testing.T) {
 	begun := time.Unix(1e9, 0)
 	working := runtime.Activity{Codon: "api", Number: 2, Planned: 7, Since: begun, Cost: 421_000_000, Step: "waiting for the model", Tool: "Bash: go vet ./…", Words: "Two files.\nLet me read the first."}
 	waiting := runtime.Activity{Codon: "api", Number: 2, Planned: 7, Since: begun, Step: "making the checkpoint"}
+	refused := working
+	refused.Tool, refused.Step = "", "waiting for the provider, overloaded (HTTP 529)"
 	stopping := waiting
 	stopping.Stop = "stopping after this codon"
 	for _, c := range []struct {
@@ -24,7 +26,9 @@ func TestALiveLineNamesCodonTimeCostToolAndWords(t *testing.T) {
 	}{
 		{working, 12*time.Minute + 31*time.Second, 79, `▸ [2/7] api · 12:31 · $0.42 · Bash: go vet ./… · "Two files. Let me read the f…`},
 		{working, 12*time.Minute + 31*time.Second, 200, `▸ [2/7] api · 12:31 · $0.42 · Bash: go vet ./… · "Two files. Let me read the first."`},
-		{working, 3*time.Hour + 2*time.Second, 50, `▸ [2/7] api · 3:00:02 · $0.42 · Bash: … · "Two fi…`},
+		{working, 3*time.Hour + 2*time.Second, 50, `▸ [2/7] api · 3:00:02 · $0.42 · Bash: go vet ./…`},
+		{refused, 10 * time.Second, 79, "▸ [2/7] api · 0:10 · $0.42 · waiting for the provider, overloaded (HTTP 529)"},
+		{refused, 10 * time.Second, 99, `▸ [2/7] api · 0:10 · $0.42 · waiting for the provider, overloaded (HTTP 529) · "Two files. Let me …`},
 		{waiting, time.Second, 79, "▸ [2/7] api · 0:01 · making the checkpoint"},
 		{waiting, time.Second, 20, "▸ [2/7] api · 0:01 …"},
 		{stopping, time.Second, 79, "▸ [2/7] api · 0:01 · stopping after this codon · making the checkpoint"},
