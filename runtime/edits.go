@@ -210,7 +210,7 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 // ignored then, or are still what its safety checkpoint has.
 func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	none := func(string) bool { return false }
-	p, before, changed := d.sinceMove(sha, snap)
+	p, before, changed := d.sinceMove(d.x.State().MovedTo(), sha, snap)
 	if p == nil {
 		return none
 	}
@@ -224,11 +224,10 @@ func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path
 	}
 }
 
-// sinceMove returns the position that a move has brought the execution to, if it
+// sinceMove returns a position that a move has brought the execution to, if it
 // was to the checkpoint, the tree before that move, and what has changed since
 // then; nil if there is none.
-func (d *driver) sinceMove(sha state.SHA, snap *checkpoint.Snapshot) (*state.Position, checkpoint.SHA, map[string]bool) {
-	p := d.x.State().MovedTo()
+func (d *driver) sinceMove(p *state.Position, sha state.SHA, snap *checkpoint.Snapshot) (*state.Position, checkpoint.SHA, map[string]bool) {
 	if p == nil || p.Before == nil || p.CheckpointSHA != sha {
 		return nil, "", nil
 	}
@@ -250,7 +249,11 @@ func (d *driver) sinceMove(sha state.SHA, snap *checkpoint.Snapshot) (*state.Pos
 // keptAt reports which paths the move that has brought the workspace to a
 // checkpoint could not change, and nobody has changed since.
 func (d *driver) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
-	p, _, changed := d.sinceMove(sha, snap)
+	at := d.x.State().LastMove()
+	if at != nil && at.EndOf != "" && sha == d.leftAt(false) { // an undo compares with what it has gone back to the end of
+		sha = at.CheckpointSHA
+	}
+	p, _, changed := d.sinceMove(at, sha, snap)
 	if p == nil || len(p.Kept) == 0 {
 		return func(string) bool { return false }
 	}

@@ -88,8 +88,9 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
+	looked := recovery.Taken(d.x.State(), d.x.Store, last.Checkpoint()).Matcher()
 	takes := func(rel string) bool { // what a person has added since is not the codon's
-		byHand := d.x.Store.HasFile(base, rel) && !d.x.Store.HasFile(end, rel)
+		byHand := (looked(rel) || d.x.Store.HasFile(base, rel)) && !d.x.Store.HasFile(end, rel)
 		return d.x.Store.HasFile(visible.Tree, rel) && !byHand
 	}
 	job := archiving{Visible: takes, Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,

@@ -160,3 +160,24 @@ func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
 	s.mustUndo()
 	s.sameFolders("with a person's", "kept/a", "kept/b", "mine", "other/a")
 }
+
+// What a person has added since a codon's end is not the codon's to archive, also
+// where an undo brings it back; so no later rollback takes it from the archive.
+func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "archiveOnSuccess": ["d/*"], "promptText": "mkdir d; echo 0 >d/made"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >x"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("c0")
+	put(t, s.workspace(), "d/mine", "mine\n")
+	s.mustRollback("initial")
+	s.mustUndo()
+	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	if work := s.workspace(); !onDisk(work, "d/mine") || onDisk(work, "d/made") || onDisk(s.root, "rigArchive/c0/d/mine") {
+		t.Errorf("the workspace: %v", s.tree())
+	}
+	s.mustRollback("c0")
+	s.must(ModeRun, ExitDone)
+}

@@ -101,7 +101,8 @@ func TestEveryMoveCanBeTakenBackWhateverIsIgnored(t *testing.T) {
 type wanderer struct {
 	*stage
 	*rand.Rand
-	log []string
+	log    []string
+	edited bool // since the last move or run: hank may ask
 }
 
 var (
@@ -166,8 +167,9 @@ func (w *wanderer) wander() {
 		case 0:
 			w.edit()
 		case 1:
-			w.did("run")
-			w.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+			w.did("run, edited %v", w.edited)
+			w.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = w.edited })
+			w.edited = false
 		case 2:
 			id := state.CodonID(fmt.Sprintf("c%d", w.IntN(3)))
 			keep := w.IntN(2) == 0
@@ -177,7 +179,9 @@ func (w *wanderer) wander() {
 				if !errors.As(err, &usage) { // it has not run on the thread
 					w.t.Fatal(err)
 				}
+				continue
 			}
+			w.edited = false
 		default:
 			w.edit()
 			w.thereAndBack()
@@ -195,6 +199,7 @@ func (w *wanderer) did(format string, args ...any) {
 
 func (w *wanderer) edit() {
 	script := w.changes(3)
+	w.edited = true
 	w.did("edit:\n%s", script)
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = w.opts.Workspace
@@ -212,6 +217,7 @@ func (w *wanderer) thereAndBack() {
 	w.did("rollback to %s (%s)", to, w.git("log", "-1", "--format=%s", string(to)))
 	w.mustRollback(string(to))
 	there := w.disk()
+	defer func() { w.edited = !maps.Equal(w.disk(), there) }()
 	for path, was := range safe {
 		if there[path] != was {
 			w.t.Errorf("the rollback to %.12s has made %q of %s, which was %q and no codon's", to, there[path], path, was)
