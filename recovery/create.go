@@ -48,6 +48,9 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 			return nil, err
 		}
 	}
+	if err := mayAct(root, o.Workspace); err != nil {
+		return nil, err
+	}
 	if err := Obstructed(root); err != nil {
 		return nil, err
 	}

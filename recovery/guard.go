@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 
@@ -235,14 +236,27 @@ func (x *Execution) mendLock() error {
 	if err == nil && have.LockID == k.info.LockID && have.PID == k.info.PID {
 		return nil
 	}
+	if isStarved(err) {
+		return err
+	}
 	x.notice(err, "runtime.lock; it is written anew")
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.writeFirst()
 }
 
+// isStarved reports an error that says nothing about the file: this process, or
+// the machine, has no descriptors or no memory left. An agent can bring that about
+// (prlimit), and what is there must not be taken away for it.
+func isStarved(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
 func (x *Execution) mendMeta() error {
 	have, err := readMeta(x.fs, x.Layout.Meta())
+	if isStarved(err) {
+		return err
+	}
 	if err == nil {
 		is, err1 := json.Marshal(have, json.Deterministic(true))
 		want, err2 := json.Marshal(x.meta, json.Deterministic(true))
@@ -280,6 +294,9 @@ func (x *Execution) mendStore() error {
 		have, err := vfs.ReadFile(x.fs, path)
 		if want == nil || err == nil && bytes.Equal(have, want) { // stock git may make one where none was
 			continue
+		}
+		if isStarved(err) {
+			return err
 		}
 		if filepath.Base(path) == "packed-refs" && x.refsStand() { // stock git's gc writes it anew
 			x.guard.files[path] = have

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"hank/internal/flock"
 	"hank/internal/vfs"
+	"hank/internal/vfs/vfstest"
 	"hank/state"
 )
 
@@ -73,6 +75,41 @@ func TestPackedReferencesAreNoTampering(t *testing.T) {
 	if found := a.x.guard.found; len(found) == 0 {
 		t.Error("references that were taken away were not noticed")
 	}
+	ok(t, a.x.Close())
+}
+
+// An agent takes the runtime's descriptors away: files that cannot be opened for
+// that were not changed, and stay.
+func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
+	t.Parallel()
+	armed := false
+	fsys := vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
+		if armed && (c.Op == vfstest.OpOpen || c.Op == vfstest.OpCreate || c.Op == vfstest.OpReadDir) {
+			return syscall.EMFILE
+		}
+		return nil
+	})
+	a := begin(t, t.TempDir(), 3, CreateOptions{Options: Options{FS: fsys}})
+	ok(t, a.start())
+	ok(t, a.x.Guard())
+	ok(t, a.upto(2))
+	l := a.x.Layout
+	armed = true
+	for _, look := range []func() error{a.x.mendMeta, a.x.mendLock, a.x.mendStore} {
+		if err := look(); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("without descriptors: %v", err)
+		}
+	}
+	armed = false
+	if left, _ := os.ReadDir(l.Quarantine()); len(left) > 0 {
+		t.Errorf("%d files are in quarantine", len(left))
+	}
+	for _, name := range []string{l.Meta(), l.Lock(), filepath.Join(l.Store(), "HEAD"), filepath.Join(l.Store(), "config")} {
+		if _, err := os.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	ok(t, a.x.inspect())
 	ok(t, a.x.Close())
 }
 

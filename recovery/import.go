@@ -31,6 +31,9 @@ import (
 // which checkpoints it lacks.
 func Import(ctx context.Context, root string, from checkpoint.Remote, o Options) (*Execution, *checkpoint.Transfer, error) {
 	o = o.withDefaults()
+	if err := mayAct(root, o.Workspace); err != nil {
+		return nil, nil, err
+	}
 	prefix, cut := importing(o.FS, root)
 	fresh := cut || !exists(o.FS, root)
 	if cut && prefix != from.Prefix {

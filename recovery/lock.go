@@ -38,6 +38,15 @@ type LockInfo struct {
 	pidOnly bool // the file is a number
 }
 
+// mayAct returns a *proc.DeniedError where a codon has started this process and
+// the execution, or a workspace that is named for it, is not the codon's to act on.
+func mayAct(root, workspace string) error {
+	if err := proc.MayAct(os.Getpid(), root); err != nil || workspace == "" {
+		return err
+	}
+	return proc.MayAct(os.Getpid(), workspace)
+}
+
 // HeldError says that another runtime holds an execution or a workspace.
 type HeldError struct {
 	Path      string

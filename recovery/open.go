@@ -37,6 +37,9 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	if err := nameable(root); err != nil {
 		return nil, err
 	}
+	if err := mayAct(root, o.Workspace); err != nil {
+		return nil, err
+	}
 	if prefix, cut := importing(o.FS, root); cut && o.Refill == nil {
 		return nil, importCut(root, prefix)
 	}
@@ -50,6 +53,9 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 		}
 	}
 	meta.doubt(&rep)
+	if err := checkOwner(l); err != nil {
+		return nil, err
+	}
 	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
 		return nil, err
 	}

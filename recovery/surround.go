@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hank/internal/flock"
+	"hank/internal/proc"
 	"hank/internal/registry"
 	"hank/internal/vfs"
 )
@@ -18,20 +20,24 @@ import (
 //
 // Folders that may not be read are passed over, and so are those that everybody
 // may write to and nobody owns, such as /tmp: they are no workspaces, and the
-// programs that clean them up lock them too.
+// programs that clean them up lock them too. A hank that a codon runs in its own
+// workspace is a part of the codon's work, and ends with it: what is around that
+// workspace is the codon's run's to lock.
 func (k *lock) surround() error {
 	inner, err := filepath.EvalSymlinks(k.layout.Workspace)
 	if err != nil {
 		return err
 	}
-	for at := filepath.Dir(inner); ; at = filepath.Dir(at) {
+	codons := proc.Workspaces(os.Getpid())
+	for at := filepath.Dir(inner); !slices.Contains(codons, at); at = filepath.Dir(at) {
 		if err := k.share(at); err != nil {
 			return err
 		}
 		if at == filepath.Dir(at) {
-			return nil
+			break
 		}
 	}
+	return nil
 }
 
 func (k *lock) share(path string) error {

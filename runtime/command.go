@@ -77,13 +77,14 @@ func (f *rigFailure) final() bool {
 
 // commander runs the commands of a rig or of the checks of an output.
 type commander struct {
-	environ  []string
-	attempt  string
-	writable []string                  // nil is anything
-	start    starter                   // nil is the keeper
-	emit     func(index int, o sample) // takes a sample of the output; called by the goroutine that calls run
-	killed   func(keeper.Exit)         // told what a command left behind and had to be killed; may be nil
-	every    time.Duration             // how often the output is sampled
+	environ   []string
+	workspace string
+	attempt   string
+	writable  []string                  // nil is anything
+	start     starter                   // nil is the keeper
+	emit      func(index int, o sample) // takes a sample of the output; called by the goroutine that calls run
+	killed    func(keeper.Exit)         // told what a command left behind and had to be killed; may be nil
+	every     time.Duration             // how often the output is sampled
 }
 
 // sampleEvery is the shortest time between two rig.output events of a stream.
@@ -101,7 +102,7 @@ func (c commander) run(ctx context.Context, index int, command plan.Command, dir
 	}
 	out := &console{}
 	p, err := start(keeper.Spec{
-		Args: []string{"sh", "-c", command.Run}, Env: c.environ, Dir: dir, Attempt: c.attempt, Writable: c.writable, Limit: command.Timeout(),
+		Args: []string{"sh", "-c", command.Run}, Env: c.environ, Dir: dir, Workspace: c.workspace, Attempt: c.attempt, Writable: c.writable, Limit: command.Timeout(),
 	}, keeper.Streams{Stdout: out.writer(stdout), Stderr: out.writer(stderr)})
 	if err != nil {
 		return &rigFailure{Index: index, Type: failedOther, ExitCode: -1, Message: fmt.Sprintf("%s could not be started: %v", quoteCommand(command.Run), err), Err: err}

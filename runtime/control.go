@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/proc"
 	"hank/recovery"
 	"hank/runtime/control"
 	"hank/runtime/keeper"
@@ -100,6 +102,11 @@ var signals = map[string]Signal{"stop": StopNow, "stop-after-codon": StopAfterCo
 // the queue and the state, which never changes under it.
 func (d *driver) control(r control.Request) control.Response {
 	signal, isSignal := signals[r.Command]
+	if isSignal && r.Peer != 0 { // one outside of this PID namespace is below no keeper of it
+		if err := proc.MayAct(r.Peer, d.x.Layout.Root); err != nil {
+			return control.Response{Error: err.Error(), Denied: true}
+		}
+	}
 	switch {
 	case isSignal && d.send(Request{signal, state.EndStopped, ExitStopped}):
 		return control.Response{OK: true}
@@ -195,6 +202,11 @@ func Control(ctx context.Context, execution, command string) (control.Response, 
 		return control.Response{}, err
 	}
 	_, acts := signals[command]
+	if acts {
+		if err := proc.MayAct(os.Getpid(), root); err != nil {
+			return control.Response{}, err
+		}
+	}
 	answer, err := control.Call(ctx, recovery.Layout{Root: root}.Socket(), control.Request{Command: command, Confirm: acts})
 	if errors.Is(err, control.ErrNoAnswer) || errors.Is(err, control.ErrNotKnown) {
 		return answer, &UnansweredError{root, err}

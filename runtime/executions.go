@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"hank/internal/proc"
 	"hank/internal/registry"
 	"hank/recovery"
 	"hank/state"
@@ -94,8 +95,8 @@ func Discard(p Policy, list []Expired) ([]Expired, error) {
 		if !x.Remove {
 			continue
 		}
-		var err error
-		if recovery.Exists(x.Execution) || recovery.Discarding(x.Execution) {
+		err := proc.MayAct(os.Getpid(), x.Execution)
+		if err == nil && (recovery.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
 			err = recovery.Discard(x.Execution, func(v *recovery.View) bool { return finished(v) && p.old(lastUsed(v, x.LastUsed.Time)) })
 		}
 		if err == nil {

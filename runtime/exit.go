@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"hank/checkpoint"
+	"hank/internal/proc"
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
@@ -109,6 +110,7 @@ func CodeOf(err error) ExitCode {
 		lost     *recovery.LostError
 		unkept   *journal.FailedError
 		unsafe   *checkpoint.UnsafeTreeError
+		denied   *proc.DeniedError
 		path     *fs.PathError
 		errno    syscall.Errno
 	)
@@ -123,7 +125,7 @@ func CodeOf(err error) ExitCode {
 		return ExitAgent
 	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.As(err, &denied), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted

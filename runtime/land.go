@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
+	"hank/internal/proc"
 	"hank/recovery"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -41,6 +42,11 @@ type LandOptions struct {
 // which git gc removes; the same landing begins anew. One between the branch and
 // the report is finished by the same landing: see Landing.CutShort.
 func Land(ctx context.Context, v *recovery.View, o LandOptions) (*Landing, error) {
+	if !o.DryRun {
+		if err := proc.MayAct(os.Getpid(), v.Layout.Root); err != nil {
+			return nil, err
+		}
+	}
 	store, err := v.Store()
 	if err != nil {
 		return nil, err

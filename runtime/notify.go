@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/proc"
 	"hank/recovery"
 	"hank/runtime/keeper"
 )
@@ -65,7 +66,7 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	out := &console{}
 	p, err := keeper.Start(keeper.Spec{
 		Args: []string{"sh", "-c", o.Notify}, Env: environ, Dir: here, Stdin: append(report, '\n'),
-		Attempt: "notify/" + newToken(), StopGrace: time.Second,
+		Attempt: proc.NotifyPrefix + newToken(), StopGrace: time.Second,
 	}, keeper.Streams{Stdout: out.writer(stdout), Stderr: out.writer(stderr)})
 	if err != nil {
 		return err

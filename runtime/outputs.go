@@ -83,7 +83,7 @@ func (o outputs) check(ctx context.Context, group, index int, check plan.Rig) er
 		return nil // hank.json allows commands only
 	}
 	c := commander{
-		environ: o.Environ, attempt: o.Attempt, writable: o.Writable, start: o.Start, killed: o.Killed, every: sampleEvery,
+		environ: o.Environ, workspace: o.Workspace, attempt: o.Attempt, writable: o.Writable, start: o.Start, killed: o.Killed, every: sampleEvery,
 		emit: func(index int, s sample) { o.Note("rig.output", rigOutput{o.CodonID, s.Stream, s.Line, index}) },
 	}
 	f := c.run(ctx, index, *check.Command, o.Workspace)

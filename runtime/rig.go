@@ -120,7 +120,7 @@ func (r rigging) operation(ctx context.Context, i int, op plan.Rig, lastCopied *
 		return &rigFailure{Index: i, Type: failedOther, Message: fmt.Sprintf("the operation is neither a copy nor a command but %q", op.Type)}
 	}
 	c := commander{
-		environ: r.Environ, attempt: r.Attempt, writable: r.Writable, start: r.Start, killed: r.Killed, every: sampleEvery,
+		environ: r.Environ, workspace: r.Workspace, attempt: r.Attempt, writable: r.Writable, start: r.Start, killed: r.Killed, every: sampleEvery,
 		emit: func(index int, s sample) { r.Note("rig.output", rigOutput{r.CodonID, s.Stream, s.Line, index}) },
 	}
 	return c.run(ctx, i, *op.Command, r.directory(op.Command.WorkingDirectory, *lastCopied))

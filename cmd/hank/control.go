@@ -103,6 +103,9 @@ func tell(c *cli.Context, command, said string) error {
 	} else if answer.OK && !c.Bool("wait") {
 		say("%s\n", said)
 	}
+	if answer.Denied {
+		return &recovery.DecisionError{What: "the run in " + shorten(root) + " refuses: " + answer.Error}
+	}
 	if !answer.OK {
 		return &runtime.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,8 +27,7 @@ func detach(o runtime.Options) error {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	name := filepath.Join(root, "hank-"+time.Now().UTC().Format("20060102T150405Z")+".log")
-	log, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	log, err := newLog(root, time.Now())
 	if err != nil {
 		return err
 	}
@@ -55,8 +56,24 @@ func detach(o runtime.Options) error {
 	case <-time.After(detachPatience):
 	}
 	say("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%s\n",
-		cmd.Process.Pid, shorten(name), executionOption(root), executionOption(root))
+		cmd.Process.Pid, shorten(log.Name()), executionOption(root), executionOption(root))
 	return nil
+}
+
+// newLog makes the file for the output of a detached run, named for the time;
+// another of the same second gets a number, too.
+func newLog(root string, now time.Time) (*os.File, error) {
+	base := filepath.Join(root, "hank-"+now.UTC().Format("20060102T150405Z"))
+	for n := 1; ; n++ {
+		name := base + ".log"
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d.log", base, n)
+		}
+		log, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return log, err
+		}
+	}
 }
 
 // endedEarly shows what a detached run has said, and ends as it did.

@@ -51,6 +51,7 @@ const (
 type Request struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
+	Peer    int    `json:"-"`                // who says it; 0 is a process outside of this PID namespace, -1 unknown
 	Confirm bool   `json:"confirm,omitzero"` // to be carried out once the client has confirmed it
 }
 
@@ -62,6 +63,7 @@ type Response struct {
 	Version int            `json:"version"`
 	OK      bool           `json:"ok"`
 	Error   string         `json:"error,omitempty"`
+	Denied  bool           `json:"denied,omitzero"` // the client may not ask for it
 	Status  jsontext.Value `json:"status,omitempty"`
 	Confirm bool           `json:"confirm,omitzero"` // the request waits to be confirmed
 }
@@ -158,7 +160,8 @@ func (s *Server) serve(conn net.Conn) {
 		<-s.slots
 		s.wait.Done()
 	}()
-	if !sameUser(conn) {
+	uid, pid := peerOf(conn)
+	if !mayTalk(uid) {
 		return
 	}
 	lines := bufio.NewScanner(conn)
@@ -169,7 +172,7 @@ func (s *Server) serve(conn net.Conn) {
 			return
 		}
 		var answer Response
-		answer, pending = s.answer(lines.Bytes(), pending)
+		answer, pending = s.answer(lines.Bytes(), pending, pid)
 		answer.Version = Version
 		text, err := json.Marshal(answer)
 		if err != nil {
@@ -183,11 +186,12 @@ func (s *Server) serve(conn net.Conn) {
 
 // answer is the pure half of serve. pending is the request before it that waits
 // for its confirmation; it is forgotten if anything else comes.
-func (s *Server) answer(line []byte, pending *Request) (Response, *Request) {
+func (s *Server) answer(line []byte, pending *Request, peer int) (Response, *Request) {
 	var r Request
 	if err := json.Unmarshal(line, &r); err != nil {
 		return Response{Error: "the request is not a JSON object with version and command"}, nil
 	}
+	r.Peer = peer
 	switch {
 	case r.Version != Version:
 		return Response{Error: fmt.Sprintf("this hank speaks version %d of the control protocol, not %d", Version, r.Version)}, nil

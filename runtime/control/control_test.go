@@ -110,7 +110,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	s := &Server{handle: func(r Request) Response { return Response{OK: r.Command == "stop"} }}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if r, _ := s.answer(line, nil); !r.OK && r.Error == "" && !strings.Contains(string(line), "command") && !strings.Contains(string(line), "version") {
+		if r, _ := s.answer(line, nil, 0); !r.OK && r.Error == "" && !strings.Contains(string(line), "command") && !strings.Contains(string(line), "version") {
 			t.Errorf("%q: neither yes nor why not", line)
 		}
 	})

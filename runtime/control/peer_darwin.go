@@ -2,11 +2,14 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// peer is the user id of the other end, or -1.
-func peer(fd int) int {
+// peer is the user id and the process id of the other end, or -1.
+func peer(fd int) (uid, pid int) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return -1
+		return -1, -1
 	}
-	return int(cred.Uid)
+	if pid, err = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID); err != nil {
+		pid = -1
+	}
+	return int(cred.Uid), pid
 }

@@ -23,20 +23,23 @@ func listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// sameUser tells whether the client belongs to this user, or to root. The
-// socket's mode says so already; this holds where modes of sockets do not.
-func sameUser(conn net.Conn) bool {
+// peerOf returns the user and the process at the other end; -1 is unknown.
+func peerOf(conn net.Conn) (uid, pid int) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
-		return false
+		return -1, -1
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return false
+		return -1, -1
 	}
-	uid := -1
-	if err := raw.Control(func(fd uintptr) { uid = peer(int(fd)) }); err != nil {
-		return false
+	uid, pid = -1, -1
+	if err := raw.Control(func(fd uintptr) { uid, pid = peer(int(fd)) }); err != nil {
+		return -1, -1
 	}
-	return uid == 0 || uid == os.Getuid()
+	return uid, pid
 }
+
+// mayTalk tells whether the client belongs to this user, or to root. The
+// socket's mode says so already; this holds where modes of sockets do not.
+func mayTalk(uid int) bool { return uid == 0 || uid == os.Getuid() }

@@ -34,16 +34,18 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"hank/internal/proc"
 )
 
 // Verb is the first argument with which the program starts itself as a
 // keeper. A program (or test binary) that calls Start must begin its main (or
 // TestMain) with: if that is its first argument, os.Exit(keeper.Main()).
-const Verb = "__keeper"
+const Verb = proc.KeeperVerb
 
 // AttemptVariable is the environment variable that marks everything that an
 // attempt has started.
-const AttemptVariable = "HANK_ATTEMPT"
+const AttemptVariable = proc.AttemptVariable
 
 // DefaultStopGrace is used where a Spec names none.
 const DefaultStopGrace = 5 * time.Second
@@ -61,6 +63,9 @@ type Spec struct {
 	Env []string
 	// Dir is the absolute working directory.
 	Dir string
+	// Workspace is the folder of the executions that the command may act on, see
+	// proc.MayAct; "" is Dir.
+	Workspace string
 	// Stdin is written to the command's standard input, which then ends.
 	Stdin []byte
 	// StopSignal asks the command to end; 0 is SIGTERM. After StopGrace (0 is
@@ -148,6 +153,9 @@ func (s Spec) check() (Spec, error) {
 	}
 	if s.StopGrace == 0 {
 		s.StopGrace = DefaultStopGrace
+	}
+	if s.Workspace == "" {
+		s.Workspace = s.Dir
 	}
 	env, err := mergeEnv(s.Env, AttemptVariable+"="+s.Attempt)
 	if err != nil {

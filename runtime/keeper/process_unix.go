@@ -62,7 +62,7 @@ func Start(spec Spec, out Streams) (*Process, error) {
 	}
 	p := &Process{attempt: spec.Attempt, done: make(chan struct{}), started: time.Now()}
 	guards.tell(guarded{Attempt: p.attempt})
-	ends, err := p.launch(len(spec.Stdin) > 0)
+	ends, err := p.launch(len(spec.Stdin) > 0, spec.Workspace)
 	if err != nil {
 		guards.tell(guarded{Attempt: p.attempt, Over: true})
 		return fail(err)
@@ -121,7 +121,7 @@ func (p *Process) tell(word string) {
 }
 
 // launch starts the keeper.
-func (p *Process) launch(feed bool) (*pipes, error) {
+func (p *Process) launch(feed bool, workspace string) (*pipes, error) {
 	ends := &pipes{}
 	plumb := plumber{}
 	defer plumb.closeTheirs()
@@ -145,8 +145,8 @@ func (p *Process) launch(feed bool) (*pipes, error) {
 	}
 	p.keeper = &exec.Cmd{
 		Path: program,
-		// The attempt is there for people who look at the process list.
-		Args:        []string{"hank", Verb, p.attempt},
+		// For people who look at the process list, and for proc.MayAct.
+		Args:        []string{"hank", Verb, p.attempt, workspace},
 		Env:         append(os.Environ(), AttemptVariable+"="+p.attempt),
 		Dir:         "/",
 		Stdout:      stdout,

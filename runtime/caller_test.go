@@ -1,0 +1,93 @@
+//go:build linux
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"hank/recovery"
+	"hank/runtime/control"
+)
+
+func init() {
+	// ask speaks to a run by its socket, past what hank's commands check.
+	parts["ask"] = func(args []string) error {
+		for _, command := range args[1:] {
+			answer, err := control.Call(context.Background(), recovery.Layout{Root: args[0]}.Socket(), control.Request{Command: command})
+			if err != nil {
+				return err
+			}
+			fmt.Println(command, answer.OK, answer.Denied)
+		}
+		return nil
+	}
+	// act does what hank's commands do.
+	parts["act"] = func(args []string) error {
+		_, err := Control(context.Background(), args[0], "skip")
+		fmt.Println("skip", int(CodeOf(err)))
+		_, err = Rollback(context.Background(), RollbackOptions{Execution: args[0], To: "initial"})
+		fmt.Println("rollback", int(CodeOf(err)))
+		return nil
+	}
+}
+
+// TestACodonCannotSteerItsOwnRun: neither hank's commands nor the socket obey a
+// codon, wherever its process stands; it may ask how the run stands. What it
+// wanted to skip fails as it did.
+func TestACodonCannotSteerItsOwnRun(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
+	  "E=$PWD/..; \"$SELF\" __part ask $E status skip stop stop-after-codon >a; env -i \"$SELF\" __part ask $E skip stop >b; env -i setsid sh -c '(\"$0\" __part ask $1 stop >c0; mv c0 c) &' \"$SELF\" $E; until [ -e c ]; do sleep 0.01; done; \"$SELF\" __part act $E >d; exit 3"}]}`)
+	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
+	s.must(ModeRun, ExitFailed)
+	if got := strings.Join(s.records(), " "); got != "c:failed" {
+		t.Errorf("records: %s", got)
+	}
+	for name, want := range map[string]string{
+		"a": "status true false\nskip false true\nstop false true\nstop-after-codon false true\n",
+		"b": "skip false true\nstop false true\n", "c": "stop false true\n", "d": "skip 4\nrollback 4\n",
+	} {
+		if got := content(t, s.workspace(), name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestACodonMayRunAHankOfItsOwn in its workspace, and steer that.
+func TestACodonMayRunAHankOfItsOwn(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
+	  "mkdir inner; echo '{\"hank\":[{\"id\":\"i\",\"name\":\"I\",\"model\":\"shell\",\"continuationMode\":\"fresh\",\"promptText\":\"echo inner >log\"}]}' >inner/hank.json; \"$SELF\" __part nested $PWD/inner"}]}`)
+	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
+	s.must(ModeRun, ExitDone)
+	if got := content(t, s.workspace(), "inner/agentRoot/log"); got != "inner\n" {
+		t.Errorf("the inner hank has left %q", got)
+	}
+}
+
+func init() {
+	parts["nested"] = func(args []string) error {
+		o := Options{Execution: args[0], Hank: args[0], Output: args[0] + "/out", Version: "test", Environ: os.Environ(), Say: func(string) {}}
+		res, err := Run(context.Background(), ModeRun, o)
+		if err == nil && res.Code != ExitDone {
+			err = fmt.Errorf("it ended with %d", res.Code)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = Rollback(context.Background(), RollbackOptions{Execution: args[0], Undo: false, To: "i", Say: func(string) {}})
+		return err
+	}
+}
