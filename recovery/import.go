@@ -155,6 +155,10 @@ func (x *Execution) fill(ctx context.Context) error {
 			x.Report.add(Warning, "what was in the workspace is in checkpoint %.12s: hank restore . --from %.12[1]s --delete --yes -e %s brings it back", moved.Safety, x.Layout.Root)
 		}
 	}
+	var unsafe *checkpoint.UnsafeTreeError
+	if errors.As(err, &unsafe) {
+		return fmt.Errorf("the execution is there, and its workspace is as it was: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("the execution is there, and its workspace could not be filled (hank run --restore does it): %w", err)
 	}

@@ -56,17 +56,17 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 	}
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run takes an empty folder for what the codon has left", path))
+		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run --keep-tree takes an empty folder for what the codon has left", path))
 	}
 	now, err := folderAt(path)
 	switch {
 	case fi != nil && fi.Mode()&fs.ModeSymlink != 0 && now.Path != f.Path:
 		if err != nil {
-			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run takes an empty folder for what the codon has left", path))
+			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", path))
 		}
-		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run takes that folder for what the codon has left", path, now.Path))
+		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree takes that folder for what the codon has left", path, now.Path))
 	case errors.Is(err, syscall.ENOTDIR):
-		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %[1]s.aside && mkdir %[1]s && hank run takes an empty folder for what the codon has left", path))
+		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %[1]s.aside && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", path))
 	case err != nil:
 		return blocked(fmt.Sprintf("cannot be looked at (%v)", err))
 	case now.Path != f.Path && now.Path != f.Place:
@@ -80,7 +80,7 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 }
 
 func takeOver(path string) string {
-	return fmt.Sprintf("cp -R %s %[1]s.mine && mv %[1]s %[1]s.aside && mv %[1]s.mine %[1]s && hank run takes a copy of your own for what the codon has left", path)
+	return fmt.Sprintf("cp -R %s %[1]s.mine && mv %[1]s %[1]s.aside && mv %[1]s.mine %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", path)
 }
 
 // onWorkspace checks that the path of the workspace still leads to the folder that
