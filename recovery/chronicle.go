@@ -142,7 +142,8 @@ func (g chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 		return nil, false, err
 	}
 	for _, d := range damaged {
-		g.rep.add(Mended, "the reference %s is damaged (%s); its branch is put back to where the state, or its own checkpoints, have it", d.Path, d.Why)
+		g.rep.add(Mended, "the reference %s is damaged (%s); %s to where the state, or its own checkpoints, have it", d.Path, d.Why,
+			g.rep.will("its branch is put back", "the next command puts its branch back"))
 	}
 	out := map[string]state.SHA{}
 	for ref, sha := range refs {

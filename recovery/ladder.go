@@ -164,15 +164,15 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 			if errors.As(err, &damaged) {
 				why = damaged.Why // without the path, which is the execution's
 			}
-			rep.add(Mended, "%s is damaged (%s); it is replaced, and kept in quarantine", name, why)
+			rep.add(Mended, "%s is damaged (%s); %s", name, why, rep.will("it is replaced, and kept in quarantine", "the next command replaces it, and keeps it in quarantine"))
 			continue
 		}
 		out = append(out, candidate{name, s})
 	}
 	if len(out) == 2 && out[1].state.Seq > out[0].state.Seq {
 		if out[1].state.Lineage == out[0].state.Lineage { // a save never leaves it so
-			rep.add(Mended, "%s is an older copy (save %d, event %d; %s is save %d, event %d); it does not count, and is replaced",
-				out[0].name, out[0].state.Serial, out[0].state.Seq, out[1].name, out[1].state.Serial, out[1].state.Seq)
+			rep.add(Mended, "%s is an older copy (save %d, event %d; %s is save %d, event %d); it does not count, and %s",
+				out[0].name, out[0].state.Serial, out[0].state.Seq, out[1].name, out[1].state.Serial, out[1].state.Seq, rep.will("is replaced", "the next command replaces it"))
 		}
 		out[0], out[1] = out[1], out[0]
 	}
@@ -208,7 +208,10 @@ func (m memory) trust(snaps []candidate, rep *Report) memory {
 		m.rebase = adopting
 		rep.add(Note, "%s: it has %d runs, and hank goes on behind them; see docs/compatibility.md", adopting, len(m.state.Runs))
 	default:
-		rep.add(Mended, "%s; %s knew everything up to event %d", m.rebase, m.source, m.state.Seq)
+		rep.add(Mended, "%s; %s knows everything up to event %d", m.rebase, m.source, m.state.Seq)
+		if m.source != "state.json" {
+			rep.doubt("%s is one save behind: what was done last, such as a rollback or an undo, it may not know", m.source)
+		}
 	}
 	return m
 }
@@ -248,7 +251,7 @@ func (m *memory) prefer(snaps []candidate, rep *Report) {
 	}
 	if m.source != "journal" && m.state.Seq > m.last {
 		m.rebase = fmt.Sprintf("the journal ends at event %d", m.last)
-		rep.add(Mended, "%s, but %s knows everything up to event %d and was used", m.rebase, m.source, m.state.Seq)
+		rep.add(Mended, "%s, but %s knows everything up to event %d and is used", m.rebase, m.source, m.state.Seq)
 	}
 }
 

@@ -144,9 +144,12 @@ func (m *memory) take(a advice, rep *Report) {
 	case m.state == nil || a.rebuilt.Lineage != m.state.Lineage:
 		m.state, m.source = a.rebuilt, "git"
 		m.rebase = "state and journal were lost; they were rebuilt from the checkpoints"
-		rep.add(Mended, "%s, up to event %d", m.rebase, m.state.Seq)
+		rep.add(Mended, "state and journal were lost; %s, up to event %d", rep.will("they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints"), m.state.Seq)
+		rep.doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
 	default:
-		rep.add(Mended, "the checkpoints knew more (up to event %d) than state and journal (up to %d); the history was rebuilt from them", a.rebuilt.Seq, m.state.Seq)
+		rep.add(Mended, "the checkpoints know more (up to event %d) than state and journal (up to %d); %s", a.rebuilt.Seq, m.state.Seq,
+			rep.will("the history was rebuilt from them", "the next command rebuilds the history from them"))
+		rep.doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
 		m.state, m.source, m.rebase = a.rebuilt, "git", "rebuilt from the checkpoints"
 	}
 }

@@ -12,7 +12,7 @@ type Severity string
 const (
 	Note    Severity = "note"    // worth knowing
 	Warning Severity = "warning" // will need somebody if nothing is done
-	Mended  Severity = "mended"  // was wrong, and is right again; nothing was lost
+	Mended  Severity = "mended"  // repaired by an opening, to be repaired for a reader; nothing is lost
 	Lost    Severity = "lost"    // something cannot be brought back; the finding names it
 	Blocked Severity = "blocked" // needs a person's decision
 )
@@ -28,6 +28,37 @@ type Finding struct {
 type Report struct {
 	Source   string    `json:"source"` // where the state came from: state.json, state.json.bak, journal, git, new
 	Findings []Finding `json:"findings"`
+	// Unsure: where the state came from does not know every move; what it may
+	// lack is in a finding.
+	Unsure bool `json:"-"`
+
+	reading bool // for a reader: nothing was repaired
+}
+
+// will is what an opening says that it did, or what a reader says that the next
+// command will do.
+func (r *Report) will(done, todo string) string {
+	if r.reading {
+		return todo
+	}
+	return done
+}
+
+// Word is the severity for people, as an opening prints it.
+func (s Severity) Word() string {
+	if s == Mended {
+		return "repaired"
+	}
+	return string(s)
+}
+
+// Planned is the severity for people, as a reader prints it: it has repaired
+// nothing.
+func (s Severity) Planned() string {
+	if s == Mended {
+		return "to repair"
+	}
+	return string(s)
 }
 
 func (r *Report) add(s Severity, format string, args ...any) {
@@ -37,7 +68,13 @@ func (r *Report) add(s Severity, format string, args ...any) {
 	}
 }
 
-// Worst returns whether a finding of the severity is in the report.
+// doubt adds what the source of the state may not know.
+func (r *Report) doubt(format string, args ...any) {
+	r.Unsure = true
+	r.add(Warning, format, args...)
+}
+
+// Has reports whether a finding of the severity is in the report.
 func (r *Report) Has(s Severity) bool {
 	for _, f := range r.Findings {
 		if f.Severity == s {

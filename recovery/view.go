@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"hank/checkpoint"
 	"hank/internal/flock"
@@ -34,6 +35,20 @@ type View struct {
 	ForeignJournal bool
 
 	metaErr error // why Meta could not be read
+}
+
+// Creating reports whether the execution is being created now: a runtime holds it,
+// and its first checkpoint is not made yet.
+func (v *View) Creating() bool {
+	return v.Live && !v.ForeignJournal && v.State.InitialCheckpoint == "" && len(v.State.Runs) == 0
+}
+
+// CreatingError says that an execution has no checkpoints yet, because it is just
+// being created.
+type CreatingError struct{ Root string }
+
+func (e *CreatingError) Error() string {
+	return "the execution " + e.Root + " is being created and has no checkpoints yet; ask again in a moment"
 }
 
 // ReadMeta reads execution-meta.json.
@@ -72,14 +87,15 @@ func look(root string) (*View, error) {
 	if prefix, cut := Importing(root); cut {
 		return nil, importCut(root, prefix)
 	}
-	v := &View{}
+	v := &View{Report: Report{reading: true}}
+	v.Layout = Layout{Root: root}
+	v.Live = v.holdsOrBegins()
 	meta, metaErr := ReadMeta(root)
-	if metaErr != nil {
+	if metaErr != nil && !(v.Live && errors.Is(metaErr, fs.ErrNotExist)) {
 		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
 	}
 	meta.doubt(&v.Report)
 	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
-	v.Live = v.held() || v.heldByHankweave()
 	v.metaErr = metaErr
 	return v, nil
 }
@@ -117,7 +133,7 @@ func (v *View) read() error {
 		return err
 	}
 	if m.state == nil {
-		if m.traces || v.began() {
+		if (m.traces || v.began()) && !v.Live {
 			return needFresh(v.Layout)
 		}
 		m.state, m.source = &state.State{Lineage: meta.Lineage}, "new"
@@ -182,7 +198,8 @@ func (v *View) consult(m *memory) error {
 	}
 	var damaged *checkpoint.DamagedError
 	var decision *DecisionError
-	if errors.As(err, &decision) || errors.As(err, &damaged) {
+	var creating *CreatingError
+	if errors.As(err, &decision) || errors.As(err, &damaged) || errors.As(err, &creating) {
 		return nil // whoever needs checkpoints says so
 	}
 	if err != nil {
@@ -227,6 +244,22 @@ func (v *View) consult(m *memory) error {
 		v.Report.add(Mended, "checkpoint %.12s was complete when hank ended; the next command acknowledges it", a.forward.sha)
 	}
 	return nil
+}
+
+// beginning is how long a folder of hank's own that is empty may be one that
+// somebody has just made and not locked yet.
+const beginning = 200 * time.Millisecond
+
+// holdsOrBegins reports whether somebody holds the execution. A folder without
+// anything in it is looked at until it has something, or is locked, for it may
+// just have been made.
+func (v *View) holdsOrBegins() bool {
+	for end := time.Now().Add(beginning); ; time.Sleep(5 * time.Millisecond) {
+		live := v.held() || v.heldByHankweave()
+		if live || time.Now().After(end) || exists(vfs.OS, v.Layout.Root) {
+			return live
+		}
+	}
 }
 
 // began tells whether anything was ever acknowledged in the execution.
@@ -336,6 +369,9 @@ func (v *View) over(r *state.Run) (bool, string) {
 // Store opens the checkpoint store for reading: no stat cache is kept.
 func (v *View) Store() (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) && v.Live && (v.State == nil || v.Creating()) {
+		return nil, &CreatingError{v.Layout.Root}
+	}
 	if errors.Is(err, fs.ErrNotExist) || err != nil && inTheWay(vfs.OS, filepath.Dir(v.Layout.Store())) != nil {
 		return nil, &DecisionError{What: "the checkpoint store " + v.Layout.Store() + " is gone", Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: fixCommand}
 	}

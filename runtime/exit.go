@@ -105,6 +105,7 @@ func CodeOf(err error) ExitCode {
 		locked   *checkpoint.LockedError
 		held     *recovery.HeldError
 		mute     *UnansweredError
+		creating *recovery.CreatingError
 		nowhere  *recovery.NotFoundError
 		name     *recovery.NameError
 		lost     *recovery.LostError
@@ -123,7 +124,7 @@ func CodeOf(err error) ExitCode {
 		return ExitInvalid
 	case errors.As(err, &agent):
 		return ExitAgent
-	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute):
+	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute), errors.As(err, &creating):
 		return ExitHeld
 	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.As(err, &denied), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
 		return ExitDecision

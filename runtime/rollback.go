@@ -146,7 +146,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 		return nil, err
 	}
 	for _, f := range x.Report.Findings {
-		sayTo(Options{Say: o.Say}, fmt.Sprintf("%s: %s", f.Severity, f.What))
+		sayTo(Options{Say: o.Say}, fmt.Sprintf("%s: %s", f.Severity.Word(), f.What))
 	}
 	switch {
 	case o.Undo && x.GivenUp != nil:

@@ -326,7 +326,7 @@ func sayTo(o Options, line string) {
 // whole is everything between opening and closing the execution.
 func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (*Result, error) {
 	for _, f := range d.x.Report.Findings {
-		d.say("%s: %s", f.Severity, f.What)
+		d.say("%s: %s", f.Severity.Word(), f.What)
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
 		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})

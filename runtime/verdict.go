@@ -16,6 +16,7 @@ type Verdict string
 // The verdicts. An attempt that is not over has its status as its verdict.
 const (
 	VerdictNotBegun   Verdict = "not begun"
+	VerdictCreating   Verdict = "being created"
 	VerdictRunning    Verdict = "running"
 	VerdictCompleted  Verdict = "completed"
 	VerdictFailed     Verdict = "failed"  // a codon failed
@@ -32,9 +33,11 @@ const (
 func ExecutionVerdict(v *recovery.View) Verdict {
 	run := v.State.Standing()
 	switch {
+	case v.Creating():
+		return VerdictCreating
 	case v.Live:
 		return VerdictRunning
-	case v.Blocked != nil:
+	case v.Blocked != nil || v.Unfinished():
 		return VerdictBlocked
 	case run != nil:
 		return RunVerdict(v, run)
@@ -99,6 +102,15 @@ func CodonVerdict(c *state.Codon, run Verdict) Verdict {
 		return VerdictPaused
 	}
 	return VerdictFailed
+}
+
+// Resumable reports whether hank resume can continue the session of an agent that
+// was interrupted. c is the newest record, and verdict that on it.
+func Resumable(c *state.Codon, verdict Verdict) bool {
+	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Settling != nil {
+		return false
+	}
+	return verdict == VerdictStopped || verdict == VerdictCrashed || verdict == VerdictPaused
 }
 
 // Qualification is what a verdict on a codon leaves unsaid; empty if that is

@@ -23,7 +23,8 @@ import (
 type diagnosis struct {
 	Schema     int                `json:"schema"`
 	Execution  string             `json:"execution"`
-	Healthy    bool               `json:"healthy"` // the next command brings everything in order by itself
+	Healthy    bool               `json:"healthy"`   // nothing is to be repaired or decided, and nothing is lost
+	Condition  condition          `json:"condition"` // the same, and what if not
 	Live       bool               `json:"live"`
 	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
 	Happened   string             `json:"happened,omitempty"` // how the newest run stands
@@ -34,14 +35,29 @@ type diagnosis struct {
 	Safe       []string           `json:"safe"` // what is there and whole
 	Validation *state.Validation  `json:"validation,omitempty"`
 	Store      *storeHealth       `json:"checkpoints,omitempty"`
+	Lost       []lostCheckpoint   `json:"lost,omitempty"` // checkpoints that cannot be gone back to any more
 	Quarantine []string           `json:"quarantine,omitempty"`
 	Sandbox    sandbox.Support    `json:"sandbox"`           // what this kernel can do
 	Command    string             `json:"command,omitempty"` // the one to run next
+	Resume     string             `json:"resume,omitempty"`  // see status
 	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
 
 	unfinished bool // a change of the workspace was interrupted
 	unindexed  bool // packs have lost their index alone
+	unsure     bool // where the state was read from does not know every move
+	done       int  // how many of Findings --fix has dealt with
 }
+
+// condition is what an execution needs.
+type condition string
+
+// The conditions, the worst that fits.
+const (
+	healthy     condition = "healthy"
+	withLosses  condition = "lost"     // in order, but checkpoints are lost
+	needsRepair condition = "repair"   // the next command that writes does it
+	needsYou    condition = "decision" // no command does it by itself
+)
 
 // storeHealth is what a look at all objects of the store has shown.
 type storeHealth struct {
@@ -60,8 +76,10 @@ ones aside; a checkpoint store that is gone is begun anew.
 
 Example: hank doctor -e DIR
 
-Exit code 0: the next command brings everything in order; 4: something needs your
-decision; 5: --fix while a run is at work.`,
+healthy means that nothing is to be repaired or decided, and nothing is lost.
+
+Exit code 0: the next command brings everything in order, or there is nothing to do;
+4: something needs your decision; 5: --fix while a run is at work.`,
 		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "fix", Usage: "apply what is safe"}, breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -83,6 +101,7 @@ decision; 5: --fix while a run is at work.`,
 			}
 			d.judge(c2e(c)) // of what is so now, not of what was mended or lost before
 			d.Fixed, d.Findings = c.Bool("fix") && err == nil, append(done, d.Findings...)
+			d.done = len(done)
 			for i := range d.Findings {
 				d.Findings[i].What = secret.Text(d.Findings[i].What)
 			}
@@ -93,7 +112,7 @@ decision; 5: --fix while a run is at work.`,
 			} else {
 				printDiagnosis(d)
 			}
-			if !d.Healthy {
+			if d.Condition == needsYou {
 				return exitWith(runtime.ExitDecision)
 			}
 			return nil
@@ -127,8 +146,9 @@ func examine(ctx context.Context, root string) diagnosis {
 	}
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
-	d.Happened, d.unfinished = happened(s), v.Unfinished()
+	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
+	d.unsure = v.Report.Unsure
 	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
 	validation := v.Validate()
 	d.Validation = &validation
@@ -207,25 +227,46 @@ func remains(root string) []string {
 // happened is the state of the newest run in one line.
 func happened(s status) string {
 	last := s.LastCodon
-	switch {
-	case s.LiveCodon != nil:
-		return fmt.Sprintf("codon %s is at work", s.LiveCodon.CodonID)
-	case s.Live:
+	switch s.Verdict {
+	case runtime.VerdictRunning:
+		if s.LiveCodon != nil {
+			return fmt.Sprintf("codon %s is at work", s.LiveCodon.CodonID)
+		}
 		return "a run is at work"
-	case s.RunStatus == "":
+	case runtime.VerdictCreating:
+		return "the execution is being created"
+	case runtime.VerdictNotBegun:
 		return "nothing has run yet"
-	case s.movedAway():
+	case runtime.VerdictBlocked:
+		return "something is in the way: nothing runs before it is settled"
+	case runtime.VerdictRolledBack:
 		return fmt.Sprintf("rolled back to checkpoint %s", short(s.Position.CheckpointSHA))
-	case s.RunStatus == state.StatusCompleted:
+	case runtime.VerdictCompleted:
+		if more := runtime.CaveatText(s.Caveats); more != "" {
+			return "the hank is done, with " + more
+		}
 		return "the hank is done"
-	case s.Paused != nil:
-		return fmt.Sprintf("the last run is paused (%s)", s.EndReason)
-	case last != nil && (last.Interrupted == state.InterruptedByStop || last.Interrupted == state.InterruptedBySignal):
-		return fmt.Sprintf("codon %s was stopped", last.CodonID)
-	case last != nil && last.FailureReason != nil && s.RunStatus != state.StatusCrashed:
-		return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
+	case runtime.VerdictStopped:
+		if last != nil && last.Interrupted != "" {
+			return fmt.Sprintf("codon %s was stopped", last.CodonID)
+		}
+		return "the last run was stopped"
+	case runtime.VerdictCrashed:
+		return "the last run crashed"
+	case runtime.VerdictFailed:
+		if last != nil && last.FailureReason != nil {
+			return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
+		}
+		return "the last run failed"
+	case runtime.VerdictBudget:
+		return "a budget ended the last run: " + firstLine(s.ended)
+	case runtime.VerdictPaused:
+		if s.Paused != nil {
+			return "the last run is paused: " + firstLine(s.Paused.Detail)
+		}
+		return "hank could not go on with the last run: " + firstLine(s.ended)
 	}
-	return fmt.Sprintf("the last run %s (%s)", s.RunStatus, s.EndReason)
+	return "the last run: " + string(s.Verdict)
 }
 
 func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
@@ -247,6 +288,13 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	d.examineBranches(v, store)
 	if len(report.Problems) > 0 && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
+	}
+	if len(report.Problems) == 0 && !v.Live {
+		lost, err := recovery.LostCheckpoints(v.State, store.Judge(ctx).Whole)
+		if err != nil {
+			return err
+		}
+		d.Lost = lostCheckpoints(lost)
 	}
 	if len(report.Problems) == 0 {
 		d.Safe = append(d.Safe, fmt.Sprintf("the checkpoints: %d objects, %s, none is damaged", report.Objects, term.Bytes(size)))
@@ -271,11 +319,20 @@ func (d *diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
 func (d *diagnosis) judge(here string) {
 	invalid := d.Validation != nil && !d.Validation.Valid
 	broken := d.Store != nil && len(d.Store.Problems) > 0
-	d.Healthy = !invalid && !broken && !d.unfinished
-	for _, f := range d.Findings {
-		if f.Severity == recovery.Blocked || f.Severity == recovery.Lost {
-			d.Healthy = false
-		}
+	d.Condition = healthy
+	if len(d.Lost) > 0 {
+		d.Condition = withLosses
+	}
+	if slices.ContainsFunc(d.Findings, func(f recovery.Finding) bool { return f.Severity == recovery.Mended }) {
+		d.Condition = needsRepair
+	}
+	if invalid || d.unfinished || !d.whole() {
+		d.Condition = needsYou
+	}
+	d.Healthy = d.Condition == healthy
+	done := "the hank is done"
+	if d.unsure {
+		done += ", as far as is known"
 	}
 	switch {
 	case d.Next != "":
@@ -285,12 +342,18 @@ func (d *diagnosis) judge(here string) {
 		d.Next = d.Command + here + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
 	case d.Command != "":
 		d.Next = d.Command + here
+		if d.Resume != "" && d.Command == "hank run" {
+			d.Next += "; or " + d.Resume + here + ", which continues the agent's interrupted session"
+		}
 	case broken:
 		d.Next = "put the damaged files back, if there is a copy: what only they hold is lost without"
-	case !d.Healthy:
-		d.Next = "mend what is named above, then hank doctor" + here
+	case d.Condition == needsYou:
+		d.Next = "repair what is named above, then hank doctor" + here
+	case d.Condition == needsRepair:
+		d.Command = fixCommand
+		d.Next = fixCommand + here + "; " + done
 	default:
-		d.Next = "nothing; the hank is done"
+		d.Next = "nothing; " + done
 	}
 }
 
@@ -299,7 +362,12 @@ const fewer = 5
 
 func printDiagnosis(d diagnosis) {
 	word := term.Green(os.Stdout, "healthy")
-	if !d.Healthy {
+	switch d.Condition {
+	case withLosses:
+		word = term.Yellow(os.Stdout, "in order, but "+count(len(d.Lost), "checkpoint")+" lost")
+	case needsRepair:
+		word = term.Yellow(os.Stdout, "needs repair")
+	case needsYou:
 		word = term.Red(os.Stdout, "needs you")
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, shorten(d.Execution)), word)
@@ -318,7 +386,13 @@ func printDiagnosis(d diagnosis) {
 			line("", fmt.Sprintf("and %d more: hank doctor --json", n-fewer))
 		}
 	}
-	list(len(d.Findings), func(i int) (string, string) { return string(d.Findings[i].Severity), d.Findings[i].What })
+	list(len(d.Findings), func(i int) (string, string) {
+		word := d.Findings[i].Severity.Planned()
+		if i < d.done {
+			word = d.Findings[i].Severity.Word()
+		}
+		return word, d.Findings[i].What
+	})
 	if d.Validation != nil {
 		issue := func(word string, issues []state.Issue) {
 			list(len(issues), func(i int) (string, string) { return word, fmt.Sprintf("[%s] %s", issues[i].Type, issues[i].Message) })
@@ -328,6 +402,9 @@ func printDiagnosis(d diagnosis) {
 	}
 	if d.Store != nil {
 		list(len(d.Store.Problems), func(i int) (string, string) { return "damaged", d.Store.Problems[i] })
+	}
+	if n := len(d.Lost); n > 0 {
+		line("lost", count(n, "checkpoint")+" cannot be gone back to any more")
 	}
 	for _, s := range d.Safe {
 		line("safe", s)

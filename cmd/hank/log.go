@@ -162,6 +162,7 @@ type printer struct {
 	raw       bool   // for programs: every line as it is
 	workspace string // which is left out of the arguments of tools
 	last      string // the last text of the agent, which its result repeats
+	tool      string // that the agent uses at the moment
 }
 
 // shown is an entry of a transcript as it is printed; false: it is not.
@@ -183,38 +184,39 @@ func (p *printer) shown(line []byte) (term.Painted, bool) {
 	return "", false
 }
 
-// lastWords returns the last line that an agent printed, from the end of its
-// transcript.
-func lastWords(path, workspace string) string {
+// lastWords returns what an agent said last, and the tool that it uses at the
+// moment, from the end of its transcript.
+func lastWords(path, workspace string) (said, tool string) {
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	defer f.Close()
-	const tail, width = 64 << 10, 160
+	const tail, width = 256 << 10, 160
 	if fi, err := f.Stat(); err != nil {
-		return ""
+		return "", ""
 	} else if _, err := f.Seek(max(0, fi.Size()-tail), io.SeekStart); err != nil {
-		return ""
+		return "", ""
 	}
-	said, p := "", &printer{workspace: workspace}
+	p := &printer{workspace: workspace}
 	_ = eachLine(bufio.NewReader(f), func(line []byte) {
 		e, err := transcript.Parse(line)
-		var text term.Painted
 		if err == nil && e.Stream == transcript.Stdout && len(bytes.TrimSpace(e.Line)) > 0 {
-			text, _ = p.spoken(e.Line)
+			p.spoken(e.Line)
 		} else if err != nil && isAgentEvent(line) {
-			text, _ = p.spoken(line)
-		}
-		if text != "" {
-			said = string(text)
+			p.spoken(line)
 		}
 	})
-	said = term.OneLine(said)
-	if r := []rune(said); len(r) > width {
-		said = string(r[:width-1]) + "…"
+	return oneLine(p.last, width), oneLine(p.tool, width)
+}
+
+// oneLine is a text for people in one line of at most so many characters.
+func oneLine(text string, width int) string {
+	text = term.OneLine(term.Printable(text))
+	if r := []rune(text); len(r) > width {
+		text = string(r[:width-1]) + "…"
 	}
-	return said
+	return text
 }
 
 // isAgentEvent tells whether a line is an event of an agent by itself.
@@ -242,15 +244,20 @@ func (p *printer) spoken(line []byte) (term.Painted, bool) {
 		} `json:"message"`
 	}
 	if json.Unmarshal(line, &event) != nil || event.Type == "" {
-		return term.Painted(term.Printable(string(line))), true
+		p.last = string(line)
+		return term.Painted(term.Printable(p.last)), true
 	}
 	var said []string
+	if event.Type == "assistant" || event.Type == "user" || event.Type == "result" {
+		p.tool = "" // it has answered, or there is nothing to wait for
+	}
 	for _, b := range event.Message.Content {
 		switch {
 		case b.Text != "":
 			said, p.last = append(said, b.Text), b.Text
 		case b.Name != "":
 			tool := strings.ReplaceAll(harness.ToolUse{Name: b.Name, Input: b.Input}.String(), p.workspace+"/", "")
+			p.tool = tool
 			said = append(said, term.Fit(term.OneLine(tool), mostOfATool))
 		}
 	}

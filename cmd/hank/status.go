@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +40,7 @@ type status struct {
 	Limits     state.Limits       `json:"limits,omitzero"` // of the execution
 	LastEvent  *time.Time         `json:"lastEvent,omitempty"`
 	Said       string             `json:"said,omitempty"`      // the last line of the agent
+	Tool       string             `json:"tool,omitempty"`      // that the agent uses at the moment
 	Silent     bool               `json:"silent"`              // past the silence limit
 	Stopping   string             `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
 	Mute       bool               `json:"unanswered,omitzero"` // the run does not answer
@@ -46,6 +50,7 @@ type status struct {
 	Findings   []recovery.Finding `json:"findings"`
 	Quarantine []string           `json:"quarantine,omitempty"`
 	Command    string             `json:"command,omitempty"` // the one to run next
+	Resume     string             `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
 
 	state.Caveats // of the codons that are done
 
@@ -99,7 +104,7 @@ func statusOf(v *recovery.View) status {
 		s.Findings = []recovery.Finding{}
 	}
 	s.Next, _ = v.Head.Next()
-	s.LastEvent = changedAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
+	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
 	if run := standing(st); run != nil {
 		s.ofRun(v, run)
 	}
@@ -112,6 +117,9 @@ func statusOf(v *recovery.View) status {
 	}
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
+	}
+	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && runtime.Resumable(last, runtime.CodonVerdict(last, s.Verdict)) {
+		s.Resume = "hank resume"
 	}
 	return s
 }
@@ -165,12 +173,46 @@ func (s *status) ofRun(v *recovery.View, run *state.Run) {
 		return
 	}
 	log := v.Layout.Resolve(live.ClaudeLogPath)
-	s.Said = lastWords(log, v.Layout.Workspace)
+	s.Said, s.Tool = lastWords(log, v.Layout.Workspace)
 	heard := s.LastEvent
 	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
 		heard = at
 	}
 	s.Silent = heard != nil && time.Since(*heard) > silenceWarning
+}
+
+// lastEventAt is the time of the last event of a file of the journal, as the event
+// has it; nil if that cannot be read.
+func lastEventAt(path string) *time.Time {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() { // a FIFO would not be opened before somebody writes to it
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for width := int64(8 << 10); ; width *= 8 {
+		from := max(0, fi.Size()-width)
+		tail, err := io.ReadAll(io.NewSectionReader(f, from, fi.Size()-from))
+		if err != nil {
+			return nil
+		}
+		end := bytes.LastIndexByte(tail, '\n') // what stands behind it is being written
+		begin := bytes.LastIndexByte(tail[:max(0, end)], '\n') + 1
+		if from > 0 && (end < 0 || begin == 0) {
+			continue // the line is longer
+		}
+		var event struct {
+			Timestamp time.Time `json:"timestamp"`
+		}
+		if json.Unmarshal(tail[begin:max(0, end)], &event) != nil || event.Timestamp.IsZero() {
+			return nil
+		}
+		at := event.Timestamp.UTC()
+		return &at
+	}
 }
 
 // changedAt is when a file was last written to; nil if it is not there.
@@ -247,6 +289,9 @@ func printStatus(s status, c *cli.Context) {
 	if s.Said != "" {
 		line("said", "%s", s.Said)
 	}
+	if s.Tool != "" {
+		line("uses", "%s", s.Tool)
+	}
 	if s.LastEvent != nil {
 		line("last event", "%s", term.Age(*s.LastEvent, now))
 	}
@@ -268,13 +313,16 @@ func printStatus(s status, c *cli.Context) {
 		}
 	}
 	for _, f := range s.Findings {
-		line(string(f.Severity), "%s", f.What)
+		line(f.Severity.Planned(), "%s", f.What)
 	}
 	if len(s.Quarantine) > 0 {
 		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
 	}
 	if s.Command != "" {
 		line("to go on", "%s%s", s.Command, c2e(c))
+	}
+	if s.Resume != "" {
+		line("or", "%s%s, which continues the agent's interrupted session", s.Resume, c2e(c))
 	}
 }
 

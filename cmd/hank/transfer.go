@@ -80,7 +80,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	}
 	for _, f := range x.Report.Findings {
 		if !isNew || f.Severity != recovery.Mended && f.Severity != recovery.Note {
-			remark("%s: %s\n", f.Severity, f.What)
+			remark("%s: %s\n", f.Severity.Word(), f.What)
 		}
 	}
 	_ = registry.Add(registry.Entry{Root: root, Lineage: x.State().Lineage, Hank: x.Meta().HankPath, Created: x.Meta().CreatedAt.Time, LastUsed: x.Now().Time})

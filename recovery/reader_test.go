@@ -1,0 +1,123 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hank/internal/vfs"
+)
+
+// watched calls see before each call that changes something.
+type watched struct {
+	vfs.FS
+	see func()
+}
+
+func (w watched) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	w.see()
+	return w.FS.OpenFile(name, flag, perm)
+}
+
+func (w watched) Rename(from, to string) error {
+	w.see()
+	return w.FS.Rename(from, to)
+}
+
+func TestReadersSayThatAnExecutionIsBeingCreated(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "x")
+	seen, reading := 0, false
+	see := func() {
+		if _, err := os.Lstat(filepath.Join(root, Dir)); err != nil || reading {
+			return
+		}
+		reading = true
+		defer func() { reading = false }()
+		v, err := Read(root)
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		if !v.Live {
+			return // it is not locked yet
+		}
+		seen++
+		if !v.Creating() || len(v.Report.Findings) > 0 || v.Blocked != nil {
+			t.Errorf("creating %v, findings %v, blocked %v", v.Creating(), v.Report.Findings, v.Blocked)
+		}
+		store, err := v.Store()
+		var creating *CreatingError
+		if err == nil {
+			store.Close()
+		} else if !errors.As(err, &creating) {
+			t.Errorf("the store: %v", err)
+		}
+	}
+	x, err := Create(context.Background(), root, CreateOptions{Options: Options{FS: watched{fast, see}, Command: "hank run", Reap: func(string) ([]string, error) { return nil, nil }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 5 {
+		t.Errorf("only %d looks", seen)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAReaderClaimsNoRepair(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "base")
+	history(t, base, 12, CreateOptions{}).close()
+	for name, hurt := range map[string]func(Layout) error{
+		"state.json": func(l Layout) error { return os.Truncate(l.State(), 50) },
+		"all but git": func(l Layout) error {
+			return errors.Join(os.Remove(l.State()), os.Remove(l.State()+".bak"), os.RemoveAll(l.Events()))
+		},
+		"state, journal": func(l Layout) error { return errors.Join(os.Remove(l.State()), os.RemoveAll(l.Events())) },
+		"a branch": func(l Layout) error {
+			return os.WriteFile(filepath.Join(l.Store(), "refs", "heads", "main"), []byte("junk\n"), 0o600)
+		},
+	} {
+		root := filepath.Join(t.TempDir(), "x")
+		if err := os.CopyFS(root, os.DirFS(base)); err != nil {
+			t.Fatal(err)
+		}
+		l := Layout{Root: root}
+		if err := hurt(l); err != nil {
+			t.Fatal(err)
+		}
+		v, err := Read(root)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		repairs := 0
+		for _, f := range v.Report.Findings {
+			for _, claim := range []string{"was rebuilt", "were rebuilt", "is replaced", "is put back", "was used", "written anew"} {
+				if strings.Contains(f.What, claim) {
+					t.Errorf("%s: a reader says %q", name, f.What)
+				}
+			}
+			if f.Severity == Mended {
+				repairs++
+			}
+			if word := f.Severity.Planned(); word == "mended" || word == "repaired" {
+				t.Errorf("%s: %s: %s", name, word, f.What)
+			}
+		}
+		if repairs == 0 {
+			t.Errorf("%s: nothing is to be repaired: %v", name, v.Report.Findings)
+		}
+		if sure := name == "state.json" || name == "a branch"; v.Report.Unsure == sure {
+			t.Errorf("%s: unsure %v, from %s: %v", name, v.Report.Unsure, v.Report.Source, v.Report.Findings)
+		}
+	}
+	if Mended.Word() != "repaired" || Lost.Word() != "lost" || Blocked.Planned() != "blocked" {
+		t.Error("words of severities")
+	}
+}
