@@ -364,7 +364,7 @@ func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
 		return &DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success after making an empty folder there restores its checkpointed files"}}
 	case metaErr != nil && Exists(l.Root):
 		return &DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
-			Options: []string{"--workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
+			Options: []string{"hank run --workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
 	}
 	return nil
 }
