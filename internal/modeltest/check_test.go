@@ -1,0 +1,298 @@
+//go:build unix
+
+package modeltest
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A status is what the test reads of hank status --json.
+type status struct {
+	Next    *string `json:"nextCodon"`
+	Done    int     `json:"codonsDone"`
+	Planned int     `json:"codonsPlanned"`
+	Command string  `json:"command"`
+	Live    bool    `json:"live"`
+	Cost    float64 `json:"cost"`
+	Last    struct {
+		Codon       string `json:"codonId"`
+		Status      string `json:"status"`
+		Interrupted string `json:"interrupted"`
+	} `json:"lastCodon"`
+}
+
+func (l *lane) status() (s status) {
+	l.t.Helper()
+	l.ask(&s, "status")
+	return s
+}
+
+// check compares everything. What is observed ends the model's doubts.
+func (l *lane) check(happened []happening) {
+	l.t.Helper()
+	l.checkTree()
+	l.checkPlace()
+	l.checkMoney()
+	l.checkPoints(happened)
+	if l.rng.IntN(8) == 0 {
+		l.checkDoctor()
+	}
+}
+
+// checkTree compares the workspace.
+func (l *lane) checkTree() {
+	l.t.Helper()
+	observed, err := readTree(l.workspace())
+	l.must(err)
+	if wrong := l.m.at.tree.differences(observed); len(wrong) > 0 {
+		l.fatalf("the workspace is not as it must be:\n  %s", strings.Join(wrong, "\n  "))
+	}
+	l.m.at.tree = observed
+	l.m.past.add(observed)
+}
+
+// checkPlace compares the position and the verdict.
+func (l *lane) checkPlace() {
+	l.t.Helper()
+	at, s := l.m.at, l.status()
+	next := ""
+	if at.next < len(at.frozen) {
+		next = at.frozen[at.next].id
+	}
+	is := ""
+	if s.Next != nil {
+		is = *s.Next
+	}
+	if is != next {
+		l.fatalf("status says that the next codon is %q, and it is %q", is, next)
+	}
+	if s.Done != at.next {
+		l.fatalf("status says that %d codons are done, and %d are", s.Done, at.next)
+	}
+	if s.Planned != len(at.frozen) {
+		l.fatalf("status says that %d codons are planned, and %d are", s.Planned, len(at.frozen))
+	}
+	if failed := strings.HasPrefix(s.Command, "hank retry"); failed != at.failed {
+		l.fatalf("status advises %q, and that a codon has failed is %v", s.Command, at.failed)
+	}
+	if s.Live {
+		l.fatalf("status says that a run is at work, and none is")
+	}
+}
+
+func thousandths(dollars float64) int64 { return int64(math.Round(dollars * 1000)) }
+
+// checkMoney compares hank cost, hank status and the records of state.json with
+// what the scripts have said.
+func (l *lane) checkMoney() {
+	l.t.Helper()
+	var costs struct {
+		Total struct {
+			Cost float64 `json:"cost"`
+		} `json:"total"`
+	}
+	l.ask(&costs, "cost")
+	is := thousandths(costs.Total.Cost)
+	if is < l.m.low || is > l.m.high {
+		l.fatalf("hank cost says $%d/1000, and %d to %d were spent", is, l.m.low, l.m.high)
+	}
+	l.m.low, l.m.high = is, is
+	if s := l.status(); thousandths(s.Cost) != is {
+		l.fatalf("hank status says $%v, and hank cost $%v", s.Cost, costs.Total.Cost)
+	}
+	text, err := os.ReadFile(l.x(".hankweave", "state.json"))
+	l.must(err)
+	var state struct {
+		Runs []struct {
+			Codons []struct {
+				Final   *float64 `json:"finalCost"`
+				Partial *float64 `json:"partialCost"`
+				Current *float64 `json:"currentCost"`
+			} `json:"codons"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		l.fatalf("state.json: %v", err)
+	}
+	var sum float64
+	for _, r := range state.Runs {
+		for _, c := range r.Codons {
+			for _, cost := range []*float64{c.Final, c.Partial, c.Current} {
+				if cost != nil {
+					sum += *cost
+					break
+				}
+			}
+		}
+	}
+	if thousandths(sum) != is {
+		l.fatalf("the records of state.json add up to $%v, and hank cost says $%v", sum, costs.Total.Cost)
+	}
+}
+
+// A listed is a checkpoint as hank checkpoints --json has it.
+type listed struct {
+	SHA     string   `json:"sha"`
+	Kind    string   `json:"kind"`
+	Codon   string   `json:"codonId"`
+	Parents []string `json:"parents"`
+	Current bool     `json:"current"`
+}
+
+// list lists all checkpoints, newest first. None may be lost.
+func (l *lane) list() []listed {
+	l.t.Helper()
+	var all struct {
+		Checkpoints []listed `json:"checkpoints"`
+		Lost        []any    `json:"lost"`
+	}
+	l.ask(&all, "checkpoints", "--limit", "0")
+	if len(all.Lost) > 0 {
+		l.fatalf("checkpoints are lost: %v", all.Lost)
+	}
+	return all.Checkpoints
+}
+
+// checkPoints looks that every known checkpoint is there, and compares new ones
+// with what the workspace was. happened is what a run must have left.
+func (l *lane) checkPoints(happened []happening) {
+	l.t.Helper()
+	all := l.list()
+	there := map[string]bool{}
+	for _, c := range all {
+		there[c.SHA] = true
+	}
+	for sha, p := range l.m.points {
+		if !there[sha] {
+			l.fatalf("the checkpoint %s (%s) is gone", sha, p.kind)
+		}
+	}
+	for _, c := range slices.Backward(all) {
+		if l.m.points[c.SHA] != nil {
+			continue
+		}
+		p := &point{kind: c.Kind, codon: l.m.at.frozen.index(c.Codon)}
+		l.m.points[c.SHA] = p
+		for i, h := range happened {
+			if h.kind != c.Kind || (c.Kind != "exit" && c.Kind != "manual" && h.codon != p.codon) {
+				continue
+			}
+			p.place, p.codon, p.known = h.place, h.codon, true
+			happened = happened[i+1:]
+			break
+		}
+		if p.known {
+			l.compare(c, p)
+		}
+	}
+	for _, h := range happened {
+		if h.kind == "completed" || h.kind == "skipped" || h.kind == "error" {
+			l.fatalf("there is no checkpoint %s of codon %d", h.kind, h.codon)
+		}
+	}
+}
+
+// manifest reads what git has in a commit.
+func (l *lane) manifest(sha string) manifest {
+	l.t.Helper()
+	m := manifest{}
+	for _, line := range strings.Split(l.git("ls-tree", "-r", "-z", sha), "\x00") {
+		if meta, path, ok := strings.Cut(line, "\t"); ok {
+			words := strings.Fields(meta)
+			m[path] = words[0] + " " + words[2]
+		}
+	}
+	return m
+}
+
+// compare compares a new checkpoint with the model's own manifest of that moment.
+// An ignored file is in it only if it was recorded before.
+func (l *lane) compare(c listed, p *point) {
+	l.t.Helper()
+	held, was := l.manifest(c.SHA), manifest{}
+	if len(c.Parents) > 0 {
+		was = l.manifest(c.Parents[0])
+	}
+	t := p.place.tree
+	paths := maps.Clone(held)
+	for path := range t.nodes {
+		paths[path] = ""
+	}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		n := t.nodes[path]
+		if t.may(path) || n.kind == "folder" || t.may(".gitignore") {
+			continue
+		}
+		want := ""
+		switch _, recorded := was[path]; {
+		case n.kind == "" || !p.mayHold(path):
+		case !p.holds(path):
+			if want = n.entry(); held[path] == "" {
+				want = ""
+			}
+		case !t.ignored(path, n):
+			want = n.entry()
+		case recorded: // and so it may stay recorded
+			if want = n.entry(); held[path] == "" {
+				want = ""
+			}
+		}
+		if p.kind == "manual" && held[path] == n.entry() {
+			continue // it takes what a person has changed
+		}
+		if held[path] != want {
+			l.fatalf("checkpoint %s (%s:%s) has %q as %q, and must have %q: the workspace had %v", c.SHA[:12], c.Kind, c.Codon, path, held[path], want, n)
+		}
+	}
+}
+
+// checkDoctor looks that doctor finds nothing that needs a person, and that it
+// advises a command wherever something is left to do.
+func (l *lane) checkDoctor() {
+	l.t.Helper()
+	var d struct {
+		Healthy bool   `json:"healthy"`
+		Command string `json:"command"`
+		Next    string `json:"next"`
+	}
+	l.ask(&d, "doctor")
+	if l.asksWhenDone() {
+		return
+	}
+	if !l.m.at.done() && !strings.HasPrefix(d.Command, "hank ") {
+		l.fatalf("doctor advises %q (%q), and codon %d is next", d.Command, d.Next, l.m.at.next)
+	}
+	if s := l.status(); s.Command != d.Command {
+		l.fatalf("doctor advises %q, and status %q", d.Command, s.Command)
+	}
+}
+
+// asksWhenDone reports whether the hank is done and its workspace holds
+// something else, which is a person's decision.
+func (l *lane) asksWhenDone() bool {
+	may, _ := l.m.edited()
+	return may && l.m.at.done()
+}
+
+// repair lets doctor --fix close what was cut short.
+func (l *lane) repair() {
+	l.t.Helper()
+	if r := l.hank("doctor", "--fix"); r.code != 0 && !(r.code == 4 && l.asksWhenDone()) {
+		l.fatalf("doctor --fix ended with %d:\n%s", r.code, r.out)
+	}
+}
+
+// checkStore lets stock git look at the store.
+func (l *lane) checkStore() {
+	l.t.Helper()
+	for line := range strings.Lines(l.git("fsck", "--strict", "--full", "--no-dangling", "--no-progress")) {
+		if !strings.HasPrefix(line, "notice: ") {
+			l.fatalf("git fsck: %s", line)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Package modeltest holds the random model test: a simple model of an
+// execution beside the real program, and random operations on both.
+//
+// The model is written from the documents, not from the code, and shares
+// nothing with it. It knows
+//
+//   - trees: what stands at each path of the workspace, empty folders too
+//     (tree_test.go);
+//   - programs: codons that put, append, delete, link and ignore files, cost
+//     money, track a part of the workspace, have a rig or an archive, and fail
+//     on request (program_test.go);
+//   - places: a tree, the codon that is next, the verdict, the frozen program,
+//     and the tree before each codon of the timeline (model_test.go).
+//
+// Operations (operations_test.go) do one thing to both; checks (check_test.go)
+// compare them. Where the documents leave something open, the model holds a
+// doubt: a set of nodes that may stand at a path. What is observed ends it.
+// Where hank asks (exit code 4), the model must know why, and answers.
+//
+// Scripts write what they do into a log outside of the workspace, so that the
+// test knows which codon began when, whatever the execution says about it.
+//
+// A failure prints the seed and the operations as shell commands. They can be
+// run again in the folder that is kept with HANK_MODEL_KEEP=DIR.
+//
+// Not modelled: loops, budgets, agents other than scripts, data, output files,
+// a workspace elsewhere, and edits by hand between a crash and the next run.
+package modeltest

@@ -1,0 +1,382 @@
+//go:build unix
+
+package modeltest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A place is where an execution stands.
+type place struct {
+	tree    tree    // the workspace
+	clean   tree    // the workspace as hank left it: what edits are told by
+	next    int     // the codon that is next
+	failed  bool    // it has failed, and waits for a retry
+	cut     bool    // it was stopped or killed: run does it again from before it
+	rigDone bool    // its rig need not run again
+	due     bool    // the archive of a codon that is done may be left to the next run
+	frozen  program // what runs follow
+	before  []tree  // the tree before each codon of this timeline, up to next
+}
+
+func (p place) clone() place {
+	p.tree, p.clean, p.before = p.tree.clone(), p.clean.clone(), slices.Clone(p.before)
+	p.frozen = slices.Clone(p.frozen)
+	return p
+}
+
+func (p place) done() bool { return p.next == len(p.frozen) && !p.failed }
+
+// A point is a checkpoint as the model knows it.
+type point struct {
+	kind  string
+	codon int // -1: of no codon
+	place place
+	known bool // the model knows what was there; else it only looks whether it stays
+}
+
+// seen is all that ever stood at a path.
+type history map[string][]node
+
+func (h history) add(t tree) {
+	for p, n := range t.nodes {
+		if !slices.Contains(h[p], n) {
+			h[p] = append(h[p], n)
+		}
+	}
+}
+
+// back is the workspace after it went back from a place to a target, as far as
+// the documents say it. The first now codons track what they track; held tells
+// what the target's checkpoint takes.
+func (m *model) back(from place, target tree, now int, held func(string) bool) tree {
+	if m.world.plain() && len(from.tree.doubt) == 0 && len(target.doubt) == 0 {
+		return target.clone()
+	}
+	t := target.clone()
+	for _, p := range m.everywhere(from.tree, target) {
+		was, wanted := from.tree.nodes[p], target.nodes[p]
+		_, doubtful := target.doubt[p]
+		_, unsure := from.tree.doubt[p]
+		switch {
+		case doubtful || unsure:
+			t.doubt[p] = nil
+		case was.kind == "folder" || wanted.kind == "folder": // kept, made again or removed: files decide
+			if was != wanted || !held(p) {
+				t.doubt[p] = nil
+			}
+		case wanted.kind != "" && held(p) && target.visible(p, wanted): // it is in the checkpoint
+		case m.archived[p] && !(held(p) && target.visible(p, was) && from.frozen.tracks(1, p)), // its copy may come back
+			!held(p) && from.frozen.tracks(len(from.frozen), p): // it comes back as a codon has found it
+			t.doubt[p] = append(slices.Clone(m.past[p]), node{}, was, wanted)
+		case was == wanted: // which the checkpoint does not have, and nobody touches
+		case !(m.world.ignores && m.world.partial) && wanted.kind == "" && held(p) && from.frozen.tracks(now, p) && target.visible(p, was) && from.tree.visible(p, was):
+			// Checkpoints track it, and the target has it not: it goes.
+		case !from.frozen.tracks(len(from.frozen), p): // nobody tracks it: it stays
+			t.doubt[p] = []node{was}
+			if slices.ContainsFunc(allPaths(target), func(q string) bool { return q != p && (within(q, p) || within(p, q)) }) {
+				t.doubt[p] = nil // in the way of something else
+			}
+		default:
+			t.doubt[p] = append(slices.Clone(m.past[p]), node{}, was, wanted)
+		}
+		if _, ok := t.doubt[p]; ok {
+			delete(t.nodes, p)
+		}
+	}
+	return t
+}
+
+// everywhere lists the paths of two trees, and all where ever something stood.
+func (m *model) everywhere(a, b tree) []string {
+	past := newTree()
+	for p := range m.past {
+		past.nodes[p] = node{}
+	}
+	for p := range a.doubt {
+		past.nodes[p] = node{}
+	}
+	return allPaths(a, b, past)
+}
+
+// A start is one start of a codon, as its script has logged it.
+type start struct {
+	codon   string
+	version int
+	over    bool // the script did all that it does to the workspace
+}
+
+// A happening is a checkpoint that must come out of a run, in order.
+type happening struct {
+	kind  string
+	codon int
+	place place
+}
+
+// A passage plays what the log says that a run has done.
+type passage struct {
+	model    *model
+	at       place
+	n        int // how many starts there were before
+	fails    map[string]bool
+	skipped  string         // the codon that a person has skipped
+	adopts   map[string]int // versions that a retry may take over
+	happened []happening
+	err      error // why the log cannot be
+}
+
+func (r *passage) note(kind string, codon int) {
+	r.happened = append(r.happened, happening{kind, codon, r.at.clone()})
+}
+
+func (r *passage) wrong(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// goBack takes the tree back to before the codon that is next.
+func (r *passage) goBack() {
+	m, p := r.model, &r.at
+	p.tree = m.back(*p, p.before[p.next], p.next+1, func(path string) bool { return p.frozen.tracks(p.next, path) })
+}
+
+// play plays the starts of one run. cutAtEnd says that the last one was stopped
+// or killed before its end.
+func (r *passage) play(starts []start, cutAtEnd bool) {
+	p := &r.at
+	if p.cut && len(starts) > 0 && !p.rigDone {
+		r.goBack()
+	}
+	p.cut = false
+	for i, s := range starts {
+		if p.next >= len(p.frozen) || p.frozen[p.next].id != s.codon {
+			r.wrong("codon %s began, and %d is next of %v", s.codon, p.next, ids(p.frozen))
+			return
+		}
+		c := p.frozen[p.next]
+		if s.version != c.version {
+			if v, ok := r.adopts[c.id]; !ok || v != s.version {
+				r.wrong("codon %s began as version %d, and %d is frozen", c.id, s.version, c.version)
+				return
+			}
+			p.frozen = slices.Clone(p.frozen)
+			p.frozen[p.next] = r.model.disk[r.model.disk.index(c.id)]
+			c = p.frozen[p.next]
+		}
+		r.n++
+		r.begin(c)
+		for _, e := range c.effects {
+			e.apply(p.tree, r.n)
+		}
+		r.model.past.add(p.tree)
+		last := i == len(starts)-1
+		switch {
+		case last && cutAtEnd:
+			p.cut = true
+			if !s.over {
+				for _, path := range allPaths(p.tree, p.before[p.next]) { // some of its effects
+					p.tree.doubt[path] = nil
+				}
+				for _, e := range c.effects {
+					p.tree.doubt[e.path] = nil
+				}
+			}
+			return
+		case r.skipped == c.id:
+			r.skipped = ""
+			r.forward()
+			r.note("skipped", p.next-1)
+		case r.fails[c.id] && c.onFailure == "ignore":
+			r.forward()
+			r.note("error", p.next-1)
+		case r.fails[c.id]:
+			r.note("error", p.next)
+			switch c.onFailure {
+			case "retry":
+				if last {
+					p.failed = true
+				} else {
+					r.goBack()
+				}
+			default:
+				p.failed = true
+				if !last {
+					r.wrong("codon %s began behind %s, which has failed", starts[i+1].codon, c.id)
+					return
+				}
+			}
+		case !last && starts[i+1].codon == s.codon: // cut off, and done again
+			r.goBack()
+		default:
+			r.forward()
+			r.note("completed", p.next-1)
+			r.archive(c, p.next-1)
+		}
+	}
+}
+
+// hasArchive reports whether something stands there that codons want archived.
+func (t tree) hasArchive(p program) bool {
+	return slices.ContainsFunc(p, func(c codon) bool { return c.archive != "" && t.has(c.archive) })
+}
+
+// begin remembers the tree before a codon, and does its rig.
+func (r *passage) begin(c codon) {
+	p := &r.at
+	if len(p.before) <= p.next {
+		p.before = append(p.before[:p.next:p.next], p.tree.clone())
+	}
+	r.note("tracked", p.next)
+	if c.rig && !p.rigDone {
+		p.tree.clear("rigged")
+		p.tree.put("rigged/r", node{kind: "file", text: "rig\n"})
+		r.note("rig-setup", p.next)
+	}
+	p.rigDone = false
+}
+
+func (r *passage) forward() {
+	r.at.next++
+	r.at.failed = false
+	r.at.before = r.at.before[:r.at.next:r.at.next]
+}
+
+// archive moves what a codon wants archived. The folders that become empty may
+// stay or go.
+func (r *passage) archive(c codon, i int) {
+	if c.archive == "" || !r.at.tree.has(c.archive) {
+		return
+	}
+	t := r.at.tree
+	for _, p := range allPaths(t) {
+		if p != c.archive && within(p, c.archive) && t.nodes[p].kind != "folder" {
+			r.model.archived[p] = true
+			if n := t.nodes[p]; t.visible(p, n) {
+				delete(t.nodes, p)
+			} else { // it stays, unless it was recorded before
+				t.unsure(p, []node{{}, n})
+			}
+		}
+	}
+	t.doubt[c.archive] = []node{{}, {kind: "folder"}}
+	r.note("archive", i)
+}
+
+func allPaths(trees ...tree) []string {
+	all := map[string]bool{}
+	for _, t := range trees {
+		for p := range t.nodes {
+			all[p] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func ids(p program) (all []string) {
+	for _, c := range p {
+		all = append(all, c.id)
+	}
+	return all
+}
+
+// A model is all that the test knows of one execution.
+type model struct {
+	world    world
+	disk     program // what the author has written last
+	versions int
+	at       place
+	undo     *place // where rollback --undo goes
+	fresh    bool   // nothing has happened since the move that undo takes back
+	runs     int    // how many runs have begun since
+	unsure   bool   // hank may ask about edits, or not
+	past     history
+	archived map[string]bool
+	points   map[string]*point
+	low      int64 // money spent, in thousandths of a dollar: at least
+	high     int64 // and at most
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.at = m.at.clone()
+	if m.undo != nil {
+		before := m.undo.clone()
+		c.undo = &before
+	}
+	c.past, c.archived, c.points = maps.Clone(m.past), maps.Clone(m.archived), maps.Clone(m.points)
+	return &c
+}
+
+// edited reports whether a person has changed the workspace since hank left it,
+// and whether hank must ask about it: a file that is tracked and visible.
+func (m *model) edited() (may, must bool) {
+	p := m.at
+	for _, path := range allPaths(p.tree, p.clean) {
+		was, is := p.clean.nodes[path], p.tree.nodes[path]
+		if was == is {
+			continue
+		}
+		may = true
+		if was.kind == "folder" && is.kind == "" || was.kind == "" && is.kind == "folder" {
+			continue
+		}
+		if p.next == 0 && !m.world.plain() {
+			continue
+		}
+		if p.frozen.tracks(p.next, path) || p.next == 0 {
+			must = must || p.clean.visible(path, was) && p.tree.visible(path, is)
+		}
+	}
+	return may || m.unsure, must && !m.unsure
+}
+
+// goTo is the model after a rollback to a point.
+func (m *model) goTo(to *point) {
+	from := m.at.clone()
+	at := to.place.clone()
+	at.tree = m.back(from, at.tree, from.next, to.holds)
+	at.frozen, at.failed, at.cut = from.frozen, false, false
+	at.rigDone = to.kind == "rig-setup"
+	at.due = to.kind == "completed" && at.tree.hasArchive(from.frozen)
+	if !at.rigDone {
+		at.before = at.before[:at.next:at.next]
+	}
+	m.at, m.undo, m.fresh, m.runs, m.unsure = at, &from, true, 0, false
+}
+
+// holds reports whether the checkpoint takes path, if it is visible.
+func (p *point) holds(path string) bool {
+	return p.kind == "initial" || p.place.frozen.tracks(p.codon+1, path)
+}
+
+// mayHold reports whether it takes path or may take it: between two codons the
+// documents do not say to which of them it belongs.
+func (p *point) mayHold(path string) bool {
+	return p.holds(path) || (p.kind == "exit" || p.kind == "manual") && p.place.frozen.tracks(p.codon+2, path)
+}
+
+// ran notes that a run has begun codons at a place. That it took the tree back
+// to before a codon that was cut off is a move that can be taken back.
+func (m *model) ran(was place, starts []start) {
+	m.runs++
+	if len(starts) == 0 {
+		return
+	}
+	m.fresh, m.unsure = false, false
+	if was.cut {
+		m.undo, m.runs = &was, 1
+	}
+}
+
+// takeBack is the model after rollback --undo. Where nothing has happened
+// since the move, that is exactly what was before it.
+func (m *model) takeBack() {
+	from, to := m.at.clone(), m.undo.clone()
+	if !m.fresh {
+		to.tree = m.back(from, to.tree, from.next, func(string) bool { return true })
+	}
+	m.at, m.undo, m.fresh, m.runs, m.unsure = to, &from, true, 0, true
+}
