@@ -43,23 +43,19 @@ func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) strin
 	return strings.Join(parts, "; ")
 }
 
-// AfterBudget is the command that continues an execution whose run a budget has
-// ended. A limit of the execution that is reached is raised by what it was. A
-// budget of the hank is raised in its hank.json and adopted, for which a person
-// has to edit it first.
-func AfterBudget(s *state.State) string {
-	verb, raised := "hank run", false // it was stopped before the codon
-	if last := lastRecord(s); last != nil && !last.Settled() {
-		verb = "hank retry"
-	}
-	a := newAccounts(s)
+// Continue is the command that continues an execution, given its verb. A limit
+// of the execution that is reached is raised by what it was. Where a budget of
+// the hank has ended the run, it is raised in its hank.json and adopted, for
+// which a person has to edit it first.
+func Continue(s *state.State, verb string, budget bool) string {
+	a, raised := newAccounts(s), false
 	if l := s.Limits.MaxDollars; l > 0 && a.total.cost >= l {
 		verb, raised = verb+" --max-cost "+upToCents(a.total.cost+l).String(), true
 	}
 	if l := s.Limits.MaxTimeSeconds; l > 0 && a.total.time >= seconds(l) {
 		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.total.time.Seconds()+l)), true
 	}
-	if !raised {
+	if budget && !raised {
 		verb += adoptOption
 	}
 	return verb

@@ -52,6 +52,10 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 	over("rolled back", s.must(ModeRun, ExitBudget))
 	s.mustUndo()
 	over("taken back", s.must(ModeRun, ExitBudget))
+	s.mustRollback("b")
+	if res := s.must(ModeRun, ExitBudget, func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 5.5" {
+		t.Errorf("after another rollback next is %q", res.Next)
+	}
 	over("retried", s.must(ModeRetry, ExitBudget, func(o *Options) { o.Codon = "b" }))
 	said := strings.Join(s.said, "\n")
 	if !strings.Contains(said, "limit $2.5 for this execution, $3 spent") {
@@ -107,6 +111,11 @@ func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
 		t.Errorf("%q: next %q", res.Message, res.Next)
 	}
 	s.must(ModeRun, ExitDone, maxTime(600))
+
+	s = newStage(t, fixture(t, "hanks/budget-loop")) // stopped by a person when the limit is reached too
+	if res = s.must(ModeRun, ExitStopped, maxCost(0.4), func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 0.8" {
+		t.Errorf("stopped: next %q", res.Next)
+	}
 
 	s = newStage(t, fixture(t, "hanks/budget")) // late fails by its own budget
 	if res = s.must(ModeRun, ExitBudget); res.Next != "hank retry --adopt" {

@@ -576,15 +576,18 @@ func about(out outcome) string {
 
 // nextCommand is what a person would type to continue.
 func (d *driver) nextCommand(out outcome) string {
+	s, verb := d.x.State(), "hank run"
 	switch out.reason {
 	case "":
 		return ""
 	case state.EndCodonFailed:
-		return "hank retry"
-	case state.EndBudget:
-		return AfterBudget(d.x.State())
+		verb = "hank retry"
+	case state.EndBudget: // it was stopped before the codon, or the codon failed by it
+		if last := lastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" {
+			verb = "hank retry"
+		}
 	}
-	return "hank run"
+	return Continue(s, verb, out.reason == state.EndBudget)
 }
 
 func newToken() string {

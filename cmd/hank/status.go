@@ -109,9 +109,7 @@ func statusOf(v *recovery.View) status {
 		s.ofRun(v, run)
 	}
 	s.Command = nextStep(s)
-	if s.EndReason == state.EndBudget && s.Command != "" {
-		s.Command = afterBudget(v)
-	}
+	s.Command = s.raised(v)
 	if v.Unfinished() {
 		s.Command = fixCommand
 	}
@@ -225,13 +223,17 @@ func changedAt(path string) *time.Time {
 	return &at
 }
 
-// afterBudget is the command to continue with after a budget. What was used is
-// in all records, of which a glance has only the last.
-func afterBudget(v *recovery.View) string {
+// raised is a command to continue with, and raises what is used up. What was
+// used is in all records, of which a glance has only the last.
+func (s *status) raised(v *recovery.View) string {
+	budget := s.EndReason == state.EndBudget && !s.movedAway()
+	if s.Command == "" || !budget && !s.Limits.Any() {
+		return s.Command
+	}
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
 		v = whole
 	}
-	return runtime.AfterBudget(v.State)
+	return runtime.Continue(v.State, s.Command, budget)
 }
 
 // nextStep is the one command that makes sense now.
