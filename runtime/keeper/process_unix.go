@@ -28,6 +28,7 @@ type Process struct {
 	command proc.Identity
 
 	stopping atomic.Bool
+	gone     chan struct{} // closed when the keeper was waited for
 	done     chan struct{} // closed when exit and err are final
 	exit     Exit
 	err      error
@@ -60,14 +61,16 @@ func Start(spec Spec, out Streams) (*Process, error) {
 	if err != nil {
 		return fail(err)
 	}
-	p := &Process{attempt: spec.Attempt, done: make(chan struct{}), started: time.Now()}
+	p := &Process{attempt: spec.Attempt, gone: make(chan struct{}), done: make(chan struct{}), started: time.Now()}
 	guards.tell(guarded{Attempt: p.attempt})
 	ends, err := p.launch(len(spec.Stdin) > 0, spec.Workspace)
 	if err != nil {
 		guards.tell(guarded{Attempt: p.attempt, Over: true})
 		return fail(err)
 	}
-	go keepGoing(p.keeper.Process.Pid)
+	if keeper, err := proc.Of(p.keeper.Process.Pid); err == nil {
+		go keepGoing(keeper, p.gone)
+	}
 	if err := p.send(ends, order{
 		Path: raw(path), Args: texts[raw](spec.Args), Env: texts[raw](spec.Env), Dir: raw(spec.Dir),
 		StopSignal: spec.StopSignal, StopGrace: spec.StopGrace,
@@ -190,6 +193,7 @@ func (p *Process) send(ends *pipes, o order) error {
 func (p *Process) abandon(ends *pipes, reason error) error {
 	p.control.Close() // a keeper that is still there kills everything and ends
 	_ = p.keeper.Wait()
+	close(p.gone)
 	keepers.forget(p.keeper.Process.Pid)
 	_, err := p.lostTree().end(killPatience)
 	_ = ends.stderr.SetReadDeadline(time.Now().Add(time.Second))
@@ -244,20 +248,19 @@ const (
 	stoppedLooks = 4
 )
 
-// keepGoing continues a keeper that was stopped, until it has ended: its command
-// may do that, and nobody would be told of the command's end. One that is stopped
-// again and again is killed, and its work is done here, see awaitTree.
-func keepGoing(pid int) {
-	id, err := proc.Of(pid)
-	if err != nil {
-		return
-	}
+// keepGoing continues a keeper that was stopped, until it is gone: its command may
+// do that, and nobody would be told of the command's end. One that is stopped again
+// and again is killed, and its work is done here, see awaitTree.
+func keepGoing(keeper proc.Identity, gone <-chan struct{}) {
+	look := time.NewTicker(stoppedLook)
+	defer look.Stop()
 	for seen := 0; ; {
-		time.Sleep(stoppedLook)
-		if verdict, _ := id.Check(); verdict == proc.Dead {
+		select {
+		case <-gone:
 			return
+		case <-look.C:
 		}
-		if !id.IsStopped() {
+		if !keeper.IsStopped() {
 			seen = 0
 			continue
 		}
@@ -265,7 +268,7 @@ func keepGoing(pid int) {
 		if seen++; seen > stoppedLooks {
 			signal = syscall.SIGKILL
 		}
-		_ = id.Kill(signal) // it may have ended
+		_ = keeper.Kill(signal) // it may have ended
 	}
 }
 
@@ -275,6 +278,7 @@ func (p *Process) awaitTree(ends *pipes) error {
 	var last report
 	decodeErr := ends.reports.Decode(&last)
 	_ = p.keeper.Wait()
+	close(p.gone)
 	keepers.forget(p.keeper.Process.Pid)
 	if decodeErr == nil && last.Exited != nil {
 		p.exit = last.Exited.Exit
