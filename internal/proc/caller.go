@@ -42,11 +42,11 @@ func (e *DeniedError) Error() string {
 	if e.Why != "" {
 		return fmt.Sprintf("process %d may not act on %s: it cannot be told whether a codon has started it: %s", e.PID, e.Target, e.Why)
 	}
-	where := "which lies outside of its workspace " + e.Work.Workspace
+	where := "the execution is not in that codon's workspace " + e.Work.Workspace
 	if e.Work.Workspace == "" {
-		where = "and its workspace is not known"
+		where = "that codon's workspace is not known"
 	}
-	return fmt.Sprintf("process %d may not act on %s: codon attempt %s has started it, %s; a codon may act only on executions in its workspace, so give the command in a terminal of your own",
+	return fmt.Sprintf("process %d may not act on %s: codon attempt %s has started the process, and %s; give the command in a terminal of your own",
 		e.PID, e.Target, e.Work.Attempt, where)
 }
 
