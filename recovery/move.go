@@ -421,7 +421,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	}
 	inWay = append(inWay, back.Leaving(x.Layout.Workspace)...)
 	branch := x.RecoveryBranch()
-	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
+	all, err := x.saveAll(ctx, parent, tracked, inWay)
 	if err != nil {
 		return nil, forMove(m.Kind, err)
 	}
@@ -453,6 +453,31 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 		intent.Position = &p
 	}
 	return intent, nil
+}
+
+// saveAll is the snapshot of everything visible, of paths besides, and of what
+// codon checkpoints track: that may be ignored by now, and not recorded by the
+// checkpoint that the workspace was last at.
+func (x *Execution) saveAll(ctx context.Context, parent state.SHA, tracked *checkpoint.Snapshot, inWay []string) (*checkpoint.Snapshot, error) {
+	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := checkpoint.Diff(x.Store, all.Tree, tracked.Tree)
+	if err != nil {
+		x.Store.Abort()
+		return nil, err
+	}
+	before := len(inWay)
+	for _, c := range changes {
+		if c.Kind == checkpoint.Added {
+			inWay = append(inWay, c.Path)
+		}
+	}
+	if len(inWay) == before {
+		return all, nil
+	}
+	return x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
 }
 
 // noteFolders adds to the snapshot of a safety checkpoint the empty folders that

@@ -282,6 +282,11 @@ func (w *wanderer) unrecorded(to state.SHA) map[string]string {
 	for _, line := range strings.Split(w.git("log", "--branches=run-*", "--branches=main", "--first-parent", "--format=", "--name-only", "--diff-merges=off", "--root"), "\n") {
 		recorded[line] = true
 	}
+	for _, sha := range strings.Fields(w.git("log", "--all", "--grep=^manual:", "--format=%H")) {
+		for path := range w.treeIn(state.SHA(sha)) {
+			recorded[path] = true // kept by a person's answer
+		}
+	}
 	target := w.treeIn(to)
 	then := w.t.TempDir()
 	work := exec.Command("sh", "-c", `git --git-dir="$1" archive "$2" | tar -x -C "$3"`, "sh", recovery.Layout{Root: w.root}.Store(), string(to), then)
