@@ -37,7 +37,7 @@ var lives = map[string]string{
 	"unfinished move": `hank run && HANK_FAILPOINT=restore.renamed:1 hank rollback --to one --yes`,
 	"announced move":  `hank run && HANK_FAILPOINT=move.intended:1 hank rollback --to one --yes`,
 	"applied move":    `hank run && HANK_FAILPOINT=move.applied:1 hank rollback --to one --yes`,
-	"killed restore":  `hank run && HANK_FAILPOINT=restore.deleted:1 hank restore b d --from one --yes`,
+	"killed restore":  `hank run && HANK_FAILPOINT=restore.deleted:1 hank restore b d --from one --delete --yes`,
 	"unfinished undo": `hank run && hank rollback --to one --yes && HANK_FAILPOINT=restore.renamed:1 hank rollback --undo --yes`,
 	"killed redo":     `HANK_FAILPOINT=checkpoint.packed:4 hank run; HANK_FAILPOINT=restore.staged:1 hank run`,
 }
