@@ -198,14 +198,32 @@ func costsIn(e journal.Event) ([]costindex.Entry, error) {
 // costsOfState returns the costs of all records, or of all final ones.
 func costsOfState(s *state.State, seq uint64, live bool) []costindex.Entry {
 	var out []costindex.Entry
+	var planned map[state.CodonID]string // models, for records of another runtime, which have none
 	for _, r := range slices.Backward(s.Runs) {
 		for _, c := range r.Codons() {
-			if live || c.Status.Terminal() {
-				out = append(out, costsOf(seq, r.RunID, c)...)
+			if !live && !c.Status.Terminal() {
+				continue
 			}
+			costs := costsOf(seq, r.RunID, c)
+			if c.Model == "" {
+				if planned == nil {
+					planned = plannedModels(s)
+				}
+				costs[0].Model = planned[c.CodonID]
+			}
+			out = append(out, costs...)
 		}
 	}
 	return out
+}
+
+// plannedModels are the models of the plan's codons.
+func plannedModels(s *state.State) map[state.CodonID]string {
+	models := map[state.CodonID]string{}
+	for _, e := range s.ExecutionPlan() {
+		models[e.CodonID] = e.Codon.Model.String()
+	}
+	return models
 }
 
 // costsOf returns the costs of a record: its agent's and each observer's.
@@ -221,6 +239,7 @@ func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	if c.Sentinels == nil {
 		return out
 	}
+	e.Observer = true
 	rest := c.Sentinels.TotalCost
 	for _, s := range slices.Concat(c.Sentinels.Executed, c.Sentinels.Loaded) {
 		e.Model, e.Cost, e.Tokens = s.Model, s.TotalCost, state.Tokens{}
@@ -290,7 +309,7 @@ func addCosts(totals []costindex.Total, by costindex.By, entries []costindex.Ent
 			place[key], totals = i, append(totals, costindex.Total{Key: key})
 		}
 		t := &totals[i]
-		t.Entries, t.Cost, t.Tokens = t.Entries+1, t.Cost+e.Cost, t.Tokens.Add(e.Tokens)
+		t.Entries, t.Cost, t.Tokens = t.Entries+e.Attempts(), t.Cost+e.Cost, t.Tokens.Add(e.Tokens)
 	}
 	return totals
 }

@@ -132,7 +132,7 @@ func (b *batch) count(event []Entry) error {
 		}
 	}
 	for _, e := range event {
-		one := Total{Entries: 1, Cost: e.Cost, Tokens: e.Tokens}
+		one := Total{Entries: e.Attempts(), Cost: e.Cost, Tokens: e.Tokens}
 		for i, name := range [len(ways)]string{e.RunID, e.CodonID, e.Loop, e.Model, b.day.of(e.Time)} {
 			b.total(i, name).add(one)
 		}

@@ -28,6 +28,16 @@ type Entry struct {
 	Model   string
 	Cost    state.USD
 	Tokens  state.Tokens
+	// Observer: the cost is that of a sentinel, which is no attempt of its own.
+	Observer bool
+}
+
+// Attempts is how many attempts the entry stands for.
+func (e Entry) Attempts() int64 {
+	if e.Observer {
+		return 0
+	}
+	return 1
 }
 
 // By is a way to add costs up.
