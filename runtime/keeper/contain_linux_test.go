@@ -274,10 +274,13 @@ func TestWhatHadEndedWasNotStopped(t *testing.T) {
 // What stops the keeper again and again is ended without it.
 func TestAKeeperThatIsStoppedAgainAndAgainIsReplaced(t *testing.T) {
 	t.Parallel()
-	spec := shell(t, `K=$PPID; (while kill -STOP $K 2>/dev/null; do :; done) & sleep 0.1; exit 0`)
-	exit, _, _ := run(t, spec)
-	if !exit.KeeperLost && exit.Code != 0 {
-		t.Errorf("exit = %+v", exit)
+	spec := shell(t, `until [ -e started ]; do sleep 0.01; done; K=$PPID; (while kill -STOP $K 2>/dev/null; do :; done) & sleep 0.1; exit 0`)
+	p, _, _ := start(t, spec)
+	if err := os.WriteFile(filepath.Join(spec.Dir, "started"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := p.Wait(); err != nil || !exit.KeeperLost && exit.Code != 0 {
+		t.Errorf("exit %+v, %v", exit, err)
 	}
 	if left := holders(t, canary(spec)); len(left) > 0 {
 		t.Errorf("alive: %v", left)
