@@ -303,16 +303,11 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 		}
 		return ResolveTarget(s, store, to)
 	}
-	before := (*state.Position)(nil)
 	if i := s.Intent; i != nil { // seen by a reader: an interrupted move is undone first
 		here := s.Here()
 		return Target{SHA: i.Safety, Kind: state.KindRecovery, RunID: here.RunID, Position: here}, nil
 	}
-	if s.Position != nil {
-		before = s.Position.Before
-	} else if r := s.Newest(); r != nil && r.StartingConditions.Source != nil {
-		before = r.StartingConditions.Source.Before
-	}
+	before := s.Undoable()
 	if before == nil {
 		return Target{}, &UsageError{"there is no rollback to take back; every state that a rollback left is still there: hank checkpoints"}
 	}

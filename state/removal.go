@@ -59,10 +59,25 @@ func (s *State) places() []*Position {
 	if r := s.Newest(); r != nil {
 		add(r.StartingConditions.Source)
 	}
+	add(s.Undoable())
 	if s.Intent != nil {
 		add(s.Intent.Position)
 	}
 	return all
+}
+
+// Undoable is where the execution stood before the last rollback, retry or undo,
+// however many runs have begun since; nil: there is none that can be taken back.
+func (s *State) Undoable() *Position {
+	if s.Position != nil {
+		return s.Position.Before
+	}
+	for _, r := range s.Runs { // newest first
+		if src := r.StartingConditions.Source; src != nil && src.Before != nil {
+			return src.Before
+		}
+	}
+	return nil
 }
 
 // NeededCheckpoints returns the commits that the state itself goes on from, or

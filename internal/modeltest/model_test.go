@@ -124,6 +124,7 @@ type passage struct {
 	skipped  string         // the codon that a person has skipped
 	adopts   map[string]int // versions that a retry may take over
 	happened []happening
+	begun    bool  // a codon of this run has begun
 	err      error // why the log cannot be
 }
 
@@ -228,7 +229,13 @@ func (r *passage) begin(c codon) {
 	p := &r.at
 	if len(p.before) <= p.next {
 		p.before = append(p.before[:p.next:p.next], p.tree.clone())
+		for _, path := range allPaths(p.tree, p.clean) { // empty folders of a person are in no checkpoint yet
+			if was, is := p.clean.nodes[path], p.tree.nodes[path]; !r.begun && was != is && (was.kind == "folder" || is.kind == "folder") {
+				p.before[p.next].unsure(path, nil)
+			}
+		}
 	}
+	r.begun = true
 	r.note("tracked", p.next)
 	if c.rig && !p.rigDone {
 		p.tree.clear("rigged")
@@ -290,7 +297,6 @@ type model struct {
 	at       place
 	undo     *place // where rollback --undo goes
 	fresh    bool   // nothing has happened since the move that undo takes back
-	runs     int    // how many runs have begun since
 	unsure   bool   // hank may ask about edits, or not
 	past     history
 	archived map[string]bool
@@ -344,7 +350,7 @@ func (m *model) goTo(to *point) {
 	if !at.rigDone {
 		at.before = at.before[:at.next:at.next]
 	}
-	m.at, m.undo, m.fresh, m.runs, m.unsure = at, &from, true, 0, false
+	m.at, m.undo, m.fresh, m.unsure = at, &from, true, false
 }
 
 // holds reports whether the checkpoint takes path, if it is visible.
@@ -361,13 +367,12 @@ func (p *point) mayHold(path string) bool {
 // ran notes that a run has begun codons at a place. That it took the tree back
 // to before a codon that was cut off is a move that can be taken back.
 func (m *model) ran(was place, starts []start) {
-	m.runs++
 	if len(starts) == 0 {
 		return
 	}
 	m.fresh, m.unsure = false, false
 	if was.cut {
-		m.undo, m.runs = &was, 1
+		m.undo = &was
 	}
 }
 
@@ -378,5 +383,5 @@ func (m *model) takeBack() {
 	if !m.fresh {
 		to.tree = m.back(from, to.tree, from.next, func(string) bool { return true })
 	}
-	m.at, m.undo, m.fresh, m.runs, m.unsure = to, &from, true, 0, true
+	m.at, m.undo, m.fresh, m.unsure = to, &from, true, true
 }

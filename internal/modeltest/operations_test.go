@@ -276,15 +276,7 @@ func (l *lane) takeBack() bool {
 	if l.m.undo == nil {
 		return false
 	}
-	r := l.hank("rollback", "--undo", "--yes")
-	if r.code == 2 && l.m.runs > 1 { // it reaches over one run only
-		l.m.undo = nil
-		l.check(nil)
-		return true
-	}
-	if r.code != 0 {
-		l.fatalf("rollback --undo ended with %d:\n%s", r.code, r.out)
-	}
+	l.want(0, "rollback", "--undo", "--yes")
 	l.m.takeBack()
 	l.check(nil)
 	return true
@@ -332,7 +324,7 @@ func (l *lane) retry() bool {
 	if r.code != want {
 		l.fatalf("retry ended with %d, and must end with %d:\n%s", r.code, want, r.out)
 	}
-	l.m.undo, l.m.fresh, l.m.runs = &was, false, 1
+	l.m.undo, l.m.fresh = &was, false
 	l.end(p, true, false)
 	return true
 }
@@ -583,7 +575,7 @@ func (l *lane) killRun() bool {
 
 // killMove kills a rollback or an undo anywhere. It is done, or was not begun.
 func (l *lane) killMove() bool {
-	undo := l.m.undo != nil && l.m.runs < 2 && l.rng.IntN(2) == 0
+	undo := l.m.undo != nil && l.rng.IntN(2) == 0
 	done := l.m.clone()
 	var args []string
 	if undo {

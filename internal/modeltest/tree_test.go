@@ -120,12 +120,11 @@ func (t tree) put(path string, n node) {
 // each changes what stands at path, or each of what may stand there.
 func (t tree) each(path string, change func(node) node) {
 	if options, ok := t.doubt[path]; ok {
-		changed := make([]node, len(options))
+		options = slices.Clone(options) // none are any, and stay so
 		for i, n := range options {
-			changed[i] = change(n)
+			options[i] = change(n)
 		}
-		t.doubt[path] = changed
-		delete(t.nodes, path)
+		t.unsure(path, options)
 		return
 	}
 	if n := change(t.nodes[path]); n.kind != "" {
