@@ -182,6 +182,8 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	if err != nil {
 		return err
 	}
+	was := d.x.State()
+	d.replaced.Program, d.replaced.HankHash = was.Program, was.HankHash
 	if err := d.x.Record(state.PlanSet{Program: sha, HankHash: hash, Entries: entries}); err != nil {
 		return err
 	}

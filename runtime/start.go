@@ -114,7 +114,7 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 		out.detail = "failed in an earlier run: " + out.detail
 		return move{done: &out}, nil
 	}
-	before, again := s.Standpoint(), s.Here()
+	before, again := d.standpoint(s), s.Here()
 	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &before
 	if run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
 		again.Reason = state.ReasonRetry
@@ -208,7 +208,7 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 	}
 	p := positionBefore(s, target)
 	p.CheckpointSHA, p.Reason, p.RigDone = m.to, state.ReasonRetry, d.rigDone
-	before := s.Standpoint()
+	before := d.standpoint(s)
 	p.Before = &before
 	m.position = &p
 	return m, nil
@@ -227,6 +227,16 @@ func lastRecord(s *state.State) *state.Codon {
 		return r.Codon(r.Len() - 1)
 	}
 	return nil
+}
+
+// standpoint is where the execution stood before this command: with the program
+// of then, which its move can bring back.
+func (d *driver) standpoint(s *state.State) state.Position {
+	here := s.Standpoint()
+	if d.replaced.Program != "" {
+		here.Program, here.HankHash = d.replaced.Program, d.replaced.HankHash
+	}
+	return here
 }
 
 // goBack moves the tree, and the position with it; or the position alone, if the

@@ -1,6 +1,13 @@
+//go:build unix
+
 package runtime
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // A rollback can be taken back however many runs have begun since, and gc keeps
 // what that needs.
@@ -25,4 +32,32 @@ func TestAnUndoReachesOverManyRuns(t *testing.T) {
 	sameTree(t, "the undo", s.tree(), before)
 	s.mustUndo()
 	sameTree(t, "the redo", s.tree(), after)
+}
+
+// The undo of a retry that went on with a changed hank brings the old one back.
+func TestAnUndoOfARetryTakesItsAdoptionBack(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo old >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo old >b"}
+	]}`)
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	program := s.view().State.Program
+	hank := filepath.Join(s.opts.Hank, "hank.json")
+	text, err := os.ReadFile(hank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.opts.Hank, "hank.json", strings.ReplaceAll(string(text), "old", "new"))
+	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter, o.Adopt = "a", 1, true })
+	adopted := s.view().State.Program
+	s.mustUndo()
+	if now := s.view().State.Program; now != program || adopted == program {
+		t.Errorf("the program is %.8s, was %.8s, and %.8s was adopted", now, program, adopted)
+	}
+	s.must(ModeRun, ExitDecision)
+	s.mustUndo()
+	if now := s.view().State.Program; now != adopted {
+		t.Errorf("after the redo the program is %.8s, and %.8s was adopted", now, adopted)
+	}
 }
