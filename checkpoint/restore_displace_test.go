@@ -51,10 +51,16 @@ func noSwap(int, string, int, string) error { return unix.EINVAL }
 func takesAside(_, to string) bool { return strings.HasPrefix(to, tempPrefix) }
 func fills(from, _ string) bool    { return strings.HasPrefix(from, tempPrefix) }
 
-// save writes a file as editors do: a new one, renamed over the old one.
+// save writes a file as editors do: a new one of the same mode, renamed over the
+// old one. Its content is all that tells them apart.
 func save(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path+"~", []byte(text), 0o600))
+	mode := os.FileMode(0o600)
+	if old, err := os.Lstat(path); err == nil {
+		mode = old.Mode().Perm()
+	}
+	must(t, os.WriteFile(path+"~", []byte(text), mode))
+	must(t, os.Chmod(path+"~", mode))
 	must(t, os.Rename(path+"~", path))
 }
 
