@@ -346,7 +346,7 @@ func (m *model) goTo(to *point) {
 	at.tree = m.back(from, at.tree, from.next, to.holds)
 	at.frozen, at.failed, at.cut = from.frozen, false, false
 	at.rigDone = to.kind == "rig-setup"
-	at.due = to.kind == "completed" && at.tree.hasArchive(from.frozen)
+	at.due = to.kind == "completed" && to.place.tree.hasArchive(from.frozen)
 	if !at.rigDone {
 		at.before = at.before[:at.next:at.next]
 	}
