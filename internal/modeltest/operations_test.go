@@ -227,6 +227,9 @@ func (l *lane) run() bool {
 	if !worked && !was.failed && !at.done() {
 		l.fatalf("run did nothing:\n%s", r.out)
 	}
+	if !worked && (a.keep || a.restore) {
+		l.m.undo = nil // the documents do not say whether this is a move
+	}
 	l.end(p, worked, a.keep || a.restore)
 	return true
 }
