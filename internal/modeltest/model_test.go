@@ -52,7 +52,7 @@ func (h history) add(t tree) {
 // the documents say it. The first now codons track what they track; held tells
 // what the target's checkpoint takes.
 func (m *model) back(from place, target tree, now int, held func(string) bool) tree {
-	if m.world.plain() && len(from.tree.doubt) == 0 && len(target.doubt) == 0 {
+	if m.world.plain() && now > 0 && len(from.tree.doubt) == 0 && len(target.doubt) == 0 {
 		return target.clone()
 	}
 	t := target.clone()
