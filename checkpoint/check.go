@@ -146,9 +146,19 @@ func (c *checker) commit(from string, id plumbing.Hash) {
 			c.problem("%s leads to commit %s: %v", from, id, c.why(err))
 			continue
 		}
+		c.reached(id)
 		c.tree(from, commit.TreeHash)
 		todo = append(todo, commit.ParentHashes...)
 	}
+}
+
+// reached counts an object that is there and reports whether it is loose: another
+// system, or stock git, has written it. Those of packs are counted there.
+func (c *checker) reached(id plumbing.Hash) (loose bool) {
+	if loose = !c.s.has(id); loose {
+		c.report.Objects++
+	}
+	return loose
 }
 
 func (c *checker) tree(from string, id plumbing.Hash) {
@@ -161,6 +171,7 @@ func (c *checker) tree(from string, id plumbing.Hash) {
 		c.problem("%s leads to tree %s: %v", from, id, c.why(err))
 		return
 	}
+	c.reached(id)
 	for i, e := range tree {
 		if i > 0 && compareEntries(tree[i-1], e) >= 0 {
 			c.problem("tree %s is not in order at %q", id, e.Name)
@@ -170,7 +181,11 @@ func (c *checker) tree(from string, id plumbing.Hash) {
 			c.tree(from, e.Hash)
 		case e.Mode != filemode.Submodule && !c.seen[e.Hash]:
 			c.seen[e.Hash] = true
-			if err := c.s.HasEncodedObject(e.Hash); err != nil {
+			err := c.s.HasEncodedObject(e.Hash)
+			if err == nil && c.reached(e.Hash) {
+				_, err = c.s.object(e.Hash) // no pack's, so that nobody has read it yet
+			}
+			if err != nil {
 				c.problem("%s leads to blob %s (%q): %v", from, e.Hash, e.Name, c.why(err))
 			}
 		}
