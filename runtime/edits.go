@@ -168,7 +168,27 @@ func lostStart(sha state.SHA, c *state.Codon) *recovery.DecisionError {
 			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
 			"hank rollback --to TARGET goes back to a checkpoint that is left (hank checkpoints lists them)",
 		},
+		Command: "hank run --keep-tree",
 	}
+}
+
+// StartLost returns the question that the next hank run asks because the
+// checkpoint from before the codon that it does again is not in the store; nil if
+// it asks none. Files that are lost the workspace may still have; a commit it has
+// not.
+func StartLost(s *state.State, store *checkpoint.Store) *recovery.DecisionError {
+	run := s.Newest()
+	if run == nil || s.MovedTo() != nil || s.Next() == len(s.ExecutionPlan()) {
+		return nil
+	}
+	c := run.Live()
+	if c == nil {
+		c = lastRecord(s)
+	}
+	if c == nil || c.Settled() || c.Settling != nil || c.Status.Terminal() && c.Interrupted == "" || c.BaseCheckpoint == "" || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
+		return nil
+	}
+	return lostStart(c.BaseCheckpoint, c)
 }
 
 // edits compares the workspace with a checkpoint that it was at, as far as codon

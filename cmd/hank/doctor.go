@@ -155,7 +155,7 @@ func examine(ctx context.Context, root string) diagnosis {
 	if v.Report.Has(recovery.Lost) && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
 	}
-	if err := d.examineStore(ctx, v); err != nil && v.State.InitialCheckpoint != "" {
+	if err := d.examineStore(ctx, v); err != nil && hasCheckpoints(v.State) {
 		d.block(err)
 		d.Safe = append(d.Safe, remains(root)...)
 	}
@@ -269,6 +269,13 @@ func happened(s status) string {
 	return "the last run: " + string(s.Verdict)
 }
 
+// hasCheckpoints reports whether there is anything that a store must hold.
+func hasCheckpoints(s *state.State) bool {
+	return s.InitialCheckpoint != "" || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
+		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.Checkpoint() != "" })
+	})
+}
+
 func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	store, err := v.Store()
 	if err != nil {
@@ -295,6 +302,9 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 			return err
 		}
 		d.Lost = lostCheckpoints(lost)
+		if question := runtime.StartLost(v.State, store); question != nil && d.Command != fixCommand {
+			d.block(question)
+		}
 	}
 	if len(report.Problems) == 0 {
 		d.Safe = append(d.Safe, fmt.Sprintf("the checkpoints: %d objects, %s, none is damaged", report.Objects, term.Bytes(size)))
