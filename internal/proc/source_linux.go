@@ -59,22 +59,23 @@ func machineID() string {
 	return ""
 }
 
-// observe asks gopsutil whether the process exists and refines the answer with
-// what gopsutil does not tell: "no" may only mean that /proc hides the
-// processes of others (mount option hidepid), and a start time in seconds is
-// too coarse and moves with the wall clock.
+// observe reads /proc, and asks gopsutil where that shows nothing: it may only
+// hide the processes of others (mount option hidepid). gopsutil is asked second
+// because each question leaves a descriptor open until the next garbage
+// collection, and because its start time, in seconds, is too coarse and moves with
+// the wall clock.
 func (platform) observe(pid int) (observation, error) {
-	if exists, err := process.PidExists(int32(pid)); err != nil || !exists {
-		return observeBySignal(pid)
-	}
 	st, err := readStat(pid)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return observeBySignal(pid)
+	if err == nil {
+		return observation{state: st.life(), ticks: st.ticks}, nil
 	}
-	if err != nil {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		return observation{}, err
 	}
-	return observation{state: st.life(), ticks: st.ticks}, nil
+	if exists, err := process.PidExists(int32(pid)); err == nil && exists {
+		return observation{state: unseen}, nil
+	}
+	return observeBySignal(pid)
 }
 
 // observeBySignal proves that a process is gone: only the kernel's "no such
