@@ -149,3 +149,32 @@ func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 		})
 	}
 }
+
+// What led to the checkpoint at which the execution stands stays on a branch,
+// whichever run made it.
+func TestGCKeepsTheBranchOfWhereTheExecutionStands(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >b", "rigSetup": [{"type": "command", "command": {"run": "date +%N >rig", "workingDirectory": "project"}}]}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("a")
+	s.must(ModeRun, ExitDone)
+	rig := s.last("b").RigSetupCheckpoint
+	for range 2 {
+		s.mustRollback("a")
+		s.must(ModeRun, ExitDone)
+	}
+	s.mustRollback(string(rig))
+	there := s.tree()
+	if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if found := s.git("branch", "--contains", string(rig)); found == "" {
+		t.Error("the execution stands at a checkpoint that no branch leads to")
+	}
+	sameTree(t, "after gc", s.tree(), there)
+	s.must(ModeRun, ExitDone)
+	s.fsck()
+}

@@ -18,9 +18,19 @@ type Removal struct {
 }
 
 // Needed returns the runs whose checkpoints must stay: those on the thread, on
-// the one that undoing the last rollback leads back to, those that have not
-// ended, the newest, and whatever these continue.
+// the one that undoing the last move leads back to, those that have not ended,
+// the newest, that of the checkpoint at which the execution stands, and whatever
+// these continue.
 func (s *State) Needed() map[RunID]bool {
+	places := s.allPlaces()
+	var holders []*Run
+	for _, p := range places {
+		holders = append(holders, s.holder(p.CheckpointSHA))
+	}
+	return s.needed(places, holders...)
+}
+
+func (s *State) needed(places []*Position, runs ...*Run) map[RunID]bool {
 	needed := map[RunID]bool{}
 	var need func(*Run)
 	need = func(r *Run) {
@@ -32,19 +42,53 @@ func (s *State) Needed() map[RunID]bool {
 			need(s.Run(src.RunID))
 		}
 	}
-	need(s.Newest())
+	for _, r := range append(runs, s.Newest()) {
+		need(r)
+	}
 	for _, r := range s.Runs {
 		if r.Status == StatusRunning {
 			need(r)
 		}
 	}
-	for _, p := range s.places() {
+	for _, p := range places {
 		if p.CheckpointSHA != s.InitialCheckpoint { // which main leads to
 			need(s.Run(p.RunID))
 		}
 		need(s.Run(p.EndOf))
 	}
 	return needed
+}
+
+// holder is the run on whose branch a checkpoint is: one that ended with it, or
+// whose record has it; else one of which a codon began from it. nil: none, or main.
+func (s *State) holder(sha SHA) *Run {
+	var led *Run
+	for _, r := range s.Runs {
+		if sha == "" || sha == s.InitialCheckpoint {
+			break
+		}
+		if r.Head == sha {
+			return r
+		}
+		for i := range r.Len() {
+			switch c := r.Codon(i); sha {
+			case c.RigSetupCheckpoint, c.Checkpoint():
+				return r
+			case c.BaseCheckpoint:
+				led = r
+			}
+		}
+	}
+	return led
+}
+
+// allPlaces are places, and where the last move came from, however long ago.
+func (s *State) allPlaces() []*Position {
+	all := s.places()
+	if p := s.Undoable(); p != nil {
+		all = append(all, p)
+	}
+	return all
 }
 
 // places are the positions that a command can go on from, or back to.
@@ -59,7 +103,6 @@ func (s *State) places() []*Position {
 	if r := s.Newest(); r != nil {
 		add(r.StartingConditions.Source)
 	}
-	add(s.Undoable())
 	if s.Intent != nil {
 		add(s.Intent.Position)
 	}
@@ -82,9 +125,11 @@ func (s *State) Undoable() *Position {
 
 // NeededCheckpoints returns the commits that the state itself goes on from, or
 // back to. Those of the runs that are Needed are not among them.
-func (s *State) NeededCheckpoints() []SHA {
+func (s *State) NeededCheckpoints() []SHA { return s.checkpointsOf(s.allPlaces()) }
+
+func (s *State) checkpointsOf(places []*Position) []SHA {
 	all := []SHA{s.InitialCheckpoint, s.Base}
-	for _, p := range s.places() {
+	for _, p := range places {
 		all = append(all, p.CheckpointSHA)
 	}
 	if i := s.Intent; i != nil {
@@ -111,7 +156,8 @@ func (s *State) RemovedAt(branch string) *Time {
 }
 
 func (s *State) removeBranches(t BranchesRemoved) error {
-	needed := s.Needed()
+	// A journal may have what an older hank has removed, which kept less.
+	needed, checkpoints := s.needed(s.places()), s.checkpointsOf(s.places())
 	byBranch := map[string]*Run{}
 	for _, r := range s.Runs {
 		byBranch[r.GitBranch] = r
@@ -123,7 +169,7 @@ func (s *State) removeBranches(t BranchesRemoved) error {
 			return illegal(t, "run %s is needed", run.RunID)
 		case run == nil && !strings.HasPrefix(b.Branch, "recovery/"):
 			return illegal(t, "branch %q is always needed", b.Branch)
-		case slices.Contains(s.NeededCheckpoints(), b.Head):
+		case slices.Contains(checkpoints, b.Head):
 			return illegal(t, "checkpoint %.12s is needed", b.Head)
 		}
 	}

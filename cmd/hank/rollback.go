@@ -21,9 +21,10 @@ CODON:error, CODON:skipped, last-success (the default) or initial; codon:, sha: 
 run: before a name say which of them it is. Everything visible in the workspace is
 put into a checkpoint first, so that --undo brings it back. Then go on with hank run.
 
---undo takes the last rollback or retry back: the workspace, the place in the plan, that
-a codon had failed or the hank was done, and the hank as it was frozen then. It names
-what it undoes before it does it. A second --undo undoes the first: it is a redo.
+--undo takes the last rollback or retry back, however many runs have begun since: the
+workspace, the place in the plan, that a codon had failed or the hank was done, and the
+hank as it was frozen before, so also what a retry has adopted. It names what it undoes
+before it does it. A second --undo undoes the first: it is a redo.
 
 Examples: hank rollback --to review#1 --plan
           hank rollback --to last-success --yes && hank run
