@@ -27,6 +27,9 @@ type Back struct {
 	//     had it. The archive keeps its copy.
 	// It may be in the store's pending pack only.
 	Tree checkpoint.SHA
+	// Empty are the checkpoint's empty folders, and, of those that it did not look
+	// at, what the first codon behind it that did had found.
+	Empty []string
 	// Returning are files that come back from the archive.
 	Returning []Archived
 	// leaving are the archived copies, by their paths in the workspace, of files
@@ -43,7 +46,7 @@ func WayBack(ctx context.Context, l Layout, s *state.State, store *checkpoint.St
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
-	b := &Back{Tree: info.Tree, store: store, leaving: map[string][]string{}}
+	b := &Back{Tree: info.Tree, Empty: emptyFolders(info.Message), store: store, leaving: map[string][]string{}}
 	if err := b.untouch(s, to); err != nil || position == nil {
 		return b, err
 	}
@@ -77,8 +80,14 @@ func (b *Back) untouch(s *state.State, to state.SHA) error {
 				return fmt.Errorf("the checkpoint %.12s cannot be read: %w", base, err)
 			}
 			before, now := looked.Matcher(), sel.Matcher()
-			if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, func(path string) bool { return now(path) && !before(path) }); err != nil {
+			first := func(path string) bool { return now(path) && !before(path) }
+			if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, first); err != nil {
 				return err
+			}
+			for _, name := range emptyFolders(info.Message) {
+				if first(name) {
+					b.Empty = append(b.Empty, name)
+				}
 			}
 			looked = union(looked, sel)
 		}

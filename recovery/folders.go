@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,17 +62,13 @@ func emptyFolders(message string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !fs.ValidPath(name) || name == "." })
 }
 
-// restoreFolders makes the empty folders of the checkpoint that a move leads
-// to, and removes those that only the tree before had, if they are empty
-// still: those that the ignore rules of the checkpoint hide stay, as such files
-// do. Where the move takes another one back, those that the other has made go
+// restoreFolders makes the empty folders of what a move leads to, and removes those
+// that only the tree before had, if they are empty still: those that the ignore
+// rules of the checkpoint hide stay, as such files do. Where the move takes another one back, those that the other has made go
 // too. Doing it twice does nothing more; both times it is durable. What the system
 // does not let be made is returned.
-func (x *Execution) restoreFolders(intent *state.Intent) (refused []checkpoint.Refused, err error) {
-	to, err := x.foldersOf(intent.To, intent.Paths)
-	if err != nil {
-		return nil, err
-	}
+func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []checkpoint.Refused, err error) {
+	to := x.foldersFor(back.Empty, intent.Paths)
 	from, err := x.foldersOf(intent.Owned, intent.Paths)
 	if err != nil {
 		return nil, err
@@ -83,11 +80,13 @@ func (x *Execution) restoreFolders(intent *state.Intent) (refused []checkpoint.R
 	ignored := x.Store.Ignored(target.Tree, x.Workspace)
 	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
 	if went := wentTo(target.Message); went != "" {
-		made, err := x.foldersOf(went, intent.Paths)
+		made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)
 		if err != nil && !gone(err) {
 			return nil, err
 		}
-		from = append(from, made...)
+		if err == nil {
+			from = append(from, x.foldersFor(made.Empty, intent.Paths)...)
+		}
 	}
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
@@ -198,8 +197,13 @@ func (x *Execution) foldersOf(sha state.SHA, paths []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	apart := x.Layout.Apart()
-	return slices.DeleteFunc(FoldersWithin(emptyFolders(info.Message), paths), apart), nil
+	return x.foldersFor(emptyFolders(info.Message), paths), nil
+}
+
+// foldersFor are those of the folders that a move of paths is about: not those of
+// the execution itself.
+func (x *Execution) foldersFor(folders, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(FoldersWithin(folders, paths)), x.Layout.Apart())
 }
 
 // FoldersWithin are those of the folders that are at or below one of the paths; no

@@ -207,7 +207,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *checkpoint.RestoreReport, touched bool, err error) {
 	defer x.Store.HoldTrees()()
 	defer x.Store.Abort() // what the way back alone has is in no checkpoint
-	req, err := x.restoreRequest(ctx, intent, from)
+	req, back, err := x.restoreRequest(ctx, intent, from)
 	if err != nil {
 		return nil, false, err
 	}
@@ -220,7 +220,7 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from sta
 		var incomplete *checkpoint.IncompleteError
 		return nil, errors.As(err, &incomplete) && incomplete.Touched, err
 	}
-	closed, err := x.restoreFolders(intent)
+	closed, err := x.restoreFolders(intent, back)
 	if err != nil {
 		return nil, true, err
 	}
@@ -252,18 +252,18 @@ func (x *Execution) closing(intent *state.Intent, kept []string) []state.Transit
 	return append([]state.Transition{state.PlanSet{Program: p.Program, HankHash: p.HankHash, Entries: entries}}, closed...)
 }
 
-func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (checkpoint.RestoreRequest, error) {
+func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (checkpoint.RestoreRequest, *Back, error) {
 	from, err := x.Tree(safety)
 	if err != nil {
-		return checkpoint.RestoreRequest{}, err
+		return checkpoint.RestoreRequest{}, nil, err
 	}
 	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
 	if err != nil {
-		return checkpoint.RestoreRequest{}, err
+		return checkpoint.RestoreRequest{}, nil, err
 	}
 	owned, err := x.Tree(intent.Owned)
 	if err != nil {
-		return checkpoint.RestoreRequest{}, err
+		return checkpoint.RestoreRequest{}, nil, err
 	}
 	removable, err := Removable(x.State(), x.Store, x.Workspace, owned, intent.To)
 	req := back.Request(x.Workspace, from, removable, intent.Paths)
@@ -273,7 +273,7 @@ func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, sa
 	if err == nil && safety != intent.Safety {
 		req.Began, err = x.Tree(intent.Safety)
 	}
-	return req, err
+	return req, back, err
 }
 
 // Removable tells which files, of those that a checkpoint has not, going back
@@ -425,7 +425,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	if err != nil {
 		return nil, forMove(m.Kind, err)
 	}
-	if err := x.noteFolders(all, back.Tree, m); err != nil {
+	if err := x.noteFolders(all, back, m.Paths); err != nil {
 		x.Store.Abort()
 		return nil, err
 	}
@@ -482,12 +482,8 @@ func (x *Execution) saveAll(ctx context.Context, parent state.SHA, tracked *chec
 
 // noteFolders adds to the snapshot of a safety checkpoint the empty folders that
 // are in the way of its move.
-func (x *Execution) noteFolders(all *checkpoint.Snapshot, to checkpoint.SHA, m Move) error {
-	folders, err := x.foldersOf(m.To, m.Paths)
-	if err != nil {
-		return err
-	}
-	inWay, err := x.foldersInTheWay(all.Tree, to, folders)
+func (x *Execution) noteFolders(all *checkpoint.Snapshot, back *Back, paths []string) error {
+	inWay, err := x.foldersInTheWay(all.Tree, back.Tree, x.foldersFor(back.Empty, paths))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -232,13 +233,14 @@ func (d *driver) take(r Request) {
 }
 
 // capture makes a checkpoint before a codon that is the first to look at some
-// files, if there are any: so that they can be brought back to what it found.
+// files or empty folders, if there are any: so that they can be brought back to
+// what it found.
 func (d *driver) capture(ctx context.Context, index int) error {
 	base, sel := d.x.State().Base, d.selection(index)
 	if recovery.Covers(recovery.Taken(d.x.State(), d.x.Store, base), sel) {
 		return nil
 	}
-	before, err := d.x.Tree(base)
+	before, err := d.x.Store.CommitInfo(checkpoint.SHA(base))
 	if err != nil {
 		return err
 	}
@@ -246,7 +248,7 @@ func (d *driver) capture(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	if snap.Tree == before {
+	if folders := recovery.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
 		d.x.Store.Abort()
 		return nil
 	}

@@ -406,11 +406,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if err != nil {
 		return nil, err
 	}
-	info, err := store.CommitInfo(checkpoint.SHA(target.SHA))
-	if err != nil {
-		return nil, err
-	}
-	empty := recovery.EmptyFolders(info)
+	empty := back.Empty
 	for _, name := range o.Paths {
 		there := store.HasPath(all.Tree, name) || len(recovery.FoldersWithin(all.Empty, []string{name})) > 0
 		switch {

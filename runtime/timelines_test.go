@@ -181,3 +181,34 @@ func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
 	s.mustRollback("c0")
 	s.must(ModeRun, ExitDone)
 }
+
+// An empty folder that a codon begins to track comes back as that codon found it,
+// as a file does.
+func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["d/**"], "promptText": "mkdir -p build/p build/q d/e; echo 0 >d/x"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["out"], "promptText": "rmdir d/e; echo 1 >out"},
+	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "rmdir build/q; mkdir build/r"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	end := []string{"build/p", "build/r"}
+	s.sameFolders("at the end", end...)
+	for _, to := range []struct {
+		target string
+		there  []string
+	}{{"c1", []string{"build/p", "build/q"}}, {"c0", []string{"build/p", "build/q", "d/e"}}, {"initial", nil}} {
+		for range 2 {
+			s.mustRollback(to.target)
+			if to.there != nil {
+				s.sameFolders("back at "+to.target, to.there...)
+			}
+			s.mustUndo()
+			s.sameFolders("taken back from "+to.target, end...)
+		}
+	}
+	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "c1", 1 })
+	s.sameFolders("c1 done again", "build/p", "build/q")
+	s.must(ModeRun, ExitDone)
+	s.fsck()
+}
