@@ -311,3 +311,47 @@ func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	}
 	sameTree(t, "held", s.tree(), before)
 }
+
+// A checkpoint of what a person has changed leads to the place where that was,
+// wherever the answer has put it.
+func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rollback string // before the edit
+		answer   func(*Options)
+	}{
+		"kept":                     {"", func(o *Options) { o.KeepTree = true }},
+		"not kept":                 {"", func(o *Options) { o.Restore = true }},
+		"kept behind a move":       {"a", func(o *Options) { o.KeepTree = true }},
+		"not kept behind a move":   {"a", func(o *Options) { o.Restore = true }},
+		"kept at a rig":            {"b:rig-setup", func(o *Options) { o.KeepTree = true }},
+		"kept where all was begun": {"initial", func(o *Options) { o.KeepTree = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [
+			  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
+			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b", "rigSetup": [{"type": "command", "command": {"run": "echo r >>r", "workingDirectory": "project"}}]}
+			]}`)
+			if c.rollback == "" {
+				s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			} else {
+				s.must(ModeRun, ExitDone)
+				s.mustRollback(c.rollback)
+			}
+			put(t, s.workspace(), "mine", "mine\n")
+			was, next := s.tree(), s.view().State.Next()
+			s.must(ModeRun, ExitDone, c.answer)
+			end := s.tree()
+			s.mustRollback(strings.TrimSpace(s.git("log", "--all", "--format=%H", "--grep=^manual:")))
+			sameTree(t, "there", s.tree(), was)
+			v := s.view().State
+			if v.Next() != next || v.Position.RigDone != (c.rollback == "b:rig-setup") {
+				t.Errorf("the next codon is %d, want %d: %+v", v.Next(), next, v.Position)
+			}
+			s.must(ModeRun, ExitDone)
+			end["mine"] = was["mine"]
+			sameTree(t, "and on", s.tree(), end)
+		})
+	}
+}

@@ -351,9 +351,9 @@ func isOfWorkspace(store Resolver, sha checkpoint.SHA) bool {
 	return kind != recovery.ProgramTitle && kind != state.KindRemoved
 }
 
-// commit is the target that a commit is. One that belongs to no record, nor to
-// the end of one or of a run, brings back its tree; the place in the plan stays
-// as it is.
+// commit is the target that a commit is. What a person has changed is behind the step
+// that led there. One that belongs to no record, nor to the end of one or of a run,
+// brings back its tree; the place in the plan stays as it is.
 func commit(s *state.State, store Resolver, sha state.SHA) Target {
 	if sha == s.InitialCheckpoint {
 		t, _ := initialTarget(s)
@@ -376,6 +376,8 @@ func commit(s *state.State, store Resolver, sha state.SHA) Target {
 	}
 	if run := s.Run(t.RunID); run != nil && t.Kind != state.KindRecovery {
 		t.Position = positionAt(s, run, t)
+	} else if ended := recovery.EndedAt(store, sha); t.Kind == state.KindManual && ended != sha {
+		t.Position = commit(s, store, ended).Position
 	}
 	t.Position.CheckpointSHA = sha
 	return t
