@@ -36,6 +36,11 @@ func (a *attempt) settle(ctx context.Context, res ended) error {
 	next := a.live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
 	next.BudgetExceeded = a.exceeded
+	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
+		finished := *a.exceeded
+		finished.Finished = true
+		next.BudgetExceeded = &finished
+	}
 	if res.verdict.Session != "" {
 		next.ClaudeSessionID = res.verdict.Session
 	}

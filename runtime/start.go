@@ -51,7 +51,8 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	if err != nil {
 		return start{}, err
 	}
-	if lost {
+	if lost || mode == ModeRun && d.opts.KeepTree && move.to != "" { // asked for by name: the tree is not put back unasked
+		lost = true
 		d.keepLost(&move)
 	}
 	kept, err := d.askAboutEdits(ctx, move.to)

@@ -118,6 +118,9 @@ func Resumable(c *state.Codon, verdict Verdict) bool {
 func Qualification(c *state.Codon) string {
 	switch {
 	case c.Status == state.Completed && c.BudgetExceeded != nil:
+		if c.BudgetExceeded.Finished {
+			return fmt.Sprintf("over %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+		}
 		return fmt.Sprintf("cut off by %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 	case c.Status == state.Completed && c.ContextExceeded:
 		return "its context was full"

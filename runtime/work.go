@@ -128,7 +128,7 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 	case harness.Usage:
 		a.usage = o
 		err = a.recordUsage(false)
-		stop = a.overBudget()
+		stop = a.overBudget() && !o.Final
 	case harness.Retrying:
 		if o.Refused != nil {
 			a.refused = o.Refused

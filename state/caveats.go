@@ -54,7 +54,7 @@ func (c Caveats) with(record *Codon) Caveats {
 			about.Message = record.FailureReason.Message
 		}
 		c.Ignored = append(slices.Clip(c.Ignored), about)
-	case record.BudgetExceeded != nil:
+	case record.BudgetExceeded != nil && !record.BudgetExceeded.Finished:
 		c.CutOff = append(slices.Clip(c.CutOff), about)
 	case record.ContextExceeded:
 		c.FullContext = append(slices.Clip(c.FullContext), about)

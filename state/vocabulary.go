@@ -309,10 +309,13 @@ const (
 // BudgetExceeded tells which limit a codon hit: what the attempt might use, and
 // what it has used.
 type BudgetExceeded struct {
-	Currency string         `json:"currency"`
-	Limit    float64        `json:"limit"`
-	Used     float64        `json:"used"`
-	Scope    string         `json:"scope,omitempty"` // additive: whose budget: codon, loop, hank or execution
+	Currency string  `json:"currency"`
+	Limit    float64 `json:"limit"`
+	Used     float64 `json:"used"`
+	Scope    string  `json:"scope,omitempty"` // additive: whose budget: codon, loop, hank or execution
+	// Finished, additive: the agent had ended by itself when its usage was known, so
+	// that the budget has cut nothing off.
+	Finished bool           `json:"finished,omitzero"`
 	Unknown  jsontext.Value `json:",embed"`
 }
 

@@ -125,6 +125,7 @@ type Usage struct {
 	Cost    state.USD // 0 if the agent reports no money
 	Priced  bool      // Cost is the agent's own figure
 	Context int64
+	Final   bool // the agent's own account of a turn that has ended: there is nothing left to stop
 }
 
 // Retrying tells that the agent waits for its provider.

@@ -214,7 +214,9 @@ func (r *reader) resultLine(event fields) []harness.Observation {
 	for _, denial := range event.list("permission_denials") {
 		r.deny(denial.text("tool_name"))
 	}
-	observations := []harness.Observation{r.meter.usage()}
+	used := r.meter.usage()
+	used.Final = true
+	observations := []harness.Observation{used}
 	if failure := r.resultFailure(); failure != nil && contextFull(failure.Class) {
 		r.exceeded = true
 		observations = append(observations, harness.ContextExceeded{Message: failure.Message})
