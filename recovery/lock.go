@@ -41,10 +41,16 @@ type LockInfo struct {
 // mayAct returns a *proc.DeniedError where a codon has started this process and
 // the execution, or a workspace that is named for it, is not the codon's to act on.
 func mayAct(root, workspace string) error {
-	if err := proc.MayAct(os.Getpid(), root); err != nil || workspace == "" {
+	if err := MayAct(root); err != nil || workspace == "" {
 		return err
 	}
-	return proc.MayAct(os.Getpid(), workspace)
+	return proc.MayAct(os.Getpid(), workspace, "")
+}
+
+// MayAct is [proc.MayAct] for this process and the execution in root.
+func MayAct(root string) error {
+	meta, _ := ReadMeta(root) // without one there is no execution yet
+	return proc.MayAct(os.Getpid(), root, meta.Lineage)
 }
 
 // HeldError says that another runtime holds an execution or a workspace.

@@ -61,6 +61,32 @@ func TestACodonCannotSteerItsOwnRun(t *testing.T) {
 	}
 }
 
+// TestACodonCannotSteerTheRunInItsWorkspace: with --workspace . the codon's own
+// execution lies in its workspace, where it may steer others.
+func TestACodonCannotSteerTheRunInItsWorkspace(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
+	  "\"$SELF\" __part ask $PWD skip stop >a; env -i \"$SELF\" __part ask $PWD skip >b; \"$SELF\" __part act $PWD >c; exit 3"}]}`)
+	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
+	s.opts.Workspace = s.opts.Execution
+	if err := os.MkdirAll(s.opts.Execution, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.must(ModeRun, ExitFailed)
+	if got := strings.Join(s.records(), " "); got != "c:failed" {
+		t.Errorf("records: %s", got)
+	}
+	for name, want := range map[string]string{"a": "skip false true\nstop false true\n", "b": "skip false true\n", "c": "skip 4\nrollback 4\n"} {
+		if got := content(t, s.opts.Execution, name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // TestACodonMayRunAHankOfItsOwn in its workspace, and steer that.
 func TestACodonMayRunAHankOfItsOwn(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -103,7 +102,7 @@ var signals = map[string]Signal{"stop": StopNow, "stop-after-codon": StopAfterCo
 func (d *driver) control(r control.Request) control.Response {
 	signal, isSignal := signals[r.Command]
 	if isSignal && r.Peer != 0 { // one outside of this PID namespace is below no keeper of it
-		if err := proc.MayAct(r.Peer, d.x.Layout.Root); err != nil {
+		if err := proc.MayAct(r.Peer, d.x.Layout.Root, d.x.State().Lineage); err != nil {
 			return control.Response{Error: err.Error(), Denied: true}
 		}
 	}
@@ -203,7 +202,7 @@ func Control(ctx context.Context, execution, command string) (control.Response, 
 	}
 	_, acts := signals[command]
 	if acts {
-		if err := proc.MayAct(os.Getpid(), root); err != nil {
+		if err := recovery.MayAct(root); err != nil {
 			return control.Response{}, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"hank/internal/proc"
 	"hank/internal/registry"
 	"hank/recovery"
 	"hank/state"
@@ -95,7 +94,7 @@ func Discard(p Policy, list []Expired) ([]Expired, error) {
 		if !x.Remove {
 			continue
 		}
-		err := proc.MayAct(os.Getpid(), x.Execution)
+		err := recovery.MayAct(x.Execution)
 		if err == nil && (recovery.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
 			err = recovery.Discard(x.Execution, func(v *recovery.View) bool { return finished(v) && p.old(lastUsed(v, x.LastUsed.Time)) })
 		}

@@ -12,7 +12,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
-	"hank/internal/proc"
 	"hank/recovery"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -43,7 +42,7 @@ type LandOptions struct {
 // the report is finished by the same landing: see Landing.CutShort.
 func Land(ctx context.Context, v *recovery.View, o LandOptions) (*Landing, error) {
 	if !o.DryRun {
-		if err := proc.MayAct(os.Getpid(), v.Layout.Root); err != nil {
+		if err := recovery.MayAct(v.Layout.Root); err != nil {
 			return nil, err
 		}
 	}

@@ -177,3 +177,24 @@ func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 		t.Errorf("log: %q", got)
 	}
 }
+
+// A codon was interrupted: run puts back the tree from before it, unless a person
+// asks for the one that is there, whatever of it the error checkpoint has by then.
+func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for keep, want := range map[bool]string{false: "a\nb\n", true: "a\nb\nb\n"} {
+		s := stageOf(t, `{"hank": [
+		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+		  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ -e ../go ] || sleep 600"}
+		]}`)
+		s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+		for !strings.Contains(content(t, s.workspace(), "log"), "b") { // else it was stopped before it
+			s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+		}
+		put(t, filepath.Dir(s.workspace()), "go", "")
+		s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = keep })
+		if got := content(t, s.workspace(), "log"); got != want {
+			t.Errorf("keep %v: log %q, want %q", keep, got, want)
+		}
+	}
+}

@@ -76,3 +76,17 @@ func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// An agent that has ended by itself was not cut off, however much it has used.
+func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
+	t.Parallel()
+	over := state.BudgetExceeded{Currency: "cost", Limit: 0.4, Used: 0.5}
+	c := &state.Codon{CodonID: "c", Status: state.Completed, BudgetExceeded: &over}
+	if got, want := Qualification(c), "cut off by its budget ($0.5 of $0.4)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	over.Finished = true
+	if got, want := Qualification(c), "over its budget ($0.5 of $0.4)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -198,6 +198,9 @@ func driveOptions(c *cli.Context) (runtime.Options, error) {
 	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
 		return runtime.Options{}, &runtime.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
 	}
+	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
+		return runtime.Options{}, &runtime.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
+	}
 	limits, err := limits(c)
 	if err != nil {
 		return runtime.Options{}, err

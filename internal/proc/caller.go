@@ -42,7 +42,7 @@ func (e *DeniedError) Error() string {
 	if e.Why != "" {
 		return fmt.Sprintf("process %d may not act on %s: it cannot be told whether a codon has started it: %s", e.PID, e.Target, e.Why)
 	}
-	where := "the execution is not in that codon's workspace " + e.Work.Workspace
+	where := "the execution is its own, or not in that codon's workspace " + e.Work.Workspace
 	if e.Work.Workspace == "" {
 		where = "that codon's workspace is not known"
 	}
@@ -52,16 +52,18 @@ func (e *DeniedError) Error() string {
 
 // MayAct reports, as a *DeniedError, whether a process may not act on an
 // execution because a codon has started it, or something that a codon has
-// started; unless the execution lies in the workspace of each such codon. It
-// goes by ancestors (an orphan's is its keeper), and by the marks in their
+// started; unless the execution lies in the workspace of each such codon, and is
+// not the one that runs it. lineage names the execution, as the attempts of its
+// codons do; it may be empty where there is none yet. It goes by ancestors (an orphan's is its keeper), and by the marks in their
 // environment. What it does not see is in docs/security.md.
-func MayAct(pid int, execution string) error {
+func MayAct(pid int, execution, lineage string) error {
 	works, err := worksOf(pid)
 	if err != nil {
 		return &DeniedError{PID: pid, Target: execution, Why: err.Error()}
 	}
 	for _, w := range works {
-		if w.Workspace == "" || !liesIn(execution, w.Workspace) {
+		own := lineage != "" && strings.HasPrefix(w.Attempt, lineage+"/")
+		if own || w.Workspace == "" || !liesIn(execution, w.Workspace) {
 			return &DeniedError{PID: pid, Target: execution, Work: w}
 		}
 	}

@@ -16,7 +16,7 @@ func init() {
 	parts["mayact"] = func(targets []string) {
 		for _, target := range targets {
 			var denied *proc.DeniedError
-			if err := proc.MayAct(os.Getpid(), target); errors.As(err, &denied) {
+			if err := proc.MayAct(os.Getpid(), target, ""); errors.As(err, &denied) {
 				fmt.Println("denied", filepath.Base(target))
 			} else {
 				fmt.Println("allowed", filepath.Base(target), err)
@@ -54,7 +54,7 @@ func TestACodonActsOnlyInItsWorkspace(t *testing.T) {
 // TestWhoeverIsBelowNoKeeperMayAct, and below two keepers only where both allow it.
 func TestWhoeverIsBelowNoKeeperMayAct(t *testing.T) {
 	t.Parallel()
-	if err := proc.MayAct(os.Getpid(), "/"); err != nil {
+	if err := proc.MayAct(os.Getpid(), "/", ""); err != nil {
 		t.Error(err)
 	}
 	spec := shell(t, `mkdir own inner; cd inner; "$SELF" __part inner "$PWD"`)
