@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,6 +225,37 @@ func (b *Back) sawAll(sha state.SHA) bool {
 // recovery branch; any other checkpoint is itself.
 func SavedAt(store Commits, sha state.SHA) state.SHA {
 	return behind(store, sha, state.KindRecovery)
+}
+
+// StoodAt is where the execution stood when the safety checkpoint of a move was
+// made; any other checkpoint is itself.
+func StoodAt(store Commits, safety state.SHA) state.SHA {
+	info, err := store.CommitInfo(checkpoint.SHA(safety))
+	if kind, _ := MoveAfter(info); err != nil || kind == "" || len(info.Parents) == 0 {
+		return safety
+	}
+	at := info.Parents[0]
+	title, _, _ := strings.Cut(info.Message, "\n")
+	below, err := store.CommitInfo(at)
+	if under, _, _ := strings.Cut(below.Message, "\n"); err == nil && under == title+trackedNote && len(below.Parents) > 0 {
+		at = below.Parents[0]
+	}
+	return state.SHA(at)
+}
+
+// MovedBefore is the newest safety checkpoint of a move to a checkpoint; empty if
+// none is left.
+func (x *Execution) MovedBefore(to state.SHA) state.SHA {
+	refs, _, err := x.Store.ReadableRefs("refs/heads/recovery/")
+	if err != nil {
+		return ""
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(refs))) { // by time
+		if info, err := x.Store.CommitInfo(refs[name]); err == nil && wentTo(info.Message) == to {
+			return state.SHA(info.SHA)
+		}
+	}
+	return ""
 }
 
 // EndedAt is the checkpoint that the last step of the plan has left, from one

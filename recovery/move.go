@@ -326,6 +326,10 @@ func Removable(s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace
 // The note of a safety checkpoint names the move that it was made before.
 func beforeMove(kind string, to state.SHA) string { return "before " + kind + " to " + string(to) }
 
+// trackedNote ends the note of the checkpoint of tracked files that is made below
+// a safety checkpoint.
+const trackedNote = ": tracked files"
+
 // wentTo is where the move went that a safety checkpoint was made before, by
 // its message; of any other checkpoint nothing. One of tracked files has not
 // seen all that was there, and is none.
@@ -431,7 +435,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	}
 	owned, same := parent, all.Tree == tracked.Tree && slices.Equal(all.Empty, tracked.Empty)
 	if !same {
-		if owned, err = x.Preserve(ctx, tracked, branch, parent, note+": tracked files"); err != nil {
+		if owned, err = x.Preserve(ctx, tracked, branch, parent, note+trackedNote); err != nil {
 			return nil, err
 		}
 	}

@@ -92,14 +92,49 @@ func (d *driver) leftAt(elsewhere bool) state.SHA {
 	switch run := s.Standing(); {
 	case elsewhere, saved == head:
 		return saved
-	case s.Position == nil || run == nil:
+	case s.Position == nil:
 		return head
+	case run == nil:
+		return d.beforeUndos(s.Position).CheckpointSHA
 	case run.Head != "":
 		return run.Head
 	case run.StartingConditions.Source != nil:
 		return run.StartingConditions.Source.CheckpointSHA
 	}
 	return saved
+}
+
+// beforeUndos returns a position as the move has reached it that the undo behind it
+// leads back to, for that is where a person was last asked; without an undo, the
+// position itself. An undo goes to the checkpoint that was made before the move
+// that it takes back.
+func (d *driver) beforeUndos(p *state.Position) *state.Position {
+	for p.Before != nil {
+		last, err := d.x.Store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
+		kind, to := recovery.MoveAfter(last)
+		if err != nil || kind != "undo" || to != p.CheckpointSHA {
+			break
+		}
+		at, moved := recovery.StoodAt(d.x.Store, to), state.SHA("")
+		if at == to {
+			break
+		}
+		if safety, err := d.x.Store.CommitInfo(checkpoint.SHA(to)); err == nil {
+			if kind, to := recovery.MoveAfter(safety); kind == "undo" {
+				moved = to // made before the move that has led to where it was taken back
+			}
+		}
+		if moved == "" {
+			moved = d.x.MovedBefore(at)
+		}
+		reached := *p
+		reached.CheckpointSHA, reached.Before = at, nil
+		if moved != "" {
+			reached.Before = &state.Position{CheckpointSHA: moved}
+		}
+		p = &reached
+	}
+	return p
 }
 
 // standAt is the present position with another checkpoint; nil if that is its
@@ -230,7 +265,11 @@ func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.C
 // ignored then, or are still what its safety checkpoint has.
 func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	none := func(string) bool { return false }
-	p, before, changed := d.sinceMove(d.x.State().MovedTo(), sha, snap)
+	at := d.x.State().MovedTo()
+	if at != nil && at == d.x.State().Position {
+		at = d.beforeUndos(at)
+	}
+	p, before, changed := d.sinceMove(at, sha, snap)
 	if p == nil {
 		return none
 	}
@@ -270,7 +309,7 @@ func (d *driver) sinceMove(p *state.Position, sha state.SHA, snap *checkpoint.Sn
 // checkpoint could not change, and nobody has changed since.
 func (d *driver) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	at := d.x.State().LastMove()
-	if at != nil && at.EndOf != "" && sha == d.leftAt(false) { // an undo compares with what it has gone back to the end of
+	if at != nil && at == d.x.State().Position && sha == d.leftAt(false) { // an undo compares with what it has gone back to the end of
 		sha = at.CheckpointSHA
 	}
 	p, _, changed := d.sinceMove(at, sha, snap)

@@ -120,6 +120,50 @@ func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 	s.must(ModeRun, ExitDone)
 }
 
+// What a person has changed behind a rollback is asked about behind an undo and a
+// redo, too, and behind a second rollback that is taken back. What they are not
+// asked about behind the rollback, they are not then either.
+func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T) {
+	t.Parallel()
+	back := map[string]func(*stage){
+		"a redo":               func(s *stage) { s.mustUndo(); s.mustUndo() },
+		"two redos":            func(s *stage) { s.mustUndo(); s.mustUndo(); s.mustUndo(); s.mustUndo() },
+		"a rollback elsewhere": func(s *stage) { s.mustRollback("initial"); s.mustUndo() },
+		"a rollback elsewhere, behind a redo": func(s *stage) {
+			s.mustUndo()
+			s.mustUndo()
+			s.mustRollback("initial")
+			s.mustUndo()
+		},
+	}
+	for name, lead := range back {
+		for _, edit := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", name, edit), func(t *testing.T) {
+				t.Parallel()
+				s := stageOf(t, `{"hank": [
+				  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["*.txt"], "promptText": "echo a >a.txt"},
+				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["*"], "promptText": "echo b >b"}]}`)
+				s.must(ModeRun, ExitDone)
+				put(t, s.workspace(), "left.txt", "no codon has recorded it\n")
+				s.mustRollback("a")
+				if edit {
+					put(t, s.workspace(), "mine.txt", "mine\n")
+				}
+				lead(s)
+				if !edit {
+					s.must(ModeRun, ExitDone)
+					return
+				}
+				s.must(ModeRun, ExitDecision)
+				s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+				if onDisk(s.workspace(), "mine.txt") || s.treeIn(s.last("b").BaseCheckpoint)["mine.txt"] != "" {
+					t.Error("what was to be put back is still there")
+				}
+			})
+		}
+	}
+}
+
 func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 	t.Parallel()
 	hank := func(word string) string {
