@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // Import brings checkpoints back from where they were exported to, and opens
@@ -34,14 +37,14 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	if err := mayAct(root, o.Workspace); err != nil {
 		return nil, nil, err
 	}
-	prefix, cut := importing(o.FS, root)
+	mark, cut := importing(o.FS, root)
 	fresh := cut || !exists(o.FS, root)
-	if cut && prefix != from.Prefix {
-		return nil, nil, importCut(root, prefix)
+	if cut && mark.prefix != from.Prefix {
+		return nil, nil, importCut(root, mark)
 	}
-	keep := o.KeepTree || cut && keepsTree(o.FS, root)
+	keep := o.KeepTree || mark.keepTree
 	if fresh {
-		if err := askAboutTree(root, cut, o); err != nil {
+		if err := askAboutTree(ctx, root, cut, o); err != nil {
 			return nil, nil, err
 		}
 		if err := beginImport(root, from, keep, o); err != nil {
@@ -59,7 +62,7 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	}
 	failpoint.Hit("import.opened")
 	if !keep {
-		err = x.fill(ctx)
+		err = errors.Join(x.fill(ctx), x.nameEarlierFills(cut))
 	}
 	failpoint.Hit("import.filled")
 	if err == nil || ctx.Err() == nil { // what could not be filled is told, and the execution is whole
@@ -78,29 +81,73 @@ func (l Layout) importing() string { return l.hank("importing") }
 
 // Importing tells whether an execution is only half imported, and from below
 // which prefix.
-func Importing(root string) (prefix string, cut bool) { return importing(vfs.OS, root) }
-
-func importing(fsys vfs.FS, root string) (prefix string, cut bool) {
-	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
-	prefix, _, _ = strings.Cut(string(text), "\n")
-	return strings.TrimSpace(prefix), err == nil
+func Importing(root string) (prefix string, cut bool) {
+	mark, cut := importing(vfs.OS, root)
+	return mark.prefix, cut
 }
 
-// keepsTree reports whether an import that was cut short was to leave the workspace
-// as it is.
-func keepsTree(fsys vfs.FS, root string) bool {
-	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
-	return err == nil && strings.HasSuffix(string(text), "\n"+keepsTreeMark)
+// importMark is what the mark of an import says.
+type importMark struct {
+	prefix   string
+	address  string // empty: it has a secret, or an older hank made the mark
+	keepTree bool   // the workspace is left as it is
 }
 
-const keepsTreeMark = "keep-tree\n"
+// The lines of a mark after the prefix.
+const (
+	addressMark  = "from "
+	keepTreeMark = "keep-tree"
+)
 
-// askAboutTree asks before an import fills a workspace that has files in it.
-func askAboutTree(root string, cut bool, o Options) error {
+func importing(fsys vfs.FS, root string) (m importMark, cut bool) {
+	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
+	prefix, rest, _ := strings.Cut(string(text), "\n")
+	m.prefix = strings.TrimSpace(prefix)
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSuffix(line, "\n")
+		if address, found := strings.CutPrefix(line, addressMark); found {
+			m.address = address
+		}
+		m.keepTree = m.keepTree || line == keepTreeMark
+	}
+	return m, err == nil
+}
+
+func (m importMark) text() string {
+	text := m.prefix + "\n"
+	if m.address != "" {
+		text += addressMark + m.address + "\n"
+	}
+	if m.keepTree {
+		text += keepTreeMark + "\n"
+	}
+	return text
+}
+
+// repeatable returns the address of an import as it can be given again from any
+// folder; empty where it must not be written down.
+func repeatable(address string) string {
+	if fi, err := os.Stat(address); err == nil && fi.IsDir() {
+		if abs, err := filepath.Abs(address); err == nil {
+			address = abs
+		}
+	}
+	if checkpoint.WithoutSecrets(address) != address || strings.ContainsAny(address, "\r\n") {
+		return ""
+	}
+	return address
+}
+
+// askAboutTree asks before an import fills a workspace that has files in it. Files
+// for secrets are not taken into the checkpoint of what is there.
+func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 	l := Layout{Root: root, Workspace: cmp.Or(o.Workspace, DefaultWorkspace(root))}
 	n := entriesIn(l.Workspace)
-	if cut || o.KeepTree || o.RestoreTree || n == 0 {
+	if cut || o.KeepTree || n == 0 {
 		return nil
+	}
+	if o.RestoreTree {
+		return askAboutSecrets(ctx, l)
 	}
 	return &DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, things(n)), Options: []string{
 		"--keep-tree leaves it as it is: hank run then compares it with the newest checkpoint, and asks where it differs",
@@ -108,11 +155,48 @@ func askAboutTree(root string, cut bool, o Options) error {
 		"-e DIR imports into another folder"}}
 }
 
-func importCut(root, prefix string) error {
-	return &DecisionError{
-		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", prefix, root),
-		Options: []string{"hank checkpoints import with the same address goes on with it", "delete " + Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
+// askAboutSecrets refuses to keep files for secrets in a checkpoint unasked: what
+// is in one stays in it.
+func askAboutSecrets(ctx context.Context, l Layout) error {
+	size, err := FirstEstimate(ctx, l)
+	if err != nil {
+		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
 	}
+	n := len(size.Private)
+	if n == 0 {
+		return nil
+	}
+	shown := strings.Join(size.Private[:min(3, n)], ", ")
+	if n > 3 {
+		shown += fmt.Sprintf(" and %d more", n-3)
+	}
+	return &DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that --restore makes of what is there would keep them: %s; nothing was changed", l.Workspace, shown), Options: []string{
+		"move them out of this folder, and give the same command again",
+		"-e DIR imports into another folder"}}
+}
+
+func importCut(root string, m importMark) error {
+	again, command := "hank checkpoints import with the same address", ""
+	if m.address != "" {
+		command = "hank checkpoints import " + shellWord(m.address)
+		again = command + " -e " + shellWord(root)
+	}
+	return &DecisionError{
+		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", m.prefix, root),
+		Options: []string{again + " goes on with it", "delete " + Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
+		Command: command,
+	}
+}
+
+// shellWord is a text as one word of a command line.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@+,=%", r)
+	}
+	if text != "" && strings.TrimFunc(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func beginImport(root string, from checkpoint.Remote, keep bool, o Options) error {
@@ -130,11 +214,8 @@ func beginImport(root string, from checkpoint.Remote, keep bool, o Options) erro
 		}
 	}
 	failpoint.Hit("import.begun")
-	mark := from.Prefix + "\n"
-	if keep {
-		mark += keepsTreeMark
-	}
-	if err := vfs.WriteFile(o.FS, l.importing(), []byte(mark), 0o600); err != nil {
+	mark := importMark{from.Prefix, repeatable(from.Address), keep}
+	if err := vfs.WriteFile(o.FS, l.importing(), []byte(mark.text()), 0o600); err != nil {
 		return err
 	}
 	failpoint.Hit("import.marked")
@@ -152,7 +233,7 @@ func (x *Execution) fill(ctx context.Context) error {
 	if err == nil {
 		x.reportRefused(moved.Report.Refused)
 		if len(moved.Report.Plan.Change)+len(moved.Report.Plan.Delete) > 0 {
-			x.Report.add(Warning, "what was in the workspace is in checkpoint %.12s: hank restore . --from %.12[1]s --delete --yes -e %s brings it back", moved.Safety, x.Layout.Root)
+			x.nameSaved("what was in the workspace", moved.Safety)
 		}
 	}
 	var unsafe *checkpoint.UnsafeTreeError
@@ -163,6 +244,76 @@ func (x *Execution) fill(ctx context.Context) error {
 		return fmt.Errorf("the execution is there, and its workspace could not be filled (hank run --restore does it): %w", err)
 	}
 	return nil
+}
+
+func (x *Execution) nameSaved(what string, sha state.SHA) {
+	x.Report.add(Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shellWord(x.Layout.Root))
+}
+
+// nameEarlierFills names the checkpoints of what was in the workspace before, and
+// while, an import was cut short. The journal knows of them: nothing but that import
+// has written to it.
+func (x *Execution) nameEarlierFills(cut bool) error {
+	if !cut {
+		return nil
+	}
+	fills, err := x.fills()
+	if err != nil {
+		return fmt.Errorf("reading what the import has done before: %w", err)
+	}
+	for i := range fills {
+		fill := &fills[i]
+		if replaced, err := x.replaces(fill.Safety, fill.To); err != nil {
+			return err
+		} else if replaced { // what is said twice is told once
+			x.nameSaved("what was in the workspace", fill.Safety)
+		}
+		meanwhile, err := x.savedMeanwhile(fill)
+		if err != nil {
+			return err
+		}
+		for _, sha := range meanwhile {
+			x.nameSaved("what was in the workspace while the import was interrupted", sha)
+		}
+	}
+	return nil
+}
+
+// fills are the changes of the workspace that the journal has.
+func (x *Execution) fills() (fills []state.Intent, err error) {
+	take := func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		t, err := state.Decode(e.Data)
+		if opened, is := t.(state.IntentOpened); is && err == nil {
+			fills = append(fills, opened.Intent)
+		}
+		return err
+	}
+	for from := uint64(1); ; {
+		err = journal.Read(x.fs, x.Layout.Events(), from, take)
+		var gap *journal.GapError
+		if !errors.As(err, &gap) || gap.Next <= from {
+			return fills, err
+		}
+		from = gap.Next
+	}
+}
+
+// replaces reports whether a checkpoint has something that another has not, or has
+// otherwise.
+func (x *Execution) replaces(safety, to state.SHA) (bool, error) {
+	from, err := x.Tree(safety)
+	if err != nil {
+		return false, err
+	}
+	tree, err := x.Tree(to)
+	if err != nil {
+		return false, err
+	}
+	changes, err := checkpoint.Diff(x.Store, from, tree)
+	return slices.ContainsFunc(changes, func(c checkpoint.Change) bool { return c.Kind != checkpoint.Added }), err
 }
 
 // refill is Options.Refill, with a new store where there is none that can be

@@ -40,8 +40,8 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	if err := mayAct(root, o.Workspace); err != nil {
 		return nil, err
 	}
-	if prefix, cut := importing(o.FS, root); cut && o.Refill == nil {
-		return nil, importCut(root, prefix)
+	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
+		return nil, importCut(root, mark)
 	}
 	rep := Report{}
 	meta, metaErr := readMeta(o.FS, Layout{Root: root}.Meta())

@@ -84,8 +84,8 @@ func Glance(root string) (*View, error) {
 
 // look sees what does not depend on the state.
 func look(root string) (*View, error) {
-	if prefix, cut := Importing(root); cut {
-		return nil, importCut(root, prefix)
+	if mark, cut := importing(vfs.OS, root); cut {
+		return nil, importCut(root, mark)
 	}
 	v := &View{Report: Report{reading: true}}
 	v.Layout = Layout{Root: root}
