@@ -123,7 +123,10 @@ func (x *Execution) closeLeft(ctx context.Context, r *state.Run) error {
 	if err := x.Finish(ctx, r.RunID, x.nameOf(live.CodonID), final, tracked); err != nil {
 		return err
 	}
-	return x.Record(x.endOf(r))
+	if err := x.Record(x.endOf(r)); err != nil || x.meta.Folder != nil && x.meta.Folder.same(x.lock.workspace()) {
+		return err
+	}
+	return x.SetMeta(func(m *Meta) { m.rememberWorkspace(x.lock.workspace()) })
 }
 
 // endOf is how a run ends whose runtime cannot say so any more.
@@ -137,8 +140,13 @@ func (x *Execution) endOf(r *state.Run) state.Transition {
 // sameBoot tells whether the machine has been up since a run: after a power
 // cut what an agent wrote last may not be on the disk.
 func (x *Execution) sameBoot(r *state.Run) bool {
+	return isOfBoot(r, x.lock.info.Process.BootID)
+}
+
+// isOfBoot reports whether a run began in a boot.
+func isOfBoot(r *state.Run, boot string) bool {
 	var id proc.Identity
-	return json.Unmarshal(r.Process, &id) == nil && id.BootID != "" && id.BootID == x.lock.info.Process.BootID
+	return json.Unmarshal(r.Process, &id) == nil && id.BootID != "" && id.BootID == boot
 }
 
 func (x *Execution) nameOf(id state.CodonID) string {

@@ -254,6 +254,10 @@ func (x *Execution) baseEvent(s *state.State, seq uint64, why string) (journal.E
 // attach is what Create and Open have in common: what git advises, the saver,
 // and bringing the workspace into order.
 func (x *Execution) attach(ctx context.Context, a advice) error {
+	// What a codon has left there is for sameWorkspace: its agent may still be ended.
+	if blocked := x.meta.replaced(x.Layout, x.State(), func(*state.Run) bool { return false }); blocked != nil {
+		return blocked
+	}
 	if err := x.openWorkspace(); err != nil {
 		return err
 	}

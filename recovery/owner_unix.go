@@ -40,6 +40,12 @@ func checkOwner(l Layout) error {
 	return nil
 }
 
+// checkWorkspaceOwner refuses a workspace of another user in which this one cannot
+// work.
+func checkWorkspaceOwner(l Layout) error {
+	return usable(l, l.Workspace, unix.R_OK|unix.W_OK|unix.X_OK)
+}
+
 // usable returns an error if somebody else's file may not be used by this user.
 func usable(l Layout, name string, how uint32) error {
 	fi, err := os.Lstat(name)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"hank/internal/flock"
+	"hank/state"
 )
 
 // Folder is what tells one folder from another, and who may put a new one in its
@@ -71,6 +72,8 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 		return blocked(fmt.Sprintf("cannot be looked at (%v)", err))
 	case now.Path != f.Path && now.Path != f.Place:
 		return blocked("is in another place now: "+now.Path, "put the folder back where it was")
+	case now.Owner != f.Owner && now.Device == f.Device && now.Inode == f.Inode:
+		return Folder{}, f.estranged(path, now, "hank run --keep-tree")
 	case now.Owner != f.Owner:
 		return blocked(fmt.Sprintf("was replaced by a folder of another user (%d, not %d)", now.Owner, f.Owner), takeOver(path))
 	case now.Device != f.Device:
@@ -81,6 +84,61 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 
 func takeOver(path string) string {
 	return fmt.Sprintf("cp -R %s %[1]s.mine && mv %[1]s %[1]s.aside && mv %[1]s.mine %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", path)
+}
+
+// estranged says that the folder belongs to another user than before.
+func (f Folder) estranged(path string, now Folder, then string) *DecisionError {
+	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, path)
+	return &DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
+		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %s %[1]s.mine && mv %[1]s %[1]s.aside && mv %[1]s.mine %[1]s && %s goes on in a copy of your own", path, then)}}
+}
+
+// replaced says what a person must do about what stands for the workspace, in the
+// words of readers and openings alike; nil: nothing. A link is not followed where
+// hank had a folder, or one that led to another folder. For what else stands there
+// while a codon was running see succeeds, and sameWorkspace.
+func (m Meta) replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool) *DecisionError {
+	fi, err := os.Lstat(l.Workspace)
+	if err != nil || m.Folder == nil {
+		return nil
+	}
+	now, err := folderAt(l.Workspace)
+	if err != nil {
+		return nil // see blockedWorkspace
+	}
+	was, r := *m.Folder, s.Newest()
+	one := now.Device == was.Device && now.Inode == was.Inode
+	running := r != nil && r.Live() != nil
+	switch linked := fi.Mode()&fs.ModeSymlink != 0; {
+	case linked && (was.Path == was.Place || m.Root == l.Root && now.Path != was.Path && !one):
+		if running {
+			_, blocked := was.succeeds(l.Workspace)
+			return blocked
+		}
+		return linkedTo(l.Workspace, now.Path, one)
+	case linked || m.Root != l.Root:
+	case running && sameBoot(r):
+		_, blocked := was.succeeds(l.Workspace)
+		return blocked
+	case !running && one && now.Owner != was.Owner && checkWorkspaceOwner(l) != nil:
+		return was.estranged(l.Workspace, now, "hank run")
+	}
+	return nil
+}
+
+// linkedTo says that a link was put in the place of the workspace while no codon was
+// running. one: it leads to the folder that was there.
+func linkedTo(path, to string, one bool) *DecisionError {
+	back := fmt.Sprintf("rm %s && mv %s %[1]s && hank run", path, to)
+	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", path)
+	e := &DecisionError{What: fmt.Sprintf("the workspace %s is a link to %s, which was put there while no codon was running, and hank does not follow it", path, to), Command: anew,
+		Options: []string{
+			back + " works in that folder, and asks where it differs from the last checkpoint",
+			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which hank run --restore puts the last checkpoint, and hank rollback --to last-success --yes where the hank is done", path)}}
+	if one {
+		e.Command = back
+	}
+	return e
 }
 
 // onWorkspace checks that the path of the workspace still leads to the folder that

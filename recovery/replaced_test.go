@@ -3,7 +3,9 @@
 package recovery
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,4 +103,105 @@ func TestWhatMayStandForAWorkspace(t *testing.T) {
 	check("was deleted", was)
 	put(t, path, []byte("x"))
 	check("replaced by a file", was)
+}
+
+// Where a folder was recorded, a link that comes in its place while no codon is
+// running is followed by nobody: readers and openings say so alike, and what it
+// leads to stays as it is. One that was given from the beginning is followed.
+func TestALinkInThePlaceOfTheWorkspaceIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	root, foreign := filepath.Join(t.TempDir(), "x"), t.TempDir()
+	a := history(t, root, 12, CreateOptions{Data: t.TempDir()})
+	a.close()
+	l := LayoutOf(root)
+	put(t, filepath.Join(foreign, "mine"), []byte("mine"))
+	refused := func(path string, words ...string) {
+		t.Helper()
+		before := hash(t, foreign)
+		var decision *DecisionError
+		_, err := Open(context.Background(), root, Options{FS: fast})
+		for _, look := range []func(string) (*View, error){Read, Glance} {
+			v := must(look(root))(t)
+			if v.Blocked == nil || !errors.As(err, &decision) || v.Blocked.Error() != decision.Error() {
+				t.Fatalf("the reader says %v, the opening %v", v.Blocked, err)
+			}
+			for _, want := range words {
+				if !strings.Contains(v.Blocked.Error()+" "+v.Blocked.Command, want) {
+					t.Errorf("%q is not in: %v (%s)", want, v.Blocked, v.Blocked.Command)
+				}
+			}
+		}
+		if hash(t, foreign) != before {
+			t.Error("what the link leads to was touched")
+		}
+	}
+	aside := filepath.Join(root, "aside")
+	ok(t, os.Rename(l.Workspace, aside))
+	ok(t, os.Symlink(foreign, l.Workspace))
+	refused(l.Workspace, "a link to "+foreign, "rm "+l.Workspace+" && mkdir "+l.Workspace+" && hank r")
+	remove(t, l.Workspace)
+	ok(t, os.Symlink("aside", l.Workspace))
+	refused(l.Workspace, "a link to "+aside, "rm "+l.Workspace+" && mv "+aside+" "+l.Workspace+" && hank run")
+	remove(t, l.Workspace)
+	ok(t, os.Rename(aside, l.Workspace))
+	ok(t, reopen(t, root).Close())
+
+	base := t.TempDir()
+	root = filepath.Join(base, "y")
+	given, target := filepath.Join(base, "given"), filepath.Join(base, "target")
+	ok(t, errors.Join(os.Mkdir(target, 0o755), os.Symlink(target, given)))
+	history(t, root, 12, CreateOptions{Workspace: given}).close()
+	ok(t, reopen(t, root).Close())
+	ok(t, errors.Join(os.Rename(target, target+"2"), os.Remove(given), os.Symlink(target+"2", given)))
+	ok(t, reopen(t, root).Close()) // the same folder
+	ok(t, errors.Join(os.Remove(given), os.Symlink(foreign, given)))
+	refused(given, "a link to "+foreign)
+}
+
+// Another real folder is no question by itself, and the folder of another user is
+// no other folder.
+func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "x")
+	a := begin(t, root, 2, CreateOptions{})
+	ok(t, a.start())
+	ok(t, a.upto(1))
+	ok(t, a.x.Close())
+	l := LayoutOf(root)
+	owned := func(by uint32) {
+		m := must(ReadMeta(root))(t)
+		m.Folder.Owner = by
+		ok(t, writeMeta(fast, l.Meta(), m))
+	}
+	owned(uint32(os.Geteuid()) + 1) // and this user may use it
+	if v := must(Read(root))(t); v.Blocked != nil || strings.Contains(fmt.Sprint(v.Report), "another folder") {
+		t.Errorf("a folder that this user may use: %+v", v.Report)
+	}
+	ok(t, os.Rename(l.Workspace, l.Workspace+".old"))
+	ok(t, os.Mkdir(l.Workspace, 0o755))
+	v := must(Read(root))(t)
+	says(t, "another folder", v.Report, "is another folder than hank last had there; hank run compares it with the last checkpoint, and asks only where it differs")
+	if v.Blocked != nil {
+		t.Errorf("it is blocked: %v", v.Blocked)
+	}
+
+	a = begin(t, filepath.Join(t.TempDir(), "y"), 2, CreateOptions{})
+	root, l = a.x.Layout.Root, a.x.Layout
+	ok(t, a.start())
+	if err := a.play(attempt{upto: state.Running}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	ok(t, a.x.Close()) // a crash, as far as the state tells
+	owned(uint32(os.Geteuid()) + 1)
+	var decision *DecisionError
+	v = must(Read(root))(t)
+	_, err := Open(context.Background(), root, Options{FS: fast})
+	if v.Blocked == nil || !errors.As(err, &decision) || v.Blocked.Error() != decision.Error() {
+		t.Fatalf("the reader says %v, the opening %v", v.Blocked, err)
+	}
+	for _, want := range []string{"belongs to another user now", "sudo chown -R", "cp -R "} {
+		if !strings.Contains(decision.Error(), want) || strings.Contains(decision.Error(), "replaced") {
+			t.Errorf("%q: %v", want, decision)
+		}
+	}
 }

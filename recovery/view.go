@@ -149,7 +149,11 @@ func (v *View) conclude(m memory) {
 	v.ForeignJournal = m.apart
 	v.Report.Source = m.source
 	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
-	if v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr); v.Blocked != nil {
+	v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
+	if v.Blocked == nil && !v.Live {
+		v.Blocked = v.Meta.replaced(v.Layout, v.State, func(r *state.Run) bool { return isOfBoot(r, boot()) })
+	}
+	if v.Blocked != nil {
 		if v.Head.Done == v.Head.Planned { // a run would have nothing to do
 			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
 		}
@@ -181,8 +185,12 @@ func (v *View) lookAtWorkspace() {
 	case v.Live || v.Head.Planned == 0:
 	case v.Gone():
 		v.Report.add(Warning, "the workspace %s is gone; its files are in the checkpoints: hank doctor names the command that brings them back", v.Layout.Workspace)
-	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && !v.Meta.Folder.same(now):
-		v.Report.add(Note, "the workspace %s is another folder than hank last had there; hank diff says what differs, and hank run asks about it", v.Layout.Workspace)
+	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
+		next := "hank run compares it with the last checkpoint, and asks only where it differs"
+		if r := v.State.Newest(); r != nil && r.Live() != nil {
+			next = "what is in it counts as what the interrupted codon has left"
+		}
+		v.Report.add(Note, "the workspace %s is another folder than hank last had there; %s", v.Layout.Workspace, next)
 	}
 }
 

@@ -348,6 +348,9 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
+	if view.Blocked != nil && !view.Unfinished() {
+		return nil, view.Blocked
+	}
 	store, err := view.Store()
 	if err != nil {
 		return nil, err
