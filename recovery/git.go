@@ -183,6 +183,9 @@ func (x *Execution) mendBranches(behind bool) error {
 			x.Report.add(Mended, "branch %s had fallen back to checkpoint %.12s; it leads to %.12s again", branch, at, head)
 			continue
 		}
+		if !Begun(x.Store, branch, head) {
+			continue // it was never there
+		}
 		newest := ""
 		if behind {
 			newest = ", the newest that is left of it"
@@ -190,6 +193,16 @@ func (x *Execution) mendBranches(behind bool) error {
 		x.Report.add(Mended, "branch %s was gone; it leads to checkpoint %.12s again%s", branch, head, newest)
 	}
 	return nil
+}
+
+// Begun reports whether a branch that leads to a checkpoint was ever there: that
+// of a run is made with the run's first checkpoint, and until then the state may
+// have for it the rig checkpoint of the attempt that the run goes on with.
+func Begun(store Commits, branch string, head state.SHA) bool {
+	run, ofRun := strings.CutPrefix(branch, "run-")
+	info, err := store.CommitInfo(checkpoint.SHA(head))
+	title, _, _ := strings.Cut(info.Message, "\n")
+	return !ofRun || err != nil || strings.Contains(title, " [run:"+run+"]")
 }
 
 // anchor makes sure that the next checkpoint has something to stand on. Where

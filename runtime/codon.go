@@ -52,7 +52,7 @@ func (a *attempt) perform(ctx context.Context) (*state.Codon, error) {
 	a.began = time.Now()
 	record := &state.Codon{
 		CodonID: a.entry.CodonID, StartTime: a.x.Now(), Status: state.Preparing, LoopContext: a.entry.LoopContext,
-		Attempt: a.number, Harness: a.harnessName(), Model: a.entry.Codon.Model.String(), BaseCheckpoint: a.x.State().Base,
+		Attempt: a.number, Harness: a.harnessName(), Model: a.entry.Codon.Model.String(), BaseCheckpoint: a.base(),
 		ProjectHead: projectHead(a.x.Layout.Workspace),
 	}
 	a.id = recovery.Attempt(a.x.State().Lineage, a.run, record)
@@ -73,6 +73,24 @@ func (a *attempt) perform(ctx context.Context) (*state.Codon, error) {
 		return a.failBeforeWork(ctx, failure, err)
 	}
 	return a.checkpoint(ctx, a.live().Conclude(a.x.Now()))
+}
+
+// base is the checkpoint from before the codon. Of an attempt that goes on with
+// another one it is that one's: the tree has unfinished work in it.
+func (a *attempt) base() state.SHA {
+	if from := a.resumed; from != nil && from.CodonID == a.entry.CodonID && from.BaseCheckpoint != "" {
+		return from.BaseCheckpoint
+	}
+	return a.x.State().Base
+}
+
+// rigCheckpoint is the checkpoint of a rig that is not run again. A codon that
+// goes on without a rig has none.
+func (a *attempt) rigCheckpoint() state.SHA {
+	if a.resumed != nil {
+		return a.resumed.RigSetupCheckpoint
+	}
+	return a.x.State().Base
 }
 
 // failBeforeWork closes a record whose agent never had a session.

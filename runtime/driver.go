@@ -37,8 +37,9 @@ type driver struct {
 	confinement *Confinement // nil: processes may write anywhere
 
 	ignoreRigs    bool
-	rigDone       bool   // the tree is the one after the next codon's rig
-	resumeSession string // the session that the next codon goes on with
+	rigDone       bool         // the tree is the one after the next codon's rig
+	resumeSession string       // the session that the next codon goes on with
+	resumed       *state.Codon // the attempt that the run goes on with; nil: it goes on with none
 
 	stop     *Request               // the run is to end
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus

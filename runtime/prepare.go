@@ -25,7 +25,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	next := a.live().Start()
 	if !a.hasRig() {
 		if a.rigDone {
-			next.RigSetupCheckpoint = a.x.State().Base
+			next.RigSetupCheckpoint = a.rigCheckpoint()
 		}
 		a.rigDone = false
 		return nil, a.x.Record(state.CodonTransitioned{RunID: a.run, Record: next})

@@ -52,8 +52,8 @@ type Preview struct {
 	// Superseded are the checkpoints that lie behind the target on the thread:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
-	CostKept   state.USD `json:"costKept"` // what the codons up to the target cost
-	CostLeft   state.USD `json:"costLeft"` // what the codons behind it cost
+	CostKept   state.USD `json:"costKept"` // what the attempts that led to the target cost
+	CostLeft   state.USD `json:"costLeft"` // what all others cost
 	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
 	// it has another one now. hank does not move it.
 	HeadMoved string `json:"projectHead,omitempty"`
@@ -70,11 +70,11 @@ type Undone struct {
 }
 
 func (u *Undone) String() string {
-	what := "undoes the " + u.Kind
-	if u.Kind == "undo" {
-		what = "redoes what was undone: undoes the undo"
+	at := u.Time.Local().Format("2006-01-02 15:04:05")
+	if u.Kind == "undo" { // a word for it depends on how many came before
+		return fmt.Sprintf("undoes the undo of %s: from %s back to %s", at, u.To, u.From)
 	}
-	return fmt.Sprintf("%s of %s, from %s to %s", what, u.Time.Local().Format("2006-01-02 15:04:05"), u.From, u.To)
+	return fmt.Sprintf("undoes the %s of %s, from %s to %s", u.Kind, at, u.From, u.To)
 }
 
 // undone says what an undo that goes to a safety checkpoint takes back; nil if
@@ -477,28 +477,47 @@ func pathChanges(changes []checkpoint.Change) []PathChange {
 }
 
 // account says what is left behind and what is kept, in checkpoints and money.
+// All that the execution has cost is in one of the two.
 func (p *Preview) account(s *state.State, target Target) {
-	kept := map[*state.Codon]bool{}
-	if after := target.Position.AfterCodon; after != nil {
-		if r := s.Run(target.Position.RunID); r != nil {
-			for i := r.Len() - 1; i >= 0; i-- {
-				if r.Codon(i).CodonID == *after {
-					for _, step := range s.ThreadTo(r, r.Codon(i)) {
-						kept[step.Codon] = true
-					}
-					break
-				}
-			}
-		}
-	}
+	kept := keptBy(s, target)
 	for _, step := range s.Thread() {
-		if kept[step.Codon] {
-			p.CostKept += step.Codon.Cost()
-			continue
-		}
-		p.CostLeft += step.Codon.Cost()
-		if t, ok := endOf(s, step, ""); ok {
+		if t, ok := endOf(s, step, ""); ok && !kept[step.Codon] {
 			p.Superseded = append(p.Superseded, t)
 		}
 	}
+	for c := range kept {
+		p.CostKept += c.Cost()
+	}
+	p.CostLeft = s.TotalCost() - p.CostKept
+}
+
+// keptBy returns the attempts that led to a target: those on its thread, the one
+// whose end it is, and those that were cut off or failed before one of these was
+// begun at the same place.
+func keptBy(s *state.State, target Target) map[*state.Codon]bool {
+	type place struct {
+		codon state.CodonID
+		base  state.SHA
+	}
+	there, kept, places := *s, map[*state.Codon]bool{}, map[place]bool{}
+	there.Position = &target.Position
+	keep := func(c *state.Codon) { kept[c], places[place{c.CodonID, c.BaseCheckpoint}] = true, true }
+	for _, step := range there.Thread() {
+		keep(step.Codon)
+	}
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if c.ErrorCheckpoint != "" && c.ErrorCheckpoint == target.SHA {
+				keep(c)
+			}
+		}
+	}
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if !c.Settled() && places[place{c.CodonID, c.BaseCheckpoint}] {
+				kept[c] = true
+			}
+		}
+	}
+	return kept
 }

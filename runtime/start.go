@@ -107,7 +107,7 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 	}
 	if mode == ModeResume {
 		d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
-		d.resumeSession = last.ClaudeSessionID
+		d.resumeSession, d.resumed = last.ClaudeSessionID, last
 		return move{}, nil
 	}
 	if last.Interrupted == "" && !(retryDue(s, last) && cutOff(run)) {

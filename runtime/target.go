@@ -359,9 +359,9 @@ func commit(s *state.State, store Resolver, sha state.SHA) Target {
 		t, _ := initialTarget(s)
 		return t
 	}
-	for _, r := range s.Runs {
-		for i := range r.Len() {
-			for _, k := range kinds {
+	for _, k := range kinds { // an older hank has noted the end of the codon before as that of a rig
+		for _, r := range s.Runs {
+			for i := range r.Len() {
 				if checkpointOf(r.Codon(i), k) == sha {
 					return recordTarget(s, state.Step{Run: r, Codon: r.Codon(i)}, k)
 				}

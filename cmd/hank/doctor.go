@@ -318,7 +318,7 @@ func (d *diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
 		if v.Live || r.Removed != nil || r.Head == "" || r.GitBranch == "" {
 			continue
 		}
-		if at, err := store.Ref("refs/heads/" + r.GitBranch); err == nil && at == "" {
+		if at, err := store.Ref("refs/heads/" + r.GitBranch); err == nil && at == "" && recovery.Begun(store, r.GitBranch, r.Head) {
 			d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Mended, What: "branch " + r.GitBranch + " is gone; the next command puts it back to where the state has it"})
 		}
 	}

@@ -134,7 +134,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		return nil
 	}
 	again := "to take it back"
-	if o.Undo {
+	if u := done.Undoes; o.Undo && (u == nil || u.Kind != "undo") {
 		again = "to redo it     "
 	}
 	say("  %s  hank rollback --undo%s\n", again, c2e(c))
@@ -192,8 +192,12 @@ func printPreview(p *runtime.Preview, all bool) {
 		}
 		say("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
 	}
-	if len(p.Superseded) > 0 {
-		say("left behind, not deleted: %s with $%s of work; $%s of work stays\n", count(len(p.Superseded), "checkpoint"), p.CostLeft, p.CostKept)
+	if len(p.Superseded) > 0 || p.CostLeft > 0 {
+		checkpoints := ""
+		if n := len(p.Superseded); n > 0 {
+			checkpoints = count(n, "checkpoint") + ", "
+		}
+		say("left behind, not deleted: %s$%s of work; $%s of work stays\n", checkpoints, p.CostLeft, p.CostKept)
 	}
 }
 
