@@ -245,13 +245,13 @@ func StoodAt(store Commits, safety state.SHA) state.SHA {
 
 // MovedBefore is the newest safety checkpoint of a move to a checkpoint; empty if
 // none is left.
-func (x *Execution) MovedBefore(to state.SHA) state.SHA {
-	refs, _, err := x.Store.ReadableRefs("refs/heads/recovery/")
+func MovedBefore(store *checkpoint.Store, to state.SHA) state.SHA {
+	refs, _, err := store.ReadableRefs("refs/heads/recovery/")
 	if err != nil {
 		return ""
 	}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(refs))) { // by time
-		if info, err := x.Store.CommitInfo(refs[name]); err == nil && wentTo(info.Message) == to {
+		if info, err := store.CommitInfo(refs[name]); err == nil && wentTo(info.Message) == to {
 			return state.SHA(info.SHA)
 		}
 	}

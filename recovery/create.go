@@ -11,6 +11,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/registry"
+	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -357,7 +358,7 @@ func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
 	case err == nil:
 		return &DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", what(l.Workspace, fi), l.Workspace),
 			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success where the hank is done"},
-			Command: fmt.Sprintf("mv %s %s.aside && hank run --restore", l.Workspace, l.Workspace)}
+			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(l.Workspace+".aside"))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why
 	case m.Workspace != "":

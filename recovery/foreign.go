@@ -219,8 +219,8 @@ func byHankweave(store *checkpoint.Store, sha state.SHA) bool {
 
 // IsHankweaves tells whether a checkpoint is one of Hankweave's. They leave out
 // links and nested repositories, so that what one has not is no edit.
-func (x *Execution) IsHankweaves(sha state.SHA) bool {
-	return x.State().Adopted && byHankweave(x.Store, sha)
+func IsHankweaves(s *state.State, store *checkpoint.Store, sha state.SHA) bool {
+	return s.Adopted && byHankweave(store, sha)
 }
 
 // handOver keeps the workspace as Hankweave left it, in a checkpoint whose

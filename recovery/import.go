@@ -13,6 +13,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
+	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/state"
 	"hank/state/journal"
@@ -178,25 +179,14 @@ func askAboutSecrets(ctx context.Context, l Layout) error {
 func importCut(root string, m importMark) error {
 	again, command := "hank checkpoints import with the same address", ""
 	if m.address != "" {
-		command = "hank checkpoints import " + shellWord(m.address)
-		again = command + " -e " + shellWord(root)
+		command = "hank checkpoints import " + shell.Quote(m.address)
+		again = command + " -e " + shell.Quote(root)
 	}
 	return &DecisionError{
 		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", m.prefix, root),
 		Options: []string{again + " goes on with it", "delete " + Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
 		Command: command,
 	}
-}
-
-// shellWord is a text as one word of a command line.
-func shellWord(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@+,=%", r)
-	}
-	if text != "" && strings.TrimFunc(text, plain) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func beginImport(root string, from checkpoint.Remote, keep bool, o Options) error {
@@ -247,7 +237,7 @@ func (x *Execution) fill(ctx context.Context) error {
 }
 
 func (x *Execution) nameSaved(what string, sha state.SHA) {
-	x.Report.add(Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shellWord(x.Layout.Root))
+	x.Report.add(Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shell.Quote(x.Layout.Root))
 }
 
 // nameEarlierFills names the checkpoints of what was in the workspace before, and

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"hank/internal/flock"
 	"hank/internal/proc"
+	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -73,12 +75,31 @@ func (e *HeldError) Error() string {
 		why = h.Command + "; " + why
 	}
 	if e.Execution != "" {
-		who, option = who+" for the execution "+e.Execution, " -e "+e.Execution
+		who, option = who+" for the execution "+e.Execution, " -e "+shell.Quote(e.Execution)
+	}
+	if root := e.root(); root != "" {
+		option = " -e " + shell.Quote(root)
 	}
 	if h == nil && e.Execution == "" {
 		return fmt.Sprintf("%s is held by %s (%s); wait for it, or find it with: hank ls, and end it with: hank stop -e DIR", e.Path, who, why)
 	}
 	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: hank stop%s", e.Path, who, why, option)
+}
+
+// root is the execution that is held, where a command does not find it from here
+// by itself; empty where it does, or where another one is the holder's.
+func (e *HeldError) root() string {
+	if e.Execution != "" {
+		return ""
+	}
+	root := e.Path
+	if filepath.Base(root) == Dir {
+		root = filepath.Dir(root)
+	}
+	if found, err := Find("."); err == nil && found == root {
+		return ""
+	}
+	return root
 }
 
 // name adds who has the lock, where the lock file is silent or a dead one's. The

@@ -72,6 +72,11 @@ func (x *Execution) LoadProgram(sha state.SHA) (*plan.Program, error) {
 	return loadProgram(x.Store, sha)
 }
 
+// LoadProgram is Execution.LoadProgram for a reader.
+func LoadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) {
+	return loadProgram(store, sha)
+}
+
 func loadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) {
 	info, err := store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {

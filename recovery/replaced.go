@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"hank/internal/flock"
+	"hank/internal/shell"
 	"hank/state"
 )
 
@@ -57,17 +58,17 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 	}
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run --keep-tree takes an empty folder for what the codon has left", path))
+		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run --keep-tree takes an empty folder for what the codon has left", shell.Quote(path)))
 	}
 	now, err := folderAt(path)
 	switch {
 	case fi != nil && fi.Mode()&fs.ModeSymlink != 0 && now.Path != f.Path:
 		if err != nil {
-			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", path))
+			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", shell.Quote(path)))
 		}
-		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree takes that folder for what the codon has left", path, now.Path))
+		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree takes that folder for what the codon has left", shell.Quote(path), shell.Quote(now.Path)))
 	case errors.Is(err, syscall.ENOTDIR):
-		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %[1]s.aside && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", path))
+		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", shell.Quote(path), shell.Quote(path+".aside")))
 	case err != nil:
 		return blocked(fmt.Sprintf("cannot be looked at (%v)", err))
 	case now.Path != f.Path && now.Path != f.Place:
@@ -83,14 +84,14 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 }
 
 func takeOver(path string) string {
-	return fmt.Sprintf("cp -R %s %[1]s.mine && mv %[1]s %[1]s.aside && mv %[1]s.mine %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", path)
+	return fmt.Sprintf("cp -R %s %s && mv %[1]s %s && mv %[2]s %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
 }
 
 // estranged says that the folder belongs to another user than before.
 func (f Folder) estranged(path string, now Folder, then string) *DecisionError {
-	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, path)
+	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, shell.Quote(path))
 	return &DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
-		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %s %[1]s.mine && mv %[1]s %[1]s.aside && mv %[1]s.mine %[1]s && %s goes on in a copy of your own", path, then)}}
+		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %s %s && mv %[1]s %s && mv %[2]s %[1]s && %s goes on in a copy of your own", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"), then)}}
 }
 
 // replaced says what a person must do about what stands for the workspace, in the
@@ -129,12 +130,12 @@ func (m Meta) replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 // linkedTo says that a link was put in the place of the workspace while no codon was
 // running. one: it leads to the folder that was there.
 func linkedTo(path, to string, one bool) *DecisionError {
-	back := fmt.Sprintf("rm %s && mv %s %[1]s && hank run", path, to)
-	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", path)
+	back := fmt.Sprintf("rm %s && mv %s %[1]s && hank run", shell.Quote(path), shell.Quote(to))
+	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", shell.Quote(path))
 	e := &DecisionError{What: fmt.Sprintf("the workspace %s is a link to %s, which was put there while no codon was running, and hank does not follow it", path, to), Command: anew,
 		Options: []string{
 			back + " works in that folder, and asks where it differs from the last checkpoint",
-			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which hank run --restore puts the last checkpoint, and hank rollback --to last-success --yes where the hank is done", path)}}
+			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which hank run --restore puts the last checkpoint, and hank rollback --to last-success --yes where the hank is done", shell.Quote(path))}}
 	if one {
 		e.Command = back
 	}

@@ -374,9 +374,10 @@ func (v *View) over(r *state.Run) (bool, string) {
 	return isOver(r, trusted)
 }
 
-// Store opens the checkpoint store for reading: no stat cache is kept.
+// Store opens the checkpoint store for reading: the stat cache is used, and left
+// as it is.
 func (v *View) Store() (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), ReadOnly: true})
+	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: boot(), ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) && v.Live && (v.State == nil || v.Creating()) {
 		return nil, &CreatingError{v.Layout.Root}
 	}

@@ -66,7 +66,7 @@ func fileHash(path string) string {
 
 // leftByHankweave tells whether the tree is what a codon has left that failed
 // under Hankweave without a checkpoint: its work, and no edit.
-func (d *driver) leftByHankweave() bool {
-	last := lastRecord(d.x.State())
-	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && d.x.IsHankweaves(d.x.Head())
+func (c comparison) leftByHankweave() bool {
+	last := lastRecord(c.state)
+	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && c.byHankweave(recovery.Head(c.state))
 }

@@ -116,31 +116,6 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 	return nil
 }
 
-// ResultsDiffer returns a *recovery.DecisionError where the workspace is gone, or where
-// the hank is done and the workspace holds something else than its last checkpoint.
-func ResultsDiffer(ctx context.Context, v *recovery.View) error {
-	s := v.State
-	done := s.Next() == len(s.ExecutionPlan())
-	switch {
-	case v.Blocked != nil || v.Live || s.InitialCheckpoint == "":
-		return nil
-	case v.Gone():
-		return gone(v)
-	case !done || s.Position != nil:
-		return nil
-	}
-	d, err := Compare(ctx, v, "", "")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if len(d.Changes) == 0 {
-		return nil
-	}
-	return &recovery.DecisionError{What: fmt.Sprintf("the hank is done, and its workspace is not as in its last checkpoint (%s)", summary(d.Changes)), Command: "hank run --restore",
-		Options: []string{"hank run --restore puts the checkpoint back and keeps the changes in a checkpoint of their own", "hank run --keep-tree leaves it as it is, in a checkpoint of its own"}}
-}
-
 // gone is what a person must do about a workspace that is gone, where the next
 // command would make an empty one.
 func gone(v *recovery.View) error {

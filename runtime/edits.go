@@ -11,33 +11,36 @@ import (
 	"strings"
 )
 
+// comparison finds what a person has changed in a workspace. It writes nothing.
+type comparison struct {
+	state     *state.State
+	store     *checkpoint.Store
+	layout    recovery.Layout
+	workspace *checkpoint.Workspace
+}
+
+func (d *driver) comparison() comparison {
+	return comparison{d.x.State(), d.x.Store, d.x.Layout, d.x.Workspace}
+}
+
 // askAboutEdits finds what a person has changed since the last checkpoint. It
 // returns true if the tree is to be kept as it is. What is not kept is
 // preserved in a checkpoint all the same.
 func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, err error) {
-	head := d.leftAt(to != "")
-	changes, snap, err := d.edits(ctx, head)
-	if len(changes) > 0 && to != "" {
-		// A crash may have come between the move that this start is about to
-		// make and the run behind it: the tree is there already.
-		if more, err := d.since(to, snap); err != nil || len(more) == 0 {
-			d.x.Store.Abort()
-			return false, err
-		}
+	head := d.comparison().leftAt(to != "")
+	snap, err := d.snapshot(ctx, head)
+	var changes []checkpoint.Change
+	if err == nil {
+		changes, err = d.comparison().edits(head, to, snap)
 	}
-	if err != nil || len(changes) == 0 || d.leftByHankweave() {
+	if err != nil || len(changes) == 0 {
 		d.x.Store.Abort()
 		return false, err
 	}
-	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes)), "go on with the workspace as it is"
-	keepOption := "--keep-tree goes on with it as it is"
-	if to == "" && d.nextID() == "" {
-		question, keep = "the hank is done, and "+question, "leave the workspace as it is, in a checkpoint of its own"
-		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
-	}
+	ask, keep := editsQuestion(changes, to == "" && d.nextID() == "")
 	kept, restore := d.opts.KeepTree, d.opts.Restore
 	if !kept && !restore && d.opts.Ask != nil {
-		switch d.opts.Ask(question, []string{keep, "put the checkpoint back (your changes are kept in a checkpoint)"}) {
+		switch d.opts.Ask(ask.What, []string{keep, "put the checkpoint back (your changes are kept in a checkpoint)"}) {
 		case 0:
 			kept = true
 		case 1:
@@ -46,8 +49,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	}
 	if !kept && !restore {
 		d.x.Store.Abort()
-		return false, &recovery.DecisionError{What: question,
-			Options: []string{keepOption, "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}
+		return false, ask
 	}
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: summary(changes)}
@@ -70,6 +72,19 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	return kept, nil
 }
 
+// editsQuestion is the question about what a person has changed, and what it is on
+// a terminal to keep it.
+func editsQuestion(changes []checkpoint.Change, done bool) (ask *recovery.DecisionError, keep string) {
+	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes)), "go on with the workspace as it is"
+	keepOption := "--keep-tree goes on with it as it is"
+	if done {
+		question, keep = "the hank is done, and "+question, "leave the workspace as it is, in a checkpoint of its own"
+		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
+	}
+	return &recovery.DecisionError{What: question,
+		Options: []string{keepOption, "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}, keep
+}
+
 // askAboutResults is askAboutEdits for a hank that is done: a workspace that is gone,
 // or holds something else than codons or a person have left, is not its result.
 func (d *driver) askAboutResults(ctx context.Context) error {
@@ -86,16 +101,17 @@ func (d *driver) askAboutResults(ctx context.Context) error {
 // answer of a person. What they had changed before a move that was taken back is
 // in its safety checkpoint alone, and was not asked about: there, where a run
 // ended, and before a move to elsewhere, the checkpoint before it counts.
-func (d *driver) leftAt(elsewhere bool) state.SHA {
-	head, s := d.x.Head(), d.x.State()
-	saved := recovery.SavedAt(d.x.Store, head)
+func (c comparison) leftAt(elsewhere bool) state.SHA {
+	s := c.state
+	head := recovery.Head(s)
+	saved := recovery.SavedAt(c.store, head)
 	switch run := s.Standing(); {
 	case elsewhere, saved == head:
 		return saved
 	case s.Position == nil:
 		return head
 	case run == nil:
-		return d.beforeUndos(s.Position).CheckpointSHA
+		return c.beforeUndos(s.Position).CheckpointSHA
 	case run.Head != "":
 		return run.Head
 	case run.StartingConditions.Source != nil:
@@ -108,24 +124,24 @@ func (d *driver) leftAt(elsewhere bool) state.SHA {
 // leads back to, for that is where a person was last asked; without an undo, the
 // position itself. An undo goes to the checkpoint that was made before the move
 // that it takes back.
-func (d *driver) beforeUndos(p *state.Position) *state.Position {
+func (c comparison) beforeUndos(p *state.Position) *state.Position {
 	for p.Before != nil {
-		last, err := d.x.Store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
+		last, err := c.store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
 		kind, to := recovery.MoveAfter(last)
 		if err != nil || kind != "undo" || to != p.CheckpointSHA {
 			break
 		}
-		at, moved := recovery.StoodAt(d.x.Store, to), state.SHA("")
+		at, moved := recovery.StoodAt(c.store, to), state.SHA("")
 		if at == to {
 			break
 		}
-		if safety, err := d.x.Store.CommitInfo(checkpoint.SHA(to)); err == nil {
+		if safety, err := c.store.CommitInfo(checkpoint.SHA(to)); err == nil {
 			if kind, to := recovery.MoveAfter(safety); kind == "undo" {
 				moved = to // made before the move that has led to where it was taken back
 			}
 		}
 		if moved == "" {
-			moved = d.x.MovedBefore(at)
+			moved = recovery.MovedBefore(c.store, at)
 		}
 		reached := *p
 		reached.CheckpointSHA, reached.Before = at, nil
@@ -226,15 +242,28 @@ func StartLost(s *state.State, store *checkpoint.Store) *recovery.DecisionError 
 	return lostStart(c.BaseCheckpoint, c)
 }
 
-// edits compares the workspace with a checkpoint that it was at, as far as codon
-// checkpoints look at it.
-func (d *driver) edits(ctx context.Context, head state.SHA) ([]checkpoint.Change, *checkpoint.Snapshot, error) {
-	snap, err := d.x.Snapshot(ctx, recovery.Tracked(d.x.State(), d.nextID()), head)
-	if err != nil {
-		return nil, nil, err
+// snapshot looks at the workspace, which was at a checkpoint, as far as codon
+// checkpoints do.
+func (d *driver) snapshot(ctx context.Context, head state.SHA) (*checkpoint.Snapshot, error) {
+	return d.x.Snapshot(ctx, recovery.Tracked(d.x.State(), d.nextID()), head)
+}
+
+// edits lists what a person has changed since the workspace was left at a
+// checkpoint, where the next run moves it to another one, or leaves it (to is
+// empty).
+func (c comparison) edits(head, to state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
+	changes, err := c.since(head, snap)
+	if err != nil || len(changes) == 0 || c.leftByHankweave() {
+		return nil, err
 	}
-	changes, err := d.since(head, snap)
-	return changes, snap, err
+	if to != "" {
+		// A crash may have come between the move that this start is about to
+		// make and the run behind it: the tree is there already.
+		if more, err := c.since(to, snap); err != nil || len(more) == 0 {
+			return nil, err
+		}
+	}
+	return changes, nil
 }
 
 // since is what differs between a checkpoint and a snapshot of the workspace.
@@ -242,77 +271,77 @@ func (d *driver) edits(ctx context.Context, head state.SHA) ([]checkpoint.Change
 // is still there was not edited. It may have looked at less than the next one
 // will; what it did not look at was not added. Nor is what an archive had taken
 // when hank ended an edit.
-func (d *driver) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
-	before, err := d.x.Tree(sha)
+func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
+	before, err := c.tree(sha)
 	if err != nil || snap.Tree == before {
 		return nil, err
 	}
-	all, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
-	archived := d.archivedAt(sha)
-	takes := recovery.Taken(d.x.State(), d.x.Store, sha).Matcher()
-	if d.x.IsHankweaves(sha) {
+	all, err := checkpoint.Diff(c.store, before, snap.Tree)
+	archived := c.archivedAt(sha)
+	takes := recovery.Taken(c.state, c.store, sha).Matcher()
+	if c.byHankweave(sha) {
 		takes = func(string) bool { return false }
 	}
-	uncovered, kept := d.uncoveredAt(sha, snap), d.keptAt(sha, snap)
-	return slices.DeleteFunc(all, func(c checkpoint.Change) bool {
-		return kept(c.Path) || c.Kind == checkpoint.Added && (!takes(c.Path) || uncovered(c.Path)) ||
-			c.Kind == checkpoint.Deleted && (archived[c.Path] || d.stillThere(c))
+	uncovered, kept := c.uncoveredAt(sha, snap), c.keptAt(sha, snap)
+	return slices.DeleteFunc(all, func(at checkpoint.Change) bool {
+		return kept(at.Path) || at.Kind == checkpoint.Added && (!takes(at.Path) || uncovered(at.Path)) ||
+			at.Kind == checkpoint.Deleted && (archived[at.Path] || c.stillThere(at.Path))
 	}), err
 }
 
 // uncoveredAt tells which files the move that has brought the workspace to a
 // checkpoint has found, and left, because no codon had recorded them: they were
 // ignored then, or are still what its safety checkpoint has.
-func (d *driver) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
+func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	none := func(string) bool { return false }
-	at := d.x.State().MovedTo()
-	if at != nil && at == d.x.State().Position {
-		at = d.beforeUndos(at)
+	at := c.state.MovedTo()
+	if at != nil && at == c.state.Position {
+		at = c.beforeUndos(at)
 	}
-	p, before, changed := d.sinceMove(at, sha, snap)
+	p, before, changed := c.sinceMove(at, sha, snap)
 	if p == nil {
 		return none
 	}
-	recorded, err := d.x.Tree(recovery.SavedAt(d.x.Store, p.Before.CheckpointSHA))
+	recorded, err := c.tree(recovery.SavedAt(c.store, p.Before.CheckpointSHA))
 	if err != nil {
 		return none
 	}
-	ignored := d.x.Store.Ignored(before, d.x.Workspace)
+	ignored := c.store.Ignored(before, c.workspace)
 	return func(path string) bool {
-		return !d.x.Store.HasFile(recorded, path) && (ignored(path) || !changed[path])
+		return !c.store.HasFile(recorded, path) && (ignored(path) || !changed[path])
 	}
 }
 
 // sinceMove returns a position that a move has brought the execution to, if it
 // was to the checkpoint, the tree before that move, and what has changed since
 // then; nil if there is none.
-func (d *driver) sinceMove(p *state.Position, sha state.SHA, snap *checkpoint.Snapshot) (*state.Position, checkpoint.SHA, map[string]bool) {
+func (c comparison) sinceMove(p *state.Position, sha state.SHA, snap *checkpoint.Snapshot) (*state.Position, checkpoint.SHA, map[string]bool) {
 	if p == nil || p.Before == nil || p.CheckpointSHA != sha {
 		return nil, "", nil
 	}
-	before, err := d.x.Tree(p.Before.CheckpointSHA)
+	before, err := c.tree(p.Before.CheckpointSHA)
 	if err != nil {
 		return nil, "", nil
 	}
-	changes, err := checkpoint.Diff(d.x.Store, before, snap.Tree)
+	changes, err := checkpoint.Diff(c.store, before, snap.Tree)
 	if err != nil {
 		return nil, "", nil
 	}
 	changed := map[string]bool{}
-	for _, c := range changes {
-		changed[c.Path] = true
+	for _, at := range changes {
+		changed[at.Path] = true
 	}
 	return p, before, changed
 }
 
 // keptAt reports which paths the move that has brought the workspace to a
 // checkpoint could not change, and nobody has changed since.
-func (d *driver) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
-	at := d.x.State().LastMove()
-	if at != nil && at == d.x.State().Position && sha == d.leftAt(false) { // an undo compares with what it has gone back to the end of
+func (c comparison) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
+	at := c.state.LastMove()
+	if at != nil && at == c.state.Position && sha == c.leftAt(false) { // an undo compares with what it has gone back to the end of
 		sha = at.CheckpointSHA
 	}
-	p, _, changed := d.sinceMove(at, sha, snap)
+	p, _, changed := c.sinceMove(at, sha, snap)
 	if p == nil || len(p.Kept) == 0 {
 		return func(string) bool { return false }
 	}
@@ -324,14 +353,25 @@ func (d *driver) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path stri
 }
 
 // stillThere tells whether a file that codons do not track is on disk.
-func (d *driver) stillThere(c checkpoint.Change) bool {
-	root, err := os.OpenRoot(d.x.Layout.Workspace)
+func (c comparison) stillThere(path string) bool {
+	root, err := os.OpenRoot(c.layout.Workspace)
 	if err != nil {
 		return false
 	}
 	defer root.Close()
-	_, err = root.Lstat(c.Path)
+	_, err = root.Lstat(path)
 	return err == nil
+}
+
+// tree is the tree of a checkpoint.
+func (c comparison) tree(sha state.SHA) (checkpoint.SHA, error) {
+	info, err := c.store.CommitInfo(checkpoint.SHA(sha))
+	return info.Tree, err
+}
+
+// byHankweave tells whether a checkpoint is one of Hankweave's.
+func (c comparison) byHankweave(sha state.SHA) bool {
+	return recovery.IsHankweaves(c.state, c.store, sha)
 }
 
 func summary(changes []checkpoint.Change) string {

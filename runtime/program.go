@@ -46,37 +46,31 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		d.opts.Layers.Flags.Model = frozen.Model // it stays until another is named
 		live, _, loadErr = loadHank(d.x.Layout.Root, d.opts)
 	}
-	changes, err := d.changed(frozen, live, loadErr)
-	if err != nil {
-		return err
+	if live == nil && errors.Is(loadErr, os.ErrNotExist) {
+		d.say("the hank %s is gone; the frozen one is used", cmp.Or(d.x.Meta().HankPath, "that this execution was begun with"))
 	}
+	changes := hankChanges(s, frozen, live, loadErr)
 	if len(changes) == 0 || d.opts.Frozen {
 		return d.replan()
 	}
-	if own := d.ownChanges(mode, frozen, live); len(own) > 0 && !d.opts.Adopt {
+	if own := ownChanges(s, mode, d.opts, frozen, live); len(own) > 0 && !d.opts.Adopt {
 		d.say("%s: takes your changed %s", lastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
 		return d.adopt(ctx, live)
 	}
-	const question = "the hank has changed since this execution froze it"
 	for _, c := range changes {
 		d.say("  %s", c)
 	}
 	adopt := d.opts.Adopt
 	if !adopt && d.opts.Ask != nil {
-		switch d.opts.Ask(question, []string{"go on with the new one", "go on with the frozen one"}) {
+		switch d.opts.Ask(hankChanged, []string{"go on with the new one", "go on with the frozen one"}) {
 		case 0:
 			adopt = true
 		case 1:
 			return d.replan()
 		}
 	}
-	if !adopt && live == nil {
-		return &recovery.DecisionError{What: question + " (" + strings.Join(changes, "; ") + ")",
-			Options: []string{"--frozen goes on as before", "mend the hank, see: hank validate, and --adopt then goes on with it"}}
-	}
 	if !adopt {
-		return &recovery.DecisionError{What: question + " (" + strings.Join(changes, "; ") + ")",
-			Options: []string{"--adopt goes on with the new one", "--frozen goes on as before"}}
+		return programQuestion(changes, live)
 	}
 	if live == nil {
 		return loadErr
@@ -84,21 +78,33 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 	return d.adopt(ctx, live)
 }
 
+const hankChanged = "the hank has changed since this execution froze it"
+
+// programQuestion is the question about a hank that has changed; live is nil where
+// it cannot be run any more.
+func programQuestion(changes []string, live *plan.Program) *recovery.DecisionError {
+	ask := &recovery.DecisionError{What: hankChanged + " (" + strings.Join(changes, "; ") + ")",
+		Options: []string{"--adopt goes on with the new one", "--frozen goes on as before"}}
+	if live == nil {
+		ask.Options = []string{"--frozen goes on as before", "mend the hank, see: hank validate, and --adopt then goes on with it"}
+	}
+	return ask
+}
+
 // ownChanges lists what the author has changed for the codon that a retry does
 // again because it failed, if nothing else differs: its prompts or script, its
 // rig, and the files that these name. With the rig's work kept, what the rig is
 // does not count.
-func (d *driver) ownChanges(mode Mode, frozen, live *plan.Program) []string {
-	s := d.x.State()
+func ownChanges(s *state.State, mode Mode, o Options, frozen, live *plan.Program) []string {
 	last := lastRecord(s)
-	if mode != ModeRetry || live == nil || last == nil || last.Settled() || d.opts.Codon != "" && d.opts.Codon != last.CodonID {
+	if mode != ModeRetry || live == nil || last == nil || last.Settled() || o.Codon != "" && o.Codon != last.CodonID {
 		return nil
 	}
 	i := s.PlanIndex(last.CodonID)
 	if i < 0 {
 		return nil
 	}
-	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, d.opts.FromRigSetup)
+	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, o.FromRigSetup)
 }
 
 // askAboutLostProgram asks where the frozen program is lost with the store whether
@@ -126,23 +132,18 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why error) error {
 
 func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
 
-// changed says, per codon, in what the author's hank differs from the frozen
+// hankChanges says, per codon, in what the author's hank differs from the frozen
 // one. A hank that is gone or broken by now differs as a whole.
-func (d *driver) changed(frozen, live *plan.Program, loadErr error) ([]string, error) {
-	if live == nil {
-		if errors.Is(loadErr, os.ErrNotExist) {
-			d.say("the hank %s is gone; the frozen one is used", cmp.Or(d.x.Meta().HankPath, "that this execution was begun with"))
-			return nil, nil
-		}
-		if loadErr == nil {
-			return nil, nil
-		}
-		return []string{"the hank has errors now: " + loadErr.Error()}, nil
+func hankChanges(s *state.State, frozen, live *plan.Program, loadErr error) []string {
+	switch {
+	case live == nil && (loadErr == nil || errors.Is(loadErr, os.ErrNotExist)):
+		return nil
+	case live == nil:
+		return []string{"the hank has errors now: " + loadErr.Error()}
+	case programHash(live) == s.HankHash:
+		return nil
 	}
-	if programHash(live) == d.x.State().HankHash {
-		return nil, nil
-	}
-	return describeChanges(frozen, live), nil
+	return describeChanges(frozen, live)
 }
 
 func describeChanges(frozen, live *plan.Program) []string {

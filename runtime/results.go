@@ -109,7 +109,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	for _, f := range done.Failed {
 		d.say("  not archived, and left in the workspace: %q: %s", f.Path, f.Error)
 	}
-	if len(done.Paths) == 0 && len(d.archivedAt(last.Checkpoint())) == 0 {
+	if len(done.Paths) == 0 && len(d.comparison().archivedAt(last.Checkpoint())) == 0 {
 		return nil
 	}
 	snap, err := d.x.Snapshot(ctx, d.selection(index), d.x.Head())
@@ -142,9 +142,9 @@ func (d *driver) archiveDue(index int) bool {
 // archivedAt lists what the archive has taken from the workspace as it was at a
 // checkpoint. A manifest that cannot be read says nothing: the next archiving
 // reports it.
-func (d *driver) archivedAt(sha state.SHA) map[string]bool {
+func (c comparison) archivedAt(sha state.SHA) map[string]bool {
 	taken := map[string]bool{}
-	manifest, err := recovery.ReadManifest(vfs.OS, d.x.Layout.Manifest())
+	manifest, err := recovery.ReadManifest(vfs.OS, c.layout.Manifest())
 	if err != nil {
 		return taken
 	}

@@ -150,7 +150,11 @@ func (d *driver) missedExit(ctx context.Context) error {
 	if err != nil || state.CheckpointKind(kind) == state.KindExit || state.CheckpointKind(kind) == state.KindManual {
 		return nil // one that cannot be read is for hank doctor
 	}
-	changes, _, err := d.edits(ctx, d.x.Head())
+	snap, err := d.snapshot(ctx, d.x.Head())
+	if err != nil {
+		return nil
+	}
+	changes, err := d.comparison().since(d.x.Head(), snap)
 	d.x.Store.Abort()
 	if err != nil || len(changes) > 0 {
 		return nil

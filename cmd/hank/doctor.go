@@ -14,6 +14,7 @@ import (
 	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/internal/term"
+	"hank/plan"
 	"hank/recovery"
 	"hank/runtime"
 	"hank/state"
@@ -95,7 +96,8 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 					return err
 				}
 			}
-			d := examine(c.Context, root)
+			layers, _ := settings(c) // wrong ones a run refuses by itself
+			d := examine(c.Context, root, layers)
 			if err != nil { // what --fix must not decide
 				d.block(err)
 			}
@@ -131,7 +133,7 @@ func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 }
 
 // examine looks at everything without changing it.
-func examine(ctx context.Context, root string) diagnosis {
+func examine(ctx context.Context, root string, layers plan.Layers) diagnosis {
 	d := diagnosis{Schema: 1, Sandbox: sandbox.Kernel(), Execution: root, Findings: []recovery.Finding{}, Safe: []string{}}
 	v, err := recovery.Read(root)
 	if err != nil {
@@ -159,14 +161,13 @@ func examine(ctx context.Context, root string) diagnosis {
 		d.block(err)
 		d.Safe = append(d.Safe, remains(root)...)
 	}
-	d.examineWorkspace(ctx, v)
+	d.examineQuestion(ctx, v, layers)
 	return d
 }
 
-// examineWorkspace says that the workspace of a hank that is done is gone, or holds
-// something else than its last checkpoint.
-func (d *diagnosis) examineWorkspace(ctx context.Context, v *recovery.View) {
-	err := runtime.ResultsDiffer(ctx, v)
+// examineQuestion says what the command to run next would ask.
+func (d *diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layers plan.Layers) {
+	err := runtime.Question(ctx, v, layers, d.Command)
 	var decision *recovery.DecisionError
 	if !errors.As(err, &decision) {
 		return // what cannot be read is said elsewhere

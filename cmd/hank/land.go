@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/runtime"
 )
@@ -130,8 +132,23 @@ func printLanding(l *runtime.Landing) {
 	case l.DryRun:
 		say("nothing was written to your repository\n")
 	case l.Report != "":
-		say("report    %s\nto see it git log -p %s\n", shorten(l.Report), l.Branch)
+		say("report    %s\nto see it git%s log -p %s\n", shorten(l.Report), within(l.Repository), l.Branch)
 	}
+}
+
+// within is the -C that git needs from here to act on a repository.
+func within(repository string) string {
+	root, err := os.Stat(repository)
+	here, hereErr := os.Getwd()
+	for at := here; err == nil && hereErr == nil; at = filepath.Dir(at) {
+		if fi, err := os.Stat(at); err == nil && os.SameFile(fi, root) {
+			return ""
+		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
+			break // it is in another repository, or in none
+		}
+	}
+	return " -C " + shell.Quote(shorten(repository))
 }
 
 func landSign(kind string) term.Painted {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
@@ -145,7 +146,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 func namesOf(paths []string) string {
 	quoted := make([]string, len(paths))
 	for i, p := range paths {
-		quoted[i] = quotePath(p)
+		quoted[i] = shell.Quote(p)
 	}
 	return strings.Join(quoted, " ")
 }
@@ -153,7 +154,7 @@ func namesOf(paths []string) string {
 // c2e repeats the -e of this call.
 func c2e(c *cli.Context) string {
 	if e := c.String("execution"); e != "" {
-		return " -e " + e
+		return " -e " + shell.Quote(e)
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
@@ -396,7 +397,7 @@ func printResult(r *runtime.Result) {
 	l := recovery.Layout{Root: r.Execution, Workspace: r.Workspace}
 	say("  workspace    %s\n", shorten(r.Workspace))
 	say("  state        %s\n", shorten(l.State()))
-	say("  checkpoints  git --git-dir=%s log --graph --all\n", shorten(l.Store()))
+	say("  checkpoints  git --git-dir=%s log --graph --all\n", shell.Quote(shorten(l.Store())))
 	if r.Next != "" {
 		say("  to go on     %s%s\n", r.Next, executionOption(r.Execution))
 	}
@@ -407,5 +408,5 @@ func executionOption(root string) string {
 	if found, err := recovery.Find("."); err == nil && found == root {
 		return ""
 	}
-	return " -e " + shorten(root)
+	return " -e " + shell.Quote(shorten(root))
 }

@@ -1,0 +1,138 @@
+package runtime
+
+import (
+	"context"
+	"strings"
+
+	"hank/checkpoint"
+	"hank/plan"
+	"hank/recovery"
+	"hank/state"
+)
+
+// Question returns a *recovery.DecisionError where a command that runs codons would
+// ask a person before it does: about a workspace that is gone or was changed, and
+// about a hank that was changed. Its Command is that command with an answer. An
+// empty command is one for a hank that is done. Nothing on disk is changed. layers
+// are the settings that hold here.
+//
+// What the next opening of the execution brings in order by itself is no question.
+func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command string) error {
+	s, mode := v.State, ModeRun
+	if command == "" {
+		command = "hank run"
+	}
+	if strings.HasPrefix(command, "hank retry") {
+		mode = ModeRetry
+	}
+	switch {
+	case v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "":
+		return nil
+	case v.Gone():
+		return gone(v)
+	case mode == ModeRun && !strings.HasPrefix(command, "hank run"): // it runs nothing
+		return nil
+	}
+	store, err := v.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ask, answer := changedProgram(v, store, layers, mode)
+	if strings.HasSuffix(command, adoptOption) {
+		answer = strings.TrimPrefix(answer, adoptOption)
+	}
+	edits, err := changedWorkspace(ctx, v, store, mode)
+	if err != nil {
+		return err
+	}
+	if edits != nil {
+		keep := " --keep-tree"
+		if s.Next() == len(s.ExecutionPlan()) {
+			keep = " --restore"
+		}
+		if answer += keep; ask == nil {
+			ask = edits
+		} else {
+			ask.What += ", and " + edits.What
+			ask.Options = append(ask.Options, edits.Options...)
+		}
+	}
+	if ask == nil {
+		return nil
+	}
+	ask.Command = command + answer
+	return ask
+}
+
+// changedProgram is the question that chooseProgram asks, and the option that
+// answers it; nil if it asks none.
+func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode Mode) (*recovery.DecisionError, string) {
+	if v.State.Program == "" {
+		return nil, ""
+	}
+	frozen, err := recovery.LoadProgram(store, v.State.Program)
+	if err != nil {
+		return nil, ""
+	}
+	if layers.Flags.Model == "" {
+		layers.Flags.Model = frozen.Model
+	}
+	o := Options{Layers: layers}
+	live, _, loadErr := loadHank(v.Layout.Root, o)
+	changes := hankChanges(v.State, frozen, live, loadErr)
+	if len(changes) == 0 || len(ownChanges(v.State, mode, o, frozen, live)) > 0 {
+		return nil, ""
+	}
+	if live == nil {
+		return programQuestion(changes, live), " --frozen"
+	}
+	return programQuestion(changes, live), adoptOption
+}
+
+// changedWorkspace is the question that askAboutEdits asks; nil if it asks none.
+func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, mode Mode) (*recovery.DecisionError, error) {
+	s := v.State
+	run := s.Newest()
+	if run == nil && s.Position == nil || run != nil && run.Live() != nil { // nothing to compare with yet: the next opening makes its checkpoint
+		return nil, nil
+	}
+	workspace, err := v.Layout.OpenWorkspace()
+	if err != nil {
+		return nil, err
+	}
+	defer workspace.Close()
+	defer store.Abort() // what the scan has found is not kept
+	c := comparison{s, store, v.Layout, workspace}
+	to := goesTo(s, mode)
+	head, next := c.leftAt(to != ""), state.CodonID("")
+	if i := s.Next(); i < len(s.ExecutionPlan()) {
+		next = s.ExecutionPlan()[i].CodonID
+	}
+	selection := recovery.Tracked(s, next)
+	selection.Never = recovery.Never
+	base := checkpoint.SHA(head)
+	if !store.Has(base) { // lost, and parted from
+		base = ""
+	}
+	snap, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: workspace, Selection: selection, Base: base})
+	if err != nil {
+		return nil, err
+	}
+	changes, err := c.edits(head, to, snap)
+	if err != nil || len(changes) == 0 {
+		return nil, err
+	}
+	ask, _ := editsQuestion(changes, to == "" && next == "")
+	return ask, nil
+}
+
+// goesTo is the checkpoint that a command moves the workspace to before it runs a
+// codon; empty if the workspace stays. See chooseMove.
+func goesTo(s *state.State, mode Mode) state.SHA {
+	last := lastRecord(s)
+	if last == nil || last.Settled() || mode == ModeRun && (s.MovedTo() != nil || s.Next() == len(s.ExecutionPlan())) {
+		return ""
+	}
+	return last.BaseCheckpoint
+}
