@@ -259,3 +259,76 @@ func (v *View) blockedIntent() *DecisionError {
 	}
 	return nil
 }
+
+// Redone is the record of the codon that the next hank run does again on the
+// workspace from before it, because it was interrupted; nil if there is none.
+func Redone(s *state.State) *state.Codon {
+	run := s.Newest()
+	if run == nil || s.MovedTo() != nil {
+		return nil
+	}
+	c := run.Live()
+	if at := s.Standing(); c == nil && at != nil && at.Len() > 0 {
+		c = at.Codon(at.Len() - 1)
+	}
+	if c == nil || c.Settled() || c.Settling != nil || c.Status.Terminal() && c.Interrupted == "" || c.BaseCheckpoint == "" {
+		return nil
+	}
+	return c
+}
+
+// blockedRedo says what a person must do about a workspace that the next hank run
+// must put back and cannot; nil: it can, or nothing shows that it cannot.
+func (v *View) blockedRedo() *DecisionError {
+	c := Redone(v.State)
+	if c == nil || v.Live || v.Head.Done == v.Head.Planned {
+		return nil
+	}
+	ws, err := v.Layout.OpenWorkspace()
+	if err != nil {
+		return nil
+	}
+	defer ws.Close()
+	closed := ws.Writable()
+	if closed == nil {
+		return nil
+	}
+	store, err := v.Store()
+	if err != nil {
+		return nil // who needs checkpoints says so
+	}
+	defer store.Close()
+	defer store.Abort()
+	base := checkpoint.SHA(c.BaseCheckpoint)
+	info, err := store.CommitInfo(base)
+	if err != nil {
+		return nil
+	}
+	tracked := Tracked(v.State, c.CodonID)
+	tracked.Never = Never
+	snap, err := store.Snapshot(context.Background(), checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: base})
+	if err != nil || snap.Tree == info.Tree {
+		return nil
+	}
+	return NeedWritable(c, closed)
+}
+
+// NeedWritable asks what is to become of a codon that is to be done again on a
+// workspace that cannot be put back.
+func NeedWritable(c *state.Codon, why error) *DecisionError {
+	return &DecisionError{
+		What: fmt.Sprintf("the workspace cannot be put back to checkpoint %.12s, from before codon %s: %v; it is as it was", c.BaseCheckpoint, c.CodonID, withoutAdvice(why)),
+		Options: []string{
+			"make it writable again, then hank run puts it back and does the codon again",
+			"hank run --keep-tree does the codon on the workspace as it is, which may have a part of its work",
+		},
+		Command: "hank run --keep-tree",
+	}
+}
+
+// IsClosed reports whether a move has changed nothing because the system does not
+// let the workspace be written to.
+func IsClosed(err error) bool {
+	var incomplete *checkpoint.IncompleteError
+	return errors.As(err, &incomplete) && !incomplete.Touched && refusal(incomplete.Err)
+}

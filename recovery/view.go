@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +159,7 @@ func (v *View) conclude(m memory) {
 			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
 		}
 		v.Report.add(Blocked, "%v", v.Blocked)
-	} else if v.Blocked = v.blockedIntent(); v.Blocked != nil {
+	} else if v.Blocked = cmp.Or(v.blockedIntent(), v.blockedRedo()); v.Blocked != nil {
 		v.Report.add(Blocked, "%v", v.Blocked)
 	} else {
 		v.lookAtWorkspace()

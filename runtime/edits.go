@@ -228,15 +228,8 @@ func lostStart(sha state.SHA, c *state.Codon) *recovery.DecisionError {
 // it asks none. Files that are lost the workspace may still have; a commit it has
 // not.
 func StartLost(s *state.State, store *checkpoint.Store) *recovery.DecisionError {
-	run := s.Newest()
-	if run == nil || s.MovedTo() != nil || s.Next() == len(s.ExecutionPlan()) {
-		return nil
-	}
-	c := run.Live()
-	if c == nil {
-		c = lastRecord(s)
-	}
-	if c == nil || c.Settled() || c.Settling != nil || c.Status.Terminal() && c.Interrupted == "" || c.BaseCheckpoint == "" || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
+	c := recovery.Redone(s)
+	if c == nil || s.Next() == len(s.ExecutionPlan()) || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
 		return nil
 	}
 	return lostStart(c.BaseCheckpoint, c)

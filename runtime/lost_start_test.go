@@ -1,13 +1,16 @@
 package runtime
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"hank/internal/failpoint"
 	"hank/recovery"
 	"hank/state"
 )
@@ -197,4 +200,67 @@ func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 			t.Errorf("keep %v: log %q, want %q", keep, got, want)
 		}
 	}
+}
+
+// A codon was interrupted, and the workspace takes no file any more: it cannot be
+// put back. Readers say so, hank run asks, and both answers lead on.
+func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{true, false} {
+		t.Run(fmt.Sprint(keep), func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [
+			  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["log"], "promptText": "echo a >>log"},
+			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["log"], "promptText": "echo b >>log; test -e ../go || sleep 600"}]}`)
+			s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+			put(t, s.workspace(), "log", "a\nb\n") // whether the codon came to it or not
+			reopen := failpoint.Refuse(s.workspace(), "", syscall.EROFS)
+			defer reopen()
+			before := s.tree()
+			ask := func(when string) {
+				t.Helper()
+				v := s.view()
+				if v.Blocked == nil || ExecutionVerdict(v) != VerdictBlocked || v.Blocked.Command != "hank run --keep-tree" || !strings.Contains(v.Blocked.Error(), "read-only file system") {
+					t.Errorf("%s: %v, %v", when, ExecutionVerdict(v), v.Blocked)
+				}
+				res, err := s.run(ModeRun, func(o *Options) { o.Restore = true })
+				if CodeOf(err) != ExitDecision || !strings.Contains(fmt.Sprint(err), "make it writable again") || strings.Contains(err.Error(), "did not begin") {
+					t.Errorf("%s, hank run: %v, %v", when, res, err)
+				}
+				sameTree(t, when, s.tree(), before)
+			}
+			ask("at first")
+			ask("again")
+			if err := os.WriteFile(filepath.Join(filepath.Dir(s.workspace()), "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := "a\nb\nb\n"
+			if !keep {
+				want = "a\nb\n"
+				reopen()
+				if v := s.view(); v.Blocked != nil {
+					t.Errorf("writable again: %v", v.Blocked)
+				}
+			}
+			s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree, o.Restore = keep, !keep })
+			if got := content(t, s.workspace(), "log"); got != want {
+				t.Errorf("log: %q", got)
+			}
+		})
+	}
+}
+
+// What the interrupted codon has not changed need not be put back.
+func TestAClosedWorkspaceThatIsAsBeforeTheCodonIsNotBlocked(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "test -e ../go || sleep 600"}]}`)
+	s.must(ModeRun, ExitStopped, s.stopAt("a", StopNow))
+	defer failpoint.Refuse(s.workspace(), "", syscall.EROFS)()
+	if v := s.view(); v.Blocked != nil {
+		t.Errorf("%v", v.Blocked)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(s.workspace()), "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must(ModeRun, ExitDone)
 }

@@ -60,7 +60,11 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		return start{}, err
 	}
 	if move.to != "" && !kept || move.position != nil {
-		if err := d.goBack(ctx, move, kept || lost); err != nil {
+		err := d.goBack(ctx, move, kept || lost)
+		if mode == ModeRun && move.codon != nil && recovery.IsClosed(err) {
+			err = recovery.NeedWritable(move.codon, err)
+		}
+		if err != nil {
 			return start{}, err
 		}
 	}
