@@ -36,6 +36,7 @@ type memory struct {
 	files  []stateFile
 	onDisk *state.State
 	found  *journal.Opened // nil where there is no journal of hank's
+	barred bool            // this user may not read state.json or its backup
 }
 
 // stateFile is what is known of state.json or its backup, the content left out.
@@ -157,6 +158,13 @@ func snapshots(fsys vfs.FS, l Layout, m *memory, rep *Report) ([]candidate, erro
 		var newer *state.NewerError
 		if errors.As(err, &newer) {
 			return nil, newer
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			m.barred = true
+			if !rep.reading || checkOwner(l) == nil { // else the reader says whose it is
+				rep.add(Mended, "%s cannot be read (permission denied); %s", name, rep.will("it is replaced", "the next command replaces it"))
+			}
+			continue
 		}
 		if err != nil {
 			why := err.Error()

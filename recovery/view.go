@@ -125,13 +125,18 @@ func (v *View) read() error {
 	meta := v.Meta
 	m, err := recall(vfs.OS, v.Layout, meta.Lineage, boot(), &v.Report)
 	if err != nil {
-		return fmt.Errorf("reading the state: %w", err)
+		return v.orOwner(fmt.Errorf("reading the state: %w", err))
 	}
 	if m.unsaved && !v.Live {
 		v.Report.add(Mended, "state.json is gone; the next command writes it anew from the journal")
 	}
 	if err := v.consult(&m); err != nil {
-		return err
+		return v.orOwner(err)
+	}
+	if m.state == nil && m.barred {
+		if owner := v.barredByOwner(); owner != nil {
+			return owner
+		}
 	}
 	if m.state == nil {
 		if (m.traces || v.began()) && !v.Live {
@@ -144,13 +149,35 @@ func (v *View) read() error {
 	return nil
 }
 
+// barredByOwner asks for the files of another user that this one may not use, as a
+// run of root leaves them; nil: there are none.
+func (v *View) barredByOwner() *DecisionError {
+	if err := checkOwner(v.Layout); err != nil && !v.Live {
+		return &DecisionError{What: err.Error()}
+	}
+	return nil
+}
+
+// orOwner returns an error of reading, or whose the file is that may not be read.
+func (v *View) orOwner(err error) error {
+	if owner := v.barredByOwner(); owner != nil && errors.Is(err, fs.ErrPermission) {
+		return owner
+	}
+	return err
+}
+
 // conclude says what follows from the state.
 func (v *View) conclude(m memory) {
 	v.State, _ = v.Layout.rehouse(m.state)
 	v.ForeignJournal = m.apart
 	v.Report.Source = m.source
 	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
-	v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
+	if m.barred {
+		v.Blocked = v.barredByOwner()
+	}
+	if v.Blocked == nil {
+		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
+	}
 	if v.Blocked == nil && !v.Live {
 		v.Blocked = v.Meta.replaced(v.Layout, v.State, func(r *state.Run) bool { return isOfBoot(r, boot()) })
 	}
