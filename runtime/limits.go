@@ -46,7 +46,8 @@ func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) strin
 // Continue is the command that continues an execution, given its verb. A limit
 // of the execution that is reached is raised by what it was. Where a budget of
 // the hank has ended the run, it is raised in its hank.json and adopted, for
-// which a person has to edit it first.
+// which a person has to edit it first: see RaiseFirst. A limit of the execution
+// that has ended the run, and is not reached any more, needs nothing.
 func Continue(s *state.State, verb string, budget bool) string {
 	a, raised := newAccounts(s), false
 	if l := s.Limits.MaxDollars; l > 0 && a.total.cost >= l {
@@ -55,13 +56,38 @@ func Continue(s *state.State, verb string, budget bool) string {
 	if l := s.Limits.MaxTimeSeconds; l > 0 && a.total.time >= seconds(l) {
 		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.total.time.Seconds()+l)), true
 	}
-	if budget && !raised {
+	if budget && !raised && !endedByLimit(s) {
 		verb += adoptOption
 	}
 	return verb
 }
 
 const adoptOption = " --adopt"
+
+// limitOfExecution is how what a run says of its end names a limit of the execution.
+const limitOfExecution = "limit of this execution"
+
+// endedByLimit reports whether a limit of the execution, and no budget of the
+// hank, has ended the run.
+func endedByLimit(s *state.State) bool {
+	run := lastRun(s)
+	if run == nil {
+		return false
+	}
+	if last := lastRecord(s); last != nil && !last.Settled() && last.BudgetExceeded != nil {
+		return last.BudgetExceeded.Scope == scopeExecution
+	}
+	return strings.Contains(run.EndDetail, limitOfExecution)
+}
+
+// RaiseFirst is what a person must do before a command of Continue; empty if that
+// is nothing.
+func RaiseFirst(command string) string {
+	if strings.HasSuffix(command, adoptOption) {
+		return "raise the budget in hank.json"
+	}
+	return ""
+}
 
 // upToCents rounds up to the next whole cent.
 func upToCents(u state.USD) state.USD {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
+	"hank/internal/shell"
 	"hank/recovery"
 	"hank/runtime/keeper"
 )
@@ -51,7 +52,11 @@ func unopened(o Options, err error) *Result {
 }
 
 func notify(ctx context.Context, o Options, res *Result) error {
-	report, err := json.Marshal(res)
+	told := *res
+	if found, err := recovery.Find("."); told.Next != "" && (err != nil || found != res.Execution) {
+		told.Next += " -e " + shell.Quote(res.Execution) // whoever is told may be elsewhere
+	}
+	report, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}

@@ -548,8 +548,8 @@ func (d *driver) result(out outcome, err error) *Result {
 		}
 	}
 	res.Next = d.nextCommand(out)
-	if strings.HasSuffix(res.Next, adoptOption) {
-		res.Message += "; raise the budget in hank.json first"
+	if first := RaiseFirst(res.Next); first != "" {
+		res.Message += "; " + first + " first"
 	}
 	return res
 }

@@ -43,10 +43,11 @@ type diagnosis struct {
 	Resume     string             `json:"resume,omitempty"`  // see status
 	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
 
-	unfinished bool // a change of the workspace was interrupted
-	unindexed  bool // packs have lost their index alone
-	unsure     bool // where the state was read from does not know every move
-	done       int  // how many of Findings --fix has dealt with
+	unfinished bool   // a change of the workspace was interrupted
+	unindexed  bool   // packs have lost their index alone
+	unsure     bool   // where the state was read from does not know every move
+	first      string // what a person must do before Command
+	done       int    // how many of Findings --fix has dealt with
 }
 
 // condition is what an execution needs.
@@ -148,6 +149,7 @@ func examine(ctx context.Context, root string, layers plan.Layers) diagnosis {
 	}
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
+	d.first = s.first
 	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
 	d.unsure = v.Report.Unsure
@@ -176,7 +178,9 @@ func (d *diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 	d.Findings = slices.DeleteFunc(d.Findings, func(f recovery.Finding) bool { // which says less
 		return f.Severity == recovery.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
 	})
-	d.block(decision)
+	if d.block(decision); strings.HasSuffix(d.Command, "--adopt") { // it was edited
+		d.first = ""
+	}
 	if broken {
 		d.Command = fixCommand // what the files are to come from is mended first
 	}
@@ -353,6 +357,9 @@ func (d *diagnosis) judge(here string) {
 		d.Next = d.Command + here + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
 	case d.Command != "":
 		d.Next = d.Command + here
+		if strings.HasPrefix(d.Command, "hank r") {
+			d.Next += before(d.first)
+		}
 		if d.Resume != "" && d.Command == "hank run" {
 			d.Next += "; or " + d.Resume + here + ", which continues the agent's interrupted session"
 		}

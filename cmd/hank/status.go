@@ -55,6 +55,7 @@ type status struct {
 	state.Caveats // of the codons that are done
 
 	ended string // what the newest run says of its end
+	first string // what a person must do before Command
 }
 
 func statusCommand() *cli.Command {
@@ -110,6 +111,9 @@ func statusOf(v *recovery.View) status {
 	}
 	s.Command = nextStep(s)
 	s.Command = s.raised(v)
+	if s.first = runtime.RaiseFirst(s.Command); s.EndReason == state.EndAgent && !s.movedAway() {
+		s.first = firstLine(s.ended)
+	}
 	if v.Unfinished() {
 		s.Command = fixCommand
 	}
@@ -321,11 +325,19 @@ func printStatus(s status, c *cli.Context) {
 		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
 	}
 	if s.Command != "" {
-		line("to go on", "%s%s", s.Command, c2e(c))
+		line("to go on", "%s%s%s", s.Command, c2e(c), before(s.first))
 	}
 	if s.Resume != "" {
 		line("or", "%s%s, which continues the agent's interrupted session", s.Resume, c2e(c))
 	}
+}
+
+// before is what must be done before a command, behind it; empty if nothing must.
+func before(first string) string {
+	if first == "" {
+		return ""
+	}
+	return "; before that: " + first
 }
 
 // statusWord is the verdict, coloured.
