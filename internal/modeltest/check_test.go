@@ -261,7 +261,7 @@ func (l *lane) checkDoctor() {
 		Next    string `json:"next"`
 	}
 	l.ask(&d, "doctor")
-	if l.asksWhenDone() {
+	if l.mayAsk() {
 		return
 	}
 	if !l.m.at.done() && !strings.HasPrefix(d.Command, "hank ") {
@@ -272,17 +272,19 @@ func (l *lane) checkDoctor() {
 	}
 }
 
-// asksWhenDone reports whether the hank is done and its workspace holds
-// something else, which is a person's decision.
-func (l *lane) asksWhenDone() bool {
+// mayAsk reports whether the next command may ask something of a person: of an
+// edited workspace, or of a hank that is not the frozen one. doctor says so before
+// it does, and ends with 4.
+func (l *lane) mayAsk() bool {
 	may, _ := l.m.edited()
-	return may && l.m.at.done()
+	return may || !l.m.disk.equal(l.m.at.frozen)
 }
 
-// repair lets doctor --fix close what was cut short.
+// repair lets doctor --fix close what was cut short. Where that leaves the
+// execution is not known here, so it may have a question left.
 func (l *lane) repair() {
 	l.t.Helper()
-	if r := l.hank("doctor", "--fix"); r.code != 0 && !(r.code == 4 && l.asksWhenDone()) {
+	if r := l.hank("doctor", "--fix"); r.code != 0 && r.code != 4 {
 		l.fatalf("doctor --fix ended with %d:\n%s", r.code, r.out)
 	}
 }

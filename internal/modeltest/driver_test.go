@@ -160,7 +160,7 @@ func (l *lane) ask(into any, args ...string) {
 	cmd := exec.Command(l.binary, append(args, "--json")...)
 	cmd.Dir, cmd.Env = l.x(), l.environ()
 	out, err := cmd.Output()
-	if err != nil && !(cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 4 && args[0] == "doctor" && l.asksWhenDone()) {
+	if err != nil && !(cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 4 && args[0] == "doctor" && l.mayAsk()) {
 		l.fatalf("hank %v --json: %v\n%s%s", args, err, out, errorOutput(err))
 	}
 	if err := json.Unmarshal(out, into); err != nil {
