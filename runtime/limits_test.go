@@ -240,12 +240,3 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","se
 		t.Errorf("the agent's codon again: %v", err)
 	}
 }
-
-// A limit is reached by what equals it: nothing is left to spend.
-func TestWhatEqualsALimitHasReachedIt(t *testing.T) {
-	t.Parallel()
-	l := limits{Dollars: state.Dollar}
-	if l.exceeded(usage{Cost: state.Dollar - 1}) != nil || l.exceeded(usage{Cost: state.Dollar}) == nil {
-		t.Error("the limit is not reached by exactly what it is")
-	}
-}
