@@ -22,7 +22,7 @@ func openTerminal(t *testing.T, columns uint16) (screen, terminal *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("there are no pseudo-terminals here: ", err)
+		t.Fatal("there are no pseudo-terminals here: ", err)
 	}
 	t.Cleanup(func() { screen.Close() })
 	fd := int(screen.Fd())
@@ -37,7 +37,7 @@ func openTerminal(t *testing.T, columns uint16) (screen, terminal *os.File) {
 		err = unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
 	}
 	if err != nil {
-		t.Skip("no pseudo-terminal can be opened here: ", err)
+		t.Fatal("no pseudo-terminal can be opened here: ", err)
 	}
 	return screen, terminal
 }
