@@ -128,7 +128,7 @@ type IncompleteError struct {
 
 func (e *IncompleteError) Error() string {
 	if !e.Touched {
-		return fmt.Sprintf("restore of %s did not begin, the workspace is as it was: %v; remove the cause and restore again", e.Workspace, e.Err)
+		return fmt.Sprintf("restore of %s did not begin, the workspace is as it was: %v; remove the cause, then give the same command again", e.Workspace, e.Err)
 	}
 	return fmt.Sprintf("restore of %s is incomplete: %v; remove the cause and restore again: it goes on where it stopped", e.Workspace, e.Err)
 }

@@ -98,6 +98,19 @@ func promises(t *testing.T) []promise {
 	return all
 }
 
+func TestAPromiseStandsOnce(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, p := range promises(t) {
+		// A row that is written anew keeps its beginning where it is merged twice.
+		beginning := p.what[:min(len(p.what), 40)]
+		if seen[beginning] {
+			t.Errorf("it stands twice: %s", p.what)
+		}
+		seen[beginning] = true
+	}
+}
+
 func TestPromisesAreEnforcedWhereTheySay(t *testing.T) {
 	t.Parallel()
 	for _, p := range promises(t) {

@@ -51,7 +51,7 @@ func unknownPlaceholders(text string, script bool, report func(offset int, messa
 	}
 	for _, m := range placeholderLike.FindAllStringSubmatchIndex(text, -1) {
 		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
-		near := nearest(name, placeholders)
+		near := Nearest(name, placeholders)
 		exact := placeholderForm.MatchString(written)
 		switch {
 		case exact && slices.Contains(placeholders, name):

@@ -151,7 +151,7 @@ func (l *loader) nearFile(missing string) string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if near := nearest(path.Base(missing), names); near != "" {
+	if near := Nearest(path.Base(missing), names); near != "" {
 		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(missing), near))
 	}
 	return ""

@@ -175,7 +175,7 @@ func variableHint(s *shape, snake string) string {
 	for _, f := range s.fields {
 		names = append(names, snakeCase(f.name))
 	}
-	if near := nearest(snake, names); near != "" {
+	if near := Nearest(snake, names); near != "" {
 		return "did you mean " + variablePrefix + near + "?"
 	}
 	return "see the settings of hankweave.json for the names"

@@ -62,7 +62,7 @@ func (l *loader) eventType(doc *document, pointer, event string) {
 		}
 	}
 	hint := ""
-	if near := nearest(event, events); near != "" {
+	if near := Nearest(event, events); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	l.report(doc, pointer, "sentinel-event", hint, "there is no event %q", event)

@@ -52,7 +52,7 @@ func (s *shape) hint(key string) string {
 	for i, f := range s.fields {
 		names[i] = f.name
 	}
-	if near := nearest(key, names); near != "" {
+	if near := Nearest(key, names); near != "" {
 		return "did you mean " + near + "?"
 	}
 	for _, other := range []*shape{codonShape, loopShape, hankShape, settingsShape} {
@@ -66,10 +66,10 @@ func (s *shape) hint(key string) string {
 	return ""
 }
 
-// nearest is the word that differs from s by the fewest edits, if those are few
+// Nearest is the word that differs from s by the fewest edits, if those are few
 // for its length: one for each three letters. Upper and lower case, dashes and
 // underscores make no difference.
-func nearest(s string, words []string) string {
+func Nearest(s string, words []string) string {
 	best, least := "", 1<<30
 	folded := fold(s)
 	for _, w := range words {

@@ -36,7 +36,16 @@ type Back struct {
 	// leaving are the archived copies, by their paths in the workspace, of files
 	// that had come back and go again.
 	leaving map[string][]string
-	store   *checkpoint.Store
+	// looks are those of the codons that were asked for what the checkpoint did
+	// not look at.
+	looks []firstLook
+	store *checkpoint.Store
+}
+
+// firstLook is what a codon that was the first to look at some paths has found there.
+type firstLook struct {
+	tree checkpoint.SHA
+	at   func(path string) bool
 }
 
 // WayBack works out what going to a checkpoint means for the workspace of a
@@ -85,6 +94,7 @@ func (b *Back) untouch(s *state.State, to state.SHA) error {
 			if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, first); err != nil {
 				return err
 			}
+			b.looks = append(b.looks, firstLook{info.Tree, first})
 			for _, name := range emptyFolders(info.Message) {
 				if first(name) {
 					b.Empty = append(b.Empty, name)
@@ -256,6 +266,11 @@ func MovedBefore(store *checkpoint.Store, to state.SHA) state.SHA {
 		}
 	}
 	return ""
+}
+
+// IsManual reports whether a checkpoint is of what a person has changed.
+func IsManual(store Commits, sha state.SHA) bool {
+	return behind(store, sha, state.KindManual) != sha
 }
 
 // EndedAt is the checkpoint that the last step of the plan has left, from one

@@ -210,7 +210,7 @@ func shortcomings(snap *checkpoint.Snapshot) []string {
 	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
 		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
 	})
-	if n := len(snap.Empty) - len(keptFolders(snap.Empty)); n > 0 {
+	if n := len(snap.Empty) - len(KeptFolders(snap.Empty)); n > 0 {
 		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
 	}
 	return notes

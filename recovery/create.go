@@ -354,7 +354,7 @@ func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
 	there, followErr := os.Stat(l.Workspace)
 	switch {
 	case followErr == nil && there.IsDir():
-		return nil
+		return closedWorkspace(l)
 	case err == nil:
 		return &DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", what(l.Workspace, fi), l.Workspace),
 			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success where the hank is done"},

@@ -66,6 +66,9 @@ type Options struct {
 	// KeepTree and RestoreTree say what becomes of the files in the workspace that an
 	// import is to fill.
 	KeepTree, RestoreTree bool
+	// IncludeSecrets and ExcludeSecrets say what becomes of the files for secrets
+	// among them that no ignore rule hides: into the checkpoints, or into none.
+	IncludeSecrets, ExcludeSecrets bool
 	// Workspace is where the workspace is, absolute; asked only if
 	// execution-meta.json, which says it, is gone.
 	Workspace string
@@ -349,6 +352,9 @@ func (x *Execution) commitObject(ctx context.Context, c Commit) (state.SHA, erro
 	}
 	if run := s.Run(c.Title.RunID); run != nil {
 		record.Run = run
+	}
+	if _, first := c.Transition.(state.InitialCheckpointSet); first {
+		record.LeftOut = x.leftOut()
 	}
 	text, err := message(c.Title, state.At(now), record)
 	if err != nil {

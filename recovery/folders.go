@@ -26,15 +26,15 @@ const foldersTrailer = "Hank-Empty-Folders: "
 // maxFolders bounds that line.
 const maxFolders = 2000
 
-// keptFolders are those of the empty folders that a checkpoint names: a
+// KeptFolders are those of the empty folders that a checkpoint names: a
 // message is text, and not too much of it.
-func keptFolders(empty []string) []string {
+func KeptFolders(empty []string) []string {
 	kept := slices.DeleteFunc(slices.Clone(empty), func(name string) bool { return !utf8.ValidString(name) })
 	return kept[:min(len(kept), maxFolders)]
 }
 
 func foldersLine(empty []string) string {
-	kept := keptFolders(empty)
+	kept := KeptFolders(empty)
 	if len(kept) == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -82,9 +83,9 @@ func TestPackedReferencesAreNoTampering(t *testing.T) {
 // that were not changed, and stay.
 func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 	t.Parallel()
-	armed := false
+	var armed atomic.Bool // the saver asks beside the test
 	fsys := vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
-		if armed && (c.Op == vfstest.OpOpen || c.Op == vfstest.OpCreate || c.Op == vfstest.OpReadDir) {
+		if armed.Load() && (c.Op == vfstest.OpOpen || c.Op == vfstest.OpCreate || c.Op == vfstest.OpReadDir) {
 			return syscall.EMFILE
 		}
 		return nil
@@ -94,13 +95,13 @@ func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 	ok(t, a.x.Guard())
 	ok(t, a.upto(2))
 	l := a.x.Layout
-	armed = true
+	armed.Store(true)
 	for _, look := range []func() error{a.x.mendMeta, a.x.mendLock, a.x.mendStore} {
 		if err := look(); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("without descriptors: %v", err)
 		}
 	}
-	armed = false
+	armed.Store(false)
 	if left, _ := os.ReadDir(l.Quarantine()); len(left) > 0 {
 		t.Errorf("%d files are in quarantine", len(left))
 	}

@@ -43,12 +43,12 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	if cut && mark.prefix != from.Prefix {
 		return nil, nil, importCut(root, mark)
 	}
-	keep := o.KeepTree || mark.keepTree
+	keep, exclude := o.KeepTree || mark.keepTree, o.ExcludeSecrets || mark.exclude
 	if fresh {
 		if err := askAboutTree(ctx, root, cut, o); err != nil {
 			return nil, nil, err
 		}
-		if err := beginImport(root, from, keep, o); err != nil {
+		if err := beginImport(root, from, keep, exclude, o); err != nil {
 			return nil, nil, fmt.Errorf("making the execution: %w", err)
 		}
 	}
@@ -62,8 +62,12 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 		return x, moved, err
 	}
 	failpoint.Hit("import.opened")
-	if !keep {
-		err = errors.Join(x.fill(ctx), x.nameEarlierFills(cut))
+	if !keep || exclude {
+		err = x.leaveOutPresent(ctx, exclude)
+	}
+	failpoint.Hit("import.excluded")
+	if !keep && err == nil {
+		err = errors.Join(x.fill(ctx, cut), x.nameEarlierFills(cut))
 	}
 	failpoint.Hit("import.filled")
 	if err == nil || ctx.Err() == nil { // what could not be filled is told, and the execution is whole
@@ -92,12 +96,14 @@ type importMark struct {
 	prefix   string
 	address  string // empty: it has a secret, or an older hank made the mark
 	keepTree bool   // the workspace is left as it is
+	exclude  bool   // files for secrets are left out of the checkpoints
 }
 
 // The lines of a mark after the prefix.
 const (
 	addressMark  = "from "
 	keepTreeMark = "keep-tree"
+	excludeMark  = "exclude-secrets"
 )
 
 func importing(fsys vfs.FS, root string) (m importMark, cut bool) {
@@ -110,6 +116,7 @@ func importing(fsys vfs.FS, root string) (m importMark, cut bool) {
 			m.address = address
 		}
 		m.keepTree = m.keepTree || line == keepTreeMark
+		m.exclude = m.exclude || line == excludeMark
 	}
 	return m, err == nil
 }
@@ -121,6 +128,9 @@ func (m importMark) text() string {
 	}
 	if m.keepTree {
 		text += keepTreeMark + "\n"
+	}
+	if m.exclude {
+		text += excludeMark + "\n"
 	}
 	return text
 }
@@ -147,8 +157,11 @@ func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 	if cut || o.KeepTree || n == 0 {
 		return nil
 	}
-	if o.RestoreTree {
+	if o.RestoreTree && !o.IncludeSecrets && !o.ExcludeSecrets {
 		return askAboutSecrets(ctx, l)
+	}
+	if o.RestoreTree {
+		return nil
 	}
 	return &DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, things(n)), Options: []string{
 		"--keep-tree leaves it as it is: hank run then compares it with the newest checkpoint, and asks where it differs",
@@ -156,8 +169,9 @@ func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 		"-e DIR imports into another folder"}}
 }
 
-// askAboutSecrets refuses to keep files for secrets in a checkpoint unasked: what
-// is in one stays in it.
+// askAboutSecrets asks before files for secrets are kept in a checkpoint: what is in
+// one stays in it. Those that the folder's ignore rules hide are not asked about:
+// see leaveOutPresent.
 func askAboutSecrets(ctx context.Context, l Layout) error {
 	size, err := FirstEstimate(ctx, l)
 	if err != nil {
@@ -172,6 +186,8 @@ func askAboutSecrets(ctx context.Context, l Layout) error {
 		shown += fmt.Sprintf(" and %d more", n-3)
 	}
 	return &DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that --restore makes of what is there would keep them: %s; nothing was changed", l.Workspace, shown), Options: []string{
+		"--exclude-secrets leaves them where they are, and out of every checkpoint",
+		"--include-secrets includes them",
 		"move them out of this folder, and give the same command again",
 		"-e DIR imports into another folder"}}
 }
@@ -189,7 +205,7 @@ func importCut(root string, m importMark) error {
 	}
 }
 
-func beginImport(root string, from checkpoint.Remote, keep bool, o Options) error {
+func beginImport(root string, from checkpoint.Remote, keep, exclude bool, o Options) error {
 	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
 	if o.Workspace != "" {
 		l.Workspace = o.Workspace
@@ -204,7 +220,7 @@ func beginImport(root string, from checkpoint.Remote, keep bool, o Options) erro
 		}
 	}
 	failpoint.Hit("import.begun")
-	mark := importMark{from.Prefix, repeatable(from.Address), keep}
+	mark := importMark{from.Prefix, repeatable(from.Address), keep, exclude}
 	if err := vfs.WriteFile(o.FS, l.importing(), []byte(mark.text()), 0o600); err != nil {
 		return err
 	}
@@ -213,13 +229,14 @@ func beginImport(root string, from checkpoint.Remote, keep bool, o Options) erro
 }
 
 // fill brings the workspace to where the execution stands. What was there is in
-// a recovery checkpoint.
-func (x *Execution) fill(ctx context.Context) error {
+// a recovery checkpoint, and hank rollback --undo brings it back. cut: an earlier
+// import was interrupted.
+func (x *Execution) fill(ctx context.Context, cut bool) error {
 	head := x.Head()
-	if head == "" {
+	if head == "" || cut && x.isFilled() {
 		return nil
 	}
-	moved, err := x.MoveTree(ctx, Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}})
+	moved, err := x.MoveTree(ctx, Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}, Position: x.filledAt(head)})
 	if err == nil {
 		x.reportRefused(moved.Report.Refused)
 		if len(moved.Report.Plan.Change)+len(moved.Report.Plan.Delete) > 0 {
@@ -236,8 +253,38 @@ func (x *Execution) fill(ctx context.Context) error {
 	return nil
 }
 
+// filledAt is the position that a fill leads to: where the execution stands, with
+// its verdict, behind a move that hank rollback --undo takes back. nil: there is
+// nothing to take back, or nothing has run.
+func (x *Execution) filledAt(head state.SHA) *state.Position {
+	s := x.State()
+	if entriesIn(x.Layout.Workspace) == 0 || s.Standing() == nil {
+		return nil
+	}
+	before := s.Standpoint()
+	at := before
+	at.CheckpointSHA, at.Program, at.HankHash, at.Before, at.Reason = head, "", "", &before, ""
+	return &at
+}
+
+// isFilled reports whether the execution stands behind a fill, that of an import
+// which was interrupted later. Another one would take what it has left, because it
+// was ignored, for a part of what is to be replaced.
+func (x *Execution) isFilled() bool {
+	p := x.State().Position
+	if p == nil || p.Before == nil {
+		return false
+	}
+	safety, err := x.Store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
+	kind, to := MoveAfter(safety)
+	return err == nil && kind == "restore" && to == p.CheckpointSHA
+}
+
 func (x *Execution) nameSaved(what string, sha state.SHA) {
 	x.Report.add(Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shell.Quote(x.Layout.Root))
+	if p := x.State().Undoable(); p != nil && p.CheckpointSHA == sha {
+		x.Report.add(Warning, "what the import has done to the workspace is taken back by hank rollback --undo -e %s", shell.Quote(x.Layout.Root))
+	}
 }
 
 // nameEarlierFills names the checkpoints of what was in the workspace before, and

@@ -41,9 +41,7 @@ func (x *Execution) conclude(ctx context.Context, r *state.Run, at state.Time) (
 	live := r.Live()
 	final, tracked = live.Conclude(at), Tracked(x.State(), live.CodonID)
 	changed, err := x.changedSince(ctx, live, tracked)
-	if r.Paused != nil { // whose reason is known, and that it was to be recorded once it stands still
-		changed = slices.DeleteFunc(changed, func(name string) bool { return name == r.Paused.Changing })
-	}
+	changed = exceptPaused(r, changed)
 	if err != nil || len(changed) == 0 {
 		return final, tracked, false, err
 	}
@@ -52,8 +50,8 @@ func (x *Execution) conclude(ctx context.Context, r *state.Run, at state.Time) (
 		final.Notes = append(final.Notes, "changed after it had ended, and before its checkpoint: "+what)
 		return final, tracked, false, nil
 	}
-	question := fmt.Sprintf("the workspace was changed after codon %s had ended and before its checkpoint was made (%s)", live.CodonID, what)
-	switch x.opts.Late(question) {
+	ask := lateQuestion(live, changed)
+	switch x.opts.Late(ask.What) {
 	case LateKeep:
 		final.Notes = append(final.Notes, "changed after it had ended, and taken as its work by a person: "+what)
 		return final, tracked, false, nil
@@ -61,10 +59,61 @@ func (x *Execution) conclude(ctx context.Context, r *state.Run, at state.Time) (
 		final = live.Interrupt(at, state.InterruptedByPause, "it had ended, and the workspace was changed before its checkpoint was made; a person has decided that it runs again")
 		return final, checkpoint.Selection{All: true}, true, nil
 	}
-	return nil, tracked, false, &DecisionError{What: question, Options: []string{
-		"hank run --keep-tree takes the workspace as it is as the codon's work",
-		"hank run --restore keeps it in a checkpoint, and runs the codon again on the workspace from before it",
-	}}
+	return nil, tracked, false, ask
+}
+
+// exceptPaused leaves out what a paused run was waiting for to stand still: that it
+// changes is known, and it was to be recorded then.
+func exceptPaused(r *state.Run, changed []string) []string {
+	if r.Paused == nil {
+		return changed
+	}
+	return slices.DeleteFunc(changed, func(name string) bool { return name == r.Paused.Changing })
+}
+
+func lateQuestion(live *state.Codon, changed []string) *DecisionError {
+	return &DecisionError{
+		What: fmt.Sprintf("the workspace was changed after codon %s had ended and before its checkpoint was made (%s)", live.CodonID, summarizePaths(changed)),
+		Options: []string{
+			"hank run --keep-tree takes the workspace as it is as the codon's work",
+			"hank run --restore keeps it in a checkpoint, and runs the codon again on the workspace from before it",
+		},
+		Command: "hank run --keep-tree",
+	}
+}
+
+// LateQuestion returns what the next opening asks about a workspace that was changed
+// between a codon's end and its checkpoint; nil if it asks nothing. Nothing on disk is
+// changed.
+func (v *View) LateQuestion(ctx context.Context, store *checkpoint.Store) (*DecisionError, error) {
+	r := v.State.Newest()
+	if r == nil || v.Live {
+		return nil, nil
+	}
+	live := r.Live()
+	if live == nil || live.Settling == nil || live.Settling.At == nil || !isOfBoot(r, boot()) || !live.Conclude(*live.Settling.At).Settled() {
+		return nil, nil
+	}
+	ws, err := v.Layout.OpenWorkspace()
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	defer store.Abort() // what the scan has found is not kept
+	selection, base := Tracked(v.State, live.CodonID), checkpoint.SHA(Head(v.State))
+	selection.Never = Never
+	if !store.Has(base) { // lost, and parted from
+		base = ""
+	}
+	snap, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: selection, Base: base})
+	if err != nil {
+		return nil, err
+	}
+	changed, err := changedAfterEnd(v.Layout, v.State, store, live, snap)
+	if changed = exceptPaused(r, changed); err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	return lateQuestion(live, changed), nil
 }
 
 // changedSince lists what was changed after the recorded end of a codon, of the
@@ -81,16 +130,21 @@ func (x *Execution) changedSince(ctx context.Context, live *state.Codon, sel che
 		return nil, err
 	}
 	defer x.Store.Abort()
-	files, err := checkpoint.Diff(x.Store, "", snap.Tree)
+	return changedAfterEnd(x.Layout, x.State(), x.Store, live, snap)
+}
+
+// changedAfterEnd is changedSince for a workspace that was scanned.
+func changedAfterEnd(l Layout, s *state.State, store *checkpoint.Store, live *state.Codon, snap *checkpoint.Snapshot) ([]string, error) {
+	files, err := checkpoint.Diff(store, "", snap.Tree)
 	if err != nil {
 		return nil, err
 	}
-	before, err := x.Tree(cmp.Or(live.BaseCheckpoint, x.State().InitialCheckpoint))
+	before, err := store.CommitInfo(checkpoint.SHA(cmp.Or(live.BaseCheckpoint, s.InitialCheckpoint)))
 	if err != nil {
-		before = "" // lost: nothing is known of it
+		before = checkpoint.Info{} // lost: nothing is known of it
 	}
-	was := func(c checkpoint.Change) bool { return x.Store.HasExecutable(before, c.Path) }
-	return changedFiles(x.Layout.Workspace, files, snap.Empty, was, live.Settling.At.Add(endMargin))
+	was := func(c checkpoint.Change) bool { return store.HasExecutable(before.Tree, c.Path) }
+	return changedFiles(l.Workspace, files, snap.Empty, was, live.Settling.At.Add(endMargin))
 }
 
 // changedFiles lists those of the files that were changed after an instant, and

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/state"
@@ -109,10 +110,39 @@ func (l Layout) Relative(path string) string {
 }
 
 // NotFoundError says that there is no execution where one was looked for.
-type NotFoundError struct{ From string }
+type NotFoundError struct {
+	From  string // the folder
+	Named bool   // the folder was named, so that no other was looked into
+	Above string // one that is in a folder above a named one; empty: none is
+}
 
 func (e *NotFoundError) Error() string {
+	if e.Named {
+		text := "there is no execution in " + e.From
+		if e.Above != "" {
+			text += "; the one above it is in " + e.Above
+		}
+		return text + "; to see all: hank ls; to start one there: hank run HANK -e " + shell.Quote(e.From)
+	}
 	return fmt.Sprintf("no execution in %s or a folder above it; name one with -e DIR, or start one with: hank run HANK", e.From)
+}
+
+// At returns the execution in the folder that a person has named, and no other:
+// a command for one that is not there must not meet another. The errors are those
+// of Find.
+func At(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if Exists(abs) {
+		return abs, nil
+	}
+	if odd := Obstructed(abs); odd != nil {
+		return "", odd
+	}
+	above, _ := Find(filepath.Dir(abs))
+	return "", &NotFoundError{From: abs, Named: true, Above: above}
 }
 
 // Find returns the execution at dir or in the nearest folder above it, as git
@@ -130,7 +160,7 @@ func Find(dir string) (string, error) {
 		}
 		odd = cmp.Or(odd, Obstructed(at))
 		if at == filepath.Dir(at) {
-			return "", cmp.Or(odd, error(&NotFoundError{abs}))
+			return "", cmp.Or(odd, error(&NotFoundError{From: abs}))
 		}
 	}
 }

@@ -238,6 +238,9 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 		if v.Crashed(v.State.Runs[0]) != c.over {
 			t.Errorf("%s: a reader says crashed: %v", c.name, !c.over)
 		}
+		if said := fmt.Sprint(v.Report.Findings); strings.Contains(said, "has crashed") != c.over {
+			t.Errorf("%s: a reader finds %s", c.name, said)
+		}
 		x, err := Open(context.Background(), root, Options{FS: fast})
 		if !c.over {
 			var held *HeldError

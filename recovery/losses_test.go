@@ -36,6 +36,13 @@ func unmerged(t testing.TB, n int) *box {
 	return pack(t, root, told(t, a.close()))
 }
 
+func allRecords(s *state.State) (n int) {
+	for _, r := range s.Runs {
+		n += r.Len()
+	}
+	return n
+}
+
 func partsFromEachPack(t *testing.T, b *box) {
 	b.t = t
 	packs := must(filepath.Glob(filepath.Join(b.l.Store(), "objects", "pack", "*.pack")))(t)
@@ -81,7 +88,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 			whole(t, x, what+", later")
 			remote := checkpoint.Remote{Address: filepath.Join(t.TempDir(), "git"), Prefix: "x"}
 			must(x.Store.Export(context.Background(), remote))(t)
-			head := x.Head()
+			head, records := x.Head(), allRecords(x.State())
 			ok(t, x.Close())
 			fsck(t, remote.Address, what+", exported")
 			if i%3 > 0 {
@@ -90,6 +97,9 @@ func partsFromEachPack(t *testing.T, b *box) {
 			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), remote, Options{FS: fast})
 			ok(t, err)
 			whole(t, y, what+", imported")
+			if got := allRecords(y.State()); got != records {
+				t.Errorf("%s: of %d records git alone knows %d", what, records, got)
+			}
 			if y.Head() == "" || !y.isWhole(head) {
 				t.Errorf("%s: the newest checkpoint was not brought back", what)
 			}

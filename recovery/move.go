@@ -77,6 +77,10 @@ type Move struct {
 	Paths   []string // empty is the whole tree
 	// KeepAdded leaves the files and folders that the checkpoint has not.
 	KeepAdded bool
+	// Leave are files and empty folders that are not deleted: the move before this
+	// one has left the files, and a person has made the folders; nobody was asked
+	// about them.
+	Leave []string
 	// Position takes effect with the move; nil leaves it as it is. The safety
 	// checkpoint is filled into its Before.
 	Position *state.Position
@@ -118,10 +122,35 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	if err == nil {
 		return &Moved{Safety: intent.Safety, Report: report}, nil
 	}
-	if !touched && x.broken == nil { // the intent is taken back
-		err = errors.Join(err, x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true}))
+	if touched || x.broken != nil {
+		return nil, leftOpen(intent, err)
 	}
-	return nil, err
+	if IsClosed(err) {
+		err = needOpen(intent, err)
+	}
+	return nil, errors.Join(err, x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true})) // the intent is taken back
+}
+
+// leftOpen says of a move that stopped half-way how it is ended.
+func leftOpen(i *state.Intent, err error) error {
+	var incomplete *checkpoint.IncompleteError
+	switch {
+	case !errors.As(err, &incomplete):
+		return err
+	case refusal(incomplete.Err):
+		return needUnfinished(i, incomplete.Err)
+	}
+	return fmt.Errorf("the %s to %.12s stopped half-way: %w; remove the cause: %s then finishes it, and hank rollback --undo --yes takes it back", i.Kind, i.To, incomplete.Err, fixCommand)
+}
+
+// needOpen asks for a workspace that takes no file, so that a move has changed
+// nothing.
+func needOpen(i *state.Intent, err error) *DecisionError {
+	return &DecisionError{
+		What:    fmt.Sprintf("the workspace cannot be brought to checkpoint %.12s: %v; it is as it was", i.To, withoutAdvice(err)),
+		Options: []string{"make it writable again, then give the same command again"},
+		closed:  withoutAdvice(err),
+	}
 }
 
 // finishMove carries out an intent of which a crash has left a part. Whoever
@@ -265,7 +294,7 @@ func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, sa
 	if err != nil {
 		return checkpoint.RestoreRequest{}, nil, err
 	}
-	removable, err := Removable(x.State(), x.Store, x.Workspace, owned, intent.To)
+	removable, err := back.Removable(x.State(), x.Workspace, owned, intent.To)
 	req := back.Request(x.Workspace, from, removable, intent.Paths)
 	if intent.KeepAdded {
 		req.Removable = nil
@@ -280,14 +309,15 @@ func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, sa
 // to it may delete: those that checkpoints track, which is what the tree owned
 // holds. Two kinds stay, for nobody knows that they were not there:
 //
-//   - one that was there before the first codon, and that the checkpoint was not
-//     asked to take, was very likely there too;
+//   - one that was there before the first codon, and that neither the checkpoint
+//     nor a codon behind it looked for, was very likely there too;
 //   - one that the ignore rules of the checkpoint leave out.
 //
 // A checkpoint that was made before a move has seen whatever stood at the paths
 // that the move was to write. What the move has written there, and the
 // checkpoint has not, goes again.
-func Removable(s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+	store := b.store
 	target, err := store.CommitInfo(checkpoint.SHA(to))
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
@@ -305,6 +335,8 @@ func Removable(s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace
 			first = func(path string) bool { return store.HasFile(initial.Tree, path) }
 		}
 	}
+	was, sawNone := first, b.sawNone(ws)
+	first = func(path string) bool { return was(path) && !sawNone(path) }
 	if s.Adopted && byHankweave(store, to) { // whose checkpoints leave links out
 		files := takes
 		takes = func(path string) bool { return files(path) && !store.HasLink(owned, path) }
@@ -312,15 +344,32 @@ func Removable(s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace
 	}
 	brought := func(string) bool { return false }
 	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
-		b := &Back{Tree: went.Tree, store: store}
-		if err := b.untouch(s, state.SHA(went.SHA)); err != nil {
+		then := &Back{Tree: went.Tree, store: store}
+		if err := then.untouch(s, state.SHA(went.SHA)); err != nil {
 			return nil, err
 		}
-		brought = func(path string) bool { return store.HasFile(b.Tree, path) }
+		brought = func(path string) bool { return store.HasFile(then.Tree, path) }
 	}
 	return func(path string) bool {
 		return brought(path) || store.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
 	}, nil
+}
+
+// sawNone tells of files whether a codon behind the checkpoint was the first to
+// look for them, and did not find them.
+func (b *Back) sawNone(ws *checkpoint.Workspace) func(path string) bool {
+	var ignored []func(string) bool
+	for _, l := range b.looks {
+		ignored = append(ignored, b.store.Ignored(l.tree, ws))
+	}
+	return func(path string) bool {
+		for i, l := range b.looks {
+			if l.at(path) && !b.store.HasFile(l.tree, path) && !ignored[i](path) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // The note of a safety checkpoint names the move that it was made before.
@@ -360,6 +409,7 @@ func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Se
 	if err != nil {
 		return checkpoint.Selection{All: true}
 	}
+	s = underProgramOf(s, store, info)
 	title, body, _ := strings.Cut(info.Message, "\n")
 	kind, rest, _ := strings.Cut(title, ":")
 	codon, _, _ := strings.Cut(rest, " ")
@@ -376,6 +426,29 @@ func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Se
 		return Tracked(s, nextAt(s, sha))
 	}
 	return checkpoint.Selection{All: true}
+}
+
+// underProgramOf is the state with the plan that the program of a checkpoint gives
+// it, if a person has adopted another since: what a codon tracked then is what
+// counts. Where that program cannot be read, the state is returned as it is.
+func underProgramOf(s *state.State, store *checkpoint.Store, info checkpoint.Info) *state.State {
+	r, found, err := readRecord(info)
+	if err != nil || !found || r.Program == "" || r.Program == s.Program {
+		return s
+	}
+	program, err := loadProgram(store, r.Program)
+	if err != nil {
+		return s
+	}
+	entries, err := json.Marshal(stored(program.Derive(Outcomes(s))))
+	if err != nil {
+		return s
+	}
+	then, err := state.Apply(s, s.Seq+1, state.PlanSet{Program: r.Program, HankHash: r.HankHash, Entries: entries})
+	if err != nil {
+		return s
+	}
+	return then
 }
 
 // nextAt is the codon that was the next one at the checkpoint of a run's end,
@@ -433,6 +506,11 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 		x.Store.Abort()
 		return nil, err
 	}
+	if tracked.Tree, err = x.without(ctx, tracked.Tree, m.Leave); err != nil {
+		x.Store.Abort()
+		return nil, err
+	}
+	tracked.Empty = slices.DeleteFunc(slices.Clone(tracked.Empty), func(name string) bool { return slices.Contains(m.Leave, name) })
 	owned, same := parent, all.Tree == tracked.Tree && slices.Equal(all.Empty, tracked.Empty)
 	if !same {
 		if owned, err = x.Preserve(ctx, tracked, branch, parent, note+trackedNote); err != nil {
@@ -457,6 +535,18 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 		intent.Position = &p
 	}
 	return intent, nil
+}
+
+// without is a tree without some files.
+func (x *Execution) without(ctx context.Context, tree checkpoint.SHA, files []string) (checkpoint.SHA, error) {
+	if len(files) == 0 {
+		return tree, nil
+	}
+	empty, err := x.Store.AddTree(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	return x.Store.Overlay(empty, tree, func(path string) bool { return !slices.Contains(files, path) })
 }
 
 // saveAll is the snapshot of everything visible, of paths besides, and of what

@@ -1,6 +1,8 @@
 package recovery
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -54,7 +56,8 @@ func TestFilesOfAnotherUserAreNamedBeforeAnythingIsBegun(t *testing.T) {
 	if mine != nil {
 		t.Errorf("the owner is refused: %v", mine)
 	}
-	if !errors.Is(theirs, fs.ErrPermission) {
+	var decision *DecisionError
+	if !errors.As(theirs, &decision) || !strings.HasSuffix(decision.Command, "' && hank doctor") {
 		t.Fatalf("another user is not refused: %v", theirs)
 	}
 	for _, want := range []string{"belongs to user root", "sudo chown -R 65534 '" + l.Hankweave() + "'", "nothing was begun"} {
@@ -85,7 +88,7 @@ func TestAReaderNamesTheOwnerOfWhatItMayNotRead(t *testing.T) {
 	var err error
 	asNobody(t, func() { v, err = Read(root) })
 	ok(t, err)
-	if v.Blocked == nil || !strings.Contains(v.Blocked.What, "sudo chown -R 65534 '"+l.Hankweave()+"'") {
+	if v.Blocked == nil || !strings.Contains(v.Blocked.Error(), "sudo chown -R 65534 '"+l.Hankweave()+"'") {
 		t.Errorf("it is not blocked by the owner: %v", v.Blocked)
 	}
 	for _, f := range v.Report.Findings {
@@ -99,6 +102,68 @@ func TestAReaderNamesTheOwnerOfWhatItMayNotRead(t *testing.T) {
 	if !errors.As(err, &decision) || !strings.Contains(err.Error(), "belongs to user root") {
 		t.Errorf("without the journal a reader says: %v", err)
 	}
+}
+
+// Own files that their modes close are named, with the command that opens them, by
+// readers and openings alike, before anything is begun.
+func TestFilesThatTheirModeClosesAreNamedWithTheCommandThatOpensThem(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]func(Layout) string{
+		"state.json": Layout.State, "execution-meta.json": Layout.Meta, "the journal": Layout.Events, "the store": Layout.Store, "all": Layout.Hankweave,
+		"a segment":     func(l Layout) string { return filepath.Join(l.Events(), "events.jsonl") },
+		"a pack":        func(l Layout) string { return filesIn(filepath.Join(l.Store(), "objects", "pack"))[0] },
+		"the workspace": func(l Layout) string { return l.Workspace },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			a := begin(t, root, 2, CreateOptions{})
+			ok(t, a.start())
+			ok(t, a.upto(1))
+			ok(t, a.x.Close())
+			closed := path(LayoutOf(root))
+			var before, said, opening error
+			asOwner(t, root, func() {
+				before = checkOwner(LayoutOf(root))
+				fi, err := os.Lstat(closed)
+				ok(t, err)
+				ok(t, os.Chmod(closed, 0))
+				defer func() { ok(t, os.Chmod(closed, fi.Mode().Perm())) }()
+				v, err := Read(root)
+				if said = err; err == nil {
+					said = cmp.Or(v.Blocked, v.Barred())
+					for _, f := range v.Report.Findings {
+						if f.Severity == Mended && strings.HasPrefix(f.What, filepath.Base(closed)) {
+							t.Errorf("to be repaired: %s", f.What)
+						}
+					}
+				}
+				_, opening = Open(context.Background(), root, Options{FS: fast})
+			})
+			ok(t, before)
+			var decision, atOpen *DecisionError
+			if !errors.As(said, &decision) || decision == nil || !errors.As(opening, &atOpen) || atOpen.Error() != decision.Error() {
+				t.Fatalf("the reader says %v, the opening %v", said, opening)
+			}
+			if !strings.HasPrefix(decision.Command, "chmod u+rwX "+closed+" && hank ") || !strings.Contains(decision.What, closed+" cannot be used: permission denied") {
+				t.Errorf("%q: %v", decision.Command, decision)
+			}
+		})
+	}
+}
+
+// asOwner runs f as the owner of all in a folder, who is not root.
+func asOwner(t *testing.T, root string, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		f()
+		return
+	}
+	for at := filepath.Dir(root); strings.HasPrefix(at, os.TempDir()+"/"); at = filepath.Dir(at) {
+		ok(t, os.Chmod(at, 0o755))
+	}
+	ok(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, os.Lchown(path, 65534, 0)) }))
+	asNobody(t, f)
 }
 
 // barredFS lets nobody read state.json and its backup.

@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,14 +43,75 @@ func (x *Execution) leftOut() []string {
 	return slices.DeleteFunc(x.Store.LeftOut(), func(p string) bool { return !utf8.ValidString(p) })
 }
 
-// keepLeftOut brings the list back where the store or the meta has lost it.
+// keepLeftOut brings the list back where the store or the meta has lost it. An
+// import has neither; the record of the initial checkpoint has it, too.
 func (x *Execution) keepLeftOut() error {
-	have := x.leftOut()
-	missing := slices.DeleteFunc(slices.Clone(x.meta.LeftOut), func(p string) bool { return slices.Contains(have, p) })
+	have, want := x.leftOut(), slices.Clone(x.meta.LeftOut)
+	if x.opts.Refill != nil {
+		info, err := x.Store.CommitInfo(checkpoint.SHA(x.State().InitialCheckpoint))
+		if r, found, _ := readRecord(info); err == nil && found { // one that cannot be read is told elsewhere
+			want = append(want, slices.DeleteFunc(r.LeftOut, func(p string) bool { return !fs.ValidPath(p) || p == "." })...)
+		}
+	}
+	missing := slices.DeleteFunc(want, func(p string) bool { return slices.Contains(have, p) })
 	if len(missing) == 0 && len(have) == len(x.meta.LeftOut) {
 		return nil
 	}
 	return x.LeaveOut(missing)
+}
+
+// leaveOutPresent keeps files for secrets that an import has found in the workspace
+// out of every checkpoint: those that a person wants left out, and those that the
+// folder's own ignore rules hide, which the fill may take away. A checkpoint that
+// has one of them has it already.
+func (x *Execution) leaveOutPresent(ctx context.Context, visible bool) error {
+	size, err := FirstEstimate(ctx, x.Layout)
+	if err != nil {
+		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
+	}
+	found, err := x.hiddenPrivate(size.Private)
+	if err != nil {
+		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
+	}
+	if visible {
+		found = append(found, size.Private...)
+	}
+	have := x.Store.LeftOut()
+	tree, err := x.Tree(x.Head())
+	found = slices.DeleteFunc(found, func(p string) bool {
+		return slices.Contains(have, p) || err == nil && x.Store.HasFile(tree, p) || strings.ContainsAny(p, "\n\r")
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	slices.Sort(found)
+	x.Report.add(Warning, "left out of every checkpoint: %s", strings.Join(found, ", "))
+	return x.LeaveOut(found)
+}
+
+// hiddenPrivate are the files for secrets of the workspace but those that are
+// visible.
+func (x *Execution) hiddenPrivate(visible []string) (hidden []string, err error) {
+	apart := x.Layout.Apart()
+	root, err := os.OpenRoot(x.Layout.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what cannot be read cannot come into a checkpoint
+			return nil
+		case name != "." && (Protected(name) || apart(name)):
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+		case e.Type().IsRegular() && secret.IsPrivate(e.Name()) && !slices.Contains(visible, name):
+			hidden = append(hidden, name)
+		}
+		return nil
+	})
+	return hidden, err
 }
 
 // warnOfPrivate says which files that people keep secrets in are in a

@@ -25,6 +25,7 @@ type Record struct {
 	Limits   state.Limits   `json:"limits,omitzero"`    // right before Event; from schema 2 on, absent means none
 	Event    jsontext.Value `json:"event"`              // of state.TransitionEvent, its checkpoint left empty
 	State    jsontext.Value `json:"state,omitempty"`    // right before Event, where no record tells of what came before
+	LeftOut  []string       `json:"leftOut,omitempty"`  // of the initial checkpoint: files for secrets that are in none
 }
 
 const recordTrailer = "Hank-Record: "

@@ -84,14 +84,14 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 }
 
 func takeOver(path string) string {
-	return fmt.Sprintf("cp -R %s %s && mv %[1]s %s && mv %[2]s %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
+	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
 }
 
 // estranged says that the folder belongs to another user than before.
 func (f Folder) estranged(path string, now Folder, then string) *DecisionError {
 	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, shell.Quote(path))
 	return &DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
-		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %s %s && mv %[1]s %s && mv %[2]s %[1]s && %s goes on in a copy of your own", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"), then)}}
+		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && %[4]s goes on in a copy of your own", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"), then)}}
 }
 
 // replaced says what a person must do about what stands for the workspace, in the

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -202,6 +203,32 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	for _, want := range []string{"belongs to another user now", "sudo chown -R", "cp -R "} {
 		if !strings.Contains(decision.Error(), want) || strings.Contains(decision.Error(), "replaced") {
 			t.Errorf("%q: %v", want, decision)
+		}
+	}
+}
+
+// What is advised for a folder that another user has does what it says when it is
+// typed: the copy stands in its place, and the folder beside it.
+func TestTheCopyThatIsAdvisedTakesThePlaceOfTheFolder(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]func(path string) string{
+		"replaced":  takeOver,
+		"estranged": func(path string) string { return Folder{}.estranged(path, Folder{}, "hank run").Options[1] },
+	} {
+		path := filepath.Join(t.TempDir(), "agent root")
+		ok(t, os.Mkdir(path, 0o755))
+		ok(t, os.WriteFile(filepath.Join(path, "f"), nil, 0o600))
+		said, _, _ := strings.Cut(command(path), " && hank run")
+		if out, err := exec.Command("sh", "-c", said).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %s: %v: %s", name, said, err, out)
+		}
+		for _, dir := range []string{path, path + ".aside"} {
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || entries[0].Name() != "f" {
+				t.Errorf("%s: %s: %v, %v", name, dir, entries, err)
+			}
+		}
+		if !strings.Contains(command(path), " && hank run") {
+			t.Errorf("%s: %s", name, command(path))
 		}
 	}
 }

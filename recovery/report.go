@@ -3,6 +3,7 @@ package recovery
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Severity says how bad a finding is.
@@ -21,6 +22,16 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
+
+	next string // the end of What: what the next command does, unless it asks first
+}
+
+// Held is a finding beside something that the next command asks about first.
+func (f Finding) Held() Finding {
+	if what, ends := strings.CutSuffix(f.What, f.next); f.next != "" && ends {
+		return Finding{Severity: f.Severity, What: what + "what is blocked is to be settled first"}
+	}
+	return f
 }
 
 // Report is what opening an execution found and did, or, for readers, would
@@ -62,7 +73,10 @@ func (s Severity) Planned() string {
 }
 
 func (r *Report) add(s Severity, format string, args ...any) {
-	f := Finding{s, fmt.Sprintf(format, args...)}
+	r.insert(Finding{Severity: s, What: fmt.Sprintf(format, args...)})
+}
+
+func (r *Report) insert(f Finding) {
 	if !slices.Contains(r.Findings, f) { // what is looked at twice is said once
 		r.Findings = append(r.Findings, f)
 	}
@@ -89,7 +103,9 @@ type DecisionError struct {
 	What    string   // what hank found, one sentence
 	Options []string // what can be done: commands or flags with their meaning
 	Command string   // the command among them that settles it without a copy or a look; empty: none does
+	Barred  bool     // this user may not use what is there: it was not looked at
 	noRoom  bool     // for a checkpoint
+	closed  error    // why the workspace takes no file; nil: it does
 }
 
 func (e *DecisionError) Error() string {

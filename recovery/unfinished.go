@@ -108,6 +108,10 @@ func withoutAdvice(err error) error {
 	if errors.As(err, &incomplete) {
 		return incomplete.Err
 	}
+	var decision *DecisionError
+	if errors.As(err, &decision) && decision.closed != nil {
+		return decision.closed
+	}
 	return err
 }
 
@@ -310,25 +314,31 @@ func (v *View) blockedRedo() *DecisionError {
 	if err != nil || snap.Tree == info.Tree {
 		return nil
 	}
-	return NeedWritable(c, closed)
+	return NeedWritable(c, c.BaseCheckpoint, "hank run", closed)
 }
 
-// NeedWritable asks what is to become of a codon that is to be done again on a
-// workspace that cannot be put back.
-func NeedWritable(c *state.Codon, why error) *DecisionError {
+// NeedWritable asks what is to become of a codon that a command is to do again on
+// a workspace that cannot be put back to the checkpoint to.
+func NeedWritable(c *state.Codon, to state.SHA, command string, why error) *DecisionError {
+	why = withoutAdvice(why)
 	return &DecisionError{
-		What: fmt.Sprintf("the workspace cannot be put back to checkpoint %.12s, from before codon %s: %v; it is as it was", c.BaseCheckpoint, c.CodonID, withoutAdvice(why)),
+		What: fmt.Sprintf("the workspace cannot be put back to checkpoint %.12s, from before codon %s: %v; it is as it was", to, c.CodonID, why),
 		Options: []string{
-			"make it writable again, then hank run puts it back and does the codon again",
-			"hank run --keep-tree does the codon on the workspace as it is, which may have a part of its work",
+			"make it writable again, then " + command + " puts it back and does the codon again",
+			command + " --keep-tree does the codon on the workspace as it is, which may have a part of its work",
 		},
-		Command: "hank run --keep-tree",
+		Command: command + " --keep-tree",
+		closed:  why,
 	}
 }
 
 // IsClosed reports whether a move has changed nothing because the system does not
 // let the workspace be written to.
 func IsClosed(err error) bool {
+	var decision *DecisionError
+	if errors.As(err, &decision) && decision.closed != nil {
+		return true
+	}
 	var incomplete *checkpoint.IncompleteError
 	return errors.As(err, &incomplete) && !incomplete.Touched && refusal(incomplete.Err)
 }

@@ -92,7 +92,8 @@ func look(root string) (*View, error) {
 	v.Layout = Layout{Root: root}
 	v.Live = v.holdsOrBegins()
 	meta, metaErr := ReadMeta(root)
-	if metaErr != nil && !(v.Live && errors.Is(metaErr, fs.ErrNotExist)) {
+	v.Layout.Workspace = resolveWorkspace(meta, root) // checkOwner names it
+	if metaErr != nil && !(v.Live && errors.Is(metaErr, fs.ErrNotExist)) && !(errors.Is(metaErr, fs.ErrPermission) && v.Barred() != nil) {
 		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
 	}
 	meta.doubt(&v.Report)
@@ -134,7 +135,7 @@ func (v *View) read() error {
 		return v.orOwner(err)
 	}
 	if m.state == nil && m.barred {
-		if owner := v.barredByOwner(); owner != nil {
+		if owner := v.Barred(); owner != nil {
 			return owner
 		}
 	}
@@ -149,19 +150,23 @@ func (v *View) read() error {
 	return nil
 }
 
-// barredByOwner asks for the files of another user that this one may not use, as a
-// run of root leaves them; nil: there are none.
-func (v *View) barredByOwner() *DecisionError {
-	if err := checkOwner(v.Layout); err != nil && !v.Live {
-		return &DecisionError{What: err.Error()}
+// Barred asks for the files of hank's own that this user may not use: another
+// one's, as a run of root leaves them, or those that their modes close; nil: there
+// are none.
+func (v *View) Barred() *DecisionError {
+	var barred *DecisionError
+	if !v.Live {
+		errors.As(checkOwner(v.Layout), &barred)
 	}
-	return nil
+	return barred
 }
 
 // orOwner returns an error of reading, or whose the file is that may not be read.
 func (v *View) orOwner(err error) error {
-	if owner := v.barredByOwner(); owner != nil && errors.Is(err, fs.ErrPermission) {
-		return owner
+	if errors.Is(err, fs.ErrPermission) {
+		if owner := v.Barred(); owner != nil {
+			return owner
+		}
 	}
 	return err
 }
@@ -172,8 +177,8 @@ func (v *View) conclude(m memory) {
 	v.ForeignJournal = m.apart
 	v.Report.Source = m.source
 	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
-	if m.barred {
-		v.Blocked = v.barredByOwner()
+	if m.barred || errors.Is(v.metaErr, fs.ErrPermission) {
+		v.Blocked = v.Barred()
 	}
 	if v.Blocked == nil {
 		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
@@ -353,11 +358,19 @@ func (v *View) judge() {
 			v.Report.add(Note, "run %s is running as far as can be seen: %s", r.RunID, why)
 			continue
 		}
-		what := "between two codons"
-		if live := r.Live(); live != nil {
-			what = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status)
+		what, next := "between two codons", "hank run goes on from there"
+		switch live := r.Live(); {
+		case live == nil:
+		case live.Settling != nil && isOfBoot(r, boot()):
+			what, next = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
+		default:
+			what, next = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "hank run goes on from before it"
 		}
-		v.Report.add(Mended, "run %s has crashed %s (%s); hank run goes on from before it", r.RunID, what, why)
+		f := Finding{Mended, fmt.Sprintf("run %s has crashed %s (%s); %s", r.RunID, what, why, next), next}
+		if v.Blocked != nil {
+			f = f.Held()
+		}
+		v.Report.insert(f)
 	}
 	if v.Unfinished() && v.Blocked == nil {
 		i := v.State.Intent

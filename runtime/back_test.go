@@ -89,6 +89,63 @@ func TestARollbackLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	}
 }
 
+// What was there before the first codon and is gone when a codon first looks for
+// it was not there: a rollback leaves it gone. Where nobody can tell, it stays.
+func TestAFileThatWasThereFirstStaysUnlessACodonFoundItGone(t *testing.T) {
+	t.Parallel()
+	const hank = `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "promptText": "rm -f gone; echo 0 >x"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["gone", "first"], "promptText": "echo 1 >gone; echo 1 >first"}
+	]}`
+	for name, lost := range map[string]bool{"the codon's start is there": false, "the codon's start is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, hank)
+			work := t.TempDir()
+			s.opts.Workspace = work
+			put(t, work, "gone", "early\n")
+			put(t, work, "first", "early\n")
+			s.must(ModeRun, ExitDone)
+			end := s.tree()
+			if lost {
+				s.loosen()
+				id := string(s.last("c1").BaseCheckpoint)
+				must(t, os.Remove(filepath.Join(s.view().Layout.Store(), "objects", id[:2], id[2:])))
+			}
+			s.mustRollback("c0")
+			switch {
+			case lost && (!onDisk(work, "gone") || !onDisk(work, "first")):
+				t.Errorf("a file is gone of which nobody knows that it was not there: %v", s.tree())
+			case !lost && (onDisk(work, "gone") || content(t, work, "first") != "early\n"):
+				t.Errorf("the files are not as c1 found them: %v", s.tree())
+			}
+			s.mustUndo()
+			sameTree(t, "taken back", s.tree(), end)
+		})
+	}
+}
+
+// A codon from whose start a file was ignored has not looked for it.
+func TestAFileThatWasIgnoredWhenACodonLookedStays(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "promptText": "echo 0 >x"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [".gitignore"], "promptText": "echo hidden >.gitignore"},
+	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["hidden"], "promptText": "rm .gitignore; echo 2 >hidden"}
+	]}`)
+	work := t.TempDir()
+	s.opts.Workspace = work
+	put(t, work, "hidden", "early\n")
+	s.must(ModeRun, ExitDone)
+	end := s.tree()
+	s.mustRollback("c0")
+	if !onDisk(work, "hidden") {
+		t.Errorf("a file is gone of which nobody knows that it was not there: %v", s.tree())
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), end)
+}
+
 // attic is a hank that archives files that no checkpoint has.
 const attic = `{"hank": [
   {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["kept/*"], "promptText": "mkdir -p kept; echo 1 >kept/a"},

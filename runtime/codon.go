@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/harness"
@@ -76,12 +77,44 @@ func (a *attempt) perform(ctx context.Context) (*state.Codon, error) {
 }
 
 // base is the checkpoint from before the codon. Of an attempt that goes on with
-// another one it is that one's: the tree has unfinished work in it.
+// another one it is that one's: the tree has unfinished work in it. So it is of one
+// that begins behind the rig of another: the tree has what the rig has done.
 func (a *attempt) base() state.SHA {
-	if from := a.resumed; from != nil && from.CodonID == a.entry.CodonID && from.BaseCheckpoint != "" {
+	from := a.resumed
+	if from == nil && a.rigDone {
+		from = a.rigged()
+	}
+	if from != nil && from.CodonID == a.entry.CodonID && from.BaseCheckpoint != "" {
 		return from.BaseCheckpoint
 	}
 	return a.x.State().Base
+}
+
+// rigged is the record whose rig has made the checkpoint that the codon begins from,
+// or the nearest one below it of what a person or a move has added; nil: there is
+// none.
+func (a *attempt) rigged() *state.Codon {
+	at := a.x.State().Base
+	for {
+		info, err := a.x.Store.CommitInfo(checkpoint.SHA(at))
+		if err != nil {
+			return nil
+		}
+		switch kind := describe(info).Kind; {
+		case kind == state.KindRigSetup:
+			for _, r := range a.x.State().Runs {
+				for _, c := range r.Codons() {
+					if c.RigSetupCheckpoint == at && c.CodonID == a.entry.CodonID {
+						return c
+					}
+				}
+			}
+			return nil
+		case kind != state.KindManual && kind != state.KindTracked && kind != state.KindRecovery || len(info.Parents) == 0:
+			return nil
+		}
+		at = state.SHA(info.Parents[0])
+	}
 }
 
 // rigCheckpoint is the checkpoint of a rig that is not run again. A codon that
@@ -89,6 +122,9 @@ func (a *attempt) base() state.SHA {
 func (a *attempt) rigCheckpoint() state.SHA {
 	if a.resumed != nil {
 		return a.resumed.RigSetupCheckpoint
+	}
+	if from := a.rigged(); from != nil {
+		return from.RigSetupCheckpoint
 	}
 	return a.x.State().Base
 }

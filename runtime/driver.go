@@ -46,6 +46,10 @@ type driver struct {
 	finished int                    // codons settled in this run
 	settled  *state.Codon           // the last settled record on the thread
 
+	// moved: the tree has what the checkpoint that it stands at has not recorded,
+	// because a move has left it, or because a person has made empty folders.
+	moved     bool
+	made      []string // those folders; a move at the start of the run leaves them
 	tracked   checkpoint.Selection
 	trackedTo int
 }
@@ -146,8 +150,9 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		d.accounts.add(final)
 		d.rows = append(d.rows, summed(a.limits, final))
-		d.report(final)
-		if d.stop != nil || !retryDue(d.x.State(), final) {
+		again := retryDue(d.x.State(), final)
+		d.report(final, again || d.stop != nil)
+		if d.stop != nil || !again {
 			return final, nil
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
@@ -235,10 +240,15 @@ func (d *driver) take(r Request) {
 
 // capture makes a checkpoint before a codon that is the first to look at some
 // files or empty folders, if there are any: so that they can be brought back to
-// what it found.
+// what it found. The first codon after a move is the first to look at what the
+// move has left and nobody had recorded, such as files that were ignored before; that
+// of a run, to look at the empty folders that a person has made since the last.
+// A checkpoint that has looked at more than the codon will is the better base.
 func (d *driver) capture(ctx context.Context, index int) error {
 	base, sel := d.x.State().Base, d.selection(index)
-	if recovery.Covers(recovery.Taken(d.x.State(), d.x.Store, base), sel) {
+	taken, moved := recovery.Taken(d.x.State(), d.x.Store, base), d.moved
+	d.moved = false
+	if recovery.Covers(taken, sel) && !(moved && recovery.Covers(sel, taken)) {
 		return nil
 	}
 	before, err := d.x.Store.CommitInfo(checkpoint.SHA(base))
@@ -294,7 +304,9 @@ func (d *driver) announce(e plan.Entry, index, number, most int) {
 	d.say("[%d/%d] %s: %s", index+1, len(d.x.State().ExecutionPlan()), e.CodonID, what)
 }
 
-func (d *driver) report(c *state.Codon) {
+// report says how an attempt has ended. Where the run ends with it, the end of the
+// run says why, once.
+func (d *driver) report(c *state.Codon, goesOn bool) {
 	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
 	verdict := CodonVerdict(c, "")
 	line := "  " + string(verdict)
@@ -308,7 +320,7 @@ func (d *driver) report(c *state.Codon) {
 	if sha := c.Checkpoint(); sha != "" {
 		line += fmt.Sprintf(", checkpoint %.12s", sha)
 	}
-	if c.FailureReason != nil && verdict != VerdictStopped { // which is why
+	if c.FailureReason != nil && verdict != VerdictStopped && (goesOn || c.Settled()) { // which is why
 		line += ": " + c.FailureReason.Message
 	}
 	d.say("%s", line)

@@ -33,6 +33,13 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	if err == nil {
 		changes, err = d.comparison().edits(head, to, snap)
 	}
+	if to == "" && d.x.State().Position != nil { // reached by a move, which leaves what nobody has recorded
+		d.moved = true
+	}
+	if err == nil && len(changes) == 0 {
+		d.made, err = d.comparison().foldersSince(head, snap)
+		d.moved = d.moved || len(d.made) > 0
+	}
 	if err != nil || len(changes) == 0 {
 		d.x.Store.Abort()
 		return false, err
@@ -63,7 +70,12 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	}
 	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
 	if restore && to == "" {
-		moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: head, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head)})
+		d.moved = true
+		leave, err := d.comparison().unasked(head, snap.Tree, changes)
+		if err != nil {
+			return false, err
+		}
+		moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: head, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head), Leave: leave})
 		if err != nil {
 			return false, err
 		}
@@ -112,6 +124,8 @@ func (c comparison) leftAt(elsewhere bool) state.SHA {
 		return head
 	case run == nil:
 		return c.beforeUndos(s.Position).CheckpointSHA
+	case recovery.IsManual(c.store, saved): // kept by an answer behind the run's end
+		return saved
 	case run.Head != "":
 		return run.Head
 	case run.StartingConditions.Source != nil:
@@ -160,8 +174,9 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 	if s.Position == nil || s.Position.CheckpointSHA == sha {
 		return nil
 	}
-	at, before := *s.Position, s.Standpoint()
+	at, before := *s.Position, d.standpoint(s)
 	at.CheckpointSHA, at.Before = sha, &before
+	at.Program, at.HankHash = "", "" // of the undo that has led here; an answer keeps the present program
 	return &at
 }
 
@@ -282,12 +297,55 @@ func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoin
 	}), err
 }
 
+// unasked lists the files of a tree that a checkpoint has not, and that are not
+// among what a person is asked about.
+func (c comparison) unasked(sha state.SHA, tree checkpoint.SHA, asked []checkpoint.Change) (files []string, err error) {
+	before, err := c.tree(sha)
+	if err != nil {
+		return nil, err
+	}
+	all, err := checkpoint.Diff(c.store, before, tree)
+	known := map[string]bool{}
+	for _, at := range asked {
+		known[at.Path] = true
+	}
+	for _, at := range all {
+		if at.Kind == checkpoint.Added && !known[at.Path] {
+			files = append(files, at.Path)
+		}
+	}
+	return files, err
+}
+
+// foldersSince lists the empty folders of a snapshot that a checkpoint has looked for
+// and has not: a person has made them. Nobody is asked about them, since no file is
+// at stake; they are what the next codon finds.
+func (c comparison) foldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made []string, err error) {
+	if c.byHankweave(sha) { // its checkpoints name none
+		return nil, nil
+	}
+	info, err := c.store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return nil, err
+	}
+	had, takes := recovery.EmptyFolders(info), recovery.Taken(c.state, c.store, sha).Matcher()
+	for _, name := range recovery.KeptFolders(snap.Empty) {
+		if takes(name) && !slices.Contains(had, name) && !c.store.HasPath(info.Tree, name) {
+			made = append(made, name)
+		}
+	}
+	return made, nil
+}
+
 // uncoveredAt tells which files the move that has brought the workspace to a
 // checkpoint has found, and left, because no codon had recorded them: they were
 // ignored then, or are still what its safety checkpoint has.
 func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	none := func(string) bool { return false }
 	at := c.state.MovedTo()
+	if at == nil { // a move to the end of a run: an import has filled the workspace
+		at = c.state.Position
+	}
 	if at != nil && at == c.state.Position {
 		at = c.beforeUndos(at)
 	}

@@ -52,7 +52,7 @@ func Land(ctx context.Context, v *recovery.View, o LandOptions) (*Landing, error
 	}
 	defer store.Close()
 	l := &lander{o: o, v: v, store: store, out: &Landing{Schema: 1, Time: o.Now, Execution: v.Layout.Root, Branch: o.Branch, DryRun: o.DryRun, Squash: o.Squash,
-		LeftOut: []LeftOut{}, Mixed: []FileName{}, Uncommitted: []FileName{}, Commits: []LandCommit{}, Checks: []LandCheck{}}}
+		LeftOut: []LeftOut{}, Mixed: []FileName{}, Uncommitted: []FileName{}, Private: []FileName{}, Commits: []LandCommit{}, Checks: []LandCheck{}}}
 	if err := l.land(ctx); err != nil {
 		return nil, landError(err)
 	}
@@ -68,7 +68,7 @@ func landError(err error) error {
 	case errors.Is(err, usergit.ErrNoGit):
 		return &AgentError{"hank land needs git: " + err.Error()}
 	case errors.As(err, &nowhere):
-		return &UsageError{fmt.Sprintf("the workspace %s; hank land needs one that is, or is a folder of, your own repository (hank run --workspace DIR)", err)}
+		return &UsageError{fmt.Sprintf("the workspace %s; hank land needs one that is, or is a folder of, your own repository (--workspace of hank run)", err)}
 	case errors.As(err, &git):
 		return &recovery.DecisionError{What: err.Error() + "; mend what git says, then give the same command again"}
 	}

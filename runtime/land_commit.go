@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"hank/checkpoint"
+	"hank/internal/secret"
 	"hank/runtime/usergit"
 	"hank/state"
 )
@@ -81,6 +83,7 @@ func (l *lander) commit(ctx context.Context) (map[string]landedFile, error) {
 		return nil, l.conflict(slices.Sorted(maps.Keys(collided)))
 	}
 	l.accountCodons(made)
+	l.namePrivate(landed)
 	return landed, nil
 }
 
@@ -224,11 +227,25 @@ func (l *lander) accountCodons(made map[state.SHA]string) {
 			break
 		}
 	}
+	var landed []*state.Codon
 	for _, step := range steps {
 		c := step.Codon
-		l.out.Codons = append(l.out.Codons, LandedCodon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Cost: c.Cost(), Commit: made[c.Checkpoint()], Notes: c.Notes})
+		landed = append(landed, c)
+		l.out.Codons = append(l.out.Codons, LandedCodon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Cost: c.Cost(), Commit: made[c.Checkpoint()], Notes: c.Notes,
+			Verdict: CodonVerdict(c, RunVerdict(l.v, step.Run)), But: Qualification(c)})
 		if c.Checkpoint() == l.to.SHA {
 			break
+		}
+	}
+	l.out.Caveats = state.CaveatsOf(landed)
+}
+
+// namePrivate names the files for secrets that the branch brings into the
+// repository.
+func (l *lander) namePrivate(landed map[string]landedFile) {
+	for _, name := range slices.Sorted(maps.Keys(landed)) {
+		if landed[name].entry != (usergit.Entry{}) && l.base[name] == (usergit.Entry{}) && secret.IsPrivate(path.Base(name)) {
+			l.out.Private = append(l.out.Private, fileName(name))
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Landing struct {
 	HeadThen   string        `json:"projectHead,omitempty"` // HEAD when the run began, as far as it is known
 	Commits    []LandCommit  `json:"commits"`
 	Codons     []LandedCodon `json:"codons"`
+	Caveats    state.Caveats `json:"caveats,omitzero"` // what the verdicts on them leave unsaid
 	// LeftOut is what the run changed and what is not on the branch.
 	LeftOut []LeftOut `json:"leftOut"`
 	// Mixed files were changed by the run and differed from HEAD when it began:
@@ -42,9 +43,12 @@ type Landing struct {
 	Mixed []FileName `json:"mixed"`
 	// Uncommitted files differed from HEAD when the run began, and it did not
 	// change them: they are not on the branch.
-	Uncommitted []FileName  `json:"uncommitted"`
-	Checks      []LandCheck `json:"checks"`
-	Report      string      `json:"report,omitempty"` // the file that has this
+	Uncommitted []FileName `json:"uncommitted"`
+	// Private files hold secrets by their names, and the base does not have them:
+	// with the branch they would be new in the repository.
+	Private []FileName  `json:"private"`
+	Checks  []LandCheck `json:"checks"`
+	Report  string      `json:"report,omitempty"` // the file that has this
 	// CutShort: hank was killed when the branch was made, and the same landing
 	// has finished the report. Whether index, HEAD and references were as before
 	// was not looked at.
@@ -72,6 +76,8 @@ type LandedCodon struct {
 	RunID   state.RunID       `json:"runId"`
 	Attempt int               `json:"attempt,omitzero"`
 	Status  state.CodonStatus `json:"status"`
+	Verdict Verdict           `json:"verdict"`
+	But     string            `json:"but,omitempty"` // what the verdict leaves unsaid
 	Cost    state.USD         `json:"cost"`
 	Commit  string            `json:"commit,omitempty"` // absent: it changed nothing that is on the branch
 	Notes   []string          `json:"notes,omitempty"`  // what its checkpoint could not hold, among others

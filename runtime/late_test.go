@@ -3,7 +3,10 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/recovery"
 	"hank/state"
 )
 
@@ -70,6 +74,16 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			s := killedAtItsEnd(t, "true")
 			work := s.workspace()
 			c.change(s)
+			var foreseen *recovery.DecisionError
+			before := s.tree()
+			err := Question(context.Background(), s.view(), s.opts.Layers, "hank run")
+			if found := errors.As(err, &foreseen); found != (c.named != "") || !found && err != nil {
+				t.Errorf("doctor foresees: %v", err)
+			}
+			sameTree(t, "a question foreseen", s.tree(), before)
+			if said := fmt.Sprint(s.view().Report.Findings); !strings.Contains(said, "when codon a had ended") || strings.Contains(said, "hank run goes on from before it") {
+				t.Errorf("readers say: %s", said)
+			}
 			if c.named == "" {
 				s.must(ModeRun, ExitDone)
 				if got := content(t, s.root, "ran"); got != "ran\n" {
@@ -82,6 +96,9 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 				res, err := s.run(ModeRun)
 				if CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "after codon a had ended and before its checkpoint was made "+c.named[:len(c.named)-1]) {
 					t.Fatalf("asked: %+v, %v", res, err)
+				}
+				if foreseen == nil || !strings.Contains(err.Error(), foreseen.What) || foreseen.Command != "hank run --keep-tree" {
+					t.Errorf("doctor foresees: %v; hank run asks: %v", foreseen, err)
 				}
 			}
 			sameTree(t, "asked about", s.tree(), now)

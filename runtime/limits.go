@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/shell"
 	"hank/state"
 )
 
@@ -87,6 +88,24 @@ func RaiseFirst(command string) string {
 		return "raise the budget in hank.json"
 	}
 	return ""
+}
+
+// Finish is the command that does a codon again that a budget has cut off on the
+// way to where the execution stands, the first such codon where none is named, and
+// what a person must do before it; empty if none was cut off. The codon has a new
+// budget then, of which the old size would end it the same way.
+func Finish(s *state.State, id state.CodonID) (command, first string) {
+	for _, cut := range s.Caveats().CutOff {
+		if id != "" && cut.CodonID != id {
+			continue
+		}
+		command = Continue(s, "hank retry "+shell.Quote(string(cut.CodonID)), false)
+		if cut.BudgetExceeded.Scope == scopeExecution {
+			return command, ""
+		}
+		return command + adoptOption, fmt.Sprintf("raise %s in hank.json", whose(cut.BudgetExceeded.Scope))
+	}
+	return "", ""
 }
 
 // upToCents rounds up to the next whole cent.

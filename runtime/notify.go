@@ -53,8 +53,9 @@ func unopened(o Options, err error) *Result {
 
 func notify(ctx context.Context, o Options, res *Result) error {
 	told := *res
-	if found, err := recovery.Find("."); told.Next != "" && (err != nil || found != res.Execution) {
-		told.Next += " -e " + shell.Quote(res.Execution) // whoever is told may be elsewhere
+	if found, err := recovery.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
+		option := " -e " + shell.Quote(res.Execution)
+		told.Next, told.Finish, told.Message = CommandForExecution(told.Next, option), CommandForExecution(told.Finish, option), ForExecution(told.Message, option)
 	}
 	report, err := json.Marshal(told)
 	if err != nil {

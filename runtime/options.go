@@ -123,6 +123,9 @@ type Result struct {
 	Output    string          `json:"output,omitempty"`
 	Sandbox   *Confinement    `json:"sandbox,omitempty"` // what confined its processes, if anything
 	Next      string          `json:"next,omitempty"`    // the command to go on with
+	Finish    string          `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+
+	FinishFirst string `json:"finishFirst,omitempty"` // what a person must do before that
 
 	state.Caveats // of the codons that are done
 }

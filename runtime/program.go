@@ -32,11 +32,8 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		return d.adopt(ctx, live)
 	}
 	frozen, err := d.x.LoadProgram(s.Program)
-	if err != nil && live == nil {
-		return fmt.Errorf("neither the frozen program nor the hank can be read: %w", errors.Join(err, loadErr))
-	}
 	if err != nil {
-		if err := d.askAboutLostProgram(live, err); err != nil {
+		if err := d.askAboutLostProgram(live, err, loadErr); err != nil {
 			return err
 		}
 		return d.adopt(ctx, live)
@@ -109,25 +106,41 @@ func ownChanges(s *state.State, mode Mode, o Options, frozen, live *plan.Program
 
 // askAboutLostProgram asks where the frozen program is lost with the store whether
 // the hank as it is now may take its place. One that says the same does.
-func (d *driver) askAboutLostProgram(live *plan.Program, why error) error {
-	if programHash(live) == d.x.State().HankHash {
+func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) error {
+	ask, answer := lostProgram(d.x.State(), d.hankName(), live, why, loadErr)
+	switch {
+	case ask == nil:
 		d.say("%v; the hank is the one that was frozen, and takes its place", why)
 		return nil
+	case answer != "" && (d.opts.Adopt || d.opts.Ask != nil && d.opts.Ask(ask.What, []string{"go on with the hank as it is now", "leave it"}) == 0):
+		d.say("note: %s; the hank as it is now takes its place", ask.What)
+		return nil
+	}
+	return ask
+}
+
+// lostProgram is the question about a frozen program that cannot be read, why, and
+// the option that answers it; nil where the hank as it is now says the same. Where
+// that cannot be read either, loadErr, no option does.
+func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*recovery.DecisionError, string) {
+	if live == nil {
+		return &recovery.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
+			Options: []string{"put the hank of then back, or mend the one that is there (hank validate names its errors), and then hank run"}}, ""
+	}
+	if programHash(live) == s.HankHash {
+		return nil, ""
 	}
 	var before, now []plan.CodonID
-	for _, e := range d.x.State().ExecutionPlan() {
+	for _, e := range s.ExecutionPlan() {
 		before = appendNew(before, e.Codon.ID)
 	}
 	for _, e := range live.Initial() {
 		now = appendNew(now, e.Codon.ID)
 	}
-	question := fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, d.hankName(), listed(before), listed(now))
-	if d.opts.Adopt || d.opts.Ask != nil && d.opts.Ask(question, []string{"go on with the hank as it is now", "leave it"}) == 0 {
-		d.say("note: %s; the hank as it is now takes its place", question)
-		return nil
-	}
-	return &recovery.DecisionError{What: question, Options: []string{
-		"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"}}
+	return &recovery.DecisionError{
+		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
+		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"},
+	}, adoptOption
 }
 
 func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
@@ -189,6 +202,33 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 		return err
 	}
 	return d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = hash })
+}
+
+// unadopt takes back what this command has adopted, where it ends with a question, or
+// is refused, before it has done anything else: it is to change nothing then. The
+// command that follows adopts again, as one with its move, so that an undo takes back
+// both. It returns the reason; a frozen program that cannot be read stays replaced.
+func (d *driver) unadopt(why error) error {
+	var ask *recovery.DecisionError
+	var usage *UsageError
+	if d.replaced.Program == "" || !errors.As(why, &ask) && !errors.As(why, &usage) {
+		return why
+	}
+	was, err := d.x.LoadProgram(d.replaced.Program)
+	if err != nil {
+		return why
+	}
+	entries, err := encodeEntries(was.Derive(recovery.Outcomes(d.x.State())))
+	if err == nil {
+		err = d.x.Record(state.PlanSet{Program: d.replaced.Program, HankHash: d.replaced.HankHash, Entries: entries})
+	}
+	if err == nil {
+		err = d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = d.replaced.HankHash })
+	}
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	return why
 }
 
 // replan derives the plan anew where it is not what program and outcomes make

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 
 // Question returns a *recovery.DecisionError where a command that runs codons would
 // ask a person before it does: about a workspace that is gone or was changed, and
-// about a hank that was changed. Its Command is that command with an answer. An
+// about a hank that was changed, or whose frozen copy is lost. Its Command is that command with an answer. An
 // empty command is one for a hank that is done. Nothing on disk is changed. layers
 // are the settings that hold here.
 //
@@ -39,6 +40,7 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	}
 	defer store.Close()
 	ask, answer := changedProgram(v, store, layers, mode)
+	unanswerable := ask != nil && answer == ""
 	if strings.HasSuffix(command, adoptOption) {
 		answer = strings.TrimPrefix(answer, adoptOption)
 	}
@@ -61,7 +63,9 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	if ask == nil {
 		return nil
 	}
-	ask.Command = command + answer
+	if ask.Command = command + answer; unanswerable {
+		ask.Command = ""
+	}
 	return ask
 }
 
@@ -73,7 +77,8 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 	}
 	frozen, err := recovery.LoadProgram(store, v.State.Program)
 	if err != nil {
-		return nil, ""
+		live, _, loadErr := loadHank(v.Layout.Root, Options{Layers: layers})
+		return lostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
 	}
 	if layers.Flags.Model == "" {
 		layers.Flags.Model = frozen.Model
@@ -94,7 +99,10 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, mode Mode) (*recovery.DecisionError, error) {
 	s := v.State
 	run := s.Newest()
-	if run == nil && s.Position == nil || run != nil && run.Live() != nil { // nothing to compare with yet: the next opening makes its checkpoint
+	switch {
+	case run != nil && run.Live() != nil: // nothing to compare with yet: the next opening makes its checkpoint
+		return v.LateQuestion(ctx, store)
+	case run == nil && s.Position == nil:
 		return nil, nil
 	}
 	workspace, err := v.Layout.OpenWorkspace()

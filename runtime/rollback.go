@@ -397,7 +397,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if err != nil {
 		return nil, err
 	}
-	removable, err := recovery.Removable(s, store, ws, owned.Tree, target.SHA)
+	removable, err := back.Removable(s, ws, owned.Tree, target.SHA)
 	if err != nil {
 		return nil, err
 	}

@@ -548,6 +548,7 @@ func (d *driver) result(out outcome, err error) *Result {
 		}
 	}
 	res.Next = d.nextCommand(out)
+	res.Finish, res.FinishFirst = Finish(s, "")
 	if first := RaiseFirst(res.Next); first != "" {
 		res.Message += "; " + first + " first"
 	}

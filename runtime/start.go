@@ -42,14 +42,14 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		err = d.askAboutResults(ctx)
 	}
 	if err != nil || move.done != nil {
-		return start{done: move.done}, err
+		return start{done: move.done}, d.unadopt(err)
 	}
 	if mode == ModeResume && !d.opts.Restore {
 		d.opts.KeepTree = true
 	}
 	lost, err := d.askAboutLoss(ctx, move)
 	if err != nil {
-		return start{}, err
+		return start{}, d.unadopt(err)
 	}
 	if lost || mode == ModeRun && d.opts.KeepTree && move.to != "" { // asked for by name: the tree is not put back unasked
 		lost = true
@@ -57,18 +57,35 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	}
 	kept, err := d.askAboutEdits(ctx, move.to)
 	if err != nil {
-		return start{}, err
+		return start{}, d.unadopt(err)
 	}
 	if move.to != "" && !kept || move.position != nil {
 		err := d.goBack(ctx, move, kept || lost)
-		if mode == ModeRun && move.codon != nil && recovery.IsClosed(err) {
-			err = recovery.NeedWritable(move.codon, err)
+		if move.codon != nil && recovery.IsClosed(err) {
+			err = d.onClosed(ctx, mode, move, err)
 		}
 		if err != nil {
 			return start{}, err
 		}
 	}
 	return start{conditions: d.continuation(mode)}, d.checkCrashLoop()
+}
+
+// onClosed is for a codon that is to be done again on a workspace that takes no
+// file, so that it cannot be put back: it is done on the workspace as it is where a
+// person wants that, and asked about else.
+func (d *driver) onClosed(ctx context.Context, mode Mode, m move, why error) error {
+	if d.opts.KeepTree {
+		d.keepLost(&m)
+		return d.goBack(ctx, m, true)
+	}
+	command := "hank run"
+	if mode == ModeRetry {
+		if command = "hank retry " + string(m.codon.CodonID); d.opts.FromRigSetup {
+			command += " --from rig-setup"
+		}
+	}
+	return recovery.NeedWritable(m.codon, m.to, command, why)
 }
 
 // move is where a start goes back to.
@@ -110,8 +127,7 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 		return move{}, nil
 	}
 	if mode == ModeResume {
-		d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
-		d.resumeSession, d.resumed = last.ClaudeSessionID, last
+		d.resume(run, last)
 		return move{}, nil
 	}
 	if last.Interrupted == "" && !(retryDue(s, last) && cutOff(run)) {
@@ -121,10 +137,39 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 	}
 	before, again := d.standpoint(s), s.Here()
 	again.CheckpointSHA, again.Reason, again.Before = last.BaseCheckpoint, state.ReasonContinue, &before
-	if run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
+	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
 		again.Reason = state.ReasonRetry
 	}
 	return move{to: last.BaseCheckpoint, position: &again, codon: last}, nil
+}
+
+// resume makes the run go on with an attempt. One that was itself to resume another
+// and was killed before anything came of it stands for that: its record knows of no
+// rig and no session yet.
+func (d *driver) resume(run *state.Run, last *state.Codon) {
+	s := d.x.State()
+	before := func() (*state.Run, *state.Codon) {
+		of := s.Resumed(run)
+		if of == nil || of.Len() == 0 || run.Codon(0) != last || of.Codon(of.Len()-1).CodonID != last.CodonID {
+			return nil, nil
+		}
+		return of, of.Codon(of.Len() - 1)
+	}
+	for last.FailedDuring == state.Preparing {
+		of, earlier := before()
+		if earlier == nil {
+			break
+		}
+		run, last = of, earlier
+	}
+	d.resumed, d.resumeSession = last, last.ClaudeSessionID
+	d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
+	for d.resumeSession == "" {
+		if run, last = before(); last == nil {
+			return
+		}
+		d.resumeSession = last.ClaudeSessionID
+	}
 }
 
 // unfinished tells of a plan that is done whether its last run still has to be
@@ -259,7 +304,7 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 		m.position.CheckpointSHA = to
 	}
 	tracked := recovery.Tracked(d.x.State(), d.nextID())
-	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: to, Tracked: tracked, Position: m.position, Stay: stay})
+	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.made})
 	if err != nil {
 		return err
 	}
@@ -267,6 +312,7 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 		d.say("the tree is back at checkpoint %.12s (what was there is in %.12s)", to, moved.Safety)
 	}
 	d.sayRefused(moved)
+	d.moved = true
 	return d.replan()
 }
 
@@ -301,6 +347,9 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 		// So that the rollback can still be taken back, and no rig is done twice,
 		// also if this run is cut off before its first codon.
 		here.Before, here.RigDone, here.Kept = at.Before, at.RigDone, at.Kept
+	}
+	if d.resumed != nil { // the tree has a part of its work, which is in no base
+		here.CheckpointSHA, here.EndOf = d.x.Head(), lastRun(s).RunID
 	}
 	reason := here.Reason
 	if reason == "" {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/plan"
 	"hank/recovery"
 	"hank/state"
 )
@@ -316,7 +318,31 @@ func findOnThread(s *state.State, id state.CodonID) (state.Step, error) {
 	if r := s.Standing(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
 		return state.Step{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
 	}
-	return state.Step{}, &UsageError{fmt.Sprintf("codon %s has not run on the present thread; see: hank status", id)}
+	if s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
+		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
+	}) {
+		return state.Step{}, &UsageError{fmt.Sprintf("codon %s has not run on the way to where the execution stands; see: hank plan", id)}
+	}
+	return state.Step{}, UnknownCodon(s, id)
+}
+
+// UnknownCodon is the error about a codon that is neither in the plan nor in any
+// run, with the name that was perhaps meant.
+func UnknownCodon(s *state.State, id state.CodonID) error {
+	return &UsageError{fmt.Sprintf("there is no codon %s%s to see their names: hank plan", id, cmp.Or(MeantCodon(s, id), ";"))}
+}
+
+// MeantCodon asks for the codon of the plan whose name is nearest to a mistyped
+// one; empty if none is near.
+func MeantCodon(s *state.State, id state.CodonID) string {
+	var names []string
+	for _, e := range s.ExecutionPlan() {
+		names = append(names, string(e.CodonID))
+	}
+	if near := plan.Nearest(string(id), names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // commitTarget finds a commit by its name.

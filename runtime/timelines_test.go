@@ -212,3 +212,34 @@ func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 	s.must(ModeRun, ExitDone)
 	s.fsck()
 }
+
+// An empty folder that a person has made between two runs is no codon's to take
+// away: neither another attempt at the codon behind it does, nor the start of a run.
+func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "echo 0 >x; mkdir -p kept/a"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 1},
+	    "promptText": "mkdir -p left; echo 1 >>../tried; test -e ../good"}
+	]}`)
+	mkdir := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(s.workspace(), name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	mkdir("mine/deep")
+	s.must(ModeRun, ExitFailed)
+	s.sameFolders("after two attempts", "kept/a", "left", "mine/deep")
+	mkdir("more")
+	s.must(ModeRetry, ExitFailed)
+	s.sameFolders("after a retry", "kept/a", "left", "mine/deep", "more")
+	put(t, s.root, "good", "\n")
+	s.must(ModeRetry, ExitDone)
+	end := s.folders()
+	s.sameFolders("in the end", "kept/a", "left", "mine/deep", "more")
+	s.mustRollback("c0")
+	s.mustUndo()
+	s.sameFolders("after an undo", end...)
+}

@@ -164,6 +164,56 @@ func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T)
 	}
 }
 
+// A retry whose adoption was said in one command, and that was asked about edits in the
+// next, is taken back as one that was said at once.
+func TestACommandThatAsksHasAdoptedNothing(t *testing.T) {
+	t.Parallel()
+	hank := func(word string) string {
+		return `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo ` + word + ` >>log"}]}`
+	}
+	s := stageOf(t, hank("old"))
+	s.must(ModeRun, ExitDone)
+	old := s.view().State
+	put(t, s.workspace(), "mine", "mine\n")
+	put(t, s.opts.Hank, "hank.json", hank("new"))
+	s.must(ModeRetry, ExitDecision, func(o *Options) { o.Codon, o.Adopt = "a", true })
+	if now := s.view().State; now.Program != old.Program || now.HankHash != old.HankHash {
+		t.Error("a command that has only asked has adopted a hank")
+	}
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon, o.Adopt, o.Restore = "a", true, true })
+	if s.view().State.Program == old.Program {
+		t.Error("nothing was adopted")
+	}
+	s.mustUndo()
+	if now := s.view().State.Program; now != old.Program {
+		t.Errorf("after the undo the program is %.8s, and was %.8s", now, old.Program)
+	}
+}
+
+// What a person has kept once is not asked about again, wherever moves have led in
+// between.
+func TestAnAnswerAboutEditsHoldsAfterAnUndoLeadsBackToIt(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b"}]}`)
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("a")
+	s.mustUndo() // to the end of a run, but by a move
+	put(t, s.workspace(), "mine", "a person's\n")
+	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("a")
+	s.mustUndo()
+	s.must(ModeRun, ExitDone)
+	put(t, s.workspace(), "more", "a person's\n")
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	if onDisk(s.workspace(), "more") || !onDisk(s.workspace(), "mine") {
+		t.Errorf("an answer went to before the one before it: %v", s.tree())
+	}
+}
+
 func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 	t.Parallel()
 	hank := func(word string) string {
@@ -211,4 +261,36 @@ func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 		t.Error("a rollback has changed the program")
 	}
 	s.fsck()
+}
+
+// A run that adopts a changed hank keeps it when it also restores the checkpoint
+// that an undo has led to.
+func TestAnAnswerAboutEditsKeepsTheAdoptedHank(t *testing.T) {
+	t.Parallel()
+	hank := func(word string) string {
+		return `{"hank": [
+		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+		  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo ` + word + ` >>log"}]}`
+	}
+	s := stageOf(t, hank("old"))
+	s.must(ModeRun, ExitDone)
+	old := s.view().State.Program
+	s.mustRollback("a")
+	s.mustUndo()
+	put(t, s.workspace(), "log", "mine\n")
+	put(t, s.opts.Hank, "hank.json", hank("new"))
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Adopt, o.Restore = true, true })
+	adopted := s.view().State.Program
+	if adopted == old {
+		t.Error("the run did not keep the hank that it adopted")
+	}
+	s.must(ModeRun, ExitDone) // asks nothing
+	s.mustUndo()
+	if now := s.view().State.Program; now != old {
+		t.Errorf("after the undo the program is %.8s, and was %.8s", now, old)
+	}
+	s.mustUndo()
+	if now := s.view().State.Program; now != adopted {
+		t.Errorf("after the redo the program is %.8s, and %.8s was adopted", now, adopted)
+	}
 }

@@ -76,6 +76,63 @@ func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 	}
 }
 
+// uncovered is a stage on which a rollback has taken an ignore rule away, so that a
+// file that was ignored is visible, and no checkpoint has it.
+func uncovered(t *testing.T) *stage {
+	t.Helper()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat mine.log >seen; echo b >>mine.log"}
+	]}`)
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	put(t, s.workspace(), ".gitignore", "*.log\n")
+	put(t, s.workspace(), "mine.log", "a person's\n")
+	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.mustRollback("a")
+	if onDisk(s.workspace(), ".gitignore") || content(t, s.workspace(), "mine.log") != "a person's\nb\n" {
+		t.Fatalf("nothing was uncovered: %v", s.tree())
+	}
+	return s
+}
+
+func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*testing.T, *stage){
+		"a rollback": func(*testing.T, *stage) {},
+		"the answer of a person": func(t *testing.T, s *stage) {
+			put(t, s.workspace(), "edit", "a person's\n")
+			s.opts.Restore = true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := uncovered(t)
+			change(t, s)
+			s.must(ModeRun, ExitDone)
+			s.opts.Restore = false
+			done := s.tree()
+			s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "b" })
+			sameTree(t, "done again", s.tree(), done)
+			s.mustUndo()
+			sameTree(t, "taken back", s.tree(), done)
+		})
+	}
+}
+
+// The question names what a person has changed. An answer to it changes nothing else.
+func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
+	t.Parallel()
+	s := uncovered(t)
+	put(t, s.workspace(), "edit", "a person's\n")
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	if onDisk(s.workspace(), "edit") {
+		t.Error("the edit is still there")
+	}
+	if got := content(t, s.workspace(), "seen"); got != "a person's\nb\n" {
+		t.Errorf("the codon has found %q", got)
+	}
+}
+
 // Whatever codons and a person do to files and to ignore rules: a rollback that
 // is taken back leaves every byte and mode as it was, and no move touches a file
 // that no codon's checkpoint ever had and that is ignored, now or in the target,

@@ -23,6 +23,7 @@ const (
 	VerdictStopped    Verdict = "stopped" // by a person or a signal
 	VerdictCrashed    Verdict = "crashed" // the runtime is gone and did not end it
 	VerdictBudget     Verdict = "budget"  // a budget is used up
+	VerdictRefused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
 	VerdictPaused     Verdict = "paused"  // hank itself could not continue
 	VerdictBlocked    Verdict = "blocked" // nothing can run before a decision
 	VerdictRolledBack Verdict = "rolled back"
@@ -32,6 +33,9 @@ const (
 // ExecutionVerdict is how an execution stands.
 func ExecutionVerdict(v *recovery.View) Verdict {
 	run := v.State.Standing()
+	if v.State.Position == nil {
+		run = v.State.Newest() // also where it came to no codon
+	}
 	switch {
 	case v.Creating():
 		return VerdictCreating
@@ -77,6 +81,8 @@ func runVerdict(r *state.Run, live, gone bool) Verdict {
 		return VerdictPaused
 	case state.EndCrash:
 		return VerdictCrashed
+	case state.EndAgent:
+		return VerdictRefused
 	}
 	return VerdictFailed
 }
@@ -100,6 +106,8 @@ func CodonVerdict(c *state.Codon, run Verdict) Verdict {
 		return VerdictCrashed
 	case state.InterruptedByPause:
 		return VerdictPaused
+	case state.InterruptedByRefusal:
+		return VerdictRefused
 	}
 	return VerdictFailed
 }

@@ -26,6 +26,7 @@ func TestWhatPeopleAreToldOfARun(t *testing.T) {
 		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndStopped}, want: VerdictStopped},
 		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndSignal}, want: VerdictStopped},
 		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndBudget}, want: VerdictBudget},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndAgent}, want: VerdictRefused},
 		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndDecision}, want: VerdictPaused},
 		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndError}, want: VerdictPaused},
 	} {
@@ -52,6 +53,7 @@ func TestWhatPeopleAreToldOfACodon(t *testing.T) {
 		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedBySignal}, want: VerdictStopped},
 		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByCrash}, want: VerdictCrashed},
 		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByPause}, want: VerdictPaused},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByRefusal}, want: VerdictRefused},
 		{codon: state.Codon{Status: state.Skipped}, want: VerdictSkipped},
 		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: VerdictCompleted, more: "its context was full"},
 		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: VerdictCompleted, more: "cut off by its budget ($2.109 of $2)"},

@@ -37,6 +37,16 @@ func (s *State) Caveats() Caveats {
 	return c
 }
 
+// CaveatsOf returns those of settled codons, in their order.
+func CaveatsOf(records []*Codon) (c Caveats) {
+	for _, record := range records {
+		if record.Settled() {
+			c = c.with(record)
+		}
+	}
+	return c
+}
+
 // Empty reports whether there is nothing to be said.
 func (c Caveats) Empty() bool {
 	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped) == 0

@@ -1,33 +1,27 @@
 package state
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
-func TestABudgetThatWasExceededIsDescribed(t *testing.T) {
+// A record that is settled, and not plainly done, is named under what it is.
+func TestCaveatsNameEachRecordThatIsNotPlainlyDone(t *testing.T) {
 	t.Parallel()
-	for want, b := range map[string]BudgetExceeded{
-		"$2.109 of $2":                   {Currency: "cost", Limit: 2, Used: 2.109},
-		"1m0.25s of 1m0s":                {Currency: "duration", Limit: 60, Used: 60.25},
-		"7 of 5 output tokens":           {Currency: "outputTokens", Limit: 5, Used: 7},
-		"700 of 500 tokens of context":   {Currency: "contextTokens", Limit: 500, Used: 700},
-		"3 of 2 (pages)":                 {Currency: "pages", Limit: 2, Used: 3},
-		"2562047h47m16.854775807s of 1s": {Currency: "duration", Limit: 1, Used: 1e30},
+	cut := &BudgetExceeded{}
+	for name, c := range map[string]struct {
+		record Codon
+		want   Caveats
+	}{
+		"done":                          {Codon{CodonID: "c", Status: Completed}, Caveats{}},
+		"skipped":                       {Codon{CodonID: "c", Status: Skipped}, Caveats{Skipped: []CodonID{"c"}}},
+		"failed, which was ignored":     {Codon{CodonID: "c", Status: Failed, FailureReason: &FailureReason{Message: "why"}}, Caveats{Ignored: []Caveat{{CodonID: "c", Message: "why"}}}},
+		"cut off by a budget":           {Codon{CodonID: "c", Status: Completed, BudgetExceeded: cut}, Caveats{CutOff: []Caveat{{CodonID: "c", BudgetExceeded: cut}}}},
+		"at a budget when it had ended": {Codon{CodonID: "c", Status: Completed, BudgetExceeded: &BudgetExceeded{Finished: true}}, Caveats{}},
+		"its context was full":          {Codon{CodonID: "c", Status: Completed, ContextExceeded: true}, Caveats{FullContext: []Caveat{{CodonID: "c"}}}},
 	} {
-		if got := b.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
+		if got := (Caveats{}).with(&c.record); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
-	}
-}
-
-// Caveats that are extended leave those that they came from as they were.
-func TestCaveatsShareNothingThatIsWritten(t *testing.T) {
-	t.Parallel()
-	skipped := func(id CodonID) *Codon { return &Codon{CodonID: id, Status: Skipped} }
-	c := Caveats{}.with(skipped("a")).with(skipped("b")).with(skipped("c"))
-	one, other := c.with(skipped("one")), c.with(skipped("other"))
-	if one.Skipped[3] != "one" || other.Skipped[3] != "other" {
-		t.Errorf("%v, %v", one.Skipped, other.Skipped)
-	}
-	if c.Empty() || !(Caveats{}).Empty() {
-		t.Error("Empty")
 	}
 }

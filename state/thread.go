@@ -28,13 +28,28 @@ func (s *State) Thread() []Step {
 }
 
 // Standing is the run behind whose end the execution stands, so that its
-// verdict holds: the newest one, or the one that an undo has gone back to. It
-// is nil if nothing has run yet, and behind a move that brings no verdict back.
+// verdict holds: the newest one, the one that an undo has gone back to, or the one
+// that a resume has continued which did not come to its codon. It is nil if nothing
+// has run yet, and behind a move that brings no verdict back.
 func (s *State) Standing() *Run {
-	if s.Position == nil {
-		return s.Newest()
+	if s.Position != nil {
+		return s.Run(s.Position.EndOf)
 	}
-	return s.Run(s.Position.EndOf)
+	r := s.Newest()
+	if r != nil && r.Len() == 0 {
+		if of := s.Resumed(r); of != nil {
+			return of
+		}
+	}
+	return r
+}
+
+// Resumed is the run whose last attempt a run was begun to resume; nil: none.
+func (s *State) Resumed(r *Run) *Run {
+	if src := r.StartingConditions.Source; src != nil {
+		return s.Run(src.EndOf)
+	}
+	return nil
 }
 
 // ThreadTo returns the thread that ends with a record of a run, that record

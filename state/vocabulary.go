@@ -210,7 +210,8 @@ type Position struct {
 	Before *Position `json:"before,omitempty"`
 	// EndOf is the run whose end this is, with its verdict and the record that
 	// it ended with: an undo has brought the execution back there. Empty: no
-	// verdict holds, the plan goes on from here.
+	// verdict holds, the plan goes on from here. Of the place that a run began from:
+	// the run whose last attempt it resumes.
 	EndOf RunID `json:"endOfRun,omitempty"`
 	// Program and HankHash are, of a Before, those of the state at that time: an
 	// undo brings them back.

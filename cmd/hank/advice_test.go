@@ -187,13 +187,15 @@ func (p *patient) run(line string) (code int, out, errs string) {
 }
 
 // advice is the command that hank doctor names, and what it asks.
-func (p *patient) advice() (command, question string, healthy bool) {
+// over: doctor asks for nothing, though what was lost stays lost.
+func (p *patient) advice() (command, question string, over bool) {
 	p.t.Helper()
 	_, out, _ := p.run("hank doctor --json")
 	var d struct {
-		Command  string
-		Healthy  bool
-		Findings []struct{ Severity, What string }
+		Command   string
+		Condition string
+		Healthy   bool
+		Findings  []struct{ Severity, What string }
 	}
 	if err := json.Unmarshal([]byte(out), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
 		p.t.Fatalf("hank doctor: %v\n%s", err, strings.Join(p.said, "\n"))
@@ -203,7 +205,7 @@ func (p *patient) advice() (command, question string, healthy bool) {
 			question += f.What + "\n"
 		}
 	}
-	return d.Command, question, d.Healthy
+	return d.Command, question, d.Healthy || d.Condition == "lost" && question == ""
 }
 
 // heal follows the advice until the execution has come to its end. It returns
@@ -211,8 +213,8 @@ func (p *patient) advice() (command, question string, healthy bool) {
 // command.
 func (p *patient) heal(most int) (question, asked string, err error) {
 	for range most {
-		command, blocked, healthy := p.advice()
-		if command == "" && !healthy {
+		command, blocked, over := p.advice()
+		if command == "" && !over {
 			if len(p.answers(blocked, "hank run")) == 0 {
 				return "", "", errors.New("doctor names neither a command nor an answer")
 			}

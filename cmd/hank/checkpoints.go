@@ -67,17 +67,23 @@ Examples: hank checkpoints --limit 10 --before last-success
 Exit code 0: done; 2: no such run, or several executions are there and --prefix says
 not which; 4: some branches have something else on the other side, or a new execution
 would fill a folder that has files, which --keep-tree and --restore decide about, or
---restore would keep files for secrets (.env) in a checkpoint; 5: a run is at work.`,
+--restore would keep files for secrets (.env) in a checkpoint, which --exclude-secrets
+and --include-secrets decide about; 5: a run is at work.`,
 		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of this `RUN`"}, limitFlag,
 			&cli.StringFlag{Name: "before", Usage: "print only what comes behind this `TARGET`"},
 			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
 			&cli.StringFlag{Name: "prefix", Usage: "where the branches stand in the other repository: `NAME`"},
 			&cli.BoolFlag{Name: "keep-tree", Usage: "import into a folder with files: leave them as they are"},
 			&cli.BoolFlag{Name: "restore", Usage: "import into a folder with files: make it as in the newest checkpoint; what is there is kept in a checkpoint"},
+			&cli.BoolFlag{Name: "exclude-secrets", Usage: "import into a folder with files: leave those that hold secrets by their names (.env, id_rsa, ...) where they are, and out of every checkpoint"},
+			&cli.BoolFlag{Name: "include-secrets", Usage: "import into a folder with files: take such files for what others are"},
 			breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 2); err != nil {
 				return err
+			}
+			if c.Bool("include-secrets") && c.Bool("exclude-secrets") {
+				return &runtime.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
 			}
 			if c.Bool("keep-tree") && c.Bool("restore") {
 				return &runtime.UsageError{Why: "--keep-tree and --restore exclude each other"}
@@ -124,7 +130,7 @@ func listCheckpoints(c *cli.Context) error {
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
-		remark("%s cannot be read: lost (%s%s); see: hank doctor\n", count(n, "checkpoint"), strings.Join(names, ", "), andMore(n))
+		remark("%s cannot be read: lost (%s%s); see: hank doctor%s\n", count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), executionOption(c))
 	}
 	return err
 }

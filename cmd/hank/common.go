@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
@@ -40,9 +40,81 @@ func view(c *cli.Context) (*recovery.View, error) {
 	return recovery.Read(root)
 }
 
-// executionOf finds the execution that the verb is about.
+// executionOf finds the execution that the verb is about: the one that -e names,
+// else the one here or in the nearest folder above.
 func executionOf(c *cli.Context) (string, error) {
-	return recovery.Find(cmp.Or(c.String("execution"), "."))
+	named, err := namedExecution(c)
+	if err != nil {
+		return "", err
+	}
+	if named == "" {
+		return recovery.Find(".")
+	}
+	return recovery.At(named)
+}
+
+// namedExecution is what -e says; empty where it is not given. One that is given
+// and empty, such as a variable that is not set, means no folder, not this one.
+func namedExecution(c *cli.Context) (string, error) {
+	if c.IsSet("execution") && c.String("execution") == "" {
+		return "", &runtime.UsageError{Why: "-e needs the folder of an execution; it was given empty"}
+	}
+	return c.String("execution"), nil
+}
+
+// executionOption is the -e of this call, which a command that is printed needs,
+// too; empty where the execution is found from here without.
+func executionOption(c *cli.Context) string {
+	named := c.String("execution")
+	if named == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(named); err == nil {
+		if found, err := recovery.Find("."); err == nil && found == abs {
+			return ""
+		}
+	}
+	return " -e " + shell.Quote(named)
+}
+
+// forThis returns a text in which the commands of hank are for the execution that
+// this call is about.
+func forThis(c *cli.Context, text string) string {
+	return runtime.ForExecution(text, executionOption(c))
+}
+
+// commandForThis is the same of a command by itself.
+func commandForThis(c *cli.Context, command string) string {
+	return runtime.CommandForExecution(command, executionOption(c))
+}
+
+// findingsForThis is forThis of all findings.
+func findingsForThis(c *cli.Context, found []recovery.Finding) []recovery.Finding {
+	out := slices.Clone(found)
+	for i := range out {
+		out[i].What = forThis(c, out[i].What)
+	}
+	return out
+}
+
+// errorForThis is an error whose text is forThis.
+type errorForThis struct {
+	error
+	text string
+}
+
+func (e *errorForThis) Error() string { return e.text }
+func (e *errorForThis) Unwrap() error { return e.error }
+
+// sayingForThis makes the errors of a verb name commands for its execution.
+func sayingForThis(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		err := action(c)
+		if err == nil || executionOption(c) == "" {
+			return err
+		}
+		return &errorForThis{err, forThis(c, err.Error())}
+	}
 }
 
 // arguments checks the number of arguments of a verb.
@@ -103,6 +175,7 @@ func asker(c *cli.Context) runtime.Asker {
 		return nil
 	}
 	return func(question string, answers []string) (chosen int) {
+		question = forThis(c, question)
 		onScreen(func() { chosen = term.Ask(os.Stdin, os.Stderr, question, answers) })
 		return chosen
 	}

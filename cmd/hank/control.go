@@ -87,7 +87,7 @@ func tell(c *cli.Context, command, said string) error {
 		return &runtime.UnansweredError{Execution: shorten(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}
 	if errors.Is(err, control.ErrNotRunning) {
-		return &runtime.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status%s", shorten(root), c2e(c))}
+		return &runtime.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status", shorten(root))}
 	}
 	var mute *runtime.UnansweredError
 	if errors.As(err, &mute) && v.Live && v.Holder != nil {

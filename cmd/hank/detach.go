@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"hank/runtime"
 )
 
@@ -19,7 +21,7 @@ const detachPatience = time.Second
 
 // detach starts the same command again, in a session of its own, with its
 // output in a file.
-func detach(o runtime.Options) error {
+func detach(c *cli.Context, o runtime.Options) error {
 	root, err := filepath.Abs(orDefault(o.Execution, "."))
 	if err != nil {
 		return err
@@ -55,8 +57,8 @@ func detach(o runtime.Options) error {
 		return endedEarly(log, err)
 	case <-time.After(detachPatience):
 	}
-	say("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%s\n",
-		cmd.Process.Pid, shorten(log.Name()), executionOption(root), executionOption(root))
+	say("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%[3]s\n",
+		cmd.Process.Pid, shorten(log.Name()), executionOption(c))
 	return nil
 }
 

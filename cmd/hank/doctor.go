@@ -47,6 +47,7 @@ type diagnosis struct {
 	unindexed  bool   // packs have lost their index alone
 	unsure     bool   // where the state was read from does not know every move
 	first      string // what a person must do before Command
+	choice     string // what a person may do where there is no Command
 	done       int    // how many of Findings --fix has dealt with
 }
 
@@ -87,7 +88,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			root, err := recovery.Find(orDefault(c.String("execution"), "."))
+			root, err := executionOf(c)
 			if err != nil {
 				return err
 			}
@@ -97,23 +98,29 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 					return err
 				}
 			}
-			layers, _ := settings(c) // wrong ones a run refuses by itself
-			d := examine(c.Context, root, layers)
+			layers, wrong := settings(c)
+			d := examine(c.Context, root, layers, wrong)
 			if err != nil { // what --fix must not decide
 				d.block(err)
 			}
-			d.judge(c2e(c)) // of what is so now, not of what was mended or lost before
+			d.judge() // of what is so now, not of what was mended or lost before
 			d.Fixed, d.Findings = c.Bool("fix") && err == nil, append(done, d.Findings...)
 			d.done = len(done)
 			for i := range d.Findings {
 				d.Findings[i].What = secret.Text(d.Findings[i].What)
+			}
+			d.Findings = findingsForThis(c, d.Findings)
+			behind, first := strings.CutPrefix(d.Next, d.Command)
+			d.Command, d.Resume = commandForThis(c, d.Command), commandForThis(c, d.Resume)
+			if d.Next = forThis(c, behind); first {
+				d.Next = d.Command + d.Next
 			}
 			if c.Bool("json") {
 				if err := printJSON(d); err != nil {
 					return err
 				}
 			} else {
-				printDiagnosis(d)
+				printDiagnosis(c, d)
 			}
 			if d.Condition == needsYou {
 				return exitWith(runtime.ExitDecision)
@@ -126,22 +133,25 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 // fix opens the execution, which brings it in order.
 func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 	x, err := recovery.Open(c.Context, root, recovery.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
-		Reap: runtime.Reap, Warn: func(line string) { remark("hank: %s\n", line) }})
+		Reap: runtime.Reap, Warn: func(line string) { remark("hank: %s\n", forThis(c, line)) }})
 	if err != nil {
 		return nil, err
 	}
 	return x.Report.Findings, x.Close()
 }
 
-// examine looks at everything without changing it.
-func examine(ctx context.Context, root string, layers plan.Layers) diagnosis {
+// examine looks at everything without changing it. layers are the settings that
+// hold here; wrong: a run refuses them.
+func examine(ctx context.Context, root string, layers plan.Layers, wrong error) diagnosis {
 	d := diagnosis{Schema: 1, Sandbox: sandbox.Kernel(), Execution: root, Findings: []recovery.Finding{}, Safe: []string{}}
 	v, err := recovery.Read(root)
 	if err != nil {
 		d.block(err)
 		d.Safe = remains(root)
 		var newer *state.NewerError
-		if _, half := recovery.Importing(root); !half && !errors.As(err, &newer) {
+		var decision *recovery.DecisionError
+		barred := errors.As(err, &decision) && decision.Barred
+		if _, half := recovery.Importing(root); !half && !barred && !errors.As(err, &newer) {
 			none := state.Corrupted(errors.New("no text that is left can be read as a state"))
 			d.Validation = &none
 		}
@@ -149,7 +159,9 @@ func examine(ctx context.Context, root string, layers plan.Layers) diagnosis {
 	}
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
-	d.first = s.first
+	if d.first = s.first; v.Blocked != nil {
+		d.choose(v.Blocked)
+	}
 	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
 	d.unsure = v.Report.Unsure
@@ -163,8 +175,26 @@ func examine(ctx context.Context, root string, layers plan.Layers) diagnosis {
 		d.block(err)
 		d.Safe = append(d.Safe, remains(root)...)
 	}
-	d.examineQuestion(ctx, v, layers)
+	if barred := v.Barred(); v.Blocked == nil && barred != nil && d.Command != "" {
+		d.block(barred)
+		return d
+	}
+	if wrong == nil {
+		d.examineQuestion(ctx, v, layers)
+	} else {
+		d.examineSettings(wrong)
+	}
 	return d
+}
+
+// examineSettings says that the command to run next would refuse the settings.
+func (d *diagnosis) examineSettings(wrong error) {
+	if d.Live || !strings.Contains(d.Command, "hank run") && !strings.Contains(d.Command, "hank retry") {
+		return
+	}
+	command := d.Command
+	d.block(wrong)
+	d.Command, d.first = command, "correct the settings that are named above"
 }
 
 // examineQuestion says what the command to run next would ask.
@@ -202,6 +232,9 @@ func (d *diagnosis) block(err error) {
 	if slices.Contains(d.Findings, found) {
 		return
 	}
+	for i := range d.Findings {
+		d.Findings[i] = d.Findings[i].Held()
+	}
 	d.Findings, d.Command = append(d.Findings, found), ""
 	var decision *recovery.DecisionError
 	var damaged *checkpoint.DamagedError
@@ -209,10 +242,18 @@ func (d *diagnosis) block(err error) {
 	switch {
 	case errors.As(err, &decision):
 		d.Command = decision.Command
+		d.choose(decision)
 	case errors.As(err, &damaged):
 		d.Command = "hank doctor --fix"
 	case errors.As(err, &newer):
 		d.Next = "the newer hank"
+	}
+}
+
+// choose notes what a person may do about a decision that no command settles.
+func (d *diagnosis) choose(of *recovery.DecisionError) {
+	if len(of.Options) > 0 {
+		d.choice = of.Options[0]
 	}
 }
 
@@ -263,6 +304,8 @@ func happened(s status) string {
 			return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
 		}
 		return "the last run failed"
+	case runtime.VerdictRefused:
+		return "the provider refused the last run: " + firstLine(s.ended)
 	case runtime.VerdictBudget:
 		return "a budget ended the last run: " + firstLine(s.ended)
 	case runtime.VerdictPaused:
@@ -329,9 +372,8 @@ func (d *diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
 	}
 }
 
-// judge decides whether a person is needed, and what is to be done next. here
-// is the -e that commands need.
-func (d *diagnosis) judge(here string) {
+// judge decides whether a person is needed, and what is to be done next.
+func (d *diagnosis) judge() {
 	invalid := d.Validation != nil && !d.Validation.Valid
 	broken := d.Store != nil && len(d.Store.Problems) > 0
 	d.Condition = healthy
@@ -352,24 +394,26 @@ func (d *diagnosis) judge(here string) {
 	switch {
 	case d.Next != "":
 	case d.Live:
-		d.Next = "a run is at work: hank status" + here
+		d.Next = "a run is at work: hank status"
 	case d.Command != "" && broken && !d.unindexed:
-		d.Next = d.Command + here + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
+		d.Next = d.Command + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
 	case d.Command != "":
-		d.Next = d.Command + here
+		d.Next = d.Command
 		if strings.HasPrefix(d.Command, "hank r") {
 			d.Next += before(d.first)
 		}
 		if d.Resume != "" && d.Command == "hank run" {
-			d.Next += "; or " + d.Resume + here + ", which continues the agent's interrupted session"
+			d.Next += "; or " + d.Resume + ", which continues the agent's interrupted session"
 		}
 	case broken:
 		d.Next = "put the damaged files back, if there is a copy: what only they hold is lost without"
+	case d.Condition == needsYou && d.choice != "":
+		d.Next = d.choice + "; then hank doctor"
 	case d.Condition == needsYou:
-		d.Next = "repair what is named above, then hank doctor" + here
+		d.Next = "remove the cause that is named above, then hank doctor"
 	case d.Condition == needsRepair:
 		d.Command = fixCommand
-		d.Next = fixCommand + here + "; " + done
+		d.Next = fixCommand + "; " + done
 	default:
 		d.Next = "nothing; " + done
 	}
@@ -378,7 +422,7 @@ func (d *diagnosis) judge(here string) {
 // fewer is how many lines of a kind fit on one screen with the others.
 const fewer = 5
 
-func printDiagnosis(d diagnosis) {
+func printDiagnosis(c *cli.Context, d diagnosis) {
 	word := term.Green(os.Stdout, "healthy")
 	switch d.Condition {
 	case withLosses:
@@ -401,7 +445,7 @@ func printDiagnosis(d diagnosis) {
 			line(each(i))
 		}
 		if n > fewer {
-			line("", fmt.Sprintf("and %d more: hank doctor --json", n-fewer))
+			line("", fmt.Sprintf("and %d more: hank doctor --json%s", n-fewer, executionOption(c)))
 		}
 	}
 	list(len(d.Findings), func(i int) (string, string) {

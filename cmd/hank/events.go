@@ -50,7 +50,7 @@ Example: hank events --follow --type CodonTransitioned --codon review#1`,
 			if err != nil {
 				return err
 			}
-			p := eventPrinter{json: c.Bool("json"), limit: c.Int("limit"), before: c.Uint64("before"), since: since,
+			p := eventPrinter{option: executionOption(c), json: c.Bool("json"), limit: c.Int("limit"), before: c.Uint64("before"), since: since,
 				types: c.StringSlice("type"), codon: c.String("codon"), run: c.String("run")}
 			return p.print(c.Context, v, c.Bool("follow"))
 		},
@@ -59,6 +59,7 @@ Example: hank events --follow --type CodonTransitioned --codon review#1`,
 
 // eventPrinter prints the events that pass its filters.
 type eventPrinter struct {
+	option     string // the -e that commands need
 	json       bool
 	limit      int
 	before     uint64
@@ -126,7 +127,7 @@ func (p *eventPrinter) readThrough(dir string, known uint64) error {
 		switch {
 		case errors.Is(err, os.ErrNotExist) && p.last == 0:
 			if known > 0 {
-				remark("hank: the journal %s is gone; see: hank doctor\n", dir)
+				remark("hank: the journal %s is gone; see: hank doctor%s\n", dir, p.option)
 			}
 			return nil
 		case !ok || next <= from && from > 1:

@@ -157,7 +157,7 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can go; nothing was deleted: hank gc --apply%s\n", term.Bytes(out.Bytes), c2e(c))
+	say("%s can go; nothing was deleted: hank gc --apply%s\n", term.Bytes(out.Bytes), executionOption(c))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/runtime"
 )
@@ -85,7 +86,7 @@ Exit code 0: written; 2: there is a hank.json already.`,
 			if dir == "." {
 				say("next: hank run\n")
 			} else {
-				say("next: cd %s && hank run\n", dir)
+				say("next: cd %s && hank run\n", shell.Quote(dir))
 			}
 			return nil
 		},

@@ -105,9 +105,16 @@ func printLanding(l *runtime.Landing) {
 		if k.Commit != "" {
 			note = k.Commit[:12]
 		}
-		t.Row("codon", string(k.CodonID), string(k.Status), "$"+k.Cost.String(), note)
+		word := string(k.Verdict)
+		if k.But != "" {
+			word += ", " + k.But
+		}
+		t.Row("codon", string(k.CodonID), word, "$"+k.Cost.String(), note)
 	}
 	_ = t.Flush() // as with any print
+	if more := runtime.CaveatText(l.Caveats); more != "" {
+		say("caveats: %s\n", more)
+	}
 	if n := len(l.LeftOut); n > 0 {
 		say("left out, %s:\n", count(n, "path"))
 		for i, f := range l.LeftOut {
@@ -120,6 +127,7 @@ func printLanding(l *runtime.Landing) {
 	}
 	printNames("changed by the run, and not committed as they were when it began; the branch has both changes:", l.Mixed)
 	printNames("not committed as they were when the run began, and not changed by it; the branch does not have them:", l.Uncommitted)
+	printPrivate(l)
 	for _, k := range l.Checks {
 		if k.Right {
 			say("%s %s\n", term.Green(os.Stdout, "checked:"), k.What)
@@ -132,8 +140,21 @@ func printLanding(l *runtime.Landing) {
 	case l.DryRun:
 		say("nothing was written to your repository\n")
 	case l.Report != "":
-		say("report    %s\nto see it git%s log -p %s\n", shorten(l.Report), within(l.Repository), l.Branch)
+		say("report    %s\nto see it git%s log -p %s\n", shorten(l.Report), within(l.Repository), shell.Quote(l.Branch))
 	}
+}
+
+// printPrivate warns of files for secrets, with the way to leave them out.
+func printPrivate(l *runtime.Landing) {
+	if len(l.Private) == 0 {
+		return
+	}
+	printNames(string(term.Yellow(os.Stdout, "new files on the branch that hold secrets by their names:")), l.Private)
+	say("a line for each in %s, such as /%s, leaves them out of the next landing", shorten(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
+	if !l.DryRun {
+		say("; git%s branch -D %s removes this one", within(l.Repository), shell.Quote(l.Branch))
+	}
+	say("\n")
 }
 
 // within is the -C that git needs from here to act on a repository.

@@ -45,39 +45,70 @@ Exit code 0: printed; 2: the codon has no transcript.`,
 			if err != nil {
 				return err
 			}
-			path, err := transcriptOf(v, state.CodonID(c.Args().First()))
+			record, err := transcriptOf(v, state.CodonID(c.Args().First()))
 			if err != nil {
 				return err
 			}
-			return printTranscript(c, v.Layout.Root, v.Layout.Workspace, path)
+			said, err := printTranscript(c, v.Layout.Root, v.Layout.Workspace, v.Layout.Resolve(record.ClaudeLogPath))
+			if err != nil || said || c.Bool("json") {
+				return err
+			}
+			return printSilence(c, record)
 		},
 	}
 }
 
-func transcriptOf(v *recovery.View, id state.CodonID) (string, error) {
+// transcriptOf finds the newest record that has a transcript.
+func transcriptOf(v *recovery.View, id state.CodonID) (*state.Codon, error) {
 	for _, r := range v.State.Runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); (id == "" || k.CodonID == id) && k.ClaudeLogPath != "" {
-				return v.Layout.Resolve(k.ClaudeLogPath), nil
+				return k, nil
 			}
 		}
 	}
 	if id == "" {
-		return "", &runtime.UsageError{Why: "no agent has been started yet"}
+		return nil, &runtime.UsageError{Why: "no agent has been started yet"}
 	}
 	if !knows(v.State, id) {
-		return "", &runtime.UsageError{Why: fmt.Sprintf("there is no codon %s; see: hank plan", id)}
+		return nil, runtime.UnknownCodon(v.State, id)
 	}
-	return "", &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
+	return nil, &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
 }
 
-func printTranscript(c *cli.Context, root, workspace, path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return &runtime.UsageError{Why: fmt.Sprintf("the transcript %s is not there", shorten(path))}
-	}
+// printSilence says what is known of an attempt whose agent has said nothing: how
+// it ended, and why.
+func printSilence(c *cli.Context, record *state.Codon) error {
+	v, err := view(c) // it may have ended since
 	if err != nil {
 		return err
+	}
+	ended := ""
+	for _, r := range v.State.Runs {
+		for _, k := range r.Codons() {
+			if k.ClaudeLogPath != record.ClaudeLogPath {
+				continue
+			}
+			ended = string(runtime.CodonVerdict(k, runtime.RunVerdict(v, r)))
+			if more := runtime.Qualification(k); more != "" {
+				ended += ", " + more
+			}
+			if k.FailureReason != nil {
+				ended += ": " + k.FailureReason.Message
+			}
+		}
+	}
+	return remark("the agent of codon %s has said nothing; %s\n", record.CodonID, ended)
+}
+
+// printTranscript prints what the agent said, and reports whether that is anything.
+func printTranscript(c *cli.Context, root, workspace, path string) (said bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, &runtime.UsageError{Why: fmt.Sprintf("the transcript %s is not there", shorten(path))}
+	}
+	if err != nil {
+		return false, err
 	}
 	defer f.Close()
 	lines := bufio.NewReader(f)
@@ -102,7 +133,7 @@ func printTranscript(c *cli.Context, root, workspace, path string) error {
 	if err == nil && c.Bool("follow") {
 		err = followTranscript(c, root, lines, p)
 	}
-	return err
+	return p.said, err
 }
 
 // eachLine calls fn for each complete line that there is.
@@ -163,10 +194,12 @@ type printer struct {
 	workspace string // which is left out of the arguments of tools
 	last      string // the last text of the agent, which its result repeats
 	tool      string // that the agent uses at the moment
+	said      bool   // something was printed
 }
 
 // shown is an entry of a transcript as it is printed; false: it is not.
-func (p *printer) shown(line []byte) (term.Painted, bool) {
+func (p *printer) shown(line []byte) (text term.Painted, ok bool) {
+	defer func() { p.said = p.said || ok }()
 	if p.raw {
 		return term.Painted(line), true
 	}

@@ -94,7 +94,7 @@ func remembered(from string) string {
 		return ""
 	}
 	for at := from; ; at = filepath.Dir(at) {
-		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at })
+		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !recovery.Exists(at) })
 		if i >= 0 {
 			return was(list[i])
 		}
@@ -154,6 +154,9 @@ func newApp() *cli.App {
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = app.OnUsageError
+		if c.Action != nil {
+			c.Action = sayingForThis(c.Action)
+		}
 		c.HideHelpCommand = true // else "hank run h" asks for help instead of running h
 		for _, f := range c.Flags {
 			if b, ok := f.(*cli.BoolFlag); ok {

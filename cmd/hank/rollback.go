@@ -54,7 +54,7 @@ be asked and --yes is missing, or something that no checkpoint holds is in the w
 }
 
 func goBack(c *cli.Context, o runtime.RollbackOptions) error {
-	root, err := recovery.Find(orDefault(c.String("execution"), "."))
+	root, err := executionOf(c)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 			Options: []string{"--yes does it", "--plan says what it would do"}}
 	}
 	if !c.Bool("json") {
-		o.Say = func(line string) { say("%s\n", line) }
+		o.Say = func(line string) { say("%s\n", forThis(c, line)) }
 	}
 	if ask != nil {
 		o.Confirm = func(p runtime.Preview) bool {
@@ -101,7 +101,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	}
 	next := ""
 	if v, err := recovery.Glance(root); err == nil {
-		next = statusOf(v).Command
+		next = commandForThis(c, statusOf(v).Command)
 	}
 	if c.Bool("json") {
 		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety, next, done.TakenBack})
@@ -116,7 +116,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		if len(done.Add)+len(done.Folders) > 0 {
 			also = " --delete"
 		}
-		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s\n", names, done.Target, butFor, short(done.Safety), also, c2e(c))
+		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s\n", names, done.Target, butFor, short(done.Safety), also, executionOption(c))
 		return nil
 	}
 	at := "in " + done.Target.String()
@@ -127,7 +127,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		say("the workspace is as %s%s; what was there is in checkpoint %s\n", at, butFor, short(done.Safety))
 	}
 	if next != "" {
-		say("  to go on         %s%s\n", next, c2e(c))
+		say("  to go on         %s\n", next)
 	} else {
 		say("  the hank is done: nothing is left to run\n")
 	}
@@ -138,7 +138,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	if u := done.Undoes; o.Undo && (u == nil || u.Kind != "undo") {
 		again = "to redo it     "
 	}
-	say("  %s  hank rollback --undo%s\n", again, c2e(c))
+	say("  %s  hank rollback --undo%s\n", again, executionOption(c))
 	return nil
 }
 
@@ -149,14 +149,6 @@ func namesOf(paths []string) string {
 		quoted[i] = shell.Quote(p)
 	}
 	return strings.Join(quoted, " ")
-}
-
-// c2e repeats the -e of this call.
-func c2e(c *cli.Context) string {
-	if e := c.String("execution"); e != "" {
-		return " -e " + shell.Quote(e)
-	}
-	return ""
 }
 
 // most is how many paths a person is shown unless all are wanted.

@@ -206,8 +206,12 @@ func driveOptions(c *cli.Context) (runtime.Options, error) {
 	if err != nil {
 		return runtime.Options{}, err
 	}
+	execution, err := namedExecution(c)
+	if err != nil {
+		return runtime.Options{}, err
+	}
 	o := runtime.Options{
-		Execution: c.String("execution"), Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
+		Execution: execution, Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
 		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
 		Yes: c.Bool("yes"), StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"), BreakLock: c.String("break-lock"),
 		Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
@@ -313,7 +317,7 @@ func orDefault(s, def string) string {
 // sayer prints progress.
 func sayer(c *cli.Context) func(string) {
 	out := progressOut(c)
-	return func(line string) { printTo(out, "%s\n", line) }
+	return func(line string) { printTo(out, "%s\n", forThis(c, line)) }
 }
 
 // progressOut is where progress goes: to standard error when JSON goes to
@@ -340,14 +344,14 @@ func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
 // drive runs and prints the result.
 func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 	if mode != runtime.ModeRun { // only run makes an execution where there is none
-		root, err := recovery.Find(orDefault(o.Execution, "."))
+		root, err := executionOf(c)
 		if err != nil {
 			return err
 		}
 		o.Execution = root
 	}
 	if c.Bool("detach") {
-		return detach(o)
+		return detach(c, o)
 	}
 	requests, stop := signals()
 	defer stop()
@@ -364,6 +368,7 @@ func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 			return err
 		}
 	}
+	res.Message, res.Next, res.Finish = forThis(c, res.Message), commandForThis(c, res.Next), commandForThis(c, res.Finish)
 	if c.Bool("json") {
 		if err := printJSON(res); err != nil {
 			return err
@@ -398,15 +403,10 @@ func printResult(r *runtime.Result) {
 	say("  workspace    %s\n", shorten(r.Workspace))
 	say("  state        %s\n", shorten(l.State()))
 	say("  checkpoints  git --git-dir=%s log --graph --all\n", shell.Quote(shorten(l.Store())))
+	if r.Finish != "" {
+		say("  to finish    %s%s\n", r.Finish, before(r.FinishFirst))
+	}
 	if r.Next != "" {
-		say("  to go on     %s%s\n", r.Next, executionOption(r.Execution))
+		say("  to go on     %s\n", r.Next)
 	}
-}
-
-// executionOption is the -e that a command needs from here.
-func executionOption(root string) string {
-	if found, err := recovery.Find("."); err == nil && found == root {
-		return ""
-	}
-	return " -e " + shell.Quote(shorten(root))
 }

@@ -162,7 +162,10 @@ func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.Cod
 		}
 	}
 	if len(out.Codons) == 0 {
-		return &runtime.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q; see: hank show, hank plan", id)}
+		if knows(v.State, id) {
+			return &runtime.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: hank plan", id)}
+		}
+		return &runtime.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: hank show, hank plan", id, cmp.Or(runtime.MeantCodon(v.State, id), ";"))}
 	}
 	if limit := c.Int("limit"); limit > 0 && len(out.Codons) > limit {
 		out.Codons = out.Codons[:limit]
@@ -170,8 +173,13 @@ func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.Cod
 	if c.Bool("json") {
 		return printJSON(out)
 	}
-	for _, k := range out.Codons {
-		printCodon(k)
+	for i, k := range out.Codons {
+		finish := ""
+		if i == 0 && !v.Live {
+			command, first := runtime.Finish(v.State, id)
+			finish = commandForThis(c, command) + before(first)
+		}
+		printCodon(c, k, finish)
 	}
 	return nil
 }
@@ -188,7 +196,18 @@ func evidence(f *state.FailureReason) string {
 	return text
 }
 
-func printCodon(k codonView) {
+// again is whether another attempt may end otherwise.
+func again(k codonView) string {
+	switch {
+	case k.Verdict == runtime.VerdictRefused:
+		return "hank run does it again, once the cause is removed"
+	case k.FailureReason.Retriable:
+		return "may be tried again"
+	}
+	return "trying again will not help"
+}
+
+func printCodon(c *cli.Context, k codonView, finish string) {
 	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Verdict, max(k.Attempt, 1), k.RunID)
 	line := func(label, format string, args ...any) {
 		say("  %-12s %s\n", label, term.Sprintf(format, args...))
@@ -200,13 +219,16 @@ func printCodon(k codonView) {
 	if more := runtime.Qualification(k.Codon); more != "" {
 		line("but", "%s", more)
 	}
+	if finish != "" {
+		line("to finish", "%s", finish)
+	}
 	if f := k.FailureReason; f != nil {
 		during := ""
 		if k.FailedDuring != "" {
 			during = fmt.Sprintf("while %s: ", k.FailedDuring)
 		}
 		line(string(k.Verdict), "%s%s", during, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
-		line("", "%s%s", evidence(f), map[bool]string{true: "may be tried again", false: "trying again will not help"}[f.Retriable])
+		line("", "%s%s", evidence(f), forThis(c, again(k)))
 	}
 	if k.Interrupted != "" {
 		line("interrupted", "by %s", k.Interrupted)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,11 +52,14 @@ type status struct {
 	Quarantine []string           `json:"quarantine,omitempty"`
 	Command    string             `json:"command,omitempty"` // the one to run next
 	Resume     string             `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
+	Finish     string             `json:"finish,omitempty"`  // the one that does again what a budget has cut off
 
 	state.Caveats // of the codons that are done
 
 	ended string // what the newest run says of its end
 	first string // what a person must do before Command
+
+	finishFirst string // what a person must do before Finish
 }
 
 func statusCommand() *cli.Command {
@@ -81,6 +85,9 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 			}
 			s := statusOf(v)
 			s.askRun(c.Context)
+			s.finishing(v)
+			s.Findings = findingsForThis(c, s.Findings)
+			s.Command, s.Resume, s.Finish = commandForThis(c, s.Command), commandForThis(c, s.Resume), commandForThis(c, s.Finish)
 			if c.Bool("json") {
 				return printJSON(s)
 			}
@@ -240,6 +247,17 @@ func (s *status) raised(v *recovery.View) string {
 	return runtime.Continue(v.State, s.Command, budget)
 }
 
+// finishing says how what a budget has cut off is done again. It needs all records,
+// of which a glance has only the last.
+func (s *status) finishing(v *recovery.View) {
+	if len(s.CutOff) == 0 || v.Live || v.Blocked != nil {
+		return
+	}
+	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		s.Finish, s.finishFirst = runtime.Finish(whole.State, "")
+	}
+}
+
 // nextStep is the one command that makes sense now.
 func nextStep(s status) string {
 	last := s.LastCodon
@@ -286,6 +304,8 @@ func printStatus(s status, c *cli.Context) {
 	switch {
 	case s.movedAway():
 		line("at", "checkpoint %s after a %s", short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
+	case s.Position != nil && s.Position.Reason == "": // no command for it: see recovery.Import
+		line("at", "checkpoint %s after an import", short(s.Position.CheckpointSHA))
 	case s.Position != nil:
 		line("at", "checkpoint %s after an undo", short(s.Position.CheckpointSHA))
 	}
@@ -311,7 +331,7 @@ func printStatus(s status, c *cli.Context) {
 		line("warning", "%s", term.Yellow(os.Stdout, "the run does not answer; its process may be suspended, or the machine overloaded"))
 	}
 	if s.Silent {
-		line("warning", "%s", term.Yellow(os.Stdout, "the agent has said nothing for a while; hank stop ends it, hank skip goes on without it"))
+		line("warning", "%s", term.Yellow(os.Stdout, fmt.Sprintf("the agent has said nothing for a while; hank stop%s ends it, hank skip%[1]s goes on without it", executionOption(c))))
 	}
 	if s.LastCodon != nil {
 		for _, n := range s.LastCodon.Notes {
@@ -324,11 +344,14 @@ func printStatus(s status, c *cli.Context) {
 	if len(s.Quarantine) > 0 {
 		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
 	}
+	if s.Finish != "" {
+		line("to finish", "%s%s", s.Finish, before(s.finishFirst))
+	}
 	if s.Command != "" {
-		line("to go on", "%s%s%s", s.Command, c2e(c), before(s.first))
+		line("to go on", "%s%s", s.Command, before(s.first))
 	}
 	if s.Resume != "" {
-		line("or", "%s%s, which continues the agent's interrupted session", s.Resume, c2e(c))
+		line("or", "%s, which continues the agent's interrupted session", s.Resume)
 	}
 }
 
@@ -347,7 +370,7 @@ func statusWord(s status) term.Painted {
 		return term.Green(os.Stdout, word)
 	case runtime.VerdictFailed, runtime.VerdictCrashed, runtime.VerdictBlocked:
 		return term.Red(os.Stdout, word)
-	case runtime.VerdictStopped, runtime.VerdictBudget, runtime.VerdictPaused, runtime.VerdictRolledBack:
+	case runtime.VerdictStopped, runtime.VerdictBudget, runtime.VerdictPaused, runtime.VerdictRefused, runtime.VerdictRolledBack:
 		return term.Yellow(os.Stdout, word)
 	default:
 		return term.Sprintf("%s", word)

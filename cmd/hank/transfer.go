@@ -56,7 +56,7 @@ func exportCheckpoints(c *cli.Context, address string) error {
 // named or here, or into a new one where -e names nothing.
 func importCheckpoints(c *cli.Context, address string) error {
 	_ = outliveReaders(c) // it writes
-	root, err := recovery.Find(orDefault(c.String("execution"), "."))
+	root, err := executionOf(c)
 	isNew := err != nil
 	if isNew {
 		if c.String("execution") == "" {
@@ -74,13 +74,15 @@ func importCheckpoints(c *cli.Context, address string) error {
 		return err
 	}
 	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: runtime.Reap, Work: work,
-		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore")})
+		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore"),
+		IncludeSecrets: c.Bool("include-secrets"), ExcludeSecrets: c.Bool("exclude-secrets"),
+		Warn: func(line string) { remark("%s\n", line) }})
 	if err != nil {
 		return err
 	}
 	for _, f := range x.Report.Findings {
 		if !isNew || f.Severity != recovery.Mended && f.Severity != recovery.Note {
-			remark("%s: %s\n", f.Severity.Word(), f.What)
+			remark("%s: %s\n", f.Severity.Word(), forThis(c, f.What))
 		}
 	}
 	_ = registry.Add(registry.Entry{Root: root, Lineage: x.State().Lineage, Hank: x.Meta().HankPath, Created: x.Meta().CreatedAt.Time, LastUsed: x.Now().Time})
@@ -145,7 +147,7 @@ func printTransfer(c *cli.Context, root, prefix string, t *checkpoint.Transfer, 
 		return exitWith(runtime.ExitDecision)
 	}
 	if word == "imported" {
-		remark("to go on: hank status%s\n", executionOption(root))
+		remark("to go on: hank status%s\n", executionOption(c))
 	}
 	return nil
 }

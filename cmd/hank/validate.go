@@ -91,7 +91,7 @@ type validation struct {
 // confine works out what the workspace and the sandbox of the hank come to, in the execution that
 // hank run would use.
 func (v *validation) confine(c *cli.Context, p *plan.Program) {
-	root, err := recovery.Find(orDefault(c.String("execution"), "."))
+	root, err := executionOf(c)
 	if err != nil {
 		root = orDefault(c.String("execution"), ".")
 		if abs, err := filepath.Abs(root); err == nil {

@@ -95,22 +95,25 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance.
+// edits is the Levenshtein distance, in which two neighbours that have changed
+// places are one edit.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
+	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		older, old, row = old, row, older
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := old[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, row[j]+1, old[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

@@ -176,7 +176,8 @@ func (l *lane) checkPoints(happened []happening) {
 		if l.m.points[c.SHA] != nil {
 			continue
 		}
-		p := &point{kind: c.Kind, codon: l.m.at.frozen.index(c.Codon)}
+		l.m.appeared++
+		p := &point{kind: c.Kind, codon: l.m.at.frozen.index(c.Codon), seen: l.m.appeared}
 		l.m.points[c.SHA] = p
 		for i, h := range happened {
 			if h.kind != c.Kind || (c.Kind != "exit" && c.Kind != "manual" && h.codon != p.codon) {

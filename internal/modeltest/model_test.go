@@ -16,6 +16,7 @@ type place struct {
 	failed  bool    // it has failed, and waits for a retry
 	cut     bool    // it was stopped or killed: run does it again from before it
 	rigDone bool    // its rig need not run again
+	undone  bool    // an undo has led here
 	due     bool    // the archive of a codon that is done may be left to the next run
 	frozen  program // what runs follow
 	before  []tree  // the tree before each codon of this timeline, up to next
@@ -35,6 +36,7 @@ type point struct {
 	codon int // -1: of no codon
 	place place
 	known bool // the model knows what was there; else it only looks whether it stays
+	seen  int  // its place in the order of appearance, which a seed repeats and SHAs do not
 }
 
 // seen is all that ever stood at a path.
@@ -296,11 +298,13 @@ type model struct {
 	versions int
 	at       place
 	undo     *place // where rollback --undo goes
+	led      *tree  // what the move that undo takes back has led to; nil: not known
 	fresh    bool   // nothing has happened since the move that undo takes back
 	unsure   bool   // hank may ask about edits, or not
 	past     history
 	archived map[string]bool
 	points   map[string]*point
+	appeared int   // of points, ever
 	low      int64 // money spent, in thousandths of a dollar: at least
 	high     int64 // and at most
 }
@@ -344,13 +348,20 @@ func (m *model) goTo(to *point) {
 	from := m.at.clone()
 	at := to.place.clone()
 	at.tree = m.back(from, at.tree, from.next, to.holds)
-	at.frozen, at.failed, at.cut = from.frozen, false, false
+	at.frozen, at.failed, at.cut, at.undone = from.frozen, false, false, false
 	at.rigDone = to.kind == "rig-setup"
 	at.due = to.kind == "completed" && to.place.tree.hasArchive(from.frozen)
 	if !at.rigDone {
 		at.before = at.before[:at.next:at.next]
 	}
 	m.at, m.undo, m.fresh, m.unsure = at, &from, true, false
+	m.ledTo(at.tree)
+}
+
+// ledTo notes the tree that a move has led to.
+func (m *model) ledTo(t tree) {
+	t = t.clone()
+	m.led = &t
 }
 
 // holds reports whether the checkpoint takes path, if it is visible.
@@ -372,7 +383,7 @@ func (m *model) ran(was place, starts []start) {
 	}
 	m.fresh, m.unsure = false, false
 	if was.cut {
-		m.undo = &was
+		m.undo, m.led = &was, nil
 	}
 }
 
@@ -381,7 +392,16 @@ func (m *model) ran(was place, starts []start) {
 func (m *model) takeBack() {
 	from, to := m.at.clone(), m.undo.clone()
 	if !m.fresh {
+		wanted := to.tree
 		to.tree = m.back(from, to.tree, from.next, func(string) bool { return true })
+		for path, options := range to.tree.doubt { // what the move that is taken back had written there goes: docs/checkpoints.md
+			written := m.led == nil || m.led.has(path) || m.led.may(path)
+			if len(options) > 0 && wanted.nodes[path].kind == "" && written {
+				to.tree.doubt[path] = append(options, node{})
+			}
+		}
 	}
+	to.undone = true
 	m.at, m.undo, m.fresh, m.unsure = to, &from, true, true
+	m.ledTo(to.tree)
 }

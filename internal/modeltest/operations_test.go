@@ -3,6 +3,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,6 +156,7 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	}
 	if r.at.due {
 		l.archiveIsDue(&r.at.tree)
+		l.archiveIsDue(&r.at.clean) // hank does it, and not a person, even where no codon is left
 	}
 	r.play(starts, cutAtEnd)
 	if r.err != nil {
@@ -170,6 +172,10 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	r.note("exit", r.at.next-1)
 	r.at.due = false
 	l.m.ran(was, starts)
+	if a.restore && was.undone { // docs/decisions.md, 68: the answer is a move then
+		l.m.undo, l.m.led, l.m.fresh = &was, nil, false
+	}
+	r.at.undone = was.undone && len(starts) == 0 && !a.keep && !a.restore
 	l.m.at = r.at
 }
 
@@ -256,7 +262,7 @@ func (l *lane) target() (string, *point) {
 	if len(all) == 0 {
 		return "", nil
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(l.m.points[a].seen, l.m.points[b].seen) })
 	sha := all[l.rng.IntN(len(all))]
 	return sha, l.m.points[sha]
 }
@@ -327,7 +333,7 @@ func (l *lane) retry() bool {
 	if r.code != want {
 		l.fatalf("retry ended with %d, and must end with %d:\n%s", r.code, want, r.out)
 	}
-	l.m.undo, l.m.fresh = &was, false
+	l.m.undo, l.m.led, l.m.fresh = &was, nil, false
 	l.end(p, true, false)
 	return true
 }
@@ -475,6 +481,10 @@ func (l *lane) afterKill() {
 	}
 	p.at.cut = cut
 	l.m.ran(was, starts)
+	if was.undone && len(starts) == 0 {
+		l.m.undo = nil // whether the run had begun, and taken the place over, is not known
+	}
+	p.at.undone = false
 	l.m.at = p.at
 	observed, err := readTree(l.workspace())
 	l.must(err)

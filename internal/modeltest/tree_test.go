@@ -160,7 +160,7 @@ func (e effect) apply(t tree, n int) {
 			t.put(e.path, node{kind: "folder"})
 		}
 	case "add": // to a file; in the place of anything else a new one
-		if t.nodes[e.path].kind != "file" && t.doubt[e.path] == nil {
+		if _, doubtful := t.doubt[e.path]; !doubtful && t.nodes[e.path].kind != "file" {
 			t.put(e.path, node{kind: "file", text: text + "\n"})
 			return
 		}

@@ -30,6 +30,7 @@ var exceptions = map[string]string{
 	"recovery/folders.go restoreFolders os.OpenRoot":  "empty folders of the workspace",
 	"recovery/folders.go foldersInTheWay os.OpenRoot": "folders of the workspace are looked at",
 	"recovery/late.go changedFiles os.OpenRoot":       "files of the workspace are looked at",
+	"recovery/private.go hiddenPrivate os.OpenRoot":   "files of the workspace are looked at",
 	"recovery/guard.go mendModes os.Chmod":            "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
 	"recovery/discard.go Discard os.Rename":           "a whole execution is thrown away, its lock with it",
 	"recovery/discard.go finishDiscard os.RemoveAll":  "a whole execution is thrown away",

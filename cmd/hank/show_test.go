@@ -1,0 +1,23 @@
+package main
+
+import (
+	"testing"
+
+	"hank/runtime"
+	"hank/state"
+)
+
+// What is said of another attempt is what the next command does: a codon that its
+// provider refused is done again by hank run, although its failure is not retriable.
+func TestARefusedCodonIsSaidToBeDoneAgain(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]*state.Codon{
+		"hank run does it again, once the cause is removed": {Status: state.Failed, Interrupted: state.InterruptedByRefusal, FailureReason: &state.FailureReason{}},
+		"may be tried again":         {Status: state.Failed, FailureReason: &state.FailureReason{Retriable: true}},
+		"trying again will not help": {Status: state.Failed, FailureReason: &state.FailureReason{}},
+	} {
+		if got := again(codonView{Verdict: runtime.CodonVerdict(c, ""), Codon: c}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
