@@ -253,19 +253,34 @@ func StoodAt(store Commits, safety state.SHA) state.SHA {
 	return state.SHA(at)
 }
 
-// MovedBefore is the newest safety checkpoint of a move to a checkpoint; empty if
-// none is left.
-func MovedBefore(store *checkpoint.Store, to state.SHA) state.SHA {
+// MovedBefore is the newest safety checkpoint of a move to a checkpoint that was
+// made before another one; empty if none is left.
+func MovedBefore(store *checkpoint.Store, to, other state.SHA) (newest state.SHA) {
 	refs, _, err := store.ReadableRefs("refs/heads/recovery/")
 	if err != nil {
 		return ""
 	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(refs))) { // by time
-		if info, err := store.CommitInfo(refs[name]); err == nil && wentTo(info.Message) == to {
-			return state.SHA(info.SHA)
+	limit, last := madeAt(store, checkpoint.SHA(other)), uint64(0)
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		info, err := store.CommitInfo(refs[name])
+		if err != nil || wentTo(info.Message) != to {
+			continue
+		}
+		if at := madeAt(store, info.SHA); at < limit && at > last {
+			newest, last = state.SHA(info.SHA), at
 		}
 	}
-	return ""
+	return newest
+}
+
+// madeAt is the journal's number for the event of a checkpoint; 0: none is known.
+func madeAt(store *checkpoint.Store, sha checkpoint.SHA) uint64 {
+	info, err := store.CommitInfo(sha)
+	if err != nil {
+		return 0
+	}
+	r, _, _ := readRecord(info) // one that cannot be read has no number
+	return r.Seq
 }
 
 // IsManual reports whether a checkpoint is of what a person has changed.

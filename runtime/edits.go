@@ -155,7 +155,7 @@ func (c comparison) beforeUndos(p *state.Position) *state.Position {
 			}
 		}
 		if moved == "" {
-			moved = recovery.MovedBefore(c.store, at)
+			moved = recovery.MovedBefore(c.store, at, to)
 		}
 		reached := *p
 		reached.CheckpointSHA, reached.Before = at, nil

@@ -241,6 +241,34 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
+// The rollback that was taken back went to where the execution stood, and has
+// found the files there: they are a person's all the same.
+func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]bool{"once": false, "and another one before": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
+			s.must(ModeRun, ExitDone)
+			left := s.tree()
+			if again {
+				put(t, s.workspace(), "earlier", "removed by an answer\n")
+				s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			}
+			put(t, s.workspace(), "a", "edited\n")
+			put(t, s.workspace(), "added", "added\n")
+			edited := s.tree()
+			s.mustRollback(string(s.head()))
+			sameTree(t, "rolled back", s.tree(), left)
+			s.mustUndo()
+			sameTree(t, "taken back", s.tree(), edited)
+			s.must(ModeRun, ExitDecision)
+			s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			sameTree(t, "put back", s.tree(), left)
+		})
+	}
+}
+
 // Nobody has edited anything, and nobody is asked.
 func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	t.Parallel()
