@@ -236,6 +236,8 @@ func (r *passage) begin(c codon) {
 				p.before[p.next].unsure(path, nil)
 			}
 		}
+	} else if !p.rigDone { // with what a move to before it has left there: docs/checkpoints.md
+		p.before[p.next] = p.tree.clone()
 	}
 	r.begun = true
 	r.note("tracked", p.next)
