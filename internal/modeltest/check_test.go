@@ -158,6 +158,18 @@ func (l *lane) list() []listed {
 	return all.Checkpoints
 }
 
+// current is the checkpoint that the workspace was last at.
+func (l *lane) current() string {
+	l.t.Helper()
+	for _, c := range l.list() {
+		if c.Current {
+			return c.SHA
+		}
+	}
+	l.fatalf("hank checkpoints names none that the workspace was last at")
+	return ""
+}
+
 // checkPoints looks that every known checkpoint is there, and compares new ones
 // with what the workspace was. happened is what a run must have left.
 func (l *lane) checkPoints(happened []happening) {

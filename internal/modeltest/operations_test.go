@@ -586,17 +586,20 @@ func (l *lane) killRun() bool {
 	return true
 }
 
-// killMove kills a rollback or an undo anywhere. It is done, or was not begun.
+// killMove kills a rollback or an undo anywhere. It is done, or was not begun. The
+// checkpoint that the workspace was last at shows which, unless a rollback was to go
+// to where the workspace was.
 func (l *lane) killMove() bool {
 	undo := l.m.undo != nil && l.rng.IntN(2) == 0
 	done := l.m.clone()
 	var args []string
+	was, sha := l.current(), ""
 	if undo {
 		args = []string{"rollback", "--undo", "--yes"}
 		done.takeBack()
 	} else {
-		sha, to := l.target()
-		if to == nil {
+		var to *point
+		if sha, to = l.target(); to == nil {
 			return false
 		}
 		args = []string{"rollback", "--to", sha[:16], "--yes"}
@@ -609,27 +612,44 @@ func (l *lane) killMove() bool {
 	l.repair()
 	observed, err := readTree(l.workspace())
 	l.must(err)
-	s := l.status()
-	position := func(p place) bool {
-		return s.Done == p.next && strings.HasPrefix(s.Command, "hank retry") == p.failed
+	s, is := l.status(), l.current()
+	if is != was && !undo && is != sha {
+		l.fatalf("%v has led from %s to %s", args, was, is)
 	}
+	fits := func(p place) []string {
+		wrong := p.tree.differences(observed)
+		if s.Done != p.next || strings.HasPrefix(s.Command, "hank retry") != p.failed {
+			wrong = append(wrong, fmt.Sprintf("%d codons are done, and must be %d; status advises %q, and that a codon has failed is %v", s.Done, p.next, s.Command, p.failed))
+		}
+		return wrong
+	}
+	isDone, isNot := fits(done.at), fits(l.m.at)
+	moved := !r.killed || is != was
 	switch {
-	case len(done.at.tree.differences(observed)) == 0 && position(done.at):
-		// Where both look alike, nobody can say which of the two it is.
-		if r.killed && len(l.m.at.tree.differences(observed)) == 0 && position(l.m.at) {
-			done.undo = nil
+	case moved && len(isDone) > 0:
+		l.fatalf("%v did not go where it should:\n  %s", args, strings.Join(isDone, "\n  "))
+	case !moved && sha != was && len(isNot) > 0:
+		l.fatalf("%v was killed before it was done, and did not leave what was there:\n  %s", args, strings.Join(isNot, "\n  "))
+	case !moved && len(isDone) > 0 && len(isNot) > 0:
+		l.fatalf("%v was killed, and is neither done nor undone\nnot done:\n  %s\nnot undone:\n  %s", args, strings.Join(isDone, "\n  "), strings.Join(isNot, "\n  "))
+	case !moved && sha == was && len(isDone) == 0 && len(isNot) == 0: // both look alike
+		done.undo = nil
+		done.at.clean = l.m.at.clean.clone()
+		for _, path := range allPaths(done.at.clean, observed) {
+			if then, now := done.at.clean.nodes[path], observed.nodes[path]; then != now {
+				done.at.clean.unsure(path, []node{then, now})
+			}
 		}
 		l.m = done
-	case !r.killed:
-		l.fatalf("%v did not go where it should: %d codons done, %q\n  %s", args, s.Done, s.Command, strings.Join(done.at.tree.differences(observed), "\n  "))
-	case len(l.m.at.tree.differences(observed)) == 0 && position(l.m.at):
+		l.check(nil)
+	case moved || sha == was && len(isDone) == 0:
+		l.m = done
+		l.check(nil)
+		if !undo {
+			l.m.at.clean = l.m.at.tree.clone()
+		}
 	default:
-		l.fatalf("%v was killed, and is neither done nor undone: %d codons done, %q\nnot done:\n  %s\nnot undone:\n  %s", args, s.Done, s.Command,
-			strings.Join(done.at.tree.differences(observed), "\n  "), strings.Join(l.m.at.tree.differences(observed), "\n  "))
-	}
-	l.check(nil)
-	if l.m == done && !undo {
-		l.m.at.clean = l.m.at.tree.clone()
+		l.check(nil)
 	}
 	l.m.unsure = true
 	return true
