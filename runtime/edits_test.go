@@ -258,7 +258,7 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 			put(t, s.workspace(), "a", "edited\n")
 			put(t, s.workspace(), "added", "added\n")
 			edited := s.tree()
-			s.mustRollback(string(s.head()))
+			s.mustRollback(string(s.view().State.Newest().Head))
 			sameTree(t, "rolled back", s.tree(), left)
 			s.mustUndo()
 			sameTree(t, "taken back", s.tree(), edited)
