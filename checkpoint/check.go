@@ -72,8 +72,8 @@ func (c *checker) problem(format string, args ...any) {
 func (c *checker) pack(p *pack) error {
 	c.report.Packs++
 	x, err := p.table()
-	if missing(err) && p.gone() {
-		return nil // it was merged since; what references need is looked for below
+	if missing(err) {
+		return nil // a merge removes the index first; what is left is an orphan, and what references need is looked for
 	}
 	if err != nil {
 		c.problem("%v", err)

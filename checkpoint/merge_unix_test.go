@@ -377,3 +377,42 @@ func TestACheckpointAndAMergeDoNotWaitForEachOther(t *testing.T) {
 		}
 	}
 }
+
+// A check beside a merge finds nothing at any moment at which the merge removes what
+// it has replaced, also in packs that the checker has not read before.
+func TestACheckBesideAMergeFindsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.grow(2 * mergeWidth)
+	beside := map[string]*Store{}
+	for _, name := range r.packFiles() {
+		s, err := Open(r.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		beside[name] = s
+	}
+	if err := r.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	o := r.opts
+	o.FS = vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
+		if s := beside[c.Name]; c.Op == vfstest.OpRemove && s != nil {
+			checked++
+			if report, err := s.Check(context.Background()); err != nil || !report.Whole() {
+				t.Errorf("before %s goes: %v %v", filepath.Base(c.Name), err, report)
+			}
+		}
+		return nil
+	})
+	var err error
+	if r.store, err = Open(o); err != nil {
+		t.Fatal(err)
+	}
+	r.merge()
+	if checked == 0 {
+		t.Error("the merge has removed no pack")
+	}
+}

@@ -101,10 +101,12 @@ func isWhole(store *checkpoint.Store, sha state.SHA) bool {
 
 // partFromLost makes the store whole without what is lost, and names that:
 //
-//  1. Commits that follow from what is lost become shallow, durably.
-//  2. Branches whose newest checkpoint is lost go back to the nearest one that
+//  1. What git cannot tell any more without what is lost is told by a checkpoint
+//     of the whole state.
+//  2. Commits that follow from what is lost become shallow, durably.
+//  3. Branches whose newest checkpoint is lost go back to the nearest one that
 //     is whole. Where they led to is written down in quarantine.
-//  3. Checkpoints that are left, and that only what is lost has led to, get
+//  4. Checkpoints that are left, and that only what is lost has led to, get
 //     their branch again, or a recovery branch.
 //
 // A crash in between leaves more losses for the next call, and never fewer
@@ -120,6 +122,11 @@ func (x *Execution) partFromLost(ctx context.Context) error {
 	l, err := x.Store.Losses(ctx, shas)
 	if err != nil {
 		return fmt.Errorf("looking for what is lost: %w", err)
+	}
+	if len(l.Cuts)+len(l.Tips)+len(l.Remnants) > 0 {
+		if err := x.keepRecords(ctx); err != nil {
+			return err
+		}
 	}
 	if err := x.shorten(l.Cuts); err != nil {
 		return err
@@ -216,16 +223,16 @@ func (x *Execution) nameLost(ctx context.Context) error {
 		more = fmt.Sprintf(" and %d more", len(names)-most)
 		names = names[:most]
 	}
-	if len(names) == 0 {
-		return nil
+	if len(names) > 0 {
+		x.Report.add(Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
 	}
-	x.Report.add(Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
-	return x.keepRecords(ctx)
+	return nil
 }
 
 // keepRecords gives git the records that it has lost with their checkpoints, as
 // one that carries the whole state: what was done stays done where git is the
-// only memory, as in what an export takes along.
+// only memory, as in what an export takes along. The record of a checkpoint that
+// leads a recovery branch counts as lost: it may never have been acknowledged.
 func (x *Execution) keepRecords(ctx context.Context) error {
 	head := x.Head()
 	snap := &checkpoint.Snapshot{}

@@ -47,7 +47,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 	b.t = t
 	packs := must(filepath.Glob(filepath.Join(b.l.Store(), "objects", "pack", "*.pack")))(t)
 	cut, parted := 0, 0
-	for i, pack := range packs {
+	for _, pack := range packs {
 		for name, damage := range map[string]func(){
 			"deleted": func() { remove(t, pack); remove(t, strings.TrimSuffix(pack, ".pack")+".idx") },
 			"emptied": func() { put(t, pack, nil) },
@@ -91,7 +91,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 			head, records := x.Head(), allRecords(x.State())
 			ok(t, x.Close())
 			fsck(t, remote.Address, what+", exported")
-			if i%3 > 0 {
+			if name != "deleted" {
 				continue
 			}
 			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), remote, Options{FS: fast})
