@@ -105,34 +105,44 @@ func (l *lane) checkMoney() {
 	if s := l.status(); thousandths(s.Cost) != is {
 		l.fatalf("hank status says $%v, and hank cost $%v", s.Cost, costs.Total.Cost)
 	}
-	text, err := os.ReadFile(l.x(".hankweave", "state.json"))
-	l.must(err)
-	var state struct {
-		Runs []struct {
-			Codons []struct {
-				Final   *float64 `json:"finalCost"`
-				Partial *float64 `json:"partialCost"`
-				Current *float64 `json:"currentCost"`
-			} `json:"codons"`
-		} `json:"runs"`
-	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		l.fatalf("state.json: %v", err)
-	}
 	var sum float64
-	for _, r := range state.Runs {
-		for _, c := range r.Codons {
-			for _, cost := range []*float64{c.Final, c.Partial, c.Current} {
-				if cost != nil {
-					sum += *cost
-					break
-				}
+	for _, r := range l.records() {
+		for _, cost := range []*float64{r.Final, r.Partial, r.Current} {
+			if cost != nil {
+				sum += *cost
+				break
 			}
 		}
 	}
 	if thousandths(sum) != is {
 		l.fatalf("the records of state.json add up to $%v, and hank cost says $%v", sum, costs.Total.Cost)
 	}
+}
+
+// A record is what the test reads of a codon's record.
+type record struct {
+	Final   *float64 `json:"finalCost"`
+	Partial *float64 `json:"partialCost"`
+	Current *float64 `json:"currentCost"`
+}
+
+// records reads the records of all runs from state.json.
+func (l *lane) records() (all []record) {
+	l.t.Helper()
+	text, err := os.ReadFile(l.x(".hankweave", "state.json"))
+	l.must(err)
+	var state struct {
+		Runs []struct {
+			Codons []record `json:"codons"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		l.fatalf("state.json: %v", err)
+	}
+	for _, r := range state.Runs {
+		all = append(all, r.Codons...)
+	}
+	return all
 }
 
 // A listed is a checkpoint as hank checkpoints --json has it.

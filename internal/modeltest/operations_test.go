@@ -426,18 +426,19 @@ func (l *lane) killAtWork() bool {
 	if !l.quiet() {
 		return false
 	}
+	records := len(l.records())
 	_, wait := l.atWork()
 	l.sh("kill -9 $(sed -n 's/.*\"pid\": *\\([0-9]*\\).*/\\1/p' .hankweave/runtime.lock | head -n 1)")
 	if r := wait(); !r.killed {
 		l.fatalf("the runtime was not killed: %d\n%s", r.code, r.out)
 	}
-	l.afterKill()
+	l.afterKill(records)
 	return true
 }
 
 // afterKill lets doctor close what a killed run has left, and looks where the
-// execution stands.
-func (l *lane) afterKill() {
+// execution stands. There were so many records before that run.
+func (l *lane) afterKill(records int) {
 	l.t.Helper()
 	l.calm()
 	l.repair()
@@ -473,7 +474,8 @@ func (l *lane) afterKill() {
 			l.m.low += cost
 		}
 	}
-	if !cut && s.Last.Interrupted != "" && s.Next != nil && s.Last.Codon == *s.Next {
+	begun := len(l.records()) > records // a codon has
+	if !cut && begun && s.Last.Interrupted != "" && s.Next != nil && s.Last.Codon == *s.Next {
 		cut = true // in its rig, before its script
 		if len(p.at.before) <= next {
 			p.at.before = append(p.at.before[:next:next], p.at.tree.clone())
@@ -488,12 +490,38 @@ func (l *lane) afterKill() {
 	l.m.at = p.at
 	observed, err := readTree(l.workspace())
 	l.must(err)
+	if was.cut && len(starts) == 0 {
+		l.redone(was, observed, begun)
+	}
 	if cut || l.m.at.tree.differences(observed) != nil && observed.hasArchive(was.frozen) {
 		l.m.at.due = !cut
 		l.m.at.tree = observed
 	}
 	l.check(nil)
 	l.m.at.clean = l.m.at.tree.clone()
+}
+
+// redone looks whether a killed run, of which no script has begun, has taken the
+// tree back to before the codon that was cut off. That is a move like another:
+// docs/decisions.md, 93. begun says that the run has a record of that codon, so
+// that it is cut off again.
+func (l *lane) redone(was place, observed tree, begun bool) {
+	l.t.Helper()
+	p := &passage{model: l.m, at: was.clone()}
+	p.goBack()
+	moved, stayed := p.at.tree.differences(observed), was.tree.differences(observed)
+	switch {
+	case begun:
+		l.m.undo, l.m.led, l.m.fresh = &was, nil, false
+	case len(moved) == 0 && len(stayed) == 0: // nobody can say which of the two it is
+		l.m.undo = nil
+	case len(moved) == 0:
+		l.m.undo, l.m.fresh, l.m.unsure = &was, true, false
+		l.m.at.cut = false
+		l.m.ledTo(observed)
+	case len(stayed) > 0:
+		l.fatalf("a killed run has neither put the tree back nor left it:\nnot put back:\n  %s\nnot left:\n  %s", strings.Join(moved, "\n  "), strings.Join(stayed, "\n  "))
+	}
 }
 
 func (l *lane) stop() bool {
@@ -572,9 +600,10 @@ func (l *lane) killRun() bool {
 	if !l.quiet() {
 		return false
 	}
+	records := len(l.records())
 	r := l.strike(slices.Concat(commitPoints, movePoints, runPoints), "run", "../hank")
 	if r.killed {
-		l.afterKill()
+		l.afterKill(records)
 		return true
 	}
 	p := &passage{at: l.m.at.clone()}
