@@ -372,6 +372,10 @@ func (l *lane) restore() bool {
 			t.way(p)
 			delete(t.doubt, p)
 			t.nodes[p] = held.nodes[p]
+		case from.place.tree.nodes[p].kind == "folder" && was.kind == "" && !t.has(p) && !t.may(p): // an empty one comes back, too
+			if t.put(p, node{kind: "folder"}); !l.m.world.plain() { // if it is in the checkpoint
+				t.unsure(p, []node{{}, {kind: "folder"}})
+			}
 		case remove || was.kind == "folder" || held.has(p):
 			t.unsure(p, []node{{}, was, from.place.tree.nodes[p]})
 		}
