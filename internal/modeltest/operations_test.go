@@ -346,8 +346,8 @@ func (l *lane) restore() bool {
 		return false
 	}
 	path := append(slices.Clone(paths), "d", "build", "out")[l.rng.IntN(len(paths)+3)]
-	held := newTree()
-	for p := range l.manifest(sha) {
+	held, entries := newTree(), l.manifest(sha)
+	for p := range entries {
 		held.nodes[p] = from.place.tree.nodes[p]
 	}
 	if !held.has(path) {
@@ -360,7 +360,7 @@ func (l *lane) restore() bool {
 	}
 	l.want(0, args...)
 	t := l.m.at.tree
-	for _, p := range allPaths(t, from.place.tree) {
+	for _, p := range allPaths(t, from.place.tree, held) {
 		was := t.nodes[p]
 		_, there := held.nodes[p]
 		switch {
@@ -385,6 +385,11 @@ func (l *lane) restore() bool {
 	}
 	l.m.undo, l.m.fresh, l.m.unsure = nil, false, true
 	l.check(nil)
+	for p, entry := range entries {
+		if n := l.m.at.tree.nodes[p]; within(p, path) && n.entry() != entry {
+			l.fatalf("restore has brought back %s as %v, and the checkpoint has %s", p, n, entry)
+		}
+	}
 	return true
 }
 
