@@ -79,15 +79,11 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	}
 	ignored := x.Store.Ignored(target.Tree, x.Workspace)
 	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
-	if went := wentTo(target.Message); went != "" {
-		made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)
-		if err != nil && !gone(err) {
-			return nil, err
-		}
-		if err == nil {
-			from = append(from, x.foldersFor(made.Empty, intent.Paths)...)
-		}
+	made, err := x.foldersMadeBehind(target, intent.Paths)
+	if err != nil {
+		return nil, err
 	}
+	from = append(from, made...)
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("the empty folders: %w", err)
@@ -115,13 +111,31 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	return refused, x.Workspace.Sync()
 }
 
+// foldersMadeBehind are the empty folders that the move has made which the target is
+// the safety checkpoint of; none if it is of no move.
+func (x *Execution) foldersMadeBehind(target checkpoint.Info, paths []string) ([]string, error) {
+	went := wentTo(target.Message)
+	if went == "" {
+		return nil, nil
+	}
+	made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return x.foldersFor(made.Empty, paths), nil
+}
+
 // inFolder stands for any file in a folder: a rule that hides all of them hides
 // the folder.
 const inFolder = "hank-any-file"
 
 // foldersInTheWay are the empty folders of the workspace, ignored or not, that a
-// move from one tree to another with these empty folders fills, or replaces.
-func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders []string) ([]string, error) {
+// move from one tree to another with these empty folders fills, or replaces; and
+// those that it takes away because another move has made them.
+func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders, made []string) ([]string, error) {
 	changes, err := checkpoint.Diff(x.Store, from, to)
 	if err != nil {
 		return nil, err
@@ -140,6 +154,9 @@ func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders []string) (
 	}
 	for _, name := range folders {
 		w.above(name)
+	}
+	for _, name := range made {
+		w.at(name)
 	}
 	return w.found, nil
 }
@@ -163,6 +180,13 @@ func (w *wayFolders) above(name string) {
 			w.found = append(w.found, name)
 		}
 		return
+	}
+}
+
+// at looks at a folder alone.
+func (w *wayFolders) at(name string) {
+	if fi, err := w.root.Lstat(name); err == nil && fi.IsDir() && !w.seen[name] && len(w.names(name, 1)) == 0 {
+		w.seen[name], w.found = true, append(w.found, name)
 	}
 }
 

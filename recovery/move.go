@@ -502,7 +502,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	if err != nil {
 		return nil, forMove(m.Kind, err)
 	}
-	if err := x.noteFolders(all, back, m.Paths); err != nil {
+	if err := x.noteFolders(all, back, m); err != nil {
 		x.Store.Abort()
 		return nil, err
 	}
@@ -575,9 +575,17 @@ func (x *Execution) saveAll(ctx context.Context, parent state.SHA, tracked *chec
 }
 
 // noteFolders adds to the snapshot of a safety checkpoint the empty folders that
-// are in the way of its move.
-func (x *Execution) noteFolders(all *checkpoint.Snapshot, back *Back, paths []string) error {
-	inWay, err := x.foldersInTheWay(all.Tree, back.Tree, x.foldersFor(back.Empty, paths))
+// are in the way of its move, or that it takes away.
+func (x *Execution) noteFolders(all *checkpoint.Snapshot, back *Back, m Move) error {
+	target, err := x.Store.CommitInfo(checkpoint.SHA(m.To))
+	if err != nil {
+		return err
+	}
+	made, err := x.foldersMadeBehind(target, m.Paths)
+	if err != nil {
+		return err
+	}
+	inWay, err := x.foldersInTheWay(all.Tree, back.Tree, x.foldersFor(back.Empty, m.Paths), made)
 	if err != nil {
 		return err
 	}

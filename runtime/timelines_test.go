@@ -140,6 +140,27 @@ func TestAnUndoLeavesTheFoldersThatWereThere(t *testing.T) {
 	}
 }
 
+// An ignored folder that an undo has made again, and that the redo takes away, is
+// there again when that is undone.
+func TestAFolderThatARedoTakesAwayComesBack(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p build/p; echo 1 >build/p/q"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "rm build/p/q; echo build/ >.gitignore"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("c0") // which fills build/p
+	if err := os.RemoveAll(filepath.Join(s.workspace(), "build")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.mustUndo()
+		s.sameFolders("at the end", "build/p")
+		s.mustUndo()
+		s.sameFolders("as the person left it")
+	}
+}
+
 // An empty folder that no codon tracked stays, as a file does.
 func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
 	t.Parallel()
