@@ -738,7 +738,8 @@ func (l *lane) gc() bool {
 }
 
 // copyElsewhere exports all checkpoints and makes an execution of them, which
-// has the same checkpoints and costs, and the workspace of its newest one.
+// has the same checkpoints and costs, and the workspace that a rollback to its
+// newest one leads to: what that did not look at is as a later codon found it.
 func (l *lane) copyElsewhere() bool {
 	l.sh("rm -rf ../mirror ../y")
 	l.want(0, "checkpoints", "export", "../mirror")
@@ -771,8 +772,12 @@ func (l *lane) copyElsewhere() bool {
 	}
 	observed, err := readTree(filepath.Join(l.dir, "y", "agentRoot"))
 	l.must(err)
-	held := l.manifest(current)
+	held, at := l.manifest(current), l.m.points[current]
 	for path, n := range observed.nodes {
+		unseen := held[path] == "" && at != nil && at.known && !at.mayHold(path)
+		if unseen && l.m.at.frozen.tracks(len(l.m.at.frozen), path) && slices.Contains(l.m.past[path], n) {
+			continue
+		}
 		if n.kind != "folder" && held[path] != n.entry() {
 			l.fatalf("the copy has %s as %v, and its checkpoint %s has %q", path, n, current, held[path])
 		}
