@@ -435,19 +435,19 @@ func (l *lane) killAtWork() bool {
 	if !l.quiet() {
 		return false
 	}
-	records := len(l.records())
+	before := l.newest()
 	_, wait := l.atWork()
 	l.sh("kill -9 $(sed -n 's/.*\"pid\": *\\([0-9]*\\).*/\\1/p' .hankweave/runtime.lock | head -n 1)")
 	if r := wait(); !r.killed {
 		l.fatalf("the runtime was not killed: %d\n%s", r.code, r.out)
 	}
-	l.afterKill(records)
+	l.afterKill(before)
 	return true
 }
 
 // afterKill lets doctor close what a killed run has left, and looks where the
-// execution stands. There were so many records before that run.
-func (l *lane) afterKill(records int) {
+// execution stands. before is what was there before that run.
+func (l *lane) afterKill(before newest) {
 	l.t.Helper()
 	l.calm()
 	l.repair()
@@ -483,7 +483,8 @@ func (l *lane) afterKill(records int) {
 			l.m.low += cost
 		}
 	}
-	begun := len(l.records()) > records // a codon has
+	now := l.newest()
+	begun := now.records > before.records // a codon has
 	if !cut && begun && s.Last.Interrupted != "" && s.Next != nil && s.Last.Codon == *s.Next {
 		cut = true // in its rig, before its script
 		if len(p.at.before) <= next {
@@ -500,7 +501,7 @@ func (l *lane) afterKill(records int) {
 	observed, err := readTree(l.workspace())
 	l.must(err)
 	if was.cut && len(starts) == 0 {
-		l.redone(was, observed, begun)
+		l.redone(was, observed, begun, now.at != before.at)
 	}
 	if cut || l.m.at.tree.differences(observed) != nil && observed.hasArchive(was.frozen) {
 		l.m.at.due = !cut
@@ -510,26 +511,37 @@ func (l *lane) afterKill(records int) {
 	l.m.at.clean = l.m.at.tree.clone()
 }
 
-// redone looks whether a killed run, of which no script has begun, has taken the
-// tree back to before the codon that was cut off. That is a move like another:
-// docs/decisions.md, 93. begun says that the run has a record of that codon, so
-// that it is cut off again.
-func (l *lane) redone(was place, observed tree, begun bool) {
+// A newest is what tells how far a killed run came.
+type newest struct {
+	records int    // of all runs
+	at      string // the checkpoint that the workspace was last at
+}
+
+func (l *lane) newest() newest { return newest{len(l.records()), l.current()} }
+
+// redone is for a killed run of which no script has begun, where a codon was cut off.
+// That it has taken the tree back to before that codon is a move like another:
+// docs/decisions.md, 93. begun says that the run has a record of the codon, so that
+// it is cut off again; moved, that the workspace was last at another checkpoint.
+func (l *lane) redone(was place, observed tree, begun, moved bool) {
 	l.t.Helper()
 	p := &passage{model: l.m, at: was.clone()}
 	p.goBack()
-	moved, stayed := p.at.tree.differences(observed), was.tree.differences(observed)
+	wrong := was.tree.differences(observed)
 	switch {
-	case begun:
+	case begun: // and its rig may have begun, too
 		l.m.undo, l.m.led, l.m.fresh = &was, nil, false
-	case len(moved) == 0 && len(stayed) == 0: // nobody can say which of the two it is
-		l.m.undo = nil
-	case len(moved) == 0:
+		return
+	case moved:
 		l.m.undo, l.m.fresh, l.m.unsure = &was, true, false
 		l.m.at.cut = false
 		l.m.ledTo(observed)
-	case len(stayed) > 0:
-		l.fatalf("a killed run has neither put the tree back nor left it:\nnot put back:\n  %s\nnot left:\n  %s", strings.Join(moved, "\n  "), strings.Join(stayed, "\n  "))
+		wrong = p.at.tree.differences(observed)
+	case len(wrong) == 0 && len(p.at.tree.differences(observed)) == 0: // where nothing had to be moved, nobody can say
+		l.m.undo = nil
+	}
+	if len(wrong) > 0 {
+		l.fatalf("a killed run, which has put the tree back: %v, has not left it so:\n  %s", moved, strings.Join(wrong, "\n  "))
 	}
 }
 
@@ -609,10 +621,10 @@ func (l *lane) killRun() bool {
 	if !l.quiet() {
 		return false
 	}
-	records := len(l.records())
+	before := l.newest()
 	r := l.strike(slices.Concat(commitPoints, movePoints, runPoints), "run", "../hank")
 	if r.killed {
-		l.afterKill(records)
+		l.afterKill(before)
 		return true
 	}
 	p := &passage{at: l.m.at.clone()}
