@@ -36,7 +36,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	if to == "" && d.x.State().Position != nil { // reached by a move, which leaves what nobody has recorded
 		d.moved = true
 	}
-	if err == nil && len(changes) == 0 {
+	if err == nil {
 		d.made, err = d.comparison().foldersSince(head, snap)
 		d.moved = d.moved || len(d.made) > 0
 	}
@@ -71,7 +71,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
 	if restore && to == "" {
 		d.moved = true
-		leave, err := d.comparison().unasked(head, snap.Tree, changes)
+		leave, err := d.comparison().unasked(head, snap, changes)
 		if err != nil {
 			return false, err
 		}
@@ -297,24 +297,30 @@ func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoin
 	}), err
 }
 
-// unasked lists the files of a tree that a checkpoint has not, and that are not
-// among what a person is asked about.
-func (c comparison) unasked(sha state.SHA, tree checkpoint.SHA, asked []checkpoint.Change) (files []string, err error) {
-	before, err := c.tree(sha)
+// unasked lists the files and the empty folders of a snapshot that a checkpoint has
+// not, and that are not among what a person is asked about.
+func (c comparison) unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []checkpoint.Change) (names []string, err error) {
+	before, err := c.store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {
 		return nil, err
 	}
-	all, err := checkpoint.Diff(c.store, before, tree)
+	all, err := checkpoint.Diff(c.store, before.Tree, snap.Tree)
 	known := map[string]bool{}
 	for _, at := range asked {
 		known[at.Path] = true
 	}
 	for _, at := range all {
 		if at.Kind == checkpoint.Added && !known[at.Path] {
-			files = append(files, at.Path)
+			names = append(names, at.Path)
 		}
 	}
-	return files, err
+	had := recovery.EmptyFolders(before)
+	for _, name := range snap.Empty {
+		if !slices.Contains(had, name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // foldersSince lists the empty folders of a snapshot that a checkpoint has looked for

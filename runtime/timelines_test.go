@@ -182,6 +182,46 @@ func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
 	s.sameFolders("with a person's", "kept/a", "kept/b", "mine", "other/a")
 }
 
+// Nobody is asked about empty folders, so --restore, which answers about files, takes
+// none away.
+func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tracked string
+		prepare func(*stage)
+		mode    Mode
+	}{
+		"at a run's end":                  {"", func(*stage) {}, ModeRun},
+		"behind a rollback":               {"", func(s *stage) { s.must(ModeRun, ExitFailed); s.mustRollback("c0") }, ModeRun},
+		"behind a codon that tracks less": {`"checkpointedFiles": ["x"], `, func(s *stage) { s.must(ModeRun, ExitFailed); s.mustRollback("c0") }, ModeRun},
+		"before a retry":                  {"", func(s *stage) { s.must(ModeRun, ExitFailed) }, ModeRetry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [
+			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", `+c.tracked+`"promptText": "mkdir -p e; echo 0 >x"},
+			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "test -e ../good"}
+			]}`)
+			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			c.prepare(s)
+			put(t, s.workspace(), "x", "edited\n")
+			put(t, s.workspace(), "new/y", "added\n")
+			for _, name := range []string{"mine/deep", "new/empty"} {
+				if err := os.MkdirAll(filepath.Join(s.workspace(), name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(t, s.root, "good", "\n")
+			s.must(c.mode, ExitDecision)
+			s.must(c.mode, ExitDone, func(o *Options) { o.Restore = true })
+			if x := content(t, s.workspace(), "x"); x != "0\n" {
+				t.Errorf("x is %q", x)
+			}
+			s.sameFolders("put back", "e", "mine/deep", "new/empty")
+		})
+	}
+}
+
 // What a person has added since a codon's end is not the codon's to archive, also
 // where an undo brings it back; so no later rollback takes it from the archive.
 func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
