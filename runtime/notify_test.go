@@ -140,7 +140,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			if readErr != nil || json.Unmarshal(text, &got) != nil {
 				t.Fatalf("%v, told %q, said %q", readErr, text, s.said)
 			}
-			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != err.Error() || got.Execution != s.root || got.Schema != outputSchema {
+			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != ForExecution(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
 				t.Errorf("told %s of %v", text, err)
 			}
 		})
