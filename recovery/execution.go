@@ -38,6 +38,7 @@ type Execution struct {
 	opts    Options
 	fs      vfs.FS
 	meta    Meta
+	before  *int64 // the cap of the execution before KeepCap
 	lock    *lock
 	journal *journal.Journal
 	saver   *saver
@@ -72,8 +73,8 @@ type Options struct {
 	// Workspace is where the workspace is, absolute; asked only if
 	// execution-meta.json, which says it, is gone.
 	Workspace string
-	// CheckpointCap is how many bytes the checkpoints may come to from now on, 0
-	// any number; nil leaves it as it is.
+	// CheckpointCap is how many bytes the checkpoints may come to while the opening
+	// lasts, 0 any number; nil is what the execution has. See KeepCap.
 	CheckpointCap *int64
 	// KeepPaused leaves runs that are paused as they are: see state.RunPaused.
 	KeepPaused bool

@@ -35,6 +35,9 @@ import (
 // which checkpoints it lacks.
 func Import(ctx context.Context, root string, from checkpoint.Remote, o Options) (*Execution, *checkpoint.Transfer, error) {
 	o = o.withDefaults()
+	if err := nameable(root); err != nil {
+		return nil, nil, err
+	}
 	if err := mayAct(root, o.Workspace); err != nil {
 		return nil, nil, err
 	}

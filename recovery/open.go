@@ -444,8 +444,5 @@ func (x *Execution) renewMeta(inode string) error {
 		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
 			m.Workspace = x.Layout.Workspace
 		}
-		if x.opts.CheckpointCap != nil {
-			m.CheckpointCap = x.opts.CheckpointCap
-		}
 	})
 }

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -26,6 +27,31 @@ func (m Meta) Cap() int64 {
 	return *m.CheckpointCap
 }
 
+// cap is how many bytes the checkpoints may come to while this opening lasts.
+func (x *Execution) cap() int64 {
+	m := x.meta
+	m.CheckpointCap = cmp.Or(x.opts.CheckpointCap, m.CheckpointCap)
+	return m.Cap()
+}
+
+// KeepCap makes the cap of this opening the one of the execution. The opening does
+// not do so itself: what was asked for may turn out to be no command at all.
+func (x *Execution) KeepCap() error {
+	if x.opts.CheckpointCap == nil {
+		return nil
+	}
+	x.before = x.meta.CheckpointCap
+	return x.SetMeta(func(m *Meta) { m.CheckpointCap = x.opts.CheckpointCap })
+}
+
+// ForgetCap takes KeepCap back.
+func (x *Execution) ForgetCap() error {
+	if x.opts.CheckpointCap == nil || x.meta.CheckpointCap != x.opts.CheckpointCap {
+		return nil
+	}
+	return x.SetMeta(func(m *Meta) { m.CheckpointCap = x.before })
+}
+
 // CheckRoom returns a *DecisionError if there is no room for another checkpoint.
 func (x *Execution) CheckRoom() error {
 	if left, full := x.room(); left <= 0 {
@@ -38,7 +64,7 @@ func (x *Execution) CheckRoom() error {
 // it needs more.
 func (x *Execution) room() (left int64, full *DecisionError) {
 	left = math.MaxInt64
-	if most := x.meta.Cap(); most > 0 {
+	if most := x.cap(); most > 0 {
 		have := x.Store.PackBytes()
 		left, full = most-have, &DecisionError{
 			What:   fmt.Sprintf("the checkpoints take %s, and their cap of %s has no room for the next one", term.Bytes(have), term.Bytes(most)),

@@ -64,7 +64,7 @@ func TestThereIsNoCheckpointWithoutRoom(t *testing.T) {
 			}
 			if c.refused { // the limit is gone with the scan that it was for
 				x.opts.Free = func(string) (int64, int64, error) { return 100 * gb, 1000 * gb, nil }
-				x.meta.CheckpointCap = most(0)
+				x.opts.CheckpointCap = most(0)
 				snap := must(x.Snapshot(t.Context(), checkpoint.Selection{All: true}, x.Head()))(t)
 				must(x.Preserve(t.Context(), snap, x.RecoveryBranch(), x.Head(), "test"))(t)
 			}
@@ -86,7 +86,9 @@ func TestACapIsKeptWithTheExecution(t *testing.T) {
 		most  int64
 		heavy bool
 	}{{bytes, true}, {bytes * 10 / 8, true}, {bytes*10/8 + 10, false}, {0, false}} {
-		ok(t, reopen(t, root, func(o *Options) { o.CheckpointCap = &c.most }).Close())
+		x := reopen(t, root, func(o *Options) { o.CheckpointCap = &c.most })
+		ok(t, x.KeepCap())
+		ok(t, x.Close())
 		ok(t, reopen(t, root).Close())
 		v := must(Read(root))(t)
 		if w := v.Weigh(); w.Cap != c.most || w.Heavy() != c.heavy || v.Report.Has(Warning) != c.heavy {
@@ -143,7 +145,7 @@ func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
 		ok(t, os.Remove(filepath.Join(x.Layout.Workspace, fmt.Sprintf("%d-%d", files-1, i))))
 	}
 	small := x.Store.PackBytes()
-	ok(t, x.SetMeta(func(m *Meta) { m.CheckpointCap = &small }))
+	x.opts.CheckpointCap = &small
 	ok(t, os.Chtimes(large, time.Time{}, time.Now().Add(-time.Hour)))
 	snap := must(x.Snapshot(t.Context(), all, x.Head()))(t)
 	must(x.Preserve(t.Context(), snap, x.RecoveryBranch(), x.Head(), "test"))(t)

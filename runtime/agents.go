@@ -46,12 +46,14 @@ func (a *attempt) harness() (harness.Harness, error) {
 }
 
 // preflight looks whether everything that the rest of the plan needs is here,
-// before anything is started.
-func (d *driver) preflight(ctx context.Context) error {
+// before anything is started. s is the state from which it is started.
+func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	var rest []plan.Entry
-	entries := d.x.State().ExecutionPlan()
-	for _, e := range entries[min(d.x.State().Next(), len(entries)):] {
+	for _, e := range s.ExecutionPlan()[s.Next():] {
 		rest = append(rest, e.Entry)
+	}
+	if rest == nil { // only the run's end is to come
+		return nil
 	}
 	return d.check(ctx, d.program.Hank, rest)
 }

@@ -24,7 +24,8 @@ type driver struct {
 	opts     Options
 	settings plan.Settings
 	program  *plan.Program
-	replaced state.Position // its Program and HankHash are those that were frozen before this command adopted others
+	replaced state.Position   // its Program and HankHash are those that were frozen before this command adopted others
+	limited  *state.LimitsSet // takes back the limits that this command has set; nil: it has set none
 	run      state.RunID
 	agents   map[string]harness.Check
 	requests chan Request

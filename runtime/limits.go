@@ -24,7 +24,16 @@ func (d *driver) setLimits() error {
 	if now := d.x.State().Limits; next.MaxDollars == now.MaxDollars && next.MaxTimeSeconds == now.MaxTimeSeconds {
 		return nil
 	}
+	d.limited = &state.LimitsSet{Limits: d.x.State().Limits}
 	return d.x.Record(state.LimitsSet{Limits: next})
+}
+
+// forgetLimits takes setLimits back.
+func (d *driver) forgetLimits() error {
+	if d.limited == nil {
+		return nil
+	}
+	return d.x.Record(*d.limited)
 }
 
 // DescribeLimits says in words what an execution may use and has used. A

@@ -204,19 +204,28 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	return d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = hash })
 }
 
-// unadopt takes back what this command has adopted, where it ends with a question, or
-// is refused, before it has done anything else: it is to change nothing then. The
+// withdraw takes back what this command has adopted, where it ends with a question, or
+// is refused, before it has moved anything: it is to change nothing then. The
 // command that follows adopts again, as one with its move, so that an undo takes back
-// both. It returns the reason; a frozen program that cannot be read stays replaced.
-func (d *driver) unadopt(why error) error {
-	var ask *recovery.DecisionError
-	var usage *UsageError
-	if d.replaced.Program == "" || !errors.As(why, &ask) && !errors.As(why, &usage) {
-		return why
+// both. With a command that is none, limits and cap go, too. It returns the reason; a
+// frozen program that cannot be read stays replaced.
+func (d *driver) withdraw(why error) error {
+	switch CodeOf(why) {
+	case ExitUsage:
+		return errors.Join(why, d.x.ForgetCap(), d.forgetLimits(), d.unadopt())
+	case ExitDecision, ExitAgent:
+		return errors.Join(why, d.unadopt())
+	}
+	return why
+}
+
+func (d *driver) unadopt() error {
+	if d.replaced.Program == "" {
+		return nil
 	}
 	was, err := d.x.LoadProgram(d.replaced.Program)
 	if err != nil {
-		return why
+		return nil
 	}
 	entries, err := encodeEntries(was.Derive(recovery.Outcomes(d.x.State())))
 	if err == nil {
@@ -225,10 +234,7 @@ func (d *driver) unadopt(why error) error {
 	if err == nil {
 		err = d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = d.replaced.HankHash })
 	}
-	if err != nil {
-		return errors.Join(why, err)
-	}
-	return why
+	return err
 }
 
 // replan derives the plan anew where it is not what program and outcomes make

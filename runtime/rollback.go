@@ -152,7 +152,8 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 	case o.Undo && x.GivenUp != nil:
 		return nil, errors.Join(x.GivenUp, x.Close())
 	case x.Undone: // what was to be undone
-		return &RolledBack{Preview: Preview{Schema: state.SchemaVersion, Target: standing(x.State())}, TakenBack: true}, x.Close()
+		err := x.KeepCap()
+		return &RolledBack{Preview: Preview{Schema: state.SchemaVersion, Target: standing(x.State())}, TakenBack: true}, errors.Join(err, x.Close())
 	}
 	done, err := rollback(ctx, x, o)
 	return done, errors.Join(err, x.Close())
@@ -201,6 +202,9 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	}
 	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
 		o.Say(preview.Undoes.String())
+	}
+	if err := x.KeepCap(); err != nil {
+		return nil, err
 	}
 	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
 	if o.Undo {

@@ -44,9 +44,9 @@ const (
 //     keys or requirements are not here.
 //  2. Open or create the execution: locks, recovery.
 //  3. Freeze the program; ask about one that has changed since.
-//  4. Decide from which tree to go on; ask about one that a person changed.
-//  5. Look whether the agents of the codons that are still to run are there.
-//  6. Start a run, drive it, close it; an exit checkpoint carries its end.
+//  4. Decide from which tree to go on. Look whether the agents of the codons that
+//     are to run are there; ask about a workspace that a person changed.
+//  5. Start a run, drive it, close it; an exit checkpoint carries its end.
 //
 // The error says why there was no run, or what broke it; Result is not nil
 // when the execution could be opened. Options.Notify is told of both.
@@ -75,6 +75,13 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if loadErr != nil && (program == nil && !recovery.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
+	var replay *recording
+	if o.Replay != "" {
+		if replay, err = openRecording(o.Replay); err != nil {
+			return nil, err
+		}
+		defer replay.close()
+	}
 	var agents map[string]harness.Check
 	if !recovery.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, o); err != nil {
@@ -98,7 +105,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, agents: agents, secrets: secrets, requests: make(chan Request, 16), began: time.Now()}
+	d := &driver{x: x, opts: o, agents: agents, secrets: secrets, replay: replay, requests: make(chan Request, 16), began: time.Now()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
@@ -328,52 +335,67 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	for _, f := range d.x.Report.Findings {
 		d.say("%s: %s", f.Severity.Word(), f.What)
 	}
-	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
-		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
-	if err := d.setLimits(); err != nil {
-		return d.result(outcome{}, err), err
+	start, err := d.begins(ctx, mode, program, loadErr)
+	if err != nil {
+		err = d.withdraw(err)
 	}
-	if err := d.begin(ctx); err != nil {
-		return d.result(outcome{}, err), err
-	}
-	if err := d.chooseProgram(ctx, mode, program, loadErr); err != nil {
-		return d.result(outcome{}, err), err
-	}
-	d.checkData(ctx)
-	if err := d.prepare(); err != nil {
-		return d.result(outcome{}, err), err
-	}
-	defer d.replay.close()
-	if err := d.confine(); err != nil {
-		return d.result(outcome{}, err), err
-	}
-	start, err := d.chooseStart(ctx, mode)
 	if err != nil || start.done != nil {
 		return d.result(deref(start.done), err), err
-	}
-	if d.nextID() != "" { // else the plan is done, and only the run's end is to come
-		if err := d.preflight(ctx); err != nil {
-			return d.result(outcome{}, err), err
-		}
 	}
 	out, err := d.underControl(ctx, start)
 	return d.result(out, err), err
 }
 
-// prepare reads the settings that hold, and the recording that is to be played.
-func (d *driver) prepare() error {
+// begins is everything up to where a run can start. A command that cannot mean
+// anything here has changed nothing; what is given with any other one stays, also if
+// it ends with a question.
+func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (start, error) {
+	if err := d.checkUsage(mode); err != nil {
+		return start{}, err
+	}
+	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
+		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
+	if err := d.setLimits(); err != nil {
+		return start{}, err
+	}
+	if err := d.x.KeepCap(); err != nil {
+		return start{}, err
+	}
+	if err := d.begin(ctx); err != nil {
+		return start{}, err
+	}
+	if err := d.chooseProgram(ctx, mode, program, loadErr); err != nil {
+		return start{}, err
+	}
+	d.checkData(ctx)
+	d.prepare()
+	if err := d.confine(); err != nil {
+		return start{}, err
+	}
+	return d.chooseStart(ctx, mode)
+}
+
+// checkUsage refuses a command that cannot mean anything where the execution stands.
+func (d *driver) checkUsage(mode Mode) error {
+	s := d.x.State()
+	if mode != ModeRun && s.Newest() == nil && s.Position == nil {
+		return &UsageError{"nothing has run yet; begin with: hank run"}
+	}
+	if mode != ModeRetry {
+		return nil
+	}
+	_, err := d.chooseRetry(lastRecord(s))
+	return err
+}
+
+// prepare reads the settings that hold.
+func (d *driver) prepare() {
 	d.settings = d.opts.Layers.Merge(d.program.Hank.Overrides)
 	present := *d.program // what was frozen had the settings of another day
 	present.Settings = d.settings
 	d.program = &present
 	eachCodon(d.program, func(c *plan.Codon) { d.secrets.Add(withEnv(nil, c.Env)) })
 	d.ignoreRigs = d.settings.IgnoreRigFailures != nil && *d.settings.IgnoreRigFailures
-	if d.opts.Replay == "" {
-		return nil
-	}
-	var err error
-	d.replay, err = openRecording(d.opts.Replay)
-	return err
 }
 
 func deref(o *outcome) outcome {

@@ -32,8 +32,8 @@ type start struct {
 func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	s := d.x.State()
 	if s.Newest() == nil && s.Position == nil {
-		if mode != ModeRun {
-			return start{}, &UsageError{"nothing has run yet; begin with: hank run"}
+		if err := d.preflight(ctx, s); err != nil {
+			return start{}, err
 		}
 		return start{conditions: state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}}, nil
 	}
@@ -42,14 +42,24 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		err = d.askAboutResults(ctx)
 	}
 	if err != nil || move.done != nil {
-		return start{done: move.done}, d.unadopt(err)
+		return start{done: move.done}, err
+	}
+	there := *s
+	if move.position != nil {
+		there.Position = move.position
+	}
+	if err := d.checkCrashLoop(&there); err != nil {
+		return start{}, err
+	}
+	if err := d.preflight(ctx, &there); err != nil { // before anything is moved
+		return start{}, err
 	}
 	if mode == ModeResume && !d.opts.Restore {
 		d.opts.KeepTree = true
 	}
 	lost, err := d.askAboutLoss(ctx, move)
 	if err != nil {
-		return start{}, d.unadopt(err)
+		return start{}, err
 	}
 	if lost || mode == ModeRun && d.opts.KeepTree && move.to != "" { // asked for by name: the tree is not put back unasked
 		lost = true
@@ -57,7 +67,7 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	}
 	kept, err := d.askAboutEdits(ctx, move.to)
 	if err != nil {
-		return start{}, d.unadopt(err)
+		return start{}, err
 	}
 	if move.to != "" && !kept || move.position != nil {
 		err := d.goBack(ctx, move, kept || lost)
@@ -68,7 +78,7 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 			return start{}, err
 		}
 	}
-	return start{conditions: d.continuation(mode)}, d.checkCrashLoop()
+	return start{conditions: d.continuation(mode)}, nil
 }
 
 // onClosed is for a codon that is to be done again on a workspace that takes no
@@ -312,7 +322,7 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 		d.say("the tree is back at checkpoint %.12s (what was there is in %.12s)", to, moved.Safety)
 	}
 	d.sayRefused(moved)
-	d.moved = true
+	d.moved, d.replaced = true, state.Position{} // what was adopted belongs to the move
 	return d.replan()
 }
 
@@ -331,8 +341,10 @@ func (d *driver) sayRefused(moved *recovery.Moved) {
 // mostRefused is how many paths a run names that a move could not change.
 const mostRefused = 20
 
-func (d *driver) nextID() state.CodonID {
-	s := d.x.State()
+func (d *driver) nextID() state.CodonID { return nextID(d.x.State()) }
+
+// nextID is the codon that comes next; empty if none does.
+func nextID(s *state.State) state.CodonID {
 	if i := s.Next(); i < len(s.ExecutionPlan()) {
 		return s.ExecutionPlan()[i].CodonID
 	}
@@ -364,9 +376,9 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 // a person looking at it.
 const maxCrashes = 3
 
-func (d *driver) checkCrashLoop() error {
-	next := d.nextID()
-	if n := d.x.State().Crashes(next); d.opts.Unattended && n >= maxCrashes {
+func (d *driver) checkCrashLoop(s *state.State) error {
+	next := nextID(s)
+	if n := s.Crashes(next); d.opts.Unattended && n >= maxCrashes {
 		return &recovery.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
 			Options: []string{"look at it: hank doctor, hank log " + string(next), "go on by hand: hank run"}}
 	}
