@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -255,12 +256,16 @@ func StoodAt(store Commits, safety state.SHA) state.SHA {
 
 // MovedBefore is the newest safety checkpoint of a move to a checkpoint that was
 // made before another one; empty if none is left.
-func MovedBefore(store *checkpoint.Store, to, other state.SHA) (newest state.SHA) {
+func MovedBefore(store *checkpoint.Store, to, other state.SHA) state.SHA {
+	return movedBefore(store, to, madeAt(store, checkpoint.SHA(other)))
+}
+
+func movedBefore(store *checkpoint.Store, to state.SHA, limit uint64) (newest state.SHA) {
 	refs, _, err := store.ReadableRefs("refs/heads/recovery/")
 	if err != nil {
 		return ""
 	}
-	limit, last := madeAt(store, checkpoint.SHA(other)), uint64(0)
+	last := uint64(0)
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		info, err := store.CommitInfo(refs[name])
 		if err != nil || wentTo(info.Message) != to {
@@ -269,6 +274,17 @@ func MovedBefore(store *checkpoint.Store, to, other state.SHA) (newest state.SHA
 		if at := madeAt(store, info.SHA); at < limit && at > last {
 			newest, last = state.SHA(info.SHA), at
 		}
+	}
+	return newest
+}
+
+// RestoredBefore is the safety checkpoint of the newest move to a checkpoint, if that
+// was a restore; empty if it was not, or is not left.
+func RestoredBefore(store *checkpoint.Store, to state.SHA) state.SHA {
+	newest := movedBefore(store, to, math.MaxUint64)
+	info, err := store.CommitInfo(checkpoint.SHA(newest))
+	if kind, _ := MoveAfter(info); err != nil || kind != "restore" {
+		return ""
 	}
 	return newest
 }

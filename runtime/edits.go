@@ -343,11 +343,15 @@ func (c comparison) foldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made
 	return made, nil
 }
 
-// uncoveredAt tells which files the move that has brought the workspace to a
-// checkpoint has found, and left, because no codon had recorded them: they were
-// ignored then, or are still what its safety checkpoint has.
+// uncoveredAt tells which files the moves that have brought the workspace to a
+// checkpoint have found, and left, because no codon had recorded them: they were
+// ignored then, or are still what the safety checkpoint has. Of the answer that put
+// edits back only what was ignored counts: it was asked about all else.
 func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
-	none := func(string) bool { return false }
+	byAnswer := func(string) bool { return false }
+	if safety := recovery.RestoredBefore(c.store, sha); safety != "" {
+		byAnswer = c.foundBy(safety, func(string) bool { return false })
+	}
 	at := c.state.MovedTo()
 	if at == nil { // a move to the end of a run: an import has filled the workspace
 		at = c.state.Position
@@ -355,17 +359,25 @@ func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(p
 	if at != nil && at == c.state.Position {
 		at = c.beforeUndos(at)
 	}
-	p, before, changed := c.sinceMove(at, sha, snap)
+	p, _, changed := c.sinceMove(at, sha, snap)
 	if p == nil {
-		return none
+		return byAnswer
 	}
-	recorded, err := c.tree(recovery.SavedAt(c.store, p.Before.CheckpointSHA))
-	if err != nil {
-		return none
+	byMove := c.foundBy(p.Before.CheckpointSHA, func(path string) bool { return !changed[path] })
+	return func(path string) bool { return byMove(path) || byAnswer(path) }
+}
+
+// foundBy tells which files a move has found that no codon had recorded, by its
+// safety checkpoint: they were ignored, or are the same.
+func (c comparison) foundBy(safety state.SHA, same func(path string) bool) func(path string) bool {
+	before, err := c.tree(safety)
+	recorded, rerr := c.tree(recovery.SavedAt(c.store, safety))
+	if err != nil || rerr != nil {
+		return func(string) bool { return false }
 	}
 	ignored := c.store.Ignored(before, c.workspace)
 	return func(path string) bool {
-		return !c.store.HasFile(recorded, path) && (ignored(path) || !changed[path])
+		return !c.store.HasFile(recorded, path) && (ignored(path) || same(path))
 	}
 }
 

@@ -269,6 +269,33 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 	}
 }
 
+// What a person's own rule had hidden, and the answer --restore has made visible by
+// taking that rule away, stays, and is no question of the next run.
+func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*stage){
+		"at a run's end":    func(*stage) {},
+		"behind a rollback": func(s *stage) { s.mustRollback("a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
+			s.must(ModeRun, ExitDone)
+			prepare(s)
+			put(t, s.workspace(), ".gitignore", "*.log\n")
+			put(t, s.workspace(), "f.log", "mine\n")
+			s.must(ModeRun, ExitDecision)
+			s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			if work := s.workspace(); onDisk(work, ".gitignore") || !onDisk(work, "f.log") {
+				t.Fatalf("put back: %v", s.tree())
+			}
+			s.must(ModeRun, ExitDone)
+			put(t, s.workspace(), "added", "added\n")
+			s.must(ModeRun, ExitDecision)
+		})
+	}
+}
+
 // Nobody has edited anything, and nobody is asked.
 func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	t.Parallel()
