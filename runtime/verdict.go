@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hank/recovery"
@@ -179,7 +180,12 @@ func CaveatText(c state.Caveats) string {
 		}
 		parts = append(parts, counted(names, one, many))
 	}
-	add(c.CutOff, "codon cut off by its budget", "codons cut off by their budgets")
+	for _, by := range []struct{ scope, many string }{
+		{scopeCodon, "their budgets"}, {scopeLoop, "the budgets of their loops"}, {scopeHank, whose(scopeHank)}, {scopeExecution, whose(scopeExecution)},
+	} {
+		cut := slices.DeleteFunc(slices.Clone(c.CutOff), func(of state.Caveat) bool { return whose(of.BudgetExceeded.Scope) != whose(by.scope) })
+		add(cut, "codon cut off by "+whose(by.scope), "codons cut off by "+by.many)
+	}
 	add(c.Ignored, "failure ignored", "failures ignored")
 	add(c.FullContext, "codon ended by a full context", "codons ended by a full context")
 	if len(c.Skipped) > 0 {

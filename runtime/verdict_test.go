@@ -79,6 +79,26 @@ func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
 	}
 }
 
+// What cut codons off is named as what it is: a limit that the command line has set
+// is no budget of theirs.
+func TestCutOffNamesWhatCutOff(t *testing.T) {
+	t.Parallel()
+	cut := func(id state.CodonID, scope string) state.Caveat {
+		return state.Caveat{CodonID: id, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 3, Scope: scope}}
+	}
+	for want, list := range map[string][]state.Caveat{
+		"1 codon cut off by the limit of this execution (a: $3 of $2)":                                                        {cut("a", scopeExecution)},
+		"2 codons cut off by the limit of this execution (a: $3 of $2, b: $3 of $2)":                                          {cut("a", scopeExecution), cut("b", scopeExecution)},
+		"1 codon cut off by its budget (a: $3 of $2) and 1 codon cut off by the limit of this execution (b: $3 of $2)":        {cut("b", scopeExecution), cut("a", scopeCodon)},
+		"2 codons cut off by their budgets (a: $3 of $2, b: $3 of $2)":                                                        {cut("a", scopeCodon), cut("b", "")}, // an older hank said no scope
+		"1 codon cut off by the budget of its loop (a: $3 of $2) and 1 codon cut off by the budget of the hank (b: $3 of $2)": {cut("a", scopeLoop), cut("b", scopeHank)},
+	} {
+		if got := CaveatText(state.Caveats{CutOff: list}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // An agent that has ended by itself was not cut off, however much it has used.
 func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 	t.Parallel()
