@@ -242,9 +242,13 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 			return nil, err
 		}
 	}
-	return recovery.Create(ctx, root, recovery.CreateOptions{
+	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
 		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: o.Version,
 	})
+	if err == nil && x.Report.Source == "new" { // the folder may be a mistyped one
+		sayTo(o, "a new execution begins in "+root)
+	}
+	return x, err
 }
 
 // unfinishedFor is what becomes of an interrupted move that cannot be finished.
