@@ -151,7 +151,15 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	}
 	if a.restore {
 		p := &r.at
+		edited := p.tree
 		p.tree = l.m.back(*p, p.clean, p.next, func(path string) bool { return p.frozen.tracks(p.next, path) })
+		for path, n := range edited.nodes { // nobody is asked about empty folders, so they stay: docs/checkpoints.md
+			if n.kind == "folder" && !p.clean.has(path) && !p.clean.may(path) && !p.clean.leaf(parent(path)) {
+				p.tree.way(path)
+				delete(p.tree.doubt, path)
+				p.tree.nodes[path] = n
+			}
+		}
 		r.note("manual", r.at.next-1)
 	}
 	if r.at.due {

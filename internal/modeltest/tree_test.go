@@ -72,6 +72,17 @@ func (t tree) may(path string) bool {
 	return false
 }
 
+// leaf reports whether a file or a link stands at path, or where a folder that leads
+// to it would be.
+func (t tree) leaf(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if kind := t.nodes[path].kind; kind == "file" || kind == "link" {
+			return true
+		}
+	}
+	return false
+}
+
 func parent(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		return path[:i]
