@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"hank/internal/typo"
 )
 
 // checker compares a document with a shape, reports every difference, and
@@ -184,7 +186,7 @@ func (c *checker) str(s *shape, n *node) {
 			}
 		}
 		hint := ""
-		if near := Nearest(n.text, s.words); near != "" {
+		if near := typo.Nearest(n.text, s.words); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		c.wrong(n, "bad-value", hint, "%s is not allowed here: must be one of %s", quote(n.text), quoted(s.words))
@@ -367,7 +369,7 @@ func (c *checker) union(s *shape, n *node) {
 		return
 	}
 	c.enter(s.tag)
-	if tag.kind == '"' && Nearest(tag.text, values) == "" {
+	if tag.kind == '"' && typo.Nearest(tag.text, values) == "" {
 		c.report(tag.start, "bad-value", s.says, "%s is not allowed here: must be one of %s", quote(tag.text), quoted(values))
 	} else {
 		c.value(word(values...), tag)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/internal/lazyregexp"
+	"hank/internal/typo"
 )
 
 // Vars are the places that prompts can name.
@@ -51,12 +52,12 @@ func unknownPlaceholders(text string, script bool, report func(offset int, messa
 	}
 	for _, m := range placeholderLike.FindAllStringSubmatchIndex(text, -1) {
 		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
-		near := Nearest(name, placeholders)
+		near := typo.Nearest(name, placeholders)
 		exact := placeholderForm.MatchString(written)
 		switch {
 		case exact && slices.Contains(placeholders, name):
 			continue
-		case !exact && (near == "" || fold(near) != fold(name)):
+		case !exact && (near == "" || !typo.Same(near, name)):
 			continue
 		case slices.ContainsFunc(comments, func(c []int) bool { return c[0] <= m[0] && m[1] <= c[1] }):
 			continue

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/typo"
 )
 
 // references reads everything that the hank refers to.
@@ -151,7 +153,7 @@ func (l *loader) nearFile(missing string) string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if near := Nearest(path.Base(missing), names); near != "" {
+	if near := typo.Nearest(path.Base(missing), names); near != "" {
 		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(missing), near))
 	}
 	return ""

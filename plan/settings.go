@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/typo"
 )
 
 // Settings are what people set for a runtime and not for a hank: in
@@ -175,7 +177,7 @@ func variableHint(s *shape, snake string) string {
 	for _, f := range s.fields {
 		names = append(names, snakeCase(f.name))
 	}
-	if near := Nearest(snake, names); near != "" {
+	if near := typo.Nearest(snake, names); near != "" {
 		return "did you mean " + variablePrefix + near + "?"
 	}
 	return "see the settings of hankweave.json for the names"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"hank/internal/typo"
 )
 
 // events are the types of the events that sentinels see (schema 2 of the
@@ -62,7 +64,7 @@ func (l *loader) eventType(doc *document, pointer, event string) {
 		}
 	}
 	hint := ""
-	if near := Nearest(event, events); near != "" {
+	if near := typo.Nearest(event, events); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	l.report(doc, pointer, "sentinel-event", hint, "there is no event %q", event)

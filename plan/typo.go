@@ -2,8 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"hank/internal/typo"
 )
 
 // Wrong names that people write, and the right ones. The list is the
@@ -52,7 +53,7 @@ func (s *shape) hint(key string) string {
 	for i, f := range s.fields {
 		names[i] = f.name
 	}
-	if near := Nearest(key, names); near != "" {
+	if near := typo.Nearest(key, names); near != "" {
 		return "did you mean " + near + "?"
 	}
 	for _, other := range []*shape{codonShape, loopShape, hankShape, settingsShape} {
@@ -64,53 +65,4 @@ func (s *shape) hint(key string) string {
 		return "the fields are " + strings.Join(names, ", ")
 	}
 	return ""
-}
-
-// Nearest is the word that differs from s by the fewest edits, if those are few
-// for its length: one for each three letters. Upper and lower case, dashes and
-// underscores make no difference.
-func Nearest(s string, words []string) string {
-	best, least := "", 1<<30
-	folded := fold(s)
-	for _, w := range words {
-		if f := fold(w); len(f) < 2*len(folded)+3 {
-			if d := edits(folded, f); d < least {
-				best, least = w, d
-			}
-		}
-	}
-	if len(folded) > 100 || least > max(1, len(folded)/3) {
-		return ""
-	}
-	return best
-}
-
-func fold(s string) string {
-	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
-}
-
-// edits counts the insertions, deletions, replacements and swaps of
-// neighbours between two words (optimal string alignment).
-func edits(a, b string) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		older := before
-		before = row
-		row = slices.Clone(older)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(before[j]+1, row[j-1]+1, before[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
-	"hank/plan"
+	"hank/internal/typo"
 	"hank/recovery"
 	"hank/state"
 )
@@ -339,7 +339,7 @@ func MeantCodon(s *state.State, id state.CodonID) string {
 	for _, e := range s.ExecutionPlan() {
 		names = append(names, string(e.CodonID))
 	}
-	if near := plan.Nearest(string(id), names); near != "" {
+	if near := typo.Nearest(string(id), names); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

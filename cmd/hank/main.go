@@ -18,6 +18,7 @@ import (
 	"hank/internal/argv"
 	"hank/internal/registry"
 	"hank/internal/term"
+	"hank/internal/typo"
 	"hank/recovery"
 	"hank/runtime"
 	"hank/runtime/harness/replay"
@@ -183,7 +184,7 @@ func meantCommand(app *cli.App, name string) string {
 		for _, c := range app.VisibleCommands() {
 			names = append(names, c.Name)
 		}
-		near = argv.Nearest(name, names)
+		near = typo.Nearest(name, names)
 	}
 	if near == "" {
 		return ""

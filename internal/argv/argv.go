@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"hank/internal/typo"
 )
 
 // UsageError is a flag that the verb does not have, or one without its value.
@@ -74,47 +76,10 @@ func table(command *cli.Command) map[string]bool {
 
 func unknown(command *cli.Command, arg, name string, known map[string]bool) error {
 	why := fmt.Sprintf("hank %s has no flag %s", command.Name, arg)
-	if best := Nearest(name, slices.Collect(maps.Keys(known))); best != "" {
+	if best := typo.Nearest(name, slices.Sorted(maps.Keys(known))); best != "" {
 		why += "; did you mean --" + best + "?"
 	} else {
 		why += "; see: hank " + command.Name + " --help (an argument that begins with - goes behind --)"
 	}
 	return &UsageError{why}
-}
-
-// Nearest returns the known name that a mistyped one differs from by the fewest
-// edits, the first by name if several do; empty if none is near: one edit for
-// each three letters, and no more than two.
-func Nearest(name string, known []string) string {
-	best, distance := "", min(2, max(1, len(name)/3))+1
-	for _, have := range known {
-		if d := edits(name, have); d < distance && d < len(name) || d == distance && best != "" && have < best {
-			best, distance = have, d
-		}
-	}
-	return best
-}
-
-// edits is the Levenshtein distance, in which two neighbours that have changed
-// places are one edit.
-func edits(a, b string) int {
-	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		older, old, row = old, row, older
-		row[0] = i + 1
-		for j := range len(b) {
-			change := old[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, row[j]+1, old[j+1]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], older[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }
