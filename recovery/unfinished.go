@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hank/checkpoint"
+	"hank/internal/shell"
 	"hank/state"
 )
 
@@ -281,10 +282,30 @@ func Redone(s *state.State) *state.Codon {
 	return c
 }
 
-// blockedRedo says what a person must do about a workspace that the next hank run
-// must put back and cannot; nil: it can, or nothing shows that it cannot.
+// retried is the record of the codon that a hank retry without a name does again;
+// nil if there is none.
+func retried(s *state.State) *state.Codon {
+	run := s.Standing()
+	if run == nil || run.Len() == 0 || s.MovedTo() != nil || Redone(s) != nil {
+		return nil
+	}
+	c := run.Codon(run.Len() - 1)
+	if c.Settled() || c.Status != state.Failed || c.BaseCheckpoint == "" {
+		return nil
+	}
+	return c
+}
+
+// blockedRedo says what a person must do about a workspace that the next hank run,
+// or the retry of the codon that failed, must put back and cannot; nil: it can, or
+// nothing shows that it cannot.
 func (v *View) blockedRedo() *DecisionError {
-	c := Redone(v.State)
+	c, command := Redone(v.State), "hank run"
+	if c == nil {
+		if c = retried(v.State); c != nil {
+			command = "hank retry " + shell.Quote(string(c.CodonID))
+		}
+	}
 	if c == nil || v.Live || v.Head.Done == v.Head.Planned {
 		return nil
 	}
@@ -314,7 +335,7 @@ func (v *View) blockedRedo() *DecisionError {
 	if err != nil || snap.Tree == info.Tree {
 		return nil
 	}
-	return NeedWritable(c, c.BaseCheckpoint, "hank run", closed)
+	return NeedWritable(c, c.BaseCheckpoint, command, closed)
 }
 
 // NeedWritable asks what is to become of a codon that a command is to do again on

@@ -352,7 +352,7 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	if view.Blocked != nil && !view.Unfinished() {
+	if view.Blocked != nil && !view.Unfinished() && !recovery.IsClosed(view.Blocked) { // that is in the way as other paths are
 		return nil, view.Blocked
 	}
 	store, err := view.Store()

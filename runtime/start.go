@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/shell"
 	"hank/recovery"
 	"hank/state"
 )
@@ -91,7 +92,7 @@ func (d *driver) onClosed(ctx context.Context, mode Mode, m move, why error) err
 	}
 	command := "hank run"
 	if mode == ModeRetry {
-		if command = "hank retry " + string(m.codon.CodonID); d.opts.FromRigSetup {
+		if command = "hank retry " + shell.Quote(string(m.codon.CodonID)); d.opts.FromRigSetup {
 			command += " --from rig-setup"
 		}
 	}

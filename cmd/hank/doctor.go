@@ -41,14 +41,16 @@ type diagnosis struct {
 	Sandbox    sandbox.Support    `json:"sandbox"`           // what this kernel can do
 	Command    string             `json:"command,omitempty"` // the one to run next
 	Resume     string             `json:"resume,omitempty"`  // see status
+	Finish     string             `json:"finish,omitempty"`  // see status
 	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
 
-	unfinished bool   // a change of the workspace was interrupted
-	unindexed  bool   // packs have lost their index alone
-	unsure     bool   // where the state was read from does not know every move
-	first      string // what a person must do before Command
-	choice     string // what a person may do where there is no Command
-	done       int    // how many of Findings --fix has dealt with
+	unfinished  bool   // a change of the workspace was interrupted
+	unindexed   bool   // packs have lost their index alone
+	unsure      bool   // where the state was read from does not know every move
+	first       string // what a person must do before Command
+	finishFirst string // what a person must do before Finish
+	choice      string // what a person may do where there is no Command
+	done        int    // how many of Findings --fix has dealt with
 }
 
 // condition is what an execution needs.
@@ -111,7 +113,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 			}
 			d.Findings = findingsForThis(c, d.Findings)
 			behind, first := strings.CutPrefix(d.Next, d.Command)
-			d.Command, d.Resume = commandForThis(c, d.Command), commandForThis(c, d.Resume)
+			d.Command, d.Resume, d.Finish = commandForThis(c, d.Command), commandForThis(c, d.Resume), commandForThis(c, d.Finish)
 			if d.Next = forThis(c, behind); first {
 				d.Next = d.Command + d.Next
 			}
@@ -163,6 +165,8 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 		d.choose(v.Blocked)
 	}
 	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
+	s.finishingOf(v)
+	d.Finish, d.finishFirst = s.Finish, s.finishFirst
 	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
 	d.unsure = v.Report.Unsure
 	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
@@ -189,12 +193,12 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 
 // examineSettings says that the command to run next would refuse the settings.
 func (d *diagnosis) examineSettings(wrong error) {
-	if d.Live || !strings.Contains(d.Command, "hank run") && !strings.Contains(d.Command, "hank retry") {
+	if d.Live || !isDriven(d.Command) {
 		return
 	}
 	command := d.Command
 	d.block(wrong)
-	d.Command, d.first = command, "correct the settings that are named above"
+	d.Command, d.first = command, correctSettings
 }
 
 // examineQuestion says what the command to run next would ask.
@@ -478,6 +482,9 @@ func printDiagnosis(c *cli.Context, d diagnosis) {
 		line("sandbox", fmt.Sprintf("workspace is in force where it is asked for (Landlock %d)", d.Sandbox.ABI))
 	} else {
 		line("sandbox", "workspace cannot be in force here: "+d.Sandbox.Why)
+	}
+	if d.Finish != "" {
+		line("to finish", d.Finish+before(d.finishFirst))
 	}
 	line("run next", d.Next)
 }

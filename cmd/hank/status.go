@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,6 +87,9 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 			s := statusOf(v)
 			s.askRun(c.Context)
 			s.finishing(v)
+			if _, wrong := settings(c); wrong != nil {
+				s.refuse(wrong)
+			}
 			s.Findings = findingsForThis(c, s.Findings)
 			s.Command, s.Resume, s.Finish = commandForThis(c, s.Command), commandForThis(c, s.Resume), commandForThis(c, s.Finish)
 			if c.Bool("json") {
@@ -247,6 +251,26 @@ func (s *status) raised(v *recovery.View) string {
 	return runtime.Continue(v.State, s.Command, budget)
 }
 
+// refuse says that the command to go on with would refuse the settings here.
+func (s *status) refuse(wrong error) {
+	if s.Live || !isDriven(s.Command) {
+		return
+	}
+	s.Verdict, s.first, s.Resume = runtime.VerdictBlocked, correctSettings, ""
+	s.Findings = slices.Clone(s.Findings)
+	for i := range s.Findings {
+		s.Findings[i] = s.Findings[i].Held()
+	}
+	s.Findings = append(s.Findings, recovery.Finding{Severity: recovery.Blocked, What: wrong.Error()})
+}
+
+// isDriven reports whether a command is one that reads the settings.
+func isDriven(command string) bool {
+	return strings.Contains(command, "hank run") || strings.Contains(command, "hank retry")
+}
+
+const correctSettings = "correct the settings that are named above"
+
 // finishing says how what a budget has cut off is done again. It needs all records,
 // of which a glance has only the last.
 func (s *status) finishing(v *recovery.View) {
@@ -254,7 +278,14 @@ func (s *status) finishing(v *recovery.View) {
 		return
 	}
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
-		s.Finish, s.finishFirst = runtime.Finish(whole.State, "")
+		s.finishingOf(whole)
+	}
+}
+
+// finishingOf is finishing of an execution that was read whole.
+func (s *status) finishingOf(v *recovery.View) {
+	if len(s.CutOff) > 0 && !v.Live && v.Blocked == nil {
+		s.Finish, s.finishFirst = runtime.Finish(v.State, "")
 	}
 }
 
