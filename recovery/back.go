@@ -257,36 +257,87 @@ func StoodAt(store Commits, safety state.SHA) state.SHA {
 // MovedBefore is the newest safety checkpoint of a move to a checkpoint that was
 // made before another one; empty if none is left.
 func MovedBefore(store *checkpoint.Store, to, other state.SHA) state.SHA {
-	return movedBefore(store, to, madeAt(store, checkpoint.SHA(other)))
-}
-
-func movedBefore(store *checkpoint.Store, to state.SHA, limit uint64) (newest state.SHA) {
-	refs, _, err := store.ReadableRefs("refs/heads/recovery/")
-	if err != nil {
-		return ""
-	}
-	last := uint64(0)
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		info, err := store.CommitInfo(refs[name])
-		if err != nil || wentTo(info.Message) != to {
-			continue
-		}
-		if at := madeAt(store, info.SHA); at < limit && at > last {
-			newest, last = state.SHA(info.SHA), at
-		}
-	}
-	return newest
+	return readMoves(store).newest(to, madeAt(store, checkpoint.SHA(other))).safety
 }
 
 // RestoredBefore is the safety checkpoint of the newest move to a checkpoint, if that
 // was a restore; empty if it was not, or is not left.
 func RestoredBefore(store *checkpoint.Store, to state.SHA) state.SHA {
-	newest := movedBefore(store, to, math.MaxUint64)
-	info, err := store.CommitInfo(checkpoint.SHA(newest))
-	if kind, _ := MoveAfter(info); err != nil || kind != "restore" {
-		return ""
+	if newest := readMoves(store).newest(to, math.MaxUint64); newest.kind == "restore" {
+		return newest.safety
+	}
+	return ""
+}
+
+// moves are those whose safety checkpoints are left.
+type moves []pastMove
+
+type pastMove struct {
+	safety, to state.SHA
+	kind       string
+	number     uint64 // the journal's for the safety checkpoint
+}
+
+func readMoves(store *checkpoint.Store) (all moves) {
+	refs, _, err := store.ReadableRefs(heads + "recovery/")
+	if err != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		info, err := store.CommitInfo(refs[name])
+		if kind, to := MoveAfter(info); err == nil && kind != "" {
+			all = append(all, pastMove{state.SHA(info.SHA), to, kind, madeAt(store, info.SHA)})
+		}
+	}
+	return all
+}
+
+// newest is the newest move to a checkpoint whose number is below a limit; the zero
+// value if none is left.
+func (all moves) newest(to state.SHA, limit uint64) (newest pastMove) {
+	for _, m := range all {
+		if m.to == to && m.number < limit && m.number > newest.number {
+			newest = m
+		}
 	}
 	return newest
+}
+
+// leading are the safety checkpoints of the moves that have led to where a state
+// stands, or that a move from there may lead back to. They tell what the moves have
+// found there, and left without asking: that is no edit. The state itself knows only
+// the last of them.
+func leading(s *state.State, store *checkpoint.Store) (safeties []state.SHA) {
+	all, seen := readMoves(store), map[state.SHA]bool{}
+	add := func(m pastMove) {
+		if m.safety != "" {
+			safeties = append(safeties, m.safety)
+		}
+	}
+	var lead func(state.SHA)
+	lead = func(to state.SHA) {
+		if to == "" || seen[to] {
+			return
+		}
+		seen[to] = true
+		add(all.newest(to, math.MaxUint64))
+		at := StoodAt(store, to)
+		if at == to {
+			return
+		}
+		add(all.newest(at, madeAt(store, checkpoint.SHA(to))))
+		if info, err := store.CommitInfo(checkpoint.SHA(to)); err == nil { // behind an undo
+			if kind, undone := MoveAfter(info); kind == "undo" {
+				safeties = append(safeties, undone)
+			}
+		}
+		lead(at)
+	}
+	for _, sha := range append(s.Stands(), Head(s)) {
+		lead(sha)
+		lead(SavedAt(store, sha))
+	}
+	return safeties
 }
 
 // madeAt is the journal's number for the event of a checkpoint; 0: none is known.

@@ -30,7 +30,7 @@ func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error)
 	if err != nil {
 		return nil, fmt.Errorf("listing the branches of the store: %w", err)
 	}
-	needed, checkpoints := s.Needed(), s.NeededCheckpoints()
+	needed, checkpoints := s.Needed(), append(s.NeededCheckpoints(), leading(s, store)...)
 	var found []Abandoned
 	for _, r := range s.Runs {
 		tip := state.SHA(refs[heads+r.GitBranch])

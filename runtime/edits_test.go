@@ -270,7 +270,8 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 }
 
 // What a person's own rule had hidden, and the answer --restore has made visible by
-// taking that rule away, stays, and is no question of the next run.
+// taking that rule away, stays, and is no question of the next run. gc keeps what tells
+// that.
 func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*stage){
@@ -289,6 +290,12 @@ func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
 			if work := s.workspace(); onDisk(work, ".gitignore") || !onDisk(work, "f.log") {
 				t.Fatalf("put back: %v", s.tree())
 			}
+			s.must(ModeRun, ExitDone)
+			s.mustCollect()
+			s.must(ModeRun, ExitDone)
+			s.mustRollback("initial")
+			s.mustCollect()
+			s.mustUndo()
 			s.must(ModeRun, ExitDone)
 			put(t, s.workspace(), "added", "added\n")
 			s.must(ModeRun, ExitDecision)

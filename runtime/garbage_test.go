@@ -16,9 +16,6 @@ import (
 	"hank/state"
 )
 
-// ancient lets everything be old enough to go.
-func ancient() Policy { return Policy{Now: time.Now().Add(time.Hour)} }
-
 func init() {
 	parts["gc"] = func(args []string) error {
 		_, err := Collect(context.Background(), args[0], ancient(), nil)

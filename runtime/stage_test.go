@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"hank/recovery"
 	"hank/state"
@@ -142,6 +143,17 @@ func (s *stage) mustUndo() *RolledBack {
 		s.t.Fatalf("taking a rollback back: %v", err)
 	}
 	return done
+}
+
+// ancient lets everything be old enough to go.
+func ancient() Policy { return Policy{Now: time.Now().Add(time.Hour)} }
+
+// mustCollect collects all garbage, however young.
+func (s *stage) mustCollect() {
+	s.t.Helper()
+	if _, err := Collect(s.t.Context(), s.root, ancient(), nil); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // view reads the execution as a reader does.

@@ -122,23 +122,20 @@ func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 
 // What a person has changed behind a rollback is asked about behind an undo and a
 // redo, too, and behind a second rollback that is taken back. What they are not
-// asked about behind the rollback, they are not then either.
+// asked about behind the rollback, they are not then either. gc keeps what tells that.
 func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T) {
 	t.Parallel()
-	back := map[string]func(*stage){
-		"a redo":               func(s *stage) { s.mustUndo(); s.mustUndo() },
-		"two redos":            func(s *stage) { s.mustUndo(); s.mustUndo(); s.mustUndo(); s.mustUndo() },
-		"a rollback elsewhere": func(s *stage) { s.mustRollback("initial"); s.mustUndo() },
-		"a rollback elsewhere, behind a redo": func(s *stage) {
-			s.mustUndo()
-			s.mustUndo()
-			s.mustRollback("initial")
-			s.mustUndo()
-		},
+	undo, elsewhere := func(s *stage) { s.mustUndo() }, func(s *stage) { s.mustRollback("initial") }
+	back := map[string][]func(*stage){
+		"a redo":                              {undo, undo},
+		"two redos":                           {undo, undo, undo, undo},
+		"a rollback elsewhere":                {elsewhere, undo},
+		"a rollback elsewhere, behind a redo": {undo, undo, elsewhere, undo},
 	}
 	for name, lead := range back {
-		for _, edit := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/%v", name, edit), func(t *testing.T) {
+		for i := range 4 {
+			edit, tidy := i%2 == 0, i/2 == 0
+			t.Run(fmt.Sprintf("%s/%v/%v", name, edit, tidy), func(t *testing.T) {
 				t.Parallel()
 				s := stageOf(t, `{"hank": [
 				  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["*.txt"], "promptText": "echo a >a.txt"},
@@ -149,7 +146,15 @@ func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T)
 				if edit {
 					put(t, s.workspace(), "mine.txt", "mine\n")
 				}
-				lead(s)
+				for _, move := range lead {
+					if tidy {
+						s.mustCollect()
+					}
+					move(s)
+				}
+				if tidy {
+					s.mustCollect()
+				}
 				if !edit {
 					s.must(ModeRun, ExitDone)
 					return

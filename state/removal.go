@@ -91,6 +91,23 @@ func (s *State) allPlaces() []*Position {
 	return all
 }
 
+// Stands are the checkpoints at which the state stands, or to which a command can
+// go back, and the ends of the runs that had ended there.
+func (s *State) Stands() []SHA {
+	var all []SHA
+	add := func(r *Run) {
+		if r != nil && r.Head != "" {
+			all = append(all, r.Head)
+		}
+	}
+	add(s.Standing())
+	for _, p := range s.allPlaces() {
+		all = append(all, p.CheckpointSHA)
+		add(s.Run(p.EndOf))
+	}
+	return all
+}
+
 // places are the positions that a command can go on from, or back to.
 func (s *State) places() []*Position {
 	var all []*Position
