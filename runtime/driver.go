@@ -244,12 +244,13 @@ func (d *driver) take(r Request) {
 // what it found. The first codon after a move is the first to look at what the
 // move has left and nobody had recorded, such as files that were ignored before; that
 // of a run, to look at the empty folders that a person has made since the last.
-// A checkpoint that has looked at more than the codon will is the better base.
+// What a checkpoint has that has looked at more than the codon will stays in the base.
 func (d *driver) capture(ctx context.Context, index int) error {
 	base, sel := d.x.State().Base, d.selection(index)
 	taken, moved := recovery.Taken(d.x.State(), d.x.Store, base), d.moved
 	d.moved = false
-	if recovery.Covers(taken, sel) && !(moved && recovery.Covers(sel, taken)) {
+	covered := recovery.Covers(taken, sel)
+	if covered && !moved {
 		return nil
 	}
 	before, err := d.x.Store.CommitInfo(checkpoint.SHA(base))
@@ -259,6 +260,13 @@ func (d *driver) capture(ctx context.Context, index int) error {
 	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
 	if err != nil {
 		return err
+	}
+	if covered && !recovery.Covers(sel, taken) { // nothing that the codon looks at is missing: a move has made the workspace
+		if snap.Tree, err = d.x.Store.Overlay(before.Tree, snap.Tree, func(string) bool { return true }); err != nil {
+			d.x.Store.Abort()
+			return err
+		}
+		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, recovery.EmptyFolders(before)))))
 	}
 	if folders := recovery.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
 		d.x.Store.Abort()

@@ -119,6 +119,37 @@ func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
 	}
 }
 
+// So it does where the checkpoint that the move went to has looked at more than the
+// codon: at everything, as the initial one, and the file was ignored there.
+func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [".gitignore", "*.log", "seen"],
+	   "promptText": "test ! -e mine.log || { cat mine.log >seen; echo a >>mine.log; }"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [], "promptText": "true"}
+	]}`)
+	put(t, s.workspace(), "other", "of the initial checkpoint alone\n")
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter, o.Fresh = 1, true })
+	put(t, s.workspace(), ".gitignore", "*.log\n")
+	put(t, s.workspace(), "mine.log", "a person's\n")
+	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.mustRollback("initial")
+	if onDisk(s.workspace(), ".gitignore") || content(t, s.workspace(), "mine.log") != "a person's\n" {
+		t.Fatalf("nothing was uncovered: %v", s.tree())
+	}
+	s.must(ModeRun, ExitDone)
+	done := s.tree()
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "a" })
+	sameTree(t, "done again", s.tree(), done)
+	put(t, s.workspace(), "other", "changed\n") // the base still has it as it was
+	s.mustRollback("initial")
+	if got := content(t, s.workspace(), "other"); got != "of the initial checkpoint alone\n" {
+		t.Errorf("other: %q", got)
+	}
+	s.mustUndo()
+	s.fsck()
+}
+
 // The question names what a person has changed. An answer to it changes nothing else.
 func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
