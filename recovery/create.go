@@ -357,12 +357,12 @@ func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
 		return closedWorkspace(l)
 	case err == nil:
 		return &DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", what(l.Workspace, fi), l.Workspace),
-			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success where the hank is done"},
+			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success --yes where the hank is done"},
 			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(l.Workspace+".aside"))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why
 	case m.Workspace != "":
-		return &DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success after making an empty folder there restores its checkpointed files"}}
+		return &DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success --yes after making an empty folder there restores its checkpointed files"}}
 	case metaErr != nil && Exists(l.Root):
 		return &DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
 			Options: []string{"hank run --workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}

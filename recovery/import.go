@@ -286,7 +286,7 @@ func (x *Execution) isFilled() bool {
 func (x *Execution) nameSaved(what string, sha state.SHA) {
 	x.Report.add(Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shell.Quote(x.Layout.Root))
 	if p := x.State().Undoable(); p != nil && p.CheckpointSHA == sha {
-		x.Report.add(Warning, "what the import has done to the workspace is taken back by hank rollback --undo -e %s", shell.Quote(x.Layout.Root))
+		x.Report.add(Warning, "what the import has done to the workspace is taken back by hank rollback --undo --yes -e %s", shell.Quote(x.Layout.Root))
 	}
 }
 

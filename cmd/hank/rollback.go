@@ -116,7 +116,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		if len(done.Add)+len(done.Folders) > 0 {
 			also = " --delete"
 		}
-		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s\n", names, done.Target, butFor, short(done.Safety), also, executionOption(c))
+		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, short(done.Safety), also, unasked(), executionOption(c))
 		return nil
 	}
 	at := "in " + done.Target.String()
@@ -138,8 +138,17 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	if u := done.Undoes; o.Undo && (u == nil || u.Kind != "undo") {
 		again = "to redo it     "
 	}
-	say("  %s  hank rollback --undo%s\n", again, executionOption(c))
+	say("  %s  hank rollback --undo%s%s\n", again, unasked(), executionOption(c))
 	return nil
+}
+
+// unasked is the option without which a command that asks on a terminal is refused
+// here; empty where a person can be asked.
+func unasked() string {
+	if isTerminal() {
+		return ""
+	}
+	return " --yes"
 }
 
 // namesOf is a list of paths, as the command line takes them.
