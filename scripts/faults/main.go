@@ -38,8 +38,13 @@ var list string
 // enough is the part of the faults, in percent, that must be noticed.
 const enough = 95
 
-// patience bounds one run of tests: a fault may well make a test wait for ever.
-const patience = 4 * time.Minute
+// Patience bounds the tests of a package without a fault. With one they may take
+// slower times as long as without, and at least a minute: a fault may well make a
+// test wait for ever, and a busy machine must not look like one.
+const (
+	patience = 20 * time.Minute
+	slower   = 4
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -71,13 +76,14 @@ func run(ctx context.Context, names []string) (code int, err error) {
 			return 2, fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
-	if err := baseline(ctx, faults); err != nil {
+	limits, err := baseline(ctx, faults)
+	if err != nil {
 		return 2, err
 	}
 	noticed := 0
 	for _, f := range faults {
 		began := time.Now()
-		verdict, failed := f.plant(ctx, root)
+		verdict, failed := f.plant(ctx, root, limits[f.pkg])
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", f.name, failed))
 			continue
@@ -145,8 +151,10 @@ func parse(text string) ([]fault, error) {
 	return all, nil
 }
 
-// baseline runs all tests of the list without a fault.
-func baseline(ctx context.Context, faults []fault) error {
+// baseline runs all tests of the list without a fault, and returns how long those
+// of a package may take with one.
+func baseline(ctx context.Context, faults []fault) (map[string]time.Duration, error) {
+	limits := map[string]time.Duration{}
 	tests := map[string]map[string]bool{}
 	for _, f := range faults {
 		if tests[f.pkg] == nil {
@@ -155,15 +163,17 @@ func baseline(ctx context.Context, faults []fault) error {
 		tests[f.pkg][f.tests] = true
 	}
 	for pkg, patterns := range tests {
-		out, err := test(ctx, pkg, strings.Join(slices.Sorted(maps.Keys(patterns)), "|"), "")
+		began := time.Now()
+		out, err := test(ctx, pkg, strings.Join(slices.Sorted(maps.Keys(patterns)), "|"), "", patience)
 		if err != nil {
-			return fmt.Errorf("without a fault, the tests of %s fail: %w\n%s", pkg, err, out)
+			return nil, fmt.Errorf("without a fault, the tests of %s fail: %w\n%s", pkg, err, out)
 		}
 		if bytes.Contains(out, []byte("no tests to run")) {
-			return fmt.Errorf("%s has no such tests", pkg)
+			return nil, fmt.Errorf("%s has no such tests", pkg)
 		}
+		limits[pkg] = max(time.Minute, slower*time.Since(began))
 	}
-	return nil
+	return limits, nil
 }
 
 // planted returns the text of the file with the fault.
@@ -180,7 +190,7 @@ func (f fault) planted() ([]byte, error) {
 
 // plant runs the tests with the fault. It returns which test has failed first,
 // or nothing if all pass.
-func (f fault) plant(ctx context.Context, root string) (failed string, err error) {
+func (f fault) plant(ctx context.Context, root string, limit time.Duration) (failed string, err error) {
 	text, err := f.planted()
 	if err != nil {
 		return "", err
@@ -201,7 +211,7 @@ func (f fault) plant(ctx context.Context, root string) (failed string, err error
 	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
 		return "", err
 	}
-	out, err := test(ctx, f.pkg, f.tests, overlay)
+	out, err := test(ctx, f.pkg, f.tests, overlay, limit)
 	switch {
 	case err == nil:
 		return "", nil
@@ -219,10 +229,10 @@ func (f fault) plant(ctx context.Context, root string) (failed string, err error
 
 // test runs tests of one package. Programs that they build in turn have the
 // fault, too.
-func test(ctx context.Context, pkg, tests, overlay string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func test(ctx context.Context, pkg, tests, overlay string, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-vet=off", "-timeout", (patience - 10*time.Second).String(), "-run", tests, pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", tests, pkg)
 	cmd.Env = os.Environ()
 	if overlay != "" {
 		cmd.Env = append(cmd.Env, strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay))
