@@ -423,7 +423,8 @@ func (d *diagnosis) judge() {
 	}
 }
 
-// fewer is how many lines of a kind fit on one screen with the others.
+// fewer is how many lines of a kind fit on one screen with the others. What blocks
+// is shown however many there are: it is why a person is needed.
 const fewer = 5
 
 func printDiagnosis(c *cli.Context, d diagnosis) {
@@ -444,21 +445,32 @@ func printDiagnosis(c *cli.Context, d diagnosis) {
 	if d.Happened != "" {
 		line("happened", d.Happened)
 	}
+	more := func(n int) {
+		if n > 0 {
+			line("", fmt.Sprintf("and %d more: hank doctor --json%s", n, executionOption(c)))
+		}
+	}
 	list := func(n int, each func(i int) (label, text string)) {
 		for i := range min(n, fewer) {
 			line(each(i))
 		}
-		if n > fewer {
-			line("", fmt.Sprintf("and %d more: hank doctor --json%s", n-fewer, executionOption(c)))
-		}
+		more(n - fewer)
 	}
-	list(len(d.Findings), func(i int) (string, string) {
-		word := d.Findings[i].Severity.Planned()
-		if i < d.done {
-			word = d.Findings[i].Severity.Word()
+	others, hidden := 0, 0
+	for i, f := range d.Findings {
+		if f.Severity != recovery.Blocked {
+			if others++; others > fewer {
+				hidden++
+				continue
+			}
 		}
-		return word, d.Findings[i].What
-	})
+		word := f.Severity.Planned()
+		if i < d.done {
+			word = f.Severity.Word()
+		}
+		line(word, f.What)
+	}
+	more(hidden)
 	if d.Validation != nil {
 		issue := func(word string, issues []state.Issue) {
 			list(len(issues), func(i int) (string, string) { return word, fmt.Sprintf("[%s] %s", issues[i].Type, issues[i].Message) })
