@@ -10,7 +10,7 @@ import (
 // execution is named, or the words speak of the verb.
 var (
 	commandOfExecution = regexp.MustCompile(`\bhank (run|resume|retry|rollback|stop|skip|status|show|log|events|checkpoints|diff|restore|land|cost|doctor|gc|plan)\b` +
-		`( (--[a-z-]+|[A-Z]+|[0-9.]+[a-zA-Z]*|[0-9a-f]{12}|last-success|import|export)\b)*`)
+		`( (--[a-z-]+=[^\s;,)]+|'--[a-z-]+=[^']*'(\\''[^']*')*|(--[a-z-]+|[A-Z]+|[0-9.]+[a-zA-Z]*|[0-9a-f]{12}|last-success|import|export)\b))*`)
 	notACommand = regexp.MustCompile(`^([^;,&]* -e | --help\b| (does not|needs|changes|takes no)\b|; its folder )`)
 )
 

@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
+	"hank/internal/shell"
 	"hank/recovery"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -27,6 +28,28 @@ type LandOptions struct {
 	DryRun   bool   // make everything, and put nothing into the repository
 	Now      time.Time
 	Work     recovery.Work
+}
+
+// command is the same landing on a commit, as a command.
+func (o LandOptions) command(onto string) string {
+	text := "hank land"
+	add := func(option, value string) {
+		if value != "" {
+			text += " " + shell.Quote(option+"="+value)
+		}
+	}
+	add("--branch", o.Branch)
+	add("--from", o.From)
+	add("--to", o.To)
+	if o.Squash {
+		text += " --squash"
+	}
+	add("--message", o.Message)
+	if o.DryRun {
+		text += " --dry-run"
+	}
+	add("--onto", onto)
+	return text
 }
 
 // Land makes a branch in the repository that the workspace is in: on top of a
@@ -52,7 +75,7 @@ func Land(ctx context.Context, v *recovery.View, o LandOptions) (*Landing, error
 	}
 	defer store.Close()
 	l := &lander{o: o, v: v, store: store, out: &Landing{Schema: 1, Time: o.Now, Execution: v.Layout.Root, Branch: o.Branch, DryRun: o.DryRun, Squash: o.Squash,
-		LeftOut: []LeftOut{}, Mixed: []FileName{}, Uncommitted: []FileName{}, Private: []FileName{}, Commits: []LandCommit{}, Checks: []LandCheck{}}}
+		LeftOut: []LeftOut{}, Mixed: []FileName{}, Deleted: []FileName{}, Uncommitted: []FileName{}, Private: []FileName{}, Commits: []LandCommit{}, Checks: []LandCheck{}}}
 	if err := l.land(ctx); err != nil {
 		return nil, landError(err)
 	}

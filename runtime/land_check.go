@@ -44,7 +44,9 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	}
 	var moved []string
 	for _, path := range slices.Sorted(maps.Keys(differs)) {
-		if _, changed := landed[path]; changed {
+		if file, changed := landed[path]; changed && file.entry == (usergit.Entry{}) {
+			l.out.Deleted = append(l.out.Deleted, fileName(path))
+		} else if changed {
 			l.out.Mixed = append(l.out.Mixed, fileName(path))
 		} else if l.excluded[strings.TrimPrefix(path, l.repo.Prefix)] == "" {
 			l.out.Uncommitted = append(l.out.Uncommitted, fileName(path))
@@ -177,10 +179,10 @@ func (l *lander) conflict(paths []string) error {
 	head := l.out.HeadThen
 	if head == "" {
 		return &recovery.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know at which commit that was; nothing was written", l.out.Base, list),
-			Options: []string{"--onto REV lands on that commit, and takes it for the one that the run began from"}}
+			Options: []string{l.o.command("REV") + " lands on the commit REV, and takes it for the one that the run began from"}}
 	}
 	return &recovery.DecisionError{What: fmt.Sprintf("the run changed what %.12s has changed too since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
-		Options: []string{fmt.Sprintf("--onto %.12s lands there, to be merged or rebased", head)}}
+		Options: []string{l.o.command(head[:12]) + " lands there, to be merged or rebased"}}
 }
 
 // readBack compares what the branch's tip gives with the checkpoint, for each

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -125,7 +126,8 @@ func printLanding(l *runtime.Landing) {
 			say("  %s: %s\n", quotePath(f.String()), f.Why)
 		}
 	}
-	printNames("changed by the run, and not committed as they were when it began; the branch has both changes:", l.Mixed)
+	printNames("changed by the run, and not committed as they were when it began; the branch has them as the run left them, your changes included where it kept them:", l.Mixed)
+	printNames(fmt.Sprintf("deleted by the run, and not committed as they were when it began; the branch does not have them, checkpoint %s has them as they were:", short(l.From.SHA)), l.Deleted)
 	printNames("not committed as they were when the run began, and not changed by it; the branch does not have them:", l.Uncommitted)
 	printPrivate(l)
 	for _, k := range l.Checks {
