@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error)
 	if err != nil {
 		return nil, fmt.Errorf("listing the branches of the store: %w", err)
 	}
+	stay := maps.Clone(refs)
 	needed, checkpoints := s.Needed(), append(s.NeededCheckpoints(), leading(s, store)...)
 	var found []Abandoned
 	for _, r := range s.Runs {
@@ -53,6 +55,7 @@ func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error)
 			found = append(found, Abandoned{state.BranchRemove{Branch: branch, Head: state.SHA(tip)}, "", since, s.RemovedAt(branch) != nil})
 		}
 	}
+	found = soleWays(s, store, stay, found)
 	slices.SortFunc(found, func(a, b Abandoned) int {
 		if c := a.Since.Compare(b.Since); c != 0 {
 			return c
@@ -60,6 +63,40 @@ func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error)
 		return strings.Compare(a.Branch, b.Branch)
 	})
 	return found, nil
+}
+
+// soleWays takes those recovery branches off a list of abandoned branches that lead to
+// a checkpoint that the state needs, where none that stays does: the branch of the run
+// that made it has gone before.
+func soleWays(s *state.State, store *checkpoint.Store, stay map[string]checkpoint.SHA, found []Abandoned) []Abandoned {
+	gone := false
+	for id := range s.Needed() {
+		gone = gone || s.Run(id).Removed != nil
+	}
+	if !gone {
+		return found
+	}
+	for _, b := range found {
+		delete(stay, heads+b.Branch)
+	}
+	for _, sha := range s.NeededCheckpoints() {
+		way := &descent{store: store, from: checkpoint.SHA(sha), known: map[checkpoint.SHA]bool{}}
+		leads := func(tip checkpoint.SHA) bool {
+			info, err := store.CommitInfo(tip)
+			return err == nil && way.reaches(info)
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Values(stay)), leads) {
+			continue
+		}
+		found = slices.DeleteFunc(found, func(b Abandoned) bool {
+			sole := b.Run == "" && leads(checkpoint.SHA(b.Head))
+			if sole {
+				stay[heads+b.Branch] = checkpoint.SHA(b.Head)
+			}
+			return sole
+		})
+	}
+	return found
 }
 
 // spareable tells whether nothing needs the checkpoints that a recovery branch

@@ -175,3 +175,23 @@ func TestGCKeepsTheBranchOfWhereTheExecutionStands(t *testing.T) {
 	s.must(ModeRun, ExitDone)
 	s.fsck()
 }
+
+// So does what led to it where its run's branch has gone before, and a recovery
+// branch was what still led to it.
+func TestGCKeepsARecoveryBranchThatAloneLeadsToWhereTheExecutionStands(t *testing.T) {
+	t.Parallel()
+	s, old := threeLives(t)
+	runs := ancient()
+	runs.Only = []GarbageKind{GarbageTimelines}
+	if _, err := Collect(t.Context(), s.root, runs, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustRollback("sha:" + string(old.Head))
+	s.mustCollect()
+	s.mustCollect()
+	if s.git("for-each-ref", "--contains", string(old.Head)) == "" {
+		t.Error("the execution stands at a checkpoint that no branch leads to")
+	}
+	s.must(ModeRun, ExitDone)
+	s.fsck()
+}
