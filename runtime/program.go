@@ -146,7 +146,8 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
 
 // hankChanges says, per codon, in what the author's hank differs from the frozen
-// one. A hank that is gone or broken by now differs as a whole.
+// one. A hank that is gone or broken by now differs as a whole; so does every one
+// where the frozen one is not given.
 func hankChanges(s *state.State, frozen, live *plan.Program, loadErr error) []string {
 	switch {
 	case live == nil && (loadErr == nil || errors.Is(loadErr, os.ErrNotExist)):
@@ -155,6 +156,9 @@ func hankChanges(s *state.State, frozen, live *plan.Program, loadErr error) []st
 		return []string{"the hank has errors now: " + loadErr.Error()}
 	case programHash(live) == s.HankHash:
 		return nil
+	}
+	if frozen == nil {
+		return []string{"changed"}
 	}
 	return describeChanges(frozen, live)
 }

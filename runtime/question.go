@@ -69,6 +69,38 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	return ask
 }
 
+// QuestionOfHank is what of Question a look at the files of the hank tells. The view
+// may be a glance: what takes the whole state is read only where the hank has changed.
+func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error {
+	s, mode := v.State, ModeRun
+	if strings.HasPrefix(command, "hank retry") {
+		mode = ModeRetry
+	}
+	if v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "" || s.Program == "" || v.Gone() {
+		return nil
+	}
+	if live, _, err := loadHank(v.Layout.Root, Options{Layers: layers}); len(hankChanges(s, nil, live, err)) == 0 {
+		return nil
+	}
+	whole, err := recovery.Read(v.Layout.Root)
+	if err != nil {
+		return err
+	}
+	store, err := whole.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ask, answer := changedProgram(whole, store, layers, mode)
+	switch {
+	case ask == nil:
+		return nil
+	case answer != "":
+		ask.Command = strings.TrimSuffix(command, adoptOption) + answer
+	}
+	return ask
+}
+
 // changedProgram is the question that chooseProgram asks, and the option that
 // answers it; nil if it asks none.
 func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode Mode) (*recovery.DecisionError, string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
@@ -157,8 +158,25 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can go; nothing was deleted: hank gc --apply%s\n", term.Bytes(out.Bytes), executionOption(c))
+	say("%s can go; nothing was deleted: %s\n", term.Bytes(out.Bytes), applying(c))
 	return nil
+}
+
+// applying is the command that deletes what this one has listed.
+func applying(c *cli.Context) string {
+	command := "hank gc --apply"
+	for _, name := range []string{"executions", "orphans"} {
+		if c.Bool(name) {
+			command += " --" + name
+		}
+	}
+	if c.IsSet("older-than") {
+		command += " --older-than " + shell.Quote(c.String("older-than"))
+	}
+	if kinds := c.StringSlice("only"); len(kinds) > 0 {
+		command += " --only " + shell.Quote(strings.Join(kinds, ","))
+	}
+	return command + executionOption(c)
 }
 
 // parseAge reads a time span, in days too.

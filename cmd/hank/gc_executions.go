@@ -57,6 +57,6 @@ func gcExecutions(c *cli.Context, p runtime.Policy) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can go; nothing was deleted: add --apply\n", term.Bytes(out.Bytes))
+	say("%s can go; nothing was deleted: %s\n", term.Bytes(out.Bytes), applying(c))
 	return nil
 }

@@ -87,8 +87,10 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 			s := statusOf(v)
 			s.askRun(c.Context)
 			s.finishing(v)
-			if _, wrong := settings(c); wrong != nil {
+			if layers, wrong := settings(c); wrong != nil {
 				s.refuse(wrong)
+			} else if isDriven(s.Command) {
+				s.ask(runtime.QuestionOfHank(v, layers, s.Command))
 			}
 			s.Findings = findingsForThis(c, s.Findings)
 			s.Command, s.Resume, s.Finish = commandForThis(c, s.Command), commandForThis(c, s.Resume), commandForThis(c, s.Finish)
@@ -256,12 +258,28 @@ func (s *status) refuse(wrong error) {
 	if s.Live || !isDriven(s.Command) {
 		return
 	}
-	s.Verdict, s.first, s.Resume = runtime.VerdictBlocked, correctSettings, ""
+	s.first = correctSettings
+	s.block(wrong)
+}
+
+// ask adds what the command to run next would ask, and gives it an answer.
+func (s *status) ask(why error) {
+	var question *recovery.DecisionError
+	if !errors.As(why, &question) {
+		return // what cannot be read is said elsewhere
+	}
+	s.Command, s.first = question.Command, ""
+	s.block(question)
+}
+
+// block adds why the command to run next would be refused as it is.
+func (s *status) block(why error) {
+	s.Verdict, s.Resume = runtime.VerdictBlocked, ""
 	s.Findings = slices.Clone(s.Findings)
 	for i := range s.Findings {
 		s.Findings[i] = s.Findings[i].Held()
 	}
-	s.Findings = append(s.Findings, recovery.Finding{Severity: recovery.Blocked, What: wrong.Error()})
+	s.Findings = append(s.Findings, recovery.Finding{Severity: recovery.Blocked, What: why.Error()})
 }
 
 // isDriven reports whether a command is one that reads the settings.
