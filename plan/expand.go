@@ -16,7 +16,7 @@ type Outcome struct {
 	Status          Status
 	FailureIgnored  bool // failed, and the hank says to go on
 	ContextExceeded bool // the agent's context window was full
-	BudgetExceeded  bool // the codon's budget or its loop's ran out
+	BudgetExceeded  bool // the codon's budget or its loop's ran out, and not that of the hank or execution
 
 	// What loop rules can look at besides: the workspace's content after the
 	// codon, how many lines it changed, and a recorded verdict. The two rules
@@ -50,8 +50,8 @@ const (
 // ended; last says that it was the iteration's last. The rules, in this order:
 //
 //  1. A failure that is not ignored stops the run; the plan stays as it is.
-//  2. A full context ends a loop that waits for it, and a spent budget ends any
-//     loop: the rest of the iteration is dropped.
+//  2. A full context ends a loop that waits for it, and a spent budget of the
+//     codon or loop ends any loop: the rest of the iteration is dropped.
 //  3. Inside an iteration nothing changes.
 //  4. At its end the limit, if the loop has one, ends the loop.
 //  5. Else one more iteration follows.

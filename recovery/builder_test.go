@@ -175,6 +175,7 @@ type attempt struct {
 	fail string // why, for Failed
 	on   bool   // onFailure ignore
 	upto state.CodonStatus
+	over *state.BudgetExceeded
 }
 
 // play takes the next codon of the plan from its beginning to how says.
@@ -230,7 +231,9 @@ func (a *author) play(how attempt) error {
 	if how.end == state.Skipped {
 		settling = state.Settling{Status: state.Skipped}
 	}
-	if err := move(live().Settle(settling)); err != nil {
+	settled := live().Settle(settling)
+	settled.BudgetExceeded = how.over
+	if err := move(settled); err != nil {
 		return err
 	}
 	if how.upto == state.CompletingSentinels {

@@ -474,14 +474,40 @@ func stored(entries []plan.Entry) []plan.Entry {
 
 // Outcomes tells a plan how the codons on the thread ended.
 func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
-	settled, _ := s.Settled()
-	return func(id plan.CodonID) (plan.Outcome, bool) {
-		c := settled[id]
-		if c == nil {
-			return plan.Outcome{}, false
+	outcomes := map[plan.CodonID]plan.Outcome{}
+	var open []*state.Codon // in loops, at the limit of all
+	for _, step := range s.Thread() {
+		c := step.Codon
+		if !c.Settled() {
+			continue
 		}
-		return Outcome(c), true
+		outcomes[c.CodonID] = Outcome(c)
+		for _, o := range open {
+			if leftBehind(s, o, c) {
+				was := outcomes[o.CodonID]
+				was.BudgetExceeded = true
+				outcomes[o.CodonID] = was
+			}
+		}
+		if c.BudgetExceeded != nil && !c.BudgetExceeded.EndsLoop() && c.LoopContext != nil {
+			open = append(open, c)
+		}
 	}
+	return func(id plan.CodonID) (plan.Outcome, bool) {
+		o, ended := outcomes[id]
+		return o, ended
+	}
+}
+
+// leftBehind reports whether an execution has left the loop of a codon with it, since
+// another has settled behind the loop: older versions of hank left a loop at any
+// limit. What follows was made without the rest, which would come too late.
+func leftBehind(s *state.State, c, later *state.Codon) bool {
+	if l := later.LoopContext; l != nil && l.LoopID == c.LoopContext.LoopID {
+		return false
+	}
+	at := s.PlanIndex(later.CodonID)
+	return at < 0 || at > s.PlanIndex(c.CodonID)
 }
 
 // Outcome is a record as a plan sees it.
@@ -490,6 +516,6 @@ func Outcome(c *state.Codon) plan.Outcome {
 		Status:          plan.Status(c.Status),
 		FailureIgnored:  c.FailureIgnored,
 		ContextExceeded: c.ContextExceeded,
-		BudgetExceeded:  c.BudgetExceeded != nil,
+		BudgetExceeded:  c.BudgetExceeded.EndsLoop(),
 	}
 }

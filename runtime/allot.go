@@ -15,11 +15,12 @@ type money struct {
 	limit, used state.USD
 	of          string // what it is, in words: the $4 hank budget
 	scope       string // whose it is, see the scopes of a budget
+	share       bool   // it is one child's part, of which more is left for others
 }
 
 // limitOf makes a limit from what was used of it.
 func limitOf(limit, used state.USD, of, scope string) money {
-	return money{true, limit - used, limit, used, of, scope}
+	return money{limited: true, left: limit - used, limit: limit, used: used, of: of, scope: scope}
 }
 
 // tightest is the limit that leaves least.
@@ -77,11 +78,11 @@ func (p pool) allot() money {
 	}
 	switch {
 	case c.share > 0:
-		return tightest(p.piece("share", p.part(c), c.spent), left)
+		return tightest(left, p.piece("share", p.part(c), c.spent))
 	case c.capped:
 		return left
 	case strict:
-		return tightest(p.piece("part", p.part(c), c.spent), left)
+		return tightest(left, p.piece("part", p.part(c), c.spent))
 	}
 	free, heads := p.unshared(), state.USD(0)
 	for i, o := range p.children {
@@ -95,12 +96,14 @@ func (p pool) allot() money {
 			heads++
 		}
 	}
-	return tightest(p.piece("part", max(0, free)/heads, c.spent), left)
+	return tightest(left, p.piece("part", max(0, free)/heads, c.spent))
 }
 
 // piece is what of a pool is one child's.
 func (p pool) piece(word string, limit, spent state.USD) money {
-	return limitOf(limit, spent, fmt.Sprintf("its $%s %s of %s", limit, word, p.of), p.scope)
+	m := limitOf(limit, spent, fmt.Sprintf("its $%s %s of %s", limit, word, p.of), p.scope)
+	m.share = true
+	return m
 }
 
 // divides tells whether the child has nothing but a part of what the shares
@@ -208,12 +211,16 @@ func (p *pool) add(share float64, capped bool, spent state.USD) {
 // loopMoney is what the loop of an entry may still spend, in all its
 // iterations: its own budget, and its part of the hank's.
 func (a *accounts) loopMoney(p *plan.Program, e plan.Entry) money {
-	var own money
-	id := e.LoopContext.LoopID
-	if b := loopBudget(p, e); b.MaxDollars > 0 {
-		own = limitOf(price(b.MaxDollars), a.loops[id].cost, fmt.Sprintf("the $%s budget of loop %q", price(b.MaxDollars), id), scopeLoop)
+	return tightest(a.loopsOwn(p, e), a.hankMoney(p, e.LoopContext.LoopID))
+}
+
+// loopsOwn is what the loop of an entry may still spend of its own budget.
+func (a *accounts) loopsOwn(p *plan.Program, e plan.Entry) money {
+	b, id := loopBudget(p, e), e.LoopContext.LoopID
+	if b.MaxDollars <= 0 {
+		return money{}
 	}
-	return tightest(own, a.hankMoney(p, id))
+	return limitOf(price(b.MaxDollars), a.loops[id].cost, fmt.Sprintf("the $%s budget of loop %q", price(b.MaxDollars), id), scopeLoop)
 }
 
 // hankMoney is the part of the budget of the whole hank that a codon or loop of its top

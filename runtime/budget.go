@@ -63,7 +63,7 @@ func (l limits) exceeded(u usage) *state.BudgetExceeded {
 	case l.Over != nil:
 		return l.Over
 	case l.Dollars > 0 && u.Cost >= l.Dollars:
-		return overCost(l.Dollars, u.Cost, l.money.scope)
+		return overCost(l.Dollars, u.Cost, l.money)
 	case l.Time > 0 && u.Time >= l.Time:
 		return overTime(l.Time, u.Time, l.span.scope)
 	case l.OutputTokens > 0 && u.Output >= l.OutputTokens:
@@ -74,8 +74,8 @@ func (l limits) exceeded(u usage) *state.BudgetExceeded {
 	return nil
 }
 
-func overCost(limit, used state.USD, scope string) *state.BudgetExceeded {
-	return &state.BudgetExceeded{Currency: currencyCost, Limit: dollars(limit), Used: dollars(used), Scope: scope}
+func overCost(limit, used state.USD, of money) *state.BudgetExceeded {
+	return &state.BudgetExceeded{Currency: currencyCost, Limit: dollars(limit), Used: dollars(used), Scope: of.scope, Share: of.share}
 }
 
 func overTime(limit, used time.Duration, scope string) *state.BudgetExceeded {
@@ -159,7 +159,7 @@ func (l *limits) set(m money) {
 	}
 	l.Dollars, l.money = max(1, m.left), m
 	if m.left <= 0 {
-		l.over(overCost(m.limit, m.used, m.scope))
+		l.over(overCost(m.limit, m.used, m))
 	}
 }
 
@@ -265,14 +265,18 @@ func (a *accounts) loopOf(e plan.Entry) account {
 	return a.loops[e.LoopContext.LoopID]
 }
 
-// loopOver tells whether the budget of an entry's loop is used up, so that the
-// loop ends; nil if it is not, or the entry is in no loop.
-func (a *accounts) loopOver(p *plan.Program, e plan.Entry) *state.BudgetExceeded {
-	if e.LoopContext == nil {
-		return nil
-	}
+// loopLimits are what is left to the loop of an entry of its own: its budget, and its
+// part of the hank's. What is left to all codons together is no part of it.
+func (a *accounts) loopLimits(p *plan.Program, e plan.Entry) limits {
 	var l limits
-	l.set(a.loopMoney(p, e))
+	if e.LoopContext == nil {
+		return l
+	}
+	own := a.loopsOwn(p, e)
+	if part := a.hankMoney(p, e.LoopContext.LoopID); part.share {
+		own = tightest(own, part)
+	}
+	l.set(own)
 	l.setTime(spanOf(loopBudget(p, e).MaxTimeSeconds, a.loopOf(e).time, "the %s time budget of its loop", scopeLoop))
-	return l.Over
+	return l
 }

@@ -174,6 +174,7 @@ func TestLoopsAreScopesOfTheirOwn(t *testing.T) {
 		"caps are per iteration":             {"", `"maxDollars": 10`, `"maxDollars": 2`, "a#0 2; b#0 1", "a#1", 2},
 		"a cap and less in the loop":         {"", `"maxDollars": 4`, `"maxDollars": 2`, "a#0 2; b#0 1", "a#1", 1},
 		"its share of the hank":              {`"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"l": 0.4}}`, "", "", "a#0 1", "b#0", 3},
+		"the whole hank's is gone":           {`"budget": {"maxDollars": 4}`, "", "", "a#0 1; b#0 3", "a#1", 0},
 		"its share, used up":                 {`"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"l": 0.4}}`, "", "", "a#0 1; b#0 3", "a#1", 0},
 		"its share and its own":              {`"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"l": 0.4}}`, `"maxDollars": 2`, "", "", "a#0", 2},
 		"shares inside":                      {"", `"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.3}`, "", "", "a#0", 3},
@@ -186,7 +187,7 @@ func TestLoopsAreScopesOfTheirOwn(t *testing.T) {
 			p := budgetHank(t, c.overrides, codonJSON("first", "")+","+loopJSON("l", c.loop, codonJSON("a", c.a), codonJSON("b", ""))+","+codonJSON("last", ""))
 			a := books(t, p, c.spent)
 			checkDollars(t, a.limits(p, entryFor(t, p, plan.CodonID(c.id)), usage{}), c.want)
-			if over := a.loopOver(p, entryFor(t, p, "b#0")); (over != nil) != strings.Contains(name, "used up") {
+			if over := a.loopLimits(p, entryFor(t, p, "b#0")).Over; (over != nil) != strings.Contains(name, "used up") {
 				t.Errorf("the loop is over: %+v", over)
 			}
 		})
@@ -259,12 +260,12 @@ func TestTimeIsThatOfAllRunsTogether(t *testing.T) {
 	check("b#0", 25*time.Second, scopeLoop)
 	check("a#1", 25*time.Second, scopeLoop)
 	check("first", 35*time.Second, scopeHank)
-	if a.loopOver(p, entryFor(t, p, "b#0")) != nil {
+	if a.loopLimits(p, entryFor(t, p, "b#0")).Over != nil {
 		t.Error("the loop is over too early")
 	}
 	a.add(spend(entryFor(t, p, "b#0"), state.Completed, 0, 25*time.Second))
 	over := a.limits(p, entryFor(t, p, "a#1"), usage{}).Over
-	if over == nil || over.Currency != "duration" || over.Limit != 50 || over.Used != 50 || a.loopOver(p, entryFor(t, p, "b#0")) == nil {
+	if over == nil || over.Currency != "duration" || over.Limit != 50 || over.Used != 50 || a.loopLimits(p, entryFor(t, p, "b#0")).Over == nil {
 		t.Errorf("%+v", over)
 	}
 	a.add(spend(entryFor(t, p, "first"), state.Failed, 0, time.Hour))

@@ -35,9 +35,9 @@ func (a *attempt) settle(ctx context.Context, res ended) error {
 	s.At = &ended
 	next := a.live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
-	next.BudgetExceeded = a.exceeded
+	next.BudgetExceeded = a.alsoOfLoop(a.exceeded)
 	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
-		finished := *a.exceeded
+		finished := *next.BudgetExceeded
 		finished.Finished = true
 		next.BudgetExceeded = &finished
 	}

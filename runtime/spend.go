@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hank/plan"
+	"hank/state"
 )
 
 // limits are what the next attempt at an entry may use.
@@ -22,9 +23,24 @@ func (d *driver) budgetOver(e plan.Entry) string {
 	return l.describe(l.Over)
 }
 
-// loopBudgetOver tells whether the budget of an entry's loop is used up.
+// loopBudgetOver tells whether the budget of an entry's loop is used up, so that the
+// loop ends.
 func (d *driver) loopBudgetOver(e plan.Entry) bool {
-	return d.accounts.loopOver(d.program, e) != nil
+	return d.accounts.loopLimits(d.program, e).Over != nil
+}
+
+// alsoOfLoop is the limit that an attempt has hit: that of its loop, if it has hit a
+// limit of all codons together and with the same step its loop's own, so that its
+// record says that the loop ends.
+func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
+	if hit == nil || hit.EndsLoop() {
+		return hit
+	}
+	used := usage{Cost: a.total().Cost, Time: a.spentTime()}
+	if own := a.accounts.loopLimits(a.program, a.entry).exceeded(used); own != nil {
+		return own
+	}
+	return hit
 }
 
 // spentTime is how long the attempt has been at work.

@@ -53,7 +53,7 @@ func TestARunEndsWithASummaryOfItsBudgets(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/budget-loop"))
 	s.must(ModeRun, ExitBudget, maxCost(0.5))
-	s.must(ModeRun, ExitFailed, maxCost(5)) // its last codon wants three rounds
+	s.must(ModeRun, ExitDone, maxCost(5)) // its last codon wants three rounds
 	var got []state.BudgetSummary
 	for _, data := range s.events(state.BudgetSummaryEvent) {
 		var b state.BudgetSummary

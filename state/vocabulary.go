@@ -316,8 +316,19 @@ type BudgetExceeded struct {
 	Scope    string  `json:"scope,omitempty"` // additive: whose budget: codon, loop, hank or execution
 	// Finished, additive: the agent had ended by itself when its usage was known, so
 	// that the budget has cut nothing off.
-	Finished bool           `json:"finished,omitzero"`
-	Unknown  jsontext.Value `json:",embed"`
+	Finished bool `json:"finished,omitzero"`
+	// Share, additive: the limit was the codon's or loop's part of that budget, of which
+	// more was left for others.
+	Share   bool           `json:"share,omitzero"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// EndsLoop reports whether a loop is over when one of its codons has hit the limit: a
+// limit of the codon's or of the loop's own, a part of a larger one included. What
+// limits the whole hank or execution says nothing of the loop: the run ends, and a
+// later one that may spend more continues in it.
+func (b *BudgetExceeded) EndsLoop() bool {
+	return b != nil && (b.Share || b.Scope != "hank" && b.Scope != "execution")
 }
 
 // Sentinels is what the observers of a codon did. The list is called loaded

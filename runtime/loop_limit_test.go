@@ -1,0 +1,111 @@
+//go:build unix
+
+package runtime
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hank/state"
+)
+
+// paidRounds is a loop of two codons and three rounds, and a codon behind it. a pays
+// half a dollar in each round.
+const paidRounds = `{"overrides": {BUDGET}, "hank": [
+  {"type": "loop", "id": "rounds", "name": "Rounds", "terminateOn": {"type": "iterationLimit", "limit": 3} LOOP, "codons": [
+    {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":0.5}'; echo 'a<%ITERATION%>' >>out"},
+    {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo 'b<%ITERATION%>' >>out"}]},
+  {"id": "z", "name": "Z", "model": "shell", "budget": {"maxDollars": 1}, "continuationMode": "fresh", "promptText": "echo z >>out"}]}`
+
+func roundsWith(t *testing.T, overall, loop string) *stage {
+	t.Helper()
+	return stageOf(t, roundsText(overall, loop))
+}
+
+func roundsText(overall, loop string) string {
+	budget := ""
+	if overall != "" {
+		budget = `"budget": {` + overall + `}`
+	}
+	return strings.NewReplacer("BUDGET", budget, " LOOP", loop).Replace(paidRounds)
+}
+
+func (s *stage) wrote(want string) {
+	s.t.Helper()
+	if got := strings.Fields(read(s.t, filepath.Join(s.workspace(), "out"))); !slices.Equal(got, strings.Fields(want)) {
+		s.t.Errorf("the codons that ran are %v, want %s", got, want)
+	}
+}
+
+// A limit of all codons together ends the run and not the loop that it is reached
+// in: a run that may spend more continues in the loop.
+func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, overall string
+		limit         func(*Options)
+		raise         []func(*Options)
+		ran           string
+	}{
+		{"--max-cost in the middle of a round", "", maxCost(0.8), []func(*Options){maxCost(5)}, "a0 b0 a1"},
+		{"--max-cost in the first codon", "", maxCost(0.2), []func(*Options){maxCost(5)}, "a0"},
+		{"--max-cost raised twice", "", maxCost(0.5), []func(*Options){maxCost(1), maxCost(5)}, "a0"},
+		{"the hank's ceiling", `"maxDollars": 0.8`, func(*Options) {}, nil, "a0 b0 a1"},
+		{"the hank's ceiling, divided", `"maxDollars": 0.8, "allocation": "proportional", "shares": {"rounds": 1}`, func(*Options) {}, nil, "a0 b0 a1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := roundsWith(t, c.overall, "")
+			res := s.must(ModeRun, ExitBudget, c.limit)
+			s.wrote(c.ran)
+			if want := len(strings.Fields(c.ran)); res.Done != want || res.Planned != want+2 {
+				t.Errorf("%d of %d are done", res.Done, res.Planned)
+			}
+			if v := s.view().State; v.ExecutionPlan()[v.Next()].CodonID != state.CodonID("b#"+c.ran[len(c.ran)-1:]) {
+				t.Errorf("the next codon is %s", v.ExecutionPlan()[v.Next()].CodonID)
+			}
+			if c.raise == nil {
+				put(t, s.opts.Hank, "hank.json", roundsText(strings.Replace(c.overall, "0.8", "5", 1), ""))
+				c.raise = []func(*Options){func(o *Options) { o.Adopt = true }}
+			}
+			for i, raise := range c.raise {
+				code := ExitDone
+				if i+1 < len(c.raise) {
+					code = ExitBudget
+				}
+				s.must(ModeRun, code, raise)
+			}
+			s.wrote("a0 b0 a1 b1 a2 b2 z")
+		})
+	}
+}
+
+// A budget of the loop's own ends it, also where a limit of all is reached with it,
+// and a part of the hank's is its own.
+func TestALoopEndsByABudgetOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, overall, loop string
+		limit               func(*Options)
+	}{
+		{"its budget", "", `, "budget": {"maxDollars": 0.8}`, func(*Options) {}},
+		{"its share of the hank's", `"maxDollars": 4, "allocation": "proportional", "shares": {"rounds": 0.2}`, "", func(*Options) {}},
+		{"its budget, and a lower limit of all", "", `, "budget": {"maxDollars": 0.9}`, maxCost(0.8)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := roundsWith(t, c.overall, c.loop)
+			res, err := s.run(ModeRun, c.limit)
+			must(t, err)
+			if res.Code == ExitBudget {
+				res = s.must(ModeRun, ExitDone, maxCost(5))
+			}
+			if res.Code != ExitDone || res.Planned != 4 {
+				t.Errorf("%+v", res)
+			}
+			s.wrote("a0 b0 a1 z")
+		})
+	}
+}
