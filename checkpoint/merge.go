@@ -258,12 +258,12 @@ func (s *Store) exchange(old []*pack, merged *pack) {
 }
 
 // removeReplaced deletes the packs that merged ones have replaced: the index
-// first, without which a pack does not count.
+// first, without which a pack does not count. Each is known as replaced until it is
+// gone, so that nobody who looks for new packs meanwhile takes it for one.
 func (s *Store) removeReplaced() error {
-	s.mu.Lock()
-	gone := s.replaced
-	s.replaced = nil
-	s.mu.Unlock()
+	s.mu.RLock()
+	gone := slices.Clone(s.replaced)
+	s.mu.RUnlock()
 	var err error
 	for _, p := range gone {
 		err = errors.Join(err, p.close())
@@ -272,6 +272,9 @@ func (s *Store) removeReplaced() error {
 		}
 		failpoint.Hit("merge.removed")
 	}
+	s.mu.Lock()
+	s.replaced = slices.DeleteFunc(s.replaced, func(p *pack) bool { return slices.Contains(gone, p) })
+	s.mu.Unlock()
 	return err
 }
 

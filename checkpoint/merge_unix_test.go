@@ -416,3 +416,39 @@ func TestACheckBesideAMergeFindsNothing(t *testing.T) {
 		t.Error("the merge has removed no pack")
 	}
 }
+
+// A store that looks for new packs while a merge removes those that it has replaced
+// takes none of them for a stranger.
+func TestALookBesideAMergeTakesUpNoReplacedPack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.grow(mergeWidth * mergeWidth)
+	if err := r.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	o := r.opts
+	o.FS = vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
+		if c.Op == vfstest.OpRemove && r.store != nil && strings.Contains(c.Name, "pack-") {
+			looked++
+			r.store.reread()
+		}
+		return nil
+	})
+	r.store = nil
+	store, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.store = store
+	r.merge()
+	if looked == 0 {
+		t.Fatal("the merge has removed no pack")
+	}
+	_, packs := store.sources()
+	for _, p := range packs {
+		if _, err := os.Lstat(p.String()); err != nil {
+			t.Errorf("a pack that is gone counts: %v", err)
+		}
+	}
+}
