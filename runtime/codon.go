@@ -31,7 +31,7 @@ type attempt struct {
 	exceeded  *state.BudgetExceeded
 	refused   *state.FailureReason // the provider's, which ended the agent
 	skip      bool
-	lastCost  time.Time
+	costs     pace // of recording what is used
 }
 
 // live is the record at work.

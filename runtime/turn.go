@@ -30,7 +30,9 @@ type turn struct {
 	// started is told the agent's process id; its error kills the agent.
 	started func(pid int) error
 	// observe is told what the agent does. It may ask the agent to end.
-	observe  func(harness.Observation) (stop bool, err error)
+	observe func(harness.Observation) (stop bool, err error)
+	// tick is called a few times a second; its error kills the agent.
+	tick     func(now time.Time) error
 	requests <-chan Request
 	// signalled is told of a request and says whether the agent must end now.
 	signalled func(Request) (stop, force bool)
@@ -145,6 +147,10 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 				p.Stop()
 			}
 		case now := <-tick.C:
+			if err := t.tick(now); err != nil {
+				p.Kill()
+				return res, err
+			}
 			if t.silence > 0 && now.Sub(heard) > t.silence && !res.silent {
 				res.silent = true
 				p.Stop()

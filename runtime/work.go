@@ -62,6 +62,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
 		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
+		tick: func(now time.Time) error { return a.recordUsage(now, false) },
 	}
 	a.opts.Monitor.step(a.startStep())
 	res, err := t.run(ctx)
@@ -84,7 +85,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		}
 	}
 	a.usage = res.verdict.Usage
-	return res, nil, a.recordUsage(true)
+	return res, nil, a.recordUsage(time.Now(), true)
 }
 
 // spawned records the agent's process, and its session if that is known. A
@@ -127,7 +128,8 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 		a.noteAction("tool.result", map[string]any{"codonId": a.entry.CodonID, "toolUseId": o.ToolUseID, "result": text, "truncated": text != o.Text, "originalLength": len(o.Text), "isError": o.IsError})
 	case harness.Usage:
 		a.usage = o
-		err = a.recordUsage(false)
+		a.costs.owed = true
+		err = a.recordUsage(time.Now(), false)
 		stop = a.overBudget() && !o.Final
 	case harness.Retrying:
 		if o.Refused != nil {
@@ -157,13 +159,24 @@ func (a *attempt) thinks() string {
 	return "waiting for the model"
 }
 
+// pace is how often something that changes is written down: at once where that was
+// last done a second ago, and else when the second is over.
+type pace struct {
+	last time.Time
+	owed bool // it has changed since
+}
+
+func (p *pace) due(now time.Time) bool { return p.owed && now.Sub(p.last) >= time.Second }
+
+func (p *pace) done(now time.Time) { *p = pace{last: now} }
+
 // recordUsage brings the record's figures up to date: at most once a second
 // while the agent works, and in any case at its end.
-func (a *attempt) recordUsage(final bool) error {
-	if status := a.live().Status; status != state.Running || !final && time.Since(a.lastCost) < time.Second {
+func (a *attempt) recordUsage(now time.Time, final bool) error {
+	if a.live().Status != state.Running || !final && !a.costs.due(now) {
 		return nil
 	}
-	a.lastCost = time.Now()
+	a.costs.done(now)
 	total := a.total()
 	return a.x.RecordLater(state.CostsUpdated{RunID: a.run, CodonID: a.entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
 }
