@@ -18,12 +18,13 @@ const discarded = Dir + "-discarded"
 // the person's own (--workspace):
 //
 //  1. It is locked. Somebody holds it: *HeldError.
-//  2. agree looks at it once more, under the lock.
+//  2. refuse looks at it once more, under the lock; what it returns is why the
+//     execution must stay: *HeldError.
 //  3. Hank's folder is renamed: there is no execution any more, and whoever
 //     comes next finishes what a crash has cut short.
 //  4. The archive, the workspace and hank's folder are deleted, and the root if
 //     nothing else is in it.
-func Discard(root string, agree func(*View) bool) error {
+func Discard(root string, refuse func(*View) (why string)) error {
 	if Discarding(root) {
 		return finishDiscard(root, nil)
 	}
@@ -33,8 +34,10 @@ func Discard(root string, agree func(*View) bool) error {
 		return err
 	}
 	v, err := Read(root)
-	if err == nil && !agree(v) {
-		err = &HeldError{Path: root, Why: "it has been used just now"}
+	if err == nil {
+		if why := refuse(v); why != "" {
+			err = &HeldError{Path: root, Why: why}
+		}
 	}
 	if err != nil {
 		return errors.Join(err, k.release())

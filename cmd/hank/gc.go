@@ -48,8 +48,9 @@ thread or rollback --undo needs stays. What the runs did and cost stays known, a
 that their checkpoints were removed. For good: export them first, if in doubt.
 
 --executions is about whole executions of this machine (see: hank ls): those whose
-hank is done and that were not used for so long go with their workspace. --orphans
-forgets those whose folder is gone.
+hank is done and that were not used for so long go with their workspace; one whose
+workspace was changed since, or where something needs a decision, stays and is named
+with the reason. --orphans forgets those whose folder is gone.
 
 Examples: hank gc --apply --older-than 7d
           hank gc --only timelines,recovery --older-than 12h

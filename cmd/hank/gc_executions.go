@@ -15,7 +15,7 @@ type expiredView struct {
 	Schema  int               `json:"schema"`
 	Applied bool              `json:"applied"`
 	Bytes   int64             `json:"bytes"` // that went, or would go
-	Items   []runtime.Expired `json:"items"`
+	Items   []runtime.Expired `json:"items"` // with applied: what went, and what was kept
 }
 
 // gcExecutions is hank gc --executions and --orphans.
@@ -23,13 +23,18 @@ func gcExecutions(c *cli.Context, p runtime.Policy) error {
 	if c.String("execution") != "" || len(p.Only) > 0 {
 		return &runtime.UsageError{Why: "--executions and --orphans are about all executions of this machine and take neither -e nor --only"}
 	}
-	list, err := runtime.ListExpired(p, c.Bool("executions"), c.Bool("orphans"))
+	list, err := runtime.ListExpired(c.Context, p, c.Bool("executions"), c.Bool("orphans"))
 	if err != nil {
 		return err
 	}
 	out := expiredView{Schema: 1, Applied: c.Bool("apply"), Items: list}
 	if out.Applied {
-		out.Items, err = runtime.Discard(p, list)
+		out.Items, err = runtime.Discard(c.Context, p, list)
+		for _, x := range list {
+			if x.Kept {
+				out.Items = append(out.Items, x)
+			}
+		}
 	}
 	for _, x := range out.Items {
 		if x.Remove {
@@ -45,7 +50,7 @@ func gcExecutions(c *cli.Context, p runtime.Policy) error {
 		if x.Remove {
 			word = "goes"
 		}
-		if out.Applied {
+		if out.Applied && x.Remove {
 			word = "deleted"
 		}
 		t.Row(word, term.Bytes(x.Bytes), x.LastUsed.Local().Format("2006-01-02 15:04"), x.Execution, x.What)
