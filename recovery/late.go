@@ -86,12 +86,8 @@ func lateQuestion(live *state.Codon, changed []string) *DecisionError {
 // between a codon's end and its checkpoint; nil if it asks nothing. Nothing on disk is
 // changed.
 func (v *View) LateQuestion(ctx context.Context, store *checkpoint.Store) (*DecisionError, error) {
-	r := v.State.Newest()
-	if r == nil || v.Live {
-		return nil, nil
-	}
-	live := r.Live()
-	if live == nil || live.Settling == nil || live.Settling.At == nil || !isOfBoot(r, boot()) || !live.Conclude(*live.Settling.At).Settled() {
+	live := v.Unrecorded()
+	if live == nil {
 		return nil, nil
 	}
 	ws, err := v.Layout.OpenWorkspace()
@@ -110,10 +106,38 @@ func (v *View) LateQuestion(ctx context.Context, store *checkpoint.Store) (*Deci
 		return nil, err
 	}
 	changed, err := changedAfterEnd(v.Layout, v.State, store, live, snap)
-	if changed = exceptPaused(r, changed); err != nil || len(changed) == 0 {
+	if changed = exceptPaused(v.State.Newest(), changed); err != nil || len(changed) == 0 {
 		return nil, err
 	}
 	return lateQuestion(live, changed), nil
+}
+
+// Unrecorded is the codon that has done its work and whose checkpoint the next
+// opening makes; nil if there is none.
+func (v *View) Unrecorded() *state.Codon {
+	r := v.State.Newest()
+	if r == nil || v.Live {
+		return nil
+	}
+	live := r.Live()
+	if live == nil || live.Settling == nil || live.Settling.At == nil || !isOfBoot(r, boot()) || !live.Conclude(*live.Settling.At).Settled() {
+		return nil
+	}
+	return live
+}
+
+// LateAtOnce is LateQuestion as far as the workspace's folder alone tells: names have
+// come or gone in it since.
+func (v *View) LateAtOnce() *DecisionError {
+	live := v.Unrecorded()
+	if live == nil {
+		return nil
+	}
+	fi, err := os.Stat(v.Layout.Workspace)
+	if err != nil || !fi.ModTime().After(live.Settling.At.Add(endMargin)) {
+		return nil
+	}
+	return lateQuestion(live, []string{"./"})
 }
 
 // changedSince lists what was changed after the recorded end of a codon, of the

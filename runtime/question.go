@@ -53,7 +53,10 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 		if s.Next() == len(s.ExecutionPlan()) {
 			keep = " --restore"
 		}
-		if answer += keep; ask == nil {
+		if !strings.HasSuffix(command, keep) {
+			answer += keep
+		}
+		if ask == nil {
 			ask = edits
 		} else {
 			ask.What += ", and " + edits.What
@@ -99,6 +102,17 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 		ask.Command = strings.TrimSuffix(command, adoptOption) + answer
 	}
 	return ask
+}
+
+// QuestionAtOnce is Question as far as a look at the workspace's folder tells.
+func QuestionAtOnce(v *recovery.View) *recovery.DecisionError {
+	switch {
+	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
+		return nil
+	case v.Gone():
+		return gone(v)
+	}
+	return v.LateAtOnce()
 }
 
 // changedProgram is the question that chooseProgram asks, and the option that

@@ -208,10 +208,8 @@ func (d *diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 	if !errors.As(err, &decision) {
 		return // what cannot be read is said elsewhere
 	}
-	broken := !d.whole()
-	d.Findings = slices.DeleteFunc(d.Findings, func(f recovery.Finding) bool { // which says less
-		return f.Severity == recovery.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
-	})
+	broken := d.Command == fixCommand
+	d.Findings = withoutGone(d.Findings, v)
 	if d.block(decision); strings.HasSuffix(d.Command, "--adopt") { // it was edited
 		d.first = ""
 	}

@@ -91,6 +91,7 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 				s.refuse(wrong)
 			} else if isDriven(s.Command) {
 				s.ask(runtime.QuestionOfHank(v, layers, s.Command))
+				s.foresee(v)
 			}
 			s.Findings = findingsForThis(c, s.Findings)
 			s.Command, s.Resume, s.Finish = commandForThis(c, s.Command), commandForThis(c, s.Resume), commandForThis(c, s.Finish)
@@ -272,6 +273,19 @@ func (s *status) ask(why error) {
 	s.block(question)
 }
 
+// foresee says what the command to go on with would ask, as far as a look at the
+// workspace's folder tells.
+func (s *status) foresee(v *recovery.View) {
+	if ask := runtime.QuestionAtOnce(v); ask != nil && s.Command != "" {
+		s.Findings = withoutGone(s.Findings, v)
+		s.block(ask)
+		if command, answer := s.Command, strings.TrimPrefix(ask.Command, "hank run"); strings.HasPrefix(command, "hank run") {
+			ask.Command = command + answer
+		}
+		s.Command, s.first = ask.Command, ""
+	}
+}
+
 // block adds why the command to run next would be refused as it is.
 func (s *status) block(why error) {
 	s.Verdict, s.Resume = runtime.VerdictBlocked, ""
@@ -280,6 +294,14 @@ func (s *status) block(why error) {
 		s.Findings[i] = s.Findings[i].Held()
 	}
 	s.Findings = append(s.Findings, recovery.Finding{Severity: recovery.Blocked, What: why.Error()})
+}
+
+// withoutGone leaves out the warning of a workspace that is gone, where a question
+// says more.
+func withoutGone(findings []recovery.Finding, v *recovery.View) []recovery.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f recovery.Finding) bool {
+		return f.Severity == recovery.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
+	})
 }
 
 // isDriven reports whether a command is one that reads the settings.
