@@ -69,7 +69,7 @@ func (x *Execution) Tree(sha state.SHA) (checkpoint.SHA, error) {
 
 // Move is a change of the workspace from what it holds to a checkpoint.
 type Move struct {
-	Kind string // rollback, undo, retry, restore
+	Kind string // rollback, undo, retry, restart (of a codon that has not ended), restore
 	To   state.SHA
 	// Tracked is what codon checkpoints take at the moment; only files that it
 	// takes, or has taken, may be deleted.

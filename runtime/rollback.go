@@ -63,7 +63,7 @@ type Preview struct {
 
 // Undone is a move that is taken back.
 type Undone struct {
-	Kind string     `json:"kind"` // rollback, undo, retry
+	Kind string     `json:"kind"` // rollback, undo, retry, restart
 	Time state.Time `json:"time"`
 	From Target     `json:"from"` // where the execution stood
 	To   Target     `json:"to"`
@@ -71,10 +71,25 @@ type Undone struct {
 
 func (u *Undone) String() string {
 	at := u.Time.Local().Format("2006-01-02 15:04:05")
-	if u.Kind == "undo" { // a word for it depends on how many came before
-		return fmt.Sprintf("undoes the undo of %s: from %s back to %s", at, u.To, u.From)
+	what := fmt.Sprintf("the %s of %s", u.Kind, at)
+	if u.Kind == "restart" {
+		what = fmt.Sprintf("that hank run began a codon again on %s", at)
 	}
-	return fmt.Sprintf("undoes the %s of %s, from %s to %s", u.Kind, at, u.From, u.To)
+	switch {
+	case u.From.SHA == u.To.SHA:
+		return fmt.Sprintf("undoes %s; the checkpoint was %s before and after", what, u.From)
+	case u.Kind == "undo": // a word for it depends on how many came before
+		return fmt.Sprintf("undoes %s: from %s back to %s", what, u.To, u.From)
+	}
+	return fmt.Sprintf("undoes %s, from %s to %s", what, u.From, u.To)
+}
+
+// Before says when the workspace was as the undo makes it.
+func (u *Undone) Before() string {
+	if u.Kind == "restart" {
+		return "before hank run began a codon again"
+	}
+	return "before the " + u.Kind
 }
 
 // undone says what an undo that goes to a safety checkpoint takes back; nil if

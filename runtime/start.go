@@ -107,6 +107,15 @@ type move struct {
 	codon    *state.Codon    // if to is set: the record that is done again
 }
 
+// kind is retry where a person has asked for one, and restart where hank run does a
+// codon again that has not ended.
+func (m move) kind() string {
+	if m.position != nil && m.position.Reason == state.ReasonContinue {
+		return "restart"
+	}
+	return "retry"
+}
+
 // keepLost makes a move one that leaves the tree as it is, because the checkpoint
 // to go back to is lost. What the codon's rig has done is in the tree.
 func (d *driver) keepLost(m *move) {
@@ -315,7 +324,7 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 		m.position.CheckpointSHA = to
 	}
 	tracked := recovery.Tracked(d.x.State(), d.nextID())
-	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.made})
+	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: m.kind(), To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.made})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ type Target struct {
 
 func (t Target) String() string {
 	name := string(t.Kind)
+	if !slices.Contains(kinds, t.Kind) && t.Kind != state.KindInitial { // only its SHA names it
+		return fmt.Sprintf("the %s checkpoint %.12s", name, t.SHA)
+	}
 	if t.CodonID != "" {
 		name = string(t.CodonID) + ":" + name
 	}

@@ -374,7 +374,7 @@ func (l Limits) Any() bool { return l.MaxDollars > 0 || l.MaxTimeSeconds > 0 }
 // next opening finishes it, see package recovery.
 type Intent struct {
 	ID   string `json:"id"`
-	Kind string `json:"kind"` // rollback, undo, retry, restore
+	Kind string `json:"kind"` // rollback, undo, retry, restart, restore
 	// Safety is the checkpoint of everything that the change may touch.
 	Safety SHA `json:"safety"`
 	To     SHA `json:"to"`

@@ -22,8 +22,8 @@ CODON:error, CODON:skipped, last-success (the default) or initial; codon:, sha: 
 run: before a name say which of them it is. Everything visible in the workspace is
 put into a checkpoint first, so that --undo brings it back. Then go on with hank run.
 
---undo takes the last rollback or retry back, however many runs have begun since: the
-workspace, the place in the plan, that a codon had failed or the hank was done, and the
+--undo takes back the last rollback or retry, or that hank run began a codon again that
+was cut off, however many runs have begun since: the workspace, the place in the plan, that a codon had failed or the hank was done, and the
 hank as it was frozen before, so also what a retry has adopted. It names what it undoes
 before it does it. A second --undo undoes the first: it is a redo.
 
@@ -121,7 +121,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	}
 	at := "in " + done.Target.String()
 	if u := done.Undoes; u != nil {
-		at = fmt.Sprintf("it was before the %s (checkpoint %s)", u.Kind, short(done.Target.SHA))
+		at = fmt.Sprintf("it was %s (checkpoint %s)", u.Before(), short(done.Target.SHA))
 	}
 	if !done.TakenBack { // else the findings have said it
 		say("the workspace is as %s%s; what was there is in checkpoint %s\n", at, butFor, short(done.Safety))
