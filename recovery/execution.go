@@ -38,7 +38,6 @@ type Execution struct {
 	opts    Options
 	fs      vfs.FS
 	meta    Meta
-	before  *int64 // the cap of the execution before KeepCap
 	lock    *lock
 	journal *journal.Journal
 	saver   *saver

@@ -35,21 +35,12 @@ func (x *Execution) cap() int64 {
 }
 
 // KeepCap makes the cap of this opening the one of the execution. The opening does
-// not do so itself: what was asked for may turn out to be no command at all.
+// not do so itself: the command may be refused, or end with a question.
 func (x *Execution) KeepCap() error {
 	if x.opts.CheckpointCap == nil {
 		return nil
 	}
-	x.before = x.meta.CheckpointCap
 	return x.SetMeta(func(m *Meta) { m.CheckpointCap = x.opts.CheckpointCap })
-}
-
-// ForgetCap takes KeepCap back.
-func (x *Execution) ForgetCap() error {
-	if x.opts.CheckpointCap == nil || x.meta.CheckpointCap != x.opts.CheckpointCap {
-		return nil
-	}
-	return x.SetMeta(func(m *Meta) { m.CheckpointCap = x.before })
 }
 
 // CheckRoom returns a *DecisionError if there is no room for another checkpoint.

@@ -24,8 +24,7 @@ type driver struct {
 	opts     Options
 	settings plan.Settings
 	program  *plan.Program
-	replaced state.Position   // its Program and HankHash are those that were frozen before this command adopted others
-	limited  *state.LimitsSet // takes back the limits that this command has set; nil: it has set none
+	replaced state.Position // its Program and HankHash are those that were frozen before this command adopted others
 	run      state.RunID
 	agents   map[string]harness.Check
 	requests chan Request

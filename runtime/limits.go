@@ -10,9 +10,8 @@ import (
 	"hank/state"
 )
 
-// setLimits makes what the command says about limits part of the execution,
-// before anything can end the command: what it advises then need not say it
-// again.
+// setLimits makes what the command says about limits part of the execution, once
+// nothing refuses the command any more.
 func (d *driver) setLimits() error {
 	next := d.x.State().Limits
 	if c := d.opts.Limits.MaxDollars; c != nil {
@@ -24,16 +23,32 @@ func (d *driver) setLimits() error {
 	if now := d.x.State().Limits; next.MaxDollars == now.MaxDollars && next.MaxTimeSeconds == now.MaxTimeSeconds {
 		return nil
 	}
-	d.limited = &state.LimitsSet{Limits: d.x.State().Limits}
 	return d.x.Record(state.LimitsSet{Limits: next})
 }
 
-// forgetLimits takes setLimits back.
-func (d *driver) forgetLimits() error {
-	if d.limited == nil {
-		return nil
+// sayUnkept says of a command that ends with a question which of its limits its
+// answer has to give again.
+func sayUnkept(o Options) {
+	var given []string
+	for _, l := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--max-cost", o.Limits.MaxDollars != nil},
+		{"--max-time", o.Limits.MaxTimeSeconds != nil},
+		{"--checkpoint-cap", o.Layers.Flags.CheckpointCap != ""},
+	} {
+		if l.given {
+			given = append(given, l.flag)
+		}
 	}
-	return d.x.Record(*d.limited)
+	switch n := len(given); n {
+	case 0:
+	case 1:
+		sayTo(o, "note: "+given[0]+" of this command is not kept: give it again with the answer")
+	default:
+		sayTo(o, fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
+	}
 }
 
 // DescribeLimits says in words what an execution may use and has used. A

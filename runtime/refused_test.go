@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A command that is refused has adopted no hank, and moved nothing: for want of what
+// A command that is refused has adopted no hank, stored no limit, and moved nothing: for want of what
 // the hank requires, of an agent, or because of crashes at the same codon.
 func TestWhatIsRefusedHasAdoptedNothing(t *testing.T) {
 	t.Parallel()
@@ -42,10 +42,13 @@ func TestWhatIsRefusedHasAdoptedNothing(t *testing.T) {
 			if name == "an agent that is not there" {
 				s.opts.Environ[0] = "PATH=" + t.TempDir()
 			}
-			s.must(try.mode, try.code, try.change, func(o *Options) { o.Adopt = true })
+			s.must(try.mode, try.code, try.change, maxCost(9), func(o *Options) { o.Adopt = true })
 			after := s.view().State
 			if after.Program != before.Program || after.HankHash != before.HankHash {
 				t.Errorf("the hank was adopted:\n%s", strings.Join(s.said, "\n"))
+			}
+			if after.Limits.Any() {
+				t.Errorf("the limit was kept: %+v", after.Limits)
 			}
 			if after.Position != before.Position {
 				t.Errorf("the execution was moved to %+v", after.Position)

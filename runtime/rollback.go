@@ -218,9 +218,6 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
 		o.Say(preview.Undoes.String())
 	}
-	if err := x.KeepCap(); err != nil {
-		return nil, err
-	}
 	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
 	if o.Undo {
 		m.Kind = "undo"
@@ -236,6 +233,9 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
 	moved, err := x.MoveTree(ctx, m)
 	if err != nil {
+		return nil, err
+	}
+	if err := x.KeepCap(); err != nil {
 		return nil, err
 	}
 	if head := preview.HeadMoved; head != "" && o.Say != nil {

@@ -52,6 +52,9 @@ const (
 // when the execution could be opened. Options.Notify is told of both.
 func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	res, err := conduct(ctx, mode, o)
+	if CodeOf(err) == ExitDecision && (res == nil || res.RunID == "") {
+		sayUnkept(o)
+	}
 	if res != nil && err != nil {
 		res.Code, res.Message = CodeOf(err), Sentence(err)
 	}
@@ -340,7 +343,9 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 		d.say("%s: %s", f.Severity.Word(), f.What)
 	}
 	start, err := d.begins(ctx, mode, program, loadErr)
-	if err != nil {
+	if err == nil {
+		err = errors.Join(d.setLimits(), d.x.KeepCap())
+	} else {
 		err = d.withdraw(err)
 	}
 	if err != nil || start.done != nil {
@@ -350,21 +355,15 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	return d.result(out, err), err
 }
 
-// begins is everything up to where a run can start. A command that cannot mean
-// anything here has changed nothing; what is given with any other one stays, also if
-// it ends with a question.
+// begins is everything up to where a run can start. Limits and cap that are given
+// with the command are kept behind it: one that is refused, or ends with a question,
+// has changed none.
 func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (start, error) {
 	if err := d.checkUsage(mode); err != nil {
 		return start{}, err
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
 		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
-	if err := d.setLimits(); err != nil {
-		return start{}, err
-	}
-	if err := d.x.KeepCap(); err != nil {
-		return start{}, err
-	}
 	if err := d.begin(ctx); err != nil {
 		return start{}, err
 	}
