@@ -35,7 +35,8 @@ type View struct {
 	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
 	ForeignJournal bool
 
-	metaErr error // why Meta could not be read
+	metaErr  error // why Meta could not be read
+	storeErr error // why the checkpoints could not be used
 }
 
 // Creating reports whether the execution is being created now: a runtime holds it,
@@ -241,6 +242,7 @@ func (v *View) consult(m *memory) error {
 	var decision *DecisionError
 	var creating *CreatingError
 	if errors.As(err, &decision) || errors.As(err, &damaged) || errors.As(err, &creating) {
+		v.storeErr = err
 		return nil // whoever needs checkpoints says so
 	}
 	if err != nil {
@@ -423,9 +425,28 @@ func (v *View) Store() (*checkpoint.Store, error) {
 		return nil, &CreatingError{v.Layout.Root}
 	}
 	if errors.Is(err, fs.ErrNotExist) || err != nil && inTheWay(vfs.OS, filepath.Dir(v.Layout.Store())) != nil {
-		return nil, &DecisionError{What: "the checkpoint store " + v.Layout.Store() + " is gone", Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: fixCommand}
+		lost := "is gone"
+		if damaged := new(checkpoint.DamagedError); errors.As(err, &damaged) {
+			lost = "is damaged: " + damaged.Why
+		}
+		return nil, &DecisionError{What: "the checkpoint store " + v.Layout.Store() + " " + lost, Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: fixCommand}
 	}
 	return store, err
+}
+
+// StoreLost asks what is to become of an execution whose checkpoint store is gone, or
+// lacks what makes it one; nil if that is not so, as far as opening it tells.
+func (v *View) StoreLost() *DecisionError {
+	var decision *DecisionError
+	var damaged *checkpoint.DamagedError
+	switch {
+	case v.Live || v.State.InitialCheckpoint == "" && len(v.State.Runs) == 0: // it need not hold anything
+	case errors.As(v.storeErr, &decision):
+		return decision
+	case errors.As(v.storeErr, &damaged):
+		return &DecisionError{What: damaged.Path + " is damaged: " + damaged.Why, Options: []string{"put it back from a copy", fixCommand + " starts a new checkpoint store"}, Command: fixCommand}
+	}
+	return nil
 }
 
 // Validate checks the state against itself, the run folders and the store.

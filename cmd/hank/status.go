@@ -87,9 +87,13 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 			s := statusOf(v)
 			s.askRun(c.Context)
 			s.finishing(v)
-			if layers, wrong := settings(c); wrong != nil {
+			layers, wrong := settings(c)
+			switch lost := v.StoreLost(); {
+			case lost != nil && v.Blocked == nil:
+				s.ask(lost)
+			case wrong != nil:
 				s.refuse(wrong)
-			} else if isDriven(s.Command) {
+			case isDriven(s.Command):
 				s.ask(runtime.QuestionOfHank(v, layers, s.Command))
 				s.foresee(v)
 			}
