@@ -15,13 +15,14 @@ import (
 
 // Reader implements harness.Harness.
 func (Harness) Reader(req harness.Request) harness.Reader {
-	return &reader{asked: req.Session, provider: provider(req), meter: meter{model: req.Model, before: req.SessionCost}}
+	return &reader{asked: req.Session, provider: provider(req), remedy: remedy(req), meter: meter{model: req.Model, before: req.SessionCost}}
 }
 
 // reader implements harness.Reader for --output-format stream-json.
 type reader struct {
 	asked    string // session to be continued
 	provider string // whom the agent asks, for people
+	remedy   string // what to do about a key or login that is refused
 	session  string // of the last init line
 	meter    meter
 
@@ -94,12 +95,29 @@ func (r *reader) init(event fields) []harness.Observation {
 	return []harness.Observation{harness.SessionStarted{ID: id, Model: r.meter.model}}
 }
 
-// provider is the host that the agent asks.
-func provider(req harness.Request) string {
+// environOf is the agent's environment, with the codon's own.
+func environOf(req harness.Request) harness.Environ {
 	env := harness.NewEnviron(req.Environ)
 	for name, value := range req.Env {
 		env[name] = value
 	}
+	return env
+}
+
+// remedy is what a person can do about a key or login that is refused.
+func remedy(req harness.Request) string {
+	switch from, name := credentials(environOf(req)); from {
+	case key:
+		return fmt.Sprintf("set %s to one that is accepted, or unset it, start claude once and use /login", name)
+	case cloud:
+		return "renew the credentials of the cloud provider that " + name + " names"
+	}
+	return "start claude once and use /login, or set ANTHROPIC_API_KEY"
+}
+
+// provider is the host that the agent asks.
+func provider(req harness.Request) string {
+	env := environOf(req)
 	if from, _ := credentials(env); from == cloud {
 		return "its provider"
 	}
@@ -119,7 +137,7 @@ func (r *reader) retrying(event fields) harness.Retrying {
 	case status != 0:
 		why = strings.TrimSpace(fmt.Sprintf("%s (HTTP %d)", why, status))
 		if f := harness.Classify(harness.Evidence{Words: []string{event.text("error")}, Status: status, Session: true}); harness.Refused(f) {
-			f.Message = fmt.Sprintf("%s refuses the key or the login: %s", r.provider, why)
+			f.Message = fmt.Sprintf("%s refuses the key or the login: %s; %s", r.provider, why, r.remedy)
 			if f.Class != harness.ClassAuth {
 				f.Message = fmt.Sprintf("%s does not have the model %s: %s", r.provider, r.meter.model, why)
 			}
