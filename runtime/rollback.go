@@ -156,7 +156,8 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 			return nil, err
 		}
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: capOf(o.CheckpointCap), Unfinished: unfinished, Reap: Reap, Work: o.Work})
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: capOf(o.CheckpointCap), Unfinished: unfinished, Reap: Reap, Work: o.Work,
+		Warn: func(line string) { sayTo(Options{Say: o.Say}, line) }})
 	if err != nil {
 		return nil, err
 	}

@@ -159,6 +159,7 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 		}
 		return d
 	}
+	v.WarnOfPrivate()
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
 	if d.first = s.first; v.Blocked != nil {

@@ -113,7 +113,6 @@ const silenceWarning = 3 * time.Minute
 
 func statusOf(v *recovery.View) status {
 	st, weight := v.State, v.Weigh()
-	v.WarnOfPrivate()
 	s := status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: runtime.ExecutionVerdict(v), Caveats: v.Head.Caveats,
