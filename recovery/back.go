@@ -355,6 +355,19 @@ func IsManual(store Commits, sha state.SHA) bool {
 	return behind(store, sha, state.KindManual) != sha
 }
 
+// FoundAt reports whether a checkpoint is another one, or was made from there of what
+// the next codon finds.
+func FoundAt(store Commits, sha, from state.SHA) bool {
+	for sha != from {
+		info, err := store.CommitInfo(checkpoint.SHA(sha))
+		if kind, _, _ := strings.Cut(info.Message, ":"); err != nil || state.CheckpointKind(kind) != state.KindTracked || len(info.Parents) == 0 {
+			return false
+		}
+		sha = state.SHA(info.Parents[0])
+	}
+	return true
+}
+
 // EndedAt is the checkpoint that the last step of the plan has left, from one
 // that was made of the same place later: for a recovery branch, at the end of a
 // run, or of what a person has changed.

@@ -549,6 +549,20 @@ func (x *Execution) without(ctx context.Context, tree checkpoint.SHA, files []st
 	return x.Store.Overlay(empty, tree, func(path string) bool { return !slices.Contains(files, path) })
 }
 
+// Replace is a tree that has at some paths what another one has there, and nothing
+// where that has nothing.
+func (x *Execution) Replace(ctx context.Context, tree, by checkpoint.SHA, at func(path string) bool) (checkpoint.SHA, error) {
+	empty, err := x.Store.AddTree(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	rest, err := x.Store.Overlay(empty, tree, func(path string) bool { return !at(path) })
+	if err != nil {
+		return "", err
+	}
+	return x.Store.Overlay(rest, by, at)
+}
+
 // saveAll is the snapshot of everything visible, of paths besides, and of what
 // codon checkpoints track: that may be ignored by now, and not recorded by the
 // checkpoint that the workspace was last at.

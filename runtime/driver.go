@@ -244,6 +244,7 @@ func (d *driver) take(r Request) {
 // move has left and nobody had recorded, such as files that were ignored before; that
 // of a run, to look at the empty folders that a person has made since the last.
 // What a checkpoint has that has looked at more than the codon will stays in the base.
+// So does what the move could not bring back: see asMovedTo.
 func (d *driver) capture(ctx context.Context, index int) error {
 	base, sel := d.x.State().Base, d.selection(index)
 	taken, moved := recovery.Taken(d.x.State(), d.x.Store, base), d.moved
@@ -267,6 +268,10 @@ func (d *driver) capture(ctx context.Context, index int) error {
 		}
 		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, recovery.EmptyFolders(before)))))
 	}
+	if err := d.asMovedTo(ctx, snap); err != nil {
+		d.x.Store.Abort()
+		return err
+	}
 	if folders := recovery.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
 		d.x.Store.Abort()
 		return nil
@@ -278,6 +283,40 @@ func (d *driver) capture(ctx context.Context, index int) error {
 		Transition: state.CheckpointCreated{Kind: state.KindTracked, RunID: d.run, CodonID: id, Branch: d.branch(), Base: true},
 	})
 	return err
+}
+
+// asMovedTo gives a snapshot, at the paths that the move before the first codon of
+// this run could not change, what the move was to bring there. What is on disk
+// there is mostly the work of the attempt that is done again: no other attempt is to
+// start from it, once it can be taken away.
+func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error {
+	s, at := d.x.State(), d.x.State().LastMove()
+	if at == nil || at.Before == nil || len(at.Kept) == 0 {
+		return nil
+	}
+	cmp := d.comparison()
+	kept, found := cmp.keptAt(s.Base, snap), cmp.uncoveredAt(s.Base, snap)
+	there := *s
+	there.Position = at.Before
+	back, err := recovery.WayBack(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
+	if err != nil {
+		return err
+	}
+	was := snap.Tree
+	snap.Tree, err = d.x.Replace(ctx, snap.Tree, back.Tree, func(path string) bool {
+		return kept(path) && !checkpoint.IsKeptAside(path) && (d.x.Store.HasFile(back.Tree, path) || !found(path))
+	})
+	if err != nil {
+		return err
+	}
+	snap.Empty = slices.DeleteFunc(slices.Clone(snap.Empty), func(name string) bool { return kept(name) && !slices.Contains(back.Empty, name) })
+	for _, name := range back.Empty {
+		if kept(name) || d.x.Store.HasPath(was, name) && !d.x.Store.HasPath(snap.Tree, name) {
+			snap.Empty = append(snap.Empty, name)
+		}
+	}
+	snap.Empty = slices.Compact(slices.Sorted(slices.Values(snap.Empty)))
+	return nil
 }
 
 // selection is what the checkpoint of the codon at an index takes. It is asked

@@ -410,6 +410,9 @@ func (c comparison) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path s
 	if at != nil && at == c.state.Position && sha == c.leftAt(false) { // an undo compares with what it has gone back to the end of
 		sha = at.CheckpointSHA
 	}
+	if at != nil && len(at.Kept) > 0 && recovery.FoundAt(c.store, sha, at.CheckpointSHA) { // which has at these paths what the move was to bring
+		sha = at.CheckpointSHA
+	}
 	p, _, changed := c.sinceMove(at, sha, snap)
 	if p == nil || len(p.Kept) == 0 {
 		return func(string) bool { return false }

@@ -1,0 +1,58 @@
+//go:build unix
+
+package runtime
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"hank/internal/failpoint"
+)
+
+// What a retry could not put back is no part of what the codon starts from: the next
+// retry puts it back as soon as the system lets it, and says each time before that it
+// could not.
+func TestWhatARetryCouldNotPutBackDoesNotBecomeItsBase(t *testing.T) {
+	t.Parallel()
+	const hank = `{"hank": [
+		{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir m; echo 0 >m/a"BEFORE},
+		{"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat m/a >seen; echo 1 >>m/a; echo left >>m/b; exit 1"}]}`
+	for name, before := range map[string]string{
+		"everything is tracked":                "",
+		"a part is tracked by the one before":  `, "checkpointedFiles": ["m/a"]`,
+		"nothing is tracked by the one before": `, "checkpointedFiles": []`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, strings.Replace(hank, "BEFORE", before, 1))
+			s.must(ModeRun, ExitFailed)
+			base := s.last("b").BaseCheckpoint
+			free := failpoint.Refuse(s.workspace(), "m/", syscall.EPERM)
+			defer free()
+			seen := "0\n1\n"
+			for range 2 {
+				s.said = nil
+				s.must(ModeRetry, ExitFailed)
+				if said := strings.Join(s.said, "\n"); !strings.Contains(said, `not as in the checkpoint: "m/a"`) || !strings.Contains(said, `not as in the checkpoint: "m/b"`) {
+					t.Errorf("the retry does not say what it could not put back:\n%s", said)
+				}
+				if got := content(t, s.workspace(), "seen"); got != seen {
+					t.Errorf("the attempt found %q, want %q", got, seen)
+				}
+				if got := s.last("b").BaseCheckpoint; got != base {
+					t.Errorf("the attempt began from %.12s, the one before from %.12s", got, base)
+				}
+				seen += "1\n"
+			}
+			free()
+			s.must(ModeRetry, ExitFailed)
+			if got := content(t, s.workspace(), "seen"); got != "0\n" {
+				t.Errorf("the attempt behind the obstacle found %q", got)
+			}
+			if got := content(t, s.workspace(), "m/b"); got != "left\n" {
+				t.Errorf("the attempt behind the obstacle found what one before has added: %q", got)
+			}
+		})
+	}
+}
