@@ -8,9 +8,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/shell"
 	"hank/plan"
 	"hank/recovery"
 	"hank/state"
@@ -59,6 +61,8 @@ type Preview struct {
 	HeadMoved string `json:"projectHead,omitempty"`
 	// Undoes is the move that an undo takes back.
 	Undoes *Undone `json:"undoes,omitempty"`
+	// unasked are those of Blocked that only Delete would delete.
+	unasked []string
 }
 
 // Undone is a move that is taken back.
@@ -212,6 +216,9 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	preview, err := preview(ctx, x.Layout, x.State(), x.Store, x.Workspace, target, o)
 	if err != nil {
 		return nil, err
+	}
+	if len(preview.unasked) > 0 {
+		return nil, needDelete(preview, o.Paths)
 	}
 	if o.Confirm != nil && !o.Confirm(*preview) {
 		return nil, ErrDeclined
@@ -444,6 +451,13 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	for _, b := range plan.Blocked {
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
 	}
+	if len(o.Paths) > 0 && !o.Delete { // only what stands where the target has something else would go
+		for _, c := range plan.Delete {
+			p.unasked = append(p.unasked, c.Path)
+			p.Blocked = append(p.Blocked, PathChange{c.Path, "is in the way of what the checkpoint has there; --delete deletes it"})
+		}
+		p.Delete = []PathChange{}
+	}
 	p.InTheWay = inTheWay(plan.Refused)
 	for _, a := range back.Returning {
 		p.Unarchived = append(p.Unarchived, Unarchived{a.SourcePath, a.ArchivePath, a.CodonID})
@@ -461,6 +475,35 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 		p.HeadMoved = then
 	}
 	return p, nil
+}
+
+// needDelete asks for Delete where files stand in the way of what is to be brought
+// back: a file in the place of a folder, or the files of a folder in the place of a
+// file.
+func needDelete(p *Preview, paths []string) *recovery.DecisionError {
+	const show = 3
+	var names []string
+	for _, name := range p.unasked[:min(show, len(p.unasked))] {
+		names = append(names, strconv.Quote(name))
+	}
+	var at []string
+	for _, name := range paths {
+		at = append(at, shell.Quote(name))
+	}
+	list, verb, them := strings.Join(names, ", "), "is", "it"
+	if more := len(p.unasked) - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	if len(p.unasked) > 1 {
+		verb, them = "are", "them"
+	}
+	return &recovery.DecisionError{
+		What: fmt.Sprintf("%s %s in the way of what %s has there, and restore deletes nothing without --delete; nothing was changed", list, verb, p.Target),
+		Options: []string{
+			fmt.Sprintf("--delete puts %s into a checkpoint and deletes %s, with all that codons have added at %s and the target has not (--delete --plan lists it)", them, them, strings.Join(at, " ")),
+			"move " + them + " away, then give the same command again",
+		},
+	}
 }
 
 // planTouches tells whether a restore is about a path or something below it.
