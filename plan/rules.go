@@ -73,7 +73,7 @@ var rules = map[string]Rule{
 	"continue-first":           {Severity: Warning, Says: "the first codon continues a session, but there is none before it"},
 	"continue-after-exhausted": {Severity: Error, Says: "a codon continues a session whose context is full"},
 	"continue-wrap":            {Severity: Warning, Says: "in a later iteration a codon continues the loop's last codon, whose session does not fit"},
-	"continue-model":           {Severity: Error, Says: "a codon continues the session of another model"},
+	"continue-model":           {Severity: Error, Says: "a codon continues the session of another model, or that of a script, which has none"},
 	"continue-untracked":       {Severity: Warning, Says: "a codon continues one that checkpoints nothing: a rollback brings the session back, but not its files"},
 	"continue-after-ignore":    {Severity: Warning, Says: "a codon continues one whose failure is ignored: there may be no session"},
 

@@ -124,6 +124,8 @@ var brokenHanks = []broken{
 	{name: "continue inside a loop with another model", hank: hankOf(loopOf("l", limit(1), strings.Replace(agentCodon("z", "fresh"), "sonnet", "opus", 1), agentCodon("a", "continue-previous"))), want: "continue-model", at: `"continue-previous"`},
 	{name: "continue a shell codon", hank: hankOf(shellCodon("z"), agentCodon("a", "continue-previous")), want: "continue-model", at: `"continue-previous"`},
 	{name: "continue around a loop", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", limit(2), agentCodon("a", "continue-previous"), strings.Replace(agentCodon("z", "fresh"), "sonnet", "opus", 1))), want: "continue-wrap", at: `"continue-previous"`},
+	{name: "continue a shell codon around a loop", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", limit(2), agentCodon("a", "continue-previous"), shellCodon("z"))), want: "continue-model", at: `"continue-previous"`},
+	{name: "continue a shell codon around a loop that may be over", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", untilFull, agentCodon("a", "continue-previous"), shellCodon("z"))), want: "continue-wrap", at: `"continue-previous"`},
 	{name: "continue without files", hank: hankOf(agentCodon("z", "fresh", `"checkpointedFiles": []`), agentCodon("a", "continue-previous")), want: "continue-untracked", at: `"continue-previous"`},
 	{name: "continue after ignore", hank: hankOf(agentCodon("z", "fresh", `"onFailure": "ignore"`), agentCodon("a", "continue-previous")), want: "continue-after-ignore", at: `"continue-previous"`},
 

@@ -34,6 +34,11 @@ func (h *Hank) loopSessions(out *reporter, at string, l *Loop, before *Item) {
 		if !c.continuesSession() || !again || last == c {
 			continue
 		}
+		if last.Model.IsShell() && l.TerminateOn.Type == IterationLimit && !out.anyIDs { // what is frozen may be past its loop
+			h.report(out, pointer+"/continuationMode", "continue-model", `set "fresh", or let a codon of the same model end the loop`,
+				"from the second iteration on, %q would continue the session of %q, and a script has none", c.ID, last.ID)
+			continue
+		}
 		if last.ExhaustWithPrompt != "" || last.Model.String() != c.Model.String() {
 			h.report(out, pointer+"/continuationMode", "continue-wrap", "", "from the second iteration on, %q continues the session of %q, whose context is full or whose model is another", c.ID, last.ID)
 		}
