@@ -15,6 +15,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/internal/vfs"
+	"hank/plan"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -80,7 +81,32 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	if err != nil {
 		return nil, moved, errors.Join(err, x.Close())
 	}
+	x.nameLostSession()
 	return x, moved, nil
+}
+
+// nameLostSession says where the next codon is to continue an agent's session: those
+// are in the agents' homes, which no checkpoint has. What began it does it anew.
+func (x *Execution) nameLostSession() {
+	s := x.State()
+	next, entries := s.Next(), s.ExecutionPlan()
+	continues := func(i int) bool {
+		c := entries[i].Codon
+		return c.ContinuationMode == plan.ContinuePrevious && !c.Model.IsShell()
+	}
+	if next >= len(entries) || !continues(next) {
+		return
+	}
+	if session, _ := s.PreviousSession(next); session == "" {
+		return
+	}
+	first := next - 1
+	for first > 0 && continues(first) {
+		first--
+	}
+	id := entries[first].CodonID
+	x.Report.add(Warning, "codon %s is to continue the agent's session that codon %s has begun, and an export has no sessions; hank retry %s -e %s begins again there, with a session of its own",
+		entries[next].CodonID, id, shell.Quote(string(id)), shell.Quote(x.Layout.Root))
 }
 
 // importing is the mark of an execution that is being made by an import: the

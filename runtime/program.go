@@ -44,7 +44,11 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		live, _, loadErr = loadHank(d.x.Layout.Root, d.opts)
 	}
 	if live == nil && errors.Is(loadErr, os.ErrNotExist) {
-		d.say("the hank %s is gone; the frozen one is used", cmp.Or(d.x.Meta().HankPath, "that this execution was begun with"))
+		if path := d.x.Meta().HankPath; path != "" {
+			d.say("the hank %s is gone; the frozen one is used", path)
+		} else { // an import does not know it
+			d.say("where the hank of this execution is, is not known here; the frozen one is used")
+		}
 	}
 	changes := hankChanges(s, frozen, live, loadErr)
 	if len(changes) == 0 || d.opts.Frozen {

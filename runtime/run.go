@@ -142,6 +142,8 @@ func locate(mode Mode, o Options) (string, error) {
 type origin struct {
 	path string // of the file, absolute
 	data string // absolute; may be empty
+
+	found []plan.Diagnostic // of a hank that is valid
 }
 
 // loadHank reads the author's hank: the one that is named, or the one of the
@@ -195,6 +197,7 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 	if program == nil {
 		return nil, from, &InvalidError{diagnostics}
 	}
+	from.found = diagnostics
 	return program, from, nil
 }
 
@@ -250,6 +253,11 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 	})
 	if err == nil && x.Report.Source == "new" { // the folder may be a mistyped one
 		sayTo(o, "a new execution begins in "+root)
+		for _, d := range from.found {
+			if d.Severity == plan.Warning {
+				sayTo(o, d.String())
+			}
+		}
 	}
 	return x, err
 }
