@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"hank/internal/flock"
@@ -52,39 +53,47 @@ func (f Folder) same(g Folder) bool {
 // workspace: rm -rf and mkdir, a clone into its place. A link could lead to what is
 // not theirs.
 func (f Folder) succeeds(path string) (Folder, *DecisionError) {
-	blocked := func(what string, options ...string) (Folder, *DecisionError) {
-		return Folder{}, &DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what),
-			Options: append(options, "put the folder back that was there, and then hank run")}
+	blocked := func(what, command, effect string) (Folder, *DecisionError) {
+		e := &DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the folder back that was there, and then hank run"}}
+		if command != "" {
+			e.Command = command + " && hank run --keep-tree"
+			e.Options = slices.Insert(e.Options, 0, e.Command+" "+effect)
+		}
+		return Folder{}, e
 	}
+	const (
+		empty = "takes an empty folder for what the codon has left"
+		mine  = "takes a copy of your own for what the codon has left"
+	)
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run --keep-tree takes an empty folder for what the codon has left", shell.Quote(path)))
+		return blocked("was deleted while the codon was running", "mkdir "+shell.Quote(path), empty)
 	}
 	now, err := folderAt(path)
 	switch {
 	case fi != nil && fi.Mode()&fs.ModeSymlink != 0 && now.Path != f.Path:
 		if err != nil {
-			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", shell.Quote(path)))
+			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s", shell.Quote(path)), empty)
 		}
-		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree takes that folder for what the codon has left", shell.Quote(path), shell.Quote(now.Path)))
+		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s", shell.Quote(path), shell.Quote(now.Path)), "takes that folder for what the codon has left")
 	case errors.Is(err, syscall.ENOTDIR):
-		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s && hank run --keep-tree takes an empty folder for what the codon has left", shell.Quote(path), shell.Quote(path+".aside")))
+		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s", shell.Quote(path), shell.Quote(path+".aside")), empty)
 	case err != nil:
-		return blocked(fmt.Sprintf("cannot be looked at (%v)", err))
+		return blocked(fmt.Sprintf("cannot be looked at (%v)", err), "", "")
 	case now.Path != f.Path && now.Path != f.Place:
-		return blocked("is in another place now: "+now.Path, "put the folder back where it was")
+		return blocked("is in another place now: "+now.Path, "", "")
 	case now.Owner != f.Owner && now.Device == f.Device && now.Inode == f.Inode:
 		return Folder{}, f.estranged(path, now, "hank run --keep-tree")
 	case now.Owner != f.Owner:
-		return blocked(fmt.Sprintf("was replaced by a folder of another user (%d, not %d)", now.Owner, f.Owner), takeOver(path))
+		return blocked(fmt.Sprintf("was replaced by a folder of another user (%d, not %d)", now.Owner, f.Owner), takeOver(path), mine)
 	case now.Device != f.Device:
-		return blocked("was replaced by a folder on another volume", "unmount it if it is a mount point, or "+takeOver(path))
+		return blocked("was replaced by a folder on another volume (unmount it if it is a mount point)", takeOver(path), mine)
 	}
 	return now, nil
 }
 
 func takeOver(path string) string {
-	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree takes a copy of your own for what the codon has left", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
+	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
 }
 
 // estranged says that the folder belongs to another user than before.

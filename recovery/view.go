@@ -395,7 +395,18 @@ func (v *View) paused(r *state.Run) {
 	if r.Paused.Reason != state.EndDecision {
 		severity = Mended
 	}
+	if v.isBack(r) {
+		v.Report.add(Mended, "run %s is paused %s; what it was paused for is no more, and the next command makes the codon's checkpoint", r.RunID, what)
+		return
+	}
 	v.Report.add(severity, "run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
+}
+
+// isBack reports whether a run was paused because a codon had left something else in
+// the place of its workspace, and the workspace is there now.
+func (v *View) isBack(r *state.Run) bool {
+	return v.Blocked == nil && !v.Gone() && r == v.State.Newest() && v.Unrecorded() != nil &&
+		strings.HasPrefix(r.Paused.Detail, "the workspace "+v.Layout.Workspace+" ")
 }
 
 // Crashed tells whether a run that says running is over without having said so.

@@ -313,7 +313,8 @@ func happened(s status) string {
 		return "a budget ended the last run: " + firstLine(s.ended)
 	case runtime.VerdictPaused:
 		if s.Paused != nil {
-			return "the last run is paused: " + firstLine(s.Paused.Detail)
+			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ") // which a finding names as long as it holds
+			return "the last run was paused: " + firstLine(why)
 		}
 		return "hank could not go on with the last run: " + firstLine(s.ended)
 	}
