@@ -378,6 +378,8 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 			s, _ := failing(t)
 			put(t, s.workspace(), "log", "edited\n")
 			s.must(ModeRetry, ExitAgent, func(o *Options) { o.Restore, o.Environ = true, []string{"PATH="} }, agentless(s))
+			s.must(ModeRetry, ExitDecision) // what is refused has moved nothing
+			s.must(ModeRetry, ExitFailed, func(o *Options) { o.Restore = true })
 			s.must(ModeRetry, ExitFailed)
 		},
 	} {

@@ -71,7 +71,8 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		return start{}, err
 	}
 	if move.to != "" && !kept || move.position != nil {
-		err := d.goBack(ctx, move, kept || lost)
+		asked := mode == ModeRetry && d.opts.KeepTree // also where nothing was edited, or a crash hides what was
+		err := d.goBack(ctx, move, kept || lost || asked)
 		if move.codon != nil && recovery.IsClosed(err) {
 			err = d.onClosed(ctx, mode, move, err)
 		}
