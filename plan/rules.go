@@ -74,7 +74,7 @@ var rules = map[string]Rule{
 	"continue-after-exhausted": {Severity: Error, Says: "a codon continues a session whose context is full"},
 	"continue-wrap":            {Severity: Warning, Says: "in a later iteration a codon continues the loop's last codon, whose session does not fit"},
 	"continue-model":           {Severity: Error, Says: "a codon continues the session of another model, or that of a script, which has none"},
-	"continue-untracked":       {Severity: Warning, Says: "a codon continues one that checkpoints nothing: a rollback brings the session back, but not its files"},
+	"continue-untracked":       {Severity: Warning, Says: "a codon continues one that checkpoints nothing: a rollback does not bring back the files that its session speaks of"},
 	"continue-after-ignore":    {Severity: Warning, Says: "a codon continues one whose failure is ignored: there may be no session"},
 
 	// money and time

@@ -76,7 +76,7 @@ func (h *Hank) continues(out *reporter, pointer string, c *Codon, before *Item) 
 		h.report(out, at, "continue-model", `set "fresh", or use the same model`, "%q would continue the session of %q with another model: %s after %s", c.ID, previous.ID, b, a)
 	}
 	if previous.CheckpointedFiles != nil && len(previous.CheckpointedFiles) == 0 {
-		h.report(out, at, "continue-untracked", "", "%q checkpoints nothing: after a rollback its session speaks of files that are not there", previous.ID)
+		h.report(out, at, "continue-untracked", "", "%q checkpoints nothing: a rollback does not bring back the files that its session speaks of", previous.ID)
 	}
 	if previous.OnFailure == Ignore {
 		h.report(out, at, "continue-after-ignore", "", "%q may have failed and leave no session to continue", previous.ID)

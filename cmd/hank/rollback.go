@@ -194,12 +194,11 @@ func printPreview(p *runtime.Preview, all bool) {
 		}
 		say("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
 	}
-	if len(p.Superseded) > 0 || p.CostLeft > 0 {
-		checkpoints := ""
-		if n := len(p.Superseded); n > 0 {
-			checkpoints = count(n, "checkpoint") + ", "
-		}
-		say("left behind, not deleted: %s$%s of work; $%s of work stays\n", checkpoints, p.CostLeft, p.CostKept)
+	if n := len(p.Superseded); n > 0 {
+		say("left behind, not deleted: %s\n", count(n, "checkpoint"))
+	}
+	if p.CostKept+p.CostLeft > 0 {
+		say("of all that was spent, $%s led there and $%s did not\n", p.CostKept, p.CostLeft)
 	}
 }
 
