@@ -32,6 +32,10 @@ type RestoreRequest struct {
 	// not, may be deleted; nil deletes none of them. It is not asked about
 	// files that stand where To needs something else: From has saved them.
 	Removable func(path string) bool
+	// LeftOut are files that no checkpoint takes: see Store.LeaveOut. They, and what
+	// is below such a path, stay as they are; what To has in their place is not
+	// written, and is among what was refused.
+	LeftOut []string
 	// MoveAside: what From does not hold and that is in the way gets a name
 	// beside its own, and the restore is done. Else it is refused.
 	MoveAside bool
@@ -54,7 +58,8 @@ type Plan struct {
 	// is any, the restore refuses to begin.
 	Blocked []Blocked
 	// Refused is what the system does not let be removed or written, as far as
-	// it shows before it is tried. It stays as it is, and the rest is done.
+	// it shows before it is tried, and what a file that is left out of every
+	// checkpoint is in the way of. It stays as it is, and the rest is done.
 	Refused []Refused
 }
 
@@ -64,8 +69,9 @@ type Blocked struct{ Path, Why string }
 
 // Refused is a path that is not as the target has it after a restore, because
 // the system did not let it be removed or written: a mount point, what is in
-// another user's folder, an immutable file. What a restore could only move out of
-// the way is here by its new name.
+// another user's folder, an immutable file; or because a file that is left out of
+// every checkpoint is in its place. What a restore could only move out of the way
+// is here by its new name.
 type Refused struct{ Path, Why string }
 
 // HasPath tells whether a tree has a file or folder at a path.

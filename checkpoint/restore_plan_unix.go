@@ -47,9 +47,10 @@ type step struct {
 
 // planner looks at the disk for the changes of a scope.
 type planner struct {
-	req   *RestoreRequest
-	scope *scope
-	saved map[string]bool // files that From holds and To needs gone or replaced
+	req     *RestoreRequest
+	scope   *scope
+	saved   map[string]bool // files that From holds and To needs gone or replaced
+	leftOut map[string]bool // RestoreRequest.LeftOut
 
 	mu       sync.Mutex
 	steps    []step
@@ -83,7 +84,10 @@ func newPlanner(req *RestoreRequest) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{req: req, scope: scope, saved: map[string]bool{}, blocked: map[string]string{}, refused: map[string]string{}, existing: map[string]seen{}}
+	p := &planner{req: req, scope: scope, saved: map[string]bool{}, blocked: map[string]string{}, refused: map[string]string{}, existing: map[string]seen{}, leftOut: map[string]bool{}}
+	for _, path := range req.LeftOut {
+		p.leftOut[path] = true
+	}
 	for _, c := range scope.changes {
 		if c.From.Mode.IsFile() {
 			p.saved[c.Path] = true
@@ -98,6 +102,7 @@ func newPlanner(req *RestoreRequest) (*planner, error) {
 		return nil, fmt.Errorf("plan restore of %s: %w", req.Workspace.Path(), err)
 	}
 	p.findRenamesByCase()
+	p.keepBesideLeftOut()
 	slices.SortFunc(p.steps, func(a, b step) int { return strings.Compare(a.Path, b.Path) })
 	return p, nil
 }
@@ -220,6 +225,8 @@ func (p *planner) lookAtAbsent(s step, obstacle string) {
 		p.keepAs(s)
 	case s.Kind == Deleted: // gone already
 		p.mark(s, nothing)
+	case obstacle != "" && p.isLeftOut(obstacle):
+		p.leave(s, obstacle)
 	default:
 		if obstacle != "" && !p.saved[obstacle] {
 			p.obstruct(obstacle)
@@ -251,11 +258,20 @@ func (p *planner) look(fd int, known *cachedDir, s step) (err error) {
 			p.mark(s, nothing)
 			return nil
 		}
+		if file, err := p.leftOutBelow(fd, s.name, s.Path); err != nil {
+			return err
+		} else if file != "" {
+			p.leave(s, file)
+			return nil
+		}
 		p.mark(s, create)
 		if p.req.MoveAside { // removing it shows what else is in it
 			return nil
 		}
 		return p.lookThrough(fd, s.name, s.Path)
+	}
+	if p.isLeftOut(s.Path) {
+		return p.lookAtLeftOut(fd, s)
 	}
 	if s.Kind == Deleted && !p.scope.inTheWay(s.Path) && !p.removable(s.Path) {
 		p.keepAs(s)

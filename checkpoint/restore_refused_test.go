@@ -90,6 +90,40 @@ func pathsOf(list []Refused) (paths []string) {
 	return paths
 }
 
+// A file that is left out of every checkpoint is not touched, and not blocked on:
+// what it is in the way of is named, and all else is as the target has it.
+func TestWhatIsLeftOutStaysAndIsNamed(t *testing.T) {
+	t.Parallel()
+	from := layout{"a": file("1"), "d/g": file("1"), "d/ignored": file("1")}
+	to := layout{"a": file("2"), "d": file("2"), "e/.env": file("2"), "k/x/y": file("2"), "same/.env": file("S")}
+	leftOut := layout{"d/sub/.env": file("S"), "e/.env": file("S"), "k/x": file("S"), "same/.env": file("S")}
+	for _, aside := range []bool{false, true} {
+		s := newSite(t, memory.NewStorage(), from)
+		layDown(t, s.root, leftOut)
+		req := s.request(from, to)
+		req.LeftOut, req.MoveAside = []string{"d/sub", "e/.env", "k/x", "same/.env"}, aside
+		req.Removable = func(path string) bool { return path != "d/ignored" }
+		plan, err := PlanRestore(req)
+		must(t, err)
+		report, err := Restore(t.Context(), req)
+		must(t, err)
+		for what, list := range map[string][]Refused{"preview": plan.Refused, "restore": report.Refused} {
+			if got := pathsOf(list); !slices.Equal(got, []string{"d", "e/.env", "k/x/y"}) {
+				t.Errorf("the %s names %q", what, list)
+			}
+		}
+		want := layout{"a": file("2"), "d/ignored": file("1")}
+		for path, l := range leftOut {
+			want[path] = l
+		}
+		sameLayout(t, "after it", readBack(t, s.root), want)
+		if _, err := Restore(t.Context(), req); err != nil {
+			t.Errorf("the same again: %v", err)
+		}
+		sameLayout(t, "after it was done again", readBack(t, s.root), want)
+	}
+}
+
 // A folder that cannot be emptied, and whose place the target needs for a file,
 // gets a name beside its own.
 func TestAFolderThatCannotBeEmptiedIsMovedAside(t *testing.T) {

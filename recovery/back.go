@@ -441,8 +441,29 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 
 // Request is the restore that goes there from the tree of a safety checkpoint.
 func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) checkpoint.RestoreRequest {
-	return checkpoint.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths,
+	return checkpoint.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths, LeftOut: b.store.LeftOut(),
 		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
+}
+
+// InTheWay are the files of the workspace that the safety checkpoint must have,
+// visible or not: what the move would replace or remove where it begins from the
+// tree from, and what the archive has and may leave. What is left out of every
+// checkpoint is not among them: the move leaves it where it is.
+func (b *Back) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
+	return InTheWay(b.store, w, from, b.Tree, b.Leaving(w.Path())...)
+}
+
+// InTheWay is checkpoint.PathsInTheWay, with more paths, without what is left out of
+// every checkpoint.
+func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpoint.SHA, more ...string) ([]string, error) {
+	found, err := checkpoint.PathsInTheWay(store, w, from, to)
+	if err != nil {
+		return nil, err
+	}
+	leftOut := store.LeftOut()
+	return slices.DeleteFunc(append(found, more...), func(path string) bool {
+		return slices.ContainsFunc(leftOut, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
+	}), nil
 }
 
 // Leaving are the files of the workspace that may leave it: the safety

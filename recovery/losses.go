@@ -75,7 +75,7 @@ func (x *Execution) IsLeft(ctx context.Context, sha state.SHA) (bool, error) {
 	if err != nil {
 		return false, nil // no file can bring that back
 	}
-	there, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
+	there, err := InTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
 	if gone(err) {
 		there, err = nil, nil
 	}

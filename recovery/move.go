@@ -212,12 +212,12 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 	if err != nil {
 		return "", err
 	}
-	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, "", back.Tree)
+	inWay, err := back.InTheWay(x.Workspace, "")
 	if err != nil {
 		x.Store.Abort()
 		return "", err
 	}
-	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, intent.Safety, append(inWay, back.Leaving(x.Layout.Workspace)...)...)
+	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, intent.Safety, inWay...)
 	if err != nil {
 		return "", forMove(intent.Kind, err)
 	}
@@ -491,12 +491,11 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	if err != nil {
 		return nil, forMove(m.Kind, err)
 	}
-	inWay, err := checkpoint.PathsInTheWay(x.Store, x.Workspace, tracked.Tree, back.Tree)
+	inWay, err := back.InTheWay(x.Workspace, tracked.Tree)
 	if err != nil {
 		x.Store.Abort()
 		return nil, err
 	}
-	inWay = append(inWay, back.Leaving(x.Layout.Workspace)...)
 	branch := x.RecoveryBranch()
 	all, err := x.saveAll(ctx, parent, tracked, inWay)
 	if err != nil {

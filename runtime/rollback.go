@@ -415,11 +415,10 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if err != nil {
 		return nil, err
 	}
-	inWay, err := checkpoint.PathsInTheWay(store, ws, owned.Tree, back.Tree)
+	inWay, err := back.InTheWay(ws, owned.Tree)
 	if err != nil {
 		return nil, err
 	}
-	inWay = append(inWay, back.Leaving(l.Workspace)...)
 	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: checkpoint.SHA(head), MustInclude: inWay, Progress: progress})
 	if err != nil {
 		return nil, err
