@@ -56,8 +56,8 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 	blocked := func(what, command, effect string) (Folder, *DecisionError) {
 		e := &DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the folder back that was there, and then hank run"}}
 		if command != "" {
-			e.Command = command + " && hank run --keep-tree"
-			e.Options = slices.Insert(e.Options, 0, e.Command+" "+effect)
+			e.Command = command
+			e.Options = slices.Insert(e.Options, 0, command+" "+effect)
 		}
 		return Folder{}, e
 	}
@@ -67,17 +67,17 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 	)
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return blocked("was deleted while the codon was running", "mkdir "+shell.Quote(path), empty)
+		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run --keep-tree", shell.Quote(path)), empty)
 	}
 	now, err := folderAt(path)
 	switch {
 	case fi != nil && fi.Mode()&fs.ModeSymlink != 0 && now.Path != f.Path:
 		if err != nil {
-			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s", shell.Quote(path)), empty)
+			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path)), empty)
 		}
-		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s", shell.Quote(path), shell.Quote(now.Path)), "takes that folder for what the codon has left")
+		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(now.Path)), "takes that folder for what the codon has left")
 	case errors.Is(err, syscall.ENOTDIR):
-		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s", shell.Quote(path), shell.Quote(path+".aside")), empty)
+		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(path+".aside")), empty)
 	case err != nil:
 		return blocked(fmt.Sprintf("cannot be looked at (%v)", err), "", "")
 	case now.Path != f.Path && now.Path != f.Place:
@@ -93,7 +93,7 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 }
 
 func takeOver(path string) string {
-	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
+	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
 }
 
 // estranged says that the folder belongs to another user than before.
