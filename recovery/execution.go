@@ -46,6 +46,7 @@ type Execution struct {
 	files   []stateFile  // state.json and its backup as opening has found them
 	onDisk  *state.State // what state.json says, if nothing is to be mended about either
 	guard   *guard       // of hank's own files, while a run is at work
+	origin  string       // the lineage that this opening has found to be that of a copy's original
 	broken  error        // the first failure of the journal: nothing is acknowledged after it
 }
 

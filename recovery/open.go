@@ -353,9 +353,15 @@ func (x *Execution) ownState(text []byte) error {
 	return x.ours(lineage)
 }
 
+// errOfOrigin is said of what a copy has brought along.
+var errOfOrigin = errors.New("it is of the execution that this is a copy of; nothing in it is damaged")
+
 // ours tells whether a lineage is this execution's, or that of another system,
 // which has none.
 func (x *Execution) ours(lineage string) error {
+	if lineage != "" && lineage == x.origin {
+		return errOfOrigin
+	}
 	if lineage != "" && lineage != x.State().Lineage {
 		return fmt.Errorf("it is of another execution (lineage %.8s)", lineage)
 	}
@@ -375,7 +381,7 @@ func (x *Execution) settleIn() error {
 	switch {
 	case how == copied:
 		copied := *s
-		copied.Lineage = newID(16)
+		x.origin, copied.Lineage = s.Lineage, newID(16)
 		if err := x.rebase(&copied, x.journal.Last()+1, "this is a copy of "+x.meta.Root); err != nil {
 			return err
 		}

@@ -165,4 +165,9 @@ func (x *Execution) quarantine(name string, content io.Reader, why error) error 
 }
 
 // setAside moves a damaged file into quarantine, and says why beside it.
-func (x *Execution) setAside(path string, why error) error { return x.aside().setAside(path, why) }
+func (x *Execution) setAside(path string, why error) error {
+	if errors.Is(why, errOfOrigin) {
+		why = errOfOrigin // and not damaged
+	}
+	return x.aside().setAside(path, why)
+}

@@ -483,6 +483,19 @@ func (v *View) Validate() state.Validation {
 	return state.Validate(v.State, w)
 }
 
+// OnlyOfOrigin reports whether all that was set aside is whole, and of the execution
+// that this is a copy of.
+func (v *View) OnlyOfOrigin() bool {
+	names := v.Quarantined()
+	for _, name := range names {
+		why, err := os.ReadFile(filepath.Join(v.Layout.Quarantine(), name+".why"))
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(why)), errOfOrigin.Error()) {
+			return false
+		}
+	}
+	return len(names) > 0
+}
+
 // Quarantined lists what was set aside.
 func (v *View) Quarantined() []string {
 	entries, err := os.ReadDir(v.Layout.Quarantine())

@@ -103,9 +103,13 @@ func (s *sweep) files() []Garbage {
 		{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Remove: true},
 		{Kind: GarbageTemporary, What: "temporary files of agents", Path: temporary(l), Remove: true},
 	}
-	for _, name := range (&recovery.View{Layout: l}).Quarantined() {
+	aside, what := &recovery.View{Layout: l}, "damaged, set aside"
+	if aside.OnlyOfOrigin() {
+		what = "of the execution that this is a copy of, set aside"
+	}
+	for _, name := range aside.Quarantined() {
 		path := filepath.Join(l.Quarantine(), name)
-		list = append(list, Garbage{Kind: GarbageQuarantine, What: "damaged, set aside", Path: path, Remove: s.old(changed(path))})
+		list = append(list, Garbage{Kind: GarbageQuarantine, What: what, Path: path, Remove: s.old(changed(path))})
 	}
 	list = append(list, s.transcripts()...)
 	list = append(list, s.archived()...)

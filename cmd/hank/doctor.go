@@ -38,6 +38,7 @@ type diagnosis struct {
 	Store      *storeHealth       `json:"checkpoints,omitempty"`
 	Lost       []lostCheckpoint   `json:"lost,omitempty"` // checkpoints that cannot be gone back to any more
 	Quarantine []string           `json:"quarantine,omitempty"`
+	aside      string             // what was set aside, for people
 	Sandbox    sandbox.Support    `json:"sandbox"`           // what this kernel can do
 	Command    string             `json:"command,omitempty"` // the one to run next
 	Resume     string             `json:"resume,omitempty"`  // see status
@@ -168,7 +169,7 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
 	s.finishingOf(v)
 	d.Finish, d.finishFirst = s.Finish, s.finishFirst
-	d.Findings, d.Quarantine = append(d.Findings, v.Report.Findings...), s.Quarantine
+	d.Findings, d.Quarantine, d.aside = append(d.Findings, v.Report.Findings...), s.Quarantine, s.aside
 	d.unsure = v.Report.Unsure
 	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
 	validation := v.Validate()
@@ -488,7 +489,7 @@ func printDiagnosis(c *cli.Context, d diagnosis) {
 		line("safe", s)
 	}
 	if len(d.Quarantine) > 0 {
-		line("set aside", count(len(d.Quarantine), "file")+" in "+shorten(recovery.Layout{Root: d.Execution}.Quarantine()))
+		line("set aside", d.aside)
 	}
 	if d.Sandbox.InForce() {
 		line("sandbox", fmt.Sprintf("workspace is in force where it is asked for (Landlock %d)", d.Sandbox.ABI))

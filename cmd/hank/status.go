@@ -57,6 +57,7 @@ type status struct {
 
 	state.Caveats // of the codons that are done
 
+	aside string // what was set aside, for people
 	ended string // what the newest run says of its end
 	first string // what a person must do before Command
 
@@ -117,7 +118,7 @@ func statusOf(v *recovery.View) status {
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: runtime.ExecutionVerdict(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
-		Findings: v.Report.Findings, Quarantine: v.Quarantined()}
+		Findings: v.Report.Findings, Quarantine: v.Quarantined(), aside: asideOf(v)}
 	if s.Findings == nil {
 		s.Findings = []recovery.Finding{}
 	}
@@ -141,6 +142,16 @@ func statusOf(v *recovery.View) status {
 		s.Resume = "hank resume"
 	}
 	return s
+}
+
+// asideOf says what was set aside.
+func asideOf(v *recovery.View) string {
+	names := v.Quarantined()
+	text := count(len(names), "file") + " in " + shorten(v.Layout.Quarantine())
+	if v.OnlyOfOrigin() {
+		text += ", of the execution that this is a copy of; nothing is damaged"
+	}
+	return text
 }
 
 // standing is the run whose verdict holds: the newest one, unless an undo has
@@ -416,7 +427,7 @@ func printStatus(s status, c *cli.Context) {
 		line(f.Severity.Planned(), "%s", f.What)
 	}
 	if len(s.Quarantine) > 0 {
-		line("set aside", "%s in %s", count(len(s.Quarantine), "file"), shorten(recovery.Layout{Root: s.Execution}.Quarantine()))
+		line("set aside", "%s", s.aside)
 	}
 	if s.Finish != "" {
 		line("to finish", "%s%s", s.Finish, before(s.finishFirst))
