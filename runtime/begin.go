@@ -20,6 +20,9 @@ const (
 // begin makes the checkpoint of the untouched workspace, if there is none.
 func (d *driver) begin(ctx context.Context) error {
 	if d.x.State().InitialCheckpoint != "" {
+		if d.opts.Fresh {
+			d.say("note: --fresh has no effect: this execution has its checkpoints, and goes on")
+		}
 		if d.opts.ExcludeSecrets && len(d.x.Store.LeftOut()) == 0 {
 			d.say("--exclude-secrets has no effect: the first checkpoint was made without it")
 		}

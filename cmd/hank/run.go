@@ -268,7 +268,7 @@ func limits(c *cli.Context) (runtime.LimitChange, error) {
 	}
 	if cost != nil {
 		dollars := state.Dollars(*cost)
-		if *cost > 0 && dollars <= 0 {
+		if *cost > 0 && dollars <= 0 { // less than can be counted
 			return change, badLimit(c, "max-cost")
 		}
 		change.MaxDollars = &dollars
@@ -287,9 +287,15 @@ func limit(c *cli.Context, name string) (*float64, error) {
 		if n, err = strconv.ParseFloat(text, 64); err != nil || !(n > 0) || math.IsInf(n, 0) {
 			return nil, badLimit(c, name)
 		}
+		if n > mostLimit {
+			return nil, &runtime.UsageError{Why: fmt.Sprintf("--%s takes at most %.0f (none: no limit), not %q", name, float64(mostLimit), text)}
+		}
 	}
 	return &n, nil
 }
+
+// mostLimit is how many dollars or seconds a limit can be.
+const mostLimit = 9e9
 
 func badLimit(c *cli.Context, name string) error {
 	return &runtime.UsageError{Why: fmt.Sprintf("--%s takes a positive number or none, not %q", name, c.String(name))}

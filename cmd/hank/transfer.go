@@ -85,11 +85,31 @@ func importCheckpoints(c *cli.Context, address string) error {
 			remark("%s: %s\n", f.Severity.Word(), forThis(c, f.What))
 		}
 	}
+	if !isNew {
+		remarkIgnored(c)
+	}
 	_ = registry.Add(registry.Entry{Root: root, Lineage: x.State().Lineage, Hank: x.Meta().HankPath, Created: x.Meta().CreatedAt.Time, LastUsed: x.Now().Time})
 	if err := x.Close(); err != nil {
 		return err
 	}
 	return printTransfer(c, root, from.Prefix, moved, "imported")
+}
+
+// remarkIgnored names the flags of an import that are about a new execution.
+func remarkIgnored(c *cli.Context) {
+	var given []string
+	for _, name := range []string{"keep-tree", "restore", "exclude-secrets", "include-secrets"} {
+		if c.Bool(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 0 {
+		have := "has"
+		if len(given) > 1 {
+			have = "have"
+		}
+		remark("note: %s %s no effect: an import into an execution that is there leaves its workspace as it is\n", strings.Join(given, " and "), have)
+	}
 }
 
 func prefixOf(c *cli.Context) string { return strings.Trim(c.String("prefix"), "/") }
