@@ -1,13 +1,13 @@
 package checkpoint
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"hank/internal/vfs"
 )
 
 // userGitDir returns the git folder of the user's own repository that the
@@ -20,7 +20,7 @@ func userGitDir(workspace string) (own, common string) {
 		return "", ""
 	}
 	if fi.Mode().IsRegular() { // a linked worktree or a submodule
-		text, err := readRegular(own)
+		text, err := vfs.ReadLimited(own, rulesLimit)
 		target, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
 		if err != nil || !ok {
 			return "", ""
@@ -31,30 +31,12 @@ func userGitDir(workspace string) (own, common string) {
 		own = target
 	}
 	common = own
-	if text, err := readRegular(filepath.Join(own, "commondir")); err == nil {
+	if text, err := vfs.ReadLimited(filepath.Join(own, "commondir"), rulesLimit); err == nil {
 		if common = strings.TrimSpace(string(text)); !filepath.IsAbs(common) {
 			common = filepath.Join(own, common)
 		}
 	}
 	return own, common
-}
-
-// readRegular reads a file of the user's repository. What is no regular file
-// is refused before it is opened: a FIFO would hold the scan up.
-func readRegular(name string) ([]byte, error) {
-	fi, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
 }
 
 // userExclude returns the rules of the user's info/exclude.
@@ -63,7 +45,7 @@ func userExclude(workspace string) ignoreRules {
 	if common == "" {
 		return ignoreRules{}
 	}
-	text, err := readRegular(filepath.Join(common, "info", "exclude"))
+	text, err := vfs.ReadLimited(filepath.Join(common, "info", "exclude"), rulesLimit)
 	if err != nil {
 		return ignoreRules{}
 	}
@@ -112,6 +94,9 @@ func (t trackedPaths) anyBelow(dir string) bool {
 	return i < len(t) && strings.HasPrefix(t[i], dir)
 }
 
+// indexLimit is more than the index of any repository has: ten million files.
+const indexLimit = 1 << 30
+
 // userIndex reads the paths in the user's own index. One that cannot be read
 // adds nothing.
 func userIndex(workspace string) trackedPaths {
@@ -119,14 +104,14 @@ func userIndex(workspace string) trackedPaths {
 	if own == "" {
 		return nil
 	}
-	data, err := readRegular(filepath.Join(own, "index"))
+	data, err := vfs.ReadLimited(filepath.Join(own, "index"), indexLimit)
 	if err != nil {
 		return nil
 	}
 	paths, shared := indexPaths(data)
 	if shared != "" { // a split index: what both files name is a little too much, and enough
 		for _, dir := range []string{own, common} {
-			if data, err := readRegular(filepath.Join(dir, "sharedindex."+shared)); err == nil {
+			if data, err := vfs.ReadLimited(filepath.Join(dir, "sharedindex."+shared), indexLimit); err == nil {
 				more, _ := indexPaths(data)
 				paths = append(paths, more...)
 				break

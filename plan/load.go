@@ -128,9 +128,22 @@ func (l Layers) override(h *Hank) override {
 	return override{model: l.File.Model, source: "hankweave.json"}
 }
 
-// largestFile is the size in bytes of the largest hank.json, prompt or sentinel
-// configuration that is read at all.
-const largestFile = 64 << 20
+// The sizes in bytes of the largest files that are read at all: prompts and scripts;
+// what is parsed, since that takes many times its size in memory; and hankweave.json.
+const (
+	largestFile     = 64 << 20
+	largestDocument = 16 << 20
+	LargestSettings = 1 << 20
+)
+
+// mostOfDocument bounds a hank.json, or what else is parsed. What is frozen was read
+// before.
+func (l *loader) mostOfDocument() int64 {
+	if l.frozen {
+		return largestFile
+	}
+	return largestDocument
+}
 
 // hankFile reads the file of the hank itself.
 func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
@@ -154,7 +167,7 @@ func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		return problem("is a symbolic link", "name the file that it leads to")
 	}
-	if rule, why := unfit(info); rule != "" {
+	if rule, why := unfit(info, l.mostOfDocument()); rule != "" {
 		return problem(why, "")
 	}
 	f := l.read(name, info)
@@ -164,15 +177,15 @@ func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 	return []byte(f.text), nil
 }
 
-// unfit says why something cannot be read as a text.
-func unfit(info fs.FileInfo) (rule, why string) {
+// unfit says why something cannot be read as a text of at most so many bytes.
+func unfit(info fs.FileInfo, most int64) (rule, why string) {
 	switch {
 	case info.IsDir():
 		return "irregular-reference", "is a folder"
 	case !info.Mode().IsRegular():
 		return "irregular-reference", "is not a regular file"
-	case info.Size() > largestFile:
-		return "unreadable-reference", fmt.Sprintf("has %d bytes, the most is %d", info.Size(), largestFile)
+	case info.Size() > most:
+		return "unreadable-reference", fmt.Sprintf("has %d bytes, the most is %d", info.Size(), most)
 	}
 	return "", ""
 }

@@ -215,6 +215,7 @@ func TestTheHankFileItselfMayBeMissingOrOdd(t *testing.T) {
 		{"a folder", folder(map[string]string{"hank.json/x": ""}), "hank.json", "is a folder"},
 		{"outside", folder(nil), "../hank.json", "relative path"},
 		{"a FIFO", fstest.MapFS{"hank.json": {Mode: fs.ModeNamedPipe}}, "hank.json", "not a regular file"},
+		{"too large", fstest.MapFS{"hank.json": {Data: make([]byte, 16<<20+1)}}, "hank.json", "has 16777217 bytes, the most is 16777216"},
 		{"a link", fstest.MapFS{"hank.json": {Mode: fs.ModeSymlink, Data: []byte("x")}}, "hank.json", "symbolic link"},
 	} {
 		p, ds := Load(c.dir, c.file)

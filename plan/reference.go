@@ -60,7 +60,7 @@ func (l *loader) prompts(doc *document, pointer, base string, refs Refs, kind pr
 		if n != nil && n.kind == '[' {
 			at = fmt.Sprintf("%s/%d", pointer, i)
 		}
-		name, text, ok := l.text(doc, at, base, ref)
+		name, text, ok := l.text(doc, at, base, ref, largestFile)
 		if !ok {
 			continue
 		}
@@ -84,14 +84,14 @@ func (l *loader) report(doc *document, pointer, rule, hint, message string, args
 	l.out.at(doc, doc.find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
 }
 
-// text reads the file that a reference names. base is the folder that the
-// reference is relative to.
-func (l *loader) text(doc *document, pointer, base, ref string) (name, text string, ok bool) {
+// text reads the file that a reference names, if it has at most so many bytes. base is
+// the folder that the reference is relative to.
+func (l *loader) text(doc *document, pointer, base, ref string, most int64) (name, text string, ok bool) {
 	name, info, ok := l.reference(doc, pointer, base, ref)
 	if !ok {
 		return "", "", false
 	}
-	if rule, why := unfit(info); rule != "" {
+	if rule, why := unfit(info, most); rule != "" {
 		l.report(doc, pointer, rule, "", "%q %s", ref, why)
 		return "", "", false
 	}
@@ -163,7 +163,7 @@ func (l *loader) nearFile(missing string) string {
 func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	doc, at, base := l.hank.doc, pointer, "."
 	if ref := s.Ref(); ref != "" {
-		name, text, ok := l.text(doc, pointer, ".", ref)
+		name, text, ok := l.text(doc, pointer, ".", ref, l.mostOfDocument())
 		if !ok {
 			return
 		}
@@ -191,7 +191,7 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	l.prompts(doc, at+"/systemPromptFile", base, c.SystemPromptFile, sentinelPrompt)
 	l.prompts(doc, at+"/userPromptFile", base, c.UserPromptFile, sentinelPrompt)
 	if o := c.StructuredOutput; o != nil && o.SchemaFile != "" {
-		l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile)
+		l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile, l.mostOfDocument())
 	}
 	l.triggerRules(doc, at+"/trigger", doc.at(at+"/trigger"))
 }

@@ -14,6 +14,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/secret"
+	"hank/internal/vfs"
 )
 
 // FirstEstimate is what the first checkpoint of a workspace would hold, by the
@@ -132,11 +133,14 @@ func privateWarning(path, what string) string {
 	return fmt.Sprintf("%s %s, and files of this name hold secrets; the line /%s in .gitignore, before the first checkpoint, keeps it out", path, what, path)
 }
 
+// largestRules is more than any .gitignore has, in bytes.
+const largestRules = 16 << 20
+
 // WouldBePrivate says which files for secrets a first checkpoint of a workspace
 // would hold. It looks at the two upper levels, and at the rules of the upper
 // folder.
 func WouldBePrivate(workspace string) []string {
-	rules, _ := os.ReadFile(filepath.Join(workspace, ".gitignore")) // none ignore nothing
+	rules, _ := vfs.ReadLimited(filepath.Join(workspace, ".gitignore"), largestRules) // none ignore nothing
 	var patterns []gitignore.Pattern
 	for line := range strings.Lines(string(rules)) {
 		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' {

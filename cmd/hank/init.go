@@ -11,6 +11,7 @@ import (
 
 	"hank/internal/shell"
 	"hank/internal/term"
+	"hank/internal/vfs"
 	"hank/runtime"
 )
 
@@ -93,6 +94,9 @@ Exit code 0: written; 2: there is a hank.json already.`,
 	}
 }
 
+// largestRules is more than any .gitignore has, in bytes.
+const largestRules = 16 << 20
+
 // offerIgnore adds the folders of an execution to the .gitignore of a
 // repository, if the person agrees.
 func offerIgnore(c *cli.Context, dir string, done func(string)) error {
@@ -100,7 +104,7 @@ func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 		return nil
 	}
 	name := filepath.Join(dir, ".gitignore")
-	old, err := os.ReadFile(name)
+	old, err := vfs.ReadLimited(name, largestRules)
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"hank/internal/shell"
 	"hank/internal/term"
+	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime"
@@ -228,7 +229,7 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	var layers plan.Layers
 	var found []plan.Diagnostic
 	name := c.String("config")
-	text, err := os.ReadFile(orDefault(name, "hankweave.json"))
+	text, err := vfs.ReadLimited(orDefault(name, "hankweave.json"), plan.LargestSettings)
 	switch {
 	case err == nil:
 		layers.File, found = plan.ParseSettings(text)
@@ -236,7 +237,7 @@ func settings(c *cli.Context) (plan.Layers, error) {
 			found[i].File = orDefault(name, "hankweave.json")
 		}
 	case name != "" || !os.IsNotExist(err):
-		return layers, &runtime.UsageError{Why: fmt.Sprintf("the settings %s cannot be read: %v", name, err)}
+		return layers, &runtime.UsageError{Why: fmt.Sprintf("the settings %s cannot be read: %v", orDefault(name, "hankweave.json"), err)}
 	}
 	env, more := plan.ParseEnviron(os.Environ())
 	layers.Env = env
