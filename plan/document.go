@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sort"
@@ -151,7 +152,12 @@ type nodeReader struct {
 	data  []byte
 	names []name
 	kids  []node
+	count int // of values so far
 }
+
+// mostValues bounds the values of a document: each takes a hundred times the two bytes
+// that it may have in the file.
+const mostValues = 500_000
 
 func newNodeReader(data []byte) *nodeReader {
 	return &nodeReader{d: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), data: data}
@@ -170,6 +176,9 @@ func (r *nodeReader) value() (node, error) {
 	t, start, err := r.token()
 	if err != nil {
 		return node{}, err
+	}
+	if r.count++; r.count > mostValues {
+		return node{}, fmt.Errorf("the file has more than %d values", mostValues)
 	}
 	n := node{kind: t.Kind(), start: start}
 	switch n.kind {

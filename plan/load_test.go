@@ -225,6 +225,15 @@ func TestTheHankFileItselfMayBeMissingOrOdd(t *testing.T) {
 	}
 }
 
+// What is parsed takes many times its size.
+func TestAFileOfTooManyValuesIsRefused(t *testing.T) {
+	t.Parallel()
+	p, ds := Load(folder(map[string]string{"hank.json": `{"hank": [` + strings.Repeat("0,", 500_000) + `0]}`}), "hank.json")
+	if p != nil || len(ds) != 1 || ds[0].Rule != "syntax" || !strings.Contains(ds[0].String(), "more than 500000 values") {
+		t.Errorf("%d diagnostics, the first is %s", len(ds), Text(ds[:min(1, len(ds))]))
+	}
+}
+
 // A real disk has what a map has not.
 func TestAFIFOOnARealDiskDoesNotHang(t *testing.T) {
 	t.Parallel()
