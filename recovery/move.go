@@ -126,7 +126,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 		return nil, leftOpen(intent, err)
 	}
 	if IsClosed(err) {
-		err = needOpen(intent, err)
+		err = NeedOpen(intent.To, err)
 	}
 	return nil, errors.Join(err, x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true})) // the intent is taken back
 }
@@ -143,11 +143,11 @@ func leftOpen(i *state.Intent, err error) error {
 	return fmt.Errorf("the %s to %.12s stopped half-way: %w; remove the cause: %s then finishes it, and hank rollback --undo --yes takes it back", i.Kind, i.To, incomplete.Err, fixCommand)
 }
 
-// needOpen asks for a workspace that takes no file, so that a move has changed
-// nothing.
-func needOpen(i *state.Intent, err error) *DecisionError {
+// NeedOpen asks for a workspace that takes no file, so that a move to a checkpoint has
+// changed nothing, or would not.
+func NeedOpen(to state.SHA, err error) *DecisionError {
 	return &DecisionError{
-		What:    fmt.Sprintf("the workspace cannot be brought to checkpoint %.12s: %v; it is as it was", i.To, withoutAdvice(err)),
+		What:    fmt.Sprintf("the workspace cannot be brought to checkpoint %.12s: %v; it is as it was", to, withoutAdvice(err)),
 		Options: []string{"make it writable again, then give the same command again"},
 		closed:  withoutAdvice(err),
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hank/checkpoint"
@@ -57,6 +58,12 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	if !kept && !restore {
 		d.x.Store.Abort()
 		return false, ask
+	}
+	if restore { // what cannot be put back is not stored once more for each answer
+		if closed := d.x.Workspace.Writable(); closed != nil {
+			d.x.Store.Abort()
+			return false, recovery.NeedOpen(cmp.Or(to, head), closed)
+		}
 	}
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: summary(changes)}

@@ -67,6 +67,9 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		d.keepLost(&move)
 	}
 	kept, err := d.askAboutEdits(ctx, move.to)
+	if move.codon != nil && recovery.IsClosed(err) {
+		err = d.onClosed(ctx, mode, move, err)
+	}
 	if err != nil {
 		return start{}, err
 	}
