@@ -450,6 +450,11 @@ func (w *folderScan) subfolder(i int, name string) {
 		return
 	}
 	base, below := w.base.sub(name, last), full+"/"
+	if w.refused[full] && !above {
+		gone := Skipped{full, "a file of this name is left out of every checkpoint, and so is the folder that has taken its place"}
+		w.note(func() { w.skipped = append(w.skipped, gone) })
+		return
+	}
 	ignored := w.isIgnored(name, true) && !w.repo.tracks(below) // a submodule is not ignored either
 	if ignored && base == nil && !above && !w.repo.tracksBelow(below) {
 		return

@@ -42,6 +42,7 @@ type Execution struct {
 	journal *journal.Journal
 	saver   *saver
 	merger  *merger
+	warned  map[string]bool // files for secrets that warnOfPrivate has named
 	current atomic.Pointer[state.State]
 	files   []stateFile  // state.json and its backup as opening has found them
 	onDisk  *state.State // what state.json says, if nothing is to be mended about either
@@ -332,7 +333,9 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if err != nil {
 		return "", err
 	}
-	err = x.Record(done)
+	if err = x.Record(done); err == nil {
+		x.warnOfPrivate(c.Snapshot)
+	}
 	x.merger.ask()
 	return sha, err
 }

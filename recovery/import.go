@@ -183,13 +183,12 @@ func repeatable(address string) string {
 func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 	l := Layout{Root: root, Workspace: cmp.Or(o.Workspace, DefaultWorkspace(root))}
 	n := entriesIn(l.Workspace)
-	if cut || o.KeepTree || n == 0 {
+	if cut || n == 0 {
 		return nil
 	}
-	if o.RestoreTree && !o.IncludeSecrets && !o.ExcludeSecrets {
-		return askAboutSecrets(ctx, l)
-	}
-	if o.RestoreTree {
+	if answered := o.RestoreTree || o.KeepTree; answered && !o.IncludeSecrets && !o.ExcludeSecrets {
+		return askAboutSecrets(ctx, l, o)
+	} else if answered {
 		return nil
 	}
 	return &DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, things(n)), Options: []string{
@@ -201,7 +200,7 @@ func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 // askAboutSecrets asks before files for secrets are kept in a checkpoint: what is in
 // one stays in it. Those that the folder's ignore rules hide are not asked about:
 // see leaveOutPresent.
-func askAboutSecrets(ctx context.Context, l Layout) error {
+func askAboutSecrets(ctx context.Context, l Layout, o Options) error {
 	size, err := FirstEstimate(ctx, l)
 	if err != nil {
 		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
@@ -214,7 +213,11 @@ func askAboutSecrets(ctx context.Context, l Layout) error {
 	if n > 3 {
 		shown += fmt.Sprintf(" and %d more", n-3)
 	}
-	return &DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that --restore makes of what is there would keep them: %s; nothing was changed", l.Workspace, shown), Options: []string{
+	maker := "--restore"
+	if o.KeepTree {
+		maker = "the next hank run --keep-tree"
+	}
+	return &DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that %s makes of what is there would keep them: %s; nothing was changed", l.Workspace, maker, shown), Options: []string{
 		"--exclude-secrets leaves them where they are, and out of every checkpoint",
 		"--include-secrets includes them",
 		"move them out of this folder, and give the same command again",

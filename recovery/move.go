@@ -52,9 +52,6 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if errors.Is(err, checkpoint.ErrNoRoom) {
 		return nil, full
 	}
-	if err == nil {
-		x.warnOfPrivate(snap)
-	}
 	return snap, err
 }
 

@@ -116,11 +116,23 @@ func (x *Execution) hiddenPrivate(visible []string) (hidden []string, err error)
 }
 
 // warnOfPrivate says which files that people keep secrets in are in a
-// checkpoint for the first time.
+// checkpoint for the first time, each once.
 func (x *Execution) warnOfPrivate(snap *checkpoint.Snapshot) {
-	for i, path := range snap.Private {
+	var found []string
+	for _, path := range snap.Private {
+		if !x.warned[path] {
+			found = append(found, path)
+		}
+	}
+	if len(found) > 0 && x.warned == nil {
+		x.warned = map[string]bool{}
+	}
+	for _, path := range found {
+		x.warned[path] = true
+	}
+	for i, path := range found {
 		if i == maxNotes {
-			x.opts.Warn(fmt.Sprintf("warning: and %d more files for secrets", len(snap.Private)-maxNotes))
+			x.opts.Warn(fmt.Sprintf("warning: and %d more files for secrets", len(found)-maxNotes))
 			break
 		}
 		x.opts.Warn(fmt.Sprintf("warning: %s goes into the checkpoints, and files of this name hold secrets; keep exports of them private, or change those secrets", path))

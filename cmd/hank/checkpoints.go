@@ -67,8 +67,8 @@ Examples: hank checkpoints --limit 10 --before last-success
 Exit code 0: done; 2: no such run, or several executions are there and --prefix says
 not which; 4: some branches have something else on the other side, or a new execution
 would fill a folder that has files, which --keep-tree and --restore decide about, or
---restore would keep files for secrets (.env) in a checkpoint, which --exclude-secrets
-and --include-secrets decide about; 5: a run is at work.`,
+files for secrets (.env) of that folder would come into a checkpoint, which
+--exclude-secrets and --include-secrets decide about; 5: a run is at work.`,
 		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of this `RUN`"}, limitFlag,
 			&cli.StringFlag{Name: "before", Usage: "print only what comes behind this `TARGET`"},
 			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
