@@ -288,6 +288,9 @@ func indexed(v *recovery.View, by costindex.By, ask func(string, costindex.By) (
 	if err != nil {
 		return nil, err
 	}
+	if a.Position < v.State.Seq { // a checkpoint has what a kill has kept from the journal
+		return addCosts(nil, by, costsOfState(v.State, v.State.Seq, true)), nil
+	}
 	totals := a.Totals
 	if run := v.State.Newest(); run != nil && run.Live() != nil && a.Position <= v.State.Seq {
 		totals = addCosts(totals, by, costsOf(v.State.Seq, run.RunID, run.Live()))
