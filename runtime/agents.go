@@ -15,6 +15,7 @@ import (
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/plan/model"
+	"hank/recovery"
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/replay"
@@ -64,6 +65,25 @@ func preflightNew(ctx context.Context, p *plan.Program, o Options) (map[string]h
 	d := &driver{opts: o, secrets: &secret.Values{}}
 	err := d.check(ctx, p.Hank, p.Initial())
 	return d.agents, err
+}
+
+// AgentsMissing says what of an agent's or of the hank's requirements is missing here
+// for a command that runs codons, as the command itself will; nil: nothing.
+func AgentsMissing(ctx context.Context, v *recovery.View) error {
+	if v.Live || v.Blocked != nil || v.State.Program == "" || v.State.Next() >= len(v.State.ExecutionPlan()) {
+		return nil
+	}
+	store, err := v.Store()
+	if err != nil {
+		return nil // who needs checkpoints says so
+	}
+	defer store.Close()
+	frozen, err := recovery.LoadProgram(store, v.State.Program)
+	if err != nil {
+		return nil // Question asks about it
+	}
+	d := &driver{program: frozen, secrets: &secret.Values{}}
+	return d.preflight(ctx, v.State)
 }
 
 // check looks for the agents of entries, and for what the hank requires.

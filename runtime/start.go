@@ -391,8 +391,17 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 const maxCrashes = 3
 
 func (d *driver) checkCrashLoop(s *state.State) error {
+	if ask := CrashLoop(s); d.opts.Unattended && ask != nil {
+		return ask
+	}
+	return nil
+}
+
+// CrashLoop is why an unattended start is refused; nil if it is not. A person's
+// begins the count anew.
+func CrashLoop(s *state.State) *recovery.DecisionError {
 	next := nextID(s)
-	if n := s.Crashes(next); d.opts.Unattended && n >= maxCrashes {
+	if n := s.Crashes(next); n >= maxCrashes {
 		return &recovery.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
 			Options: []string{"look at it: hank doctor, hank log " + string(next), "go on by hand: hank run"}}
 	}

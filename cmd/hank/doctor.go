@@ -51,6 +51,7 @@ type diagnosis struct {
 	first       string // what a person must do before Command
 	finishFirst string // what a person must do before Finish
 	choice      string // what a person may do where there is no Command
+	decided     string // the command that a person may give, and no program
 	done        int    // how many of Findings --fix has dealt with
 }
 
@@ -187,10 +188,47 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 	}
 	if wrong == nil {
 		d.examineQuestion(ctx, v, layers)
+		d.examineAgents(ctx, v)
 	} else {
 		d.examineSettings(wrong)
 	}
+	d.examineDecisions(v)
 	return d
+}
+
+// examineAgents says that the command to run next would miss an agent, or something
+// else that the hank requires.
+func (d *diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
+	if d.Live || !isDriven(d.Command) {
+		return
+	}
+	if missing := runtime.AgentsMissing(ctx, v); missing != nil {
+		command := d.Command
+		d.block(missing)
+		d.Command, d.first = command, "see to what is named above"
+	}
+}
+
+// examineDecisions says what the command to run next would decide for a person who
+// has not: to spend more than a limit allows, or to go on after crashes of which a
+// supervisor has had enough. A program is given no command for that.
+func (d *diagnosis) examineDecisions(v *recovery.View) {
+	if d.Live || !isDriven(d.Command) {
+		return
+	}
+	command, what := d.Command, ""
+	switch loop := runtime.CrashLoop(v.State); {
+	case strings.Contains(command, " --max-"):
+		what = "a limit of this execution is reached; nothing runs before it is raised"
+	case d.first != "" && d.first == runtime.RaiseFirst(command):
+		what = "a budget is used up; nothing runs before it is raised"
+	case loop != nil:
+		what = loop.What + "; an unattended start is refused"
+	default:
+		return
+	}
+	d.block(errors.New(what))
+	d.decided = command
 }
 
 // examineSettings says that the command to run next would refuse the settings.
@@ -412,6 +450,8 @@ func (d *diagnosis) judge() {
 		}
 	case broken:
 		d.Next = "put the damaged files back, if there is a copy: what only they hold is lost without"
+	case d.decided != "":
+		d.Next = d.decided + before(d.first)
 	case d.Condition == needsYou && d.choice != "":
 		d.Next = d.choice + "; then hank doctor"
 	case d.Condition == needsYou:

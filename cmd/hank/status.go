@@ -129,6 +129,7 @@ func statusOf(v *recovery.View) status {
 	}
 	s.Command = nextStep(s)
 	s.Command = s.raised(v)
+	s.warnOfCrashes(v)
 	if s.first = runtime.RaiseFirst(s.Command); s.EndReason == state.EndAgent && !s.movedAway() {
 		s.first = firstLine(s.ended)
 	}
@@ -152,6 +153,21 @@ func asideOf(v *recovery.View) string {
 		text += ", of the execution that this is a copy of; nothing is damaged"
 	}
 	return text
+}
+
+// warnOfCrashes says that a supervisor's start is refused, which takes the whole
+// history of runs.
+func (s *status) warnOfCrashes(v *recovery.View) {
+	run := v.State.Newest()
+	if v.Live || run == nil || run.Status != state.StatusCrashed || run.StartedBy == nil || !run.StartedBy.Unattended {
+		return
+	}
+	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		v = whole
+	}
+	if loop := runtime.CrashLoop(v.State); loop != nil {
+		s.Findings = append(slices.Clone(s.Findings), recovery.Finding{Severity: recovery.Warning, What: loop.What + "; an unattended start is refused"})
+	}
 }
 
 // standing is the run whose verdict holds: the newest one, unless an undo has
