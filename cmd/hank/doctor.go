@@ -218,8 +218,9 @@ func (d *diagnosis) examineDecisions(v *recovery.View) {
 	}
 	command, what := d.Command, ""
 	switch loop := runtime.CrashLoop(v.State); {
-	case strings.Contains(command, " --max-"):
-		what = "a limit of this execution is reached; nothing runs before it is raised"
+	case strings.Contains(command, " --max-"): // it is not refused
+		d.Command, d.decided = "", command
+		return
 	case d.first != "" && d.first == runtime.RaiseFirst(command):
 		what = "a budget is used up; nothing runs before it is raised"
 	case loop != nil:
