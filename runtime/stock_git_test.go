@@ -19,7 +19,7 @@ func TestStockGitTidiesUpBesideARun(t *testing.T) {
 	const codons = 6
 	var list []string
 	for n := range codons {
-		list = append(list, fmt.Sprintf(`{"id": "c%d", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo %d >>log; echo %d >f%d"}`, n, n, n, n))
+		list = append(list, fmt.Sprintf(`{"id": "c%d", "name": "C%d", "model": "shell", "continuationMode": "fresh", "promptText": "echo %d >>log; echo %d >f%d"}`, n, n, n, n, n))
 	}
 	s := stageOf(t, `{"hank": [`+strings.Join(list, ",")+`]}`)
 	stop, stopped := make(chan struct{}), make(chan struct{})
