@@ -127,11 +127,11 @@ func (h *Hank) shareRules(s scope, sum float64, out *reporter) {
 		case !fixed && c.cap == 0 && sum >= 1-slack && c.id != "":
 			h.report(out, c.pointer, "budget-zero", "give it a share", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
 		case c.cap > most+slack && most > 0:
-			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "", "%q may spend $%.6g, but its part of the budget of %s is $%.6g", c.id, c.cap, s.what, most)
+			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "", "%q may spend %s, but its part of the budget of %s is %s", c.id, dollars(c.cap), s.what, dollars(most))
 		}
 	}
 	if rest > slack*s.budget.MaxDollars && (takers == 0 || takeable < rest-slack) {
-		h.report(out, s.pointer+"/shares", "budget-unused", "", "$%.6g of the budget of %s can be spent by nobody", rest-takeable, s.what)
+		h.report(out, s.pointer+"/shares", "budget-unused", "", "%s of the budget of %s can be spent by nobody", dollars(rest-takeable), s.what)
 	}
 }
 
@@ -195,4 +195,13 @@ func exceeding(own *CodonBudget, around, whole *Budget) OnExceeded {
 		}
 	}
 	return Complete
+}
+
+// dollars is an amount for people: with two decimals, or with more where it is not
+// in whole cents, for an amount that differs must not read the same.
+func dollars(f float64) string {
+	if text := fmt.Sprintf("%.2f", f); fmt.Sprintf("%.6f", f) == text+"0000" {
+		return "$" + text
+	}
+	return fmt.Sprintf("$%.6g", f)
 }

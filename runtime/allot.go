@@ -101,7 +101,7 @@ func (p pool) allot() money {
 
 // piece is what of a pool is one child's.
 func (p pool) piece(word string, limit, spent state.USD) money {
-	m := limitOf(limit, spent, fmt.Sprintf("its $%s %s of %s", limit, word, p.of), p.scope)
+	m := limitOf(limit, spent, fmt.Sprintf("its %s %s of %s", limit.Text(), word, p.of), p.scope)
 	m.share = true
 	return m
 }
@@ -180,7 +180,7 @@ func price(dollars float64) state.USD {
 func (a *accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money {
 	var own money
 	if b := e.Codon.Budget; b != nil && b.MaxDollars > 0 {
-		own = limitOf(price(b.MaxDollars), earlier, fmt.Sprintf("its own $%s budget", price(b.MaxDollars)), scopeCodon)
+		own = limitOf(price(b.MaxDollars), earlier, fmt.Sprintf("its own %s budget", price(b.MaxDollars).Text()), scopeCodon)
 	}
 	if e.LoopContext == nil {
 		return tightest(own, a.hankMoney(p, e.Codon.ID))
@@ -192,7 +192,7 @@ func (a *accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money
 	b := loopBudget(p, e)
 	id := e.LoopContext.LoopID
 	in := pool{max: a.loops[id].cost + around.left, allocation: b.Allocation, self: -1, scope: around.scope}
-	in.of = fmt.Sprintf("the $%s of loop %q", in.max, id)
+	in.of = fmt.Sprintf("the %s of loop %q", in.max.Text(), id)
 	if loop := p.Loop(id); loop != nil {
 		for i, c := range loop.Codons {
 			in.add(b.Shares[c.ID], c.Budget != nil && c.Budget.MaxDollars > 0, a.codons[place{id, c.ID}].cost)
@@ -220,7 +220,7 @@ func (a *accounts) loopsOwn(p *plan.Program, e plan.Entry) money {
 	if b.MaxDollars <= 0 {
 		return money{}
 	}
-	return limitOf(price(b.MaxDollars), a.loops[id].cost, fmt.Sprintf("the $%s budget of loop %q", price(b.MaxDollars), id), scopeLoop)
+	return limitOf(price(b.MaxDollars), a.loops[id].cost, fmt.Sprintf("the %s budget of loop %q", price(b.MaxDollars).Text(), id), scopeLoop)
 }
 
 // hankMoney is the part of the budget of the whole hank that a codon or loop of its top

@@ -106,7 +106,7 @@ func (l limits) describe(e *state.BudgetExceeded) string {
 		if e != l.Over {
 			used += l.money.used
 		}
-		return fmt.Sprintf(exhausted+"$%s of %s is spent", used, l.money.of)
+		return fmt.Sprintf(exhausted+"%s of %s is spent", used.Text(), l.money.of)
 	case currencyTime:
 		used := seconds(e.Used)
 		if e != l.Over {
@@ -227,9 +227,9 @@ func (a *accounts) ceiling(p *plan.Program) ceiling {
 // ofDollars and span say what the ceiling is, in words.
 func (c ceiling) ofDollars() string {
 	if c.dollarsScope == scopeExecution {
-		return fmt.Sprintf("the $%s limit of this execution", c.dollars)
+		return fmt.Sprintf("the %s limit of this execution", c.dollars.Text())
 	}
-	return fmt.Sprintf("the $%s hank budget", c.dollars)
+	return fmt.Sprintf("the %s hank budget", c.dollars.Text())
 }
 
 func (c ceiling) span(used time.Duration) span {

@@ -201,7 +201,7 @@ func TestTheCodonsOwnLimitsHoldForAllItsAttempts(t *testing.T) {
 	a := newAccounts(&state.State{})
 	l := a.limits(p, e, usage{Cost: state.Dollars(2), Time: 20 * time.Second, Output: 300, Context: 4999})
 	if want := (limits{Dollars: state.Dollars(3), Time: 40 * time.Second, OutputTokens: 700, ContextTokens: 5000, OnExceeded: plan.Complete,
-		money: money{limited: true, left: state.Dollars(3), limit: state.Dollars(5), used: state.Dollars(2), of: "its own $5 budget", scope: scopeCodon},
+		money: money{limited: true, left: state.Dollars(3), limit: state.Dollars(5), used: state.Dollars(2), of: "its own $5.00 budget", scope: scopeCodon},
 		span:  span{limit: time.Minute, used: 20 * time.Second, of: "its own 1m0s of time", scope: scopeCodon}}); l != want {
 		t.Errorf("%+v, want %+v", l, want)
 	}
@@ -302,7 +302,7 @@ func TestACeilingOfTheSettingsReplacesTheHanks(t *testing.T) {
 	p.Settings.Budget = &plan.Ceiling{MaxDollars: 4}
 	l := newAccounts(&state.State{}).limits(p, entryFor(t, p, "a"), usage{})
 	checkDollars(t, l, 2)
-	if l.OnExceeded != plan.Fail || !strings.Contains(l.describe(l.exceeded(usage{Cost: state.Dollars(2.5)})), "$2.5 of its $2 share of the $4 hank budget is spent") {
+	if l.OnExceeded != plan.Fail || !strings.Contains(l.describe(l.exceeded(usage{Cost: state.Dollars(2.5)})), "$2.50 of its $2.00 share of the $4.00 hank budget is spent") {
 		t.Errorf("%+v: %s", l, l.describe(l.exceeded(usage{Cost: state.Dollars(2.5)})))
 	}
 }
@@ -566,7 +566,7 @@ func TestWhatWasGoneBackBehindStartsAnew(t *testing.T) {
 	s.mustRollback("initial")
 	check("rolled back to the start", 9, 0, 0)
 	res := s.must(ModeRun, ExitBudget, maxCost(9))
-	if !strings.Contains(res.Message, "budget exhausted: $9 of the $9 limit of this execution is spent") {
+	if !strings.Contains(res.Message, "budget exhausted: $9.00 of the $9.00 limit of this execution is spent") {
 		t.Errorf("the ceiling of all money: %s", res.Message)
 	}
 }

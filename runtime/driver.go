@@ -362,7 +362,7 @@ func (d *driver) report(c *state.Codon, goesOn bool) {
 	}
 	line += fmt.Sprintf(" in %s", took)
 	if cost := c.Cost(); cost > 0 {
-		line += ", $" + cost.String()
+		line += ", " + cost.Text()
 	}
 	if sha := c.Checkpoint(); sha != "" {
 		line += fmt.Sprintf(", checkpoint %.12s", sha)

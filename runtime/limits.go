@@ -56,7 +56,7 @@ func sayUnkept(o Options) {
 func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) string {
 	var parts []string
 	if l.MaxDollars > 0 {
-		parts = append(parts, fmt.Sprintf("$%s for this execution, $%s spent", l.MaxDollars, spent))
+		parts = append(parts, fmt.Sprintf("%s for this execution, %s spent", l.MaxDollars.Text(), spent.Text()))
 	}
 	if l.MaxTimeSeconds > 0 {
 		text := fmt.Sprintf("%s of work for this execution", seconds(l.MaxTimeSeconds))

@@ -36,7 +36,7 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 
 	over := func(what string, res *Result) {
 		t.Helper()
-		if !strings.Contains(res.Message, "budget exhausted: $3 of the $2.5 limit of this execution is spent") || res.Next != "hank run --max-cost 5.5" {
+		if !strings.Contains(res.Message, "budget exhausted: $3.00 of the $2.50 limit of this execution is spent") || res.Next != "hank run --max-cost 5.5" {
 			t.Errorf("%s: %q, next %q", what, res.Message, res.Next)
 		}
 		if got := s.view().State.TotalCost(); got != 3*state.Dollar {
@@ -58,7 +58,7 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 	}
 	over("retried", s.must(ModeRetry, ExitBudget, func(o *Options) { o.Codon = "b" }))
 	said := strings.Join(s.said, "\n")
-	if !strings.Contains(said, "limit $2.5 for this execution, $3 spent") {
+	if !strings.Contains(said, "limit $2.50 for this execution, $3.00 spent") {
 		t.Errorf("no run says its limit:\n%s", said)
 	}
 

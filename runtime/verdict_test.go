@@ -56,7 +56,7 @@ func TestWhatPeopleAreToldOfACodon(t *testing.T) {
 		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByRefusal}, want: VerdictRefused},
 		{codon: state.Codon{Status: state.Skipped}, want: VerdictSkipped},
 		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: VerdictCompleted, more: "its context was full"},
-		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: VerdictCompleted, more: "cut off by its budget ($2.109 of $2)"},
+		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: VerdictCompleted, more: "cut off by its budget ($2.11 of $2.00)"},
 	} {
 		if got, more := CodonVerdict(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
 			t.Errorf("%+v: %s (%s), want %s (%s)", c.codon, got, more, c.want, c.more)
@@ -87,11 +87,11 @@ func TestCutOffNamesWhatCutOff(t *testing.T) {
 		return state.Caveat{CodonID: id, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 3, Scope: scope}}
 	}
 	for want, list := range map[string][]state.Caveat{
-		"1 codon cut off by the limit of this execution (a: $3 of $2)":                                                        {cut("a", scopeExecution)},
-		"2 codons cut off by the limit of this execution (a: $3 of $2, b: $3 of $2)":                                          {cut("a", scopeExecution), cut("b", scopeExecution)},
-		"1 codon cut off by its budget (a: $3 of $2) and 1 codon cut off by the limit of this execution (b: $3 of $2)":        {cut("b", scopeExecution), cut("a", scopeCodon)},
-		"2 codons cut off by their budgets (a: $3 of $2, b: $3 of $2)":                                                        {cut("a", scopeCodon), cut("b", "")}, // an older hank said no scope
-		"1 codon cut off by the budget of its loop (a: $3 of $2) and 1 codon cut off by the budget of the hank (b: $3 of $2)": {cut("a", scopeLoop), cut("b", scopeHank)},
+		"1 codon cut off by the limit of this execution (a: $3.00 of $2.00)":                                                              {cut("a", scopeExecution)},
+		"2 codons cut off by the limit of this execution (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                          {cut("a", scopeExecution), cut("b", scopeExecution)},
+		"1 codon cut off by its budget (a: $3.00 of $2.00) and 1 codon cut off by the limit of this execution (b: $3.00 of $2.00)":        {cut("b", scopeExecution), cut("a", scopeCodon)},
+		"2 codons cut off by their budgets (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                                        {cut("a", scopeCodon), cut("b", "")}, // an older hank said no scope
+		"1 codon cut off by the budget of its loop (a: $3.00 of $2.00) and 1 codon cut off by the budget of the hank (b: $3.00 of $2.00)": {cut("a", scopeLoop), cut("b", scopeHank)},
 	} {
 		if got := CaveatText(state.Caveats{CutOff: list}); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -104,11 +104,11 @@ func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 	t.Parallel()
 	over := state.BudgetExceeded{Currency: "cost", Limit: 0.4, Used: 0.5}
 	c := &state.Codon{CodonID: "c", Status: state.Completed, BudgetExceeded: &over}
-	if got, want := Qualification(c), "cut off by its budget ($0.5 of $0.4)"; got != want {
+	if got, want := Qualification(c), "cut off by its budget ($0.50 of $0.40)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	over.Finished = true
-	if got, want := Qualification(c), "over its budget ($0.5 of $0.4)"; got != want {
+	if got, want := Qualification(c), "over its budget ($0.50 of $0.40)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -41,6 +41,20 @@ func (u USD) String() string {
 	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", frac), "0")
 }
 
+// Text is the amount for people: $0.80. It is rounded to cents; what is less than
+// one cent has all its decimals.
+func (u USD) Text() string {
+	const cent = Dollar / 100
+	if u < 0 {
+		return "-" + (-u).Text()
+	}
+	if 0 < u && u < cent {
+		return "$" + u.String()
+	}
+	cents := (u + cent/2) / cent
+	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
+}
+
 // MarshalJSON writes the decimal form.
 func (u USD) MarshalJSON() ([]byte, error) { return []byte(u.String()), nil }
 

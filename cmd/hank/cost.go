@@ -84,7 +84,7 @@ func printCosts(c *cli.Context, v *recovery.View, r runtime.CostReport) error {
 	t := term.NewTable(os.Stdout)
 	t.Row(out.By, "attempts", "cost", "input", "output", "cache written", "cache read")
 	row := func(s costSum) {
-		t.Row(orDefault(s.Key, "-"), strconv.FormatInt(s.Attempts, 10), "$"+s.Cost.String(), strconv.FormatInt(s.Tokens.Input, 10),
+		t.Row(orDefault(s.Key, "-"), strconv.FormatInt(s.Attempts, 10), s.Cost.Text(), strconv.FormatInt(s.Tokens.Input, 10),
 			strconv.FormatInt(s.Tokens.Output, 10), strconv.FormatInt(s.Tokens.CacheCreation, 10), strconv.FormatInt(s.Tokens.CacheRead, 10))
 	}
 	for _, s := range out.Sums {

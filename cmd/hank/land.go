@@ -110,7 +110,7 @@ func printLanding(l *runtime.Landing) {
 		if k.But != "" {
 			word += ", " + k.But
 		}
-		t.Row("codon", string(k.CodonID), word, "$"+k.Cost.String(), note)
+		t.Row("codon", string(k.CodonID), word, k.Cost.Text(), note)
 	}
 	_ = t.Flush() // as with any print
 	if more := runtime.CaveatText(l.Caveats); more != "" {

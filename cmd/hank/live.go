@@ -129,7 +129,7 @@ func liveLine(a runtime.Activity, now time.Time, columns int) string {
 	}
 	head := fmt.Sprintf("▸ [%d/%d] %s · %s", a.Number, a.Planned, a.Codon, clock(now.Sub(a.Since)))
 	if a.Cost > 0 {
-		head += " · " + dollars(a)
+		head += " · " + a.Cost.Text()
 	}
 	if a.Stop != "" {
 		head += " · " + a.Stop
@@ -161,7 +161,7 @@ func plainLine(a runtime.Activity, now time.Time) string {
 	const most = 160
 	line := fmt.Sprintf("still running: %s, %s", a.Codon, now.Sub(a.Since).Truncate(time.Second))
 	if a.Cost > 0 {
-		line += ", " + dollars(a)
+		line += ", " + a.Cost.Text()
 	}
 	if a.Stop != "" {
 		line += ", " + a.Stop
@@ -185,12 +185,6 @@ func parts(a runtime.Activity) (doing, words string) {
 		words = `"` + words + `"`
 	}
 	return doing, words
-}
-
-func dollars(a runtime.Activity) string {
-	const cent = 10_000_000 // billionths of a dollar
-	cents := (int64(a.Cost) + cent/2) / cent
-	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
 }
 
 // clock is a time span as a clock shows it: 12:31, 1:02:03.

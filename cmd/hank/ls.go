@@ -46,7 +46,7 @@ Example: hank ls --limit 5`,
 				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == runtime.VerdictCompleted {
 					word += term.Sprintf(" (%s)", count(n, "caveat"))
 				}
-				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), "$"+s.Cost.String(), s.Execution+"  "+s.Hank)
+				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), s.Cost.Text(), s.Execution+"  "+s.Hank)
 			}
 			return t.Flush()
 		},

@@ -198,7 +198,7 @@ func printPreview(p *runtime.Preview, all bool) {
 		say("left behind, not deleted: %s\n", count(n, "checkpoint"))
 	}
 	if p.CostKept+p.CostLeft > 0 {
-		say("of all that was spent, $%s led there and $%s did not\n", p.CostKept, p.CostLeft)
+		say("of all that was spent, %s led there and %s did not\n", p.CostKept.Text(), p.CostLeft.Text())
 	}
 }
 

@@ -396,7 +396,7 @@ func catchUp(execution string) {
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
-	say("  codons       %s, $%s\n", runtime.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost)
+	say("  codons       %s, %s\n", runtime.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost.Text())
 	if r.Limits.Any() {
 		say("  limit        %s\n", runtime.DescribeLimits(r.Limits, r.Cost, -1))
 	}

@@ -117,7 +117,7 @@ func printRun(r *state.Run, verdict runtime.Verdict) error {
 	if src := r.StartingConditions.Source; src != nil {
 		how = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
 	}
-	say("run %s  %s  %s, %s, $%s\n", term.Bold(os.Stdout, string(r.RunID)), verdict, how, r.StartTime.Local().Format(time.DateTime), r.Cost())
+	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), verdict, how, r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
 	if r.EndDetail != "" && (verdict == runtime.VerdictBudget || verdict == runtime.VerdictPaused) {
 		say("  %s: %s\n", verdict, firstLine(r.EndDetail))
 	}
@@ -129,7 +129,7 @@ func printRun(r *state.Run, verdict runtime.Verdict) error {
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Codons() {
-		t.Row("  "+string(k.CodonID), string(runtime.CodonVerdict(k, verdict)), orDefault(took(k), "-"), "$"+k.Cost().String(), orDefault(short(k.Checkpoint()), "-"), why(k))
+		t.Row("  "+string(k.CodonID), string(runtime.CodonVerdict(k, verdict)), orDefault(took(k), "-"), k.Cost().Text(), orDefault(short(k.Checkpoint()), "-"), why(k))
 	}
 	return t.Flush()
 }
@@ -234,7 +234,7 @@ func printCodon(c *cli.Context, k codonView, finish string) {
 		line("interrupted", "by %s", k.Interrupted)
 	}
 	tokens := k.TokenCount()
-	line("cost", "$%s; %d tokens in, %d out, %d written to and %d read from the cache", k.Cost(), tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead)
+	line("cost", "%s; %d tokens in, %d out, %d written to and %d read from the cache", k.Cost().Text(), tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead)
 	if agent := strings.TrimSpace(k.Harness + " " + k.Model); k.Harness != "" && k.Model != "" && k.Harness != k.Model {
 		line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))
 	} else if agent != "" {

@@ -381,7 +381,7 @@ func printStatus(s status, c *cli.Context) {
 		say("  %-10s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
-	line("codons", "%s, $%s", runtime.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost)
+	line("codons", "%s, %s", runtime.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost.Text())
 	if s.Limits.Any() {
 		line("limit", "%s", runtime.DescribeLimits(s.Limits, s.Cost, -1))
 	}
