@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/internal/shell"
+	"hank/recovery"
 	"hank/state"
 )
 
@@ -112,6 +113,22 @@ func RaiseFirst(command string) string {
 		return "raise the budget in hank.json"
 	}
 	return ""
+}
+
+// PersonDecides reports whether a command, which a person may give, is withheld from
+// a program: it raises a limit or a budget, or continues after a crash loop (nil if
+// there is none). why is the reason for which it would be refused as it is; empty if it
+// would not be. raise: a budget has to be raised before the command of Continue.
+func PersonDecides(command string, raise bool, loop *recovery.DecisionError) (why string, decides bool) {
+	switch {
+	case strings.Contains(command, " --max-"):
+		return "", true
+	case raise && RaiseFirst(command) != "":
+		return "a budget is used up; nothing runs before it is raised", true
+	case loop != nil:
+		return loop.What + "; an unattended start is refused", true
+	}
+	return "", false
 }
 
 // Finish is the command that does a codon again that a budget has cut off on the

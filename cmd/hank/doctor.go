@@ -49,6 +49,7 @@ type diagnosis struct {
 	unindexed   bool   // packs have lost their index alone
 	unsure      bool   // where the state was read from does not know every move
 	first       string // what a person must do before Command
+	raise       bool   // that a budget is to be raised, see runtime.PersonDecides
 	finishFirst string // what a person must do before Finish
 	choice      string // what a person may do where there is no Command
 	decided     string // the command that a person may give, and no program
@@ -164,7 +165,7 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 	v.WarnOfPrivate()
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
-	if d.first = s.first; v.Blocked != nil {
+	if d.first, d.raise = s.first, s.raise; v.Blocked != nil {
 		d.choose(v.Blocked)
 	}
 	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
@@ -216,20 +217,14 @@ func (d *diagnosis) examineDecisions(v *recovery.View) {
 	if d.Live || !isDriven(d.Command) {
 		return
 	}
-	command, what := d.Command, ""
-	switch loop := runtime.CrashLoop(v.State); {
-	case strings.Contains(command, " --max-"): // it is not refused
-		d.Command, d.decided = "", command
-		return
-	case d.first != "" && d.first == runtime.RaiseFirst(command):
-		what = "a budget is used up; nothing runs before it is raised"
-	case loop != nil:
-		what = loop.What + "; an unattended start is refused"
-	default:
-		return
+	command := d.Command
+	why, decides := runtime.PersonDecides(command, d.raise, runtime.CrashLoop(v.State))
+	if why != "" {
+		d.block(errors.New(why))
 	}
-	d.block(errors.New(what))
-	d.decided = command
+	if decides {
+		d.Command, d.decided = "", command
+	}
 }
 
 // examineSettings says that the command to run next would refuse the settings.
@@ -252,7 +247,7 @@ func (d *diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 	broken := d.Command == fixCommand
 	d.Findings = withoutGone(d.Findings, v)
 	if d.block(decision); strings.HasSuffix(d.Command, "--adopt") { // it was edited
-		d.first = ""
+		d.first, d.raise = "", false
 	}
 	if broken {
 		d.Command = fixCommand // what the files are to come from is mended first

@@ -38,6 +38,9 @@ Example: hank ls --limit 5`,
 				return err
 			}
 			if c.Bool("json") {
+				for i := range list {
+					list[i] = list[i].forPrograms(list[i].isPersonal())
+				}
 				return printJSON(executions{1, list})
 			}
 			t := term.NewTable(os.Stdout)

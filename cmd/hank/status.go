@@ -52,6 +52,7 @@ type status struct {
 	Findings   []recovery.Finding `json:"findings"`
 	Quarantine []string           `json:"quarantine,omitempty"`
 	Command    string             `json:"command,omitempty"` // the one to run next
+	After      string             `json:"next,omitempty"`    // the same for a person, also where a program is given none
 	Resume     string             `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
 	Finish     string             `json:"finish,omitempty"`  // the one that does again what a budget has cut off
 
@@ -60,6 +61,9 @@ type status struct {
 	aside string // what was set aside, for people
 	ended string // what the newest run says of its end
 	first string // what a person must do before Command
+	raise bool   // that a budget is to be raised, see runtime.PersonDecides
+
+	loop *recovery.DecisionError // why a supervisor's start is refused
 
 	finishFirst string // what a person must do before Finish
 }
@@ -99,9 +103,11 @@ Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
 				s.foresee(v)
 			}
 			s.Findings = findingsForThis(c, s.Findings)
+			personal := s.isPersonal()
 			s.Command, s.Resume, s.Finish = commandForThis(c, s.Command), commandForThis(c, s.Resume), commandForThis(c, s.Finish)
 			if c.Bool("json") {
-				return printJSON(s)
+				s.first = forThis(c, s.first)
+				return printJSON(s.forPrograms(personal))
 			}
 			printStatus(s, c)
 			return nil
@@ -130,7 +136,8 @@ func statusOf(v *recovery.View) status {
 	s.Command = nextStep(s)
 	s.Command = s.raised(v)
 	s.warnOfCrashes(v)
-	if s.first = runtime.RaiseFirst(s.Command); s.EndReason == state.EndAgent && !s.movedAway() {
+	s.first = runtime.RaiseFirst(s.Command)
+	if s.raise = s.first != ""; s.EndReason == state.EndAgent && !s.movedAway() {
 		s.first = firstLine(s.ended)
 	}
 	if v.Unfinished() {
@@ -165,8 +172,8 @@ func (s *status) warnOfCrashes(v *recovery.View) {
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
 		v = whole
 	}
-	if loop := runtime.CrashLoop(v.State); loop != nil {
-		s.Findings = append(slices.Clone(s.Findings), recovery.Finding{Severity: recovery.Warning, What: loop.What + "; an unattended start is refused"})
+	if s.loop = runtime.CrashLoop(v.State); s.loop != nil {
+		s.Findings = append(slices.Clone(s.Findings), recovery.Finding{Severity: recovery.Warning, What: s.loop.What + "; an unattended start is refused"})
 	}
 }
 
@@ -299,7 +306,7 @@ func (s *status) ask(why error) {
 	if !errors.As(why, &question) {
 		return // what cannot be read is said elsewhere
 	}
-	s.Command, s.first = question.Command, ""
+	s.Command, s.first, s.raise = question.Command, "", false
 	s.block(question)
 }
 
@@ -312,7 +319,7 @@ func (s *status) foresee(v *recovery.View) {
 		if command, answer := s.Command, strings.TrimPrefix(ask.Command, "hank run"); strings.HasPrefix(command, "hank run") {
 			ask.Command = command + answer
 		}
-		s.Command, s.first = ask.Command, ""
+		s.Command, s.first, s.raise = ask.Command, "", false
 	}
 }
 
@@ -332,6 +339,24 @@ func withoutGone(findings []recovery.Finding, v *recovery.View) []recovery.Findi
 	return slices.DeleteFunc(slices.Clone(findings), func(f recovery.Finding) bool {
 		return f.Severity == recovery.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
 	})
+}
+
+// isPersonal reports whether the command to run next is a person's to give.
+func (s status) isPersonal() bool {
+	_, decides := runtime.PersonDecides(s.Command, s.raise, s.loop)
+	return decides && !s.Live && isDriven(s.Command)
+}
+
+// forPrograms is the status with a command to run next only where that is not a
+// person's to give.
+func (s status) forPrograms(personal bool) status {
+	if s.Command != "" {
+		s.After = s.Command + before(s.first)
+	}
+	if personal {
+		s.Command = ""
+	}
+	return s
 }
 
 // isDriven reports whether a command is one that reads the settings.
