@@ -128,6 +128,22 @@ func (l Layers) override(h *Hank) override {
 	return override{model: l.File.Model, source: "hankweave.json"}
 }
 
+// ModelSource names the setting that gives all codons of a hank their model; empty
+// if none does, and each has its own.
+func (l Layers) ModelSource(h *Hank) string {
+	switch over := l.override(h); {
+	case over.model == "":
+		return ""
+	case l.Flags.Model != "":
+		return "--model"
+	case l.Env.Model != "":
+		return "HANKWEAVE_RUNTIME_MODEL"
+	case over.pointer != "":
+		return "overrides.model"
+	}
+	return `"model" in hankweave.json (or the file that --config names)`
+}
+
 // The sizes in bytes of the largest files that are read at all: prompts and scripts;
 // what is parsed, since that takes many times its size in memory; and hankweave.json.
 const (

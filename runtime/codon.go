@@ -134,6 +134,7 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	if err != nil {
 		return nil, err
 	}
+	a.explainModel(failure)
 	final := a.live().Fail(a.x.Now(), -1, *failure)
 	if a.stopping() {
 		final.Interrupted = a.interruption()

@@ -116,12 +116,12 @@ func RaiseFirst(command string) string {
 }
 
 // PersonDecides reports whether a command, which a person may give, is withheld from
-// a program: it raises a limit or a budget, or continues after a crash loop (nil if
-// there is none). why is the reason for which it would be refused as it is; empty if it
+// a program: it raises a limit or a budget, names a model, or continues after a crash
+// loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
 // would not be. raise: a budget has to be raised before the command of Continue.
 func PersonDecides(command string, raise bool, loop *recovery.DecisionError) (why string, decides bool) {
 	switch {
-	case strings.Contains(command, " --max-"):
+	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
 		return "", true
 	case raise && RaiseFirst(command) != "":
 		return "a budget is used up; nothing runs before it is raised", true

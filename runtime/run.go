@@ -582,7 +582,7 @@ func (d *driver) result(out outcome, err error) *Result {
 	}
 	res.Next = d.nextCommand(out)
 	res.Finish, res.FinishFirst = Finish(s, "")
-	if first := RaiseFirst(res.Next); first != "" {
+	if first := RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
 		res.Message += "; " + first + " first"
 	}
 	return res
@@ -614,6 +614,10 @@ func (d *driver) nextCommand(out outcome) string {
 	switch out.reason {
 	case "":
 		return ""
+	case state.EndAgent:
+		if _, command := RefusedModel(lastRecord(s)); command != "" {
+			verb = command
+		}
 	case state.EndCodonFailed:
 		verb = "hank retry"
 	case state.EndBudget: // it was stopped before the codon, or the codon failed by it

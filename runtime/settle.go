@@ -31,6 +31,9 @@ func (a *attempt) settle(ctx context.Context, res ended) error {
 		}
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.entry.Codon.Failure() == plan.Ignore
+	if s.FailureReason != nil {
+		a.explainModel(s.FailureReason)
+	}
 	ended := state.At(time.Now())
 	s.At = &ended
 	next := a.live().Settle(s)

@@ -200,7 +200,11 @@ func evidence(f *state.FailureReason) string {
 func again(k codonView) string {
 	switch {
 	case k.Verdict == runtime.VerdictRefused:
-		return "hank run does it again, once the cause is removed"
+		command := "hank run"
+		if _, corrected := runtime.RefusedModel(k.Codon); corrected != "" {
+			command = corrected
+		}
+		return command + " does it again, once the cause is removed"
 	case k.FailureReason.Retriable:
 		return "may be tried again"
 	}

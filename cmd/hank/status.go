@@ -133,12 +133,21 @@ func statusOf(v *recovery.View) status {
 	if run := standing(st); run != nil {
 		s.ofRun(v, run)
 	}
-	s.Command = nextStep(s)
+	correct := ""
+	if s.Command = nextStep(s); s.Command == "hank run" && !s.movedAway() {
+		if first, command := runtime.RefusedModel(s.LastCodon); command != "" {
+			correct, s.Command = first, command
+		}
+	}
 	s.Command = s.raised(v)
 	s.warnOfCrashes(v)
-	s.first = runtime.RaiseFirst(s.Command)
-	if s.raise = s.first != ""; s.EndReason == state.EndAgent && !s.movedAway() {
+	switch s.first = runtime.RaiseFirst(s.Command); {
+	case correct != "":
+		s.first = correct
+	case s.EndReason == state.EndAgent && !s.movedAway():
 		s.first = firstLine(s.ended)
+	default:
+		s.raise = s.first != ""
 	}
 	if v.Unfinished() {
 		s.Command = fixCommand

@@ -1,0 +1,60 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"hank/runtime/harness"
+	"hank/state"
+)
+
+// What the reason of a refused model ends with, behind what has to be corrected.
+const (
+	setsIt       = ", which sets it"
+	byModelFlag  = "choose another with --model" + setsIt
+	chooseModel  = "hank run --model MODEL" + adoptOption
+	correctModel = "hank run" + adoptOption
+)
+
+// explainModel says in the reason of a refused model where the model is set.
+func (a *attempt) explainModel(f *state.FailureReason) {
+	if !a.isRefusal(f) || f.Class == harness.ClassAuth || strings.HasSuffix(f.Message, setsIt) {
+		return
+	}
+	codon, file := a.entry.Codon, cmp.Or(a.x.Meta().HankPath, "hank.json")
+	if !strings.Contains(f.Message, codon.Model.ModelID) {
+		f.Message += fmt.Sprintf(" (the model is %s)", codon.Model.ModelID)
+	}
+	correct := ""
+	switch where := a.opts.Layers.ModelSource(a.program.Hank); {
+	case a.program.Model != "":
+		correct = byModelFlag
+	case a.opts.Frozen:
+		correct = fmt.Sprintf("name another in %s than the hank that this execution froze%s", file, setsIt)
+	case where == "":
+		correct = fmt.Sprintf("correct \"model\" of codon %s in %s%s", codon.ID, file, setsIt)
+	case strings.HasPrefix(where, "overrides"):
+		correct = fmt.Sprintf("correct %s in %s%s", where, file, setsIt)
+	default:
+		correct = "correct " + where + setsIt
+	}
+	f.Message += "; " + correct
+}
+
+// RefusedModel returns what a person must do about a codon whose model was refused,
+// and the command to continue with after that; empty where its model was not refused.
+func RefusedModel(c *state.Codon) (first, command string) {
+	if c == nil || c.Interrupted != state.InterruptedByRefusal || c.FailureReason == nil {
+		return "", ""
+	}
+	message := c.FailureReason.Message
+	if !strings.HasSuffix(message, setsIt) {
+		return "", ""
+	}
+	first = message[strings.LastIndex(message, "; ")+len("; "):]
+	if first == byModelFlag {
+		return first, chooseModel
+	}
+	return first, correctModel
+}
