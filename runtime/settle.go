@@ -67,7 +67,7 @@ func (a *attempt) judge(res ended) state.Settling {
 	case a.exceeded == nil && res.overTime:
 		a.exceeded = a.limits.timeExceeded()
 		fallthrough
-	case a.exceeded != nil:
+	case a.exceeded != nil && (v.Success || res.exit.Stopped): // or else it failed by itself, whatever it had used
 		if s.Status = state.Completed; a.limits.OnExceeded == plan.Fail {
 			s.Status = state.Failed
 			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: a.limits.describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}

@@ -26,6 +26,7 @@ type turn struct {
 	writable []string      // what the agent may change; nil is anything
 	silence  time.Duration // the longest time without a sign of life; 0 is no limit
 	limit    time.Duration // what the budget leaves; 0 is no limit
+	lastWord time.Duration // what it has to end by itself before observe's stop is carried out
 
 	// started is told the agent's process id; its error kills the agent.
 	started func(pid int) error
@@ -123,9 +124,12 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 		return res, err
 	}
 	began, heard := time.Now(), time.Now()
+	stop := time.NewTimer(0)
+	stop.Stop()
+	defer stop.Stop()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
-	done := ctx.Done()
+	done, stopping := ctx.Done(), false
 	for {
 		select {
 		case line, more := <-lines.queue:
@@ -133,12 +137,21 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 				return res, nil
 			}
 			heard = time.Now()
-			err := t.line(p, line)
+			ends, err := t.line(line)
 			lines.done(line)
 			if err != nil {
 				p.Kill()
 				return res, err
 			}
+			switch {
+			case ends && t.lastWord == 0:
+				p.Stop()
+			case ends && !stopping:
+				stopping = true
+				stop.Reset(t.lastWord)
+			}
+		case <-stop.C:
+			p.Stop()
 		case s := <-t.requests:
 			switch stop, force := t.signalled(s); {
 			case force:
@@ -166,25 +179,24 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 	}
 }
 
-// line keeps a line in the transcript and passes on what it means.
-func (t *turn) line(p *keeper.Process, line printed) error {
+// line keeps a line in the transcript and passes on what it means. It reports whether
+// the agent is to end.
+func (t *turn) line(line printed) (stop bool, err error) {
 	if err := t.write(transcript.Entry{Stream: line.stream, Line: line.text}); err != nil {
-		return err
+		return false, err
 	}
 	read := t.reader.Line
 	if line.stream == transcript.Stderr {
 		read = t.reader.Stderr
 	}
 	for _, o := range read(line.text) {
-		stop, err := t.observe(o)
+		ends, err := t.observe(o)
 		if err != nil {
-			return err
+			return stop, err
 		}
-		if stop {
-			p.Stop()
-		}
+		stop = stop || ends
 	}
-	return nil
+	return stop, nil
 }
 
 func (t *turn) write(e transcript.Entry) error {

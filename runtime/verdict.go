@@ -128,7 +128,7 @@ func Qualification(c *state.Codon) string {
 	switch {
 	case c.Status == state.Completed && c.BudgetExceeded != nil:
 		if c.BudgetExceeded.Finished {
-			return fmt.Sprintf("over %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+			return fmt.Sprintf("%s is reached (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 		}
 		return fmt.Sprintf("cut off by %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 	case c.Status == state.Completed && c.ContextExceeded:

@@ -108,7 +108,7 @@ func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	over.Finished = true
-	if got, want := Qualification(c), "over its budget ($0.50 of $0.40)"; got != want {
+	if got, want := Qualification(c), "its budget is reached ($0.50 of $0.40)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

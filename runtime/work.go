@@ -62,7 +62,8 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
 		silence: a.silence(), limit: a.limits.timeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
-		tick: func(now time.Time) error { return a.recordUsage(now, false) },
+		lastWord: a.lastWord(),
+		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
 	}
 	a.opts.Monitor.step(a.startStep())
 	res, err := t.run(ctx)
@@ -141,6 +142,16 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 		a.context = true
 	}
 	return stop, err
+}
+
+// lastWord is how long a script has to end by itself after it has reported a cost that
+// reaches a limit: what it reports may be its last line. An agent gives an account of
+// its turn at the end, and what it reports before is in the middle of its work.
+func (a *attempt) lastWord() time.Duration {
+	if a.entry.Codon.Model.IsShell() {
+		return 250 * time.Millisecond
+	}
+	return 0
 }
 
 // startStep is what is waited for until an agent or script shows a sign of life.
