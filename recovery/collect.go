@@ -33,6 +33,11 @@ func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error)
 	}
 	stay := maps.Clone(refs)
 	needed, checkpoints := s.Needed(), append(s.NeededCheckpoints(), leading(s, store)...)
+	for _, sha := range slices.Clone(checkpoints) {
+		if left := LeftBy(store, sha); left != "" {
+			checkpoints = append(checkpoints, left)
+		}
+	}
 	var found []Abandoned
 	for _, r := range s.Runs {
 		tip := state.SHA(refs[heads+r.GitBranch])

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -99,7 +100,9 @@ type Moved struct {
 //  2. The intent is recorded, durably, with what it will mean.
 //  3. The difference is applied. A crash here is finished by the next opening;
 //     what was changed by then gets a checkpoint of its own before.
-//  4. The intent is closed, durably, and its position takes effect.
+//  4. Where that has changed ignore rules, what is visible now gets a checkpoint,
+//     for what they had hidden is no edit.
+//  5. The intent is closed, durably, and its position takes effect.
 func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	defer x.Store.HoldTrees()()
 	intent, err := x.safeguard(ctx, m)
@@ -252,7 +255,70 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from sta
 	}
 	report.Refused = append(report.Refused, closed...)
 	failpoint.Hit("move.applied")
+	x.Store.Abort()
+	x.saveUncovered(ctx, intent, back)
 	return report, true, x.Record(x.closing(intent, keptPaths(report.Refused))...)
+}
+
+// saveUncovered makes a checkpoint of all that is visible behind a move that has
+// changed ignore rules: see [LeftBy]. It is best effort, since no content is at stake:
+// whoever comes next saves what is there. Where a crash has come behind an earlier
+// one, that one is closer to the move.
+func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, back *Back) {
+	safety, err := x.Store.CommitInfo(checkpoint.SHA(intent.Safety))
+	note := leftNote(safety)
+	if err != nil || note == "" || !rulesDiffer(x.Store, safety.Tree, back.Tree) || LeftBy(x.Store, intent.Safety) != "" {
+		return
+	}
+	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, intent.To)
+	if err != nil {
+		return
+	}
+	if !rulesDiffer(x.Store, safety.Tree, snap.Tree) {
+		x.Store.Abort()
+		return
+	}
+	_, _ = x.Preserve(ctx, snap, x.RecoveryBranch(), intent.Safety, note)
+	failpoint.Hit("move.uncovered")
+}
+
+// rulesDiffer reports whether two trees have other ignore rules, as far as it can be
+// told.
+func rulesDiffer(store *checkpoint.Store, a, b checkpoint.SHA) bool {
+	changes, err := checkpoint.Diff(store, a, b)
+	return err == nil && slices.ContainsFunc(changes, func(c checkpoint.Change) bool { return path.Base(c.Path) == ".gitignore" })
+}
+
+// leftNote is the note of the checkpoint of what a move has left, by its safety
+// checkpoint; empty for any other checkpoint.
+func leftNote(safety checkpoint.Info) string {
+	kind, to := MoveAfter(safety)
+	if kind == "" {
+		return ""
+	}
+	return "behind " + kind + " to " + string(to)
+}
+
+// LeftBy is the checkpoint of all that was visible when a move that has changed ignore
+// rules was done, by its safety checkpoint, which is its parent; empty if there is none.
+func LeftBy(store *checkpoint.Store, safety state.SHA) state.SHA {
+	info, err := store.CommitInfo(checkpoint.SHA(safety))
+	note := leftNote(info)
+	if err != nil || note == "" {
+		return ""
+	}
+	refs, _, err := store.ReadableRefs(heads + "recovery/")
+	if err != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(refs)) { // by time
+		left, err := store.CommitInfo(refs[name])
+		title, _, _ := strings.Cut(left.Message, "\n")
+		if err == nil && title == string(state.KindRecovery)+": "+note && slices.Contains(left.Parents, info.SHA) {
+			return state.SHA(left.SHA)
+		}
+	}
+	return ""
 }
 
 // closing is what closes an intent that was carried out. A position that has a

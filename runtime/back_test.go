@@ -281,7 +281,7 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
   {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done; echo same >u"},
   {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore; mkdir -p p/q; echo 2 >p/q/x; echo same >u"}
 ]}`
-	for _, point := range []string{"move.intended", "restore.written", "restore.staged", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed:2", "move.applied"} {
+	for _, point := range []string{"move.intended", "restore.written", "restore.staged", "restore.aside", "restore.filled", "restore.deleted", "restore.renamed:2", "move.applied", "move.uncovered"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, hank)

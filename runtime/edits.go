@@ -375,14 +375,20 @@ func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(p
 }
 
 // foundBy tells which files a move has found that no codon had recorded, by its
-// safety checkpoint: they were ignored, or are the same.
+// safety checkpoint: they were ignored, and still are behind it or were there then, or
+// are the same.
 func (c comparison) foundBy(safety state.SHA, same func(path string) bool) func(path string) bool {
 	before, err := c.tree(safety)
 	recorded, rerr := c.tree(recovery.SavedAt(c.store, safety))
 	if err != nil || rerr != nil {
 		return func(string) bool { return false }
 	}
-	ignored := c.store.Ignored(before, c.workspace)
+	hidden := c.store.Ignored(before, c.workspace)
+	ignored := hidden
+	if left, err := c.tree(recovery.LeftBy(c.store, safety)); err == nil {
+		still := c.store.Ignored(left, c.workspace)
+		ignored = func(path string) bool { return hidden(path) && (still(path) || c.store.HasFile(left, path)) }
+	}
 	return func(path string) bool {
 		return !c.store.HasFile(recorded, path) && (ignored(path) || same(path))
 	}

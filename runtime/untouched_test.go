@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -161,6 +162,91 @@ func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	}
 	if got := content(t, s.workspace(), "seen"); got != "a person's\nb\n" {
 		t.Errorf("the codon has found %q", got)
+	}
+}
+
+// What a person adds or changes behind such a move is asked about, also where the rule
+// that is gone would have hidden it. What the move itself has uncovered is not.
+func TestAnEditBehindAMoveIsAskedAboutWhereAnIgnoreRuleWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		edit func(*testing.T, *stage)
+		left map[string]string // behind the answer --restore; empty: it is not there
+	}{
+		"a file that is added": {func(t *testing.T, s *stage) { put(t, s.workspace(), "added.log", "mine, too\n") },
+			map[string]string{"added.log": "", "mine.log": "a person's\nb\nb\n"}},
+		"also when gc has freed what nothing needs": {func(t *testing.T, s *stage) {
+			s.mustCollect()
+			put(t, s.workspace(), "added.log", "mine, too\n")
+		}, map[string]string{"added.log": "", "mine.log": "a person's\nb\nb\n"}},
+		"behind a move that was taken back, and made again": {func(t *testing.T, s *stage) {
+			s.mustUndo()
+			s.must(ModeRun, ExitDone)
+			s.mustRollback("a")
+			put(t, s.workspace(), "added.log", "mine, too\n")
+		}, map[string]string{"added.log": "", "mine.log": "a person's\nb\nb\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := uncovered(t)
+			c.edit(t, s)
+			s.must(ModeRun, ExitDecision)
+			s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			for file, want := range c.left {
+				switch {
+				case want == "" && onDisk(s.workspace(), file):
+					t.Errorf("%s is still there", file)
+				case want != "" && content(t, s.workspace(), file) != want:
+					t.Errorf("%s: %q, want %q", file, content(t, s.workspace(), file), want)
+				}
+			}
+			s.fsck()
+		})
+	}
+}
+
+// So it is where the move was killed before it could say so, and finished by the next
+// command. What is added between the two counts as found by the move, unless that had
+// looked already.
+func TestAnEditBehindAMoveThatWasKilledIsAskedAboutWhereAnIgnoreRuleWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		point   string
+		between bool // whether the file is added before the next command
+	}{
+		"before it has looked":               {"move.applied", false},
+		"behind that":                        {"move.uncovered", false},
+		"behind that, and the file is added": {"move.uncovered", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := uncovered(t)
+			s.mustUndo()
+			cmd := exec.Command(os.Args[0], "__part", "rollback", s.root, "a")
+			cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+c.point)
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Fatalf("%s was not passed: %s", c.point, out)
+			}
+			if onDisk(s.workspace(), ".gitignore") {
+				t.Fatal("the rule is still there")
+			}
+			if c.between {
+				put(t, s.workspace(), "added.log", "mine, too\n")
+			}
+			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			must(t, x.Close())
+			put(t, s.workspace(), "added.log", "mine, too\n")
+			s.must(ModeRun, ExitDecision)
+			must(t, os.Remove(filepath.Join(s.workspace(), "added.log")))
+			s.must(ModeRun, ExitDone)
+			if got := content(t, s.workspace(), "seen"); got != "a person's\nb\n" {
+				t.Errorf("the codon has found %q", got)
+			}
+			s.fsck()
+		})
 	}
 }
 
