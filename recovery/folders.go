@@ -79,7 +79,7 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	}
 	ignored := x.Store.Ignored(target.Tree, x.Workspace)
 	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
-	made, err := x.foldersMadeBehind(target, intent.Paths)
+	made, err := x.foldersMadeBehind(intent.Kind, target, intent.Paths)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +112,12 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 }
 
 // foldersMadeBehind are the empty folders that the move has made which the target is
-// the safety checkpoint of; none if it is of no move.
-func (x *Execution) foldersMadeBehind(target checkpoint.Info, paths []string) ([]string, error) {
+// the safety checkpoint of; none if it is of no move. Only what a person asks to go
+// back to takes a move back: what does a codon again, or puts edits back, goes to
+// where the codon began, or the workspace was left, and leaves a person's folders.
+func (x *Execution) foldersMadeBehind(kind string, target checkpoint.Info, paths []string) ([]string, error) {
 	went := wentTo(target.Message)
-	if went == "" {
+	if went == "" || kind != "rollback" && kind != "undo" && len(paths) == 0 {
 		return nil, nil
 	}
 	made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)

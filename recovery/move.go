@@ -657,7 +657,7 @@ func (x *Execution) noteFolders(all *checkpoint.Snapshot, back *Back, m Move) er
 	if err != nil {
 		return err
 	}
-	made, err := x.foldersMadeBehind(target, m.Paths)
+	made, err := x.foldersMadeBehind(m.Kind, target, m.Paths)
 	if err != nil {
 		return err
 	}

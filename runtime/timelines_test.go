@@ -304,3 +304,28 @@ func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
 	s.mustUndo()
 	s.sameFolders("after an undo", end...)
 }
+
+// A codon that began behind an undo began from the checkpoint that was made before the
+// move that was taken back. Doing the codon again takes no move back: an empty folder
+// that the move had made, and a person makes now, stays.
+func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "echo 0 >x; mkdir n"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >y; rmdir n"},
+	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >z"}
+	]}`)
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 2 })
+	s.mustRollback("c0")
+	s.sameFolders("after a rollback", "n")
+	s.mustUndo()
+	s.sameFolders("after an undo")
+	s.must(ModeRun, ExitDone)
+	if err := os.Mkdir(filepath.Join(s.workspace(), "n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "c2" })
+	s.sameFolders("after a retry", "n")
+	s.mustUndo()
+	s.sameFolders("after an undo of the retry", "n")
+}
