@@ -89,6 +89,31 @@ func TestARollbackLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	}
 }
 
+// So does a retry: what a person has made where a rollback has led, and no codon up to
+// there tracks, nobody is asked about, though the next codon would track it.
+func TestARetryLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "y"], "promptText": "rm -f y; echo 0 >x"},
+	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >z; mkdir -p e"}
+	]}`)
+	s.must(ModeRun, ExitDone)
+	s.mustRollback("c0")
+	put(t, s.workspace(), "mine", "a person's\n")
+	must(t, os.Mkdir(filepath.Join(s.workspace(), "folder"), 0o755))
+	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "c0", 1 })
+	if !onDisk(s.workspace(), "mine") {
+		t.Errorf("a file that no codon had tracked was deleted: %v", s.tree())
+	}
+	s.sameFolders("after a retry", "folder")
+	put(t, s.workspace(), "y", "added\n")
+	s.must(ModeRetry, ExitDecision, func(o *Options) { o.Codon = "c0" })
+	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon, o.Restore = "c0", true })
+	if onDisk(s.workspace(), "y") {
+		t.Error("an answered --restore left what a codon tracks")
+	}
+}
+
 // What was there before the first codon and is gone when a codon first looks for
 // it was not there: a rollback leaves it gone. Where nobody can tell, it stays.
 func TestAFileThatWasThereFirstStaysUnlessACodonFoundItGone(t *testing.T) {

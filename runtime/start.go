@@ -328,6 +328,9 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 		m.position.CheckpointSHA = to
 	}
 	tracked := recovery.Tracked(d.x.State(), d.nextID())
+	if m.position != nil {
+		tracked = d.trackedBefore(*m.position)
+	}
 	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: m.kind(), To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.made})
 	if err != nil {
 		return err
@@ -338,6 +341,19 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 	d.sayRefused(moved)
 	d.moved, d.replaced = true, state.Position{} // what was adopted belongs to the move
 	return d.replan()
+}
+
+// trackedBefore is what codon checkpoints take up to where the execution stands, and
+// what a person is asked about there, before it goes back to a position. What only a
+// codon to come would track is not deleted.
+func (d *driver) trackedBefore(to state.Position) checkpoint.Selection {
+	s := d.x.State()
+	sel := trackedAround(s, d.x.Store, to)
+	if sha := d.comparison().leftAt(true); sha != s.InitialCheckpoint {
+		asked := recovery.Taken(s, d.x.Store, sha)
+		sel.All, sel.Patterns = sel.All || asked.All, append(sel.Patterns, asked.Patterns...)
+	}
+	return sel
 }
 
 // sayRefused names what a move could not change.
