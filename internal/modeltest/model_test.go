@@ -10,16 +10,17 @@ import (
 
 // A place is where an execution stands.
 type place struct {
-	tree    tree    // the workspace
-	clean   tree    // the workspace as hank left it: what edits are told by
-	next    int     // the codon that is next
-	failed  bool    // it has failed, and waits for a retry
-	cut     bool    // it was stopped or killed: run does it again from before it
-	rigDone bool    // its rig need not run again
-	undone  bool    // an undo has led here
-	due     bool    // the archive of a codon that is done may be left to the next run
-	frozen  program // what runs follow
-	before  []tree  // the tree before each codon of this timeline, up to next
+	tree    tree     // the workspace
+	clean   tree     // the workspace as hank left it: what edits are told by
+	next    int      // the codon that is next
+	failed  bool     // it has failed, and waits for a retry
+	cut     bool     // it was stopped or killed: run does it again from before it
+	rigDone bool     // its rig need not run again
+	undone  bool     // an undo has led here
+	due     bool     // the archive of a codon that is done may be left to the next run
+	frozen  program  // what runs follow
+	made    []string // empty folders of a person that --restore has left, and no checkpoint names yet
+	before  []tree   // the tree before each codon of this timeline, up to next
 }
 
 func (p place) clone() place {
@@ -89,6 +90,27 @@ func (m *model) back(from place, target tree, now int, held func(string) bool) t
 		}
 	}
 	return t
+}
+
+// keepFolders leaves the empty folders that a person has made since hank left the
+// workspace in a tree that went back to a target: nobody is asked about them, so they
+// stay, unless the target has something there. docs/checkpoints.md says so. It returns
+// a person's that are there then.
+func (t tree) keepFolders(from place, target tree) (kept []string) {
+	for path, n := range from.tree.nodes {
+		if n.kind != "folder" || !slices.Contains(from.made, path) && (from.clean.has(path) || from.clean.may(path)) {
+			continue
+		}
+		if !target.has(path) && !target.may(path) && !target.leaf(parent(path)) {
+			t.way(path)
+			delete(t.doubt, path)
+			t.nodes[path] = n
+		}
+		if t.nodes[path] == n {
+			kept = append(kept, path)
+		}
+	}
+	return kept
 }
 
 // everywhere lists the paths of two trees, and all where ever something stood.
@@ -239,7 +261,7 @@ func (r *passage) begin(c codon) {
 	} else if !p.rigDone { // with what a move to before it has left there: docs/checkpoints.md
 		p.before[p.next] = p.tree.clone()
 	}
-	r.begun = true
+	r.begun, p.made = true, nil
 	r.note("tracked", p.next)
 	if c.rig && !p.rigDone {
 		p.tree.clear("rigged")
@@ -350,7 +372,7 @@ func (m *model) goTo(to *point) {
 	from := m.at.clone()
 	at := to.place.clone()
 	at.tree = m.back(from, at.tree, from.next, to.holds)
-	at.frozen, at.failed, at.cut, at.undone = from.frozen, false, false, false
+	at.frozen, at.failed, at.cut, at.undone, at.made = from.frozen, false, false, false, nil
 	at.rigDone = to.kind == "rig-setup"
 	at.due = to.kind == "completed" && to.place.tree.hasArchive(from.frozen)
 	if !at.rigDone {

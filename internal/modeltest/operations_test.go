@@ -151,15 +151,9 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	}
 	if a.restore {
 		p := &r.at
-		edited := p.tree
+		was := p.clone()
 		p.tree = l.m.back(*p, p.clean, p.next, func(path string) bool { return p.frozen.tracks(p.next, path) })
-		for path, n := range edited.nodes { // nobody is asked about empty folders, so they stay: docs/checkpoints.md
-			if n.kind == "folder" && !p.clean.has(path) && !p.clean.may(path) && !p.clean.leaf(parent(path)) {
-				p.tree.way(path)
-				delete(p.tree.doubt, path)
-				p.tree.nodes[path] = n
-			}
-		}
+		p.made = p.tree.keepFolders(was, p.clean)
 		r.note("manual", r.at.next-1)
 	}
 	if r.at.due {
@@ -326,6 +320,9 @@ func (l *lane) retry() bool {
 	}
 	p.at.next, p.at.failed, p.at.cut, p.at.rigDone = i, false, false, false
 	p.at.tree = l.m.back(was, was.before[i], was.next+1, func(path string) bool { return was.frozen.tracks(i, path) })
+	if l.m.world.plain() {
+		p.at.tree.keepFolders(was, was.before[i])
+	}
 	p.at.before = p.at.before[: i+1 : i+1]
 	a.restore = false
 	l.goOn(p, a, false)
