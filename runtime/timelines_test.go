@@ -3,12 +3,17 @@
 package runtime
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"hank/recovery"
 	"hank/state"
 )
 
@@ -328,4 +333,80 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	s.sameFolders("after a retry", "n")
 	s.mustUndo()
 	s.sameFolders("after an undo of the retry", "n")
+}
+
+func init() {
+	parts["retry"] = func(args []string) error {
+		_, err := Run(context.Background(), ModeRetry, Options{Execution: args[0], Codon: state.CodonID(args[1])})
+		return err
+	}
+}
+
+// A rollback, its undo and a retry are killed at every step, and the state is lost:
+// the empty folders are those of before the move or those behind it.
+func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"the state is there": false, "the state is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stageOf(t, `{"hank": [
+			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p e/f keep gone; echo 0 >x; echo 0 >y"},
+			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "rmdir e/f gone; echo 1 >keep/in; mkdir -p g/h; rm x y; mkdir x"}
+			]}`)
+			s.must(ModeRun, ExitDone)
+			if err := os.MkdirAll(filepath.Join(s.workspace(), "mine/deep"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			end, back, again := []string{"e", "g/h", "mine/deep", "x"}, []string{"e/f", "gone", "keep"}, []string{"e/f", "gone", "keep", "mine/deep"}
+			for _, point := range []string{"move.safe", "move.intended", "restore.written", "restore.staged", "restore.renamed", "restore.deleted", "restore.synced", "move.applied", "journal.synced:4"} {
+				for _, move := range [][]string{{"rollback", "c0"}, {"rollback", ""}, {"retry", "c1"}} {
+					from, to := end, back
+					switch {
+					case move[1] == "":
+						from, to = back, end
+					case move[0] == "retry":
+						to = again
+					}
+					s.sameFolders("before "+point, from...)
+					s.mustCollect()
+					cmd := exec.Command(os.Args[0], "__part", move[0], s.root, move[1])
+					cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)
+					if out, err := cmd.CombinedOutput(); err == nil {
+						t.Fatalf("%s was not passed in %q: %s", point, move, out)
+					}
+					if lost {
+						for _, file := range []string{s.view().Layout.State(), s.view().Layout.State() + ".bak"} {
+							if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+								t.Fatal(err)
+							}
+						}
+					}
+					x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+					if err != nil {
+						t.Fatalf("%q killed at %s: %v", move, point, err)
+					}
+					must(t, x.Close())
+					begun := slices.Equal(s.folders(), to)
+					switch {
+					case !begun:
+						s.sameFolders(fmt.Sprintf("%q killed at %s", move, point), from...)
+					case point == "move.safe":
+						t.Errorf("%q, which was killed at %s, is done", move, point)
+					}
+					switch {
+					case begun && move[0] == "retry":
+						s.mustUndo()
+					case !begun && move[0] == "rollback" && move[1] == "":
+						s.mustUndo()
+					case !begun && move[0] == "rollback":
+						s.mustRollback("c0")
+					}
+				}
+			}
+			s.sameFolders("in the end", end...)
+			s.must(ModeRun, ExitDone)
+			s.sameFolders("behind a run", end...)
+			s.fsck()
+		})
+	}
 }
