@@ -262,6 +262,37 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 	}
 }
 
+// What is proven gone is over on any file system. Where locks say nothing, what
+// cannot be examined is not.
+func TestARunThatIsProvenGoneIsOverWithoutLocks(t *testing.T) {
+	t.Parallel()
+	sleeper := exec.Command("sleep", "1000")
+	ok(t, sleeper.Start())
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	alive := must(proc.Of(sleeper.Process.Pid))(t)
+	gone, reused, far := alive, alive, alive
+	gone.PID = 1 << 30
+	reused.StartTicks--
+	far.Host, far.Machine, far.BootID = "far", "else", "else"
+	for name, c := range map[string]struct {
+		id             proc.Identity
+		locks, without bool
+	}{
+		"alive":                               {alive, false, false},
+		"gone":                                {gone, true, true},
+		"its pid belongs to another process":  {reused, true, true},
+		"on another machine":                  {far, true, false},
+		"this process, which has given it up": {must(proc.Of(os.Getpid()))(t), true, true},
+	} {
+		r := &state.Run{RunID: "r", ServerPid: c.id.PID, Process: must(json.Marshal(c.id))(t)}
+		for trusted, want := range map[bool]bool{true: c.locks, false: c.without} {
+			if over, why := isOver(r, trusted); over != want {
+				t.Errorf("%s, locks trusted %v: over is %v (%s)", name, trusted, over, why)
+			}
+		}
+	}
+}
+
 // A codon whose agent had ended gets its checkpoint, and is not run again.
 func TestACodonThatHadEndedIsNotLostWithTheRuntime(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"hank/runtime/harness/transcript"
 )
@@ -43,6 +44,47 @@ func TestAnEndlessLineWaitsForWhoReadsIt(t *testing.T) {
 	}
 	if total != chunks*size || most > maxBacklog {
 		t.Errorf("%d bytes came of %d, and %d were on the way at once", total, chunks*size, most)
+	}
+}
+
+// TestWhoPrintsWithoutAnEndWaits: in one line or in many, no more is taken from an
+// agent than there is room for, until somebody has dealt with it.
+func TestWhoPrintsWithoutAnEndWaits(t *testing.T) {
+	t.Parallel()
+	for name, chunk := range map[string][]byte{
+		"one line":   bytes.Repeat([]byte("x"), 1<<20),
+		"many lines": append(bytes.Repeat([]byte("x"), 1<<20-1), '\n'),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBacklog()
+			s := &splitter{stream: transcript.Stdout, to: b}
+			const all = 100 << 20
+			written := 0
+			go func() {
+				for written < all {
+					n, _ := s.Write(chunk)
+					written += n
+				}
+				s.flush()
+				close(b.queue)
+			}()
+			dealtWith := 0
+			for {
+				synctest.Wait() // nobody has anything to do but wait
+				if held := written - dealtWith; held > maxBacklog+longestLine {
+					t.Fatalf("%s: %d bytes were taken and not dealt with", name, held)
+				}
+				line, more := <-b.queue
+				if !more {
+					break
+				}
+				dealtWith += len(line.text) + len(chunk) - len(bytes.TrimSuffix(chunk, []byte("\n")))
+				b.done(line)
+			}
+			if dealtWith != all {
+				t.Errorf("%s: %d bytes of %d came", name, dealtWith, all)
+			}
+		})
 	}
 }
 

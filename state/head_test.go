@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
+
+	"hank/plan"
 )
 
 // facts are what a head says.
@@ -127,6 +129,53 @@ func TestAHeadFollowsALoopAndEndsWhereItKnowsNoMore(t *testing.T) {
 	}
 	if followed != headPlan-1 {
 		t.Errorf("the head was carried on over %d codons", followed)
+	}
+}
+
+// Where a codon's end does not just lead to the next entry of the plan, a head
+// is not carried on, for only the past says what comes next.
+func TestAHeadEndsWhereThePastDecides(t *testing.T) {
+	t.Parallel()
+	run := RunStarted{&Run{RunID: "r", GitBranch: "run-r", Status: StatusRunning, StartTime: epoch, StartingConditions: StartingConditions{Type: StartFresh}}}
+	codon := func(id CodonID) []Transition {
+		begun, ended := full(Preparing), full(Skipped)
+		begun.CodonID, ended.CodonID = id, id
+		return []Transition{CodonStarted{"r", begun}, CodonTransitioned{"r", ended}}
+	}
+	begin := apply(t, &State{Lineage: "l"}, InitialCheckpointSet{SHA: "1"}, PlanSet{Entries: entriesJSON(t, 4)}, run)
+	begin = apply(t, begin, append(codon("c0"), codon("c1")...)...)
+	var entries []plan.Entry
+	for _, i := range []int{2, 0, 1, 3} {
+		entries = append(entries, begin.plan.items[i].Entry)
+	}
+	reordered, err := json.Marshal(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := CodonID("c0")
+	for name, c := range map[string]struct {
+		before []Transition
+		next   CodonID
+	}{
+		"the next codon stands before others that are done": {[]Transition{PlanSet{Entries: reordered}}, "c2"},
+		"a move has led back": {[]Transition{
+			IntentOpened{Intent{ID: "i", Kind: "rollback", Position: &Position{RunID: "r", AfterCodon: &first, CheckpointSHA: "2"}}}, IntentClosed{ID: "i"},
+		}, "c1"},
+	} {
+		s := apply(t, begin, c.before...)
+		head, carried := s.Head(), true
+		for _, move := range codon(c.next) {
+			s = apply(t, s, move)
+			if carried {
+				head, carried = head.Apply(s.Seq, move)
+			}
+			if carried && facts(t, head) != facts(t, s.Head()) {
+				t.Errorf("%s: the head says\n%s\nand the state\n%s", name, facts(t, head), facts(t, s.Head()))
+			}
+		}
+		if carried {
+			t.Errorf("%s: the head is carried on", name)
+		}
 	}
 }
 

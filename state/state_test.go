@@ -240,6 +240,27 @@ func TestIllegalMovesAreRefusedAndChangeNothing(t *testing.T) {
 	}
 }
 
+// An event that the state reflects already, or that comes from before, is not
+// applied again; only a whole state takes its place, wherever it stands.
+func TestAnEventThatIsNotBehindTheLastIsRefused(t *testing.T) {
+	t.Parallel()
+	s := apply(t, &State{Lineage: "l"}, InitialCheckpointSet{SHA: "1"}, PlanSet{Entries: entriesJSON(t, 2)}, LimitsSet{Limits{MaxDollars: Dollar}})
+	before := text(t, s)
+	for _, seq := range []uint64{0, 1, 2, 3} {
+		_, err := Apply(s, seq, LimitsSet{Limits{MaxDollars: 2 * Dollar}})
+		isRefused(t, fmt.Sprintf("event %d", seq), err, fmt.Sprintf("event %d is not after event 3", seq))
+	}
+	if !bytes.Equal(before, text(t, s)) {
+		t.Error("what was refused has changed the state")
+	}
+	if next, err := Apply(s, 4, LimitsSet{}); err != nil || next.Seq != 4 {
+		t.Errorf("event 4: %v", err)
+	}
+	if next, err := Apply(s, 2, Rebased{State: before}); err != nil || next.Seq != 2 {
+		t.Errorf("a whole state: %v", err)
+	}
+}
+
 // isRefused checks that a move was refused for a reason; for none, that it was not.
 func isRefused(t *testing.T, name string, err error, why string) {
 	t.Helper()

@@ -91,6 +91,34 @@ func TestTextsOfProviders(t *testing.T) {
 	}
 }
 
+// TestOnlyACodeOrAStatusIsARefusal: a text that says the same may be quoted from
+// what the agent was working on, and other errors of these classes are the codon's.
+func TestOnlyACodeOrAStatusIsARefusal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		e       Evidence
+		class   string
+		refused bool
+	}{
+		{Evidence{Words: []string{"authentication_failed"}}, ClassAuth, true},
+		{Evidence{Status: 401}, ClassAuth, true},
+		{Evidence{Text: "API Error: 401 Unauthorized"}, ClassAuth, false},
+		{Evidence{Words: []string{"model_not_found"}}, ClassInvalidRequest, true},
+		{Evidence{Status: 404}, ClassInvalidRequest, true},
+		{Evidence{Text: "API Error: 404"}, ClassInvalidRequest, false},
+		{Evidence{Status: 400}, ClassInvalidRequest, false},
+		{Evidence{Status: 413, Words: []string{"request_too_large"}}, ClassInvalidRequest, false},
+		{Evidence{Words: []string{"invalid_request"}}, ClassInvalidRequest, false},
+	} {
+		if f := Classify(c.e); f.Class != c.class || Refused(f) != c.refused {
+			t.Errorf("%+v: %s by %s, refused is %v", c.e, f.Class, f.Rule, Refused(f))
+		}
+	}
+	if Refused(nil) {
+		t.Error("no failure is a refusal")
+	}
+}
+
 // TestTopicsAreNotErrors has texts that only talk about networks, quotas and
 // statuses: naive substring search takes each of them for an API error.
 func TestTopicsAreNotErrors(t *testing.T) {
