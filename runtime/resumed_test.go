@@ -3,9 +3,11 @@
 package runtime
 
 import (
+	"sync"
 	"testing"
 
 	"hank/state"
+	"hank/state/journal"
 )
 
 // stoppedInB has a codon of two halves stopped between them, at half a dollar
@@ -17,7 +19,16 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo line >>b; echo '::hank usage {\"costUSD\":0.5}'; echo half >../half; test -e ../once || sleep 120; echo done >>b"},
 	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >c"}
 	]}`)
-	s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+	requests := make(chan Request, 1)
+	var once sync.Once
+	s.must(ModeRun, ExitStopped, func(o *Options) {
+		o.Requests = requests
+		o.Observe = func(_ journal.Event, s *state.State) {
+			if r := s.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "b" && r.Live().Cost() > 0 {
+				once.Do(func() { requests <- Request{StopNow, state.EndStopped, ExitStopped} })
+			}
+		}
+	})
 	return s, func() { put(t, s.root, "once", "") }
 }
 
@@ -64,8 +75,11 @@ func TestARollbackAccountsForAllMoney(t *testing.T) {
 			t.Errorf("to %q: $%s stays and $%s is left, want $%s and $%s of $%s", to, p.CostKept, p.CostLeft, kept, left, total)
 		}
 	}
-	tried := s.last("b").Cost() // what was heard of it before the stop
 	half := state.Dollars(0.5)
+	tried := s.last("b").Cost() // before the stop
+	if tried != half {
+		t.Fatalf("$%s was spent before the stop", tried)
+	}
 	preview("a", half, tried)
 	s.mustRollback("a")
 	preview("initial", 0, half+tried)
