@@ -25,7 +25,7 @@ import (
 
 // The long form is scripts/prove verbs.
 var (
-	verbsCount = flag.Int("verbs.n", 28, "how often TestVerbsKilledAnywhere kills each verb")
+	verbsCount = flag.Int("verbs.n", 14, "how often TestVerbsKilledAnywhere kills each verb")
 	verbsSeed  = flag.Uint64("verbs.seed", 1, "seed of TestVerbsKilledAnywhere")
 )
 
