@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 // The quick form does all that the full one does, in small: every tree is
 // compared with git's on the way. The clock is not looked at.
 func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	args := []string{"checkpoint", "--quick", "--all", "--runs", "2", "--dir", t.TempDir(), "--out", out}
 	if code := dispatch(args); code != 0 {
@@ -121,6 +122,7 @@ func TestDifferentTreesAreAnError(t *testing.T) {
 // What is made up must look like source code to a compressor, or the figures
 // mean nothing.
 func TestTreesDeflateLikeSourceCode(t *testing.T) {
+	t.Parallel()
 	made, err := makeTree(filepath.Join(t.TempDir(), "tree"), 400, 1)
 	if err != nil {
 		t.Fatal(err)
