@@ -43,6 +43,14 @@ func (x *Execution) KeepCap() error {
 	return x.SetMeta(func(m *Meta) { m.CheckpointCap = x.opts.CheckpointCap })
 }
 
+// SetCap makes a cap the one of the execution; nil is none of its own.
+func (x *Execution) SetCap(bytes *int64) error {
+	if x.meta.CheckpointCap == bytes {
+		return nil
+	}
+	return x.SetMeta(func(m *Meta) { m.CheckpointCap = bytes })
+}
+
 // CheckRoom returns a *DecisionError if there is no room for another checkpoint.
 func (x *Execution) CheckRoom() error {
 	if left, full := x.room(); left <= 0 {

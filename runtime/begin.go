@@ -28,6 +28,9 @@ func (d *driver) begin(ctx context.Context) error {
 		}
 		return nil
 	}
+	if err := d.accept(); err != nil {
+		return err
+	}
 	everything := checkpoint.Selection{All: true, Never: recovery.Never}
 	size, err := d.x.Store.Estimate(ctx, checkpoint.SnapshotRequest{Workspace: d.x.Workspace, Selection: everything})
 	if err != nil {

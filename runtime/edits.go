@@ -65,6 +65,10 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 			return false, recovery.NeedOpen(cmp.Or(to, head), closed)
 		}
 	}
+	if err := d.accept(); err != nil {
+		d.x.Store.Abort()
+		return false, err
+	}
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: summary(changes)}
 	if kept && run != nil && d.x.State().Position == nil { // else the tree does not stay there

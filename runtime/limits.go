@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,9 +12,19 @@ import (
 	"hank/state"
 )
 
-// setLimits makes what the command says about limits part of the execution, once
-// nothing refuses the command any more.
-func (d *driver) setLimits() error {
+// allowances are what an execution may use.
+type allowances struct {
+	limits state.Limits
+	cap    *int64
+}
+
+// accept makes what the command says about limits part of the execution, before it
+// changes the workspace or makes the first checkpoint. withdraw takes that back.
+func (d *driver) accept() error {
+	if d.allowed != nil {
+		return nil
+	}
+	d.allowed = &allowances{d.x.State().Limits, d.x.Meta().CheckpointCap}
 	next := d.x.State().Limits
 	if c := d.opts.Limits.MaxDollars; c != nil {
 		next.MaxDollars = *c
@@ -21,6 +32,18 @@ func (d *driver) setLimits() error {
 	if c := d.opts.Limits.MaxTimeSeconds; c != nil {
 		next.MaxTimeSeconds = *c
 	}
+	return errors.Join(d.setLimits(next), d.x.KeepCap())
+}
+
+// forgetLimits takes accept back.
+func (d *driver) forgetLimits() error {
+	if d.allowed == nil {
+		return nil
+	}
+	return errors.Join(d.setLimits(d.allowed.limits), d.x.SetCap(d.allowed.cap))
+}
+
+func (d *driver) setLimits(next state.Limits) error {
 	if now := d.x.State().Limits; next.MaxDollars == now.MaxDollars && next.MaxTimeSeconds == now.MaxTimeSeconds {
 		return nil
 	}

@@ -215,11 +215,12 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 // withdraw takes back what this command has adopted, where it ends with a question, or
 // is refused, before it has moved anything: it is to change nothing then. The
 // command that follows adopts again, as one with its move, so that an undo takes back
-// both. It returns the reason; a frozen program that cannot be read stays replaced.
+// both. Its limits and its cap go, too. It returns the reason; a frozen program that
+// cannot be read stays replaced.
 func (d *driver) withdraw(why error) error {
 	switch CodeOf(why) {
 	case ExitUsage, ExitInvalid, ExitDecision, ExitAgent:
-		return errors.Join(why, d.unadopt())
+		return errors.Join(why, d.unadopt(), d.forgetLimits())
 	}
 	return why
 }

@@ -352,7 +352,7 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	}
 	start, err := d.begins(ctx, mode, program, loadErr)
 	if err == nil {
-		err = errors.Join(d.setLimits(), d.x.KeepCap())
+		err = d.accept()
 	} else {
 		err = d.withdraw(err)
 	}
@@ -364,8 +364,9 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 }
 
 // begins is everything up to where a run can start. Limits and cap that are given
-// with the command are kept behind it: one that is refused, or ends with a question,
-// has changed none.
+// with the command are kept before the first checkpoint is made, or the workspace is
+// moved: killed there, the next command has them. One that is refused, or ends with a
+// question, has changed none.
 func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (start, error) {
 	if err := d.checkUsage(mode); err != nil {
 		return start{}, err

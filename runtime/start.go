@@ -75,6 +75,9 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	}
 	if move.to != "" && !kept || move.position != nil {
 		asked := mode == ModeRetry && d.opts.KeepTree // also where nothing was edited, or a crash hides what was
+		if err := d.accept(); err != nil {
+			return start{}, err
+		}
 		err := d.goBack(ctx, move, kept || lost || asked)
 		if move.codon != nil && recovery.IsClosed(err) {
 			err = d.onClosed(ctx, mode, move, err)
