@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/internal/registry"
+	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/state"
 )
@@ -53,7 +54,7 @@ func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, 
 			}
 			x.What, x.LastUsed = "its hank is done", state.At(lastUsed(v, e.LastUsed))
 			if x.Remove = p.old(x.LastUsed.Time); x.Remove {
-				if why := mustStay(ctx, v, x.LastUsed.Time); why != "" {
+				if why := mustStay(ctx, v); why != "" {
 					x.What, x.Remove, x.Kept = why, false, true
 				}
 			}
@@ -84,9 +85,10 @@ func finished(v *recovery.View) bool {
 }
 
 // mustStay is why an execution that is done may not go: something in it needs a
-// decision, or a person has worked in the folders that would go with it since
-// hank last did something there. It is empty if nothing speaks against it.
-func mustStay(ctx context.Context, v *recovery.View, used time.Time) string {
+// decision, a person has worked in the folders that would go with it since its last
+// run, or one of a person's files there is in no checkpoint. It is empty if nothing
+// speaks against it.
+func mustStay(ctx context.Context, v *recovery.View) string {
 	for _, f := range v.Report.Findings {
 		if f.Severity == recovery.Blocked {
 			return "its hank is done, but " + f.What
@@ -95,23 +97,24 @@ func mustStay(ctx context.Context, v *recovery.View, used time.Time) string {
 	if v.Blocked != nil {
 		return "its hank is done, but " + v.Blocked.What
 	}
-	folders := []string{v.Layout.Archive()}
 	if v.Layout.Workspace == recovery.DefaultWorkspace(v.Layout.Root) && !v.Gone() {
 		if why := edited(ctx, v); why != "" {
 			return why
 		}
-		folders = append(folders, v.Layout.Workspace)
 	}
-	for _, folder := range folders {
-		if file := writtenSince(folder, used); file != "" {
-			return fmt.Sprintf("its hank is done, but %q was written after hank last did something there", file)
-		}
+	file, err := changedSince(v.Layout.Archive(), lastWritten(v), func(string) bool { return false })
+	if err != nil {
+		return fmt.Sprintf("its hank is done, but its archive cannot be looked through: %v", err)
+	} else if file != "" {
+		return fmt.Sprintf("its hank is done, but %q was changed or added after hank last did something there", file)
 	}
 	return ""
 }
 
-// edited is what the next hank run would ask about a workspace that a person has
-// changed; empty if it would ask nothing.
+// edited is what would be lost of a person's work with the workspace: what the next
+// hank run would ask about; what that takes for none of its business, because no
+// checkpoint takes it, but that came after the last run; and what is left out of
+// every checkpoint.
 func edited(ctx context.Context, v *recovery.View) string {
 	store, err := v.Store()
 	if err != nil {
@@ -124,40 +127,84 @@ func edited(ctx context.Context, v *recovery.View) string {
 	case ask != nil:
 		return ask.What
 	}
+	for _, name := range store.LeftOut() {
+		if _, err := os.Lstat(filepath.Join(v.Layout.Workspace, name)); err == nil {
+			return fmt.Sprintf("its hank is done, but %q is in it and, as it was to be, in no checkpoint", name)
+		}
+	}
+	tree, lost := treeOf(store, comparison{state: v.State, store: store, layout: v.Layout}.leftAt(false))
+	held := func(path string) bool { // as it is there, or there would be a question
+		return path == recovery.DataName || lost == nil && store.HasFile(tree, path)
+	}
+	ended := lastWritten(v)
+	if end := v.State.Newest().EndTime; end != nil {
+		ended = end.Time
+	}
+	file, err := changedSince(v.Layout.Workspace, ended, held)
+	if err != nil {
+		return fmt.Sprintf("its hank is done, but its workspace cannot be looked through: %v", err)
+	} else if file != "" {
+		return fmt.Sprintf("its hank is done, but %q was changed or added after its last run, and the last checkpoint does not have it", file)
+	}
 	return ""
 }
 
-// writtenSince returns the first file below a folder, relative to what holds it,
-// whose content is younger than a moment, whether or not a checkpoint would take
-// it; empty if there is none. A time that has not come yet says nothing.
-func writtenSince(folder string, used time.Time) (found string) {
-	now := time.Now()
-	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+// changedSince returns the first file below a folder, relative to what holds it,
+// that was changed or has come there after a moment, but for those that are held
+// elsewhere, which are told by their path below the folder; empty if there is none. What
+// cannot be listed is an error.
+func changedSince(folder string, moment time.Time, held func(path string) bool) (found string, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if fi, err := e.Info(); err == nil && fi.ModTime().After(used) && !fi.ModTime().After(now) {
-			found, _ = filepath.Rel(filepath.Dir(folder), path)
+		if err != nil || e.IsDir() {
+			return err
+		}
+		fi, err := e.Info()
+		if err != nil || !changedAt(fi).After(moment) {
+			return nil
+		}
+		if name, err := filepath.Rel(folder, path); err != nil || !held(filepath.ToSlash(name)) {
+			found = filepath.Join(filepath.Base(folder), name)
 			return fs.SkipAll
 		}
 		return nil
 	})
-	return found
+	return found, err
 }
 
-// lastUsed is when something was last done in an execution, as far as its
-// journal and its runs tell.
-func lastUsed(v *recovery.View, known time.Time) time.Time {
-	segments, _ := os.ReadDir(v.Layout.Events()) // a journal that is lost says nothing
-	for _, e := range segments {
-		if fi, err := e.Info(); err == nil && fi.ModTime().After(known) {
-			known = fi.ModTime()
-		}
+// changedAt is when a file came where it is or was changed last: nobody can set that
+// time back, and what is moved or unpacked has it, too. Where a system keeps none it is
+// that of the content.
+func changedAt(fi fs.FileInfo) time.Time {
+	if id, ok := vfs.IdentityOf(fi); ok {
+		return time.Unix(0, id.CTime)
 	}
-	if end := v.State.Newest().EndTime; end != nil && end.After(known) {
-		known = end.Time
+	return fi.ModTime()
+}
+
+// lastUsed is when somebody last did something with an execution, as far as its
+// journal, its runs and the list of this machine tell.
+func lastUsed(v *recovery.View, known time.Time) time.Time {
+	if at := lastWritten(v); at.After(known) {
+		return at
 	}
 	return known
+}
+
+// lastWritten is when hank last did something in an execution.
+func lastWritten(v *recovery.View) (last time.Time) {
+	segments, _ := os.ReadDir(v.Layout.Events()) // a journal that is lost says nothing
+	for _, e := range segments {
+		if fi, err := e.Info(); err == nil && fi.ModTime().After(last) {
+			last = fi.ModTime()
+		}
+	}
+	if end := v.State.Newest().EndTime; end != nil && end.After(last) {
+		last = end.Time
+	}
+	return last
 }
 
 // Discard deletes the executions that may go and forgets them. It returns what
@@ -171,11 +218,10 @@ func Discard(ctx context.Context, p Policy, list []Expired) ([]Expired, error) {
 		err := recovery.MayAct(x.Execution)
 		if err == nil && (recovery.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
 			err = recovery.Discard(x.Execution, func(v *recovery.View) (why string) {
-				used := lastUsed(v, x.LastUsed.Time)
-				if !finished(v) || !p.old(used) {
+				if !finished(v) || !p.old(lastUsed(v, x.LastUsed.Time)) {
 					return "it has been used just now"
 				}
-				return mustStay(ctx, v, used)
+				return mustStay(ctx, v)
 			})
 		}
 		if err == nil {
