@@ -358,7 +358,7 @@ func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
 	case err == nil:
 		return &DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", what(l.Workspace, fi), l.Workspace),
 			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success --yes where the hank is done"},
-			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(l.Workspace+".aside"))}
+			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why
 	case m.Workspace != "":

@@ -75,9 +75,13 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 		if err != nil {
 			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path)), empty)
 		}
-		return blocked("was replaced by a link to "+now.Path+", and hank follows none that was not there before", fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(now.Path)), "takes that folder for what the codon has left")
+		linked := "was replaced by a link to " + now.Path + ", and hank follows none that was not there before"
+		if !f.mayMoveIn(now) {
+			return blocked(linked, fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path)), empty+", and "+now.Path+" stays as it is")
+		}
+		return blocked(linked, fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(now.Path)), "takes that folder for what the codon has left")
 	case errors.Is(err, syscall.ENOTDIR):
-		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(path+".aside")), empty)
+		return blocked("was replaced by "+what(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(unused(path+".aside"))), empty)
 	case err != nil:
 		return blocked(fmt.Sprintf("cannot be looked at (%v)", err), "", "")
 	case now.Path != f.Path && now.Path != f.Place:
@@ -92,15 +96,42 @@ func (f Folder) succeeds(path string) (Folder, *DecisionError) {
 	return now, nil
 }
 
+// mayMoveIn reports whether hank may name a command that moves the folder to which a
+// codon has linked its workspace into its place: it is the folder that was there, or
+// one of the execution's own folder, beside it. A link may lead to anything else:
+// somebody's home, or all of /tmp.
+func (f Folder) mayMoveIn(now Folder) bool {
+	if now.Device == f.Device && now.Inode == f.Inode {
+		return true
+	}
+	beside := Layout{Root: filepath.Dir(f.Place)}
+	if _, err := os.Lstat(beside.Hankweave()); err != nil || filepath.Dir(now.Path) != beside.Root {
+		return false
+	}
+	return now.Path != beside.Hankweave() && now.Path != beside.Archive() && now.Device == f.Device && now.Owner == f.Owner
+}
+
+// unused is a path at which there is nothing: a command that moves something aside is
+// to replace nothing.
+func unused(path string) string {
+	at := path
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(at); err != nil {
+			return at
+		}
+		at = fmt.Sprintf("%s-%d", path, n)
+	}
+}
+
 func takeOver(path string) string {
-	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"))
+	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(unused(path+".mine")), shell.Quote(unused(path+".aside")))
 }
 
 // estranged says that the folder belongs to another user than before.
 func (f Folder) estranged(path string, now Folder, then string) *DecisionError {
 	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, shell.Quote(path))
 	return &DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
-		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && %[4]s goes on in a copy of your own", shell.Quote(path), shell.Quote(path+".mine"), shell.Quote(path+".aside"), then)}}
+		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && %[4]s goes on in a copy of your own", shell.Quote(path), shell.Quote(unused(path+".mine")), shell.Quote(unused(path+".aside")), then)}}
 }
 
 // replaced says what a person must do about what stands for the workspace, in the
