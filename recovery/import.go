@@ -85,11 +85,31 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 	return x, moved, nil
 }
 
+// SessionAbsent reports whether the agent's session of an attempt is not with the
+// execution: its transcript is not, since an export has neither.
+func SessionAbsent(l Layout, c *state.Codon) bool {
+	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.ClaudeLogPath == "" {
+		return false
+	}
+	_, err := os.Lstat(l.Resolve(c.ClaudeLogPath))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// NoSession says of a codon whose session is absent what goes on without.
+func NoSession(c *state.Codon) string {
+	return fmt.Sprintf("the agent's interrupted session of codon %s is not here, nor is its transcript (an export has neither): hank run does the codon again from before it", c.CodonID)
+}
+
 // nameLostSession says where the next codon is to continue an agent's session: those
 // are in the agents' homes, which no checkpoint has. What began it does it anew.
 func (x *Execution) nameLostSession() {
 	s := x.State()
 	next, entries := s.Next(), s.ExecutionPlan()
+	if r := s.Standing(); r != nil && r.Len() > 0 {
+		if c := r.Codon(r.Len() - 1); c.Interrupted != "" && SessionAbsent(x.Layout, c) {
+			x.Report.add(Warning, "%s", NoSession(c))
+		}
+	}
 	continues := func(i int) bool {
 		c := entries[i].Codon
 		return c.ContinuationMode == plan.ContinuePrevious && !c.Model.IsShell()

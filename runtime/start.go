@@ -189,6 +189,12 @@ func (d *driver) resume(run *state.Run, last *state.Codon) {
 		}
 		run, last = of, earlier
 	}
+	defer func() {
+		if last != nil && d.resumeSession != "" && recovery.SessionAbsent(d.x.Layout, last) {
+			d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon begins again, on the workspace as it is", last.CodonID)
+			d.resumeSession = ""
+		}
+	}()
 	d.resumed, d.resumeSession = last, last.ClaudeSessionID
 	d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
 	for d.resumeSession == "" {

@@ -172,6 +172,9 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 	s.finishingOf(v)
 	d.Finish, d.finishFirst = s.Finish, s.finishFirst
 	d.Findings, d.Quarantine, d.aside = append(d.Findings, v.Report.Findings...), s.Quarantine, s.aside
+	if s.noSession != nil {
+		d.Findings = append(d.Findings, *s.noSession)
+	}
 	d.unsure = v.Report.Unsure
 	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
 	validation := v.Validate()

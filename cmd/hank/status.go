@@ -63,7 +63,8 @@ type status struct {
 	first string // what a person must do before Command
 	raise bool   // that a budget is to be raised, see runtime.PersonDecides
 
-	loop *recovery.DecisionError // why a supervisor's start is refused
+	loop      *recovery.DecisionError // why a supervisor's start is refused
+	noSession *recovery.Finding       // why Resume is not offered
 
 	finishFirst string // what a person must do before Finish
 }
@@ -156,7 +157,11 @@ func statusOf(v *recovery.View) status {
 		s.Command = v.Blocked.Command
 	}
 	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && runtime.Resumable(last, runtime.CodonVerdict(last, s.Verdict)) {
-		s.Resume = "hank resume"
+		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
+			s.Resume = ""
+			s.noSession = &recovery.Finding{Severity: recovery.Warning, What: recovery.NoSession(last)}
+			s.Findings = append(slices.Clone(s.Findings), *s.noSession)
+		}
 	}
 	return s
 }
