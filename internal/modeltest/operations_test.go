@@ -320,9 +320,7 @@ func (l *lane) retry() bool {
 	}
 	p.at.next, p.at.failed, p.at.cut, p.at.rigDone = i, false, false, false
 	p.at.tree = l.m.back(was, was.before[i], was.next+1, func(path string) bool { return was.frozen.tracks(i, path) })
-	if l.m.world.plain() {
-		p.at.tree.keepFolders(was, was.before[i])
-	}
+	p.at.tree.keepFolders(was, was.before[i])
 	p.at.before = p.at.before[: i+1 : i+1]
 	a.restore = false
 	l.goOn(p, a, false)
