@@ -93,13 +93,18 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	}
 	longest := time.Duration(0)
 	next, kills := "run", map[string]int{}
+	var turns []int // each victim once, before one has its turn again
 	for l.kills < *verbsCount && !t.Failed() && !nearlyOver(t) {
 		if next == "run" {
 			l.must(ExitDone, "rollback", "--to", "initial", "--yes")
 		}
 		cmd, out := l.start(nil, next)
 		time.Sleep(time.Duration(l.rng.Int64N(int64(l.took["run"]))))
-		v := victims[l.rng.IntN(len(victims))]
+		if len(turns) == 0 {
+			turns = l.rng.Perm(len(victims))
+		}
+		v := victims[turns[0]]
+		turns = turns[1:]
 		c, all := castOf(t, cmd.Process.Pid)
 		chosen := v.pick(c)
 		for _, p := range chosen {
