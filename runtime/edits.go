@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
 // comparison finds what a person has changed in a workspace. It writes nothing.
@@ -304,7 +306,7 @@ func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoin
 	uncovered, kept := c.uncoveredAt(sha, snap), c.keptAt(sha, snap)
 	return slices.DeleteFunc(all, func(at checkpoint.Change) bool {
 		return kept(at.Path) || at.Kind == checkpoint.Added && (!takes(at.Path) || uncovered(at.Path)) ||
-			at.Kind == checkpoint.Deleted && (archived[at.Path] || c.stillThere(at.Path))
+			at.Kind == checkpoint.Deleted && (archived[at.Path] || c.stillThere(at))
 	}), err
 }
 
@@ -441,15 +443,16 @@ func (c comparison) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path s
 	}
 }
 
-// stillThere tells whether a file that codons do not track is on disk.
-func (c comparison) stillThere(path string) bool {
+// stillThere tells whether a file that codons do not track is on disk. A folder in its
+// place is none, unless it was one to git: a submodule.
+func (c comparison) stillThere(at checkpoint.Change) bool {
 	root, err := os.OpenRoot(c.layout.Workspace)
 	if err != nil {
 		return false
 	}
 	defer root.Close()
-	_, err = root.Lstat(path)
-	return err == nil
+	fi, err := root.Lstat(at.Path)
+	return err == nil && (!fi.IsDir() || at.From.Mode == filemode.Submodule)
 }
 
 // tree is the tree of a checkpoint.
