@@ -60,8 +60,11 @@ type UnstableError struct {
 	Err    error // the cause, or nil
 }
 
+// CannotRecord begins the text of an UnstableError, which names the path next.
+const CannotRecord = "cannot record "
+
 func (e *UnstableError) Error() string {
-	return fmt.Sprintf("cannot record %q: %s; %s", e.Path, e.Why, e.Remedy)
+	return fmt.Sprintf(CannotRecord+"%q: %s; %s", e.Path, e.Why, e.Remedy)
 }
 
 // Unwrap returns the cause.

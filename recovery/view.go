@@ -396,10 +396,37 @@ func (v *View) paused(r *state.Run) {
 		severity = Mended
 	}
 	if v.isBack(r) {
-		v.Report.add(Mended, "run %s is paused %s; what it was paused for is no more, and the next command makes the codon's checkpoint", r.RunID, what)
+		v.Report.add(Mended, pausedNoMore, r.RunID, what)
 		return
 	}
 	v.Report.add(severity, "run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
+}
+
+const pausedNoMore = "run %s is paused %s; what it was paused for is no more, and the next command makes the codon's checkpoint"
+
+// LookAgain replaces what is said of a run that was paused because a file could not be
+// recorded, where a look at the whole workspace meets no such file any more: the next
+// command makes the codon's checkpoint. Nothing on disk is changed.
+func (v *View) LookAgain(ctx context.Context) {
+	r, live := v.State.Newest(), v.Unrecorded()
+	if v.Blocked != nil || v.Gone() || live == nil || r.Paused == nil || !strings.HasPrefix(r.Paused.Detail, checkpoint.CannotRecord) {
+		return
+	}
+	store, err := v.Store()
+	if err != nil {
+		return
+	}
+	defer store.Close()
+	if _, err := v.LateQuestion(ctx, store); err != nil {
+		return
+	}
+	what := fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
+	was := fmt.Sprintf("run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
+	for i, f := range v.Report.Findings {
+		if f.Severity == Blocked && f.What == was {
+			v.Report.Findings[i] = Finding{Severity: Mended, What: fmt.Sprintf(pausedNoMore, r.RunID, what), next: "the next command makes the codon's checkpoint"}
+		}
+	}
 }
 
 // isBack reports whether a run was paused because a codon had left something else in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -163,6 +164,7 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 		return d
 	}
 	v.WarnOfPrivate()
+	v.LookAgain(ctx)
 	s := statusOf(v)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
 	if d.first, d.raise = s.first, s.raise; v.Blocked != nil {
@@ -351,7 +353,12 @@ func happened(s status) string {
 		return "a budget ended the last run: " + firstLine(s.ended)
 	case runtime.VerdictPaused:
 		if s.Paused != nil {
-			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ") // which a finding names as long as it holds
+			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                    // which a finding names as long as it holds
+			if rest, found := strings.CutPrefix(why, checkpoint.CannotRecord); found { // so it does the remedy
+				path, _ := strconv.QuotedPrefix(rest)
+				cause, _, _ := strings.Cut(rest[len(path):], "; ")
+				why = checkpoint.CannotRecord + path + cause
+			}
 			return "the last run was paused: " + firstLine(why)
 		}
 		return "hank could not go on with the last run: " + firstLine(s.ended)
