@@ -241,6 +241,21 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
+// A file that a person has replaced with an empty folder is gone as one that they have
+// deleted.
+func TestAFileThatIsAFolderNowIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a; echo b >b"}]}`)
+	s.must(ModeRun, ExitDone)
+	left := s.tree()
+	must(t, os.Remove(filepath.Join(s.workspace(), "a")))
+	must(t, os.Mkdir(filepath.Join(s.workspace(), "a"), 0o755))
+	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	sameTree(t, "put back", s.tree(), left)
+	s.fsck()
+}
+
 // The rollback that was taken back went to where the execution stood, and has
 // found the files there: they are a person's all the same.
 func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
