@@ -66,7 +66,7 @@ func emptyFolders(message string) []string {
 // that only the tree before had, if they are empty still: those that the ignore
 // rules of the checkpoint hide stay, as such files do. Where the move takes another one back, those that the other has made go
 // too. Doing it twice does nothing more; both times it is durable. What the system
-// does not let be made is returned.
+// does not let be made or removed is returned.
 func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []checkpoint.Refused, err error) {
 	to := x.foldersFor(back.Empty, intent.Paths)
 	from, err := x.foldersOf(intent.Owned, intent.Paths)
@@ -91,7 +91,9 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	defer root.Close()
 	for _, name := range from {
 		if !intent.KeepAdded && !slices.Contains(to, name) {
-			removeEmpty(root, name, to)
+			if stays, why := removeEmpty(root, name, to); why != nil {
+				refused = append(refused, checkpoint.Refused{Path: stays, Why: fmt.Sprintf("is an empty folder that cannot be removed: %v", why)})
+			}
 		}
 	}
 	for _, name := range to {
@@ -244,13 +246,28 @@ func FoldersWithin(folders, paths []string) []string {
 }
 
 // removeEmpty removes a folder, and those above it that are empty then. It
-// stops at the first that is not, or that is to be there.
-func removeEmpty(root *os.Root, name string, keep []string) {
+// stops at the first that is not, or that is to be there. One that the system does
+// not let go is returned.
+func removeEmpty(root *os.Root, name string, keep []string) (stays string, why error) {
 	for ; name != "." && !slices.Contains(keep, name); name = path.Dir(name) {
-		if fi, err := root.Lstat(name); err != nil || !fi.IsDir() || root.Remove(name) != nil {
-			return
+		if fi, err := root.Lstat(name); err != nil || !fi.IsDir() {
+			return "", nil
+		}
+		err := failpoint.Refused(root.Name(), name)
+		if err == nil {
+			err = root.Remove(name)
+		}
+		if w := (wayFolders{root: root}); refusal(err) && len(w.names(name, 1)) == 0 {
+			if at := (*fs.PathError)(nil); errors.As(err, &at) {
+				err = at.Err
+			}
+			return name, err
+		}
+		if err != nil {
+			return "", nil
 		}
 	}
+	return "", nil
 }
 
 // makeFolder makes a folder and those above it. Where something else has a
