@@ -574,12 +574,16 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	}
 	tracked.Empty = slices.DeleteFunc(slices.Clone(tracked.Empty), func(name string) bool { return slices.Contains(m.Leave, name) })
 	owned, same := parent, all.Tree == tracked.Tree && slices.Equal(all.Empty, tracked.Empty)
+	preserve := x.Preserve
+	if x.Workspace.Writable() != nil { // the move may be refused again, as the same one was before
+		preserve = x.preserveOnce
+	}
 	if !same {
-		if owned, err = x.Preserve(ctx, tracked, branch, parent, note+trackedNote); err != nil {
+		if owned, err = preserve(ctx, tracked, branch, parent, note+trackedNote); err != nil {
 			return nil, err
 		}
 	}
-	safety, err := x.Preserve(ctx, all, branch, owned, note)
+	safety, err := preserve(ctx, all, branch, owned, note)
 	if err != nil {
 		return nil, err
 	}
@@ -699,6 +703,36 @@ func (x *Execution) Preserve(ctx context.Context, snap *checkpoint.Snapshot, bra
 		Branch:     branch,
 		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note},
 	})
+}
+
+// preserveOnce is Preserve, but for a recovery branch that has the same checkpoint at
+// its end, or right before that, already.
+func (x *Execution) preserveOnce(ctx context.Context, snap *checkpoint.Snapshot, branch string, parent state.SHA, note string) (state.SHA, error) {
+	refs, err := x.Store.Refs(heads + "recovery/")
+	if err != nil {
+		return "", err
+	}
+	same := func(info checkpoint.Info) bool {
+		title, _, _ := strings.Cut(info.Message, "\n")
+		return info.Tree == snap.Tree && slices.Equal(info.Parents, []checkpoint.SHA{checkpoint.SHA(parent)}) &&
+			strings.HasSuffix(title, " "+note) && slices.Equal(EmptyFolders(info), KeptFolders(snap.Empty))
+	}
+	for _, tip := range refs {
+		for range 2 {
+			info, err := x.Store.CommitInfo(tip)
+			if err != nil {
+				break // lost, or there is none before it
+			}
+			if same(info) {
+				return state.SHA(info.SHA), nil
+			}
+			if len(info.Parents) == 0 {
+				break
+			}
+			tip = info.Parents[0]
+		}
+	}
+	return x.Preserve(ctx, snap, branch, parent, note)
 }
 
 // now is the present time in the state's precision.
