@@ -12,9 +12,9 @@ import (
 
 // leftOutMark begins the part of the store's info/exclude that lists single
 // files. They are kept out of checkpoints more strictly than other ignored files:
-// no later .gitignore, and no index of the user's, takes them in. Only what a
-// snapshot must include, because a rig would destroy it, comes before them. A restore
-// leaves them where they are: see RestoreRequest.LeftOut.
+// no later .gitignore, no index of the user's, and no list of what a snapshot must
+// include, takes them in. A restore leaves them where they are (see
+// RestoreRequest.LeftOut), and so does a rig.
 const leftOutMark = "# left out of every checkpoint, a file a line:"
 
 // LeaveOut keeps files out of every checkpoint from now on. Those of the newest

@@ -43,8 +43,8 @@ func TestWhatIsLeftOutIsInNoCheckpoint(t *testing.T) {
 		}
 		r.commit(snap)
 	}
-	if got := r.paths(r.snapshot(Selection{}, ".env").Tree); !slices.Equal(got, []string{".env"}) {
-		t.Errorf("what must be included is %q", got)
+	if got := r.paths(r.snapshot(Selection{}, ".env").Tree); len(got) > 0 {
+		t.Errorf("what must be included is taken: %q", got)
 	}
 	if err := r.store.LeaveOut([]string{"a\nb/.env"}); err == nil {
 		t.Error("a name that no line can have is taken")

@@ -58,9 +58,17 @@ const (
 	journalName = tempPrefix + "journal"
 )
 
-// IsKeptAside reports whether a path has a name that a restore has given to what
-// was in its way.
+// IsKeptAside reports whether a path has a name that a restore, or a rig, has given to
+// what was in its way.
 func IsKeptAside(path string) bool { return strings.Contains(path, keptInfix[1:]) }
+
+// KeptName is the n-th such name for what was called name.
+func KeptName(name string, n int) string {
+	if kept := fmt.Sprintf("%s%s%d", name, keptInfix, n); len(kept) <= 255 {
+		return kept
+	}
+	return fmt.Sprintf("%s%d", keptInfix[1:], n)
+}
 
 // isDotGit reports whether some system takes name for ".git": macOS ignores
 // case and some invisible characters, Windows ignores case, trailing dots and

@@ -413,13 +413,17 @@ func (c *scan) note(change func()) {
 	change()
 }
 
-// selected tells whether a file is recorded: it is asked for by name, or it is
-// selected and either recorded before, or not ignored, or in the user's index.
+// selected tells whether a file is recorded: it is not left out of every checkpoint,
+// and it is asked for by name, or selected and either recorded before, or not ignored,
+// or in the user's index.
 func (w *folderScan) selected(i int, name string) bool {
+	if len(w.refused) > 0 && w.refused[w.path+name] {
+		return false
+	}
 	if len(w.sel.include) > 0 && w.sel.includes(w.path+name) {
 		return true
 	}
-	if !w.sel.everything() && !w.sel.takes(w.path+name) || w.refused[w.path+name] {
+	if !w.sel.everything() && !w.sel.takes(w.path+name) {
 		return false
 	}
 	return w.recorded(i, name) || !w.isIgnored(name, false) || w.repo.tracks(w.path+name)
@@ -450,7 +454,7 @@ func (w *folderScan) subfolder(i int, name string) {
 		return
 	}
 	base, below := w.base.sub(name, last), full+"/"
-	if w.refused[full] && !above {
+	if w.refused[full] {
 		gone := Skipped{full, "a file of this name is left out of every checkpoint, and so is the folder that has taken its place"}
 		w.note(func() { w.skipped = append(w.skipped, gone) })
 		return

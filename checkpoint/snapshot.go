@@ -20,7 +20,8 @@ type SnapshotRequest struct {
 	// Base is the commit before: a file that it records stays recorded while
 	// it is selected, even when it is ignored by now. "" is none.
 	Base SHA
-	// MustInclude are paths that are taken whatever is ignored or selected.
+	// MustInclude are paths that are taken whatever is ignored or selected, but for
+	// what Store.LeaveOut was called with.
 	MustInclude []string
 	// Room is how many bytes the pending pack may come to, with its index: a scan
 	// that needs more ends with ErrNoRoom. One that finds nothing new needs none.

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,13 +29,22 @@ func FirstEstimate(ctx context.Context, l Layout) (checkpoint.Size, error) {
 	return checkpoint.EstimateNew(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: Never}})
 }
 
-// LeaveOut keeps files out of every checkpoint from now on.
+// LeaveOut keeps files out of every checkpoint from now on, also while a run is at
+// work: the list is put right before, where an agent has changed it.
 func (x *Execution) LeaveOut(paths []string) error {
-	if err := x.Held(); err != nil {
+	if err := errors.Join(x.Held(), x.inspect()); err != nil {
 		return err
 	}
 	if err := x.Store.LeaveOut(paths); err != nil {
 		return err
+	}
+	if x.guard != nil {
+		list := filepath.Join(x.Layout.Store(), "info", "exclude")
+		text, err := vfs.ReadFile(x.fs, list)
+		if err != nil {
+			return err
+		}
+		x.guard.files[list] = text
 	}
 	return x.SetMeta(func(m *Meta) { m.LeftOut = x.leftOut() })
 }

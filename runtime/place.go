@@ -26,6 +26,8 @@ type placement struct {
 	attempt string
 	apart   func(rel string) bool // as in rigging
 	save    func(targets []string) error
+	leftOut []string                     // as in rigging
+	aside   func(path, now string) error // as rigging.Aside
 }
 
 // Names in the workspace. No checkpoint holds the first two: see
@@ -55,7 +57,8 @@ func (e *saveError) Unwrap() error { return e.err }
 //  2. The new files are written under another name in that folder, each
 //     checked against its digest in the program.
 //  3. What is at the target is recorded. Repositories in it, which no
-//     checkpoint holds, are moved to asideName.
+//     checkpoint holds, are moved to asideName. So is not what is left out of
+//     every checkpoint: see merge.
 //  4. The new name takes the target's place. A file replaces a file in one
 //     step; where folders are in the game the old one steps aside first.
 //  5. What was replaced is deleted.
@@ -164,8 +167,25 @@ func (p placement) replace(parent *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
+	leftOut, err := p.findLeftOut(parent, name, old)
+	if err != nil {
+		return err
+	}
 	if err := p.save([]string{p.target}); err != nil {
 		return &saveError{err}
+	}
+	if len(leftOut) > 0 && old.IsDir() && p.source.Dir && leftOut[0] != p.target {
+		return p.merge(parent, name, leftOut)
+	}
+	if len(leftOut) > 0 {
+		if err := p.setAside(parent, ".", leftOut...); err != nil {
+			return err
+		}
+		if old, err = parent.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return parent.Rename(placeNew, name)
+		} else if err != nil {
+			return err
+		}
 	}
 	if old.IsDir() {
 		if err := p.keepRepositories(parent, name); err != nil {
@@ -198,6 +218,9 @@ func (p placement) keepRepositories(parent *os.Root, name string) error {
 	err := walkFolder(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
 		if p.apart != nil && p.apart(path.Join(path.Dir(p.target), rel)) {
 			return false, fmt.Errorf("it holds %q, which is of the execution itself; copy to another place", rel)
+		}
+		if p.isLeftOut(path.Join(path.Dir(p.target), rel)) {
+			return false, nil
 		}
 		if recovery.IsOwn(path.Base(rel)) {
 			found = append(found, rel)

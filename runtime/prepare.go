@@ -41,6 +41,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 		Workspace: a.x.Layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
 		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.x.Layout.Apart(), IgnoreFailures: a.ignoreRigs,
 		Checkpoint: true, Note: a.note, Save: func(targets []string) error { return a.saveTargets(ctx, targets) }, Killed: a.killed,
+		LeftOut: a.x.Store.LeftOut, Aside: a.keepAside,
 	}.run(listening)
 	done()
 	if failed != nil {
@@ -114,6 +115,15 @@ func (a *attempt) saveTargets(ctx context.Context, targets []string) error {
 	}
 	_, err = a.x.Preserve(ctx, snap, a.x.RecoveryBranch(), head, "before the rig of "+string(a.entry.CodonID)+" replaced "+strings.Join(targets, ", "))
 	return err
+}
+
+// keepAside leaves the name that a file gets out of every checkpoint, as the file is.
+func (a *attempt) keepAside(path, now string) error {
+	if err := a.x.LeaveOut([]string{now}); err != nil {
+		return err
+	}
+	a.say("  the rig has something of its own in the place of %q, which is left out of every checkpoint: your file is now %q", path, now)
+	return nil
 }
 
 // request puts together what the agent is asked.

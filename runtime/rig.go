@@ -34,6 +34,11 @@ type rigging struct {
 	// replaced, relative to the workspace: what is there must be recorded when
 	// it returns.
 	Save func(targets []string) error
+	// LeftOut lists what is left out of every checkpoint, relative to the workspace;
+	// nil: nothing. Aside is called before such a file gets another name: when it
+	// returns, the new one is left out, too.
+	LeftOut func() []string
+	Aside   func(path, now string) error
 	// Killed is told what a command left behind and had to be killed; may be nil.
 	Killed func(keeper.Exit)
 }
@@ -151,7 +156,11 @@ func (r rigging) copy(ctx context.Context, c plan.Copy) error {
 		return fail(err)
 	}
 	defer root.Close()
-	if err := (placement{root: root, source: source, target: path.Clean(c.To), attempt: r.Attempt, apart: r.Apart, save: r.Save}).run(ctx); err != nil {
+	p := placement{root: root, source: source, target: path.Clean(c.To), attempt: r.Attempt, apart: r.Apart, save: r.Save, aside: r.Aside}
+	if r.LeftOut != nil {
+		p.leftOut = r.LeftOut()
+	}
+	if err := p.run(ctx); err != nil {
 		return fail(err)
 	}
 	return nil
