@@ -50,7 +50,7 @@ type driver struct {
 	// moved: the tree has what the checkpoint that it stands at has not recorded,
 	// because a move has left it, or because a person has made empty folders.
 	moved     bool
-	made      []string // those folders; a move at the start of the run leaves them
+	unasked   []string // those folders, and those files too; a move at the start of the run leaves them
 	tracked   checkpoint.Selection
 	trackedTo int
 }

@@ -40,8 +40,13 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		d.moved = true
 	}
 	if err == nil {
-		d.made, err = d.comparison().foldersSince(head, snap)
-		d.moved = d.moved || len(d.made) > 0
+		d.unasked, err = d.comparison().foldersSince(head, snap)
+		d.moved = d.moved || len(d.unasked) > 0
+	}
+	if err == nil && to != "" {
+		var files []string
+		files, err = d.comparison().uncovered(head, snap)
+		d.unasked = append(d.unasked, files...)
 	}
 	if err != nil || len(changes) == 0 {
 		d.x.Store.Abort()
@@ -331,6 +336,23 @@ func (c comparison) unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []ch
 	for _, name := range snap.Empty {
 		if !slices.Contains(had, name) {
 			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// uncovered lists the files of a snapshot that a checkpoint has not, and that the moves
+// which have brought the workspace there have found and left: see uncoveredAt.
+func (c comparison) uncovered(sha state.SHA, snap *checkpoint.Snapshot) (names []string, err error) {
+	before, err := c.tree(sha)
+	if err != nil || snap.Tree == before {
+		return nil, err
+	}
+	all, err := checkpoint.Diff(c.store, before, snap.Tree)
+	left := c.uncoveredAt(sha, snap)
+	for _, at := range all {
+		if at.Kind == checkpoint.Added && left(at.Path) {
+			names = append(names, at.Path)
 		}
 	}
 	return names, err

@@ -340,7 +340,7 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 	if m.position != nil {
 		tracked = d.trackedBefore(*m.position)
 	}
-	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: m.kind(), To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.made})
+	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: m.kind(), To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.unasked})
 	if err != nil {
 		return err
 	}

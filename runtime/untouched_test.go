@@ -151,6 +151,79 @@ func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.
 	s.fsck()
 }
 
+// A retry directly behind the move leaves them where they are, whoever had made them,
+// and starts from them: nobody is asked about them. What it asks about, --restore
+// deletes.
+func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*testing.T, *stage)
+		left   string // in mine.log
+	}{
+		"at once":             {func(*testing.T, *stage) {}, "a person's\nb\n"},
+		"changed by a person": {func(t *testing.T, s *stage) { put(t, s.workspace(), "mine.log", "changed\n") }, "changed\n"},
+		"behind an answer": {func(t *testing.T, s *stage) {
+			put(t, s.workspace(), "edit", "a person's\n")
+			put(t, s.workspace(), "added.log", "mine, too\n")
+			s.must(ModeRetry, ExitDecision, func(o *Options) { o.Codon = "a" })
+			s.opts.Restore = true
+		}, "a person's\nb\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := uncovered(t)
+			c.change(t, s)
+			before := s.tree()
+			s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
+			s.opts.Restore = false
+			if got := content(t, s.workspace(), "mine.log"); got != c.left {
+				t.Errorf("mine.log: %q, want %q", got, c.left)
+			}
+			if onDisk(s.workspace(), "edit") || onDisk(s.workspace(), "added.log") {
+				t.Error("an answered --restore left what it was asked about")
+			}
+			s.mustUndo()
+			sameTree(t, "taken back", s.tree(), before)
+			for _, file := range []string{"edit", "added.log"} {
+				must(t, os.RemoveAll(filepath.Join(s.workspace(), file)))
+			}
+			s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 }) // behind the undo
+			s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "a" })                    // of what is tracked by now
+			if got := content(t, s.workspace(), "seen"); got != c.left {
+				t.Errorf("the next codon has found %q, want %q", got, c.left)
+			}
+			s.fsck()
+		})
+	}
+}
+
+// What stands where the codon's beginning has something else is replaced, and is in the
+// checkpoint of before.
+func TestARetryReplacesAnUncoveredFileWhereItsBeginningHasAnother(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "rm -f d.log; mkdir d.log; echo in >d.log/x"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat d.log/x >seen; rm -r d.log; echo b >b"},
+	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >c"}
+	]}`)
+	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 2 })
+	put(t, s.workspace(), ".gitignore", "*.log\n")
+	put(t, s.workspace(), "d.log", "a person's\n")
+	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.mustRollback("b")
+	if content(t, s.workspace(), "d.log") != "a person's\n" {
+		t.Fatalf("nothing was uncovered: %v", s.tree())
+	}
+	before := s.tree()
+	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "b", 1 })
+	if got := content(t, s.workspace(), "seen"); got != "in\n" {
+		t.Errorf("the codon has found %q", got)
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), before)
+	s.fsck()
+}
+
 // The question names what a person has changed. An answer to it changes nothing else.
 func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
