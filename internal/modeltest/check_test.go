@@ -53,6 +53,10 @@ func (l *lane) checkTree() {
 		l.fatalf("the workspace is not as it must be:\n  %s", strings.Join(wrong, "\n  "))
 	}
 	l.m.at.tree = observed
+	if !l.m.at.seen {
+		l.m.at.left = slices.DeleteFunc(slices.Clone(l.m.at.left), func(path string) bool { return observed.nodes[path].kind == "" })
+		l.m.at.seen = true
+	}
 	l.m.past.add(observed)
 }
 
@@ -218,6 +222,18 @@ func (l *lane) checkPoints(happened []happening) {
 			l.fatalf("there is no checkpoint %s of codon %d", h.kind, h.codon)
 		}
 	}
+}
+
+// ever reports whether a checkpoint of a codon, of a person or of the beginning has a
+// path.
+func (l *lane) ever(path string) bool {
+	l.t.Helper()
+	for sha, p := range l.m.points {
+		if _, has := l.manifest(sha)[path]; has && p.kind != "recovery" {
+			return true
+		}
+	}
+	return false
 }
 
 // manifest reads what git has in a commit.

@@ -21,6 +21,8 @@ type place struct {
 	frozen  program  // what runs follow
 	made    []string // empty folders of a person that --restore has left, and no checkpoint names yet
 	before  []tree   // the tree before each codon of this timeline, up to next
+	left    []string // what was ignored before the move that led here, and the target has not
+	seen    bool     // left is what of that is there
 }
 
 func (p place) clone() place {
@@ -111,6 +113,27 @@ func (t tree) keepFolders(from place, target tree) (kept []string) {
 		}
 	}
 	return kept
+}
+
+// keepLeft leaves, in a tree that went back to a target, the files that were ignored
+// before the move which has led to where it was, and that this has left: nobody is
+// asked about them. They stay unless the target has something there, as
+// docs/checkpoints.md says. ever tells whether a checkpoint has had one, so that it may
+// have been recorded where it was ignored.
+func (m *model) keepLeft(t tree, from place, target tree, ever func(path string) bool) {
+	for _, path := range from.left {
+		n := from.tree.nodes[path]
+		if n.kind == "" || n.kind == "folder" || target.has(path) || target.may(path) || target.leaf(parent(path)) {
+			continue
+		}
+		t.way(path)
+		if ever(path) && (m.world.partial || !from.clean.visible(path, n)) {
+			t.unsure(path, []node{{}, n})
+			continue
+		}
+		delete(t.doubt, path)
+		t.nodes[path] = n
+	}
 }
 
 // everywhere lists the paths of two trees, and all where ever something stood.
@@ -261,7 +284,7 @@ func (r *passage) begin(c codon) {
 	} else if !p.rigDone { // with what a move to before it has left there: docs/checkpoints.md
 		p.before[p.next] = p.tree.clone()
 	}
-	r.begun, p.made = true, nil
+	r.begun, p.made, p.left = true, nil, nil
 	r.note("tracked", p.next)
 	if c.rig && !p.rigDone {
 		p.tree.clear("rigged")
@@ -354,6 +377,9 @@ func (m *model) edited() (may, must bool) {
 			continue
 		}
 		may = true
+		if slices.Contains(p.left, path) { // no run asks about it: docs/checkpoints.md
+			continue
+		}
 		if was.kind == "folder" && is.kind == "" || was.kind == "" && is.kind == "folder" {
 			continue
 		}
@@ -373,6 +399,12 @@ func (m *model) goTo(to *point) {
 	at := to.place.clone()
 	at.tree = m.back(from, at.tree, from.next, to.holds)
 	at.frozen, at.failed, at.cut, at.undone, at.made = from.frozen, false, false, false, nil
+	at.left, at.seen = nil, false
+	for p, n := range from.tree.nodes {
+		if n.kind != "folder" && from.tree.ignored(p, n) && !to.place.tree.has(p) && !to.place.tree.may(p) {
+			at.left = append(at.left, p)
+		}
+	}
 	at.rigDone = to.kind == "rig-setup"
 	at.due = to.kind == "completed" && to.place.tree.hasArchive(from.frozen)
 	if !at.rigDone {

@@ -149,9 +149,18 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	if a.keep || a.restore {
 		r.note("manual", r.at.next-1)
 	}
+	if a.keep { // it is in the checkpoint of the answer
+		r.at.left = nil
+	}
 	if a.restore {
 		p := &r.at
 		was := p.clone()
+		for _, path := range p.left { // these stay as they are: docs/checkpoints.md
+			delete(p.clean.nodes, path)
+			if n := p.tree.nodes[path]; n.kind != "" {
+				p.clean.nodes[path] = n
+			}
+		}
 		p.tree = l.m.back(*p, p.clean, p.next, func(path string) bool { return p.frozen.tracks(p.next, path) })
 		p.made = p.tree.keepFolders(was, p.clean)
 		r.note("manual", r.at.next-1)
@@ -321,6 +330,7 @@ func (l *lane) retry() bool {
 	p.at.next, p.at.failed, p.at.cut, p.at.rigDone = i, false, false, false
 	p.at.tree = l.m.back(was, was.before[i], was.next+1, func(path string) bool { return was.frozen.tracks(i, path) })
 	p.at.tree.keepFolders(was, was.before[i])
+	l.m.keepLeft(p.at.tree, was, was.before[i], l.ever)
 	p.at.before = p.at.before[: i+1 : i+1]
 	a.restore = false
 	l.goOn(p, a, false)
