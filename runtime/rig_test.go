@@ -234,13 +234,6 @@ func TestACopyReplacesWholeTargetsAfterTheyWereSaved(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestAFileCopyLeavesOtherNamesOfItsOldContentAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, `[{"type": "copy", "copy": {"from": "note.md", "to": "n"}}]`)

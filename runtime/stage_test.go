@@ -382,3 +382,10 @@ func onStatus(id state.CodonID, status state.CodonStatus, f func()) func(*Option
 		}
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
