@@ -75,7 +75,7 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 		o.Options.Workspace = o.Workspace
 		return Open(ctx, root, o.Options)
 	}
-	x := &Execution{Layout: l, opts: o.Options, fs: o.FS, lock: k, Report: Report{Source: "new"}}
+	x := &Execution{Layout: l, opts: o.Options, fs: o.FS, lock: k, Report: Report{Source: "new"}, settled: true}
 	err = x.create(o)
 	if err == nil {
 		err = x.attach(ctx, advice{})
@@ -230,14 +230,23 @@ func (x *Execution) create(o CreateOptions) error {
 	if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
 		meta.Workspace = x.Layout.Workspace
 	}
+	begun := &state.State{Lineage: meta.Lineage}
+	if o.Limit != nil { // with the first event: there is no moment without them
+		begun.Limits, meta.CheckpointCap, x.allowed = o.Limit(state.Limits{}), o.CheckpointCap, &Allowances{}
+	}
 	meta.Inode, _ = inodeOf(x.Layout.Hankweave())
 	if err := writeMeta(x.fs, x.Layout.Meta(), meta); err != nil {
 		return fmt.Errorf("writing execution-meta.json: %w", err)
 	}
 	x.meta = meta
-	x.current.Store(&state.State{Lineage: meta.Lineage})
+	x.current.Store(begun)
 	if err := x.openJournal(memory{state: x.State(), rebase: "a new execution"}); err != nil {
 		return err
+	}
+	if begun.Limits.Any() { // the event is for who reads events
+		if err := x.Record(state.LimitsSet{Limits: begun.Limits}); err != nil {
+			return err
+		}
 	}
 	return x.makeStore(fs.ErrNotExist)
 }

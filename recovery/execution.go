@@ -48,6 +48,8 @@ type Execution struct {
 	onDisk  *state.State // what state.json says, if nothing is to be mended about either
 	guard   *guard       // of hank's own files, while a run is at work
 	origin  string       // the lineage that this opening has found to be that of a copy's original
+	allowed *Allowances  // what held before allow has changed it
+	settled bool         // the opening is over, or has not come to what allow is before
 	broken  error        // the first failure of the journal: nothing is acknowledged after it
 }
 
@@ -77,6 +79,8 @@ type Options struct {
 	// CheckpointCap is how many bytes the checkpoints may come to while the opening
 	// lasts, 0 any number; nil is what the execution has. See KeepCap.
 	CheckpointCap *int64
+	// Limit changes limits as the command says; nil leaves them. See allow.
+	Limit func(state.Limits) state.Limits
 	// KeepPaused leaves runs that are paused as they are: see state.RunPaused.
 	KeepPaused bool
 	// Late is asked what becomes of a codon whose workspace was changed between
@@ -203,6 +207,9 @@ func (x *Execution) untampered(write func() error) error {
 }
 
 func (x *Execution) record(durable bool, transitions ...state.Transition) error {
+	if err := x.allow(); err != nil {
+		return err
+	}
 	return x.untampered(func() error { return x.apply(durable, transitions) })
 }
 
@@ -304,7 +311,7 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if x.broken != nil {
 		return "", x.broken
 	}
-	if err := x.inspect(); err != nil {
+	if err := errors.Join(x.inspect(), x.allow()); err != nil {
 		return "", err
 	}
 	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.opts.Mask), x.opts.Mask(c.Title.Name)

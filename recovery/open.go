@@ -66,9 +66,9 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Execution{Layout: l, opts: o, fs: o.FS, meta: meta, lock: k, Report: rep}
+	x := &Execution{Layout: l, opts: o, fs: o.FS, meta: meta, lock: k, Report: rep, settled: true}
 	if err := x.open(ctx); err != nil {
-		return nil, errors.Join(err, x.giveBack(nil))
+		return nil, errors.Join(err, x.disallow(err), x.giveBack(nil))
 	}
 	return x, nil
 }
@@ -270,6 +270,8 @@ func (x *Execution) attach(ctx context.Context, a advice) error {
 	if err := x.heed(a); err != nil {
 		return err
 	}
+	x.settled = false
+	defer func() { x.settled = true }()
 	if err := x.settleIn(); err != nil {
 		return err
 	}

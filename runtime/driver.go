@@ -24,8 +24,8 @@ type driver struct {
 	opts     Options
 	settings plan.Settings
 	program  *plan.Program
-	allowed  *allowances    // what held before this command; nil: nothing of it is kept yet
-	replaced state.Position // its Program and HankHash are those that were frozen before this command adopted others
+	allowed  *recovery.Allowances // what held before this command; nil: nothing of it is kept yet
+	replaced state.Position       // its Program and HankHash are those that were frozen before this command adopted others
 	run      state.RunID
 	agents   map[string]harness.Check
 	requests chan Request

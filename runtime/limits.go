@@ -12,27 +12,26 @@ import (
 	"hank/state"
 )
 
-// allowances are what an execution may use.
-type allowances struct {
-	limits state.Limits
-	cap    *int64
-}
-
 // accept makes what the command says about limits part of the execution, before it
-// changes the workspace or makes the first checkpoint. withdraw takes that back.
+// changes the workspace or makes the first checkpoint. The opening has done so where
+// it had something to record. withdraw takes that back.
 func (d *driver) accept() error {
 	if d.allowed != nil {
 		return nil
 	}
-	d.allowed = &allowances{d.x.State().Limits, d.x.Meta().CheckpointCap}
-	next := d.x.State().Limits
-	if c := d.opts.Limits.MaxDollars; c != nil {
+	d.allowed = &recovery.Allowances{Limits: d.x.State().Limits, Cap: d.x.Meta().CheckpointCap}
+	return errors.Join(d.x.SetLimits(d.opts.limit(d.allowed.Limits)), d.x.KeepCap())
+}
+
+// limit changes limits as the command says.
+func (o *Options) limit(next state.Limits) state.Limits {
+	if c := o.Limits.MaxDollars; c != nil {
 		next.MaxDollars = *c
 	}
-	if c := d.opts.Limits.MaxTimeSeconds; c != nil {
+	if c := o.Limits.MaxTimeSeconds; c != nil {
 		next.MaxTimeSeconds = *c
 	}
-	return errors.Join(d.setLimits(next), d.x.KeepCap())
+	return next
 }
 
 // forgetLimits takes accept back.
@@ -40,14 +39,7 @@ func (d *driver) forgetLimits() error {
 	if d.allowed == nil {
 		return nil
 	}
-	return errors.Join(d.setLimits(d.allowed.limits), d.x.SetCap(d.allowed.cap))
-}
-
-func (d *driver) setLimits(next state.Limits) error {
-	if now := d.x.State().Limits; next.MaxDollars == now.MaxDollars && next.MaxTimeSeconds == now.MaxTimeSeconds {
-		return nil
-	}
-	return d.x.Record(state.LimitsSet{Limits: next})
+	return d.x.Disallow(*d.allowed)
 }
 
 // sayUnkept says of a command that ends with a question which of its limits its

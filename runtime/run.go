@@ -108,7 +108,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, agents: agents, secrets: secrets, replay: replay, requests: make(chan Request, 16), began: time.Now()}
+	d := &driver{x: x, opts: o, agents: agents, secrets: secrets, replay: replay, requests: make(chan Request, 16), began: time.Now(), allowed: x.Allowed()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
@@ -215,6 +215,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 	ro := recovery.Options{
 		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap, Workspace: absolute(o.Workspace),
 		CheckpointCap: capOf(o.Layers.Merge(nil).CheckpointCap),
+		Limit:         o.limit,
 		Mask:          secrets.Text,
 		Unfinished:    unfinishedFor(o),
 		Late:          o.late(mode),
