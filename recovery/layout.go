@@ -175,8 +175,9 @@ func Obstructed(root string) error {
 		return nil
 	}
 	options := []string{"move it away, and hank run begins a new execution"}
-	if to, err := filepath.EvalSymlinks(dir); err == nil {
-		options = append([]string{fmt.Sprintf("put the folder back where it was: rm %s && mv %s %s", dir, to, dir)}, options...)
+	to, err := filepath.EvalSymlinks(dir)
+	if m, metaErr := readMeta(vfs.OS, Layout{Root: root}.Meta()); err == nil && metaErr == nil && sameFolder(m.Root, root) { // else it may be anybody's
+		options = append([]string{fmt.Sprintf("put the folder back where it was: rm %[1]s && mv %[2]s %[1]s", shell.Quote(dir), shell.Quote(to))}, options...)
 	}
 	return &DecisionError{What: fmt.Sprintf("%s is %s and not the folder that hank keeps: something has replaced it", dir, what(dir, fi)), Options: options}
 }

@@ -57,6 +57,9 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 		return nil, err
 	}
 	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
+		if v, lookErr := Glance(root); lookErr == nil && v.Blocked != nil { // the state has a say in what is to be done
+			err = v.Blocked
+		}
 		return nil, err
 	}
 	if err := respectUnreadable(o.FS, l, meta); err != nil {

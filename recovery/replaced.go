@@ -156,7 +156,7 @@ func (m Meta) replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 			_, blocked := was.succeeds(l.Workspace)
 			return blocked
 		}
-		return linkedTo(l.Workspace, now.Path, one)
+		return linkedTo(l.Workspace, now.Path, one, was.mayMoveIn(now))
 	case linked || m.Root != l.Root:
 	case running && sameBoot(r):
 		_, blocked := was.succeeds(l.Workspace)
@@ -167,15 +167,32 @@ func (m Meta) replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 	return nil
 }
 
+// supplanted says what a person must do about a file, or a link that leads nowhere,
+// that stands for the workspace of a codon whose agent has ended: its work counts, and
+// what blockedWorkspace names would have it done again. nil: nothing.
+func (m Meta) supplanted(l Layout, s *state.State, sameBoot func(*state.Run) bool) *DecisionError {
+	_, err := os.Lstat(l.Workspace)
+	if fi, statErr := os.Stat(l.Workspace); err != nil || m.Folder == nil || statErr == nil && fi.IsDir() {
+		return nil
+	}
+	if r := s.Newest(); r == nil || r.Live() == nil || r.Live().Settling == nil || !sameBoot(r) {
+		return nil
+	}
+	_, blocked := m.Folder.succeeds(l.Workspace)
+	return blocked
+}
+
 // linkedTo says that a link was put in the place of the workspace while no codon was
-// running. one: it leads to the folder that was there.
-func linkedTo(path, to string, one bool) *DecisionError {
+// running. one: it leads to the folder that was there; may: that may be moved in.
+func linkedTo(path, to string, one, may bool) *DecisionError {
 	back := fmt.Sprintf("rm %s && mv %s %[1]s && hank run", shell.Quote(path), shell.Quote(to))
 	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", shell.Quote(path))
 	e := &DecisionError{What: fmt.Sprintf("the workspace %s is a link to %s, which was put there while no codon was running, and hank does not follow it", path, to), Command: anew,
 		Options: []string{
-			back + " works in that folder, and asks where it differs from the last checkpoint",
 			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which hank run --restore puts the last checkpoint, and hank rollback --to last-success --yes where the hank is done", shell.Quote(path))}}
+	if may {
+		e.Options = slices.Insert(e.Options, 0, back+" works in that folder, and asks where it differs from the last checkpoint")
+	}
 	if one {
 		e.Command = back
 	}

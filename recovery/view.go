@@ -181,6 +181,9 @@ func (v *View) conclude(m memory) {
 	if m.barred || errors.Is(v.metaErr, fs.ErrPermission) {
 		v.Blocked = v.Barred()
 	}
+	if v.Blocked == nil && !v.Live {
+		v.Blocked = v.Meta.supplanted(v.Layout, v.State, func(r *state.Run) bool { return isOfBoot(r, boot()) })
+	}
 	if v.Blocked == nil {
 		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
 	}
