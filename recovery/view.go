@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"hank/checkpoint"
@@ -430,6 +432,34 @@ func (v *View) LookAgain(ctx context.Context) {
 			v.Report.Findings[i] = Finding{Severity: Mended, What: fmt.Sprintf(pausedNoMore, r.RunID, what), next: "the next command makes the codon's checkpoint"}
 		}
 	}
+}
+
+// Unreadable is the file that a run was paused for because it cannot be read, where
+// that is still so; empty: there is none. Only a person can say what becomes of it.
+func (v *View) Unreadable() string {
+	r := v.State.Newest()
+	if v.Live || r == nil || r.Live() == nil || r.Paused == nil {
+		return ""
+	}
+	detail, _ := strings.CutPrefix(r.Paused.Detail, checkpoint.CannotRecord)
+	quoted, err := strconv.QuotedPrefix(detail)
+	if err != nil {
+		return ""
+	}
+	name, _ := strconv.Unquote(quoted)
+	root, err := os.OpenRoot(v.Layout.Workspace)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait
+	if err == nil {
+		_ = f.Close()
+	}
+	if !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	return name
 }
 
 // isBack reports whether a run was paused because a codon had left something else in

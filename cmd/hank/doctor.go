@@ -230,6 +230,9 @@ func (d *diagnosis) examineDecisions(v *recovery.View) {
 	if decides {
 		d.Command, d.decided = "", command
 	}
+	if name := v.Unreadable(); name != "" {
+		d.Command, d.decided, d.first = "", command, makeReadable(name)
+	}
 }
 
 // examineSettings says that the command to run next would refuse the settings.

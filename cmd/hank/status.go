@@ -58,10 +58,11 @@ type status struct {
 
 	state.Caveats // of the codons that are done
 
-	aside string // what was set aside, for people
-	ended string // what the newest run says of its end
-	first string // what a person must do before Command
-	raise bool   // that a budget is to be raised, see runtime.PersonDecides
+	aside      string // what was set aside, for people
+	ended      string // what the newest run says of its end
+	first      string // what a person must do before Command
+	unreadable bool   // that a file is made readable, which only a person can
+	raise      bool   // that a budget is to be raised, see runtime.PersonDecides
 
 	loop      *recovery.DecisionError // why a supervisor's start is refused
 	noSession *recovery.Finding       // why Resume is not offered
@@ -149,6 +150,9 @@ func statusOf(v *recovery.View) status {
 		s.first = firstLine(s.ended)
 	default:
 		s.raise = s.first != ""
+	}
+	if name := v.Unreadable(); name != "" {
+		s.first, s.unreadable = makeReadable(name), true
 	}
 	if v.Unfinished() {
 		s.Command = fixCommand
@@ -358,8 +362,11 @@ func withoutGone(findings []recovery.Finding, v *recovery.View) []recovery.Findi
 // isPersonal reports whether the command to run next is a person's to give.
 func (s status) isPersonal() bool {
 	_, decides := runtime.PersonDecides(s.Command, s.raise, s.loop)
-	return decides && !s.Live && isDriven(s.Command)
+	return (decides || s.unreadable) && !s.Live && isDriven(s.Command)
 }
+
+// makeReadable is what a person does before a run that was paused for a file goes on.
+func makeReadable(name string) string { return fmt.Sprintf("make %q readable", name) }
 
 // forPrograms is the status with a command to run next only where that is not a
 // person's to give.
