@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"hank/checkpoint"
 	"hank/internal/shell"
@@ -139,6 +140,9 @@ func CleanPaths(paths []string) ([]string, error) {
 	clean := make([]string, len(paths))
 	for i, p := range paths {
 		clean[i] = path.Clean(filepath.ToSlash(p))
+		if !utf8.ValidString(p) {
+			return nil, &UsageError{fmt.Sprintf("the name %q is not UTF-8, and hank cannot record it as the path of a move; name the folder that it is in, which comes back with all that it holds", p)}
+		}
 		if p == "" || clean[i] != "." && !fs.ValidPath(clean[i]) || strings.ContainsRune(p, 0) {
 			return nil, &UsageError{fmt.Sprintf("%q is no path in the workspace; name files and folders relative to it", p)}
 		}

@@ -81,7 +81,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		}
 		what := "hank rollback changes the workspace to what it was at"
 		if len(o.Paths) > 0 {
-			what = fmt.Sprintf("hank restore changes %s to what it was at", namesOf(o.Paths))
+			what = fmt.Sprintf("hank restore changes %s to what it was at", inSentence(o.Paths))
 		}
 		return &recovery.DecisionError{What: fmt.Sprintf("%s %s and nobody is there to be asked", what, target),
 			Options: []string{"--yes does it", "--plan says what it would do"}}
@@ -156,6 +156,18 @@ func namesOf(paths []string) string {
 	quoted := make([]string, len(paths))
 	for i, p := range paths {
 		quoted[i] = shell.Quote(p)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// inSentence is the same in a sentence, which is one line.
+func inSentence(paths []string) string {
+	if names := namesOf(paths); !strings.ContainsAny(names, "\n\r") {
+		return names
+	}
+	quoted := make([]string, len(paths))
+	for i, p := range paths {
+		quoted[i] = fmt.Sprintf("%q", p)
 	}
 	return strings.Join(quoted, " ")
 }
