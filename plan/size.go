@@ -37,3 +37,11 @@ func (s Size) Bytes() (n int64, set bool) {
 	}
 	return int64(b), true
 }
+
+// Limit is the size as a limit in bytes; nil if it is not set.
+func (s Size) Limit() *int64 {
+	if n, set := s.Bytes(); set {
+		return &n
+	}
+	return nil
+}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -224,20 +223,6 @@ func (a *attempt) priced(u harness.Usage) state.USD {
 	}
 	nano, _ := a.entry.Codon.Model.Price(model.Tokens{Input: u.Tokens.Input, Output: u.Tokens.Output, CacheRead: u.Tokens.CacheRead, CacheWrite: u.Tokens.CacheCreation})
 	return state.USD(nano)
-}
-
-// projectHead is the HEAD of the workspace's own repository, if it is one.
-func projectHead(workspace string) string {
-	if _, err := os.Lstat(filepath.Join(workspace, ".git")); err != nil {
-		return ""
-	}
-	git := exec.Command("git", "-C", workspace, "rev-parse", "--verify", "--quiet", "HEAD")
-	git.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_CEILING_DIRECTORIES="+filepath.Dir(workspace))
-	out, err := git.Output()
-	if err != nil {
-		return "" // no commit yet, or no git here: there is nothing to compare with later
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func digest(text string) string {

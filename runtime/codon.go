@@ -8,6 +8,7 @@ import (
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/harness"
+	"hank/runtime/usergit"
 	"hank/state"
 )
 
@@ -54,7 +55,7 @@ func (a *attempt) perform(ctx context.Context) (*state.Codon, error) {
 	record := &state.Codon{
 		CodonID: a.entry.CodonID, StartTime: a.x.Now(), Status: state.Preparing, LoopContext: a.entry.LoopContext,
 		Attempt: a.number, Harness: a.harnessName(), Model: a.entry.Codon.Model.String(), BaseCheckpoint: a.base(),
-		ProjectHead: projectHead(a.x.Layout.Workspace),
+		ProjectHead: usergit.Head(a.x.Layout.Workspace),
 	}
 	a.id = recovery.Attempt(a.x.State().Lineage, a.run, record)
 	begin := a.x.RecordLater // the next transition is synced before the agent is there

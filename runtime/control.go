@@ -196,7 +196,7 @@ func (e *UnansweredError) Unwrap() error { return e.Err }
 // carried out only if the run answers in time, see package control; an
 // *UnansweredError says that it did not.
 func Control(ctx context.Context, execution, command string) (control.Response, error) {
-	root, err := locate(ModeRetry, Options{Execution: execution})
+	root, err := locateExisting(execution)
 	if err != nil {
 		return control.Response{}, err
 	}

@@ -114,14 +114,14 @@ func mustStay(ctx context.Context, v *recovery.View) string {
 // edited is what would be lost of a person's work with the workspace: what the next
 // hank run would ask about; what that takes for none of its business, because no
 // checkpoint takes it, but that came after the last run; and what is left out of
-// every checkpoint.
+// every checkpoint. The hank is done, so that the run moves the workspace nowhere.
 func edited(ctx context.Context, v *recovery.View) string {
 	store, err := v.Store()
 	if err != nil {
 		return fmt.Sprintf("its hank is done, but its workspace cannot be compared with the last checkpoint: %v", err)
 	}
 	defer store.Close()
-	switch ask, err := changedWorkspace(ctx, v, store, ModeRun); {
+	switch ask, err := changedWorkspace(ctx, v, store, ""); {
 	case err != nil:
 		return fmt.Sprintf("its hank is done, but its workspace cannot be compared with the last checkpoint: %v", err)
 	case ask != nil:

@@ -15,6 +15,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/runtime/keeper"
 	"hank/state"
 	"hank/state/costindex"
 )
@@ -101,7 +102,7 @@ func (s *sweep) files() []Garbage {
 	l := s.layout
 	list := []Garbage{
 		{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Remove: true},
-		{Kind: GarbageTemporary, What: "temporary files of agents", Path: temporary(l), Remove: true},
+		{Kind: GarbageTemporary, What: "temporary files of agents", Path: l.Temps(), Remove: true},
 	}
 	aside, what := &recovery.View{Layout: l}, "damaged, set aside"
 	if aside.OnlyOfOrigin() {
@@ -275,8 +276,6 @@ func leftOver(dir string, remove bool) []Garbage {
 	return list
 }
 
-func temporary(l recovery.Layout) string { return filepath.Join(l.Hankweave(), "tmp") }
-
 // measure counts the files below a path and their bytes.
 func measure(path string) (files int, bytes int64) {
 	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
@@ -302,7 +301,7 @@ func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]
 		}
 		return err
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: Reap, Work: work})
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: keeper.ReapNames, Work: work})
 	if err != nil {
 		return gone, err
 	}

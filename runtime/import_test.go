@@ -13,6 +13,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/recovery"
+	"hank/runtime/keeper"
 )
 
 func init() {
@@ -22,7 +23,7 @@ func init() {
 }
 
 func importFrom(address, root string) error {
-	x, _, err := recovery.Import(context.Background(), root, checkpoint.Remote{Address: address, Prefix: "hank/x"}, recovery.Options{Reap: Reap})
+	x, _, err := recovery.Import(context.Background(), root, checkpoint.Remote{Address: address, Prefix: "hank/x"}, recovery.Options{Reap: keeper.ReapNames})
 	if err != nil {
 		return err
 	}

@@ -264,10 +264,10 @@ func orElse(text, other string) string {
 }
 
 func (l *lander) makeStage() (string, error) {
-	if err := os.MkdirAll(temporary(l.v.Layout), 0o700); err != nil {
+	if err := os.MkdirAll(l.v.Layout.Temps(), 0o700); err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(temporary(l.v.Layout), "land-")
+	return os.MkdirTemp(l.v.Layout.Temps(), "land-")
 }
 
 // inRepository is the path from the repository's root of one in the workspace.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/state"
@@ -61,9 +62,9 @@ func sayUnkept(o Options) {
 	switch n := len(given); n {
 	case 0:
 	case 1:
-		sayTo(o, "note: "+given[0]+" of this command is not kept: give it again with the answer")
+		secret.Say(o.Say, "note: "+given[0]+" of this command is not kept: give it again with the answer")
 	default:
-		sayTo(o, fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
+		secret.Say(o.Say, fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
 	}
 }
 

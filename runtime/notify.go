@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
+	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/runtime/keeper"
@@ -33,7 +34,7 @@ func notifyEnd(ctx context.Context, o Options, res *Result, err error) {
 		res = unopened(o, err)
 	}
 	if err := notify(ctx, o, res); err != nil {
-		sayTo(o, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", quoteCommand(o.Notify), err))
+		secret.Say(o.Say, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", quoteCommand(o.Notify), err))
 	}
 }
 

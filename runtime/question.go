@@ -44,7 +44,7 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	if strings.HasSuffix(command, adoptOption) {
 		answer = strings.TrimPrefix(answer, adoptOption)
 	}
-	edits, err := changedWorkspace(ctx, v, store, mode)
+	edits, err := changedWorkspace(ctx, v, store, goesTo(s, mode))
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,9 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 	return programQuestion(changes, live), adoptOption
 }
 
-// changedWorkspace is the question that askAboutEdits asks; nil if it asks none.
-func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, mode Mode) (*recovery.DecisionError, error) {
+// changedWorkspace is the question that askAboutEdits asks where the next run moves
+// the workspace to a checkpoint, or leaves it (to is empty); nil if it asks none.
+func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, to state.SHA) (*recovery.DecisionError, error) {
 	s := v.State
 	run := s.Newest()
 	switch {
@@ -158,7 +159,6 @@ func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.S
 	defer workspace.Close()
 	defer store.Abort() // what the scan has found is not kept
 	c := comparison{s, store, v.Layout, workspace}
-	to := goesTo(s, mode)
 	head, next := c.leftAt(to != ""), state.CodonID("")
 	if i := s.Next(); i < len(s.ExecutionPlan()) {
 		next = s.ExecutionPlan()[i].CodonID

@@ -13,9 +13,12 @@ import (
 	"unicode/utf8"
 
 	"hank/checkpoint"
+	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/plan"
 	"hank/recovery"
+	"hank/runtime/keeper"
+	"hank/runtime/usergit"
 	"hank/state"
 )
 
@@ -153,7 +156,7 @@ func CleanPaths(paths []string) ([]string, error) {
 // Rollback brings workspace and position back to a checkpoint. What was there
 // before is in a safety checkpoint, so that Undo brings it back.
 func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
-	root, err := locate(ModeRetry, Options{Execution: o.Execution})
+	root, err := locateExisting(o.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -164,13 +167,13 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 			return nil, err
 		}
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: capOf(o.CheckpointCap), Unfinished: unfinished, Reap: Reap, Work: o.Work,
-		Warn: func(line string) { sayTo(Options{Say: o.Say}, line) }})
+	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: o.CheckpointCap.Limit(), Unfinished: unfinished, Reap: keeper.ReapNames, Work: o.Work,
+		Warn: func(line string) { secret.Say(o.Say, line) }})
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range x.Report.Findings {
-		sayTo(Options{Say: o.Say}, fmt.Sprintf("%s: %s", f.Severity.Word(), f.What))
+		secret.Say(o.Say, fmt.Sprintf("%s: %s", f.Severity.Word(), f.What))
 	}
 	switch {
 	case o.Undo && x.GivenUp != nil:
@@ -352,7 +355,7 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 // LookUp finds where a rollback would go back to. It takes no lock and changes
 // nothing on disk.
 func LookUp(o RollbackOptions) (Target, error) {
-	root, err := locate(ModeRetry, Options{Execution: o.Execution})
+	root, err := locateExisting(o.Execution)
 	if err != nil {
 		return Target{}, err
 	}
@@ -371,7 +374,7 @@ func LookUp(o RollbackOptions) (Target, error) {
 // PreviewRollback says what a rollback would do. It takes no lock and changes
 // nothing on disk.
 func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
-	root, err := locate(ModeRetry, Options{Execution: o.Execution})
+	root, err := locateExisting(o.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -474,7 +477,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	} else {
 		p.account(s, target)
 	}
-	if then, now := headAt(s, target), projectHead(ws.Path()); then != "" && then != now {
+	if then, now := headAt(s, target), usergit.Head(ws.Path()); then != "" && then != now {
 		p.HeadMoved = then
 	}
 	return p, nil

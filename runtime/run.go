@@ -126,13 +126,10 @@ func tolerable(err error) bool {
 	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
 }
 
-// locate finds the folder of the execution.
+// locate finds the folder of the execution, or the one in which a run begins it.
 func locate(mode Mode, o Options) (string, error) {
-	if o.Execution != "" {
-		return filepath.Abs(o.Execution)
-	}
-	found, err := recovery.Find(".")
-	if err == nil || mode != ModeRun {
+	found, err := locateExisting(o.Execution)
+	if err == nil || mode != ModeRun || o.Execution != "" {
 		return found, err
 	}
 	return filepath.Abs(".")
@@ -213,13 +210,13 @@ func hankIn(dir string) string {
 
 func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, o Options) (*recovery.Execution, error) {
 	ro := recovery.Options{
-		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: Reap, Workspace: absolute(o.Workspace),
-		CheckpointCap: capOf(o.Layers.Merge(nil).CheckpointCap),
+		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: keeper.ReapNames, Workspace: absolute(o.Workspace),
+		CheckpointCap: o.Layers.Merge(nil).CheckpointCap.Limit(),
 		Limit:         o.limit,
 		Mask:          secrets.Text,
 		Unfinished:    unfinishedFor(o),
 		Late:          o.late(mode),
-		Observe:       o.Observe, Warn: func(line string) { sayTo(o, line) }, Work: o.Work,
+		Observe:       o.Observe, Warn: func(line string) { secret.Say(o.Say, line) }, Work: o.Work,
 	}
 	if recovery.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)
@@ -253,10 +250,10 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: o.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the folder may be a mistyped one
-		sayTo(o, "a new execution begins in "+root)
+		secret.Say(o.Say, "a new execution begins in "+root)
 		for _, d := range from.found {
 			if d.Severity == plan.Warning {
-				sayTo(o, d.String())
+				secret.Say(o.Say, d.String())
 			}
 		}
 	}
@@ -292,14 +289,6 @@ func askAboutRemains(mode Mode, root string, o Options) error {
 		"-e DIR begins in another folder"}}
 }
 
-// capOf is a cap that is set, in bytes.
-func capOf(size plan.Size) *int64 {
-	if n, set := size.Bytes(); set {
-		return &n
-	}
-	return nil
-}
-
 // absolute returns a path that does not depend on where this process is; one
 // that is not given stays so.
 func absolute(path string) string {
@@ -328,22 +317,6 @@ func orNothing(s string) string {
 		return "no data"
 	}
 	return s
-}
-
-// Reap ends what an attempt has left running; it is given to recovery.
-func Reap(attempt string) ([]string, error) {
-	left, err := keeper.Reap(attempt)
-	names := make([]string, len(left))
-	for i, l := range left {
-		names[i] = fmt.Sprintf("%d (%s)", l.PID, l.Command)
-	}
-	return names, err
-}
-
-func sayTo(o Options, line string) {
-	if o.Say != nil {
-		o.Say(secret.Text(line))
-	}
 }
 
 // whole is everything between opening and closing the execution.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -440,4 +441,13 @@ func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 		return state.Position{RunID: run.RunID, AfterCodon: &step.Codon.CodonID}
 	}
 	return positionBefore(s, step)
+}
+
+// locateExisting returns the folder of an execution: the one that is named, or the
+// one that the current directory is in.
+func locateExisting(named string) (string, error) {
+	if named != "" {
+		return filepath.Abs(named)
+	}
+	return recovery.Find(".")
 }

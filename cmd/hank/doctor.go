@@ -18,6 +18,7 @@ import (
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime"
+	"hank/runtime/keeper"
 	"hank/state"
 )
 
@@ -139,7 +140,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 // fix opens the execution, which brings it in order.
 func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 	x, err := recovery.Open(c.Context, root, recovery.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
-		Reap: runtime.Reap, Warn: func(line string) { remark("hank: %s\n", forThis(c, line)) }})
+		Reap: keeper.ReapNames, Warn: func(line string) { remark("hank: %s\n", forThis(c, line)) }})
 	if err != nil {
 		return nil, err
 	}

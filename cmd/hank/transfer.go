@@ -14,6 +14,7 @@ import (
 	"hank/internal/registry"
 	"hank/recovery"
 	"hank/runtime"
+	"hank/runtime/keeper"
 )
 
 // transferView is the JSON form of hank checkpoints export and import.
@@ -73,7 +74,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	if from.Prefix, err = choosePrefix(c, from, root, isNew); err != nil {
 		return err
 	}
-	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: runtime.Reap, Work: work,
+	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: keeper.ReapNames, Work: work,
 		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore"),
 		IncludeSecrets: c.Bool("include-secrets"), ExcludeSecrets: c.Bool("exclude-secrets"),
 		Warn: func(line string) { remark("%s\n", line) }})

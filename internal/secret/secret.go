@@ -243,3 +243,10 @@ func JSON(text []byte, mask func(string) string) []byte {
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
+
+// Say tells a person a line without the values that are masked; nil is nobody.
+func Say(say func(line string), line string) {
+	if say != nil {
+		say(Text(line))
+	}
+}
