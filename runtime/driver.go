@@ -14,7 +14,6 @@ import (
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
-	"hank/runtime/harness"
 	"hank/state"
 )
 
@@ -27,7 +26,7 @@ type driver struct {
 	allowed  *recovery.Allowances // what held before this command; nil: nothing of it is kept yet
 	replaced state.Position       // its Program and HankHash are those that were frozen before this command adopted others
 	run      state.RunID
-	agents   map[string]harness.Check
+	agents   agents
 	requests chan Request
 	replay   *recording
 	began    time.Time

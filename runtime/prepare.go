@@ -3,15 +3,16 @@ package runtime
 import (
 	"context"
 	"errors"
+	"strings"
+	"syscall"
+	"time"
+
 	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/state"
-	"strings"
-	"syscall"
-	"time"
 )
 
 // hasRig tells whether there is a rig to run.
@@ -151,7 +152,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	if err != nil {
 		return harness.Request{}, nil, err
 	}
-	environ := a.environFor(a.entry, a.id, a.number)
+	environ := a.agentEnviron()
 	if a.entry.Codon.Model.IsShell() { // an agent knows its home by itself
 		environ = a.commandEnviron()
 	}

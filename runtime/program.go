@@ -3,14 +3,17 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hank/plan"
-	"hank/recovery"
-	"hank/state"
 	"os"
 	"slices"
 	"strings"
+
+	"hank/plan"
+	"hank/recovery"
+	"hank/state"
 
 	"github.com/go-json-experiment/json"
 )
@@ -305,4 +308,9 @@ func encodeEntries(entries []plan.Entry) ([]byte, error) {
 		stored[i] = e.Stored()
 	}
 	return json.Marshal(stored)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -23,7 +23,6 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
-	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/state"
 )
@@ -85,7 +84,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 		}
 		defer replay.close()
 	}
-	var agents map[string]harness.Check
+	var found agents
 	if !recovery.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, o); err != nil {
 			return nil, err
@@ -94,7 +93,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 			return nil, err
 		}
 		if mode == ModeRun {
-			if agents, err = preflightNew(ctx, program, o); err != nil {
+			if found, err = preflightNew(ctx, program, o); err != nil {
 				return nil, err
 			}
 		}
@@ -103,12 +102,12 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 		}
 	}
 	secrets := &secret.Values{}
-	secrets.Add((&driver{opts: o}).environ())
+	secrets.Add(o.environ())
 	x, err := openOrCreate(ctx, mode, root, where, secrets, o)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, agents: agents, secrets: secrets, replay: replay, requests: make(chan Request, 16), began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, opts: o, agents: found, secrets: secrets, replay: replay, requests: make(chan Request, 16), began: time.Now(), allowed: x.Allowed()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)

@@ -2,15 +2,12 @@ package runtime
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/recovery"
-	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
 )
 
@@ -92,36 +89,6 @@ func checkApart(l recovery.Layout) string {
 	return fmt.Sprintf("sandbox: workspace lets agents write all of the workspace %s, and hank's own folder %s lies in it; keep the execution elsewhere: -e DIR with a folder outside, or give the agents a folder of their own: --workspace DIR (or do without: --sandbox none)", workspace, own)
 }
 
-// confine sees that what is asked for is in force before anything is started,
-// and says what it comes to.
-func (d *driver) confine() error {
-	c := Confine(d.program, d.settings.Sandbox, d.x.Layout, d.environ(), d.opts.kernel())
-	if err := c.refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
-		return err
-	}
-	d.confinement = c
-	d.say("sandbox: in force (Landlock %d); agents, rigs and checks write only in %s", c.ABI, strings.Join(c.Writable, ", "))
-	d.note("sandbox.applied", c)
-	return nil
-}
-
-// kernel is what the run may count on.
-func (o Options) kernel() sandbox.Support {
-	if o.Kernel != nil {
-		return *o.Kernel
-	}
-	return sandbox.Kernel()
-}
-
-// confineNew is confine for an execution that is not made yet.
-func confineNew(p *plan.Program, root string, o Options) error {
-	l := recovery.Layout{Root: root, Workspace: recovery.DefaultWorkspace(root)}
-	if o.Workspace != "" {
-		l.Workspace = absolute(o.Workspace)
-	}
-	return Confine(p, p.Settings.Sandbox, l, (&driver{opts: o}).environ(), o.kernel()).refusal()
-}
-
 // refusal is why a hank that asks for it is not run without it; nil if it can be
 // run.
 func (c *Confinement) refusal() error {
@@ -133,58 +100,3 @@ func (c *Confinement) refusal() error {
 	}
 	return &AgentError{"the hank asks for sandbox: workspace, and that cannot be in force here: " + c.Why + "; nothing was started; run it where the kernel can, or, if you trust its agents with everything that you may write, without: --sandbox none"}
 }
-
-// home makes the folder that the attempt's agent has for its own.
-func (a *attempt) home() (string, error) {
-	home := filepath.Join(a.x.Layout.Homes(), a.harnessName())
-	return home, sandbox.Folder(home)
-}
-
-func (a *attempt) tempPath() string {
-	return filepath.Join(a.x.Layout.Temps(), string(a.run)+"-"+plan.SafeFileName(a.entry.CodonID))
-}
-
-// temp makes the attempt's folder for temporary files.
-func (a *attempt) temp() (string, error) {
-	temp := a.tempPath()
-	return temp, sandbox.Folder(temp)
-}
-
-// writable is what the processes of the attempt may change; nil is anything.
-func (a *attempt) writable() ([]string, error) {
-	if a.confinement == nil {
-		return nil, nil
-	}
-	home, err := a.home()
-	if err != nil {
-		return nil, err
-	}
-	temp, err := a.temp()
-	if err != nil {
-		return nil, err
-	}
-	list := []string{sandbox.Real(a.x.Layout.Workspace), sandbox.Real(home), sandbox.Real(temp)}
-	if a.harnessName() == claude.Name {
-		list = append(list, claude.LoginFiles(withEnv(a.environ(), a.entry.Codon.Env))...)
-	}
-	return list, nil
-}
-
-// commandEnviron is what scripts, rigs and checks get. Confined ones have home
-// and temp folder where they can write; programs keep caches there.
-func (a *attempt) commandEnviron() []string {
-	environ := a.environFor(a.entry, a.id, a.number)
-	if a.confinement == nil {
-		return environ
-	}
-	env := harness.NewEnviron(environ)
-	env["HOME"] = filepath.Join(a.x.Layout.Homes(), a.harnessName())
-	env["TMPDIR"] = a.tempPath()
-	for _, name := range []string{"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"} {
-		delete(env, name) // they lead to the user's
-	}
-	return env.Finish(nil)
-}
-
-// dropTemp removes the attempt's temporary files.
-func (a *attempt) dropTemp() { _ = os.RemoveAll(a.tempPath()) }

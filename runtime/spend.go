@@ -29,6 +29,14 @@ func (d *driver) loopBudgetOver(e plan.Entry) bool {
 	return d.accounts.loopLimits(d.program, e).Over != nil
 }
 
+// summarize says at the end of a run what was used of the budgets, if there
+// are any.
+func (d *driver) summarize() {
+	if s, budgeted := d.accounts.summary(d.program, d.rows); budgeted {
+		d.note(state.BudgetSummaryEvent, s)
+	}
+}
+
 // alsoOfLoop is the limit that an attempt has hit: that of its loop, if it has hit a
 // limit of all codons together and with the same step its loop's own, so that its
 // record says that the loop ends.

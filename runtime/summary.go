@@ -19,12 +19,12 @@ func summed(l limits, c *state.Codon) state.BudgetRow {
 	return row
 }
 
-// summarize says at the end of a run what was used of the budgets, if there
-// are any.
-func (d *driver) summarize() {
-	ceiling := d.accounts.ceiling(d.program)
-	budgeted := ceiling.dollars > 0 || ceiling.seconds > 0
-	for _, item := range d.program.Hank.Items {
+// summary is what was used of the budgets of a program by the attempts of a run;
+// none if there are no budgets.
+func (a *accounts) summary(p *plan.Program, rows []state.BudgetRow) (s state.BudgetSummary, budgeted bool) {
+	ceiling := a.ceiling(p)
+	budgeted = ceiling.dollars > 0 || ceiling.seconds > 0
+	for _, item := range p.Hank.Items {
 		codons := []plan.Codon{}
 		if item.Loop != nil {
 			codons, budgeted = item.Loop.Codons, budgeted || item.Loop.Budget != nil
@@ -35,12 +35,9 @@ func (d *driver) summarize() {
 			budgeted = budgeted || c.Budget != nil
 		}
 	}
-	if !budgeted {
-		return
-	}
-	d.note(state.BudgetSummaryEvent, state.BudgetSummary{
+	return state.BudgetSummary{
 		Ceiling:    state.BudgetLimits{MaxDollars: ceiling.dollars, MaxTimeSeconds: ceiling.seconds},
-		Allocation: cmp.Or(ceiling.Allocation, plan.Shared), Rows: append([]state.BudgetRow{}, d.rows...),
-		Totals: state.BudgetTotals{BudgetDollars: ceiling.dollars, ActualDollars: d.accounts.total.cost, ActualTimeSeconds: d.accounts.total.time.Seconds()},
-	})
+		Allocation: cmp.Or(ceiling.Allocation, plan.Shared), Rows: append([]state.BudgetRow{}, rows...),
+		Totals: state.BudgetTotals{BudgetDollars: ceiling.dollars, ActualDollars: a.total.cost, ActualTimeSeconds: a.total.time.Seconds()},
+	}, budgeted
 }

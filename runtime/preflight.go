@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"hank/internal/sandbox"
+	"hank/internal/secret"
+	"hank/plan"
+	"hank/recovery"
+	"hank/state"
+)
+
+// preflight looks whether everything that the rest of the plan needs is here,
+// before anything is started. s is the state from which it is started.
+func (d *driver) preflight(ctx context.Context, s *state.State) error {
+	rest := toRun(s)
+	if rest == nil || d.opts.Replay != "" { // nil: only the run's end is to come
+		return nil
+	}
+	if d.agents == nil {
+		d.agents = agents{}
+	}
+	return d.agents.look(ctx, d.program.Hank, rest, d.opts.environ(), func(line string) { d.say("%s", line) })
+}
+
+// preflightNew is preflight for a hank that has no execution yet: none is made
+// that could not run here. What it finds is not looked for again.
+func preflightNew(ctx context.Context, p *plan.Program, o Options) (agents, error) {
+	found := agents{}
+	if o.Replay != "" {
+		return found, nil
+	}
+	return found, found.look(ctx, p.Hank, p.Initial(), o.environ(), func(line string) { secret.Say(o.Say, line) })
+}
+
+// environ is what every agent and rig gets: hank's own environment with the
+// overlay HANKWEAVE_NAME=value (NAME=value; the value unset removes NAME), and
+// without the variables that are meant for hank.
+func (o Options) environ() []string {
+	source := o.Environ
+	if source == nil {
+		source = os.Environ()
+	}
+	return Overlay(source)
+}
+
+// confine sees that what is asked for is in force before anything is started,
+// and says what it comes to.
+func (d *driver) confine() error {
+	c := Confine(d.program, d.settings.Sandbox, d.x.Layout, d.opts.environ(), d.opts.kernel())
+	if err := c.refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
+		return err
+	}
+	d.confinement = c
+	d.say("sandbox: in force (Landlock %d); agents, rigs and checks write only in %s", c.ABI, strings.Join(c.Writable, ", "))
+	d.note("sandbox.applied", c)
+	return nil
+}
+
+// kernel is what the run may count on.
+func (o Options) kernel() sandbox.Support {
+	if o.Kernel != nil {
+		return *o.Kernel
+	}
+	return sandbox.Kernel()
+}
+
+// confineNew is confine for an execution that is not made yet.
+func confineNew(p *plan.Program, root string, o Options) error {
+	l := recovery.Layout{Root: root, Workspace: recovery.DefaultWorkspace(root)}
+	if o.Workspace != "" {
+		l.Workspace = absolute(o.Workspace)
+	}
+	return Confine(p, p.Settings.Sandbox, l, o.environ(), o.kernel()).refusal()
+}
