@@ -12,9 +12,79 @@ import (
 	"hank/state"
 )
 
+// hostExecution is what an attempt needs of its execution; *recovery.Execution is one.
+// Record returns when the transitions are durable; RecordLater does not wait.
+type hostExecution interface {
+	State() *state.State
+	Head() state.SHA
+	Now() state.Time
+	Note(eventType string, data any) error
+	Record(transitions ...state.Transition) error
+	RecordLater(transitions ...state.Transition) error
+	Snapshot(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error)
+	Commit(ctx context.Context, c recovery.Commit) (state.SHA, error)
+	Tree(sha state.SHA) (checkpoint.SHA, error)
+	Preserve(ctx context.Context, snap *checkpoint.Snapshot, branch string, parent state.SHA, note string) (state.SHA, error)
+	RecoveryBranch() string
+	LeaveOut(paths []string) error
+}
+
+// hostStore is what an attempt needs of the store of checkpoints.
+type hostStore interface {
+	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
+	Abort()
+}
+
+// host is what a run gives to each attempt at a codon.
+type host struct {
+	x     hostExecution
+	store hostStore
+	// finish makes the final checkpoint of an attempt, and with it its final record.
+	finish    func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error
+	layout    recovery.Layout
+	workspace func() *checkpoint.Workspace // that a recording changes: the one that is there by then
+	output    string                       // where results are copied to; empty: nowhere
+	hasData   bool
+	leftOut   func() []string // what is left out of every checkpoint
+	// explainModel says in the reason of a refused model of a codon where the model is set.
+	explainModel func(*state.FailureReason, *plan.Codon)
+
+	run         state.RunID
+	program     *plan.Program
+	settings    plan.Settings
+	agents      agents
+	accounts    *accounts
+	requests    <-chan Request
+	replay      *recording   // nil: the agents themselves are at work
+	environ     []string     // of every agent and rig
+	confinement *Confinement // nil: processes may write anywhere
+	ignoreRigs  bool
+	overwrite   bool // replace what is in the output folder instead of renaming
+	monitor     *Monitor
+	say         func(format string, args ...any)
+	selection   func(index int) checkpoint.Selection // what the checkpoint of the codon at an index takes
+}
+
+// note writes an event that changes nothing. Failing to is not worth stopping
+// for: whatever gates something fails by itself.
+func (h *host) note(eventType string, data any) { _ = h.x.Note(eventType, data) }
+
+func (h *host) branch() string { return h.x.State().Run(h.run).GitBranch }
+
+func (h *host) parents() []state.SHA { return []state.SHA{h.x.Head()} }
+
+// carried is what goes with a run from one attempt to the next.
+type carried struct {
+	rigDone       bool         // the tree is the one after the next codon's rig
+	resumeSession string       // the session that the next codon goes on with
+	resumed       *state.Codon // the attempt that the run goes on with; nil: it goes on with none
+	stop          *Request     // the run is to end
+}
+
 // attempt is one try at a codon.
 type attempt struct {
-	*driver
+	*host
+	*carried
 	entry  plan.Entry
 	index  int // in the plan
 	number int // 1 for the first in this run
@@ -55,7 +125,7 @@ func (a *attempt) perform(ctx context.Context) (*state.Codon, error) {
 	record := &state.Codon{
 		CodonID: a.entry.CodonID, StartTime: a.x.Now(), Status: state.Preparing, LoopContext: a.entry.LoopContext,
 		Attempt: a.number, Harness: a.harnessName(), Model: a.entry.Codon.Model.String(), BaseCheckpoint: a.base(),
-		ProjectHead: usergit.Head(a.x.Layout.Workspace),
+		ProjectHead: usergit.Head(a.layout.Workspace),
 	}
 	a.id = recovery.Attempt(a.x.State().Lineage, a.run, record)
 	begin := a.x.RecordLater // the next transition is synced before the agent is there
@@ -97,7 +167,7 @@ func (a *attempt) base() state.SHA {
 func (a *attempt) rigged() *state.Codon {
 	at := a.x.State().Base
 	for {
-		info, err := a.x.Store.CommitInfo(checkpoint.SHA(at))
+		info, err := a.store.CommitInfo(checkpoint.SHA(at))
 		if err != nil {
 			return nil
 		}
@@ -135,7 +205,9 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	if err != nil {
 		return nil, err
 	}
-	a.explainModel(failure)
+	if a.isRefusal(failure) {
+		a.explainModel(failure, a.entry.Codon)
+	}
 	final := a.live().Fail(a.x.Now(), -1, *failure)
 	if a.stopping() {
 		final.Interrupted = a.interruption()
@@ -153,11 +225,11 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 // checkpoint makes the final checkpoint and with it the final record. A
 // codon that failed is closed even if its tree cannot be captured.
 func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Codon, error) {
-	a.opts.Monitor.step("making the checkpoint")
+	a.monitor.step("making the checkpoint")
 	if final.Settling == nil && len(final.Notes) == 0 {
 		final.Notes = a.notes
 	}
-	if err := a.x.Finish(ctx, a.run, a.entry.Codon.Name, final, a.selection(a.index)); err != nil {
+	if err := a.finish(ctx, a.run, a.entry.Codon.Name, final, a.selection(a.index)); err != nil {
 		return nil, err
 	}
 	done := a.x.State().Run(a.run)
@@ -169,5 +241,5 @@ func (a *attempt) title(kind state.CheckpointKind) recovery.Title {
 }
 
 func (a *attempt) vars() plan.Vars {
-	return plan.Vars{Workspace: a.x.Layout.Workspace, Data: a.x.Layout.Data()}
+	return plan.Vars{Workspace: a.layout.Workspace, Data: a.layout.Data()}
 }

@@ -142,16 +142,16 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 	switch r.Signal {
 	case SkipCodon:
 		a.skip = true
-		a.opts.Monitor.change(func(now *Activity) { now.Stop = "skipping this codon" })
+		a.monitor.change(func(now *Activity) { now.Stop = "skipping this codon" })
 		return true, false
 	case StopAfterCodon:
 		a.stop = &r
 		a.say("  stopping after this codon")
-		a.opts.Monitor.change(func(now *Activity) { now.Stop = "stopping after this codon" })
+		a.monitor.change(func(now *Activity) { now.Stop = "stopping after this codon" })
 		return false, false
 	case StopNow:
 		a.stop = &r
-		a.opts.Monitor.change(func(now *Activity) { now.Stop = "stopping now" })
+		a.monitor.change(func(now *Activity) { now.Stop = "stopping now" })
 		return true, false
 	}
 	a.stop = &r

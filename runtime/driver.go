@@ -36,12 +36,9 @@ type driver struct {
 	secrets     *secret.Values
 	confinement *Confinement // nil: processes may write anywhere
 
-	ignoreRigs    bool
-	rigDone       bool         // the tree is the one after the next codon's rig
-	resumeSession string       // the session that the next codon goes on with
-	resumed       *state.Codon // the attempt that the run goes on with; nil: it goes on with none
+	ignoreRigs bool
+	carried
 
-	stop     *Request               // the run is to end
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
 	finished int                    // codons settled in this run
 	settled  *state.Codon           // the last settled record on the thread
@@ -139,7 +136,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 	}
 	most, delay, longest := entry.Codon.Retries()
 	for try := 0; ; try++ {
-		a := &attempt{driver: d, entry: entry, index: index, number: d.attemptsOf(entry.CodonID) + 1, limits: d.limits(entry)}
+		a := &attempt{host: d.host(), carried: &d.carried, entry: entry, index: index, number: d.attemptsOf(entry.CodonID) + 1, limits: d.limits(entry)}
 		d.announce(entry, index, a.number, most+1)
 		d.opts.Monitor.change(func(now *Activity) {
 			*now = Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
@@ -175,6 +172,15 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		d.sayRefused(moved)
 	}
+}
+
+// host is what the run gives to its codons.
+func (d *driver) host() *host {
+	return &host{x: d.x, store: d.x.Store, finish: d.x.Finish, leftOut: d.x.Store.LeftOut, layout: d.x.Layout, workspace: func() *checkpoint.Workspace { return d.x.Workspace }, output: d.x.Meta().Output,
+		hasData: d.x.Meta().ReadOnlySourceDataPath != "", run: d.run, explainModel: func(f *state.FailureReason, c *plan.Codon) {
+			explainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
+		}, program: d.program, settings: d.settings, agents: d.agents, accounts: d.accounts, requests: d.requests, replay: d.replay,
+		environ: d.opts.environ(), confinement: d.confinement, ignoreRigs: d.ignoreRigs, overwrite: d.opts.Overwrite, monitor: d.opts.Monitor, say: d.say, selection: d.selection}
 }
 
 func (d *driver) attemptsOf(id state.CodonID) int {

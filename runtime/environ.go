@@ -17,12 +17,12 @@ import (
 
 // home makes the folder that the attempt's agent has for its own.
 func (a *attempt) home() (string, error) {
-	home := filepath.Join(a.x.Layout.Homes(), a.harnessName())
+	home := filepath.Join(a.layout.Homes(), a.harnessName())
 	return home, sandbox.Folder(home)
 }
 
 func (a *attempt) tempPath() string {
-	return filepath.Join(a.x.Layout.Temps(), string(a.run)+"-"+plan.SafeFileName(a.entry.CodonID))
+	return filepath.Join(a.layout.Temps(), string(a.run)+"-"+plan.SafeFileName(a.entry.CodonID))
 }
 
 // temp makes the attempt's folder for temporary files.
@@ -44,9 +44,9 @@ func (a *attempt) writable() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []string{sandbox.Real(a.x.Layout.Workspace), sandbox.Real(home), sandbox.Real(temp)}
+	list := []string{sandbox.Real(a.layout.Workspace), sandbox.Real(home), sandbox.Real(temp)}
 	if a.harnessName() == claude.Name {
-		list = append(list, claude.LoginFiles(withEnv(a.opts.environ(), a.entry.Codon.Env))...)
+		list = append(list, claude.LoginFiles(withEnv(a.environ, a.entry.Codon.Env))...)
 	}
 	return list, nil
 }
@@ -59,7 +59,7 @@ func (a *attempt) commandEnviron() []string {
 		return environ
 	}
 	env := harness.NewEnviron(environ)
-	env["HOME"] = filepath.Join(a.x.Layout.Homes(), a.harnessName())
+	env["HOME"] = filepath.Join(a.layout.Homes(), a.harnessName())
 	env["TMPDIR"] = a.tempPath()
 	for _, name := range []string{"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"} {
 		delete(env, name) // they lead to the user's
@@ -90,19 +90,19 @@ func (a *attempt) harness() (harness.Harness, error) {
 // repository must not make its agents act on that repository by accident:
 // git looks no further up than the workspace.
 func (a *attempt) agentEnviron() []string {
-	env := harness.NewEnviron(a.opts.environ())
+	env := harness.NewEnviron(a.environ)
 	env["HANK_CODON"] = string(a.entry.CodonID)
 	env["HANK_ATTEMPT"] = a.id
 	env["HANK_ATTEMPT_NUMBER"] = strconv.Itoa(a.number)
-	env["HANK_WORKSPACE"] = a.x.Layout.Workspace
-	env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.x.Layout.Workspace)
+	env["HANK_WORKSPACE"] = a.layout.Workspace
+	env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.layout.Workspace)
 	delete(env, "HANK_ITERATION")
 	if a.entry.LoopContext != nil {
 		env["HANK_ITERATION"] = fmt.Sprint(a.entry.LoopContext.Iteration)
 	}
 	delete(env, "HANK_DATA")
-	if a.x.Meta().ReadOnlySourceDataPath != "" {
-		env["HANK_DATA"] = a.x.Layout.Data()
+	if a.hasData {
+		env["HANK_DATA"] = a.layout.Data()
 	}
 	if a.settings.AnthropicBaseURL != "" {
 		env["ANTHROPIC_BASE_URL"] = a.settings.AnthropicBaseURL

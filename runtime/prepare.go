@@ -36,20 +36,20 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.opts.Monitor.step("running the rig")
+	a.monitor.step("running the rig")
 	listening, done := a.listen(ctx)
 	failed := rigging{
-		Workspace: a.x.Layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
-		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.x.Layout.Apart(), IgnoreFailures: a.ignoreRigs,
+		Workspace: a.layout.Workspace, Program: a.program, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
+		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.layout.Apart(), IgnoreFailures: a.ignoreRigs,
 		Checkpoint: true, Note: a.note, Save: func(targets []string) error { return a.saveTargets(ctx, targets) }, Killed: a.killed,
-		LeftOut: a.x.Store.LeftOut, Aside: a.keepAside,
+		LeftOut: a.leftOut, Aside: a.keepAside,
 	}.run(listening)
 	done()
 	if failed != nil {
 		return a.rigFailed(failed, "rig", "rig-"+failed.Type)
 	}
 	a.say("  rig done in %s", time.Since(began).Round(time.Millisecond))
-	a.opts.Monitor.step("making the checkpoint of the rig")
+	a.monitor.step("making the checkpoint of the rig")
 	snap, err := a.x.Snapshot(ctx, a.selection(a.index), a.x.Head())
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (a *attempt) saveTargets(ctx context.Context, targets []string) error {
 		return err
 	}
 	if tree, err := a.x.Tree(head); err == nil && tree == snap.Tree {
-		a.x.Store.Abort()
+		a.store.Abort()
 		return nil
 	}
 	_, err = a.x.Preserve(ctx, snap, a.x.RecoveryBranch(), head, "before the rig of "+string(a.entry.CodonID)+" replaced "+strings.Join(targets, ", "))
@@ -158,7 +158,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	}
 	return harness.Request{
 		Prompt: prompt, SystemPrompt: system, Model: a.entry.Codon.Model.ModelID, Session: session, SessionCost: sessionCost,
-		Attempt: a.id, Workspace: a.x.Layout.Workspace, Home: home, Temp: temp, AutoCompact: a.entry.Codon.AutoCompact,
+		Attempt: a.id, Workspace: a.layout.Workspace, Home: home, Temp: temp, AutoCompact: a.entry.Codon.AutoCompact,
 		Environ: environ, Env: a.entry.Codon.Env, Agent: a.agents[a.harnessName()],
 	}, nil, nil
 }

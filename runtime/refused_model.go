@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hank/plan"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -17,20 +18,21 @@ const (
 	correctModel = "hank run" + adoptOption
 )
 
-// explainModel says in the reason of a refused model where the model is set.
-func (a *attempt) explainModel(f *state.FailureReason) {
-	if !a.isRefusal(f) || f.Class == harness.ClassAuth || strings.HasSuffix(f.Message, setsIt) {
+// explainModel says in the reason of a refused model of a codon where the model is
+// set: file is the hank's, and frozen, that the run follows the one that was frozen.
+func explainModel(f *state.FailureReason, codon *plan.Codon, p *plan.Program, layers plan.Layers, frozen bool, file string) {
+	if f.Class == harness.ClassAuth || strings.HasSuffix(f.Message, setsIt) {
 		return
 	}
-	codon, file := a.entry.Codon, cmp.Or(a.x.Meta().HankPath, "hank.json")
+	file = cmp.Or(file, "hank.json")
 	if !strings.Contains(f.Message, codon.Model.ModelID) {
 		f.Message += fmt.Sprintf(" (the model is %s)", codon.Model.ModelID)
 	}
 	correct := ""
-	switch where := a.opts.Layers.ModelSource(a.program.Hank); {
-	case a.program.Model != "":
+	switch where := layers.ModelSource(p.Hank); {
+	case p.Model != "":
 		correct = byModelFlag
-	case a.opts.Frozen:
+	case frozen:
 		correct = fmt.Sprintf("name another in %s than the hank that this execution froze%s", file, setsIt)
 	case where == "":
 		correct = fmt.Sprintf("correct \"model\" of codon %s in %s%s", codon.ID, file, setsIt)

@@ -34,11 +34,11 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	if err != nil {
 		return nil, err
 	}
-	a.opts.Monitor.step("checking and copying the output files")
+	a.monitor.step("checking and copying the output files")
 	listening, stop := a.listen(ctx)
 	done, err := outputs{
-		Workspace: a.x.Layout.Workspace, Dir: a.x.Meta().Output, Overwrite: a.opts.Overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
-		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.x.Layout.Apart(), Note: a.note, Killed: a.killed,
+		Workspace: a.layout.Workspace, Dir: a.output, Overwrite: a.overwrite, Codon: a.entry.Codon, CodonID: a.entry.CodonID,
+		Environ: withEnv(a.commandEnviron(), a.entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.layout.Apart(), Note: a.note, Killed: a.killed,
 	}.run(listening)
 	stop()
 	for _, p := range done.Unmatched {
@@ -48,7 +48,7 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 		a.notes = append(a.notes, fmt.Sprintf("not copied, as it is no plain file: %q", p))
 	}
 	if len(done.Files) > 0 {
-		a.say("  %d results in %s", len(done.Files), a.x.Meta().Output)
+		a.say("  %d results in %s", len(done.Files), a.output)
 	}
 	var check *rigFailure
 	switch {

@@ -13,7 +13,7 @@ import (
 func (a *attempt) settle(ctx context.Context, res ended) error {
 	s := a.judge(res)
 	if a.replay != nil && s.Interrupted == "" {
-		if err := a.replay.applyFiles(ctx, a.x.Workspace, a.entry.CodonID); err != nil {
+		if err := a.replay.applyFiles(ctx, a.workspace(), a.entry.CodonID); err != nil {
 			s.Status = state.Failed
 			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "replay", Rule: "files"}
 		}
@@ -31,8 +31,8 @@ func (a *attempt) settle(ctx context.Context, res ended) error {
 		}
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.entry.Codon.Failure() == plan.Ignore
-	if s.FailureReason != nil {
-		a.explainModel(s.FailureReason)
+	if a.isRefusal(s.FailureReason) {
+		a.explainModel(s.FailureReason, a.entry.Codon)
 	}
 	ended := state.At(time.Now())
 	s.At = &ended

@@ -20,7 +20,7 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 	if err != nil || failure != nil {
 		return failure, err
 	}
-	log, err := openLog(a.x.Layout.Transcript(a.run, a.entry.CodonID, a.number))
+	log, err := openLog(a.layout.Transcript(a.run, a.entry.CodonID, a.number))
 	if err != nil {
 		return nil, fmt.Errorf("creating the transcript: %w", err)
 	}
@@ -65,9 +65,9 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		lastWord: a.lastWord(),
 		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
 	}
-	a.opts.Monitor.step(a.startStep())
+	a.monitor.step(a.startStep())
 	res, err := t.run(ctx)
-	a.opts.Monitor.step("settling what the codon did")
+	a.monitor.step("settling what the codon did")
 	var start *startError
 	if errors.As(err, &start) {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "spawn"}, nil
@@ -97,7 +97,7 @@ func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 		if a.live().Status != state.Starting {
 			return nil
 		}
-		path := a.x.Layout.Relative(a.x.Layout.Transcript(a.run, a.entry.CodonID, a.number))
+		path := a.layout.Relative(a.layout.Transcript(a.run, a.entry.CodonID, a.number))
 		spawned := a.live().Spawn(pid, path, req.Session)
 		moves := []state.Transition{state.CodonTransitioned{RunID: a.run, Record: spawned}}
 		if session != "" {
@@ -109,7 +109,7 @@ func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 
 // observe takes in what the agent does.
 func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
-	defer func() { a.opts.Monitor.observe(o, a.x.Layout.Workspace, a.thinks(), a.total().Cost) }()
+	defer func() { a.monitor.observe(o, a.layout.Workspace, a.thinks(), a.total().Cost) }()
 	switch o := o.(type) {
 	case harness.SessionStarted:
 		if a.live().Status == state.Initializing {
