@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -234,7 +235,7 @@ func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 }
 
 func init() {
-	parts["rollback"] = func(args []string) error {
+	testkit.Parts["rollback"] = func(args []string) error {
 		_, err := Rollback(context.Background(), RollbackOptions{Execution: args[0], To: args[1], Undo: args[1] == ""})
 		return err
 	}

@@ -11,11 +11,12 @@ import (
 
 	"hank/recovery"
 	"hank/runtime/control"
+	"hank/runtime/internal/testkit"
 )
 
 func init() {
 	// ask speaks to a run by its socket, past what hank's commands check.
-	parts["ask"] = func(args []string) error {
+	testkit.Parts["ask"] = func(args []string) error {
 		for _, command := range args[1:] {
 			answer, err := control.Call(context.Background(), recovery.Layout{Root: args[0]}.Socket(), control.Request{Command: command})
 			if err != nil {
@@ -26,7 +27,7 @@ func init() {
 		return nil
 	}
 	// act does what hank's commands do.
-	parts["act"] = func(args []string) error {
+	testkit.Parts["act"] = func(args []string) error {
 		_, err := Control(context.Background(), args[0], "skip")
 		fmt.Println("skip", int(CodeOf(err)))
 		_, err = Rollback(context.Background(), RollbackOptions{Execution: args[0], To: "initial"})
@@ -104,7 +105,7 @@ func TestACodonMayRunAHankOfItsOwn(t *testing.T) {
 }
 
 func init() {
-	parts["nested"] = func(args []string) error {
+	testkit.Parts["nested"] = func(args []string) error {
 		o := Options{Execution: args[0], Hank: args[0], Output: args[0] + "/out", Version: "test", Environ: os.Environ(), Say: func(string) {}}
 		res, err := Run(context.Background(), ModeRun, o)
 		if err == nil && res.Code != ExitDone {

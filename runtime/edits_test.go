@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -440,7 +441,7 @@ func TestResumeKeepsTheTree(t *testing.T) {
 func init() {
 	// Runs a hank, and dies as soon as a codon has failed: before it is tried
 	// again.
-	parts["die-of-failure"] = func(args []string) error {
+	testkit.Parts["die-of-failure"] = func(args []string) error {
 		_, err := Run(context.Background(), ModeRun, Options{Execution: args[0], Hank: args[1], Observe: func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).Status == state.Failed {
 				if self, err := os.FindProcess(os.Getpid()); err == nil {

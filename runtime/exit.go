@@ -1,10 +1,3 @@
-// Package runtime drives a plan: it brings an execution into order, runs codon
-// after codon, and makes every step a place to return to.
-//
-// run.go begins and ends a run, drive.go goes through the plan, codon.go is the
-// life cycle of one codon, rollback.go moves back and forth. Everything that
-// is remembered goes through recovery.Execution; everything that is started
-// goes through the keeper.
 package runtime
 
 import (

@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
 func init() {
-	parts["gc"] = func(args []string) error {
+	testkit.Parts["gc"] = func(args []string) error {
 		_, err := Collect(context.Background(), args[0], ancient(), nil)
 		return err
 	}

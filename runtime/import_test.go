@@ -13,11 +13,12 @@ import (
 
 	"hank/checkpoint"
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
 )
 
 func init() {
-	parts["import"] = func(args []string) error {
+	testkit.Parts["import"] = func(args []string) error {
 		return importFrom(args[1], args[0])
 	}
 }

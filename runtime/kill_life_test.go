@@ -19,6 +19,7 @@ import (
 
 	"hank/internal/proc"
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -40,7 +41,7 @@ type order struct {
 //	alive ATTEMPT PROCESS   a process of an attempt whose agent has ended
 //	say LINE
 func init() {
-	parts["run"] = func(args []string) error {
+	testkit.Parts["run"] = func(args []string) error {
 		var o order
 		if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
 			return err

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 )
 
 func init() {
-	parts["land"] = func(args []string) error {
+	testkit.Parts["land"] = func(args []string) error {
 		_, err := landOn(args[0], "result")
 		return err
 	}

@@ -126,6 +126,10 @@ func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
 	if res.Next != "hank run --adopt" || !strings.Contains(res.Message, "raise the budget in hank.json first") {
 		t.Errorf("%q: next %q", res.Message, res.Next)
 	}
+}
+
+func TestALimitIsRaisedByWholeCents(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[state.USD]string{state.Dollars(2.0545): "2.06", state.Dollars(2): "2", state.Dollars(0.001): "0.01"} {
 		if got := upToCents(in).String(); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)

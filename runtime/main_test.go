@@ -1,47 +1,9 @@
 package runtime
 
 import (
-	"fmt"
-	"os"
-	"strings"
 	"testing"
 
-	"hank/runtime/harness/replay"
-	"hank/runtime/keeper"
+	"hank/runtime/internal/testkit"
 )
 
-// parts are what the test binary does when it is started again to be killed:
-// __part NAME ARGS... Files of tests add theirs.
-var parts = map[string]func(args []string) error{}
-
-// The test binary is its own keeper, and plays its own recordings.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == keeper.Verb {
-		os.Exit(keeper.Main())
-	}
-	if len(os.Args) > 1 && os.Args[1] == replay.Argument {
-		os.Exit(replay.Main(os.Args[2:]))
-	}
-	if len(os.Args) > 2 && os.Args[1] == "__part" {
-		if err := parts[os.Args[2]](os.Args[3:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	// The race detector lets every process sleep for a second at its end.
-	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
-	os.Exit(run(m))
-}
-
-// run keeps the executions of tests out of the user's registry.
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hank-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	os.Setenv("HANK_STATE_DIR", dir)
-	return m.Run()
-}
+func TestMain(m *testing.M) { testkit.Main(m) }

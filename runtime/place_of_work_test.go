@@ -13,6 +13,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -168,7 +169,7 @@ func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 // busy under load, as a goroutine of the test would be, can stand still for as
 // long as the file takes to be read.
 func init() {
-	parts["grow"] = func(args []string) error {
+	testkit.Parts["grow"] = func(args []string) error {
 		f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 
 	"hank/plan"
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
 )
 
@@ -466,7 +467,7 @@ func exists(name string) bool {
 }
 
 func init() {
-	parts["rig-copy"] = func(args []string) error {
+	testkit.Parts["rig-copy"] = func(args []string) error {
 		t := &testing.T{}
 		p, ds := plan.Load(hankFiles(t, "["+copyKit+"]"), "hank.json")
 		if p == nil {

@@ -38,6 +38,9 @@ type RollbackOptions struct {
 	Confirm func(Preview) bool
 }
 
+// previewSchema is the version of what --json prints of a rollback.
+const previewSchema = 1
+
 // Preview is what a rollback would do.
 type Preview struct {
 	Schema  int              `json:"schema"`
@@ -453,7 +456,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 			return nil, &UsageError{fmt.Sprintf("%q is not in %s, so that there is nothing to bring back; --delete deletes what the workspace has there", name, target)}
 		}
 	}
-	p := &Preview{Schema: outputSchema, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
+	p := &Preview{Schema: previewSchema, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
 	for _, b := range plan.Blocked {
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
 	}

@@ -150,8 +150,10 @@ func TestTheAllowListHoldsWorkspaceHomeAndTemp(t *testing.T) {
 	t.Parallel()
 	root, home := sandbox.Real(t.TempDir()), sandbox.Real(t.TempDir())
 	l := recovery.Layout{Root: root, Workspace: filepath.Join(root, "agentRoot")}
-	put(t, home, ".claude.json", `{"oauthAccount": {}}`)
-	put(t, home, ".claude/x", "")
+	if err := errors.Join(os.Mkdir(filepath.Join(home, ".claude"), 0o755),
+		os.WriteFile(filepath.Join(home, ".claude.json"), []byte(`{"oauthAccount": {}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		names, environ []string
 		want           []string

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"hank/recovery"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -336,7 +337,7 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 }
 
 func init() {
-	parts["retry"] = func(args []string) error {
+	testkit.Parts["retry"] = func(args []string) error {
 		_, err := Run(context.Background(), ModeRetry, Options{Execution: args[0], Codon: state.CodonID(args[1])})
 		return err
 	}

@@ -89,7 +89,7 @@ func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
 	s.mustRollback("a")
 	s.mustUndo()
 	v := s.view()
-	if r := v.State.Standing(); r == nil || r.Status != state.StatusCompleted || v.State.Next() != 3 || !finished(v) {
+	if r := v.State.Standing(); r == nil || r.Status != state.StatusCompleted || v.State.Next() != 3 || v.State.Intent != nil || v.State.Next() != len(v.State.ExecutionPlan()) {
 		t.Errorf("taken back: %+v", v.State.Position)
 	}
 	s.must(ModeRun, ExitDone)

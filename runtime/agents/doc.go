@@ -1,0 +1,9 @@
+// Package agents knows which agents hank can drive, whether they and the rest of
+// what a hank requires are here, which environment they get, and where they may
+// write.
+//
+// A harness drives one kind of agent. Confinement is what the setting sandbox
+// comes to for a hank, a place and a machine.
+//
+// It starts no agent and writes nothing.
+package agents
