@@ -187,7 +187,7 @@ func (t *tool) faults(s string) string {
 		for to < len(lines) && len(lines[to]) > 0 && (lines[to][0] == '-' || lines[to][0] == '+') {
 			to++
 		}
-		if f := t.files[fields[2]]; f != nil && f.old {
+		if f := t.files[fields[2]]; f != nil {
 			old := ""
 			for _, l := range lines[from:to] {
 				if l[0] == '-' {
