@@ -58,7 +58,7 @@ func notify(ctx context.Context, o Options, res *Result) error {
 		option := " -e " + shell.Quote(res.Execution)
 		told.Next, told.Finish, told.Message = CommandForExecution(told.Next, option), CommandForExecution(told.Finish, option), ForExecution(told.Message, option)
 	}
-	report, err := json.Marshal(told)
+	text, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	}
 	out := &console{}
 	p, err := keeper.Start(keeper.Spec{
-		Args: []string{"sh", "-c", o.Notify}, Env: environ, Dir: here, Stdin: append(report, '\n'),
+		Args: []string{"sh", "-c", o.Notify}, Env: environ, Dir: here, Stdin: append(text, '\n'),
 		Attempt: proc.NotifyPrefix + newToken(), StopGrace: time.Second,
 	}, keeper.Streams{Stdout: out.writer(stdout), Stderr: out.writer(stderr)})
 	if err != nil {

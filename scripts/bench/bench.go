@@ -76,7 +76,7 @@ func (b *bench) all(o options) error {
 			return err
 		}
 	}
-	r := &report{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(b.work)}
+	r := &results{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(b.work)}
 	if err := b.measure(r); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (b *bench) removeWhenStopped() {
 	os.Exit(130)
 }
 
-func (b *bench) measure(r *report) error {
+func (b *bench) measure(r *results) error {
 	for _, c := range cases {
 		if !slices.Contains(b.cases, c.name) {
 			continue

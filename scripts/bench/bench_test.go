@@ -40,7 +40,7 @@ func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 		return data
 	}
 	table := string(read("table.txt"))
-	var r report
+	var r results
 	if err := json.Unmarshal(read("checkpoint.json"), &r); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ const (
 
 // chart is the report as SVG: the ratios as bars with what they must reach,
 // then every growth as a curve.
-func (r *report) chart() string {
+func (r *results) chart() string {
 	var b strings.Builder
 	y := 40
 	if len(r.Cases) > 0 {
@@ -51,7 +51,7 @@ func line(b *strings.Builder, x1, y1, x2, y2 float64, style string) {
 	fmt.Fprintf(b, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1, y1, x2, y2, style)
 }
 
-func (r *report) bars(b *strings.Builder, y int) int {
+func (r *results) bars(b *strings.Builder, y int) int {
 	const left, full = 20.0, 720.0
 	most := 1.0
 	for _, c := range r.Cases {

@@ -163,9 +163,9 @@ func (b *bench) fromJournal(u *costUse, h *history) error {
 	if err != nil {
 		return err
 	}
-	report := runtime.Costs(v, costindex.ByRun, runtime.AskIndex(hank))
-	if report.NoIndex != "" || report.All.Cost != v.State.TotalCost() || report.All.Entries != int64(h.codons) {
-		return fmt.Errorf("by the index %d codons cost $%s, by the state %d cost $%s (%s)", report.All.Entries, report.All.Cost, h.codons, v.State.TotalCost(), report.NoIndex)
+	sum := runtime.Costs(v, costindex.ByRun, runtime.AskIndex(hank))
+	if sum.NoIndex != "" || sum.All.Cost != v.State.TotalCost() || sum.All.Entries != int64(h.codons) {
+		return fmt.Errorf("by the index %d codons cost $%s, by the state %d cost $%s (%s)", sum.All.Entries, sum.All.Cost, h.codons, v.State.TotalCost(), sum.NoIndex)
 	}
 	return nil
 }

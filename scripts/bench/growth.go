@@ -26,7 +26,7 @@ const growthRuns = 3
 
 // measureGrowth measures checkpoints against the files that are there, and
 // against those that have changed.
-func (b *bench) measureGrowth(r *report) error {
+func (b *bench) measureGrowth(r *results) error {
 	firsts := series{Name: "first checkpoint, by files"}
 	byFiles := series{Name: "10 files changed, by files"}
 	byChanged := series{Name: "files changed"}

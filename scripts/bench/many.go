@@ -51,7 +51,7 @@ func (s sizes) all() int64 { return s.Blobs + s.Trees + s.Commits }
 
 // measureMany makes checkpoints of ten changed files each, without a pause and
 // with merges beside them.
-func (b *bench) measureMany(r *report) (err error) {
+func (b *bench) measureMany(r *results) (err error) {
 	files, count := pick(b.quick, 200, 50_000), pick(b.quick, min(b.checkpoints, 20), b.checkpoints)
 	if err := b.room(pick(b.quick, 0.1, 10)); err != nil {
 		return err

@@ -21,7 +21,7 @@ type memoryUse struct {
 	BlobVerified bool    `json:"blobVerified"`
 }
 
-func (b *bench) measureMemory(r *report) error {
+func (b *bench) measureMemory(r *results) error {
 	m := &memoryUse{Files: pick(b.quick, 200, 100_000), BigFile: pick(b.quick, int64(20<<20), 3<<30)}
 	if err := b.room(pick(b.quick, 0.1, 7)); err != nil {
 		return err

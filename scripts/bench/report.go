@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// report is all that a run has found, as it is in the JSON file.
-type report struct {
+// results are all that a run has found, as it is in the JSON file.
+type results struct {
 	Schema  int        `json:"schema"`
 	Quick   bool       `json:"quick,omitempty"`
 	Seed    uint64     `json:"seed"`
@@ -95,7 +95,7 @@ func (s *side) figure() figure {
 }
 
 // write writes the three files into a folder.
-func (r *report) write(dir string) error {
+func (r *results) write(dir string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("the report: %w", err)

@@ -12,7 +12,7 @@ import (
 )
 
 // text is the report for people. Its tables are Markdown.
-func (r *report) text() string {
+func (r *results) text() string {
 	var b strings.Builder
 	m := r.Machine
 	fmt.Fprintf(&b, "%s, %d cores, %s; %s, kernel %s, %s; git %s, %s; hank %s\n", m.CPU, m.Cores, humanize.IBytes(m.Memory), m.System, m.Kernel, m.FileSystem, m.Git, m.Go, m.Commit)
@@ -39,7 +39,7 @@ func (r *report) text() string {
 	return b.String()
 }
 
-func (r *report) caseTable(b *strings.Builder) {
+func (r *results) caseTable(b *strings.Builder) {
 	rows := [][]string{{"case", "hank", "git", "ratio", "must", "stretch", "", "git, fsync", "ratio", "git, batch", "ratio", "hank unsynced", "ratio"}}
 	parts := [][]string{{"of which, medians", "hank", "git"}}
 	for _, c := range r.Cases {
