@@ -12,7 +12,7 @@ import (
 // recorded. Its tree is read when it is asked, and only if the last scan did
 // not find the very same; nil has nothing.
 type baseTree struct {
-	s    *Store
+	s    *DB
 	id   plumbing.Hash
 	last *cachedDir // what the last scan found, if it has this tree
 	load sync.Once
@@ -20,7 +20,7 @@ type baseTree struct {
 }
 
 // newBase returns a folder of the checkpoint before, last scanned as last.
-func newBase(s *Store, id plumbing.Hash, last *cachedDir) *baseTree {
+func newBase(s *DB, id plumbing.Hash, last *cachedDir) *baseTree {
 	b := &baseTree{s: s, id: id}
 	if last != nil && last.tree == id && last.files > 0 {
 		b.last = last

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"hank/internal/vfs"
@@ -12,6 +14,29 @@ import (
 // clockTick is added to what counts as young where the workspace's own clock
 // cannot be read: more than the coarsest clock of a local file system.
 const clockTick = 2 * time.Second
+
+// Scanner makes checkpoints of workspaces in a DB, and keeps what it has found out
+// about their files as long as the packs vouch for it.
+type Scanner struct {
+	db *DB
+
+	cacheMu   sync.Mutex // taken after the DB's own, never before it
+	cache     *statCache // what the objects in finished packs vouch for
+	next      *statCache // the same with the pending pack
+	cacheOf   string     // the workspace of cache
+	cacheKept bool       // the file on disk is cache
+	unkept    int        // files read since the file was written
+
+	reading func(name string)                // tests: called before a file is read
+	listing func(dir string) (more []string) // tests: called before a folder is listed; names that are listed too
+}
+
+// newScanner returns the one scanner of a DB.
+func newScanner(db *DB) *Scanner {
+	s := &Scanner{db: db}
+	db.SetVouched(s)
+	return s
+}
 
 // readCache returns the cache in a file, if it fits this workspace, boot and
 // set of packs; else an empty one.
@@ -41,26 +66,28 @@ func readCache(fsys vfs.FS, name string, want cacheHeader) *statCache {
 }
 
 // cacheFor returns the stat cache for a workspace, from memory or from disk.
-func (s *Store) cacheFor(w *Workspace) *statCache {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	if s.next != nil && s.cacheOf == w.Path() {
-		return s.next
-	}
-	if s.cache == nil || s.cacheOf != w.Path() {
-		s.cache, s.next = readCache(s.fs, s.opts.CacheFile, s.cacheHeader(w.Path())), nil
-		s.cacheOf, s.cacheKept, s.unkept = w.Path(), true, 0
-	}
-	return s.cache
+func (s *Scanner) cacheFor(w *Workspace) (known *statCache) {
+	s.db.WithPackNames(func(packs, _ []string) {
+		s.cacheMu.Lock()
+		defer s.cacheMu.Unlock()
+		if s.next != nil && s.cacheOf == w.Path() {
+			known = s.next
+			return
+		}
+		if s.cache == nil || s.cacheOf != w.Path() {
+			s.cache, s.next = readCache(s.db.fs, s.db.opts.CacheFile, s.cacheHeader(w.Path(), packs)), nil
+			s.cacheOf, s.cacheKept, s.unkept = w.Path(), true, 0
+		}
+		known = s.cache
+	})
+	return known
 }
 
 // adoptCache keeps what a scan that read so many files has found out. Until
 // the pending pack is durable it holds for nothing but further scans into the
 // same pack.
-func (s *Store) adoptCache(fresh *statCache, read int) {
-	pending, _ := s.sources()
+func (s *Scanner) adoptCache(fresh *statCache, read int) {
+	pending := s.db.IsPending()
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	if s.cache != nil && fresh.root == s.cache.root { // nothing is new
@@ -69,7 +96,7 @@ func (s *Store) adoptCache(fresh *statCache, read int) {
 	}
 	s.next = fresh
 	s.unkept += read
-	if pending == nil {
+	if !pending {
 		s.promote()
 	}
 }
@@ -80,22 +107,21 @@ func (c *statCache) worthKeeping(read int) bool {
 	return c.root != nil && read >= 1000+c.root.files/10
 }
 
-// settleCache is called when everything pending is durable.
-func (s *Store) settleCache() {
+// SettleCache is called when everything pending is durable.
+func (s *Scanner) SettleCache() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	s.promote()
 }
 
-func (s *Store) promote() {
+func (s *Scanner) promote() {
 	if s.next != nil {
 		s.cache, s.next, s.cacheKept = s.next, nil, false
 	}
 }
 
-// cacheHeader is for who holds mu.
-func (s *Store) cacheHeader(workspace string) cacheHeader {
-	return cacheHeader{Workspace: workspace, Boot: s.opts.BootID, Packs: packNames(s.packs)}
+func (s *Scanner) cacheHeader(workspace string, packs []string) cacheHeader {
+	return cacheHeader{Workspace: workspace, Boot: s.db.opts.BootID, Packs: packs}
 }
 
 func packNames(packs []*pack) []string {
@@ -107,7 +133,7 @@ func packNames(packs []*pack) []string {
 }
 
 // DropCache forgets the stat cache: Close will not keep it.
-func (s *Store) DropCache() {
+func (s *Scanner) DropCache() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	s.cache, s.next = nil, nil
@@ -116,33 +142,102 @@ func (s *Store) DropCache() {
 // DistrustCache forgets the stat cache, on disk too: it vouches for objects by
 // the names of the packs that have them, and a pack may not hold any more what
 // its name says.
-func (s *Store) DistrustCache() error {
+func (s *Scanner) DistrustCache() error {
 	s.DropCache()
 	return s.removeCache()
 }
 
-// keepCache writes the cache for the next process. It is a projection: it is
-// not synced, and a crash in between costs one reading of all files.
-func (s *Store) keepCache() error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// DropPending forgets what the pending pack vouched for.
+func (s *Scanner) DropPending() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
-	if s.opts.ReadOnly || s.opts.CacheFile == "" || s.cache == nil || s.cacheKept {
+	s.next = nil
+}
+
+// KeepLargeCache writes a cache that it would cost much to lose.
+func (s *Scanner) KeepLargeCache() {
+	s.cacheMu.Lock()
+	worth := s.cache != nil && s.cache.worthKeeping(s.unkept)
+	s.cacheMu.Unlock()
+	if worth {
+		// What cannot be kept is read again by the next process, and Close
+		// says so.
+		_ = s.KeepCache()
+	}
+}
+
+// KeepCache writes the cache for the next process. It is a projection: it is
+// not synced, and a crash in between costs one reading of all files.
+func (s *Scanner) KeepCache() (err error) {
+	s.db.WithPackNames(func(packs, _ []string) { err = s.keepCache(packs) })
+	return err
+}
+
+func (s *Scanner) keepCache(packs []string) error {
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	if s.db.opts.ReadOnly || s.db.opts.CacheFile == "" || s.cache == nil || s.cacheKept {
 		return nil
 	}
-	data, err := s.cache.encode(s.cacheHeader(s.cacheOf))
+	data, err := s.cache.encode(s.cacheHeader(s.cacheOf, packs))
 	if err != nil {
 		return err
 	}
-	if err := vfs.MkdirAll(s.fs, filepath.Dir(s.opts.CacheFile), 0o700); err != nil {
+	if err := vfs.MkdirAll(s.db.fs, filepath.Dir(s.db.opts.CacheFile), 0o700); err != nil {
 		return err
 	}
-	if err := writeUnsynced(s.fs, s.opts.CacheFile, data); err != nil {
+	if err := writeUnsynced(s.db.fs, s.db.opts.CacheFile, data); err != nil {
 		return errors.Join(errors.New("the stat cache was not kept"), err)
 	}
 	s.cacheKept, s.unkept = true, 0
 	return nil
+}
+
+// RewriteCache names the present packs in the stat cache on disk, if there is
+// one that the packs before them vouched for.
+func (s *Scanner) RewriteCache() error {
+	if s.db.opts.CacheFile == "" {
+		return nil
+	}
+	s.cacheMu.Lock()
+	loaded := s.cache != nil
+	if _, err := s.db.fs.Lstat(s.db.opts.CacheFile); err == nil {
+		s.cacheKept = false
+	}
+	s.cacheMu.Unlock()
+	if loaded {
+		return s.KeepCache()
+	}
+	data, err := vfs.ReadFile(s.db.fs, s.db.opts.CacheFile)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	c, h, err := decodeCache(data)
+	if err != nil {
+		return nil // it is of no use as it is
+	}
+	var now cacheHeader
+	var known []string
+	s.db.WithPackNames(func(packs, replaced []string) {
+		now = s.cacheHeader(h.Workspace, packs)
+		known = slices.Concat(packs, replaced)
+	})
+	if slices.ContainsFunc(h.Packs, func(name string) bool { return !slices.Contains(known, name) }) {
+		return nil
+	}
+	now.Boot = h.Boot
+	if data, err = c.encode(now); err != nil {
+		return err
+	}
+	return writeUnsynced(s.db.fs, s.db.opts.CacheFile, data)
+}
+
+// removeCache deletes the stat cache on disk.
+func (s *Scanner) removeCache() error {
+	if s.db.opts.CacheFile == "" {
+		return nil
+	}
+	return ignoreMissing(s.db.fs.Remove(s.db.opts.CacheFile))
 }
 
 // writeUnsynced replaces a file that is checked when it is read, and may be

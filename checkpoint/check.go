@@ -26,7 +26,7 @@ func (r *CheckReport) Whole() bool { return len(r.Problems) == 0 }
 // object against its name, and from each reference every commit, tree and blob
 // that it leads to. It is as strict as git fsck about what checkpoints need.
 // The error is about reading, not about what was read.
-func (s *Store) Check(ctx context.Context) (*CheckReport, error) {
+func (s *DB) Check(ctx context.Context) (*CheckReport, error) {
 	c := &checker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}, named: map[string]bool{}}
 	_, packs := s.sources()
 	for _, p := range packs {
@@ -58,7 +58,7 @@ func (s *Store) Check(ctx context.Context) (*CheckReport, error) {
 }
 
 type checker struct {
-	s      *Store
+	s      *DB
 	ctx    context.Context
 	seen   map[plumbing.Hash]bool
 	named  map[string]bool // damaged files that a problem is about

@@ -21,7 +21,7 @@ type Collection struct {
 
 // Unreachable counts what Collect would free if the references without were
 // gone. It changes nothing.
-func (s *Store) Unreachable(ctx context.Context, without []string, keep []SHA) (Collection, error) {
+func (s *DB) Unreachable(ctx context.Context, without []string, keep []SHA) (Collection, error) {
 	live, err := s.reachable(ctx, without, keep)
 	if err != nil {
 		return Collection{}, err
@@ -51,7 +51,7 @@ func (s *Store) Unreachable(ctx context.Context, without []string, keep []SHA) (
 //
 // A crash leaves at worst objects in two packs. Complexity: objects that are
 // reachable, and bytes of the packs that are written anew.
-func (s *Store) Collect(ctx context.Context, keep []SHA) (Collection, error) {
+func (s *DB) Collect(ctx context.Context, keep []SHA) (Collection, error) {
 	if s.opts.ReadOnly {
 		return Collection{}, errReadOnly
 	}
@@ -77,8 +77,7 @@ func (s *Store) Collect(ctx context.Context, keep []SHA) (Collection, error) {
 		}
 		s.substitute(p, fresh)
 		failpoint.Hit("collect.exchanged")
-		s.DropCache()
-		err = s.removeCache()
+		err = s.vouched.DistrustCache()
 		if err = errors.Join(err, s.removeReplaced()); err != nil {
 			return freed, err
 		}
@@ -121,7 +120,7 @@ type packedObject struct {
 }
 
 // rewrite makes a pack of some objects of another one; nil if they are none.
-func (s *Store) rewrite(ctx context.Context, p *pack, objects []packedObject) (*pack, error) {
+func (s *DB) rewrite(ctx context.Context, p *pack, objects []packedObject) (*pack, error) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
@@ -152,7 +151,7 @@ func (s *Store) rewrite(ctx context.Context, p *pack, objects []packedObject) (*
 }
 
 // copyLive copies an object as it is; a delta, whose base may go, is resolved.
-func (s *Store) copyLive(r io.ReaderAt, o packedObject, out *pendingPack) error {
+func (s *DB) copyLive(r io.ReaderAt, o packedObject, out *pendingPack) error {
 	h, err := readPackedHeader(r, o.offset)
 	if err != nil {
 		return err
@@ -164,7 +163,7 @@ func (s *Store) copyLive(r io.ReaderAt, o packedObject, out *pendingPack) error 
 }
 
 // substitute puts a pack, or nothing, into the place of another.
-func (s *Store) substitute(old, fresh *pack) {
+func (s *DB) substitute(old, fresh *pack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	packs := make([]*pack, 0, len(s.packs))
@@ -182,7 +181,7 @@ func (s *Store) substitute(old, fresh *pack) {
 }
 
 // reachable returns all objects that references, except some, and keep lead to.
-func (s *Store) reachable(ctx context.Context, without []string, keep []SHA) (map[plumbing.Hash]bool, error) {
+func (s *DB) reachable(ctx context.Context, without []string, keep []SHA) (map[plumbing.Hash]bool, error) {
 	refs, err := s.Refs("refs/")
 	if err != nil {
 		return nil, err
@@ -204,7 +203,7 @@ func (s *Store) reachable(ctx context.Context, without []string, keep []SHA) (ma
 
 // walker follows objects to what they name.
 type walker struct {
-	s     *Store
+	s     *DB
 	ctx   context.Context
 	seen  map[plumbing.Hash]bool
 	found func(plumbing.Hash) error // is told of each; nil: nobody is
@@ -282,12 +281,4 @@ func (w *walker) object(id plumbing.Hash, kind plumbing.ObjectType) error {
 		}
 	}
 	return nil
-}
-
-// removeCache deletes the stat cache on disk.
-func (s *Store) removeCache() error {
-	if s.opts.CacheFile == "" {
-		return nil
-	}
-	return ignoreMissing(s.fs.Remove(s.opts.CacheFile))
 }

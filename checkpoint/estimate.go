@@ -31,13 +31,13 @@ const largestShown = 10
 
 // EstimateNew is Estimate for a workspace that has no store yet.
 func EstimateNew(ctx context.Context, req SnapshotRequest) (Size, error) {
-	return newStore(Options{Dir: os.DevNull}).Estimate(ctx, req)
+	return newScanner(newDB(Options{Dir: os.DevNull})).Estimate(ctx, req)
 }
 
 // Estimate counts what Snapshot would take, by the same walk, without reading
 // a file but those of the ignore rules, and without writing anything. Of the
 // two upper levels of folders it names the largest.
-func (s *Store) Estimate(ctx context.Context, req SnapshotRequest) (Size, error) {
+func (s *Scanner) Estimate(ctx context.Context, req SnapshotRequest) (Size, error) {
 	var size Size
 	if err := req.Selection.validate(); err != nil {
 		return size, err

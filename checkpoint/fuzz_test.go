@@ -249,13 +249,13 @@ func FuzzPack(f *testing.F) {
 }
 
 // onDisk is a store in memory with these files besides its own.
-func onDisk(t testing.TB, files map[string]string) (*vfstest.Mem, *Store) {
+func onDisk(t testing.TB, files map[string]string) (*vfstest.Mem, *DB) {
 	t.Helper()
 	m := vfstest.NewMem()
 	if err := vfs.MkdirAll(m, "/x", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Init(Options{Dir: "/x/store", FS: m})
+	s, err := initDB(Options{Dir: "/x/store", FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func onDisk(t testing.TB, files map[string]string) (*vfstest.Mem, *Store) {
 			t.Fatal(err)
 		}
 	}
-	s, err = Open(Options{Dir: "/x/store", FS: m})
+	s, err = openDB(Options{Dir: "/x/store", FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ const maxHeld = 16 * cache.MiByte
 
 // heldTrees are trees that stay in memory while somebody wants them to.
 type heldTrees struct {
-	mu       sync.Mutex
-	wanted   int
-	objects  *cache.ObjectLRU // nil while nobody wants them
-	compared comparison       // the last one
+	mu      sync.Mutex
+	wanted  int
+	objects *cache.ObjectLRU // nil while nobody wants them
+	memo    any              // of who reads them
 }
 
 // comparison is what a restore would have to do between two trees.
@@ -30,7 +30,7 @@ type comparison struct {
 // last two of them differ, until release is called; it may be called while they
 // are held already. Who moves a workspace asks for the same ones for each file,
 // and compares them before the safety checkpoint and after it.
-func (s *Store) HoldTrees() (release func()) {
+func (s *DB) HoldTrees() (release func()) {
 	h := &s.held
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Store) HoldTrees() (release func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.wanted--; h.wanted == 0 {
-			h.objects, h.compared = nil, comparison{}
+			h.objects, h.memo = nil, nil
 		}
 	})
 }
@@ -65,17 +65,41 @@ func (h *heldTrees) put(tree *gitObject) {
 	}
 }
 
+// HoldsTrees reports whether trees are held in memory.
+func (s *DB) HoldsTrees() bool { return s.held.list() != nil }
+
+// Memo returns what Memorize was given since trees are held.
+func (s *DB) Memo() any {
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	return s.held.memo
+}
+
+// Memorize keeps a value as long as trees are held.
+func (s *DB) Memorize(memo any) {
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	if s.held.wanted > 0 {
+		s.held.memo = memo
+	}
+}
+
+// treeMemory is a storage that holds trees.
+type treeMemory interface {
+	HoldsTrees() bool
+	Memo() any
+	Memorize(any)
+}
+
 // comparing returns how two trees of a storage differ, for a restore of
 // everything. What it returns is not to be changed.
 func comparing(st storer.EncodedObjectStorer, from, to SHA) ([]Change, error) {
 	d := differ{st: st, check: restorable}
-	s, ours := st.(*Store)
-	if !ours || s.held.list() == nil {
+	s, ours := st.(treeMemory)
+	if !ours || !s.HoldsTrees() {
 		return d.run(from, to)
 	}
-	s.held.mu.Lock()
-	last := s.held.compared
-	s.held.mu.Unlock()
+	last, _ := s.Memo().(comparison)
 	if last.from == from && last.to == to {
 		return last.changes, nil
 	}
@@ -83,10 +107,6 @@ func comparing(st storer.EncodedObjectStorer, from, to SHA) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.held.mu.Lock()
-	defer s.held.mu.Unlock()
-	if s.held.wanted > 0 {
-		s.held.compared = comparison{from, to, changes}
-	}
+	s.Memorize(comparison{from, to, changes})
 	return changes, nil
 }

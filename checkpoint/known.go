@@ -9,7 +9,7 @@ import "strings"
 type Known struct{ root *cachedDir }
 
 // Known returns what the last scan of a workspace has left.
-func (s *Store) Known(w *Workspace) *Known { return &Known{s.cacheFor(w).root} }
+func (s *Scanner) Known(w *Workspace) *Known { return &Known{s.cacheFor(w).root} }
 
 // in returns what is known of a directory, nil if nothing is.
 func (k *Known) in(dir string) *cachedDir {

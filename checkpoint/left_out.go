@@ -19,7 +19,7 @@ const leftOutMark = "# left out of every checkpoint, a file a line:"
 
 // LeaveOut keeps files out of every checkpoint from now on. Those of the newest
 // checkpoint stay in it.
-func (s *Store) LeaveOut(paths []string) error {
+func (s *DB) LeaveOut(paths []string) error {
 	text, all := s.excludes()
 	for _, p := range paths {
 		if strings.ContainsAny(p, "\n\r\x00") {
@@ -39,7 +39,7 @@ func (s *Store) LeaveOut(paths []string) error {
 }
 
 // LeftOut lists the files that LeaveOut was called with, sorted.
-func (s *Store) LeftOut() []string {
+func (s *DB) LeftOut() []string {
 	_, all := s.excludes()
 	return slices.Sorted(maps.Keys(all))
 }
@@ -47,7 +47,7 @@ func (s *Store) LeftOut() []string {
 var globEscapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `)
 
 // excludes reads the store's info/exclude; one that cannot be read is empty.
-func (s *Store) excludes() (text string, leftOut map[string]bool) {
+func (s *DB) excludes() (text string, leftOut map[string]bool) {
 	leftOut = map[string]bool{}
 	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude"))
 	if err != nil {

@@ -34,12 +34,12 @@ type LostTip struct {
 // other commits are left. It passes over the shallow file, so that what was put
 // back since counts again. The error is about reading, and not about what
 // cannot be read. Complexity: the trees that are reachable.
-func (s *Store) Losses(ctx context.Context, known []SHA) (*Losses, error) {
+func (s *DB) Losses(ctx context.Context, known []SHA) (*Losses, error) {
 	refs, err := s.Refs("refs/")
 	if err != nil {
 		return nil, err
 	}
-	w := &surveyor{judge: s.Judge(ctx), reached: map[SHA]bool{}, behind: map[SHA]bool{}}
+	w := &surveyor{judge: newJudge(ctx, s), reached: map[SHA]bool{}, behind: map[SHA]bool{}}
 	for name, sha := range refs {
 		if o, err := s.object(plumbing.NewHash(string(sha))); err == nil && o.kind != plumbing.CommitObject {
 			continue // a person's tag
@@ -157,18 +157,15 @@ func (w *surveyor) parents(sha SHA) ([]SHA, error) {
 // Judge tells of commits whether everything in them is there. It remembers
 // what it has seen, and is for one goroutine.
 type Judge struct {
-	s    *Store
+	s    *DB
 	ctx  context.Context
 	seen map[plumbing.Hash]bool
 }
 
-// Judge begins to judge the commits of a store.
-func (s *Store) Judge(ctx context.Context) *Judge {
+// newJudge begins to judge the commits of a store.
+func newJudge(ctx context.Context, s *DB) *Judge {
 	return &Judge{s, ctx, map[plumbing.Hash]bool{}}
 }
-
-// Whole is Judge for a single commit.
-func (s *Store) Whole(ctx context.Context, sha SHA) (bool, error) { return s.Judge(ctx).Whole(sha) }
 
 // Whole tells whether a commit can be read with its tree and everything in it:
 // large files are only looked for. The error is about reading.

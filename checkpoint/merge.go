@@ -15,7 +15,6 @@ import (
 	"github.com/shirou/gopsutil/v3/disk"
 
 	"hank/internal/failpoint"
-	"hank/internal/vfs"
 )
 
 // Every checkpoint adds a pack. Packs of about one size are merged into one of
@@ -58,7 +57,7 @@ func mergeable(packs []*pack) []*pack {
 }
 
 // MergeDue tells whether Merge has something to do. It costs next to nothing.
-func (s *Store) MergeDue() bool {
+func (s *DB) MergeDue() bool {
 	_, packs := s.sources()
 	return !s.opts.ReadOnly && mergeable(packs) != nil
 }
@@ -81,7 +80,7 @@ func (s *Store) MergeDue() bool {
 // merge of their size makes one; and a temporary file, which Open removes. What
 // cannot be read is left where it is, for Check; the error says so. Complexity:
 // bytes of the packs that are merged; memory: 100 bytes for each object.
-func (s *Store) Merge(ctx context.Context) error {
+func (s *DB) Merge(ctx context.Context) error {
 	if s.opts.ReadOnly {
 		return errReadOnly
 	}
@@ -109,7 +108,7 @@ func (s *Store) Merge(ctx context.Context) error {
 		failpoint.Hit("merge.written")
 		s.exchange(old, merged)
 		failpoint.Hit("merge.exchanged")
-		if err := s.rewriteCache(); err != nil {
+		if err := s.vouched.RewriteCache(); err != nil {
 			return err
 		}
 	}
@@ -121,7 +120,7 @@ var errForeign = errors.New("the pack holds deltas")
 
 // mergePacks copies the objects of some packs into a new one and makes it
 // durable.
-func (s *Store) mergePacks(ctx context.Context, old []*pack) (*pack, error) {
+func (s *DB) mergePacks(ctx context.Context, old []*pack) (*pack, error) {
 	out, err := newPendingPack(s.fs, s.temporaryPack())
 	if err != nil {
 		return nil, err
@@ -142,7 +141,7 @@ func (s *Store) mergePacks(ctx context.Context, old []*pack) (*pack, error) {
 
 // roomFor tells whether the disk has room for the packs once more. What cannot
 // be asked is tried.
-func (s *Store) roomFor(packs []*pack) bool {
+func (s *DB) roomFor(packs []*pack) bool {
 	var need uint64 = spare
 	for _, p := range packs {
 		need += uint64(p.size)
@@ -241,7 +240,7 @@ func (x packIndex) inOrder(p *pack) ([]packEntry, error) {
 }
 
 // exchange puts a merged pack into the place of those that it was made of.
-func (s *Store) exchange(old []*pack, merged *pack) {
+func (s *DB) exchange(old []*pack, merged *pack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	packs := make([]*pack, 0, len(s.packs))
@@ -260,7 +259,7 @@ func (s *Store) exchange(old []*pack, merged *pack) {
 // removeReplaced deletes the packs that merged ones have replaced: the index
 // first, without which a pack does not count. Each is known as replaced until it is
 // gone, so that nobody who looks for new packs meanwhile takes it for one.
-func (s *Store) removeReplaced() error {
+func (s *DB) removeReplaced() error {
 	s.mu.RLock()
 	gone := slices.Clone(s.replaced)
 	s.mu.RUnlock()
@@ -286,43 +285,6 @@ func ignoreMissing(err error) error {
 }
 
 // newPack describes a finished pack of so many bytes.
-func (s *Store) newPack(base string, size int64) *pack {
+func (s *DB) newPack(base string, size int64) *pack {
 	return &pack{fs: s.fs, base: base, size: size, keeps: &s.openPacks}
-}
-
-// rewriteCache names the present packs in the stat cache on disk, if there is
-// one that the packs before them vouched for.
-func (s *Store) rewriteCache() error {
-	if s.opts.CacheFile == "" {
-		return nil
-	}
-	s.cacheMu.Lock()
-	loaded := s.cache != nil
-	if _, err := s.fs.Lstat(s.opts.CacheFile); err == nil {
-		s.cacheKept = false
-	}
-	s.cacheMu.Unlock()
-	if loaded {
-		return s.keepCache()
-	}
-	data, err := vfs.ReadFile(s.fs, s.opts.CacheFile)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	c, h, err := decodeCache(data)
-	if err != nil {
-		return nil // it is of no use as it is
-	}
-	s.mu.RLock()
-	now := s.cacheHeader(h.Workspace)
-	known := slices.Concat(now.Packs, packNames(s.replaced))
-	s.mu.RUnlock()
-	if slices.ContainsFunc(h.Packs, func(name string) bool { return !slices.Contains(known, name) }) {
-		return nil
-	}
-	now.Boot = h.Boot
-	if data, err = c.encode(now); err != nil {
-		return err
-	}
-	return writeUnsynced(s.fs, s.opts.CacheFile, data)
 }

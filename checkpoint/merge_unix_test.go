@@ -356,14 +356,14 @@ func TestACheckpointAndAMergeDoNotWaitForEachOther(t *testing.T) {
 	r := newRig(t)
 	r.write("a", "one")
 	r.commit(r.snapshot(Selection{All: true}))
-	must(t, r.store.keepCache())
+	must(t, r.store.KeepCache())
 	// On its own goroutine, because closing the store would wait as well.
 	defer time.AfterFunc(time.Minute, func() { panic("they wait for each other") }).Stop()
 	done := make(chan error, 1)
 	go func() {
 		var err error
 		for i := 0; i < 500 && err == nil; i++ {
-			err = r.store.rewriteCache()
+			err = r.store.RewriteCache()
 		}
 		done <- err
 	}()

@@ -19,7 +19,7 @@ import (
 // the two renames of Flush, or the index was lost. So no object is lost, and
 // no pack takes room that nobody can read. A pack that is not whole is left to
 // Check.
-func (s *Store) indexOrphans() error {
+func (s *DB) indexOrphans() error {
 	names, err := s.orphans()
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *Store) indexOrphans() error {
 }
 
 // orphans returns the packs without index.
-func (s *Store) orphans() ([]string, error) {
+func (s *DB) orphans() ([]string, error) {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Store) orphans() ([]string, error) {
 }
 
 // indexOf computes the index of a pack by reading all of it.
-func (s *Store) indexOf(pack string) ([]byte, error) {
+func (s *DB) indexOf(pack string) ([]byte, error) {
 	f, err := s.fs.OpenFile(pack, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err

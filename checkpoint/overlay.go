@@ -12,7 +12,7 @@ import (
 // Overlay returns a tree, in the pending pack, that has all of base and, where
 // base has nothing, the files of over that want takes by their paths in the
 // workspace. Folders that are alike in both are not read.
-func (s *Store) Overlay(base, over SHA, want func(path string) bool) (SHA, error) {
+func (s *DB) Overlay(base, over SHA, want func(path string) bool) (SHA, error) {
 	id, err := s.overlay("", plumbing.NewHash(string(base)), plumbing.NewHash(string(over)), want)
 	if err != nil {
 		return "", fmt.Errorf("putting tree %.12s over %.12s: %w", over, base, err)
@@ -21,7 +21,7 @@ func (s *Store) Overlay(base, over SHA, want func(path string) bool) (SHA, error
 }
 
 // overlay does it for one folder; no folder at all is the zero hash.
-func (s *Store) overlay(dir string, base, over plumbing.Hash, want func(string) bool) (plumbing.Hash, error) {
+func (s *DB) overlay(dir string, base, over plumbing.Hash, want func(string) bool) (plumbing.Hash, error) {
 	if base == over {
 		return base, nil
 	}

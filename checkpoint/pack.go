@@ -130,7 +130,7 @@ func (p *pack) find(id *plumbing.Hash) (int64, bool, error) {
 
 // listPacks returns the finished packs in a store's pack folder. A pack counts
 // once it has its index; what has only one of the two is of no use to a reader.
-func (s *Store) listPacks(known []*pack) ([]*pack, error) {
+func (s *DB) listPacks(known []*pack) ([]*pack, error) {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
 	if err != nil {

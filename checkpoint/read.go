@@ -20,14 +20,14 @@ import (
 
 // sources returns what objects are read from at the moment. No lock is held
 // while they are asked: a pack that is being written has one of its own.
-func (s *Store) sources() (*pendingPack, []*pack) {
+func (s *DB) sources() (*pendingPack, []*pack) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.pending, s.packs // the list is replaced, never changed
 }
 
 // has tells whether the store has an object, pending or not.
-func (s *Store) has(id plumbing.Hash) bool {
+func (s *DB) has(id plumbing.Hash) bool {
 	pending, packs := s.sources()
 	if pending != nil {
 		if _, ok := pending.find(id); ok {
@@ -47,7 +47,7 @@ func inPacks(packs []*pack, id plumbing.Hash) bool {
 }
 
 // locate finds the pack and offset of an object.
-func (s *Store) locate(id plumbing.Hash) (packSource, int64, error) {
+func (s *DB) locate(id plumbing.Hash) (packSource, int64, error) {
 	pending, packs := s.sources()
 	if pending != nil {
 		if off, ok := pending.find(id); ok {
@@ -72,12 +72,12 @@ var errEndless = errors.New("its chain of deltas does not end")
 
 // object reads an object and verifies its id. A large blob is a stream that is
 // verified when it has been read to its end.
-func (s *Store) object(id plumbing.Hash) (*gitObject, error) { return s.objectAt(id, 0) }
+func (s *DB) object(id plumbing.Hash) (*gitObject, error) { return s.objectAt(id, 0) }
 
 // objectAt is object for the base of depth deltas, each in a pack of its own
 // or named by id: only a pack made by hand can hold a circle of them. What is
 // not where it was is looked for once more: packs are added and merged.
-func (s *Store) objectAt(id plumbing.Hash, depth int) (*gitObject, error) {
+func (s *DB) objectAt(id plumbing.Hash, depth int) (*gitObject, error) {
 	if depth > maxDeltaChain {
 		return nil, errEndless
 	}
@@ -99,7 +99,7 @@ func missing(err error) bool {
 	return errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-func (s *Store) readObject(id plumbing.Hash, depth int) (*gitObject, error) {
+func (s *DB) readObject(id plumbing.Hash, depth int) (*gitObject, error) {
 	src, off, err := s.locate(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		if o, lerr := s.loose(id); !errors.Is(lerr, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (s *Store) readObject(id plumbing.Hash, depth int) (*gitObject, error) {
 	return &gitObject{id: id, kind: kind, size: int64(len(data)), data: data}, nil
 }
 
-func (s *Store) large(id plumbing.Hash, src packSource, h packedHeader) *gitObject {
+func (s *DB) large(id plumbing.Hash, src packSource, h packedHeader) *gitObject {
 	return &gitObject{id: id, kind: h.kind, size: h.size, open: func() (io.ReadCloser, error) {
 		r, release, err := src.reader()
 		if missing(err) { // its pack was merged since
@@ -162,7 +162,7 @@ func (s *Store) large(id plumbing.Hash, src packSource, h packedHeader) *gitObje
 
 // loose reads an object that stock git, or another system, has written by
 // itself.
-func (s *Store) loose(id plumbing.Hash) (*gitObject, error) {
+func (s *DB) loose(id plumbing.Hash) (*gitObject, error) {
 	hex := id.String()
 	f, err := s.fs.OpenFile(filepath.Join(s.dir, "objects", hex[:2], hex[2:]), os.O_RDONLY, 0)
 	if SHA(hex) == emptyTree && errors.Is(err, fs.ErrNotExist) { // stock git knows it without having it
@@ -193,7 +193,7 @@ func (s *Store) loose(id plumbing.Hash) (*gitObject, error) {
 // writer knows its packs, and with it mostly the list that was looked through is
 // old; but stock git may have put others in their place. False means that there
 // is no list.
-func (s *Store) reread() bool {
+func (s *DB) reread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	packs, err := s.listPacks(s.packs)
@@ -217,7 +217,7 @@ func (s *Store) reread() bool {
 
 // tables returns the indexes of all finished packs. One that is gone was
 // merged since the packs were listed.
-func (s *Store) tables() ([]packIndex, error) {
+func (s *DB) tables() ([]packIndex, error) {
 	for again := 0; ; again++ {
 		_, packs := s.sources()
 		tables := make([]packIndex, len(packs))
@@ -247,7 +247,7 @@ type Info struct {
 }
 
 // CommitInfo reads a commit.
-func (s *Store) CommitInfo(sha SHA) (Info, error) {
+func (s *DB) CommitInfo(sha SHA) (Info, error) {
 	id := plumbing.NewHash(string(sha))
 	c, err := s.commit(id)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Store) CommitInfo(sha SHA) (Info, error) {
 }
 
 // Log walks from a commit to its first parents, until fn says no.
-func (s *Store) Log(from SHA, fn func(Info) (more bool, err error)) error {
+func (s *DB) Log(from SHA, fn func(Info) (more bool, err error)) error {
 	for from != "" {
 		info, err := s.CommitInfo(from)
 		if err != nil {
@@ -273,14 +273,14 @@ func (s *Store) Log(from SHA, fn func(Info) (more bool, err error)) error {
 }
 
 // Has tells whether the store has an object, and can read it.
-func (s *Store) Has(sha SHA) bool {
+func (s *DB) Has(sha SHA) bool {
 	_, err := s.object(plumbing.NewHash(string(sha)))
 	return err == nil
 }
 
 // EachCommit shows every commit in the packs that can be read, whether anything
 // leads to it or not, in no order. Complexity: the objects of the store.
-func (s *Store) EachCommit(fn func(Info) error) error {
+func (s *DB) EachCommit(fn func(Info) error) error {
 	_, packs := s.sources()
 	for _, p := range packs {
 		x, err := p.table()
@@ -312,7 +312,7 @@ func (s *Store) EachCommit(fn func(Info) error) error {
 }
 
 // Resolve returns the commits whose names begin with at least four digits.
-func (s *Store) Resolve(prefix string) ([]SHA, error) {
+func (s *DB) Resolve(prefix string) ([]SHA, error) {
 	prefix = strings.ToLower(prefix)
 	if len(prefix) < 4 || len(prefix) > 40 || strings.Trim(prefix, "0123456789abcdef") != "" {
 		return nil, nil
@@ -357,7 +357,7 @@ func (s *Store) Resolve(prefix string) ([]SHA, error) {
 
 // ReadFile opens a file of a tree by its path in the workspace, and tells its
 // size.
-func (s *Store) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
+func (s *DB) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
 	entry, err := s.find(tree, path)
 	if err != nil {
 		return nil, 0, err
@@ -371,24 +371,24 @@ func (s *Store) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
 }
 
 // HasFile tells whether a tree has a file, not a folder, at a path.
-func (s *Store) HasFile(tree SHA, path string) bool {
+func (s *DB) HasFile(tree SHA, path string) bool {
 	entry, err := s.find(tree, path)
 	return err == nil && entry.Mode != filemode.Dir
 }
 
 // HasLink is HasFile for symbolic links alone.
-func (s *Store) HasLink(tree SHA, path string) bool {
+func (s *DB) HasLink(tree SHA, path string) bool {
 	entry, err := s.find(tree, path)
 	return err == nil && entry.Mode == filemode.Symlink
 }
 
 // HasExecutable is HasFile for executable files alone.
-func (s *Store) HasExecutable(tree SHA, path string) bool {
+func (s *DB) HasExecutable(tree SHA, path string) bool {
 	entry, err := s.find(tree, path)
 	return err == nil && entry.Mode == filemode.Executable
 }
 
-func (s *Store) find(tree SHA, path string) (gitobject.TreeEntry, error) {
+func (s *DB) find(tree SHA, path string) (gitobject.TreeEntry, error) {
 	at := plumbing.NewHash(string(tree))
 	for {
 		first, rest, below := strings.Cut(path, "/")
@@ -408,11 +408,11 @@ func (s *Store) find(tree SHA, path string) (gitobject.TreeEntry, error) {
 }
 
 // Walk calls fn for each file of a tree, by path in the workspace.
-func (s *Store) Walk(tree SHA, fn func(path string, mode filemode.FileMode, blob SHA) error) error {
+func (s *DB) Walk(tree SHA, fn func(path string, mode filemode.FileMode, blob SHA) error) error {
 	return s.walk("", plumbing.NewHash(string(tree)), fn)
 }
 
-func (s *Store) walk(prefix string, tree plumbing.Hash, fn func(string, filemode.FileMode, SHA) error) error {
+func (s *DB) walk(prefix string, tree plumbing.Hash, fn func(string, filemode.FileMode, SHA) error) error {
 	t, err := readTree(s, tree)
 	if err != nil {
 		return err
@@ -432,7 +432,7 @@ func (s *Store) walk(prefix string, tree plumbing.Hash, fn func(string, filemode
 }
 
 // idsOf lists all objects in finished packs.
-func (s *Store) idsOf(kind plumbing.ObjectType) ([]plumbing.Hash, error) {
+func (s *DB) idsOf(kind plumbing.ObjectType) ([]plumbing.Hash, error) {
 	tables, err := s.tables()
 	if err != nil {
 		return nil, err
@@ -453,7 +453,7 @@ func (s *Store) idsOf(kind plumbing.ObjectType) ([]plumbing.Hash, error) {
 }
 
 // IterEncodedObjects implements storer.EncodedObjectStorer.
-func (s *Store) IterEncodedObjects(kind plumbing.ObjectType) (storer.EncodedObjectIter, error) {
+func (s *DB) IterEncodedObjects(kind plumbing.ObjectType) (storer.EncodedObjectIter, error) {
 	ids, err := s.idsOf(kind)
 	if err != nil {
 		return nil, err

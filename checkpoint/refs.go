@@ -29,7 +29,7 @@ import (
 //
 // A crash leaves the old value or the new one, and perhaps the lock and the
 // temporary file, which Open knows to be hank's and removes.
-func (s *Store) SetRef(name string, old, new SHA) error {
+func (s *DB) SetRef(name string, old, new SHA) error {
 	if s.opts.ReadOnly {
 		return errReadOnly
 	}
@@ -48,7 +48,7 @@ func (s *Store) SetRef(name string, old, new SHA) error {
 }
 
 // setLocked is steps 2 to 4.
-func (s *Store) setLocked(name string, old, new SHA) error {
+func (s *DB) setLocked(name string, old, new SHA) error {
 	have, err := s.Ref(name)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *Store) setLocked(name string, old, new SHA) error {
 }
 
 // replace gives a file of references its new text.
-func (s *Store) replace(name, text string) error {
+func (s *DB) replace(name, text string) error {
 	file, tmp := filepath.Join(s.dir, filepath.FromSlash(name)), filepath.Join(s.dir, refTemporary)
 	if err := s.fs.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -123,7 +123,7 @@ func untilUnlocked(take func() error) error {
 
 // lock takes git's lock of a file of references. As a link it has its content
 // from the first moment, even after a power cut.
-func (s *Store) lock(name string) (unlock func() error, err error) {
+func (s *DB) lock(name string) (unlock func() error, err error) {
 	s.refs.Lock()
 	defer func() {
 		if err != nil {
@@ -155,7 +155,7 @@ func (s *Store) lock(name string) (unlock func() error, err error) {
 }
 
 // sweepRefs removes the locks and the temporary file of a hank that was killed.
-func (s *Store) sweepRefs() error {
+func (s *DB) sweepRefs() error {
 	if err := s.fs.Remove(filepath.Join(s.dir, refTemporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -181,7 +181,7 @@ func (s *Store) sweepRefs() error {
 
 // removeRef removes a reference from the packed ones, if it is there, and then
 // its own file: in the other order a crash would bring back an old value.
-func (s *Store) removeRef(name string) error {
+func (s *DB) removeRef(name string) error {
 	packed, err := s.packedRefs()
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *Store) removeRef(name string) error {
 // packedRefsName is the file that stock git's pack-refs makes.
 const packedRefsName = "packed-refs"
 
-func (s *Store) writePacked(refs map[string]SHA) error {
+func (s *DB) writePacked(refs map[string]SHA) error {
 	lock := filepath.Join(s.dir, packedRefsName+lockSuffix)
 	err := untilUnlocked(func() error { return s.fs.Link(filepath.Join(s.dir, lockMark), lock) })
 	if errors.Is(err, fs.ErrExist) {
@@ -223,7 +223,7 @@ func (s *Store) writePacked(refs map[string]SHA) error {
 // Ref returns where a reference leads; "" if it is not there. A file that holds
 // no object's name is a *DamagedError: an empty one, above all, which is what
 // a careless writer leaves after a power cut, is not the same as none.
-func (s *Store) Ref(name string) (SHA, error) {
+func (s *DB) Ref(name string) (SHA, error) {
 	if err := checkRefName(name); err != nil {
 		return "", err
 	}
@@ -251,7 +251,7 @@ func isSHA(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789ab
 
 // Refs returns all references whose names begin with prefix, such as
 // refs/heads/.
-func (s *Store) Refs(prefix string) (map[string]SHA, error) {
+func (s *DB) Refs(prefix string) (map[string]SHA, error) {
 	refs, damaged, err := s.ReadableRefs(prefix)
 	if err == nil && len(damaged) > 0 {
 		err = damaged[0]
@@ -261,7 +261,7 @@ func (s *Store) Refs(prefix string) (map[string]SHA, error) {
 
 // ReadableRefs is Refs that passes over files which hold no reference, and
 // names them.
-func (s *Store) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error) {
+func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error) {
 	var damaged []*DamagedError
 	passOver := func(err error) error {
 		var d *DamagedError
@@ -312,7 +312,7 @@ func (s *Store) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, er
 }
 
 // walkRefs calls fn for each file below a folder of references.
-func (s *Store) walkRefs(dir string, fn func(name string) error) error {
+func (s *DB) walkRefs(dir string, fn func(name string) error) error {
 	list, err := s.fs.ReadDir(filepath.Join(s.dir, filepath.FromSlash(dir)))
 	if err != nil {
 		return fmt.Errorf("listing references: %w", err)
@@ -332,7 +332,7 @@ func (s *Store) walkRefs(dir string, fn func(name string) error) error {
 }
 
 // packedRefs reads the references that stock git has packed into one file.
-func (s *Store) packedRefs() (map[string]SHA, error) {
+func (s *DB) packedRefs() (map[string]SHA, error) {
 	refs := map[string]SHA{}
 	file := filepath.Join(s.dir, packedRefsName)
 	text, err := vfs.ReadFile(s.fs, file)

@@ -20,7 +20,7 @@ import (
 // fetch receives branches by go-git's transport. What comes is durable before
 // a reference leads to it. A store that is not whole is given to nobody as what
 // it has: all is fetched into a new one, and copied from there.
-func (s *Store) fetch(ctx context.Context, from Remote) (*Transfer, error) {
+func (s *DB) fetch(ctx context.Context, from Remote) (*Transfer, error) {
 	whole, err := s.isWhole(ctx)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (s *Store) fetch(ctx context.Context, from Remote) (*Transfer, error) {
 	if err := removeTree(s.fs, o.Dir); err != nil {
 		return nil, err
 	}
-	fetched, err := Init(o)
+	fetched, err := initDB(o)
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +50,12 @@ func (s *Store) fetch(ctx context.Context, from Remote) (*Transfer, error) {
 // left of it the next fetch removes.
 const fetchedSuffix = ".fetched"
 
-func (s *Store) fetchInto(ctx context.Context, from Remote) (*Transfer, error) {
+func (s *DB) fetchInto(ctx context.Context, from Remote) (*Transfer, error) {
 	theirs, err := remoteRefs(ctx, from.Address)
 	if err != nil {
 		return nil, err
 	}
-	remote, err := newRemote(&transferStore{Store: s}, from.Address)
+	remote, err := newRemote(&transferStore{DB: s}, from.Address)
 	if err == nil {
 		all := config.RefSpec(from.theirs(branches) + "*:" + branches + "*")
 		err = remote.FetchContext(ctx, &gogit.FetchOptions{RemoteName: remoteName, RefSpecs: []config.RefSpec{all}, Tags: gogit.NoTags})
@@ -179,7 +179,7 @@ func (e *CutError) Unwrap() error { return e.Err }
 
 // transferStore is a store whose references go-git must not move: it would do
 // so before the objects are durable, and keep copies of the other side's.
-type transferStore struct{ *Store }
+type transferStore struct{ *DB }
 
 // SetReference does nothing.
 func (*transferStore) SetReference(*plumbing.Reference) error { return nil }

@@ -19,7 +19,7 @@ import (
 // side says that it has is what is compared, and each branch moves there only
 // from where it was said to be. go-git's own push is not used: it takes commits
 // in the shallow file for those of the other side, and packs in memory.
-func (s *Store) push(ctx context.Context, to Remote, refs map[string]SHA) (*Transfer, error) {
+func (s *DB) push(ctx context.Context, to Remote, refs map[string]SHA) (*Transfer, error) {
 	end, err := transport.NewEndpoint(to.Address)
 	if err != nil {
 		return nil, remoteError("pushing to", to.Address, err)
@@ -78,7 +78,7 @@ func (s *Store) push(ctx context.Context, to Remote, refs map[string]SHA) (*Tran
 }
 
 // commands are what is to move on the other side.
-func (s *Store) commands(to Remote, refs, there map[string]SHA) (*Transfer, []*packp.Command, error) {
+func (s *DB) commands(to Remote, refs, there map[string]SHA) (*Transfer, []*packp.Command, error) {
 	t := &Transfer{}
 	var list []*packp.Command
 	for name, sha := range refs {
@@ -107,7 +107,7 @@ func (s *Store) commands(to Remote, refs, there map[string]SHA) (*Transfer, []*p
 
 // objectsBeyond lists what the new places of branches lead to, and what the
 // other side does not have: it has all that is behind its branches.
-func (s *Store) objectsBeyond(ctx context.Context, commands []*packp.Command, there map[string]SHA) ([]plumbing.Hash, error) {
+func (s *DB) objectsBeyond(ctx context.Context, commands []*packp.Command, there map[string]SHA) ([]plumbing.Hash, error) {
 	w := &walker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}}
 	for _, sha := range there {
 		if err := w.pass(plumbing.NewHash(string(sha))); err != nil {
@@ -157,7 +157,7 @@ func (w *walker) pass(tip plumbing.Hash) error {
 }
 
 // writePack writes objects as a pack, one after the other.
-func (s *Store) writePack(ctx context.Context, to io.Writer, objects []plumbing.Hash) error {
+func (s *DB) writePack(ctx context.Context, to io.Writer, objects []plumbing.Hash) error {
 	sum := sha1.New()
 	out := io.MultiWriter(to, sum)
 	header := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects)))

@@ -75,7 +75,7 @@ type Blocked struct{ Path, Why string }
 type Refused struct{ Path, Why string }
 
 // HasPath tells whether a tree has a file or folder at a path.
-func (s *Store) HasPath(tree SHA, path string) bool {
+func (s *DB) HasPath(tree SHA, path string) bool {
 	_, err := s.find(tree, path)
 	return err == nil
 }

@@ -15,7 +15,7 @@ import (
 // Ignored tells of files whether a scan of a workspace would leave them out if
 // its .gitignore files were those of a tree. The excludes and the user's own
 // index are those of today. The function may be called by several goroutines.
-func (s *Store) Ignored(tree SHA, ws *Workspace) func(path string) bool {
+func (s *DB) Ignored(tree SHA, ws *Workspace) func(path string) bool {
 	x := &treeRules{store: s, tree: tree, repo: newRepository(ws.Path(), "", nil), own: map[string]*ignoreRules{}}
 	if text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "info", "exclude")); err == nil {
 		x.excludes = append(x.excludes, parseIgnore("", text))
@@ -52,7 +52,7 @@ const hidesAll = "*\n"
 
 // treeRules are the ignore rules of a tree.
 type treeRules struct {
-	store    *Store
+	store    *DB
 	tree     SHA
 	repo     *repository
 	excludes []ignoreRules

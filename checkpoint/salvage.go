@@ -31,13 +31,13 @@ type Salvaged struct {
 //
 // A crash in between leaves the damaged pack beside the new one, for the next
 // call. The stat cache is forgotten. Complexity: bytes in the store.
-func (s *Store) Salvage(ctx context.Context, setAside func(name string, why error) error) ([]Salvaged, error) {
+func (s *DB) Salvage(ctx context.Context, setAside func(name string, why error) error) ([]Salvaged, error) {
 	if s.opts.ReadOnly {
 		return nil, errReadOnly
 	}
 	s.merging.Lock()
 	defer s.merging.Unlock()
-	s.DropCache()
+	s.vouched.DropCache()
 	var found []Salvaged
 	_, packs := s.sources()
 	for _, p := range packs {
@@ -64,7 +64,7 @@ func (s *Store) Salvage(ctx context.Context, setAside func(name string, why erro
 }
 
 // damage says what is wrong with a pack; nil if nothing is.
-func (s *Store) damage(p *pack) error {
+func (s *DB) damage(p *pack) error {
 	x, err := p.table()
 	if err == nil && !x.intact() {
 		err = &DamagedError{Path: p.base + ".idx", Why: "its checksum is wrong"}
@@ -77,7 +77,7 @@ func (s *Store) damage(p *pack) error {
 	return err
 }
 
-func (s *Store) salvage(ctx context.Context, p *pack, why error, setAside func(string, error) error) (Salvaged, error) {
+func (s *DB) salvage(ctx context.Context, p *pack, why error, setAside func(string, error) error) (Salvaged, error) {
 	result := Salvaged{Pack: p.String(), Why: why, Lost: -1}
 	if x, err := p.table(); err == nil && x.intact() {
 		if result.Saved, result.Lost, err = s.saveReadable(ctx, p, x); err != nil {
@@ -108,7 +108,7 @@ func (s *Store) salvage(ctx context.Context, p *pack, why error, setAside func(s
 
 // saveReadable copies the objects of a damaged pack that can be read into a new
 // one.
-func (s *Store) saveReadable(ctx context.Context, p *pack, x packIndex) (saved, lost int, err error) {
+func (s *DB) saveReadable(ctx context.Context, p *pack, x packIndex) (saved, lost int, err error) {
 	out, err := newPendingPack(s.fs, s.temporaryPack())
 	if err != nil {
 		return 0, 0, err
@@ -145,7 +145,7 @@ func (s *Store) saveReadable(ctx context.Context, p *pack, x packIndex) (saved, 
 }
 
 // copyObject reads an object, verified, and packs it into another pack.
-func (s *Store) copyObject(id plumbing.Hash, out *pendingPack) error {
+func (s *DB) copyObject(id plumbing.Hash, out *pendingPack) error {
 	o, err := s.object(id)
 	if err != nil {
 		return err

@@ -26,6 +26,6 @@ type scan struct {
 	relist bool
 }
 
-func newScan(*Store, SnapshotRequest) *scan { return &scan{} }
+func newScan(*Scanner, SnapshotRequest) *scan { return &scan{} }
 
 func (*scan) run(context.Context, plumbing.Hash) (*cachedDir, error) { return nil, errNoScan }

@@ -85,7 +85,7 @@ func (w *folderScan) storeLink(name string, want fingerprint) (plumbing.Hash, er
 }
 
 func (w *folderScan) store(data []byte) (plumbing.Hash, error) {
-	id, added, err := w.s.putObject(plumbing.BlobObject, data)
+	id, added, err := w.s.db.putObject(plumbing.BlobObject, data)
 	if err != nil {
 		return id, &storeError{err}
 	}
@@ -165,7 +165,7 @@ func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash,
 // storeLarge streams a file that is too large for memory.
 func (w *folderScan) storeLarge(fd int, size int64, unchanged func() error) (plumbing.Hash, error) {
 	exact := &exactReader{r: fdReader(fd), left: size, end: unchanged}
-	id, added, err := w.s.putStream(plumbing.BlobObject, size, exact)
+	id, added, err := w.s.db.putStream(plumbing.BlobObject, size, exact)
 	switch {
 	case exact.err != nil:
 		return id, exact.err

@@ -24,7 +24,7 @@ import (
 // in which nothing has changed costs an lstat for each file; it is not listed
 // either where the file system is known to date every change of its names.
 type scan struct {
-	s        *Store
+	s        *Scanner
 	ws       *Workspace
 	sel      *selector
 	neverIn  map[string][]string // names that are never taken, by folder
@@ -52,7 +52,7 @@ type scan struct {
 	private []string
 }
 
-func newScan(s *Store, req SnapshotRequest) *scan {
+func newScan(s *Scanner, req SnapshotRequest) *scan {
 	c := &scan{
 		s: s, ws: req.Workspace, sel: newSelector(req.Selection, req.MustInclude),
 		neverIn: map[string][]string{}, tokens: make(chan struct{}, 2*runtime.NumCPU()), progress: req.Progress,
@@ -71,7 +71,7 @@ func newScan(s *Store, req SnapshotRequest) *scan {
 		}
 	}
 	c.last = s.cacheFor(req.Workspace)
-	text, leftOut := s.excludes()
+	text, leftOut := s.db.excludes()
 	c.excludes, c.refused = append(c.excludes, parseIgnore("", []byte(text))), leftOut
 	c.excludes = append(c.excludes, userExclude(req.Workspace.Path()))
 	return c
@@ -87,7 +87,7 @@ func (c *scan) run(ctx context.Context, base plumbing.Hash) (*cachedDir, error) 
 	}
 	f := folder{fd: fd, old: c.last.root, repo: newRepository(c.ws.Path(), "", nil)}
 	if !base.IsZero() {
-		f.base = newBase(c.s, base, c.last.root)
+		f.base = newBase(c.s.db, base, c.last.root)
 	}
 	root := c.folder(f)
 	failpoint.Hit("scan.walked")
@@ -578,7 +578,7 @@ func (w *folderScan) finish() *cachedDir {
 		return d
 	}
 	var err error
-	if d.tree, _, err = w.s.putObject(plumbing.TreeObject, d.encodeTree()); err != nil {
+	if d.tree, _, err = w.s.db.putObject(plumbing.TreeObject, d.encodeTree()); err != nil {
 		w.fail(err)
 		return nil
 	}

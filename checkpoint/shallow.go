@@ -20,7 +20,7 @@ import (
 const shallowName = "shallow"
 
 // Shallow implements storer.ShallowStorer.
-func (s *Store) Shallow() ([]plumbing.Hash, error) {
+func (s *DB) Shallow() ([]plumbing.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.shallow, nil // the list is replaced, never changed
@@ -28,7 +28,7 @@ func (s *Store) Shallow() ([]plumbing.Hash, error) {
 
 // SetShallow implements storer.ShallowStorer: these commits, and no others,
 // count as having no parents from now on, for hank as for git. It is durable.
-func (s *Store) SetShallow(ids []plumbing.Hash) (err error) {
+func (s *DB) SetShallow(ids []plumbing.Hash) (err error) {
 	if s.opts.ReadOnly {
 		return errReadOnly
 	}
@@ -58,7 +58,7 @@ func (s *Store) SetShallow(ids []plumbing.Hash) (err error) {
 }
 
 // readShallow takes over what the file says.
-func (s *Store) readShallow() error {
+func (s *DB) readShallow() error {
 	text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, shallowName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -76,7 +76,7 @@ func (s *Store) readShallow() error {
 }
 
 // endsAt tells whether a commit counts as having no parents.
-func (s *Store) endsAt(id plumbing.Hash) bool {
+func (s *DB) endsAt(id plumbing.Hash) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Contains(s.shallow, id)
@@ -84,7 +84,7 @@ func (s *Store) endsAt(id plumbing.Hash) bool {
 
 // commit reads a commit as hank and git see it: without parents where they are
 // lost.
-func (s *Store) commit(id plumbing.Hash) (*gitobject.Commit, error) {
+func (s *DB) commit(id plumbing.Hash) (*gitobject.Commit, error) {
 	c, err := gitobject.GetCommit(s, id)
 	if err == nil && s.endsAt(id) {
 		c.ParentHashes = nil
@@ -101,7 +101,7 @@ func parentsOf(c *gitobject.Commit) []SHA {
 }
 
 // pruneShallow forgets commits that are gone.
-func (s *Store) pruneShallow(live map[plumbing.Hash]bool) error {
+func (s *DB) pruneShallow(live map[plumbing.Hash]bool) error {
 	have, _ := s.Shallow()
 	return s.keepShallow(have, func(id plumbing.Hash) bool { return live[id] })
 }
@@ -110,7 +110,7 @@ func (s *Store) pruneShallow(live map[plumbing.Hash]bool) error {
 // from, unless what comes before is here, and lets those go on of which that is
 // here again. here are the commits behind which nothing is missing that the
 // other store has.
-func (s *Store) borrowShallow(from *Store, here map[plumbing.Hash]bool) error {
+func (s *DB) borrowShallow(from *DB, here map[plumbing.Hash]bool) error {
 	theirs, _ := from.Shallow()
 	have, _ := s.Shallow()
 	return s.keepShallow(slices.Concat(have, theirs), func(id plumbing.Hash) bool {
@@ -121,7 +121,7 @@ func (s *Store) borrowShallow(from *Store, here map[plumbing.Hash]bool) error {
 
 // endWhereNothingIs ends branches that were fetched where the other side has
 // nothing either: a repository that is cut off does not say so to go-git.
-func (s *Store) endWhereNothingIs(ctx context.Context, tips map[string]SHA) error {
+func (s *DB) endWhereNothingIs(ctx context.Context, tips map[string]SHA) error {
 	ends, _ := s.Shallow()
 	seen := map[plumbing.Hash]bool{}
 	var todo []plumbing.Hash
@@ -156,7 +156,7 @@ func allHere(c *gitobject.Commit, here map[plumbing.Hash]bool) bool {
 }
 
 // keepShallow writes those of ids that are to stay, if that changes anything.
-func (s *Store) keepShallow(ids []plumbing.Hash, stays func(plumbing.Hash) bool) error {
+func (s *DB) keepShallow(ids []plumbing.Hash, stays func(plumbing.Hash) bool) error {
 	have, _ := s.Shallow()
 	var kept []plumbing.Hash
 	for _, id := range ids {

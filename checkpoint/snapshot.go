@@ -94,17 +94,17 @@ func sortName(e gitobject.TreeEntry) string {
 //
 // Cost: one lstat for each file, one read for each that is not known to be
 // unchanged, one tree for each folder that has changed.
-func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, error) {
+func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, error) {
 	if err := req.Selection.validate(); err != nil {
 		return nil, err
 	}
 	var base plumbing.Hash
 	if req.Base != "" {
-		info, err := s.CommitInfo(req.Base)
+		info, err := s.db.CommitInfo(req.Base)
 		if err != nil {
 			return nil, fmt.Errorf("the checkpoint before: %w", err)
 		}
-		if base = plumbing.NewHash(string(info.Tree)); !s.Has(info.Tree) {
+		if base = plumbing.NewHash(string(info.Tree)); !s.db.Has(info.Tree) {
 			return nil, fmt.Errorf("the tree of the checkpoint before, %s: %w", info.Tree, plumbing.ErrObjectNotFound)
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 	if err != nil {
 		return nil, err
 	}
-	defer s.limitPending(req.Room)()
+	defer s.db.limitPending(req.Room)()
 	c := newScan(s, req)
 	c.stamp = began
 	root, err := c.run(ctx, base)
@@ -129,7 +129,7 @@ func (s *Store) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, e
 	}
 	tree := root.tree
 	if root.files == 0 {
-		if tree, _, err = s.putObject(plumbing.TreeObject, nil); err != nil {
+		if tree, _, err = s.db.putObject(plumbing.TreeObject, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -24,19 +24,19 @@ func (s stamp) youngest(device uint64) int64 {
 
 // stampFor reads the clock of the store's file system off a file beside the
 // store: nothing is written into a workspace.
-func (s *Store) stampFor() (stamp, error) {
-	now := stamp{margin: s.opts.Now().Add(-clockTick).UnixNano()}
-	if s.opts.ReadOnly {
+func (s *Scanner) stampFor() (stamp, error) {
+	now := stamp{margin: s.db.opts.Now().Add(-clockTick).UnixNano()}
+	if s.db.opts.ReadOnly {
 		return now, nil
 	}
-	name := filepath.Join(s.dir, "stamp.tmp")
-	f, err := s.fs.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	name := filepath.Join(s.db.dir, "stamp.tmp")
+	f, err := s.db.fs.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return now, err
 	}
 	_, err = f.Write([]byte("now"))
 	fi, serr := f.Stat()
-	if err = errors.Join(err, serr, f.Close(), s.fs.Remove(name)); err != nil {
+	if err = errors.Join(err, serr, f.Close(), s.db.fs.Remove(name)); err != nil {
 		return now, err
 	}
 	if device, ok := deviceOf(fi); ok {

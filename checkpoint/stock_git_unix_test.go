@@ -151,7 +151,7 @@ func TestReferencesThatArePackedMeanwhileAreFound(t *testing.T) {
 			}
 			return nil
 		})
-		s := newStore(opts)
+		s := newDB(opts)
 		refs, damaged, err := s.ReadableRefs("refs/")
 		if err != nil || len(damaged) > 0 || refs["refs/heads/main"] != first {
 			t.Fatalf("packed at call %d: %v, %v, %v", at, refs, damaged, err)

@@ -35,13 +35,13 @@ type Options struct {
 	Shared bool
 }
 
-// Store is the git repository that holds the checkpoints of one execution. It
+// DB is the git repository that holds the checkpoints of one execution. It
 // is a bare repository that stock git reads. It implements go-git's
 // storage.Storer, so that trees, commits, diffs and transport are go-git's.
 //
 // New objects go into one pending pack, which Commit and Flush make durable.
 // Reading is safe from several goroutines; writing is for one at a time.
-type Store struct {
+type DB struct {
 	// HeadWas is what Open found in the place of a HEAD that it has written anew;
 	// empty if that was right.
 	HeadWas string
@@ -68,15 +68,53 @@ type Store struct {
 
 	alone *os.File // a shared repository, locked against other hanks; or nil
 
-	cacheMu   sync.Mutex // taken after mu, never before it
-	cache     *statCache // what the objects in finished packs vouch for
-	next      *statCache // the same with the pending pack
-	cacheOf   string     // the workspace of cache
-	cacheKept bool       // the file on disk is cache
-	unkept    int        // files read since the file was written
+	vouched Vouched // by the packs; never nil
+}
 
-	reading func(name string)                // tests: called before a file is read
-	listing func(dir string) (more []string) // tests: called before a folder is listed; names that are listed too
+// Vouched is what holds as long as the packs have what they have: the stat cache
+// of whoever scans. A DB tells it what becomes of its packs.
+type Vouched interface {
+	// SettleCache is called when everything pending is durable; the DB is locked.
+	SettleCache()
+	// DropPending is called when everything pending is dropped; the DB is locked.
+	DropPending()
+	// KeepLargeCache is called after a Flush; the DB is not locked.
+	KeepLargeCache()
+	// KeepCache is called by Close.
+	KeepCache() error
+	// RewriteCache is called when packs were merged.
+	RewriteCache() error
+	// DropCache forgets everything, DistrustCache on disk too.
+	DropCache()
+	DistrustCache() error
+}
+
+// nothingVouched is for a DB that nobody scans into.
+type nothingVouched struct{}
+
+func (nothingVouched) SettleCache()         {}
+func (nothingVouched) DropPending()         {}
+func (nothingVouched) KeepLargeCache()      {}
+func (nothingVouched) KeepCache() error     { return nil }
+func (nothingVouched) RewriteCache() error  { return nil }
+func (nothingVouched) DropCache()           {}
+func (nothingVouched) DistrustCache() error { return nil }
+
+// SetVouched says who is told what becomes of the packs.
+func (s *DB) SetVouched(v Vouched) { s.vouched = v }
+
+// WithPackNames calls f with the names of the packs, and of those that merged ones
+// have replaced, while none comes or goes.
+func (s *DB) WithPackNames(f func(packs, replaced []string)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	f(packNames(s.packs), packNames(s.replaced))
+}
+
+// IsPending reports whether there is a pending pack.
+func (s *DB) IsPending() bool {
+	pending, _ := s.sources()
+	return pending != nil
 }
 
 // HEAD tells others that this is a repository, and which branch to show. Hank
@@ -88,7 +126,7 @@ const (
 
 // mendHead writes HEAD anew where it leads nowhere: without it git takes the
 // store for no repository. What it was is in HeadWas.
-func (s *Store) mendHead() error {
+func (s *DB) mendHead() error {
 	name := filepath.Join(s.dir, headName)
 	text, err := vfs.ReadFile(s.fs, name)
 	switch {
@@ -110,7 +148,7 @@ func (s *Store) mendHead() error {
 }
 
 // leadsSomewhere tells whether a HEAD is one that git takes, and not cut off.
-func (s *Store) leadsSomewhere(head string) bool {
+func (s *DB) leadsSomewhere(head string) bool {
 	name, symbolic := strings.CutPrefix(head, "ref: ")
 	if !symbolic || head+"\n" == mainHead {
 		return symbolic || isSHA(head)
@@ -134,11 +172,11 @@ var storeFiles = []struct{ name, text string }{
 	{headName, mainHead},
 }
 
-// Init makes a store. It is built under a temporary name in the same folder
+// initDB makes a store. It is built under a temporary name in the same folder
 // and renamed into place when it is whole and synced, so that a crash leaves
 // no half of one.
-func Init(o Options) (*Store, error) {
-	s := newStore(o)
+func initDB(o Options) (*DB, error) {
+	s := newDB(o)
 	if _, err := s.fs.Lstat(s.dir); err == nil {
 		return nil, &fs.PathError{Op: "make checkpoint store", Path: s.dir, Err: fs.ErrExist}
 	}
@@ -165,22 +203,22 @@ func Init(o Options) (*Store, error) {
 	return s, nil
 }
 
-func newStore(o Options) *Store {
+func newDB(o Options) *DB {
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{fs: o.FS, dir: o.Dir, opts: o}
+	return &DB{fs: o.FS, dir: o.Dir, opts: o, vouched: nothingVouched{}}
 }
 
-// Open opens a store. One that is not there matches fs.ErrNotExist; one that
+// openDB opens a store. One that is not there matches fs.ErrNotExist; one that
 // is no repository is a *DamagedError. What an interrupted write has left
 // (temporary packs, locks) is removed: the caller holds the execution's lock,
 // so nobody else is writing.
-func Open(o Options) (*Store, error) {
-	s := newStore(o)
+func openDB(o Options) (*DB, error) {
+	s := newDB(o)
 	if _, err := s.fs.Lstat(s.dir); err != nil {
 		return nil, err
 	}
@@ -221,7 +259,7 @@ func Open(o Options) (*Store, error) {
 
 // lockAlone takes a shared repository for this process, unless another hank
 // has it, or there are no locks.
-func (s *Store) lockAlone() {
+func (s *DB) lockAlone() {
 	dir, err := flock.OpenFolder(s.dir)
 	if err != nil {
 		return
@@ -234,7 +272,7 @@ func (s *Store) lockAlone() {
 }
 
 // release gives a shared repository free.
-func (s *Store) release() {
+func (s *DB) release() {
 	if s.alone != nil {
 		_ = flock.Close(s.alone) // it was only locked
 		s.alone = nil
@@ -246,7 +284,7 @@ func (s *Store) release() {
 // name and not the other, of a pack that was just made or just merged. In a
 // shared repository such a half may be somebody's who is making the other. In
 // hank's own each pack gets its mark, see keepMark: stock git may have made it.
-func (s *Store) sweep() error {
+func (s *DB) sweep() error {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
 	if err != nil {
@@ -274,7 +312,7 @@ func (s *Store) sweep() error {
 }
 
 // isLeftOver reports whether a file among the packs is of no use.
-func (s *Store) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
+func (s *DB) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
 	if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), oldTemporary) {
 		return true
 	}
@@ -289,20 +327,20 @@ func (s *Store) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
 }
 
 // Close drops what is pending, keeps the stat cache, and closes the packs.
-func (s *Store) Close() error {
+func (s *DB) Close() error {
 	s.Abort()
-	return errors.Join(s.keepCache(), s.removeReplaced(), s.closePacks())
+	return errors.Join(s.vouched.KeepCache(), s.removeReplaced(), s.closePacks())
 }
 
 // Forsake is Close for a store whose folder is not the one any more that has its
 // name: nothing is written or removed by that.
-func (s *Store) Forsake() {
+func (s *DB) Forsake() {
 	s.Abort()
-	s.DropCache()
+	s.vouched.DropCache()
 	_ = s.closePacks() // they were read
 }
 
-func (s *Store) closePacks() error {
+func (s *DB) closePacks() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
@@ -315,7 +353,7 @@ func (s *Store) closePacks() error {
 }
 
 // Size returns how many bytes the store takes on disk.
-func (s *Store) Size() (int64, error) {
+func (s *DB) Size() (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(s.dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -338,7 +376,7 @@ func (s *Store) Size() (int64, error) {
 // removed yet, and what others are writing. This store's own pending pack is not
 // counted: see SnapshotRequest.Room. It costs one look at each file; one that is
 // gone by then counts nothing.
-func (s *Store) PackBytes() int64 {
+func (s *DB) PackBytes() int64 {
 	dir := filepath.Join(s.dir, "objects", "pack")
 	list, err := s.fs.ReadDir(dir)
 	if err != nil {

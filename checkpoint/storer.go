@@ -20,13 +20,13 @@ import (
 // commits, diffs and transport work. Its work-tree commands do not: there is
 // no index.
 
-var _ storage.Storer = (*Store)(nil)
+var _ storage.Storer = (*DB)(nil)
 
 // NewEncodedObject implements storer.EncodedObjectStorer.
-func (s *Store) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
+func (s *DB) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
 
 // SetEncodedObject puts an object into the pending pack.
-func (s *Store) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
+func (s *DB) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
 	r, err := o.Reader()
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -45,7 +45,7 @@ func (s *Store) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error
 }
 
 // EncodedObject implements storer.EncodedObjectStorer.
-func (s *Store) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
+func (s *DB) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	if kind == plumbing.TreeObject {
 		if o, ok := s.held.get(id); ok {
 			return o, nil
@@ -65,7 +65,7 @@ func (s *Store) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumb
 }
 
 // HasEncodedObject implements storer.EncodedObjectStorer.
-func (s *Store) HasEncodedObject(id plumbing.Hash) error {
+func (s *DB) HasEncodedObject(id plumbing.Hash) error {
 	if s.has(id) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s *Store) HasEncodedObject(id plumbing.Hash) error {
 }
 
 // EncodedObjectSize implements storer.EncodedObjectStorer.
-func (s *Store) EncodedObjectSize(id plumbing.Hash) (int64, error) {
+func (s *DB) EncodedObjectSize(id plumbing.Hash) (int64, error) {
 	o, err := s.object(id)
 	if err != nil {
 		return 0, err
@@ -85,15 +85,15 @@ func (s *Store) EncodedObjectSize(id plumbing.Hash) (int64, error) {
 var errNotHere = errors.New("not supported by hank's checkpoint store")
 
 // AddAlternate is refused: a checkpoint must not depend on another repository.
-func (s *Store) AddAlternate(string) error { return errNotHere }
+func (s *DB) AddAlternate(string) error { return errNotHere }
 
 // SetReference moves a reference wherever it is now.
-func (s *Store) SetReference(ref *plumbing.Reference) error {
+func (s *DB) SetReference(ref *plumbing.Reference) error {
 	return s.CheckAndSetReference(ref, nil)
 }
 
 // CheckAndSetReference moves a reference if it is where old says.
-func (s *Store) CheckAndSetReference(ref, old *plumbing.Reference) error {
+func (s *DB) CheckAndSetReference(ref, old *plumbing.Reference) error {
 	if ref.Type() != plumbing.HashReference {
 		return errNotHere // HEAD is made by Init and stays
 	}
@@ -117,7 +117,7 @@ func (s *Store) CheckAndSetReference(ref, old *plumbing.Reference) error {
 }
 
 // Reference implements storer.ReferenceStorer.
-func (s *Store) Reference(name plumbing.ReferenceName) (*plumbing.Reference, error) {
+func (s *DB) Reference(name plumbing.ReferenceName) (*plumbing.Reference, error) {
 	if name == plumbing.HEAD {
 		text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "HEAD"))
 		if err != nil {
@@ -136,7 +136,7 @@ func (s *Store) Reference(name plumbing.ReferenceName) (*plumbing.Reference, err
 }
 
 // IterReferences implements storer.ReferenceStorer.
-func (s *Store) IterReferences() (storer.ReferenceIter, error) {
+func (s *DB) IterReferences() (storer.ReferenceIter, error) {
 	refs, err := s.Refs("refs/")
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Store) IterReferences() (storer.ReferenceIter, error) {
 }
 
 // RemoveReference implements storer.ReferenceStorer.
-func (s *Store) RemoveReference(name plumbing.ReferenceName) error {
+func (s *DB) RemoveReference(name plumbing.ReferenceName) error {
 	have, err := s.Ref(name.String())
 	if err != nil || have == "" {
 		return err
@@ -161,23 +161,23 @@ func (s *Store) RemoveReference(name plumbing.ReferenceName) error {
 }
 
 // CountLooseRefs implements storer.ReferenceStorer.
-func (s *Store) CountLooseRefs() (int, error) {
+func (s *DB) CountLooseRefs() (int, error) {
 	n := 0
 	err := s.walkRefs("refs", func(string) error { n++; return nil })
 	return n, err
 }
 
 // PackRefs does nothing: hank's references are few.
-func (s *Store) PackRefs() error { return nil }
+func (s *DB) PackRefs() error { return nil }
 
 // SetIndex implements storer.IndexStorer: there is no index.
-func (s *Store) SetIndex(*index.Index) error { return errNotHere }
+func (s *DB) SetIndex(*index.Index) error { return errNotHere }
 
 // Index returns an empty index.
-func (s *Store) Index() (*index.Index, error) { return &index.Index{Version: 2}, nil }
+func (s *DB) Index() (*index.Index, error) { return &index.Index{Version: 2}, nil }
 
 // Config reads the store's own configuration, and no other.
-func (s *Store) Config() (*config.Config, error) {
+func (s *DB) Config() (*config.Config, error) {
 	text, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, "config"))
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (s *Store) Config() (*config.Config, error) {
 
 // SetConfig implements config.ConfigStorer: the configuration stays as Init
 // made it.
-func (s *Store) SetConfig(*config.Config) error { return errNotHere }
+func (s *DB) SetConfig(*config.Config) error { return errNotHere }
 
 // Module implements storage.ModuleStorer: there are no submodules.
-func (s *Store) Module(string) (storage.Storer, error) { return nil, errNotHere }
+func (s *DB) Module(string) (storage.Storer, error) { return nil, errNotHere }

@@ -66,7 +66,7 @@ func (r Remote) isFolder() bool {
 // The store may be written to meanwhile: what is sent is what the branches led
 // to at one moment. Where gc removes some of it on the way, the export begins
 // again with what is left.
-func (s *Store) Export(ctx context.Context, to Remote) (*Transfer, error) {
+func (s *DB) Export(ctx context.Context, to Remote) (*Transfer, error) {
 	if err := to.check(); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *Store) Export(ctx context.Context, to Remote) (*Transfer, error) {
 	}
 }
 
-func (s *Store) export(ctx context.Context, to Remote, refs map[string]SHA) (*Transfer, error) {
+func (s *DB) export(ctx context.Context, to Remote, refs map[string]SHA) (*Transfer, error) {
 	if !to.isFolder() {
 		return s.push(ctx, to, refs)
 	}
@@ -113,7 +113,7 @@ func (s *Store) export(ctx context.Context, to Remote, refs map[string]SHA) (*Tr
 // Import brings the branches that an Export has put into another repository
 // back into this store, with what is lost here behind them. A branch here is
 // only ever made or moved forward.
-func (s *Store) Import(ctx context.Context, from Remote) (*Transfer, error) {
+func (s *DB) Import(ctx context.Context, from Remote) (*Transfer, error) {
 	if err := from.check(); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func Prefixes(ctx context.Context, address string) ([]string, error) {
 }
 
 // openOther opens a repository in a folder, bare or not.
-func openOther(dir string, create bool) (*Store, error) {
+func openOther(dir string, create bool) (*DB, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func openOther(dir string, create bool) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := Init(o)
+		s, err := initDB(o)
 		if err == nil {
 			s.lockAlone()
 		}
@@ -206,7 +206,7 @@ func openOther(dir string, create bool) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := Open(o)
+	s, err := openDB(o)
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {
 		return nil, fmt.Errorf("%s is neither a git repository nor an empty folder: %w", dir, err)
@@ -225,7 +225,7 @@ func openOther(dir string, create bool) (*Store, error) {
 //     looks further; where something is lost there, it comes back.
 //  3. The pack is made durable, and where branches end is noted.
 //  4. The references move, one by one.
-func copyBranches(ctx context.Context, from, to *Store, want map[string]SHA) (*Transfer, error) {
+func copyBranches(ctx context.Context, from, to *DB, want map[string]SHA) (*Transfer, error) {
 	t, have := &Transfer{}, map[string]SHA{}
 	var tips []SHA
 	for name, sha := range want {
@@ -290,7 +290,7 @@ func copyBranches(ctx context.Context, from, to *Store, want map[string]SHA) (*T
 // compare tells whether a commit of one store comes behind the one where
 // another store's branch is, so that the branch can be moved forward; or
 // whether it is there already, or further.
-func compare(from *Store, sha SHA, to *Store, old SHA) (forward, behind bool, err error) {
+func compare(from *DB, sha SHA, to *DB, old SHA) (forward, behind bool, err error) {
 	if old != "" && to.Has(sha) {
 		if behind, err = to.leadsTo(old, sha); behind || err != nil {
 			return false, behind, err
@@ -303,7 +303,7 @@ func compare(from *Store, sha SHA, to *Store, old SHA) (forward, behind bool, er
 // leadsTo tells whether a commit is another, or comes behind it on the way of
 // first parents, which is the only one that hank's branches grow; "" is behind
 // everything. Where the history is cut off, it is behind what it was cut from.
-func (s *Store) leadsTo(from, old SHA) (bool, error) {
+func (s *DB) leadsTo(from, old SHA) (bool, error) {
 	found := old == "" || from == old
 	if found {
 		return true, nil
@@ -322,7 +322,7 @@ func (s *Store) leadsTo(from, old SHA) (bool, error) {
 }
 
 // pendingObjects is how many objects the next Flush makes durable.
-func (s *Store) pendingObjects() int {
+func (s *DB) pendingObjects() int {
 	if pending, _ := s.sources(); pending != nil {
 		return pending.count()
 	}
@@ -332,7 +332,7 @@ func (s *Store) pendingObjects() int {
 // known returns the commits that references lead to and behind which nothing is
 // lost: they are whole, and so is all that they follow from, back to the
 // beginning. In a store of others the files are not looked for.
-func (s *Store) known(ctx context.Context) (map[plumbing.Hash]bool, error) {
+func (s *DB) known(ctx context.Context) (map[plumbing.Hash]bool, error) {
 	all, err := s.survey(ctx)
 	if err != nil {
 		return nil, err
@@ -347,7 +347,7 @@ func (s *Store) known(ctx context.Context) (map[plumbing.Hash]bool, error) {
 }
 
 // isWhole tells whether nothing is lost of what references lead to.
-func (s *Store) isWhole(ctx context.Context) (bool, error) {
+func (s *DB) isWhole(ctx context.Context) (bool, error) {
 	all, err := s.survey(ctx)
 	for _, ends := range all {
 		if ends {
@@ -360,12 +360,12 @@ func (s *Store) isWhole(ctx context.Context) (bool, error) {
 // survey tells of each commit that references lead to, and of those that are
 // lost, whether something is lost of it or behind it. It passes over the shallow
 // file.
-func (s *Store) survey(ctx context.Context) (lacking map[plumbing.Hash]bool, err error) {
+func (s *DB) survey(ctx context.Context) (lacking map[plumbing.Hash]bool, err error) {
 	refs, err := s.Refs("refs/")
 	if err != nil {
 		return nil, err
 	}
-	judge := s.Judge(ctx)
+	judge := newJudge(ctx, s)
 	lacking = map[plumbing.Hash]bool{}
 	followers := map[plumbing.Hash][]plumbing.Hash{}
 	var todo, spread []plumbing.Hash

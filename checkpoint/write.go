@@ -38,7 +38,7 @@ const indexTemporary = "-index"
 const keepMark = ".keep"
 
 // keep marks a pack. Packs of a repository that is somebody's are theirs.
-func (s *Store) keep(base string) error {
+func (s *DB) keep(base string) error {
 	if s.opts.Shared {
 		return nil
 	}
@@ -75,7 +75,7 @@ func deflate(w io.Writer, r io.Reader) error {
 
 // putObject stores an object, unless the store has it. It returns whether it
 // is new.
-func (s *Store) putObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash, bool, error) {
+func (s *DB) putObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash, bool, error) {
 	id := objectID(kind, data)
 	if s.has(id) {
 		return id, false, nil
@@ -95,7 +95,7 @@ func (s *Store) putObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash,
 }
 
 // putStream stores an object that does not fit in memory.
-func (s *Store) putStream(kind plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, added bool, err error) {
+func (s *DB) putStream(kind plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, added bool, err error) {
 	p, err := s.pack()
 	if err != nil {
 		return id, false, err
@@ -119,7 +119,7 @@ func (s *Store) putStream(kind plumbing.ObjectType, size int64, r io.Reader) (id
 }
 
 // pack returns the pending pack, and begins one if there is none.
-func (s *Store) pack() (*pendingPack, error) {
+func (s *DB) pack() (*pendingPack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending != nil {
@@ -145,7 +145,7 @@ func (s *Store) pack() (*pendingPack, error) {
 
 // limitPending lets the pending pack, the present one or the next, not become
 // larger than room until lift is called.
-func (s *Store) limitPending(room int64) (lift func()) {
+func (s *DB) limitPending(room int64) (lift func()) {
 	set := func(limit int64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -160,29 +160,27 @@ func (s *Store) limitPending(room int64) (lift func()) {
 }
 
 // temporaryPack returns a name for a pack that is being written.
-func (s *Store) temporaryPack() string {
+func (s *DB) temporaryPack() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 	return filepath.Join(s.dir, "objects", "pack", temporary+hex.EncodeToString(random[:]))
 }
 
 // Abort drops the objects that are not durable yet.
-func (s *Store) Abort() {
+func (s *DB) Abort() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop()
 }
 
 // drop is Abort for who holds the lock.
-func (s *Store) drop() {
+func (s *DB) drop() {
 	if s.pending != nil {
 		// The file has a temporary name: if it cannot be removed, Open does.
 		_ = s.pending.discard()
 		s.pending = nil
 	}
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	s.next = nil
+	s.vouched.DropPending()
 }
 
 // errReadOnly refuses writes to a store that was opened for reading.
@@ -199,30 +197,23 @@ var errReadOnly = errors.New("the checkpoint store was opened for reading")
 //
 // If it fails, the pending objects are dropped as by Abort: after a failed
 // sync nobody knows what the disk holds.
-func (s *Store) Flush(ctx context.Context) error {
+func (s *DB) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := s.flushPending(); err != nil {
 		return err
 	}
-	s.cacheMu.Lock()
-	worth := s.cache != nil && s.cache.worthKeeping(s.unkept)
-	s.cacheMu.Unlock()
-	if worth {
-		// What cannot be kept is read again by the next process, and Close
-		// says so.
-		_ = s.keepCache()
-	}
+	s.vouched.KeepLargeCache()
 	return nil
 }
 
-func (s *Store) flushPending() error {
+func (s *DB) flushPending() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pending
 	if p == nil || p.count() == 0 {
-		s.settleCache()
+		s.vouched.SettleCache()
 		return nil
 	}
 	if s.opts.ReadOnly {
@@ -235,11 +226,11 @@ func (s *Store) flushPending() error {
 	}
 	s.pending = nil
 	s.packs = append([]*pack{s.newPack(base, p.written+hashSize)}, s.packs...)
-	s.settleCache()
+	s.vouched.SettleCache()
 	return nil
 }
 
-func (s *Store) flush(p *pendingPack) (base string, err error) {
+func (s *DB) flush(p *pendingPack) (base string, err error) {
 	sum, err := p.seal()
 	if err != nil {
 		return "", err
@@ -289,7 +280,7 @@ type CommitRequest struct {
 
 // Commit adds a commit to the pending pack and makes the pack durable. No
 // reference leads to it yet: see SetRef.
-func (s *Store) Commit(ctx context.Context, r CommitRequest) (SHA, error) {
+func (s *DB) Commit(ctx context.Context, r CommitRequest) (SHA, error) {
 	who := gitobject.Signature{Name: "hank", Email: "hank@localhost", When: r.When.UTC()}
 	c := gitobject.Commit{Author: who, Committer: who, Message: r.Message, TreeHash: plumbing.NewHash(string(r.Tree))}
 	for _, p := range r.Parents {
@@ -315,7 +306,7 @@ type TreeFile struct {
 }
 
 // AddTree puts files into a tree in the pending pack.
-func (s *Store) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
+func (s *DB) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
 	root := &builder{dirs: map[string]*builder{}}
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
@@ -335,7 +326,7 @@ func (s *Store) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
 
 // putFile stores the content of a file. refused tells that git's fsck would
 // not let it into a tree under its special name.
-func (s *Store) putFile(f TreeFile) (id plumbing.Hash, refused bool, err error) {
+func (s *DB) putFile(f TreeFile) (id plumbing.Hash, refused bool, err error) {
 	r, size, err := f.Open()
 	if err != nil {
 		return id, false, err
@@ -380,7 +371,7 @@ func (b *builder) add(name string, mode filemode.FileMode, id plumbing.Hash, ref
 	return sub.add(rest, mode, id, refused)
 }
 
-func (b *builder) write(s *Store) (plumbing.Hash, error) {
+func (b *builder) write(s *DB) (plumbing.Hash, error) {
 	for name, sub := range b.dirs {
 		id, err := sub.write(s)
 		if err != nil {

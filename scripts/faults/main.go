@@ -109,7 +109,7 @@ func run(ctx context.Context, names []string) (code int, err error) {
 type fault struct {
 	name     string
 	file     string
-	pkg      string // whose tests are to notice it
+	pkg      string // whose tests are to notice it; with commas between several
 	tests    string // a pattern for go test -run
 	old, new string // whole lines of the file
 }
@@ -130,7 +130,7 @@ func parse(text string) ([]fault, error) {
 		case strings.HasPrefix(line, "== "):
 			fields := strings.Fields(line[3:])
 			if len(fields) != 4 {
-				return nil, fmt.Errorf("faults.txt:%d: a fault has a name, a file, a package and tests", n+1)
+				return nil, fmt.Errorf("faults.txt:%d: a fault has a name, a file, packages and tests", n+1)
 			}
 			all = append(all, fault{name: fields[0], file: fields[1], pkg: fields[2], tests: fields[3]})
 		case len(all) == 0 || line[0] != '-' && line[0] != '+':
@@ -232,7 +232,8 @@ func (f fault) plant(ctx context.Context, root string, limit time.Duration) (fai
 func test(ctx context.Context, pkg, tests, overlay string, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", tests, pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", tests)
+	cmd.Args = append(cmd.Args, strings.Split(pkg, ",")...)
 	cmd.Env = os.Environ()
 	if overlay != "" {
 		cmd.Env = append(cmd.Env, strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay))
