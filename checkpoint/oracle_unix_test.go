@@ -1,6 +1,6 @@
 //go:build unix
 
-package checkpoint
+package checkpoint_test
 
 import (
 	"bytes"
@@ -23,11 +23,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/internal/checkpointtest"
+	"hank/checkpoint/internal/testkit"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 )
 
 var (
-	oracleFor  = flag.Duration("oracle.for", 0, "how long TestCheckpointEqualsOracle goes on with further seeds")
-	oracleSeed = flag.Uint64("oracle.seed", 1, "first seed of TestCheckpointEqualsOracle")
+	oracleFor = flag.Duration("oracle.for", 0, "how long TestCheckpointEqualsOracle goes on with further seeds")
 )
 
 // oracle is what a workspace holds, found by reading every byte of it with
@@ -47,7 +53,7 @@ type oracle struct {
 // tree returns the id of a folder's tree, and whether it holds anything.
 func (o *oracle) tree(dir string) (id [20]byte, any bool) {
 	entries, err := os.ReadDir(filepath.Join(o.root, dir))
-	must(o.t, err)
+	testkit.Must(o.t, err)
 	if len(entries) == 0 && dir != "" && o.shown(dir) {
 		o.empty = append(o.empty, dir)
 	}
@@ -63,7 +69,7 @@ func (o *oracle) tree(dir string) (id [20]byte, any bool) {
 		}
 		full := filepath.Join(o.root, path)
 		fi, err := os.Lstat(full)
-		must(o.t, err)
+		testkit.Must(o.t, err)
 		name := e.Name()
 		if as, ok := o.stored[path]; ok {
 			name = as
@@ -81,11 +87,11 @@ func (o *oracle) tree(dir string) (id [20]byte, any bool) {
 			continue
 		case fi.Mode()&os.ModeSymlink != 0:
 			target, err := os.Readlink(full)
-			must(o.t, err)
+			testkit.Must(o.t, err)
 			add("120000", name, gitID("blob", []byte(target)))
 		case fi.Mode().IsRegular():
 			data, err := os.ReadFile(full)
-			must(o.t, err)
+			testkit.Must(o.t, err)
 			mode := "100644"
 			if fi.Mode()&0o100 != 0 {
 				mode = "100755"
@@ -113,7 +119,7 @@ func gitID(kind string, data []byte) [20]byte {
 // nothing called .git.
 func everyPath(t testing.TB, root string) (paths []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(root, func(full string, d os.DirEntry, err error) error {
+	testkit.Must(t, filepath.WalkDir(root, func(full string, d os.DirEntry, err error) error {
 		switch {
 		case err != nil || full == root:
 			return err
@@ -153,8 +159,8 @@ func lines(t testing.TB, stdin string, args ...string) map[string]bool {
 
 // ask makes an oracle for a snapshot of a rig, after a checkpoint that recorded
 // the paths in before. What is ignored, and what is tracked, stock git says.
-func (w *world) ask(snap *Snapshot, before map[string]bool) *oracle {
-	o := &oracle{t: w.t, root: w.ws.Path(), stored: map[string]string{}}
+func (w *world) ask(snap *checkpoint.Snapshot, before map[string]bool) *oracle {
+	o := &oracle{t: w.T, root: w.Ws.Path(), stored: map[string]string{}}
 	for _, e := range snap.Escaped {
 		o.stored[e.Path] = e.As
 	}
@@ -164,22 +170,22 @@ func (w *world) ask(snap *Snapshot, before map[string]bool) *oracle {
 		return o
 	}
 	// An empty repository elsewhere: check-ignore refuses paths in submodules.
-	empty := filepath.Join(filepath.Dir(w.opts.Dir), "empty")
+	empty := filepath.Join(filepath.Dir(w.Opts.Dir), "empty")
 	if _, err := os.Stat(empty); err != nil {
-		stock(w.t, "init", "-q", "--bare", empty)
+		testkit.Stock(w.T, "init", "-q", "--bare", empty)
 	}
 	if text, err := os.ReadFile(filepath.Join(w.common, "info/exclude")); err == nil {
-		must(w.t, os.WriteFile(filepath.Join(empty, "info/exclude"), text, 0o644))
+		testkit.Must(w.T, os.WriteFile(filepath.Join(empty, "info/exclude"), text, 0o644))
 	}
-	all := everyPath(w.t, o.root)
+	all := everyPath(w.T, o.root)
 	if len(all) == 0 {
 		return o
 	}
-	ignored := lines(w.t, strings.ReplaceAll(strings.Join(all, "\x00")+"\x00", "/\x00", "\x00"), "-C", o.root, "--git-dir="+empty, "--work-tree="+o.root, "-c", "core.bare=false", "-c", "core.excludesFile=",
+	ignored := lines(w.T, strings.ReplaceAll(strings.Join(all, "\x00")+"\x00", "/\x00", "\x00"), "-C", o.root, "--git-dir="+empty, "--work-tree="+o.root, "-c", "core.bare=false", "-c", "core.excludesFile=",
 		"check-ignore", "--no-index", "-z", "--stdin")
 	tracked := map[string]bool{}
 	index := func(dir string) {
-		for path := range lines(w.t, "", "-C", filepath.Join(o.root, dir), "ls-files", "-z") {
+		for path := range lines(w.T, "", "-C", filepath.Join(o.root, dir), "ls-files", "-z") {
 			tracked[filepath.Join(dir, path)] = true
 		}
 	}
@@ -200,23 +206,23 @@ func (w *world) ask(snap *Snapshot, before map[string]bool) *oracle {
 
 // step makes a checkpoint and compares. It returns the snapshot, or nil if a
 // file kept changing.
-func (w *world) step() *Snapshot {
-	w.t.Helper()
+func (w *world) step() *checkpoint.Snapshot {
+	w.T.Helper()
 	before := map[string]bool{}
-	if w.rules && w.tip != "" {
-		must(w.t, w.store.Walk(SHA(strings.TrimSpace(stock(w.t, "--git-dir="+w.opts.Dir, "rev-parse", string(w.tip)+"^{tree}"))),
-			func(path string, _ fsMode, _ SHA) error { before[path] = true; return nil }))
+	if w.rules && w.Tip != "" {
+		testkit.Must(w.T, w.Store.Walk(checkpoint.SHA(strings.TrimSpace(testkit.Stock(w.T, "--git-dir="+w.Opts.Dir, "rev-parse", string(w.Tip)+"^{tree}"))),
+			func(path string, _ testkit.FSMode, _ checkpoint.SHA) error { before[path] = true; return nil }))
 	}
 	racers := w.racers()
-	w.store.reading = w.race(racers)
-	snap, err := w.store.Snapshot(context.Background(), SnapshotRequest{Workspace: w.ws, Selection: Selection{All: true}, Base: w.tip})
-	w.store.reading = nil
-	var changing *UnstableError
+	w.Store.Reading = w.race(racers)
+	snap, err := w.Store.Snapshot(context.Background(), checkpoint.SnapshotRequest{Workspace: w.Ws, Selection: checkpoint.Selection{All: true}, Base: w.Tip})
+	w.Store.Reading = nil
+	var changing *checkpoint.UnstableError
 	if errors.As(err, &changing) && w.raced.Load() && filepath.Base(changing.Path) == racer {
-		w.store.Abort()
+		w.Store.Abort()
 		return nil
 	}
-	must(w.t, err)
+	testkit.Must(w.T, err)
 	if w.raced.Load() && racers > 1 {
 		// One may have changed after its turn: what counts is what the scan
 		// remembers of it.
@@ -225,8 +231,8 @@ func (w *world) step() *Snapshot {
 	}
 	o := w.ask(snap, before)
 	id, _ := o.tree("")
-	if want := SHA(fmt.Sprintf("%x", id)); snap.Tree != want {
-		w.t.Fatalf("tree %s, the oracle says %s; after %q\n%s", snap.Tree, want, w.moves, w.difference(snap, o, before))
+	if want := checkpoint.SHA(fmt.Sprintf("%x", id)); snap.Tree != want {
+		w.T.Fatalf("tree %s, the oracle says %s; after %q\n%s", snap.Tree, want, w.moves, w.difference(snap, o, before))
 	}
 	var skipped []string
 	for _, s := range snap.Skipped {
@@ -234,23 +240,23 @@ func (w *world) step() *Snapshot {
 	}
 	slices.Sort(o.skipped)
 	if !slices.Equal(skipped, o.skipped) {
-		w.t.Fatalf("skipped: %q, the oracle says %q; after %q", skipped, o.skipped, w.moves)
+		w.T.Fatalf("skipped: %q, the oracle says %q; after %q", skipped, o.skipped, w.moves)
 	}
 	slices.Sort(o.empty)
 	if !w.raced.Load() && !slices.Equal(snap.Empty, o.empty) { // a racer that vanishes leaves a folder empty
-		w.t.Fatalf("empty: %q, the oracle says %q; after %q", snap.Empty, o.empty, w.moves)
+		w.T.Fatalf("empty: %q, the oracle says %q; after %q", snap.Empty, o.empty, w.moves)
 	}
 	for _, dir := range o.nested { // more may be named: what is ignored now, and was recorded
 		if !slices.Contains(snap.Nested, dir) {
-			w.t.Fatalf("the repository %q is not named, but %q; after %q", dir, snap.Nested, w.moves)
+			w.T.Fatalf("the repository %q is not named, but %q; after %q", dir, snap.Nested, w.moves)
 		}
 	}
 	if snap.Files != o.files {
-		w.t.Fatalf("%d files, the oracle says %d", snap.Files, o.files)
+		w.T.Fatalf("%d files, the oracle says %d", snap.Files, o.files)
 	}
 	for path, as := range o.stored {
-		if _, err := os.Lstat(filepath.Join(o.root, path)); err != nil || unescapeName(as) != filepath.Base(path) {
-			w.t.Fatalf("%q is said to be stored as %q (%v)", path, as, err)
+		if _, err := os.Lstat(filepath.Join(o.root, path)); err != nil || worktree.UnescapeName(as) != filepath.Base(path) {
+			w.T.Fatalf("%q is said to be stored as %q (%v)", path, as, err)
 		}
 	}
 	w.moves = nil
@@ -258,13 +264,13 @@ func (w *world) step() *Snapshot {
 }
 
 // difference names the paths in which snapshot and oracle differ.
-func (w *world) difference(snap *Snapshot, o *oracle, before map[string]bool) string {
+func (w *world) difference(snap *checkpoint.Snapshot, o *oracle, before map[string]bool) string {
 	got, want := map[string]string{}, map[string]string{}
-	must(w.t, w.store.Walk(snap.Tree, func(path string, mode fsMode, id SHA) error {
+	testkit.Must(w.T, w.Store.Walk(snap.Tree, func(path string, mode testkit.FSMode, id checkpoint.SHA) error {
 		got[path] = fmt.Sprint(mode, " ", id)
 		return nil
 	}))
-	for _, path := range everyPath(w.t, o.root) {
+	for _, path := range everyPath(w.T, o.root) {
 		fi, err := os.Lstat(filepath.Join(o.root, path))
 		if err == nil && fi.Mode()&os.ModeSymlink != 0 && o.kept(path) {
 			target, _ := os.Readlink(filepath.Join(o.root, path))
@@ -296,32 +302,32 @@ func (w *world) difference(snap *Snapshot, o *oracle, before map[string]bool) st
 // stockAgrees lets git check the store, and check the checkpoint out: what it
 // writes must hash to the same tree.
 func (w *world) stockAgrees() {
-	w.t.Helper()
-	w.whole()
-	out, err := os.MkdirTemp(filepath.Dir(w.opts.Dir), "out")
-	must(w.t, err)
+	w.T.Helper()
+	w.Whole()
+	out, err := os.MkdirTemp(filepath.Dir(w.Opts.Dir), "out")
+	testkit.Must(w.T, err)
 	defer os.RemoveAll(out)
-	tree := strings.TrimSpace(stock(w.t, "--git-dir="+w.opts.Dir, "rev-parse", string(w.tip)+"^{tree}"))
-	env := []string{"--git-dir=" + w.opts.Dir, "--work-tree=" + out, "-c", "core.bare=false", "-c", "core.protectNTFS=false"}
-	stock(w.t, append(env, "read-tree", "--reset", tree)...)
-	stock(w.t, append(env, "checkout-index", "-a", "-f")...)
-	must(w.t, os.Remove(filepath.Join(w.opts.Dir, "index")))
-	o := &oracle{t: w.t, root: out, kept: func(string) bool { return true }, shown: func(string) bool { return true }}
+	tree := strings.TrimSpace(testkit.Stock(w.T, "--git-dir="+w.Opts.Dir, "rev-parse", string(w.Tip)+"^{tree}"))
+	env := []string{"--git-dir=" + w.Opts.Dir, "--work-tree=" + out, "-c", "core.bare=false", "-c", "core.protectNTFS=false"}
+	testkit.Stock(w.T, append(env, "read-tree", "--reset", tree)...)
+	testkit.Stock(w.T, append(env, "checkout-index", "-a", "-f")...)
+	testkit.Must(w.T, os.Remove(filepath.Join(w.Opts.Dir, "index")))
+	o := &oracle{t: w.T, root: out, kept: func(string) bool { return true }, shown: func(string) bool { return true }}
 	if id, _ := o.tree(""); fmt.Sprintf("%x", id) != tree {
-		w.t.Fatalf("git checks out %x of %s", id, tree)
+		w.T.Fatalf("git checks out %x of %s", id, tree)
 	}
 }
 
 // world is a workspace under attack.
 type world struct {
-	*rig
+	*checkpointtest.Rig
 	rng     *rand.Rand
 	rules   bool   // there are ignore rules
 	common  string // the common git folder of the user's repository, or ""
 	maps    []mapping
 	boots   int
-	moves   []string // since the last comparison
-	history []SHA    // trees of the checkpoints so far
+	moves   []string         // since the last comparison
+	history []checkpoint.SHA // trees of the checkpoints so far
 	raced   atomic.Bool
 	calm    bool       // no races
 	mu      sync.Mutex // for the racing readers
@@ -335,7 +341,7 @@ type mapping struct {
 
 func (w *world) release() {
 	for _, m := range w.maps {
-		must(w.t, errors.Join(unix.Munmap(m.data), unix.Close(m.fd)))
+		testkit.Must(w.T, errors.Join(unix.Munmap(m.data), unix.Close(m.fd)))
 	}
 	w.maps = nil
 }
@@ -343,7 +349,7 @@ func (w *world) release() {
 // attack plays one seed.
 func attack(t testing.TB, seed uint64, steps int) {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	w := &world{rig: newRigIn(t, t.TempDir()), rng: rng}
+	w := &world{Rig: checkpointtest.NewRigIn(t, t.TempDir()), rng: rng}
 	defer w.release()
 	kinds[seed%uint64(len(kinds))](w)
 	for n := 1; n <= steps; n++ {
@@ -351,56 +357,56 @@ func attack(t testing.TB, seed uint64, steps int) {
 			w.move()
 		}
 		if rng.IntN(3) == 0 {
-			w.age()
+			w.Age()
 		}
 		snap := w.step()
 		switch choice := rng.IntN(8); {
 		case snap == nil:
 		case choice == 0:
-			w.store.Abort()
+			w.Store.Abort()
 		default:
-			w.commit(snap)
+			w.Commit(snap)
 			w.history = append(w.history, snap.Tree)
 			if choice == 3 && !w.rules { // rules may keep files from the next checkpoint
 				w.goBack(snap)
 			}
 			if choice == 1 {
 				w.boots++
-				w.opts.BootID = fmt.Sprint("boot ", w.boots)
+				w.Opts.BootID = fmt.Sprint("boot ", w.boots)
 			}
 			if choice <= 2 {
-				w.reopen()
+				w.Reopen()
 			}
 		}
-		if n%50 == 0 && w.tip != "" {
+		if n%50 == 0 && w.Tip != "" {
 			w.stockAgrees()
 		}
 	}
-	if w.tip != "" {
+	if w.Tip != "" {
 		w.stockAgrees()
 	}
 }
 
 // goBack restores the tree of an earlier checkpoint: the next one has the very
 // same, unless something stood in the way that no checkpoint holds.
-func (w *world) goBack(now *Snapshot) {
-	w.t.Helper()
+func (w *world) goBack(now *checkpoint.Snapshot) {
+	w.T.Helper()
 	to := w.history[w.rng.IntN(len(w.history))]
-	_, err := Restore(w.t.Context(), RestoreRequest{Store: w.store, Workspace: w.ws, From: now.Tree, To: to, Removable: anything})
+	_, err := restore.Restore(w.T.Context(), restore.RestoreRequest{Store: w.Store, Workspace: w.Ws, From: now.Tree, To: to, Removable: testkit.Anything})
 	w.moves = append(w.moves, "restore of "+string(to))
-	var blocked *BlockedError
+	var blocked *restore.BlockedError
 	if errors.As(err, &blocked) && len(now.Nested)+len(now.Skipped) > 0 {
 		return
 	}
-	must(w.t, err)
+	testkit.Must(w.T, err)
 	w.calm = true
 	snap := w.step()
 	w.calm = false
 	if snap.Tree != to {
-		changes, err := Diff(w.store, to, snap.Tree)
-		w.t.Fatalf("restored %s, and the workspace is %s: %+v %v", to, snap.Tree, changes, err)
+		changes, err := diff.Diff(w.Store, to, snap.Tree)
+		w.T.Fatalf("restored %s, and the workspace is %s: %+v %v", to, snap.Tree, changes, err)
 	}
-	w.commit(snap)
+	w.Commit(snap)
 }
 
 // A checkpoint's tree equals one that is made by reading every byte, whatever
@@ -419,7 +425,7 @@ func TestCheckpointEqualsOracle(t *testing.T) {
 				if n >= short && !time.Now().Before(deadline) {
 					return
 				}
-				ok := t.Run(fmt.Sprint("seed ", *oracleSeed+uint64(n)), func(t *testing.T) { attack(t, *oracleSeed+uint64(n), steps) })
+				ok := t.Run(fmt.Sprint("seed ", *testkit.OracleSeed+uint64(n)), func(t *testing.T) { attack(t, *testkit.OracleSeed+uint64(n), steps) })
 				if !ok {
 					return
 				}
@@ -428,6 +434,6 @@ func TestCheckpointEqualsOracle(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		t.Logf("seed %d: %d workspaces, %d checkpoints, %d times fsck and checkout by stock git", *oracleSeed, done.Load(), done.Load()*steps, done.Load()*2)
+		t.Logf("seed %d: %d workspaces, %d checkpoints, %d times fsck and checkout by stock git", *testkit.OracleSeed, done.Load(), done.Load()*steps, done.Load()*2)
 	})
 }

@@ -7,13 +7,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+
+	"hank/checkpoint/packdb"
+	"hank/checkpoint/worktree"
 )
 
 // Overlay returns a tree, in the pending pack, that has all of base and, where
 // base has nothing, the files of over that want takes by their paths in the
 // workspace. Folders that are alike in both are not read.
-func (s *DB) Overlay(base, over SHA, want func(path string) bool) (SHA, error) {
-	id, err := s.overlay("", plumbing.NewHash(string(base)), plumbing.NewHash(string(over)), want)
+func Overlay(s *packdb.DB, base, over SHA, want func(path string) bool) (SHA, error) {
+	id, err := overlay(s, "", plumbing.NewHash(string(base)), plumbing.NewHash(string(over)), want)
 	if err != nil {
 		return "", fmt.Errorf("putting tree %.12s over %.12s: %w", over, base, err)
 	}
@@ -21,58 +24,58 @@ func (s *DB) Overlay(base, over SHA, want func(path string) bool) (SHA, error) {
 }
 
 // overlay does it for one folder; no folder at all is the zero hash.
-func (s *DB) overlay(dir string, base, over plumbing.Hash, want func(string) bool) (plumbing.Hash, error) {
+func overlay(s *packdb.DB, dir string, base, over plumbing.Hash, want func(string) bool) (plumbing.Hash, error) {
 	if base == over {
 		return base, nil
 	}
-	var out folderTree
+	var out packdb.FolderTree
 	at := map[string]int{}
 	if !base.IsZero() {
-		tree, err := readTree(s, base)
+		tree, err := packdb.ReadTree(s, base)
 		if err != nil {
 			return base, err
 		}
 		for i, e := range tree {
 			at[e.Name] = i
-			out.entries = append(out.entries, e)
+			out.Entries = append(out.Entries, e)
 		}
 	}
-	tree, err := readTree(s, over)
+	tree, err := packdb.ReadTree(s, over)
 	if err != nil {
 		return base, err
 	}
 	changed := false
 	for _, e := range tree {
-		name := path.Join(dir, unescapeName(e.Name))
+		name := path.Join(dir, worktree.UnescapeName(e.Name))
 		i, there := at[e.Name]
 		if e.Mode != filemode.Dir {
 			if !there && want(name) {
-				out.entries = append(out.entries, e)
+				out.Entries = append(out.Entries, e)
 				changed = true
 			}
 			continue
 		}
 		var sub plumbing.Hash
 		if there {
-			if sub = out.entries[i].Hash; out.entries[i].Mode != filemode.Dir {
+			if sub = out.Entries[i].Hash; out.Entries[i].Mode != filemode.Dir {
 				continue
 			}
 		}
-		merged, err := s.overlay(name, sub, e.Hash, want)
+		merged, err := overlay(s, name, sub, e.Hash, want)
 		switch {
 		case err != nil:
 			return base, err
 		case merged == sub:
 		case there:
-			out.entries[i].Hash, changed = merged, true
+			out.Entries[i].Hash, changed = merged, true
 		default:
-			out.entries = append(out.entries, gitobject.TreeEntry{Name: e.Name, Mode: filemode.Dir, Hash: merged})
+			out.Entries = append(out.Entries, gitobject.TreeEntry{Name: e.Name, Mode: filemode.Dir, Hash: merged})
 			changed = true
 		}
 	}
 	if !changed {
 		return base, nil
 	}
-	id, _, err := s.putObject(plumbing.TreeObject, out.encode())
+	id, _, err := s.PutObject(plumbing.TreeObject, out.Encode())
 	return id, err
 }

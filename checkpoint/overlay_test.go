@@ -46,11 +46,11 @@ func TestAnOverlayAddsAndNeverReplaces(t *testing.T) {
 		{"names that are escaped", tree("a=1"), tree("GIT~1/x=2"), tree("a=1", "GIT~1/x=2"), func(p string) bool { return p == "GIT~1/x" }},
 		{"alike", tree("a=1"), tree("a=1"), tree("a=1"), all},
 	} {
-		if got, err := s.Overlay(c.base, c.over, c.take); err != nil || got != c.want {
+		if got, err := Overlay(s.DB, c.base, c.over, c.take); err != nil || got != c.want {
 			t.Errorf("%s: %s (%v), want %s", c.what, got, err, c.want)
 		}
 	}
-	if _, err := s.Overlay(tree("a=1"), "0123456789012345678901234567890123456789", all); err == nil {
+	if _, err := Overlay(s.DB, tree("a=1"), "0123456789012345678901234567890123456789", all); err == nil {
 		t.Error("a tree that is not there was put over another")
 	}
 }

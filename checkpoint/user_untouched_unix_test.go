@@ -1,6 +1,6 @@
 //go:build unix
 
-package checkpoint
+package checkpoint_test
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/internal/checkpointtest"
+	"hank/checkpoint/internal/testkit"
+	"hank/checkpoint/restore"
 )
 
 // fingerprintsBelow hashes everything about a folder that a program can see
@@ -18,7 +24,7 @@ import (
 func fingerprintsBelow(t testing.TB, dir string) string {
 	t.Helper()
 	h := sha256.New()
-	must(t, filepath.WalkDir(dir, func(full string, d fs.DirEntry, err error) error {
+	testkit.Must(t, filepath.WalkDir(dir, func(full string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -49,26 +55,26 @@ func fingerprintsBelow(t testing.TB, dir string) string {
 func TestTheUsersRepositoriesAreNeverTouched(t *testing.T) {
 	t.Parallel()
 	operations := 50
-	if os.Getenv(longEnv) != "" {
+	if os.Getenv(testkit.LongEnv) != "" {
 		operations = 1000
 	}
-	seed := *oracleSeed
+	seed := *testkit.OracleSeed
 	for _, kind := range []int{2, 3} { // a repository with everything, and a linked worktree
 		rng := rand.New(rand.NewPCG(seed, 4))
-		w := &world{rig: newRigIn(t, t.TempDir()), rng: rng}
+		w := &world{Rig: checkpointtest.NewRigIn(t, t.TempDir()), rng: rng}
 		t.Cleanup(w.release)
 		kinds[kind](w)
-		w.write("stashed", "one")
-		stock(t, "-C", w.ws.Path(), "add", "stashed")
-		stock(t, "-C", w.ws.Path(), "stash")
-		w.write("nested/file", "x")
-		stock(t, "init", "-q", w.path("nested"))
-		stock(t, "-C", w.path("nested"), "add", "file")
-		stock(t, "-C", w.path("nested"), "commit", "-qm", "one")
+		w.Write("stashed", "one")
+		testkit.Stock(t, "-C", w.Ws.Path(), "add", "stashed")
+		testkit.Stock(t, "-C", w.Ws.Path(), "stash")
+		w.Write("nested/file", "x")
+		testkit.Stock(t, "init", "-q", w.Path("nested"))
+		testkit.Stock(t, "-C", w.Path("nested"), "add", "file")
+		testkit.Stock(t, "-C", w.Path("nested"), "commit", "-qm", "one")
 		for _, hook := range []string{"pre-commit", "post-commit", "post-checkout", "reference-transaction", "post-index-change", "fsmonitor-watchman"} {
-			must(t, os.WriteFile(filepath.Join(w.common, "hooks", hook), []byte("#!/bin/sh\n: >\"$GIT_DIR/hook-was-run\"\n"), 0o755))
+			testkit.Must(t, os.WriteFile(filepath.Join(w.common, "hooks", hook), []byte("#!/bin/sh\n: >\"$GIT_DIR/hook-was-run\"\n"), 0o755))
 		}
-		guarded := []string{w.common, w.path(".git"), w.path("nested/.git")}
+		guarded := []string{w.common, w.Path(".git"), w.Path("nested/.git")}
 		hash := func() (all string) {
 			for _, dir := range guarded {
 				all += fingerprintsBelow(t, dir) + "\n"
@@ -76,40 +82,40 @@ func TestTheUsersRepositoriesAreNeverTouched(t *testing.T) {
 			return all
 		}
 		before := hash()
-		var trees []SHA
+		var trees []checkpoint.SHA
 		count := map[string]int{}
 		for n := range operations {
 			what := []string{"checkpoint", "checkpoint", "restore", "diff", "estimate", "reopen", "abort", "merge"}[rng.IntN(8)]
 			count[what]++
 			for range rng.IntN(3) {
-				w.write(fmt.Sprintf("work%d/%d", rng.IntN(4), rng.IntN(9)), fmt.Sprint(rng.Uint64()))
+				w.Write(fmt.Sprintf("work%d/%d", rng.IntN(4), rng.IntN(9)), fmt.Sprint(rng.Uint64()))
 			}
-			req := SnapshotRequest{Workspace: w.ws, Selection: Selection{All: true}, Base: w.tip}
+			req := checkpoint.SnapshotRequest{Workspace: w.Ws, Selection: checkpoint.Selection{All: true}, Base: w.Tip}
 			switch what {
 			case "estimate":
-				_, err := w.store.Estimate(t.Context(), req)
-				must(t, err)
+				_, err := w.Store.Estimate(t.Context(), req)
+				testkit.Must(t, err)
 			case "reopen":
-				w.reopen()
+				w.Reopen()
 			case "merge":
-				must(t, w.store.Merge(t.Context()))
+				testkit.Must(t, w.Store.Merge(t.Context()))
 			case "abort":
-				w.snapshot(req.Selection)
-				w.store.Abort()
+				w.Snapshot(req.Selection)
+				w.Store.Abort()
 			case "diff":
 				if len(trees) > 0 {
-					changes, err := Diff(w.store, trees[rng.IntN(len(trees))], trees[len(trees)-1])
-					must(t, err)
-					must(t, WritePatch(io.Discard, w.store, changes))
+					changes, err := diff.Diff(w.Store, trees[rng.IntN(len(trees))], trees[len(trees)-1])
+					testkit.Must(t, err)
+					testkit.Must(t, diff.WritePatch(io.Discard, w.Store, changes))
 				}
 			default:
-				snap := w.snapshot(req.Selection)
-				w.commit(snap)
+				snap := w.Snapshot(req.Selection)
+				w.Commit(snap)
 				trees = append(trees, snap.Tree)
 				if what == "restore" {
 					to := trees[rng.IntN(len(trees))]
-					_, err := Restore(t.Context(), RestoreRequest{Store: w.store, Workspace: w.ws, From: snap.Tree, To: to, Removable: anything})
-					must(t, err)
+					_, err := restore.Restore(t.Context(), restore.RestoreRequest{Store: w.Store, Workspace: w.Ws, From: snap.Tree, To: to, Removable: testkit.Anything})
+					testkit.Must(t, err)
 				}
 			}
 			if after := hash(); after != before {

@@ -40,7 +40,7 @@ func TestAnAdoptedExecutionComesBackFromWhatIsLeft(t *testing.T) {
 		}
 		x := reopen(t, h.Root, still)
 		if got := told(t, x.State()); got != want || !x.State().Adopted {
-			t.Errorf("without %v: adopted %v, %s", lost, x.State().Adopted, diff(want, got))
+			t.Errorf("without %v: adopted %v, %s", lost, x.State().Adopted, differences(want, got))
 		}
 		ok(t, x.Close())
 	}
@@ -70,7 +70,7 @@ func TestAdoptingIsCutShort(t *testing.T) {
 		cut()
 		x := reopen(t, h.Root)
 		if got := told(t, x.State()); got != want && !x.State().Adopted {
-			t.Errorf("%s: %s", what, diff(want, got))
+			t.Errorf("%s: %s", what, differences(want, got))
 		}
 		if len(x.State().Runs) != 3 || x.State().Runs[0].Status != state.StatusCrashed {
 			t.Errorf("%s: %d runs", what, len(x.State().Runs))

@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"hank/checkpoint"
+	"hank/checkpoint/match"
+	"hank/checkpoint/restore"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -92,7 +94,7 @@ func (b *Back) untouch(s *state.State, to state.SHA) error {
 			}
 			before, now := looked.Matcher(), sel.Matcher()
 			first := func(path string) bool { return now(path) && !before(path) }
-			if b.Tree, err = b.store.Overlay(b.Tree, info.Tree, first); err != nil {
+			if b.Tree, err = checkpoint.Overlay(b.store.DB, b.Tree, info.Tree, first); err != nil {
 				return err
 			}
 			b.looks = append(b.looks, firstLook{info.Tree, first})
@@ -221,7 +223,7 @@ func (b *Back) unarchive(ctx context.Context, l Layout, s *state.State, to state
 	if err != nil {
 		return fmt.Errorf("reading the archive: %w", err)
 	}
-	b.Tree, err = b.store.Overlay(b.Tree, over, func(string) bool { return true })
+	b.Tree, err = checkpoint.Overlay(b.store.DB, b.Tree, over, func(string) bool { return true })
 	return err
 }
 
@@ -440,8 +442,8 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 }
 
 // Request is the restore that goes there from the tree of a safety checkpoint.
-func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) checkpoint.RestoreRequest {
-	return checkpoint.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths, LeftOut: b.store.LeftOut(),
+func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
+	return restore.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths, LeftOut: match.LeftOut(b.store.DB),
 		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
 }
 
@@ -456,11 +458,11 @@ func (b *Back) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) ([]string,
 // InTheWay is checkpoint.PathsInTheWay, with more paths, without what is left out of
 // every checkpoint.
 func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpoint.SHA, more ...string) ([]string, error) {
-	found, err := checkpoint.PathsInTheWay(store, w, from, to)
+	found, err := restore.PathsInTheWay(store, w, from, to)
 	if err != nil {
 		return nil, err
 	}
-	leftOut := store.LeftOut()
+	leftOut := match.LeftOut(store.DB)
 	return slices.DeleteFunc(append(found, more...), func(path string) bool {
 		return slices.ContainsFunc(leftOut, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
 	}), nil

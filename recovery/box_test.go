@@ -88,7 +88,7 @@ func (b *box) reads(what string) Report {
 		b.t.Fatalf("%s: reading: %v", what, err)
 	}
 	if got := told(b.t, v.State); got != b.want {
-		b.t.Fatalf("%s: a reader sees another state: %s\n%+v", what, diff(b.want, got), v.Report)
+		b.t.Fatalf("%s: a reader sees another state: %s\n%+v", what, differences(b.want, got), v.Report)
 	}
 	return v.Report
 }
@@ -109,7 +109,7 @@ func (b *box) recovers(what string) Report {
 	}
 	rep := x.Report
 	if got := told(b.t, x.State()); got != b.want {
-		b.t.Fatalf("%s: another state was recovered: %s\n%+v", what, diff(b.want, got), rep)
+		b.t.Fatalf("%s: another state was recovered: %s\n%+v", what, differences(b.want, got), rep)
 	}
 	if rep.Source == "new" || rep.Has(Lost) || rep.Has(Blocked) {
 		b.t.Fatalf("%s: something was lost: %+v", what, rep)
@@ -128,7 +128,7 @@ func (b *box) settled(what string) {
 		b.t.Fatalf("%s: the second opening still finds %+v", what, again.Report)
 	}
 	if got := told(b.t, again.State()); got != b.want {
-		b.t.Fatalf("%s: the second opening sees another state: %s", what, diff(b.want, got))
+		b.t.Fatalf("%s: the second opening sees another state: %s", what, differences(b.want, got))
 	}
 }
 

@@ -41,7 +41,8 @@ type unsynced struct{ vfs.FS }
 
 type unsyncedFile struct{ vfs.File }
 
-func (unsyncedFile) Sync() error           { return nil }
+func (unsyncedFile) Sync() error { return nil }
+
 func (unsynced) SyncDir(name string) error { _, err := os.Lstat(name); return err }
 
 func (u unsynced) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
@@ -372,8 +373,8 @@ func reopen(t testing.TB, root string, edit ...func(*Options)) *Execution {
 	return must(Open(context.Background(), root, o))(t)
 }
 
-// diff shows the first lines in which two texts differ.
-func diff(want, got string) string {
+// differences shows the first lines in which two texts differ.
+func differences(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range max(len(w), len(g)) {
 		if i >= len(w) || i >= len(g) || w[i] != g[i] {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/packdb"
 	"hank/internal/failpoint"
 	"hank/state"
 )
@@ -192,7 +193,7 @@ func (x *Execution) acknowledgeRemoval(ctx context.Context, branches []state.Bra
 // Collect frees what no branch leads to and the state does not need, and merges
 // what is due. The error of a store that cannot be read whole is a
 // *checkpoint.DamagedError; nothing is deleted then.
-func (x *Execution) Collect(ctx context.Context) (checkpoint.Collection, error) {
+func (x *Execution) Collect(ctx context.Context) (packdb.Collection, error) {
 	freed, err := x.Store.Collect(ctx, Keep(x.State(), x.Store))
 	if err != nil {
 		return freed, fmt.Errorf("freeing what no checkpoint needs: %w", err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"hank/checkpoint"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 	"hank/internal/registry"
 	"hank/internal/shell"
 	"hank/internal/vfs"
@@ -320,7 +322,7 @@ func (x *Execution) openWorkspace() error {
 // OpenWorkspace opens the agents' folder. The execution's own folders are no part
 // of it, wherever it lies.
 func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
-	w, err := checkpoint.OpenWorkspace(l.Workspace)
+	w, err := worktree.OpenWorkspace(l.Workspace)
 	if err == nil {
 		w.SetApart(l.Hankweave(), l.Archive())
 	}
@@ -331,7 +333,7 @@ func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
 // had taken aside is in no checkpoint until it is back. Where it cannot, the next
 // move fails and says so.
 func (x *Execution) clearUp() {
-	kept, refused, err := checkpoint.ClearUp(x.Store, x.Workspace)
+	kept, refused, err := restore.ClearUp(x.Store, x.Workspace)
 	for _, path := range kept {
 		x.Report.add(Mended, "a restore had been cut short that had taken a file aside, and another one stands in its place: it is now %q", path)
 	}

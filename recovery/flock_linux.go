@@ -8,7 +8,7 @@ import (
 
 // Magic numbers of file systems where flock is answered by this machine alone
 // or not kept at all (statfs(2)).
-var remote = map[int64]bool{
+var remoteTypes = map[int64]bool{
 	0x6969: true, 0x517b: true, 0xff534d42: true, 0xfe534d42: true, 0x65735546: true, // nfs, smb, cifs, smb2, fuse
 	0x01021997: true, 0x00c36400: true, 0x5346414f: true, 0x0bd00bd0: true, // 9p, ceph, afs, lustre
 }
@@ -20,5 +20,5 @@ func flockTrusted(dir *os.File) bool {
 	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil {
 		return false
 	}
-	return !remote[int64(uint32(st.Type))]
+	return !remoteTypes[int64(uint32(st.Type))]
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/match"
+	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
 	"hank/state"
 )
@@ -67,7 +70,7 @@ func emptyFolders(message string) []string {
 // rules of the checkpoint hide stay, as such files do. Where the move takes another one back, those that the other has made go
 // too. Doing it twice does nothing more; both times it is durable. What the system
 // does not let be made or removed is returned.
-func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []checkpoint.Refused, err error) {
+func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []restore.Refused, err error) {
 	to := x.foldersFor(back.Empty, intent.Paths)
 	from, err := x.foldersOf(intent.Owned, intent.Paths)
 	if err != nil {
@@ -77,7 +80,7 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	if err != nil {
 		return nil, err
 	}
-	ignored := x.Store.Ignored(target.Tree, x.Workspace)
+	ignored := match.Ignored(x.Store.DB, target.Tree, x.Workspace)
 	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
 	made, err := x.foldersMadeBehind(intent.Kind, target, intent.Paths)
 	if err != nil {
@@ -92,7 +95,7 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	for _, name := range from {
 		if !intent.KeepAdded && !slices.Contains(to, name) {
 			if stays, why := removeEmpty(root, name, to); why != nil {
-				refused = append(refused, checkpoint.Refused{Path: stays, Why: fmt.Sprintf("is an empty folder that cannot be removed: %v", why)})
+				refused = append(refused, restore.Refused{Path: stays, Why: fmt.Sprintf("is an empty folder that cannot be removed: %v", why)})
 			}
 		}
 	}
@@ -102,7 +105,7 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 			err = makeFolder(root, name)
 		}
 		if refusal(err) {
-			refused = append(refused, checkpoint.Refused{Path: name, Why: fmt.Sprintf("is an empty folder that cannot be made: %v", err)})
+			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf("is an empty folder that cannot be made: %v", err)})
 		} else if err != nil {
 			return nil, fmt.Errorf("the empty folder %s: %w", name, err)
 		}
@@ -110,7 +113,7 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 	if len(from)+len(to) == 0 {
 		return nil, nil
 	}
-	return refused, x.Workspace.Sync()
+	return refused, restore.Sync(x.Workspace)
 }
 
 // foldersMadeBehind are the empty folders that the move has made which the target is
@@ -140,7 +143,7 @@ const inFolder = "hank-any-file"
 // move from one tree to another with these empty folders fills, or replaces; and
 // those that it takes away because another move has made them.
 func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders, made []string) ([]string, error) {
-	changes, err := checkpoint.Diff(x.Store, from, to)
+	changes, err := diff.Diff(x.Store, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +154,7 @@ func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders, made []str
 	defer root.Close()
 	w := wayFolders{root: root, seen: map[string]bool{}}
 	for _, c := range changes {
-		if c.Kind == checkpoint.Added {
+		if c.Kind == diff.Added {
 			w.below(c.Path)
 			w.above(path.Dir(c.Path))
 		}

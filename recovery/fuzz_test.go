@@ -124,7 +124,7 @@ func FuzzMetaAndLockDecideNothing(f *testing.F) {
 		}
 		ok(t, err)
 		if told(t, x.State()) != want {
-			t.Fatal(diff(want, told(t, x.State())))
+			t.Fatal(differences(want, told(t, x.State())))
 		}
 		ok(t, x.Close())
 		if _, err := os.Stat(filepath.Join(b.l.Hankweave(), "runtime.lock")); err == nil {

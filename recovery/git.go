@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/checkpoint"
+	"hank/checkpoint/repair"
 	"hank/state"
 )
 
@@ -273,7 +274,7 @@ func (x *Execution) stand(ctx context.Context) error {
 // salvage puts damaged packs into quarantine, less what can still be read of
 // them.
 func (x *Execution) salvage(ctx context.Context) error {
-	found, err := x.Store.Salvage(ctx, x.setAside)
+	found, err := repair.Salvage(ctx, x.Store.DB, x.setAside)
 	for _, f := range found {
 		switch name := filepath.Base(f.Pack); {
 		case f.Lost == 0:

@@ -25,7 +25,7 @@ func pretend(flag, value, root string) error {
 		if err := unix.Statfs(filepath.Dir(root), &st); err != nil {
 			return err
 		}
-		remote[int64(uint32(st.Type))] = true
+		remoteTypes[int64(uint32(st.Type))] = true
 		return nil
 	case "host":
 		return unix.Sethostname([]byte(value))

@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/remote"
+	"hank/checkpoint/repair"
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/internal/vfs"
@@ -34,7 +37,7 @@ import (
 // A crash in between, or an error of the other side, leaves what the same import
 // goes on with. In an execution that is there already there is no mark: it knows
 // which checkpoints it lacks.
-func Import(ctx context.Context, root string, from checkpoint.Remote, o Options) (*Execution, *checkpoint.Transfer, error) {
+func Import(ctx context.Context, root string, from remote.Remote, o Options) (*Execution, *remote.Transfer, error) {
 	o = o.withDefaults()
 	if err := nameable(root); err != nil {
 		return nil, nil, err
@@ -56,9 +59,9 @@ func Import(ctx context.Context, root string, from checkpoint.Remote, o Options)
 			return nil, nil, fmt.Errorf("making the execution: %w", err)
 		}
 	}
-	var moved *checkpoint.Transfer
+	var moved *remote.Transfer
 	o.Refill = func(store *checkpoint.Store) (err error) {
-		moved, err = store.Import(ctx, from)
+		moved, err = remote.Import(ctx, store.DB, from)
 		return err
 	}
 	x, err := Open(ctx, root, o)
@@ -192,7 +195,7 @@ func repeatable(address string) string {
 			address = abs
 		}
 	}
-	if checkpoint.WithoutSecrets(address) != address || strings.ContainsAny(address, "\r\n") {
+	if remote.WithoutSecrets(address) != address || strings.ContainsAny(address, "\r\n") {
 		return ""
 	}
 	return address
@@ -257,7 +260,7 @@ func importCut(root string, m importMark) error {
 	}
 }
 
-func beginImport(root string, from checkpoint.Remote, keep, exclude bool, o Options) error {
+func beginImport(root string, from remote.Remote, keep, exclude bool, o Options) error {
 	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
 	if o.Workspace != "" {
 		l.Workspace = o.Workspace
@@ -401,8 +404,8 @@ func (x *Execution) replaces(safety, to state.SHA) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	changes, err := checkpoint.Diff(x.Store, from, tree)
-	return slices.ContainsFunc(changes, func(c checkpoint.Change) bool { return c.Kind != checkpoint.Added }), err
+	changes, err := diff.Diff(x.Store, from, tree)
+	return slices.ContainsFunc(changes, func(c diff.Change) bool { return c.Kind != diff.Added }), err
 }
 
 // refill is Options.Refill, with a new store where there is none that can be
@@ -425,7 +428,7 @@ func (x *Execution) refill(ctx context.Context, why error) (storeErr, err error)
 	if err := x.opts.Refill(x.Store); err != nil {
 		return nil, err
 	}
-	l, err := x.Store.Losses(ctx, nil)
+	l, err := repair.FindMissing(ctx, x.Store.DB, nil)
 	if err == nil && len(l.Cuts)+len(l.Tips) == 0 {
 		for i := range x.Report.Findings[before:] {
 			x.Report.Findings[before+i].Severity = Mended // it came back

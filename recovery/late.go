@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -159,7 +160,7 @@ func (x *Execution) changedSince(ctx context.Context, live *state.Codon, sel che
 
 // changedAfterEnd is changedSince for a workspace that was scanned.
 func changedAfterEnd(l Layout, s *state.State, store *checkpoint.Store, live *state.Codon, snap *checkpoint.Snapshot) ([]string, error) {
-	files, err := checkpoint.Diff(store, "", snap.Tree)
+	files, err := diff.Diff(store, "", snap.Tree)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func changedAfterEnd(l Layout, s *state.State, store *checkpoint.Store, live *st
 	if err != nil {
 		before = checkpoint.Info{} // lost: nothing is known of it
 	}
-	was := func(c checkpoint.Change) bool { return store.HasExecutable(before.Tree, c.Path) }
+	was := func(c diff.Change) bool { return store.HasExecutable(before.Tree, c.Path) }
 	return changedFiles(l.Workspace, files, snap.Empty, was, live.Settling.At.Add(endMargin))
 }
 
@@ -177,7 +178,7 @@ func changedAfterEnd(l Layout, s *state.State, store *checkpoint.Store, live *st
 // A change of mode alone, as the remedy for an unreadable file is one, is none
 // unless it concerns the bit that checkpoints hold: its file has neither new
 // content nor a new name.
-func changedFiles(workspace string, files []checkpoint.Change, empty []string, executable func(checkpoint.Change) bool, since time.Time) ([]string, error) {
+func changedFiles(workspace string, files []diff.Change, empty []string, executable func(diff.Change) bool, since time.Time) ([]string, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return nil, err

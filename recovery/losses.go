@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/checkpoint"
+	"hank/checkpoint/repair"
 	"hank/state"
 )
 
@@ -49,7 +50,7 @@ func KnownCheckpoints(s *state.State) []Known {
 // refillFromWorkspace stores again what is lost of the store and still in the workspace:
 // what has not changed since gives old checkpoints back what they lack.
 func (x *Execution) refillFromWorkspace(ctx context.Context) error {
-	l, err := x.Store.Losses(ctx, nil)
+	l, err := repair.FindMissing(ctx, x.Store.DB, nil)
 	if err != nil || len(l.Cuts)+len(l.Tips) == 0 && x.isWhole(x.Head()) {
 		return err
 	}
@@ -119,7 +120,7 @@ func (x *Execution) partFromLost(ctx context.Context) error {
 		shas[i] = checkpoint.SHA(k.SHA)
 		branchOf[shas[i]] = k.Branch
 	}
-	l, err := x.Store.Losses(ctx, shas)
+	l, err := repair.FindMissing(ctx, x.Store.DB, shas)
 	if err != nil {
 		return fmt.Errorf("looking for what is lost: %w", err)
 	}
@@ -171,7 +172,7 @@ func (x *Execution) shorten(cuts []checkpoint.SHA) error {
 	return x.Store.SetShallow(ids)
 }
 
-func (x *Execution) moveLostTip(tip checkpoint.LostTip) error {
+func (x *Execution) moveLostTip(tip repair.LostTip) error {
 	branch := strings.TrimPrefix(tip.Name, heads)
 	if err := x.noteReference(tip.Name, tip.SHA, errors.New("it led to a checkpoint that cannot be read whole")); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/checkpoint/remote"
+	"hank/checkpoint/repair"
 	"hank/state"
 )
 
@@ -67,7 +69,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 					t.Errorf("%s: %s", what, f.What)
 				}
 			}
-			if l := must(x.Store.Losses(context.Background(), known(x.State())))(t); len(l.Tips)+len(l.Remnants) > 0 {
+			if l := must(repair.FindMissing(context.Background(), x.Store.DB, known(x.State())))(t); len(l.Tips)+len(l.Remnants) > 0 {
 				t.Errorf("%s: still to be parted from: %+v", what, l)
 			} else {
 				cut += len(l.Cuts)
@@ -86,15 +88,15 @@ func partsFromEachPack(t *testing.T, b *box) {
 			b.goesOn(x, 14, what)
 			must(x.Collect(context.Background()))(t)
 			whole(t, x, what+", later")
-			remote := checkpoint.Remote{Address: filepath.Join(t.TempDir(), "git"), Prefix: "x"}
-			must(x.Store.Export(context.Background(), remote))(t)
+			server := remote.Remote{Address: filepath.Join(t.TempDir(), "git"), Prefix: "x"}
+			must(remote.Export(context.Background(), x.Store.DB, server))(t)
 			head, records := x.Head(), allRecords(x.State())
 			ok(t, x.Close())
-			fsck(t, remote.Address, what+", exported")
+			fsck(t, server.Address, what+", exported")
 			if name != "deleted" {
 				continue
 			}
-			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), remote, Options{FS: fast})
+			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), server, Options{FS: fast})
 			ok(t, err)
 			whole(t, y, what+", imported")
 			if got := allRecords(y.State()); got != records {

@@ -329,7 +329,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 		untold := ruined && d.has(memPack) && (strings.Contains(fmt.Sprint(rep), "the newest that is left of it") ||
 			d.has(memRef) && strings.Contains(fmt.Sprint(rep), "which is not there"))
 		if !rep.Has(Lost) && !untold {
-			t.Errorf("%v: something is lost, and not named: %s\n%+v", d, diff(m.want, got), rep)
+			t.Errorf("%v: something is lost, and not named: %s\n%+v", d, differences(m.want, got), rep)
 		}
 		if !ruined {
 			if err := contains(m.state, x.State()); err != nil {
@@ -337,7 +337,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 			}
 		}
 	default:
-		t.Errorf("%v: another state was recovered: %s\n%+v", d, diff(m.want, got), rep)
+		t.Errorf("%v: another state was recovered: %s\n%+v", d, differences(m.want, got), rep)
 	}
 	if rep.Has(Lost) && !d.has(memPack) && !(d.has(memJournal) && d.has(memRef)) { // nobody knows of a newer one
 		t.Errorf("%v: %+v", d, rep)
@@ -380,7 +380,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 		t.Errorf("%v: the second opening still finds %+v", d, x.Report)
 	}
 	if again := told(t, x.State()); again != got {
-		t.Errorf("%v: the second opening sees another state: %s", d, diff(got, again))
+		t.Errorf("%v: the second opening sees another state: %s", d, differences(got, again))
 	}
 	if deep && how != "in part" { // a run may go on from one that is lost
 		(&box{t: t}).goesOn(x, 24, d.String())
@@ -396,7 +396,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 func (m *amnesic) knowsAll(t testing.TB, d *loss, x *Execution) {
 	t.Helper()
 	if got := told(t, x.State()); got != m.want {
-		t.Errorf("%v: another state was recovered: %s\n%+v", d, diff(m.want, got), x.Report)
+		t.Errorf("%v: another state was recovered: %s\n%+v", d, differences(m.want, got), x.Report)
 	}
 }
 

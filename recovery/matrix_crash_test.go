@@ -103,7 +103,7 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 			t.Errorf("%s: event %d was never the last one", what, known.state.Seq)
 			return true
 		}
-		if d := diff(told(t, before), told(t, known.state)); d != "" {
+		if d := differences(told(t, before), told(t, known.state)); d != "" {
 			t.Errorf("%s: there never was such a state: %s", what, d)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/remote"
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/state"
@@ -134,7 +135,7 @@ func (g *saga) tell() (err error) {
 		func() error { return a.exit("") },
 		a.collect,
 		func() error {
-			_, err := a.x.Store.Export(a.ctx, checkpoint.Remote{Address: g.export, Prefix: "saga"})
+			_, err := remote.Export(a.ctx, a.x.Store.DB, remote.Remote{Address: g.export, Prefix: "saga"})
 			return err
 		},
 	} {

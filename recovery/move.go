@@ -14,6 +14,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/match"
+	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
 	"hank/state"
 )
@@ -89,7 +92,7 @@ type Move struct {
 // Moved is what a move did.
 type Moved struct {
 	Safety state.SHA // the checkpoint of what was there before
-	Report *checkpoint.RestoreReport
+	Report *restore.RestoreReport
 }
 
 // MoveTree brings the workspace to a checkpoint so that it can be undone and
@@ -112,7 +115,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	failpoint.Hit("move.safe")
 	if m.Stay {
 		err := x.Record(append([]state.Transition{state.IntentOpened{Intent: *intent}}, x.closing(intent, nil)...)...)
-		return &Moved{Safety: intent.Safety, Report: &checkpoint.RestoreReport{Plan: &checkpoint.Plan{}}}, err
+		return &Moved{Safety: intent.Safety, Report: &restore.RestoreReport{Plan: &restore.Plan{}}}, err
 	}
 	if err := x.Record(state.IntentOpened{Intent: *intent}); err != nil {
 		return nil, err
@@ -133,7 +136,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 
 // leftOpen says of a move that stopped half-way how it is ended.
 func leftOpen(i *state.Intent, err error) error {
-	var incomplete *checkpoint.IncompleteError
+	var incomplete *restore.IncompleteError
 	switch {
 	case !errors.As(err, &incomplete):
 		return err
@@ -158,12 +161,12 @@ func NeedOpen(to state.SHA, err error) *DecisionError {
 // safety checkpoint, as what is there does before any move. What cannot be saved
 // is moved aside. It returns all checkpoints that were made so, this time and
 // before, and what could not be changed.
-func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile []state.SHA, refused []checkpoint.Refused, err error) {
+func (x *Execution) finishMove(ctx context.Context, intent *state.Intent) (meanwhile []state.SHA, refused []restore.Refused, err error) {
 	if meanwhile, err = x.savedMeanwhile(intent); err != nil {
 		return nil, nil, err
 	}
 	report, _, err := x.carryOut(ctx, intent, intent.Safety, false)
-	var blocked *checkpoint.BlockedError
+	var blocked *restore.BlockedError
 	if errors.As(err, &blocked) {
 		from := intent.Safety
 		saved, failed := x.saveMeanwhile(ctx, intent, meanwhile)
@@ -233,7 +236,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 // carryOut applies an intent that is recorded to a workspace that is saved in the
 // checkpoint from, and closes it. What is not in from and stands in the way is
 // moved aside, or stops it. touched: the workspace is not as it was.
-func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *checkpoint.RestoreReport, touched bool, err error) {
+func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *restore.RestoreReport, touched bool, err error) {
 	defer x.Store.HoldTrees()()
 	defer x.Store.Abort() // what the way back alone has is in no checkpoint
 	req, back, err := x.restoreRequest(ctx, intent, from)
@@ -243,10 +246,10 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, from sta
 	req.MoveAside = moveAside
 	var end func()
 	req.Progress, end = x.opts.Work.Begin("bringing files back")
-	report, err = checkpoint.Restore(ctx, req)
+	report, err = restore.Restore(ctx, req)
 	end()
 	if err != nil {
-		var incomplete *checkpoint.IncompleteError
+		var incomplete *restore.IncompleteError
 		return nil, errors.As(err, &incomplete) && incomplete.Touched, err
 	}
 	closed, err := x.restoreFolders(intent, back)
@@ -285,8 +288,8 @@ func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, bac
 // rulesDiffer reports whether two trees have other ignore rules, as far as it can be
 // told.
 func rulesDiffer(store *checkpoint.Store, a, b checkpoint.SHA) bool {
-	changes, err := checkpoint.Diff(store, a, b)
-	return err == nil && slices.ContainsFunc(changes, func(c checkpoint.Change) bool { return path.Base(c.Path) == ".gitignore" })
+	changes, err := diff.Diff(store, a, b)
+	return err == nil && slices.ContainsFunc(changes, func(c diff.Change) bool { return path.Base(c.Path) == ".gitignore" })
 }
 
 // leftNote is the note of the checkpoint of what a move has left, by its safety
@@ -344,18 +347,18 @@ func (x *Execution) closing(intent *state.Intent, kept []string) []state.Transit
 	return append([]state.Transition{state.PlanSet{Program: p.Program, HankHash: p.HankHash, Entries: entries}}, closed...)
 }
 
-func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (checkpoint.RestoreRequest, *Back, error) {
+func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (restore.RestoreRequest, *Back, error) {
 	from, err := x.Tree(safety)
 	if err != nil {
-		return checkpoint.RestoreRequest{}, nil, err
+		return restore.RestoreRequest{}, nil, err
 	}
 	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
 	if err != nil {
-		return checkpoint.RestoreRequest{}, nil, err
+		return restore.RestoreRequest{}, nil, err
 	}
 	owned, err := x.Tree(intent.Owned)
 	if err != nil {
-		return checkpoint.RestoreRequest{}, nil, err
+		return restore.RestoreRequest{}, nil, err
 	}
 	removable, err := back.Removable(x.State(), x.Workspace, owned, intent.To)
 	req := back.Request(x.Workspace, from, removable, intent.Paths)
@@ -385,7 +388,7 @@ func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpo
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
-	takes, ignored := Taken(s, store, to).Matcher(), store.Ignored(target.Tree, ws)
+	takes, ignored := Taken(s, store, to).Matcher(), match.Ignored(store.DB, target.Tree, ws)
 	first := func(string) bool { return false }
 	if s.InitialCheckpoint != "" {
 		initial, err := store.CommitInfo(checkpoint.SHA(s.InitialCheckpoint))
@@ -423,7 +426,7 @@ func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpo
 func (b *Back) sawNone(ws *checkpoint.Workspace) func(path string) bool {
 	var ignored []func(string) bool
 	for _, l := range b.looks {
-		ignored = append(ignored, b.store.Ignored(l.tree, ws))
+		ignored = append(ignored, match.Ignored(b.store.DB, l.tree, ws))
 	}
 	return func(path string) bool {
 		for i, l := range b.looks {
@@ -575,7 +578,7 @@ func (x *Execution) safeguard(ctx context.Context, m Move) (*state.Intent, error
 	tracked.Empty = slices.DeleteFunc(slices.Clone(tracked.Empty), func(name string) bool { return slices.Contains(m.Leave, name) })
 	owned, same := parent, all.Tree == tracked.Tree && slices.Equal(all.Empty, tracked.Empty)
 	preserve := x.Preserve
-	if x.Workspace.Writable() != nil { // the move may be refused again, as the same one was before
+	if restore.Writable(x.Workspace) != nil { // the move may be refused again, as the same one was before
 		preserve = x.preserveOnce
 	}
 	if !same {
@@ -612,7 +615,7 @@ func (x *Execution) without(ctx context.Context, tree checkpoint.SHA, files []st
 	if err != nil {
 		return "", err
 	}
-	return x.Store.Overlay(empty, tree, func(path string) bool { return !slices.Contains(files, path) })
+	return checkpoint.Overlay(x.Store.DB, empty, tree, func(path string) bool { return !slices.Contains(files, path) })
 }
 
 // Replace is a tree that has at some paths what another one has there, and nothing
@@ -622,11 +625,11 @@ func (x *Execution) Replace(ctx context.Context, tree, by checkpoint.SHA, at fun
 	if err != nil {
 		return "", err
 	}
-	rest, err := x.Store.Overlay(empty, tree, func(path string) bool { return !at(path) })
+	rest, err := checkpoint.Overlay(x.Store.DB, empty, tree, func(path string) bool { return !at(path) })
 	if err != nil {
 		return "", err
 	}
-	return x.Store.Overlay(rest, by, at)
+	return checkpoint.Overlay(x.Store.DB, rest, by, at)
 }
 
 // saveAll is the snapshot of everything visible, of paths besides, and of what
@@ -637,14 +640,14 @@ func (x *Execution) saveAll(ctx context.Context, parent state.SHA, tracked *chec
 	if err != nil {
 		return nil, err
 	}
-	changes, err := checkpoint.Diff(x.Store, all.Tree, tracked.Tree)
+	changes, err := diff.Diff(x.Store, all.Tree, tracked.Tree)
 	if err != nil {
 		x.Store.Abort()
 		return nil, err
 	}
 	before := len(inWay)
 	for _, c := range changes {
-		if c.Kind == checkpoint.Added {
+		if c.Kind == diff.Added {
 			inWay = append(inWay, c.Path)
 		}
 	}

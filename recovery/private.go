@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
 	"hank/checkpoint"
+	"hank/checkpoint/match"
+	"hank/checkpoint/scan"
 	"hank/internal/secret"
 	"hank/internal/vfs"
 )
@@ -26,7 +28,7 @@ func FirstEstimate(ctx context.Context, l Layout) (checkpoint.Size, error) {
 		return checkpoint.Size{}, err
 	}
 	defer ws.Close()
-	return checkpoint.EstimateNew(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: Never}})
+	return scan.EstimateNew(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: Never}})
 }
 
 // LeaveOut keeps files out of every checkpoint from now on, also while a run is at
@@ -35,7 +37,7 @@ func (x *Execution) LeaveOut(paths []string) error {
 	if err := errors.Join(x.Held(), x.inspect()); err != nil {
 		return err
 	}
-	if err := x.Store.LeaveOut(paths); err != nil {
+	if err := match.LeaveOut(x.Store.DB, paths); err != nil {
 		return err
 	}
 	if x.guard != nil {
@@ -51,7 +53,7 @@ func (x *Execution) LeaveOut(paths []string) error {
 
 // leftOut is what the meta can hold of the list: paths that are text.
 func (x *Execution) leftOut() []string {
-	return slices.DeleteFunc(x.Store.LeftOut(), func(p string) bool { return !utf8.ValidString(p) })
+	return slices.DeleteFunc(match.LeftOut(x.Store.DB), func(p string) bool { return !utf8.ValidString(p) })
 }
 
 // keepLeftOut brings the list back where the store or the meta has lost it. An
@@ -87,7 +89,7 @@ func (x *Execution) leaveOutPresent(ctx context.Context, visible bool) error {
 	if visible {
 		found = append(found, size.Private...)
 	}
-	have := x.Store.LeftOut()
+	have := match.LeftOut(x.Store.DB)
 	tree, err := x.Tree(x.Head())
 	found = slices.DeleteFunc(found, func(p string) bool {
 		return slices.Contains(have, p) || err == nil && x.Store.HasFile(tree, p) || strings.ContainsAny(p, "\n\r")

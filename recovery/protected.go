@@ -3,12 +3,12 @@ package recovery
 import (
 	"strings"
 
-	"hank/checkpoint"
+	"hank/checkpoint/worktree"
 )
 
 // IsOwn reports whether a name is one that checkpoints never hold, at whatever
 // depth: git's, or one of hank's temporary files. Some systems ignore case.
-func IsOwn(name string) bool { return strings.EqualFold(name, ".git") || checkpoint.IsTemporary(name) }
+func IsOwn(name string) bool { return strings.EqualFold(name, ".git") || worktree.IsTemporary(name) }
 
 // Protected reports whether a path in the workspace is not the agents', by its
 // name.
@@ -28,5 +28,5 @@ func Protected(rel string) bool {
 // Apart returns what reports whether a path in the workspace leads to one of the
 // execution's own folders, or into it.
 func (l Layout) Apart() func(rel string) bool {
-	return checkpoint.Apart(l.Workspace, l.Hankweave(), l.Archive())
+	return worktree.Apart(l.Workspace, l.Hankweave(), l.Archive())
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"hank/checkpoint"
+	"hank/checkpoint/repair"
 	"hank/state"
 )
 
 // whole checks that everything that a branch leads to is in the store.
 func whole(t testing.TB, x *Execution, what string) {
 	t.Helper()
-	if rep := must(x.Store.Check(context.Background()))(t); !rep.Whole() {
+	if rep := must(repair.Check(context.Background(), x.Store.DB))(t); !rep.Whole() {
 		t.Errorf("%s: the store is not whole: %v", what, rep.Problems)
 	}
 }

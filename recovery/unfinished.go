@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"hank/checkpoint"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 	"hank/internal/shell"
 	"hank/state"
 )
@@ -105,7 +107,7 @@ func (x *Execution) finish(ctx context.Context, intent *state.Intent) error {
 // withoutAdvice is why a restore was not carried out; that it did not begin is not
 // true of one that another has begun.
 func withoutAdvice(err error) error {
-	var incomplete *checkpoint.IncompleteError
+	var incomplete *restore.IncompleteError
 	if errors.As(err, &incomplete) {
 		return incomplete.Err
 	}
@@ -117,7 +119,7 @@ func withoutAdvice(err error) error {
 }
 
 // reportRefused names what a move could not change.
-func (x *Execution) reportRefused(refused []checkpoint.Refused) {
+func (x *Execution) reportRefused(refused []restore.Refused) {
 	for i, r := range refused {
 		if i == maxNotes {
 			x.Report.add(Warning, "and %d more could not be changed", len(refused)-i)
@@ -210,7 +212,7 @@ const maxKept = 100
 
 // keptPaths are the paths of what a move could not change; where they are too
 // many, the directories that they are in.
-func keptPaths(refused []checkpoint.Refused) []string {
+func keptPaths(refused []restore.Refused) []string {
 	if len(refused) == 0 {
 		return nil
 	}
@@ -254,12 +256,12 @@ func (v *View) blockedIntent() *DecisionError {
 	if !isWhole(store, i.To) {
 		return needUnfinished(i, fmt.Errorf("a part of checkpoint %.12s is lost", i.To))
 	}
-	ws, err := checkpoint.OpenWorkspace(v.Layout.Workspace)
+	ws, err := worktree.OpenWorkspace(v.Layout.Workspace)
 	if err != nil {
 		return nil // the next opening makes one, or says why not
 	}
 	defer ws.Close()
-	if err := ws.Writable(); err != nil {
+	if err := restore.Writable(ws); err != nil {
 		return needUnfinished(i, err)
 	}
 	return nil
@@ -314,7 +316,7 @@ func (v *View) blockedRedo() *DecisionError {
 		return nil
 	}
 	defer ws.Close()
-	closed := ws.Writable()
+	closed := restore.Writable(ws)
 	if closed == nil {
 		return nil
 	}
@@ -360,6 +362,6 @@ func IsClosed(err error) bool {
 	if errors.As(err, &decision) && decision.closed != nil {
 		return true
 	}
-	var incomplete *checkpoint.IncompleteError
+	var incomplete *restore.IncompleteError
 	return errors.As(err, &incomplete) && !incomplete.Touched && refusal(incomplete.Err)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
 	"hank/state"
 )
@@ -273,9 +274,9 @@ func TestAMoveThatTouchesNothingLeavesNothingOpen(t *testing.T) {
 // However many paths a move could not change, a position names few.
 func TestAPositionNamesFewPaths(t *testing.T) {
 	t.Parallel()
-	var refused []checkpoint.Refused
+	var refused []restore.Refused
 	for i := range 1000 {
-		refused = append(refused, checkpoint.Refused{Path: "build/" + strings.Repeat("x", i+1)})
+		refused = append(refused, restore.Refused{Path: "build/" + strings.Repeat("x", i+1)})
 	}
 	if kept := keptPaths(refused); len(kept) != 1 || kept[0] != "build" {
 		t.Errorf("%q", kept)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/packdb"
 	"hank/internal/flock"
 	"hank/internal/proc"
 	"hank/internal/vfs"
@@ -414,7 +415,7 @@ const pausedNoMore = "run %s is paused %s; what it was paused for is no more, an
 // command makes the codon's checkpoint. Nothing on disk is changed.
 func (v *View) LookAgain(ctx context.Context) {
 	r, live := v.State.Newest(), v.Unrecorded()
-	if v.Blocked != nil || v.Gone() || live == nil || r.Paused == nil || !strings.HasPrefix(r.Paused.Detail, checkpoint.CannotRecord) {
+	if v.Blocked != nil || v.Gone() || live == nil || r.Paused == nil || !strings.HasPrefix(r.Paused.Detail, packdb.CannotRecord) {
 		return
 	}
 	store, err := v.Store()
@@ -441,7 +442,7 @@ func (v *View) Unreadable() string {
 	if v.Live || r == nil || r.Live() == nil || r.Paused == nil {
 		return ""
 	}
-	detail, _ := strings.CutPrefix(r.Paused.Detail, checkpoint.CannotRecord)
+	detail, _ := strings.CutPrefix(r.Paused.Detail, packdb.CannotRecord)
 	quoted, err := strconv.QuotedPrefix(detail)
 	if err != nil {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/checkpoint/match"
 	"hank/recovery"
 	"hank/state"
 )
@@ -23,7 +24,7 @@ func (d *driver) begin(ctx context.Context) error {
 		if d.opts.Fresh {
 			d.say("note: --fresh has no effect: this execution has its checkpoints, and goes on")
 		}
-		if d.opts.ExcludeSecrets && len(d.x.Store.LeftOut()) == 0 {
+		if d.opts.ExcludeSecrets && len(match.LeftOut(d.x.Store.DB)) == 0 {
 			d.say("--exclude-secrets has no effect: the first checkpoint was made without it")
 		}
 		return nil

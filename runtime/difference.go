@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/recovery"
 	"hank/state"
 )
@@ -17,7 +18,7 @@ import (
 // workspace as it is now. Nothing on disk is changed by it.
 type Difference struct {
 	From, To Target // To is the zero Target for the workspace
-	Changes  []checkpoint.Change
+	Changes  []diff.Change
 
 	store *checkpoint.Store
 }
@@ -56,7 +57,7 @@ func (d *Difference) compare(ctx context.Context, v *recovery.View, a, b string)
 	if err != nil {
 		return err
 	}
-	d.Changes, err = checkpoint.Diff(d.store, from, to)
+	d.Changes, err = diff.Diff(d.store, from, to)
 	return err
 }
 
@@ -97,7 +98,7 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 	if err != nil {
 		return err
 	}
-	changes, err := checkpoint.Diff(d.store, from, snap.Tree)
+	changes, err := diff.Diff(d.store, from, snap.Tree)
 	if err != nil {
 		return err
 	}
@@ -106,8 +107,8 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 		return err
 	}
 	defer root.Close()
-	d.Changes = slices.DeleteFunc(changes, func(c checkpoint.Change) bool {
-		if c.Kind != checkpoint.Deleted {
+	d.Changes = slices.DeleteFunc(changes, func(c diff.Change) bool {
+		if c.Kind != diff.Deleted {
 			return false
 		}
 		_, err := root.Lstat(c.Path)
@@ -143,12 +144,12 @@ func nextOf(s *state.State) state.CodonID {
 }
 
 // Stat counts lines, in the order of Changes.
-func (d *Difference) Stat() ([]checkpoint.FileStat, error) {
-	return checkpoint.Stat(d.store, d.Changes)
+func (d *Difference) Stat() ([]diff.FileStat, error) {
+	return diff.Stat(d.store, d.Changes)
 }
 
 // Patch writes the difference in git's extended format.
-func (d *Difference) Patch(w io.Writer) error { return checkpoint.WritePatch(w, d.store, d.Changes) }
+func (d *Difference) Patch(w io.Writer) error { return diff.WritePatch(w, d.store, d.Changes) }
 
 // Close forgets what was read of the workspace.
 func (d *Difference) Close() error {

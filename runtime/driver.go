@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/match"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 	"hank/internal/failpoint"
 	"hank/internal/secret"
 	"hank/plan"
@@ -176,7 +179,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 
 // host is what the run gives to its codons.
 func (d *driver) host() *host {
-	return &host{x: d.x, store: d.x.Store, finish: d.x.Finish, leftOut: d.x.Store.LeftOut, layout: d.x.Layout, workspace: func() *checkpoint.Workspace { return d.x.Workspace }, output: d.x.Meta().Output,
+	return &host{x: d.x, store: d.x.Store, finish: d.x.Finish, leftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, layout: d.x.Layout, workspace: func() *checkpoint.Workspace { return d.x.Workspace }, output: d.x.Meta().Output,
 		hasData: d.x.Meta().ReadOnlySourceDataPath != "", run: d.run, explainModel: func(f *state.FailureReason, c *plan.Codon) {
 			explainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
 		}, program: d.program, settings: d.settings, agents: d.agents, accounts: d.accounts, requests: d.requests, replay: d.replay,
@@ -268,7 +271,7 @@ func (d *driver) capture(ctx context.Context, index int) error {
 		return err
 	}
 	if covered && !recovery.Covers(sel, taken) { // nothing that the codon looks at is missing: a move has made the workspace
-		if snap.Tree, err = d.x.Store.Overlay(before.Tree, snap.Tree, func(string) bool { return true }); err != nil {
+		if snap.Tree, err = checkpoint.Overlay(d.x.Store.DB, before.Tree, snap.Tree, func(string) bool { return true }); err != nil {
 			d.x.Store.Abort()
 			return err
 		}
@@ -310,14 +313,14 @@ func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error
 	}
 	was := snap.Tree
 	snap.Tree, err = d.x.Replace(ctx, snap.Tree, back.Tree, func(path string) bool {
-		return kept(path) && !checkpoint.IsKeptAside(path) && (d.x.Store.HasFile(back.Tree, path) || !found(path))
+		return kept(path) && !worktree.IsKeptAside(path) && (d.x.Store.HasFile(back.Tree, path) || !found(path))
 	})
 	if err != nil {
 		return err
 	}
 	snap.Empty = slices.DeleteFunc(slices.Clone(snap.Empty), func(name string) bool { return kept(name) && !slices.Contains(back.Empty, name) })
 	for _, name := range back.Empty {
-		if kept(name) || d.x.Store.HasPath(was, name) && !d.x.Store.HasPath(snap.Tree, name) {
+		if kept(name) || restore.HasPath(d.x.Store.DB, was, name) && !restore.HasPath(d.x.Store.DB, snap.Tree, name) {
 			snap.Empty = append(snap.Empty, name)
 		}
 	}

@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hank/checkpoint"
-	"hank/recovery"
-	"hank/state"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/match"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
+	"hank/recovery"
+	"hank/state"
 )
 
 // comparison finds what a person has changed in a workspace. It writes nothing.
@@ -32,7 +37,7 @@ func (d *driver) comparison() comparison {
 func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, err error) {
 	head := d.comparison().leftAt(to != "")
 	snap, err := d.snapshot(ctx, head)
-	var changes []checkpoint.Change
+	var changes []diff.Change
 	if err == nil {
 		changes, err = d.comparison().edits(head, to, snap)
 	}
@@ -53,21 +58,21 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		return false, err
 	}
 	ask, keep := editsQuestion(changes, to == "" && d.nextID() == "")
-	kept, restore := d.opts.KeepTree, d.opts.Restore
-	if !kept && !restore && d.opts.Ask != nil {
+	kept, revert := d.opts.KeepTree, d.opts.Restore
+	if !kept && !revert && d.opts.Ask != nil {
 		switch d.opts.Ask(ask.What, []string{keep, "put the checkpoint back (your changes are kept in a checkpoint)"}) {
 		case 0:
 			kept = true
 		case 1:
-			restore = true
+			revert = true
 		}
 	}
-	if !kept && !restore {
+	if !kept && !revert {
 		d.x.Store.Abort()
 		return false, ask
 	}
-	if restore { // what cannot be put back is not stored once more for each answer
-		if closed := d.x.Workspace.Writable(); closed != nil {
+	if revert { // what cannot be put back is not stored once more for each answer
+		if closed := restore.Writable(d.x.Workspace); closed != nil {
 			d.x.Store.Abort()
 			return false, recovery.NeedOpen(cmp.Or(to, head), closed)
 		}
@@ -87,7 +92,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		return false, err
 	}
 	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
-	if restore && to == "" {
+	if revert && to == "" {
 		d.moved = true
 		leave, err := d.comparison().unasked(head, snap, changes)
 		if err != nil {
@@ -104,7 +109,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 
 // editsQuestion is the question about what a person has changed, and what it is on
 // a terminal to keep it.
-func editsQuestion(changes []checkpoint.Change, done bool) (ask *recovery.DecisionError, keep string) {
+func editsQuestion(changes []diff.Change, done bool) (ask *recovery.DecisionError, keep string) {
 	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes)), "go on with the workspace as it is"
 	keepOption := "--keep-tree goes on with it as it is"
 	if done {
@@ -277,7 +282,7 @@ func (d *driver) snapshot(ctx context.Context, head state.SHA) (*checkpoint.Snap
 // edits lists what a person has changed since the workspace was left at a
 // checkpoint, where the next run moves it to another one, or leaves it (to is
 // empty).
-func (c comparison) edits(head, to state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
+func (c comparison) edits(head, to state.SHA, snap *checkpoint.Snapshot) ([]diff.Change, error) {
 	changes, err := c.since(head, snap)
 	if err != nil || len(changes) == 0 || c.leftByHankweave() {
 		return nil, err
@@ -297,38 +302,38 @@ func (c comparison) edits(head, to state.SHA, snap *checkpoint.Snapshot) ([]chec
 // is still there was not edited. It may have looked at less than the next one
 // will; what it did not look at was not added. Nor is what an archive had taken
 // when hank ended an edit.
-func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]checkpoint.Change, error) {
+func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]diff.Change, error) {
 	before, err := c.tree(sha)
 	if err != nil || snap.Tree == before {
 		return nil, err
 	}
-	all, err := checkpoint.Diff(c.store, before, snap.Tree)
+	all, err := diff.Diff(c.store, before, snap.Tree)
 	archived := c.archivedAt(sha)
 	takes := recovery.Taken(c.state, c.store, sha).Matcher()
 	if c.byHankweave(sha) {
 		takes = func(string) bool { return false }
 	}
 	uncovered, kept := c.uncoveredAt(sha, snap), c.keptAt(sha, snap)
-	return slices.DeleteFunc(all, func(at checkpoint.Change) bool {
-		return kept(at.Path) || at.Kind == checkpoint.Added && (!takes(at.Path) || uncovered(at.Path)) ||
-			at.Kind == checkpoint.Deleted && (archived[at.Path] || c.stillThere(at))
+	return slices.DeleteFunc(all, func(at diff.Change) bool {
+		return kept(at.Path) || at.Kind == diff.Added && (!takes(at.Path) || uncovered(at.Path)) ||
+			at.Kind == diff.Deleted && (archived[at.Path] || c.stillThere(at))
 	}), err
 }
 
 // unasked lists the files and the empty folders of a snapshot that a checkpoint has
 // not, and that are not among what a person is asked about.
-func (c comparison) unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []checkpoint.Change) (names []string, err error) {
+func (c comparison) unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []diff.Change) (names []string, err error) {
 	before, err := c.store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {
 		return nil, err
 	}
-	all, err := checkpoint.Diff(c.store, before.Tree, snap.Tree)
+	all, err := diff.Diff(c.store, before.Tree, snap.Tree)
 	known := map[string]bool{}
 	for _, at := range asked {
 		known[at.Path] = true
 	}
 	for _, at := range all {
-		if at.Kind == checkpoint.Added && !known[at.Path] {
+		if at.Kind == diff.Added && !known[at.Path] {
 			names = append(names, at.Path)
 		}
 	}
@@ -348,10 +353,10 @@ func (c comparison) uncovered(sha state.SHA, snap *checkpoint.Snapshot) (names [
 	if err != nil || snap.Tree == before {
 		return nil, err
 	}
-	all, err := checkpoint.Diff(c.store, before, snap.Tree)
+	all, err := diff.Diff(c.store, before, snap.Tree)
 	left := c.uncoveredAt(sha, snap)
 	for _, at := range all {
-		if at.Kind == checkpoint.Added && left(at.Path) {
+		if at.Kind == diff.Added && left(at.Path) {
 			names = append(names, at.Path)
 		}
 	}
@@ -371,7 +376,7 @@ func (c comparison) foldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made
 	}
 	had, takes := recovery.EmptyFolders(info), recovery.Taken(c.state, c.store, sha).Matcher()
 	for _, name := range recovery.KeptFolders(snap.Empty) {
-		if takes(name) && !slices.Contains(had, name) && !c.store.HasPath(info.Tree, name) {
+		if takes(name) && !slices.Contains(had, name) && !restore.HasPath(c.store.DB, info.Tree, name) {
 			made = append(made, name)
 		}
 	}
@@ -411,10 +416,10 @@ func (c comparison) foundBy(safety state.SHA, same func(path string) bool) func(
 	if err != nil || rerr != nil {
 		return func(string) bool { return false }
 	}
-	hidden := c.store.Ignored(before, c.workspace)
+	hidden := match.Ignored(c.store.DB, before, c.workspace)
 	ignored := hidden
 	if left, err := c.tree(recovery.LeftBy(c.store, safety)); err == nil {
-		still := c.store.Ignored(left, c.workspace)
+		still := match.Ignored(c.store.DB, left, c.workspace)
 		ignored = func(path string) bool { return hidden(path) && (still(path) || c.store.HasFile(left, path)) }
 	}
 	return func(path string) bool {
@@ -433,7 +438,7 @@ func (c comparison) sinceMove(p *state.Position, sha state.SHA, snap *checkpoint
 	if err != nil {
 		return nil, "", nil
 	}
-	changes, err := checkpoint.Diff(c.store, before, snap.Tree)
+	changes, err := diff.Diff(c.store, before, snap.Tree)
 	if err != nil {
 		return nil, "", nil
 	}
@@ -460,14 +465,14 @@ func (c comparison) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path s
 	}
 	return func(path string) bool {
 		return slices.ContainsFunc(p.Kept, func(kept string) bool {
-			return (kept == "." || kept == path || strings.HasPrefix(path, kept+"/")) && (!changed[path] || checkpoint.IsKeptAside(kept))
+			return (kept == "." || kept == path || strings.HasPrefix(path, kept+"/")) && (!changed[path] || worktree.IsKeptAside(kept))
 		})
 	}
 }
 
 // stillThere tells whether a file that codons do not track is on disk. A folder in its
 // place is none, unless it was one to git: a submodule.
-func (c comparison) stillThere(at checkpoint.Change) bool {
+func (c comparison) stillThere(at diff.Change) bool {
 	root, err := os.OpenRoot(c.layout.Workspace)
 	if err != nil {
 		return false
@@ -488,7 +493,7 @@ func (c comparison) byHankweave(sha state.SHA) bool {
 	return recovery.IsHankweaves(c.state, c.store, sha)
 }
 
-func summary(changes []checkpoint.Change) string {
+func summary(changes []diff.Change) string {
 	names := make([]string, 0, 3)
 	for _, c := range changes[:min(3, len(changes))] {
 		names = append(names, fmt.Sprintf("%s %q", c.Kind, c.Path))

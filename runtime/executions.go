@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"hank/checkpoint/match"
 	"hank/internal/registry"
 	"hank/internal/vfs"
 	"hank/recovery"
@@ -127,7 +128,7 @@ func edited(ctx context.Context, v *recovery.View) string {
 	case ask != nil:
 		return ask.What
 	}
-	for _, name := range store.LeftOut() {
+	for _, name := range match.LeftOut(store.DB) {
 		if _, err := os.Lstat(filepath.Join(v.Layout.Workspace, name)); err == nil {
 			return fmt.Sprintf("its hank is done, but %q is in it and, as it was to be, in no checkpoint", name)
 		}

@@ -10,6 +10,9 @@ import (
 	"syscall"
 
 	"hank/checkpoint"
+	"hank/checkpoint/remote"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 	"hank/internal/proc"
 	"hank/internal/secret"
 	"hank/plan"
@@ -90,10 +93,10 @@ func CodeOf(err error) ExitCode {
 		target   *TargetError
 		refName  *checkpoint.RefNameError
 		unstable *checkpoint.UnstableError
-		blocked  *checkpoint.BlockedError
+		blocked  *restore.BlockedError
 		damaged  *checkpoint.DamagedError
-		cut      *checkpoint.CutError
-		remote   *checkpoint.RemoteError
+		cut      *remote.CutError
+		remote   *remote.RemoteError
 		alive    *keeper.AliveError
 		locked   *checkpoint.LockedError
 		held     *recovery.HeldError
@@ -119,11 +122,11 @@ func CodeOf(err error) ExitCode {
 		return ExitAgent
 	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute), errors.As(err, &creating):
 		return ExitHeld
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.As(err, &denied), errors.Is(err, checkpoint.ErrMeanwhile), errors.Is(err, ErrDeclined):
+	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.As(err, &denied), errors.Is(err, restore.ErrMeanwhile), errors.Is(err, ErrDeclined):
 		return ExitDecision
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &path), errors.As(err, &errno), errors.As(err, &remote), errors.As(err, &lost), errors.As(err, &unkept), errors.Is(err, checkpoint.ErrWorkspaceMoved):
+	case errors.As(err, &path), errors.As(err, &errno), errors.As(err, &remote), errors.As(err, &lost), errors.As(err, &unkept), errors.Is(err, worktree.ErrWorkspaceMoved):
 		return ExitIO
 	}
 	return ExitInternal

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"hank/checkpoint"
+	"hank/checkpoint/remote"
 	"hank/recovery"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
@@ -24,7 +24,7 @@ func init() {
 }
 
 func importFrom(address, root string) error {
-	x, _, err := recovery.Import(context.Background(), root, checkpoint.Remote{Address: address, Prefix: "hank/x"}, recovery.Options{Reap: keeper.ReapNames})
+	x, _, err := recovery.Import(context.Background(), root, remote.Remote{Address: address, Prefix: "hank/x"}, recovery.Options{Reap: keeper.ReapNames})
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func exported(t *testing.T) (s *stage, mirror string) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if _, err := store.Export(context.Background(), checkpoint.Remote{Address: mirror, Prefix: "hank/x"}); err != nil {
+	if _, err := remote.Export(context.Background(), store.DB, remote.Remote{Address: mirror, Prefix: "hank/x"}); err != nil {
 		t.Fatal(err)
 	}
 	return s, mirror

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/checkpoint/repair"
 	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/recovery"
@@ -314,7 +315,7 @@ func (o order) sound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	report, err := store.Check(t.Context())
+	report, err := repair.Check(t.Context(), store.DB)
 	if err != nil || !report.Whole() {
 		t.Errorf("the store is not whole: %v %+v", err, report)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/recovery"
@@ -282,7 +283,7 @@ func (l *lander) choose(ctx context.Context) error {
 		for _, c := range p.changes {
 			if why := l.inOther(c.Path, nested); why != "" {
 				l.excluded[c.Path] = why
-			} else if c.To != (checkpoint.Entry{}) && !asked[c.Path] {
+			} else if c.To != (diff.Entry{}) && !asked[c.Path] {
 				asked[c.Path] = true
 				ask = append(ask, l.inRepository(c.Path))
 			}

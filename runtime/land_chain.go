@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/recovery"
 	"hank/state"
 )
@@ -19,7 +20,7 @@ type part struct {
 	title   string
 	when    time.Time
 	codons  []*state.Codon // whose work it is; none for what a person or hank did between two
-	changes []checkpoint.Change
+	changes []diff.Change
 }
 
 // point is a checkpoint on the way of a thread.
@@ -101,7 +102,7 @@ func partsOf(s *state.State, store *checkpoint.Store, from Target, points []poin
 	if err != nil {
 		return nil, err
 	}
-	f := folder{store: store, tree: tree, kept: map[string]checkpoint.Entry{}}
+	f := folder{store: store, tree: tree, kept: map[string]diff.Entry{}}
 	var list []part
 	for _, p := range points {
 		info, err := store.CommitInfo(checkpoint.SHA(p.sha))
@@ -135,30 +136,30 @@ func partsOf(s *state.State, store *checkpoint.Store, from Target, points []poin
 // a file that a checkpoint does not look at stays as the last that did has it.
 type folder struct {
 	store *checkpoint.Store
-	tree  checkpoint.SHA              // of the last checkpoint
-	kept  map[string]checkpoint.Entry // files that it does not look at
+	tree  checkpoint.SHA        // of the last checkpoint
+	kept  map[string]diff.Entry // files that it does not look at
 }
 
 // step returns what the next checkpoint, which takes what takes says, changes.
-func (f *folder) step(tree checkpoint.SHA, takes func(string) bool) ([]checkpoint.Change, error) {
-	diff, err := checkpoint.Diff(f.store, f.tree, tree)
+func (f *folder) step(tree checkpoint.SHA, takes func(string) bool) ([]diff.Change, error) {
+	differences, err := diff.Diff(f.store, f.tree, tree)
 	if err != nil {
 		return nil, err
 	}
 	f.tree = tree
-	var changes []checkpoint.Change
+	var changes []diff.Change
 	present := map[string]bool{}
-	for _, c := range diff {
-		if c.Kind == checkpoint.Deleted {
+	for _, c := range differences {
+		if c.Kind == diff.Deleted {
 			continue
 		}
 		present[c.Path] = true
-		if old, ok := f.kept[c.Path]; ok && c.From == (checkpoint.Entry{}) {
+		if old, ok := f.kept[c.Path]; ok && c.From == (diff.Entry{}) {
 			delete(f.kept, c.Path)
 			if c.From = old; c.From == c.To {
 				continue
 			}
-			c.Kind = checkpoint.Modified
+			c.Kind = diff.Modified
 		}
 		changes = append(changes, c)
 	}
@@ -176,19 +177,19 @@ func (f *folder) step(tree checkpoint.SHA, takes func(string) bool) ([]checkpoin
 	for p, e := range f.kept {
 		if gone(p) {
 			delete(f.kept, p)
-			changes = append(changes, checkpoint.Change{Path: p, Kind: checkpoint.Deleted, From: e})
+			changes = append(changes, diff.Change{Path: p, Kind: diff.Deleted, From: e})
 		}
 	}
-	for _, c := range diff {
+	for _, c := range differences {
 		switch {
-		case c.Kind != checkpoint.Deleted:
+		case c.Kind != diff.Deleted:
 		case gone(c.Path):
 			changes = append(changes, c)
 		default:
 			f.kept[c.Path] = c.From
 		}
 	}
-	slices.SortFunc(changes, func(a, b checkpoint.Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(changes, func(a, b diff.Change) int { return strings.Compare(a.Path, b.Path) })
 	return changes, nil
 }
 
@@ -202,8 +203,8 @@ func eachAbove(p string, fn func(dir string)) {
 
 // net folds parts into one: what differs between before the first and behind
 // the last.
-func net(list []part) []checkpoint.Change {
-	sum := map[string]checkpoint.Change{}
+func net(list []part) []diff.Change {
+	sum := map[string]diff.Change{}
 	for _, p := range list {
 		for _, c := range p.changes {
 			if first, ok := sum[c.Path]; ok {
@@ -213,15 +214,15 @@ func net(list []part) []checkpoint.Change {
 			case c.From == c.To:
 				delete(sum, c.Path)
 				continue
-			case c.From == checkpoint.Entry{}:
-				c.Kind = checkpoint.Added
-			case c.To == checkpoint.Entry{}:
-				c.Kind = checkpoint.Deleted
+			case c.From == diff.Entry{}:
+				c.Kind = diff.Added
+			case c.To == diff.Entry{}:
+				c.Kind = diff.Deleted
 			default:
-				c.Kind = checkpoint.Modified
+				c.Kind = diff.Modified
 			}
 			sum[c.Path] = c
 		}
 	}
-	return slices.SortedFunc(maps.Values(sum), func(a, b checkpoint.Change) int { return strings.Compare(a.Path, b.Path) })
+	return slices.SortedFunc(maps.Values(sum), func(a, b diff.Change) int { return strings.Compare(a.Path, b.Path) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/runtime/usergit"
@@ -82,11 +83,11 @@ func (l *lander) headThen(ctx context.Context) (head string, known bool) {
 
 // start is what was there when the part that lands began: all files, or only
 // those that the run changed.
-func (l *lander) start() (files map[string]checkpoint.Entry, whole bool, err error) {
-	files = map[string]checkpoint.Entry{}
+func (l *lander) start() (files map[string]diff.Entry, whole bool, err error) {
+	files = map[string]diff.Entry{}
 	if l.from.SHA != l.v.State.InitialCheckpoint {
 		for _, c := range net(l.parts) {
-			if c.From != (checkpoint.Entry{}) {
+			if c.From != (diff.Entry{}) {
 				files[c.Path] = c.From
 			}
 		}
@@ -97,7 +98,7 @@ func (l *lander) start() (files map[string]checkpoint.Entry, whole bool, err err
 		return nil, false, err
 	}
 	err = l.store.Walk(tree, func(path string, mode filemode.FileMode, blob checkpoint.SHA) error {
-		files[path] = checkpoint.Entry{Mode: mode, Blob: blob}
+		files[path] = diff.Entry{Mode: mode, Blob: blob}
 		return nil
 	})
 	return files, true, err
@@ -105,7 +106,7 @@ func (l *lander) start() (files map[string]checkpoint.Entry, whole bool, err err
 
 // differing returns which files differed from a commit, and what git would
 // have made of them. Only what is not the same byte for byte is given to git.
-func (l *lander) differing(ctx context.Context, head string, then map[string]usergit.Entry, start map[string]checkpoint.Entry, landed map[string]landedFile, whole bool) (map[string]usergit.Entry, error) {
+func (l *lander) differing(ctx context.Context, head string, then map[string]usergit.Entry, start map[string]diff.Entry, landed map[string]landedFile, whole bool) (map[string]usergit.Entry, error) {
 	differs := map[string]usergit.Entry{}
 	var add []usergit.File
 	var remove []string
@@ -160,7 +161,7 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 }
 
 // sameBytes is what git has for a file that no filter changes.
-func sameBytes(e checkpoint.Entry) usergit.Entry {
+func sameBytes(e diff.Entry) usergit.Entry {
 	return usergit.Entry{Mode: fmt.Sprintf("%06o", uint32(e.Mode)), ID: string(e.Blob)}
 }
 
@@ -195,14 +196,14 @@ func (l *lander) readBack(ctx context.Context, landed map[string]landedFile) err
 	}
 	var other []FileName
 	var convert []usergit.File
-	source := map[string]checkpoint.Entry{}
+	source := map[string]diff.Entry{}
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
 		f := landed[path]
 		have := there[path]
 		switch {
 		case have != f.entry:
 			return fmt.Errorf("the commit has %v at %q instead of %v; no branch was made", have, path, f.entry)
-		case f.source == (checkpoint.Entry{}) || have == sameBytes(f.source):
+		case f.source == (diff.Entry{}) || have == sameBytes(f.source):
 			continue
 		}
 		file, err := l.file(strings.TrimPrefix(path, l.repo.Prefix), f.source)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/internal/secret"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -22,7 +22,7 @@ import (
 // landedFile is what the branch has at a path: what git made of it.
 type landedFile struct {
 	entry  usergit.Entry
-	source checkpoint.Entry // what the checkpoint has
+	source diff.Entry // what the checkpoint has
 }
 
 // commit makes the commits on the stage, and returns what the last of them has
@@ -105,12 +105,12 @@ func (l *lander) squash() part {
 }
 
 // changesOf is what a part does to the index.
-func (l *lander) changesOf(changes []checkpoint.Change) (remove []string, add []usergit.File, err error) {
+func (l *lander) changesOf(changes []diff.Change) (remove []string, add []usergit.File, err error) {
 	for _, c := range changes {
 		if _, out := l.excluded[c.Path]; out {
 			continue
 		}
-		if c.To == (checkpoint.Entry{}) {
+		if c.To == (diff.Entry{}) {
 			remove = append(remove, l.inRepository(c.Path))
 			continue
 		}
@@ -124,7 +124,7 @@ func (l *lander) changesOf(changes []checkpoint.Change) (remove []string, add []
 }
 
 // file is a file of a checkpoint, for the stage.
-func (l *lander) file(path string, e checkpoint.Entry) (usergit.File, error) {
+func (l *lander) file(path string, e diff.Entry) (usergit.File, error) {
 	f := usergit.File{Path: l.inRepository(path), Mode: 0o644}
 	switch e.Mode {
 	case filemode.Symlink:
@@ -162,7 +162,7 @@ func (l *lander) note(p part, changes map[string]usergit.Change, landed map[stri
 		} else if last, known := landed[path]; known {
 			entry = last.entry
 		}
-		if c.To != (checkpoint.Entry{}) && entry == (usergit.Entry{}) {
+		if c.To != (diff.Entry{}) && entry == (usergit.Entry{}) {
 			l.excluded[c.Path] = "git does not allow its name"
 			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(path), l.excluded[c.Path]})
 			continue
@@ -180,12 +180,12 @@ func (l *lander) note(p part, changes map[string]usergit.Change, landed map[stri
 func filesOf(changes map[string]usergit.Change) []LandedFile {
 	files := []LandedFile{}
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		kind := checkpoint.Modified
+		kind := diff.Modified
 		switch c := changes[path]; {
 		case c.Added:
-			kind = checkpoint.Added
+			kind = diff.Added
 		case c.Entry == usergit.Entry{}:
-			kind = checkpoint.Deleted
+			kind = diff.Deleted
 		}
 		files = append(files, LandedFile{fileName(path), kind.String()})
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/checkpoint/repair"
 	"hank/internal/lazyregexp"
 	"hank/recovery"
 	"hank/state"
@@ -46,7 +47,7 @@ type ListOptions struct {
 type History interface {
 	Resolver
 	Refs(prefix string) (map[string]checkpoint.SHA, error)
-	Judge(context.Context) *checkpoint.Judge
+	Judge(context.Context) *repair.Verifier
 }
 
 const branches = "refs/heads/"
@@ -239,6 +240,7 @@ func describe(info checkpoint.Info) Listed {
 type queue []waiting
 
 func (q queue) Len() int { return len(q) }
+
 func (q queue) Less(i, j int) bool {
 	if q[i].seq != q[j].seq {
 		return q[i].seq > q[j].seq
@@ -248,8 +250,11 @@ func (q queue) Less(i, j int) bool {
 	}
 	return q[i].SHA < q[j].SHA // any order, but always the same
 }
+
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(waiting)) }
+
+func (q *queue) Push(x any) { *q = append(*q, x.(waiting)) }
+
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hank/checkpoint"
+	"hank/checkpoint/repair"
 	"hank/state"
 )
 
@@ -42,7 +43,7 @@ func (c *commits) CommitInfo(sha checkpoint.SHA) (checkpoint.Info, error) {
 	return info, nil
 }
 
-func (c *commits) Judge(context.Context) *checkpoint.Judge { return nil } // nothing is lost
+func (c *commits) Judge(context.Context) *repair.Verifier { return nil } // nothing is lost
 
 func (c *commits) Whole(_ context.Context, sha checkpoint.SHA) (bool, error) {
 	_, ok := c.infos[sha]

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"hank/checkpoint"
+	"hank/checkpoint/worktree"
 )
 
 // A file that is left out of every checkpoint has no copy anywhere. A copy that
@@ -164,7 +164,7 @@ func isFile(dir *os.Root, name, digest string) bool {
 func (p placement) setAside(parent *os.Root, dir string, files ...string) error {
 	for _, full := range files {
 		for n := 1; ; n++ {
-			to := path.Join(dir, checkpoint.KeptName(path.Base(full), n))
+			to := path.Join(dir, worktree.KeptName(path.Base(full), n))
 			if _, err := parent.Lstat(to); err == nil {
 				continue
 			} else if !errors.Is(err, fs.ErrNotExist) {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"hank/checkpoint"
+	"hank/checkpoint/restore"
 	"hank/recovery"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
@@ -82,7 +83,7 @@ func (r *recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id 
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
 	}
-	report, err := checkpoint.Restore(ctx, checkpoint.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
+	report, err := restore.Restore(ctx, restore.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
 		Removable: func(string) bool { return true }})
 	if err == nil && len(report.Refused) > 0 {
 		err = fmt.Errorf("%q %s", report.Refused[0].Path, report.Refused[0].Why)

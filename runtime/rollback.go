@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/restore"
 	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/plan"
@@ -43,14 +45,14 @@ const previewSchema = 1
 
 // Preview is what a rollback would do.
 type Preview struct {
-	Schema  int              `json:"schema"`
-	Target  Target           `json:"target"`
-	Plan    *checkpoint.Plan `json:"-"`
-	Add     []PathChange     `json:"add"`
-	Change  []PathChange     `json:"change"`
-	Delete  []PathChange     `json:"delete"`
-	Keep    int              `json:"kept"` // files that stay because no checkpoint tracked them
-	Blocked []PathChange     `json:"blocked,omitempty"`
+	Schema  int           `json:"schema"`
+	Target  Target        `json:"target"`
+	Plan    *restore.Plan `json:"-"`
+	Add     []PathChange  `json:"add"`
+	Change  []PathChange  `json:"change"`
+	Delete  []PathChange  `json:"delete"`
+	Keep    int           `json:"kept"` // files that stay because no checkpoint tracked them
+	Blocked []PathChange  `json:"blocked,omitempty"`
 	// InTheWay is what the system does not let be removed or written: it is going
 	// to stay as it is, or has stayed.
 	InTheWay []PathChange `json:"inTheWay,omitempty"`
@@ -272,7 +274,7 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
 }
 
-func inTheWay(refused []checkpoint.Refused) (list []PathChange) {
+func inTheWay(refused []restore.Refused) (list []PathChange) {
 	for _, r := range refused {
 		list = append(list, PathChange{r.Path, r.Why})
 	}
@@ -441,15 +443,15 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if len(o.Paths) > 0 && !o.Delete {
 		req.Removable = nil
 	}
-	plan, err := checkpoint.PlanRestore(req)
+	plan, err := restore.PlanRestore(req)
 	if err != nil {
 		return nil, err
 	}
 	empty := back.Empty
 	for _, name := range o.Paths {
-		there := store.HasPath(all.Tree, name) || len(recovery.FoldersWithin(all.Empty, []string{name})) > 0
+		there := restore.HasPath(store.DB, all.Tree, name) || len(recovery.FoldersWithin(all.Empty, []string{name})) > 0
 		switch {
-		case name == ".", store.HasPath(back.Tree, name), len(recovery.FoldersWithin(empty, []string{name})) > 0:
+		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(recovery.FoldersWithin(empty, []string{name})) > 0:
 		case !there && !planTouches(plan, name):
 			return nil, &UsageError{fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
 		case !o.Delete:
@@ -476,7 +478,9 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	}
 	p.Superseded = []Target{}
 	if len(o.Paths) > 0 {
-		p.Folders = slices.DeleteFunc(recovery.FoldersWithin(empty, o.Paths), func(name string) bool { return slices.Contains(all.Empty, name) || store.HasPath(all.Tree, name) })
+		p.Folders = slices.DeleteFunc(recovery.FoldersWithin(empty, o.Paths), func(name string) bool {
+			return slices.Contains(all.Empty, name) || restore.HasPath(store.DB, all.Tree, name)
+		})
 	} else {
 		p.account(s, target)
 	}
@@ -516,10 +520,10 @@ func needDelete(p *Preview, paths []string) *recovery.DecisionError {
 }
 
 // planTouches tells whether a restore is about a path or something below it.
-func planTouches(p *checkpoint.Plan, name string) bool {
-	within := func(c checkpoint.Change) bool { return c.Path == name || strings.HasPrefix(c.Path, name+"/") }
+func planTouches(p *restore.Plan, name string) bool {
+	within := func(c diff.Change) bool { return c.Path == name || strings.HasPrefix(c.Path, name+"/") }
 	return slices.ContainsFunc(slices.Concat(p.Add, p.Change, p.Delete), within) ||
-		slices.ContainsFunc(p.Refused, func(r checkpoint.Refused) bool { return within(checkpoint.Change{Path: r.Path}) })
+		slices.ContainsFunc(p.Refused, func(r restore.Refused) bool { return within(diff.Change{Path: r.Path}) })
 }
 
 // headAt is the HEAD of the project's own git at a checkpoint: what the codon
@@ -540,7 +544,7 @@ func headAt(s *state.State, t Target) string {
 	return head
 }
 
-func pathChanges(changes []checkpoint.Change) []PathChange {
+func pathChanges(changes []diff.Change) []PathChange {
 	out := make([]PathChange, len(changes))
 	for i, c := range changes {
 		out[i] = PathChange{c.Path, c.Kind.String()}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/internal/term"
 	"hank/runtime"
 )
@@ -114,7 +114,7 @@ type differing struct {
 	Changes []changed       `json:"changes"`
 }
 
-func diffJSON(d *runtime.Difference, stats []checkpoint.FileStat) differing {
+func diffJSON(d *runtime.Difference, stats []diff.FileStat) differing {
 	out := differing{Schema: 1, From: d.From, Changes: []changed{}}
 	if d.To.SHA != "" {
 		out.To = &d.To
@@ -128,7 +128,7 @@ func diffJSON(d *runtime.Difference, stats []checkpoint.FileStat) differing {
 // statWidth is how wide the bar of a file's changed lines may get.
 const statWidth = 30
 
-func printStats(d *runtime.Difference, stats []checkpoint.FileStat) {
+func printStats(d *runtime.Difference, stats []diff.FileStat) {
 	to := "the workspace"
 	if d.To.SHA != "" {
 		to = d.To.String()
@@ -149,20 +149,20 @@ func printStats(d *runtime.Difference, stats []checkpoint.FileStat) {
 	say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, count(len(stats), "file"), count(added, "line"), deleted)
 }
 
-func sign(k checkpoint.ChangeKind) term.Painted {
+func sign(k diff.ChangeKind) term.Painted {
 	switch k {
-	case checkpoint.Added:
+	case diff.Added:
 		return term.Green(os.Stdout, "A")
-	case checkpoint.Deleted:
+	case diff.Deleted:
 		return term.Red(os.Stdout, "D")
-	case checkpoint.TypeChanged:
+	case diff.TypeChanged:
 		return term.Yellow(os.Stdout, "T")
 	}
 	return term.Yellow(os.Stdout, "M")
 }
 
 // bar draws the changed lines of a file, to scale where there are many.
-func bar(s checkpoint.FileStat, longest int) term.Painted {
+func bar(s diff.FileStat, longest int) term.Painted {
 	if s.Binary {
 		return "binary"
 	}

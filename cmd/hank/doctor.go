@@ -12,6 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint"
+	"hank/checkpoint/packdb"
+	"hank/checkpoint/repair"
 	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/internal/term"
@@ -357,11 +359,11 @@ func happened(s status) string {
 		return "a budget ended the last run: " + firstLine(s.ended)
 	case runtime.VerdictPaused:
 		if s.Paused != nil {
-			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                    // which a finding names as long as it holds
-			if rest, found := strings.CutPrefix(why, checkpoint.CannotRecord); found { // so it does the remedy
+			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                // which a finding names as long as it holds
+			if rest, found := strings.CutPrefix(why, packdb.CannotRecord); found { // so it does the remedy
 				path, _ := strconv.QuotedPrefix(rest)
 				cause, _, _ := strings.Cut(rest[len(path):], "; ")
-				why = checkpoint.CannotRecord + path + cause
+				why = packdb.CannotRecord + path + cause
 			}
 			return "the last run was paused: " + firstLine(why)
 		}
@@ -383,7 +385,7 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		return err
 	}
 	defer store.Close()
-	report, err := store.Check(ctx)
+	report, err := repair.Check(ctx, store.DB)
 	if err != nil {
 		return err
 	}

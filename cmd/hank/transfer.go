@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/checkpoint"
+	"hank/checkpoint/remote"
 	"hank/internal/registry"
 	"hank/recovery"
 	"hank/runtime"
@@ -40,12 +40,12 @@ func exportCheckpoints(c *cli.Context, address string) error {
 		return err
 	}
 	defer store.Close()
-	to := checkpoint.Remote{Address: address, Prefix: prefixOf(c)}
+	to := remote.Remote{Address: address, Prefix: prefixOf(c)}
 	if to.Prefix == "" {
 		to.Prefix = recovery.DefaultPrefix(v.State)
 	}
 	_, end := recovery.Work(work).Begin("exporting checkpoints")
-	moved, err := store.Export(c.Context, to)
+	moved, err := remote.Export(c.Context, store.DB, to)
 	end()
 	if err != nil {
 		return err
@@ -61,13 +61,13 @@ func importCheckpoints(c *cli.Context, address string) error {
 	isNew := err != nil
 	if isNew {
 		if c.String("execution") == "" {
-			return &runtime.UsageError{Why: "there is no execution here to import into; a new one is made with: hank checkpoints import " + checkpoint.WithoutSecrets(address) + " -e DIR"}
+			return &runtime.UsageError{Why: "there is no execution here to import into; a new one is made with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
 		}
 		if root, err = filepath.Abs(c.String("execution")); err != nil {
 			return err
 		}
 	}
-	from := checkpoint.Remote{Address: address, Prefix: prefixOf(c)}
+	from := remote.Remote{Address: address, Prefix: prefixOf(c)}
 	if prefix, cut := recovery.Importing(root); cut {
 		isNew, from.Prefix = true, orDefault(from.Prefix, prefix)
 	}
@@ -117,8 +117,8 @@ func prefixOf(c *cli.Context) string { return strings.Trim(c.String("prefix"), "
 
 // choosePrefix finds the branches that are meant: those that are named, else
 // those of the execution, else, for a new one, the only ones.
-func choosePrefix(c *cli.Context, from checkpoint.Remote, root string, isNew bool) (string, error) {
-	list, err := checkpoint.Prefixes(c.Context, from.Address)
+func choosePrefix(c *cli.Context, from remote.Remote, root string, isNew bool) (string, error) {
+	list, err := remote.Prefixes(c.Context, from.Address)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &runtime.UsageError{Why: "there is no git repository in " + from.Address}
 	}
@@ -139,16 +139,16 @@ func choosePrefix(c *cli.Context, from checkpoint.Remote, root string, isNew boo
 	case slices.Contains(list, want):
 		return want, nil
 	case len(list) == 0:
-		return "", &runtime.UsageError{Why: "there are no checkpoints of hank's in " + checkpoint.WithoutSecrets(from.Address)}
+		return "", &runtime.UsageError{Why: "there are no checkpoints of hank's in " + remote.WithoutSecrets(from.Address)}
 	case want == "" && len(list) == 1:
 		return list[0], nil
 	case want == "":
-		return "", &runtime.UsageError{Why: fmt.Sprintf("there are several executions in %s; choose one: --prefix %s", checkpoint.WithoutSecrets(from.Address), strings.Join(list, ", or --prefix "))}
+		return "", &runtime.UsageError{Why: fmt.Sprintf("there are several executions in %s; choose one: --prefix %s", remote.WithoutSecrets(from.Address), strings.Join(list, ", or --prefix "))}
 	}
-	return "", &runtime.UsageError{Why: fmt.Sprintf("there is nothing below %s in %s, but below %s; name one with --prefix", want, checkpoint.WithoutSecrets(from.Address), strings.Join(list, ", "))}
+	return "", &runtime.UsageError{Why: fmt.Sprintf("there is nothing below %s in %s, but below %s; name one with --prefix", want, remote.WithoutSecrets(from.Address), strings.Join(list, ", "))}
 }
 
-func printTransfer(c *cli.Context, root, prefix string, t *checkpoint.Transfer, word string) error {
+func printTransfer(c *cli.Context, root, prefix string, t *remote.Transfer, word string) error {
 	out := transferView{1, root, prefix, []string{}, t.Same, []string{}, t.Objects}
 	for _, name := range t.Moved {
 		out.Moved = append(out.Moved, strings.TrimPrefix(name, "refs/heads/"))

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 )
 
 // workerConfig says what a worker opens.
@@ -122,7 +124,7 @@ func openWorker(c workerConfig) (*worker, error) {
 		return nil, err
 	}
 	w := &worker{store: store}
-	if w.ws, err = checkpoint.OpenWorkspace(c.Workspace); err != nil {
+	if w.ws, err = worktree.OpenWorkspace(c.Workspace); err != nil {
 		return nil, err
 	}
 	w.tip, err = store.Ref(branch)
@@ -224,7 +226,7 @@ func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 	if err != nil {
 		return a, err
 	}
-	inWay, err := checkpoint.PathsInTheWay(w.store, w.ws, from.Tree, target.Tree)
+	inWay, err := restore.PathsInTheWay(w.store, w.ws, from.Tree, target.Tree)
 	if err != nil {
 		return a, err
 	}
@@ -241,7 +243,7 @@ func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 		return a, err
 	}
 	a.Parts["safety checkpoint"] = time.Since(start)
-	_, err = checkpoint.Restore(context.Background(), checkpoint.RestoreRequest{
+	_, err = restore.Restore(context.Background(), restore.RestoreRequest{
 		Store: w.store, Workspace: w.ws, From: snap.Tree, To: target.Tree, Known: w.store.Known(w.ws),
 		Removable: func(path string) bool { return w.store.HasFile(from.Tree, path) },
 	})

@@ -1,0 +1,123 @@
+package match
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"hank/internal/vfs"
+)
+
+// userGitDir returns the git folder of the user's own repository that the
+// workspace is the root of, and its common folder; "" if it is none. Both are
+// only ever read.
+func userGitDir(workspace string) (own, common string) {
+	own = filepath.Join(workspace, ".git")
+	fi, err := os.Lstat(own)
+	if err != nil {
+		return "", ""
+	}
+	if fi.Mode().IsRegular() { // a linked worktree or a submodule
+		text, err := vfs.ReadLimited(own, RulesLimit)
+		target, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+		if err != nil || !ok {
+			return "", ""
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(workspace, target)
+		}
+		own = target
+	}
+	common = own
+	if text, err := vfs.ReadLimited(filepath.Join(own, "commondir"), RulesLimit); err == nil {
+		if common = strings.TrimSpace(string(text)); !filepath.IsAbs(common) {
+			common = filepath.Join(own, common)
+		}
+	}
+	return own, common
+}
+
+// UserExclude returns the rules of the user's info/exclude.
+func UserExclude(workspace string) IgnoreRules {
+	_, common := userGitDir(workspace)
+	if common == "" {
+		return IgnoreRules{}
+	}
+	text, err := vfs.ReadLimited(filepath.Join(common, "info", "exclude"), RulesLimit)
+	if err != nil {
+		return IgnoreRules{}
+	}
+	return ParseIgnore("", text)
+}
+
+// Repository is one of the user's own, with the workspace as its root or a
+// folder in it. Its index is read when it is first asked: only what is ignored
+// by the rules makes it matter.
+type Repository struct {
+	dir   string // "" or ending in a slash
+	above *Repository
+	index func() trackedPaths
+}
+
+// NewRepository returns the one in a folder of the workspace; there may be none.
+func NewRepository(workspace, dir string, above *Repository) *Repository {
+	at := filepath.Join(workspace, filepath.FromSlash(dir))
+	return &Repository{dir: dir, above: above, index: sync.OnceValue(func() trackedPaths { return userIndex(at) })}
+}
+
+// Tracks tells whether a file is in the index of this repository or of one
+// above.
+func (r *Repository) Tracks(path string) bool {
+	return r != nil && (r.index().has(path[len(r.dir):]) || r.above.Tracks(path))
+}
+
+// TracksBelow tells the same of any file below a folder, which ends in a slash.
+func (r *Repository) TracksBelow(dir string) bool {
+	return r != nil && (r.index().anyBelow(dir[len(r.dir):]) || r.above.TracksBelow(dir))
+}
+
+// trackedPaths are the paths in the user's own index, sorted: to git they are
+// not ignored, whatever the rules say.
+type trackedPaths []string
+
+// has tells whether a file is tracked.
+func (t trackedPaths) has(path string) bool {
+	_, found := slices.BinarySearch(t, path)
+	return found
+}
+
+// anyBelow tells whether a folder, "" or ending in a slash, has tracked files.
+func (t trackedPaths) anyBelow(dir string) bool {
+	i, _ := slices.BinarySearch(t, dir)
+	return i < len(t) && strings.HasPrefix(t[i], dir)
+}
+
+// indexLimit is more than the index of any repository has: ten million files.
+const indexLimit = 1 << 30
+
+// userIndex reads the paths in the user's own index. One that cannot be read
+// adds nothing.
+func userIndex(workspace string) trackedPaths {
+	own, common := userGitDir(workspace)
+	if own == "" {
+		return nil
+	}
+	data, err := vfs.ReadLimited(filepath.Join(own, "index"), indexLimit)
+	if err != nil {
+		return nil
+	}
+	paths, shared := IndexPaths(data)
+	if shared != "" { // a split index: what both files name is a little too much, and enough
+		for _, dir := range []string{own, common} {
+			if data, err := vfs.ReadLimited(filepath.Join(dir, "sharedindex."+shared), indexLimit); err == nil {
+				more, _ := IndexPaths(data)
+				paths = append(paths, more...)
+				break
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}

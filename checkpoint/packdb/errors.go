@@ -1,0 +1,80 @@
+package packdb
+
+import (
+	"errors"
+	"fmt"
+)
+
+// DamagedError says that a file of the store is not what hank or git wrote.
+// Nothing was changed; `hank doctor` shows what can be rebuilt.
+type DamagedError struct {
+	Path string // absolute; of the file, or of the store
+	Why  string
+	Err  error // the cause, or nil
+}
+
+func (e *DamagedError) Error() string {
+	cause := ""
+	if e.Err != nil {
+		cause = ": " + e.Err.Error()
+	}
+	return fmt.Sprintf("%s is damaged: %s%s; nothing was changed, run `hank doctor`", e.Path, e.Why, cause)
+}
+
+// Unwrap returns the cause.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// RefConflictError says that a reference is not what the caller took it for.
+// Nothing was changed.
+type RefConflictError struct {
+	Name       string
+	Want, Have SHA // "" is absent
+}
+
+func (e *RefConflictError) Error() string {
+	return fmt.Sprintf("reference %s is %s, not %s: something else moved it; read it again before deciding", e.Name, orAbsent(e.Have), orAbsent(e.Want))
+}
+
+func orAbsent(sha SHA) string {
+	if sha == "" {
+		return "absent"
+	}
+	return string(sha)
+}
+
+// LockedError says that another git process holds the lock of a file of the
+// store, or left it behind. hank's own left-over locks are removed by Open.
+type LockedError struct{ Path string }
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s exists: another git process is at work in the checkpoint store; wait for it, or remove that file if none is running", e.Path)
+}
+
+// CannotRecord begins the text of an UnstableError, which names the path next.
+const CannotRecord = "cannot record "
+
+// ErrNoRoom ends a scan whose new objects are more than SnapshotRequest.Room.
+var ErrNoRoom = errors.New("the checkpoint is larger than the room that is left for it")
+
+// RefNameError is a name that no reference can have, such as one below a prefix
+// that somebody has chosen.
+type RefNameError struct{ Name string }
+
+func (e *RefNameError) Error() string {
+	return fmt.Sprintf("%q cannot be the name of a git reference", e.Name)
+}
+
+// UnsafeTreeError says that a tree holds a name that hank never writes into a
+// tree and that could lead out of the workspace or into a repository's own
+// files. Such a tree was made by hand or is damaged; nothing was touched.
+type UnsafeTreeError struct {
+	Tree SHA
+	Path string // as far as it was followed
+	Why  string
+}
+
+func (e *UnsafeTreeError) Error() string {
+	return fmt.Sprintf("tree %s is not safe to use: %q: %s; it was not made by hank, restore from another checkpoint", e.Tree, e.Path, e.Why)
+}
+
+var ErrChanging = errors.New("it changed while it was read")

@@ -1,0 +1,177 @@
+package packdb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"hank/internal/vfs"
+)
+
+func packNames(packs []*Pack) []string {
+	names := make([]string, len(packs))
+	for i, p := range packs {
+		names[i] = filepath.Base(p.Base)
+	}
+	return names
+}
+
+// Pack is a finished pack on disk with its index. The index is read when the
+// pack is first asked for an object, and stays in memory.
+type Pack struct {
+	FS    vfs.FS
+	Base  string // absolute path without extension
+	size  int64  // bytes on disk, without the index
+	keeps *atomic.Int32
+	apart atomic.Bool // it holds deltas: merges leave it alone
+
+	load  sync.Once
+	index PackIndex
+	bad   error
+
+	mu     sync.Mutex
+	file   vfs.File // nil: opened for each use
+	users  int      // who read the file at the moment
+	closed bool     // the file is not kept open any more
+}
+
+// maxOpenPacks bounds the packs of one store whose files stay open.
+const maxOpenPacks = 128
+
+func (p *Pack) String() string { return p.Base + ".pack" }
+
+// Table returns the pack's index.
+func (p *Pack) Table() (PackIndex, error) {
+	p.load.Do(func() {
+		name := p.Base + ".idx"
+		data, err := vfs.ReadFile(p.FS, name)
+		if err != nil {
+			p.bad = fmt.Errorf("read pack index: %w", err)
+			return
+		}
+		if p.index, err = parseIndex(data); err != nil {
+			p.bad = &DamagedError{Path: name, Why: "it cannot be read as a pack index", Err: err}
+		}
+	})
+	return p.index, p.bad
+}
+
+// reader opens the pack, or uses the file that is open already.
+func (p *Pack) reader() (io.ReaderAt, func(), error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file != nil {
+		p.users++
+		return p.file, p.release, nil
+	}
+	f, err := p.FS.OpenFile(p.String(), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !p.closed && p.keeps.Add(1) <= maxOpenPacks {
+		p.file, p.users = f, 1
+		return f, p.release, nil
+	}
+	if !p.closed {
+		p.keeps.Add(-1)
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+func (p *Pack) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users--; p.users == 0 && p.closed {
+		_ = p.shut()
+	}
+}
+
+// Close closes the file, or lets the last that reads it do so.
+func (p *Pack) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.file == nil || p.users > 0 {
+		return nil
+	}
+	return p.shut()
+}
+
+func (p *Pack) shut() error {
+	f := p.file
+	p.file = nil
+	p.keeps.Add(-1)
+	return f.Close()
+}
+
+// Gone tells that pack and index were removed, as a merge does.
+func (p *Pack) Gone() bool {
+	_, pack := p.FS.Lstat(p.String())
+	_, index := p.FS.Lstat(p.Base + ".idx")
+	return errors.Is(pack, fs.ErrNotExist) && errors.Is(index, fs.ErrNotExist)
+}
+
+// find returns the offset of id in the pack.
+func (p *Pack) find(id *plumbing.Hash) (int64, bool, error) {
+	x, err := p.Table()
+	if err != nil {
+		return 0, false, err
+	}
+	i, ok := x.find(id)
+	if !ok {
+		return 0, false, nil
+	}
+	off := x.offset(i)
+	if off < 0 {
+		return 0, false, &DamagedError{Path: p.Base + ".idx", Why: "an offset leads out of its table"}
+	}
+	return off, true, nil
+}
+
+// ListPacks returns the finished packs in a store's pack folder. A pack counts
+// once it has its index; what has only one of the two is of no use to a reader.
+func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
+	dir := filepath.Join(s.Dir, "objects", "pack")
+	list, err := s.FS.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list packs: %w", err)
+	}
+	have := make(map[string]*Pack, len(known))
+	for _, p := range known {
+		have[p.Base] = p
+	}
+	whole := make(map[string]fs.DirEntry)
+	for _, e := range list {
+		if name, ok := strings.CutSuffix(e.Name(), ".pack"); ok {
+			whole[name] = e
+		}
+	}
+	var packs []*Pack
+	for _, e := range list {
+		name, ok := strings.CutSuffix(e.Name(), ".idx")
+		if !ok || whole[name] == nil || !strings.HasPrefix(name, "pack-") {
+			continue
+		}
+		base := filepath.Join(dir, name)
+		if have[base] == nil {
+			fi, err := whole[name].Info()
+			if errors.Is(err, fs.ErrNotExist) { // it was merged since the folder was listed
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("list packs: %w", err)
+			}
+			have[base] = s.NewPack(base, fi.Size())
+		}
+		packs = append(packs, have[base])
+	}
+	return packs, nil
+}

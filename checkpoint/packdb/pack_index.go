@@ -1,0 +1,158 @@
+package packdb
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sort"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// PackIndex is a version 2 pack index as gitformat-pack(5) has it: a header of
+// 8 bytes, 256 cumulative counts, then the sorted ids, the CRC-32 of each
+// packed object, its offset (with the top bit set: a row of the table of
+// 64-bit offsets that follows), and the checksums of pack and index.
+type PackIndex struct {
+	data  []byte
+	Count int
+}
+
+const (
+	HashSize    = sha1.Size
+	indexHeader = 8 + 256*4
+	// bigOffset marks an offset that does not fit in 31 bits.
+	bigOffset = 1 << 31
+)
+
+var indexMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
+
+// parseIndex checks the shape of an index, not its checksum: that is left to
+// Check, because opening a store must not cost what it holds.
+func parseIndex(data []byte) (PackIndex, error) {
+	if len(data) < indexHeader+2*HashSize || !bytes.Equal(data[:8], indexMagic) {
+		return PackIndex{}, errors.New("not a pack index of version 2")
+	}
+	x := PackIndex{data: data}
+	for i := 1; i < 256; i++ {
+		if x.fanout(i) < x.fanout(i-1) {
+			return PackIndex{}, errors.New("its counts are not in order")
+		}
+	}
+	x.Count = x.fanout(255)
+	least := indexHeader + x.Count*(HashSize+8) + 2*HashSize
+	if len(data) < least || (len(data)-least)%8 != 0 || len(data)-least > x.Count*8 {
+		return PackIndex{}, errors.New("its size does not fit its count of objects")
+	}
+	return x, nil
+}
+
+func (x PackIndex) fanout(i int) int {
+	return int(binary.BigEndian.Uint32(x.data[8+4*i:]))
+}
+
+// ID returns the i-th id in order.
+func (x PackIndex) ID(i int) []byte {
+	at := indexHeader + i*HashSize
+	return x.data[at : at+HashSize]
+}
+
+// offset returns where the i-th object is in the pack, or -1 if the index is damaged.
+func (x PackIndex) offset(i int) int64 {
+	offsets := indexHeader + x.Count*(HashSize+4)
+	off := binary.BigEndian.Uint32(x.data[offsets+4*i:])
+	if off&bigOffset == 0 {
+		return int64(off)
+	}
+	at := offsets + 4*x.Count + 8*int(off&^bigOffset)
+	if at+8 > len(x.data)-2*HashSize {
+		return -1
+	}
+	return int64(binary.BigEndian.Uint64(x.data[at:]))
+}
+
+// find returns the rank of id, if it is there.
+func (x PackIndex) find(id *plumbing.Hash) (int, bool) {
+	lo, hi := 0, x.fanout(int(id[0]))
+	if id[0] > 0 {
+		lo = x.fanout(int(id[0]) - 1)
+	}
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := bytes.Compare(x.ID(mid), id[:]); {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0, false
+}
+
+// from calls f for each id from first on, until f says no.
+func (x PackIndex) from(first plumbing.Hash, f func(plumbing.Hash) bool) {
+	i := sort.Search(x.Count, func(i int) bool { return bytes.Compare(x.ID(i), first[:]) >= 0 })
+	for ; i < x.Count && f(plumbing.Hash(x.ID(i))); i++ {
+	}
+}
+
+// PackChecksum is the checksum of the pack that the index was made for.
+func (x PackIndex) PackChecksum() []byte {
+	return x.data[len(x.data)-2*HashSize : len(x.data)-HashSize]
+}
+
+// Intact reports whether the index's own checksum is right.
+func (x PackIndex) Intact() bool {
+	body := x.data[:len(x.data)-HashSize]
+	sum := sha1.Sum(body)
+	return bytes.Equal(sum[:], x.data[len(body):])
+}
+
+// packEntry is one object of a pack that is being written.
+type packEntry struct {
+	id     plumbing.Hash
+	crc    uint32
+	offset int64
+}
+
+// indexSize is how many bytes the index of n objects takes, at least.
+func indexSize(n int) int64 { return int64(indexHeader + n*(HashSize+8) + 2*HashSize) }
+
+// EncodeIndex returns the index of a pack with these objects; it sorts entries.
+func EncodeIndex(entries []packEntry, packSum []byte) []byte {
+	slices.SortFunc(entries, func(a, b packEntry) int { return bytes.Compare(a.id[:], b.id[:]) })
+	out := make([]byte, 0, indexSize(len(entries)))
+	out = append(out, indexMagic...)
+	upTo := 0
+	for first := range 256 {
+		for upTo < len(entries) && int(entries[upTo].id[0]) <= first {
+			upTo++
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(upTo))
+	}
+	for i := range entries {
+		out = append(out, entries[i].id[:]...)
+	}
+	for i := range entries {
+		out = binary.BigEndian.AppendUint32(out, entries[i].crc)
+	}
+	var big []int64
+	for i := range entries {
+		if off := entries[i].offset; off < bigOffset {
+			out = binary.BigEndian.AppendUint32(out, uint32(off))
+		} else {
+			out = binary.BigEndian.AppendUint32(out, bigOffset|uint32(len(big)))
+			big = append(big, off)
+		}
+	}
+	for _, off := range big {
+		out = binary.BigEndian.AppendUint64(out, uint64(off))
+	}
+	out = append(out, packSum...)
+	sum := sha1.Sum(out)
+	return append(out, sum[:]...)
+}

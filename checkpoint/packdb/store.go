@@ -1,0 +1,427 @@
+package packdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"hank/internal/flock"
+	"hank/internal/vfs"
+)
+
+// Options say where a store is and what it may use.
+type Options struct {
+	FS  vfs.FS // nil is the real one
+	Dir string // the git folder, absolute
+	// CacheFile is where the stat cache is kept between processes; "" is
+	// nowhere. BootID is the machine's present boot; "" trusts no kept cache.
+	CacheFile string
+	BootID    string
+	Now       func() time.Time // nil is time.Now
+	// ReadOnly promises that nothing is written: what a snapshot finds is
+	// thrown away by Close. It may be opened while another process writes.
+	ReadOnly bool
+	// Shared says that others may write to the repository too, so that what
+	// looks like left over is only cleared away while no other hank has it open
+	// for writing.
+	Shared bool
+}
+
+// DB is the git repository that holds the checkpoints of one execution. It
+// is a bare repository that stock git reads. It implements go-git's
+// storage.Storer, so that trees, commits, diffs and transport are go-git's.
+//
+// New objects go into one pending pack, which Commit and Flush make durable.
+// Reading is safe from several goroutines; writing is for one at a time.
+type DB struct {
+	// HeadWas is what Open found in the place of a HEAD that it has written anew;
+	// empty if that was right.
+	HeadWas string
+
+	FS        vfs.FS
+	Dir       string
+	Opts      Options
+	openPacks atomic.Int32
+
+	Mu      sync.RWMutex
+	Packs   []*Pack // newest first, as far as this process has made them
+	Pending *pendingPack
+	room    int64           // what the pending pack may come to; 0 is any size
+	shallow []plumbing.Hash // commits that count as having no parents
+	// replaced are packs whose objects are in a merged one too; they are
+	// removed by the next merge, or by Close.
+	Replaced []*Pack
+
+	held heldTrees
+
+	Merging sync.Mutex // held while packs are merged
+
+	refs sync.Mutex // held while a reference moves
+
+	alone *os.File // a shared repository, locked against other hanks; or nil
+
+	Vouched Vouched // by the packs; never nil
+}
+
+// Vouched is what holds as long as the packs have what they have: the stat cache
+// of whoever scans. A DB tells it what becomes of its packs.
+type Vouched interface {
+	// SettleCache is called when everything pending is durable; the DB is locked.
+	SettleCache()
+	// DropPending is called when everything pending is dropped; the DB is locked.
+	DropPending()
+	// KeepLargeCache is called after a Flush; the DB is not locked.
+	KeepLargeCache()
+	// KeepCache is called by Close.
+	KeepCache() error
+	// RewriteCache is called when packs were merged.
+	RewriteCache() error
+	// DropCache forgets everything, DistrustCache on disk too.
+	DropCache()
+	DistrustCache() error
+}
+
+// nothingVouched is for a DB that nobody scans into.
+type nothingVouched struct{}
+
+func (nothingVouched) SettleCache() {}
+
+func (nothingVouched) DropPending() {}
+
+func (nothingVouched) KeepLargeCache() {}
+
+func (nothingVouched) KeepCache() error { return nil }
+
+func (nothingVouched) RewriteCache() error { return nil }
+
+func (nothingVouched) DropCache() {}
+
+func (nothingVouched) DistrustCache() error { return nil }
+
+// SetVouched says who is told what becomes of the packs.
+func (s *DB) SetVouched(v Vouched) { s.Vouched = v }
+
+// WithPackNames calls f with the names of the packs, and of those that merged ones
+// have replaced, while none comes or goes.
+func (s *DB) WithPackNames(f func(packs, replaced []string)) {
+	s.Mu.RLock()
+	defer s.Mu.RUnlock()
+	f(packNames(s.Packs), packNames(s.Replaced))
+}
+
+// IsPending reports whether there is a pending pack.
+func (s *DB) IsPending() bool {
+	pending, _ := s.Sources()
+	return pending != nil
+}
+
+// HEAD tells others that this is a repository, and which branch to show. Hank
+// never reads it.
+const (
+	headName = "HEAD"
+	mainHead = "ref: refs/heads/main\n"
+)
+
+// mendHead writes HEAD anew where it leads nowhere: without it git takes the
+// store for no repository. What it was is in HeadWas.
+func (s *DB) mendHead() error {
+	name := filepath.Join(s.Dir, headName)
+	text, err := vfs.ReadFile(s.FS, name)
+	switch {
+	case err == nil && s.leadsSomewhere(strings.TrimSuffix(string(text), "\n")):
+		return nil
+	case err == nil:
+		s.HeadWas = fmt.Sprintf("%.40q", text)
+	case errors.Is(err, fs.ErrNotExist):
+		s.HeadWas = "gone"
+	case errors.Is(err, vfs.ErrNotRegular):
+		s.HeadWas = "no file"
+		if err := s.FS.Remove(name); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	return vfs.WriteFile(s.FS, name, []byte(mainHead), 0o600)
+}
+
+// leadsSomewhere tells whether a HEAD is one that git takes, and not cut off.
+func (s *DB) leadsSomewhere(head string) bool {
+	name, symbolic := strings.CutPrefix(head, "ref: ")
+	if !symbolic || head+"\n" == mainHead {
+		return symbolic || isSHA(head)
+	}
+	if !strings.HasPrefix(name, Branches) || CheckRefName(name) != nil {
+		return false
+	}
+	at, err := s.Ref(name)
+	return err == nil && at != ""
+}
+
+// storeFiles are the files of an empty store. gc.auto is off because merging
+// packs is hank's; autocrlf is off because a checkpoint holds bytes. For the
+// same reason info/attributes outranks what .gitattributes a workspace has:
+// stock git checks out what was recorded, unconverted.
+var storeFiles = []struct{ name, text string }{
+	{"config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tautocrlf = false\n\tlogallrefupdates = false\n[gc]\n\tauto = 0\n"},
+	{"info/exclude", "# hank never records .git, .hankweave* and the data; other rules may be added here\n"},
+	{"info/attributes", "* -text -eol -ident -filter -working-tree-encoding -export-subst -export-ignore\n"},
+	{lockMark, LockMarkText},
+	{headName, mainHead},
+}
+
+// Init makes a store. It is built under a temporary name in the same folder
+// and renamed into place when it is whole and synced, so that a crash leaves
+// no half of one.
+func Init(o Options) (*DB, error) {
+	s := New(o)
+	if _, err := s.FS.Lstat(s.Dir); err == nil {
+		return nil, &fs.PathError{Op: "make checkpoint store", Path: s.Dir, Err: fs.ErrExist}
+	}
+	tmp := s.Dir + ".tmp"
+	if err := RemoveTree(s.FS, tmp); err != nil {
+		return nil, fmt.Errorf("clearing away a half-made checkpoint store: %w", err)
+	}
+	for _, dir := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "info"} {
+		if err := vfs.MkdirAll(s.FS, filepath.Join(tmp, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("making the checkpoint store: %w", err)
+		}
+	}
+	for _, f := range storeFiles {
+		if err := vfs.WriteFile(s.FS, filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
+			return nil, fmt.Errorf("making the checkpoint store: %w", err)
+		}
+	}
+	if err := s.FS.Rename(tmp, s.Dir); err != nil {
+		return nil, fmt.Errorf("making the checkpoint store: %w", err)
+	}
+	if err := s.FS.SyncDir(filepath.Dir(s.Dir)); err != nil {
+		return nil, fmt.Errorf("making the checkpoint store: %w", err)
+	}
+	return s, nil
+}
+
+func New(o Options) *DB {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &DB{FS: o.FS, Dir: o.Dir, Opts: o, Vouched: nothingVouched{}}
+}
+
+// Open opens a store. One that is not there matches fs.ErrNotExist; one that
+// is no repository is a *DamagedError. What an interrupted write has left
+// (temporary packs, locks) is removed: the caller holds the execution's lock,
+// so nobody else is writing.
+func Open(o Options) (*DB, error) {
+	s := New(o)
+	if _, err := s.FS.Lstat(s.Dir); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"objects/pack", "refs/heads"} {
+		if _, err := s.FS.Lstat(filepath.Join(s.Dir, name)); err != nil {
+			return nil, &DamagedError{Path: s.Dir, Why: name + " cannot be found", Err: err}
+		}
+	}
+	if o.Shared { // anybody's, so that it is one only with a HEAD
+		if _, err := s.FS.Lstat(filepath.Join(s.Dir, headName)); err != nil {
+			return nil, &DamagedError{Path: s.Dir, Why: headName + " cannot be found", Err: err}
+		}
+	}
+	if !o.ReadOnly && !o.Shared {
+		if err := s.mendHead(); err != nil {
+			return nil, fmt.Errorf("mending the checkpoint store: %w", err)
+		}
+	}
+	if o.Shared && !o.ReadOnly {
+		s.LockAlone()
+	}
+	if !o.ReadOnly && (!o.Shared || s.alone != nil) {
+		if err := s.sweep(); err != nil {
+			s.release()
+			return nil, fmt.Errorf("clearing up the checkpoint store: %w", err)
+		}
+	}
+	if err := s.readShallow(); err != nil {
+		s.release()
+		return nil, err
+	}
+	var err error
+	if s.Packs, err = s.ListPacks(nil); err != nil {
+		s.release()
+	}
+	return s, err
+}
+
+// LockAlone takes a shared repository for this process, unless another hank
+// has it, or there are no locks.
+func (s *DB) LockAlone() {
+	dir, err := flock.OpenFolder(s.Dir)
+	if err != nil {
+		return
+	}
+	if flock.Exclusive(dir) != nil {
+		dir.Close()
+		return
+	}
+	s.alone = dir
+}
+
+// release gives a shared repository free.
+func (s *DB) release() {
+	if s.alone != nil {
+		_ = flock.Close(s.alone) // it was only locked
+		s.alone = nil
+	}
+}
+
+// sweep removes what only an interrupted write of hank's leaves behind: also
+// an index without its pack, which holds nothing. A power cut may keep the one
+// name and not the other, of a pack that was just made or just merged. In a
+// shared repository such a half may be somebody's who is making the other. In
+// hank's own each pack gets its mark, see KeepMark: stock git may have made it.
+func (s *DB) sweep() error {
+	dir := filepath.Join(s.Dir, "objects", "pack")
+	list, err := s.FS.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, e := range list {
+		names[e.Name()] = true
+	}
+	for _, e := range list {
+		if name := e.Name(); s.isLeftOver(e, names) {
+			if err := s.FS.Remove(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		} else if base, isPack := strings.CutSuffix(name, ".pack"); isPack && strings.HasPrefix(name, "pack-") && !names[base+KeepMark] {
+			if err := s.keep(filepath.Join(dir, base)); err != nil {
+				return err
+			}
+		}
+	}
+	if s.Opts.Shared {
+		return s.sweepRefs()
+	}
+	return errors.Join(s.sweepRefs(), s.IndexOrphans())
+}
+
+// isLeftOver reports whether a file among the packs is of no use.
+func (s *DB) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
+	if strings.HasPrefix(e.Name(), Temporary) || strings.HasPrefix(e.Name(), OldTemporary) {
+		return true
+	}
+	base, isIndex := strings.CutSuffix(e.Name(), ".idx")
+	if !isIndex {
+		var isMark bool
+		if base, isMark = strings.CutSuffix(e.Name(), KeepMark); !isMark {
+			return false
+		}
+	}
+	return !s.Opts.Shared && e.Type().IsRegular() && !names[base+".pack"]
+}
+
+// Close drops what is pending, keeps the stat cache, and closes the packs.
+func (s *DB) Close() error {
+	s.Abort()
+	return errors.Join(s.Vouched.KeepCache(), s.RemoveReplaced(), s.closePacks())
+}
+
+// Forsake is Close for a store whose folder is not the one any more that has its
+// name: nothing is written or removed by that.
+func (s *DB) Forsake() {
+	s.Abort()
+	s.Vouched.DropCache()
+	_ = s.closePacks() // they were read
+}
+
+func (s *DB) closePacks() error {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	var err error
+	for _, p := range s.Packs {
+		err = errors.Join(err, p.Close())
+	}
+	s.Packs = nil
+	s.release()
+	return err
+}
+
+// Size returns how many bytes the store takes on disk.
+func (s *DB) Size() (int64, error) {
+	var sum int64
+	err := filepath.WalkDir(s.Dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		fi, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			sum += fi.Size()
+		}
+		return err
+	})
+	return sum, err
+}
+
+// PackBytes returns how many bytes the packs take, which is nearly all of the
+// store: with their indexes, those that a merge has replaced and nobody has
+// removed yet, and what others are writing. This store's own pending pack is not
+// counted: see SnapshotRequest.Room. It costs one look at each file; one that is
+// gone by then counts nothing.
+func (s *DB) PackBytes() int64 {
+	dir := filepath.Join(s.Dir, "objects", "pack")
+	list, err := s.FS.ReadDir(dir)
+	if err != nil {
+		return 0 // whoever reads a pack says why
+	}
+	own := ""
+	s.Mu.RLock()
+	if s.Pending != nil {
+		own = filepath.Base(s.Pending.Path)
+	}
+	s.Mu.RUnlock()
+	var sum int64
+	for _, e := range list {
+		if fi, err := s.FS.Lstat(filepath.Join(dir, e.Name())); err == nil && e.Name() != own {
+			sum += fi.Size()
+		}
+	}
+	return sum
+}
+
+// RemoveTree removes a folder of hank's own with all below.
+func RemoveTree(fsys vfs.FS, name string) error {
+	fi, err := fsys.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if fi.IsDir() {
+		list, err := fsys.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if err := RemoveTree(fsys, filepath.Join(name, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return fsys.Remove(name)
+}

@@ -1,0 +1,448 @@
+package packdb
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/klauspost/compress/zlib"
+
+	"hank/checkpoint/worktree"
+	"hank/internal/failpoint"
+	"hank/internal/vfs"
+)
+
+// CopyObject reads an object, verified, and packs it into another pack.
+func (s *DB) CopyObject(id plumbing.Hash, out *pendingPack) error {
+	o, err := s.Object(id)
+	if err != nil {
+		return err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	header := AppendPackedHeader(nil, o.Kind, o.Bytes)
+	if o.Bytes <= InMemory {
+		var packed bytes.Buffer
+		if err := Deflate(&packed, r); err != nil {
+			return err
+		}
+		_, err := out.Add(id, header, packed.Bytes())
+		return err
+	}
+	_, err = out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
+		if _, err := w.Write(header); err != nil {
+			return id, err
+		}
+		return id, Deflate(w, r)
+	})
+	return err
+}
+
+// Temporary begins the names of packs and indexes that are being written. Stock
+// git's prune deletes what begins with tmp_, and its gc an .idx without a .pack:
+// neither may be called so.
+const Temporary = "hank-writing-"
+
+// IndexTemporary ends the name of an index that is being written.
+const IndexTemporary = "-index"
+
+// KeepMark ends the name of an empty file beside a pack. Stock git's repack and
+// gc leave a pack that has one alone; else they would delete what no reference
+// leads to yet, or what a runtime at work has open.
+const KeepMark = ".keep"
+
+// keep marks a pack. Packs of a repository that is somebody's are theirs.
+func (s *DB) keep(base string) error {
+	if s.Opts.Shared {
+		return nil
+	}
+	f, err := s.FS.OpenFile(base+KeepMark, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// OldTemporary is what they were called once; what is left of them is removed.
+const OldTemporary = "tmp_hank_"
+
+// deflaters are reused: a new one costs more than most objects.
+var deflaters = sync.Pool{New: func() any {
+	z, err := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return z
+}}
+
+// deflated are the buffers of objects on their way into the pack, which copies
+// them.
+var deflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func Deflate(w io.Writer, r io.Reader) error {
+	z := deflaters.Get().(*zlib.Writer)
+	defer deflaters.Put(z)
+	z.Reset(w)
+	_, err := io.Copy(z, r)
+	return errors.Join(err, z.Close())
+}
+
+// PutObject stores an object, unless the store has it. It returns whether it
+// is new.
+func (s *DB) PutObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash, bool, error) {
+	id := ObjectID(kind, data)
+	if s.HasObject(id) {
+		return id, false, nil
+	}
+	p, err := s.Pack()
+	if err != nil {
+		return id, false, err
+	}
+	packed := deflated.Get().(*bytes.Buffer)
+	defer deflated.Put(packed)
+	packed.Reset()
+	if err := Deflate(packed, bytes.NewReader(data)); err != nil {
+		return id, false, err
+	}
+	added, err := p.Add(id, AppendPackedHeader(nil, kind, int64(len(data))), packed.Bytes())
+	return id, added, err
+}
+
+// PutStream stores an object that does not fit in memory.
+func (s *DB) PutStream(kind plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, added bool, err error) {
+	p, err := s.Pack()
+	if err != nil {
+		return id, false, err
+	}
+	finished := func(id plumbing.Hash) bool {
+		_, packs := s.Sources()
+		return InPacks(packs, id)
+	}
+	added, err = p.stream(finished, func(w io.Writer) (plumbing.Hash, error) {
+		if _, err := w.Write(AppendPackedHeader(nil, kind, size)); err != nil {
+			return id, err
+		}
+		h := NewObjectHash(kind, size)
+		if err := Deflate(w, io.TeeReader(r, h)); err != nil {
+			return id, err
+		}
+		h.Sum(id[:0])
+		return id, nil
+	})
+	return id, added, err
+}
+
+// Pack returns the pending pack, and begins one if there is none.
+func (s *DB) Pack() (*pendingPack, error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.Pending != nil {
+		return s.Pending, nil
+	}
+	fsys, name := s.FS, s.TemporaryPack()
+	if s.Opts.ReadOnly { // what is found is not kept, and nothing is written here
+		fsys, name = vfs.OS, filepath.Join(os.TempDir(), filepath.Base(name))
+	}
+	p, err := NewPendingPack(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	p.limit = s.room
+	if s.Opts.ReadOnly {
+		// Where the system lets it have no name from now on, a reader that is
+		// killed leaves nothing behind.
+		_ = fsys.Remove(name)
+	}
+	s.Pending = p
+	return p, nil
+}
+
+// LimitPending lets the pending pack, the present one or the next, not become
+// larger than room until lift is called.
+func (s *DB) LimitPending(room int64) (lift func()) {
+	set := func(limit int64) {
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		if s.room = limit; s.Pending != nil {
+			s.Pending.mu.Lock()
+			s.Pending.limit = limit
+			s.Pending.mu.Unlock()
+		}
+	}
+	set(room)
+	return func() { set(0) }
+}
+
+// TemporaryPack returns a name for a pack that is being written.
+func (s *DB) TemporaryPack() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	return filepath.Join(s.Dir, "objects", "pack", Temporary+hex.EncodeToString(random[:]))
+}
+
+// Abort drops the objects that are not durable yet.
+func (s *DB) Abort() {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.drop()
+}
+
+// drop is Abort for who holds the lock.
+func (s *DB) drop() {
+	if s.Pending != nil {
+		// The file has a temporary name: if it cannot be removed, Open does.
+		_ = s.Pending.Discard()
+		s.Pending = nil
+	}
+	s.Vouched.DropPending()
+}
+
+// ErrReadOnly refuses writes to a store that was opened for reading.
+var ErrReadOnly = errors.New("the checkpoint store was opened for reading")
+
+// Flush makes all pending objects durable:
+//
+//  1. The pack gets its count and checksum, and is synced.
+//  2. The index is written beside it under a temporary name, and synced.
+//  3. The pack gets its mark, see KeepMark, then its name, then the index its
+//     own: a pack counts once it has an index, so that a crash in between leaves
+//     only unused files.
+//  4. The folder is synced.
+//
+// If it fails, the pending objects are dropped as by Abort: after a failed
+// sync nobody knows what the disk holds.
+func (s *DB) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.flushPending(); err != nil {
+		return err
+	}
+	s.Vouched.KeepLargeCache()
+	return nil
+}
+
+func (s *DB) flushPending() error {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	p := s.Pending
+	if p == nil || p.Count() == 0 {
+		s.Vouched.SettleCache()
+		return nil
+	}
+	if s.Opts.ReadOnly {
+		return ErrReadOnly
+	}
+	base, err := s.FlushPack(p)
+	if err != nil {
+		s.drop()
+		return fmt.Errorf("writing a pack of checkpoints: %w", err)
+	}
+	s.Pending = nil
+	s.Packs = append([]*Pack{s.NewPack(base, p.Written+HashSize)}, s.Packs...)
+	s.Vouched.SettleCache()
+	return nil
+}
+
+func (s *DB) FlushPack(p *pendingPack) (base string, err error) {
+	sum, err := p.Seal()
+	if err != nil {
+		return "", err
+	}
+	failpoint.Hit("pack.written")
+	if err := errors.Join(p.File.Sync(), p.File.Close()); err != nil {
+		return "", err
+	}
+	index := p.Path + IndexTemporary
+	if err := writeSynced(s.FS, index, EncodeIndex(p.Entries, sum), 0o444); err != nil {
+		return "", err
+	}
+	base = p.PackBase(sum)
+	if fi, err := s.FS.Lstat(p.Path); err != nil {
+		return "", err
+	} else if fi.Size() != p.Written+HashSize { // somebody has put another folder there
+		return "", fmt.Errorf("%s has %d bytes, and %d were written", p.Path, fi.Size(), p.Written+HashSize)
+	}
+	if err := s.keep(base); err != nil {
+		return "", err
+	}
+	if err := s.FS.Rename(p.Path, base+".pack"); err != nil {
+		return "", err
+	}
+	failpoint.Hit("pack.renamed")
+	if err := s.FS.Rename(index, base+".idx"); err != nil {
+		return "", err
+	}
+	failpoint.Hit("pack.indexed")
+	return base, s.FS.SyncDir(filepath.Dir(base))
+}
+
+// sumOf returns the SHA-1 of the first n bytes of a file.
+func sumOf(r io.ReaderAt, n int64) ([]byte, error) {
+	h := sha1.New()
+	_, err := io.Copy(h, io.NewSectionReader(r, 0, n))
+	return h.Sum(nil), err
+}
+
+// CommitRequest is a commit to be made.
+type CommitRequest struct {
+	Tree    SHA
+	Parents []SHA
+	Message string
+	When    time.Time
+}
+
+// Commit adds a commit to the pending pack and makes the pack durable. No
+// reference leads to it yet: see SetRef.
+func (s *DB) Commit(ctx context.Context, r CommitRequest) (SHA, error) {
+	who := gitobject.Signature{Name: "hank", Email: "hank@localhost", When: r.When.UTC()}
+	c := gitobject.Commit{Author: who, Committer: who, Message: r.Message, TreeHash: plumbing.NewHash(string(r.Tree))}
+	for _, p := range r.Parents {
+		c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(string(p)))
+	}
+	var o plumbing.MemoryObject
+	if err := c.Encode(&o); err != nil {
+		return "", fmt.Errorf("encoding a commit: %w", err)
+	}
+	id, err := s.SetEncodedObject(&o)
+	if err != nil {
+		return "", fmt.Errorf("storing a commit: %w", err)
+	}
+	return SHA(id.String()), s.Flush(ctx)
+}
+
+// TreeFile is a file of a tree that is made of given contents.
+type TreeFile struct {
+	Path string // slash-separated
+	Mode filemode.FileMode
+	// Open returns the content and its size.
+	Open func() (io.ReadCloser, int64, error)
+}
+
+// AddTree puts files into a tree in the pending pack.
+func (s *DB) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
+	root := &builder{dirs: map[string]*builder{}}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		id, refused, err := s.putFile(f)
+		if err != nil {
+			return "", fmt.Errorf("storing %s: %w", f.Path, err)
+		}
+		if err := root.add(f.Path, f.Mode, id, refused); err != nil {
+			return "", err
+		}
+	}
+	id, err := root.write(s)
+	return SHA(id.String()), err
+}
+
+// putFile stores the content of a file. refused tells that git's fsck would
+// not let it into a tree under its special name.
+func (s *DB) putFile(f TreeFile) (id plumbing.Hash, refused bool, err error) {
+	r, size, err := f.Open()
+	if err != nil {
+		return id, false, err
+	}
+	defer r.Close()
+	name := worktree.LastComponent(f.Path)
+	if size > InMemory {
+		id, _, err = s.PutStream(plumbing.BlobObject, size, &ExactReader{R: r, Left: size})
+		return id, worktree.IsSpecial(name), err
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return id, false, err
+	}
+	id, _, err = s.PutObject(plumbing.BlobObject, data)
+	return id, worktree.IsSpecial(name) && (f.Mode == filemode.Symlink || !worktree.SpecialAllowed(name, data)), err
+}
+
+// builder collects files into trees.
+type builder struct {
+	tree FolderTree
+	dirs map[string]*builder
+}
+
+func (b *builder) add(name string, mode filemode.FileMode, id plumbing.Hash, refused bool) error {
+	first, rest, below := strings.Cut(name, "/")
+	if err := worktree.IsPathComponent(first); err != nil {
+		return fmt.Errorf("%q cannot be stored: %w", name, err)
+	}
+	if worktree.NeedsEscape(first) || worktree.IsSpecial(first) && (below || refused) {
+		first = worktree.EscapeName(first)
+	}
+	if !below {
+		b.tree.Add(first, mode, id)
+		return nil
+	}
+	sub := b.dirs[first]
+	if sub == nil {
+		sub = &builder{dirs: map[string]*builder{}}
+		b.dirs[first] = sub
+	}
+	return sub.add(rest, mode, id, refused)
+}
+
+func (b *builder) write(s *DB) (plumbing.Hash, error) {
+	for name, sub := range b.dirs {
+		id, err := sub.write(s)
+		if err != nil {
+			return id, err
+		}
+		b.tree.Add(name, filemode.Dir, id)
+	}
+	id, _, err := s.PutObject(plumbing.TreeObject, b.tree.Encode())
+	return id, err
+}
+
+// ExactReader reads left bytes and then wants the end.
+type ExactReader struct {
+	R    io.Reader
+	Left int64
+	End  func() error // has the last word, if it is not nil
+	Err  error        // why the file could not be read as it was announced
+}
+
+func (x *ExactReader) Read(p []byte) (int, error) {
+	if x.Left == 0 {
+		var one [1]byte
+		if n, _ := x.R.Read(one[:]); n > 0 {
+			x.Err = ErrChanging
+			return 0, x.Err
+		}
+		if x.End != nil {
+			if x.Err = x.End(); x.Err != nil {
+				return 0, x.Err
+			}
+		}
+		return 0, io.EOF
+	}
+	n, err := x.R.Read(p[:min(int64(len(p)), x.Left)])
+	x.Left -= int64(n)
+	if err == io.EOF && x.Left > 0 {
+		err = ErrChanging
+	}
+	if err != nil && err != io.EOF {
+		x.Err = err
+		return n, err
+	}
+	return n, nil
+}

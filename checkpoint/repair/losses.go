@@ -1,0 +1,233 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+
+	"hank/checkpoint/packdb"
+)
+
+// MissingObjects are the places where a store leads to what it does not have.
+type MissingObjects struct {
+	// Cuts are commits that are whole and have a parent that is not: with all of
+	// them shallow (see SetShallow), nothing leads to what is lost.
+	Cuts []packdb.SHA
+	Tips []LostTip
+	// Remnants are those of the commits asked for that are whole, and that no
+	// reference and no other remnant leads to without leading to what is lost.
+	Remnants []packdb.SHA
+}
+
+// LostTip is a reference to a commit that is not whole.
+type LostTip struct {
+	Name    string
+	SHA     packdb.SHA
+	Nearest packdb.SHA // the first commit behind it that is whole; "" if none can be found
+}
+
+// FindMissing looks for what is lost from each reference on, and for which of some
+// other commits are left. It passes over the shallow file, so that what was put
+// back since counts again. The error is about reading, and not about what
+// cannot be read. Complexity: the trees that are reachable.
+func FindMissing(ctx context.Context, s *packdb.DB, known []packdb.SHA) (*MissingObjects, error) {
+	refs, err := s.Refs("refs/")
+	if err != nil {
+		return nil, err
+	}
+	w := &surveyor{judge: NewVerifier(ctx, s), reached: map[packdb.SHA]bool{}, behind: map[packdb.SHA]bool{}}
+	for name, sha := range refs {
+		if o, err := s.Object(plumbing.NewHash(string(sha))); err == nil && o.Kind != plumbing.CommitObject {
+			continue // a person's tag
+		}
+		whole, err := w.judge.Whole(sha)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			tip := LostTip{Name: name, SHA: sha}
+			if tip.Nearest, err = w.nearest(sha); err != nil {
+				return nil, err
+			}
+			w.found.Tips = append(w.found.Tips, tip)
+			sha = tip.Nearest
+		}
+		if err := w.walk(sha); err != nil {
+			return nil, err
+		}
+	}
+	var left []packdb.SHA
+	for _, sha := range known {
+		if w.reached[sha] || slices.Contains(left, sha) {
+			continue
+		}
+		if whole, err := w.judge.Whole(sha); err != nil {
+			return nil, err
+		} else if whole {
+			left = append(left, sha)
+		}
+	}
+	for _, sha := range left {
+		if err := w.walk(sha); err != nil {
+			return nil, err
+		}
+	}
+	for _, sha := range left {
+		if !w.behind[sha] {
+			w.found.Remnants = append(w.found.Remnants, sha)
+		}
+	}
+	slices.Sort(w.found.Cuts)
+	slices.SortFunc(w.found.Tips, func(a, b LostTip) int { return strings.Compare(a.Name, b.Name) })
+	return &w.found, nil
+}
+
+type surveyor struct {
+	judge   *Verifier
+	reached map[packdb.SHA]bool
+	behind  map[packdb.SHA]bool // reached from a commit that follows from it
+	found   MissingObjects
+}
+
+// walk goes from a whole commit, or from "", to all whole ones behind it.
+func (w *surveyor) walk(from packdb.SHA) error {
+	for todo := []packdb.SHA{from}; len(todo) > 0; {
+		sha := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if sha == "" || w.reached[sha] {
+			continue
+		}
+		w.reached[sha] = true
+		parents, err := w.parents(sha)
+		if err != nil {
+			return err
+		}
+		cut := false
+		for _, p := range parents {
+			whole, err := w.judge.Whole(p)
+			if err != nil {
+				return err
+			}
+			cut = cut || !whole
+		}
+		if cut {
+			w.found.Cuts = append(w.found.Cuts, sha)
+			continue
+		}
+		for _, p := range parents {
+			w.behind[p] = true
+		}
+		todo = append(todo, parents...)
+	}
+	return nil
+}
+
+// nearest goes back from a commit that is not whole, as long as commits can be
+// read.
+func (w *surveyor) nearest(sha packdb.SHA) (packdb.SHA, error) {
+	for {
+		parents, err := w.parents(sha)
+		if Lost(err) || err == nil && len(parents) == 0 {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		sha = parents[0]
+		if whole, err := w.judge.Whole(sha); err != nil || whole {
+			return sha, err
+		}
+	}
+}
+
+// parents are those that the commit itself names, whatever the shallow file
+// says.
+func (w *surveyor) parents(sha packdb.SHA) ([]packdb.SHA, error) {
+	c, err := gitobject.GetCommit(w.judge.s, plumbing.NewHash(string(sha)))
+	if err != nil {
+		return nil, fmt.Errorf("commit %.12s: %w", sha, err)
+	}
+	return packdb.ParentsOf(c), nil
+}
+
+// Verifier tells of commits whether everything in them is there. It remembers
+// what it has seen, and is for one goroutine.
+type Verifier struct {
+	s    *packdb.DB
+	ctx  context.Context
+	seen map[plumbing.Hash]bool
+}
+
+// NewVerifier begins to judge the commits of a store.
+func NewVerifier(ctx context.Context, s *packdb.DB) *Verifier {
+	return &Verifier{s, ctx, map[plumbing.Hash]bool{}}
+}
+
+// Whole tells whether a commit can be read with its tree and everything in it:
+// large files are only looked for. The error is about reading.
+func (j *Verifier) Whole(sha packdb.SHA) (bool, error) {
+	id := plumbing.NewHash(string(sha))
+	if whole, known := j.seen[id]; known {
+		return whole, nil
+	}
+	c, err := gitobject.GetCommit(j.s, id)
+	whole := err == nil
+	if whole {
+		whole, err = j.tree(c.TreeHash)
+	}
+	if err != nil && !Lost(err) {
+		return false, fmt.Errorf("commit %.12s: %w", sha, err)
+	}
+	j.seen[id] = whole
+	return whole, nil
+}
+
+func (j *Verifier) tree(id plumbing.Hash) (bool, error) {
+	if whole, known := j.seen[id]; known {
+		return whole, nil
+	}
+	if err := j.ctx.Err(); err != nil {
+		return false, err
+	}
+	t, err := packdb.ReadTree(j.s, id)
+	whole := err == nil
+	for i := 0; whole && i < len(t); i++ {
+		switch e := t[i]; e.Mode {
+		case filemode.Submodule:
+		case filemode.Dir:
+			whole, err = j.tree(e.Hash)
+		default:
+			whole, err = j.blob(e.Hash)
+		}
+	}
+	if err != nil && !Lost(err) {
+		return false, err
+	}
+	j.seen[id] = whole
+	return whole, nil
+}
+
+func (j *Verifier) blob(id plumbing.Hash) (bool, error) {
+	if whole, known := j.seen[id]; known {
+		return whole, nil
+	}
+	err := j.s.HasEncodedObject(id)
+	if err != nil && !Lost(err) {
+		return false, err
+	}
+	j.seen[id] = err == nil
+	return err == nil, nil
+}
+
+// Lost tells that an object is missing or damaged, and not that the disk cannot
+// be read at the moment.
+func Lost(err error) bool {
+	var damaged *packdb.DamagedError
+	return packdb.Missing(err) || errors.As(err, &damaged)
+}

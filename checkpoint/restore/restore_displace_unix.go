@@ -1,0 +1,287 @@
+//go:build unix
+
+package restore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"hank/checkpoint/packdb"
+	"hank/checkpoint/worktree"
+	"hank/internal/failpoint"
+)
+
+// No system call looks at a file and removes it at once, so that somebody may
+// write another one to its place in between. What a restore removes or replaces
+// is therefore taken aside first, by a call that destroys nothing, and looked at
+// there:
+//
+//  1. Refuse if another file stands at the place than was compared.
+//  2. Rename it to a name of its own, which the journal has with its blob.
+//  3. Nobody else finds it there. Refuse if it is not what was compared.
+//  4. Rename the staged file, if there is one, to the place, where nothing is;
+//     then delete what is aside.
+//  5. Bring it back if any of this fails. Where another file stands meanwhile,
+//     both stay: what is aside becomes a file that people and checkpoints see.
+//
+// If it is killed in between, the next restore does 5 first. Who still has the
+// file open and writes to it after 3 writes to a file that is gone, as behind
+// any rm.
+//
+// Where a file is replaced, an exchange of names does 2 and half of 4 in one step,
+// for less: see exchange.
+
+// displace carries out a step whose place has a file. The staged one is in the
+// directory from, the place in fd.
+func (a *applier) displace(from, fd int, s *step) error {
+	if err := errors.Join(a.unchanged(fd, s), a.allowed(s.Path)); err != nil {
+		return err
+	}
+	a.touched.Store(true)
+	switch err := a.renames.away(fd, s.name, fd, s.aside); {
+	case errors.Is(err, unix.ENOENT): // somebody has removed it
+		return a.fill(from, fd, s)
+	case err != nil:
+		return s.overwrite(from, fd)
+	}
+	failpoint.Hit("restore.aside")
+	err := s.asCompared(fd, s.aside)
+	if err == nil {
+		err = a.fill(from, fd, s)
+	}
+	if err == nil {
+		failpoint.Hit("restore.filled")
+		err = os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.aside, 0))
+	}
+	if err == nil {
+		return nil
+	}
+	return a.putBack(fd, journaledFile{temp: s.aside, content: s.content, name: s.name}, bringBack, err)
+}
+
+// exchange is displace for a file that is replaced:
+//
+//  1. Refuse if another file stands at the place than was compared.
+//  2. Let it and the staged file change places. What was at the place has the
+//     staged file's name now, at which nobody else finds it.
+//  3. If it is what was compared, delete it: done.
+//  4. Else take away what is at the place by a rename: mostly the staged file,
+//     which goes; or what somebody has written since, which comes back.
+//  5. Bring back what 2 has taken.
+//
+// No second exchange takes back the first: what somebody has written since would
+// get the staged file's name. If it is killed in between, the next restore finds
+// at the two names of this step the staged file, which it deletes, or what 4 and 5
+// bring back; the journal says that all staged files are whole by then. Where
+// names cannot be exchanged, displace does it.
+func (a *applier) exchange(from, fd int, s *step) error {
+	if s.stage != s.dir {
+		return a.displace(from, fd, s)
+	}
+	if err := errors.Join(a.unchanged(fd, s), a.allowed(s.Path)); err != nil {
+		return err
+	}
+	a.touched.Store(true)
+	switch err := a.renames.swap(from, s.temp, fd, s.name); {
+	case err == nil:
+	case hasNotHappened(err):
+		return a.displace(from, fd, s)
+	default: // nobody knows which file has the staged one's name
+		s.temp = ""
+		a.left.Store(true)
+		return os.NewSyscallError("rename", err)
+	}
+	was := journaledFile{temp: s.temp, content: s.content, name: s.name}
+	s.temp = "" // nothing to be cleared away: it is no staged file any more
+	failpoint.Hit("restore.aside")
+	err := s.asCompared(from, was.temp)
+	if err == nil {
+		err = os.NewSyscallError("unlinkat", unix.Unlinkat(from, was.temp, 0))
+	}
+	if err == nil {
+		return nil
+	}
+	if now, gone := lookAt(from, was.temp); gone == nil && !now.exists() {
+		return nil // somebody has removed it; the place has its file
+	}
+	if away := a.renames.away(fd, s.name, fd, s.aside); away != nil && !errors.Is(away, unix.ENOENT) {
+		a.left.Store(true)
+		return errors.Join(err, os.NewSyscallError("rename", away))
+	}
+	failpoint.Hit("restore.refused")
+	staged := journaledFile{temp: s.aside, content: s.To.Blob, name: s.name}
+	return errors.Join(a.putBack(fd, staged, dropIfHeld, err), a.putBack(fd, was, bringBack, nil))
+}
+
+// hasNotHappened tells of a renaming that failed that it has changed nothing. Of
+// an interrupted one on a network nobody knows.
+func hasNotHappened(err error) bool {
+	return slices.ContainsFunc([]error{unix.EINVAL, unix.ENOSYS, unix.ENOTSUP, unix.ENOENT, unix.EXDEV, unix.EPERM, unix.EACCES, unix.EBUSY, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		func(e error) bool { return errors.Is(err, e) })
+}
+
+// putBack ends an exchange or a displacement that is refused because of err, and
+// joins to it what was kept and what went wrong.
+func (a *applier) putBack(fd int, f journaledFile, how func(int, journaledFile, func(packdb.SHA) bool) (string, error), err error) error {
+	kept, back := how(fd, f, a.holds)
+	if back != nil {
+		a.left.Store(true)
+	}
+	if kept != "" {
+		err = errors.Join(err, fmt.Errorf("a third file took its place, so it is now beside it, as %q", kept))
+	}
+	return errors.Join(err, back)
+}
+
+// fill renames the staged file of a step, if it has one, to its place, where
+// nothing is.
+func (a *applier) fill(from, fd int, s *step) error {
+	if !s.writes() {
+		return nil
+	}
+	err := a.renames.in(from, s.temp, fd, s.name)
+	if errors.Is(err, unix.EEXIST) {
+		return ErrMeanwhile
+	}
+	return refusable("rename", err)
+}
+
+// overwrite does in one call what displace does in two, for what may be removed
+// and not renamed: a file of another project quota, or one in a directory that
+// is full. The moment after the look stays.
+func (s *step) overwrite(from, fd int) error {
+	if s.writes() {
+		return refusable("rename", unix.Renameat(from, s.temp, fd, s.name))
+	}
+	return refusable("unlinkat", unix.Unlinkat(fd, s.name, 0))
+}
+
+// unchanged refuses to go on if another file stands at s than was compared.
+func (a *applier) unchanged(fd int, s *step) error {
+	now, err := lookAt(fd, s.name)
+	if err != nil {
+		return err
+	}
+	if now.exists() && now != s.was {
+		return ErrMeanwhile
+	}
+	return nil
+}
+
+// asCompared refuses to go on if what was taken aside is not what was compared.
+// Some file systems make another inode of what they rename: its content decides.
+func (s *step) asCompared(fd int, aside string) error {
+	now, err := lookAt(fd, aside)
+	if err != nil || now == s.was {
+		return err
+	}
+	if now.mode != s.was.mode {
+		return ErrMeanwhile
+	}
+	same, err := holdsContent(fd, aside, now, s.content)
+	if err == nil && !same {
+		err = ErrMeanwhile
+	}
+	return err
+}
+
+func holdsContent(fd int, name string, now seen, content packdb.SHA) (bool, error) {
+	sha, err := contentAt(fd, name, now)
+	return sha != "" && sha == content, err
+}
+
+// dropIfHeld deletes what is aside if it has the content, and the store holds it;
+// anything else it brings back.
+func dropIfHeld(fd int, f journaledFile, holds func(packdb.SHA) bool) (kept string, err error) {
+	now, err := lookAt(fd, f.temp)
+	if err != nil || !now.exists() {
+		return "", err
+	}
+	if same, err := holdsContent(fd, f.temp, now, f.content); err == nil && same && holds(f.content) {
+		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, f.temp, 0))
+	}
+	return bringBack(fd, f, holds)
+}
+
+// bringBack renames what is aside to its place. If another file stands there, it
+// deletes what is aside if that has the content, and the store holds it, and
+// otherwise gives it a name that is no temporary one, and returns that.
+func bringBack(fd int, f journaledFile, holds func(packdb.SHA) bool) (kept string, err error) {
+	err = renameNew(fd, f.temp, fd, f.name)
+	if err == nil || errors.Is(err, unix.ENOENT) { // brought back; or was never aside
+		return "", nil
+	}
+	if !errors.Is(err, unix.EEXIST) {
+		return "", os.NewSyscallError("rename", err)
+	}
+	now, err := lookAt(fd, f.temp)
+	if err != nil {
+		return "", err
+	}
+	same, err := holdsContent(fd, f.temp, now, f.content)
+	if err == nil && same && holds(f.content) { // what cannot be read is not known to be held
+		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, f.temp, 0))
+	}
+	return keepAside(fd, f)
+}
+
+// keepAside gives what is aside a name that people and checkpoints see.
+func keepAside(fd int, f journaledFile) (kept string, err error) {
+	return keepAs(fd, f.temp, f.name, f.temp[len(worktree.TempPrefix):])
+}
+
+// keepAs renames from to a name that tells that it was name.
+func keepAs(fd int, from, name, id string) (kept string, err error) {
+	for i := 0; ; i++ {
+		kept = fmt.Sprintf("%s%s%s", name, worktree.KeptInfix, id)
+		if i > 0 { // it is too long, or taken
+			kept = fmt.Sprintf("%s%s-%d", worktree.KeptInfix[1:], id, i)
+		}
+		err = renameNew(fd, from, fd, kept)
+		if err == nil {
+			return kept, nil
+		}
+		if i == 9 || !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.EEXIST) {
+			return "", fmt.Errorf("rename %s to %s: %w", from, kept, err)
+		}
+	}
+}
+
+// renames are the three ways in which a restore renames; tests have others.
+type renames struct {
+	// away renames to a name that is nobody's. It takes whatever stands there at
+	// that moment, which no rename by two calls does.
+	away func(fromFd int, from string, toFd int, to string) error
+	// in renames from a name that is nobody's to one that must not exist.
+	in func(fromFd int, from string, toFd int, to string) error
+	// swap lets two names change places.
+	swap func(aFd int, a string, bFd int, b string) error
+}
+
+// linkIfAbsent is renameNew for file systems that have no such flag, as NFS: a
+// hard link is never made over what exists. What is at from must be nobody
+// else's. Where there are no hard links, a moment between look and rename stays.
+func linkIfAbsent(fromFd int, from string, toFd int, to string) error {
+	err := unix.Linkat(fromFd, from, toFd, to, 0)
+	switch {
+	case err == nil:
+		if err = unix.Unlinkat(fromFd, from, 0); err != nil {
+			err = errors.Join(err, unix.Unlinkat(toFd, to, 0))
+		}
+		return err
+	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT):
+		return err
+	}
+	there, err := lookAt(toFd, to)
+	if err != nil {
+		return err
+	}
+	if there.exists() {
+		return unix.EEXIST
+	}
+	return unix.Renameat(fromFd, from, toFd, to)
+}

@@ -1,6 +1,0 @@
-//go:build unix && !linux && !darwin
-
-package checkpoint
-
-// attributesAt knows nothing here: the system refuses when the time comes.
-func attributesAt(int, string) attributes { return attributes{} }

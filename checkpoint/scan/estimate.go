@@ -1,0 +1,83 @@
+package scan
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"hank/checkpoint/packdb"
+)
+
+// Size is what a first checkpoint would hold.
+type Size struct {
+	Files   int
+	Bytes   int64
+	Largest []SizedFolder // the ten largest folders, by bytes
+	Private []string      // files for secrets (.env), sorted
+}
+
+// SizedFolder is a folder with all below it.
+type SizedFolder struct {
+	Path   string
+	Files  int
+	Bytes  int64
+	Ignore string // the line for .gitignore that leaves it out
+}
+
+// largestShown is how many folders an estimate names.
+const largestShown = 10
+
+// EstimateNew is Estimate for a workspace that has no store yet.
+func EstimateNew(ctx context.Context, req SnapshotRequest) (Size, error) {
+	return New(packdb.New(packdb.Options{Dir: os.DevNull})).Estimate(ctx, req)
+}
+
+// Estimate counts what Snapshot would take, by the same walk, without reading
+// a file but those of the ignore rules, and without writing anything. Of the
+// two upper levels of folders it names the largest.
+func (s *Scanner) Estimate(ctx context.Context, req SnapshotRequest) (Size, error) {
+	var size Size
+	if err := req.Selection.Validate(); err != nil {
+		return size, err
+	}
+	c := newScan(s, req)
+	folders := map[string]*SizedFolder{}
+	c.count = func(path string, bytes int64) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		size.Files++
+		size.Bytes += bytes
+		for at, level := 0, 0; level < 2; level++ {
+			slash := strings.IndexByte(path[at:], '/')
+			if slash < 0 {
+				break
+			}
+			name := path[:at+slash]
+			f := folders[name]
+			if f == nil {
+				f = &SizedFolder{Path: name, Ignore: "/" + name + "/"}
+				folders[name] = f
+			}
+			f.Files++
+			f.Bytes += bytes
+			at += slash + 1
+		}
+	}
+	if _, err := c.run(ctx, plumbing.ZeroHash); err != nil {
+		return Size{}, err
+	}
+	size.Private = c.private
+	slices.Sort(size.Private)
+	for _, f := range folders {
+		size.Largest = append(size.Largest, *f)
+	}
+	slices.SortFunc(size.Largest, func(a, b SizedFolder) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))
+	})
+	size.Largest = size.Largest[:min(largestShown, len(size.Largest))]
+	return size, nil
+}

@@ -1,0 +1,121 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"hank/checkpoint/match"
+	"hank/checkpoint/packdb"
+	"hank/checkpoint/worktree"
+)
+
+// SnapshotRequest says what is to be scanned.
+type SnapshotRequest struct {
+	Workspace *worktree.Workspace
+	Selection match.Selection
+	// Base is the commit before: a file that it records stays recorded while
+	// it is selected, even when it is ignored by now. "" is none.
+	Base packdb.SHA
+	// MustInclude are paths that are taken whatever is ignored or selected, but for
+	// what Store.LeaveOut was called with.
+	MustInclude []string
+	// Room is how many bytes the pending pack may come to, with its index: a scan
+	// that needs more ends with ErrNoRoom. One that finds nothing new needs none.
+	// 0 is any number.
+	Room     int64
+	Progress *Progress // may be nil
+}
+
+// Snapshot is what a scan found. Its objects are in the store's pending pack.
+type Snapshot struct {
+	Tree    packdb.SHA
+	Files   int   // recorded
+	Bytes   int64 // their sizes
+	Changed int   // blobs that were new to the store
+	Skipped []Skipped
+	Escaped []Escaped
+	Nested  []string // folders that are repositories of their own; their files are recorded
+	Private []string // files for secrets (.env) that the checkpoint before has not, sorted
+	Empty   []string // folders with nothing in them, sorted: git holds none, the caller may
+}
+
+// Skipped is something that no checkpoint can hold.
+type Skipped struct{ Path, Why string }
+
+// Escaped is a file or folder that is stored under another name.
+type Escaped struct{ Path, As string }
+
+// Snapshot scans the workspace and puts what is new into the pending pack. A
+// file that cannot be read, or that changes during each of three attempts, is
+// an *UnstableError: nothing is recorded then. The caller commits the tree or
+// calls Abort.
+//
+// Cost: one lstat for each file, one read for each that is not known to be
+// unchanged, one tree for each folder that has changed.
+func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, error) {
+	if err := req.Selection.Validate(); err != nil {
+		return nil, err
+	}
+	var base plumbing.Hash
+	if req.Base != "" {
+		info, err := s.db.CommitInfo(req.Base)
+		if err != nil {
+			return nil, fmt.Errorf("the checkpoint before: %w", err)
+		}
+		if base = plumbing.NewHash(string(info.Tree)); !s.db.Has(info.Tree) {
+			return nil, fmt.Errorf("the tree of the checkpoint before, %s: %w", info.Tree, plumbing.ErrObjectNotFound)
+		}
+	}
+	if err := req.Workspace.StillThere(); err != nil {
+		return nil, err
+	}
+	began, err := s.stampFor()
+	if err != nil {
+		return nil, err
+	}
+	defer s.db.LimitPending(req.Room)()
+	c := newScan(s, req)
+	c.stamp = began
+	root, err := c.run(ctx, base)
+	if errors.Is(err, errOtherNames) {
+		c = newScan(s, req)
+		c.stamp, c.relist = began, true
+		root, err = c.run(ctx, base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree := root.Tree
+	if root.files == 0 {
+		if tree, _, err = s.db.PutObject(plumbing.TreeObject, nil); err != nil {
+			return nil, err
+		}
+	}
+	s.adoptCache(&StatCache{Root: root}, int(c.read.Load()))
+	snap := &Snapshot{Tree: packdb.SHA(tree.String()), Files: root.files, Bytes: root.bytes, Changed: int(c.added.Load()), Skipped: c.skipped, Nested: c.nested, Empty: c.empty, Private: c.private}
+	root.eachEscaped("", func(path, as string) { snap.Escaped = append(snap.Escaped, Escaped{path, as}) })
+	slices.SortFunc(snap.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(snap.Escaped, func(a, b Escaped) int { return strings.Compare(a.Path, b.Path) })
+	slices.Sort(snap.Nested)
+	slices.Sort(snap.Empty)
+	slices.Sort(snap.Private)
+	return snap, nil
+}
+
+// errOtherNames says that a folder has not the names that are known of it, though
+// nothing shows that it was changed.
+var errOtherNames = errors.New("a folder has other names than it had, and does not show it")
+
+// unstable says that a path of the workspace could not be recorded.
+func unstable(path, why string, err error) error {
+	remedy := "make it readable, and hank run takes the checkpoint again and goes on; or put it into .gitignore, and hank run --keep-tree does"
+	if errors.Is(err, packdb.ErrChanging) {
+		remedy = "stop what is writing to it, and hank run takes the checkpoint again and goes on; or put it into .gitignore, and hank run --keep-tree does"
+	}
+	return &UnstableError{Path: path, Why: why, Remedy: remedy, Err: err}
+}

@@ -1,5 +1,0 @@
-package checkpoint
-
-import "golang.org/x/sys/unix"
-
-const sysFstatat = unix.SYS_FSTATAT

@@ -1,9 +1,0 @@
-//go:build unix && !linux
-
-package checkpoint
-
-// isOpenForWriting needs leases, which only Linux has.
-func isOpenForWriting(int) bool { return false }
-
-// habits is about file systems of Linux; of others nothing is taken for granted.
-func habits(int) (unseen, dated bool) { return false, false }

@@ -1,7 +1,0 @@
-package checkpoint
-
-import "golang.org/x/sys/unix"
-
-func fingerprintOf(st *unix.Stat_t) fingerprint {
-	return fingerprint{size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), inode: st.Ino, mode: st.Mode}
-}
