@@ -69,7 +69,7 @@ func holderOf(folder, own string) (root string, holder *LockInfo) {
 		if e.Root == own || !within(l.Workspace, folder) && !within(folder, l.Workspace) {
 			continue
 		}
-		if v := (&View{Layout: l}); v.held() {
+		if isHeld(l) {
 			holder, _ := readLock(vfs.OS, l.Lock())
 			return e.Root, holder
 		}
@@ -86,4 +86,23 @@ func within(inner, outer string) bool {
 	}
 	rel, err := filepath.Rel(outer, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// isHeld tells whether somebody holds the execution now: the lock is free if a
+// shared one can be had for a moment. Readers do not get in each other's way.
+func isHeld(l Layout) bool {
+	dir, err := os.Open(l.Hankweave())
+	if err != nil {
+		return false
+	}
+	defer flock.Close(dir)
+	if h, err := readLock(vfs.OS, l.Lock()); err == nil {
+		if verdict, _ := h.Process.Check(); verdict != proc.Dead {
+			return flock.Shared(dir) != nil
+		}
+	}
+	// Nobody who lives says to hold it: what a dead one was starting may, for
+	// the moment until it executes its program.
+	_, err = patiently(flock.Shared, dir)
+	return err != nil
 }

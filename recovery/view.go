@@ -15,8 +15,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
-	"hank/internal/flock"
-	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/state"
 )
@@ -304,7 +302,7 @@ const beginning = 200 * time.Millisecond
 // just have been made.
 func (v *View) holdsOrBegins() bool {
 	for end := time.Now().Add(beginning); ; time.Sleep(5 * time.Millisecond) {
-		live := v.held() || v.heldByHankweave()
+		live := isHeld(v.Layout) || v.heldByHankweave()
 		if live || time.Now().After(end) || exists(vfs.OS, v.Layout.Root) {
 			return live
 		}
@@ -319,25 +317,6 @@ func (v *View) began() bool {
 	}
 	_, err = os.Lstat(v.Layout.Store())
 	return err == nil
-}
-
-// held tells whether somebody holds the execution now: the lock is free if a
-// shared one can be had for a moment. Readers do not get in each other's way.
-func (v *View) held() bool {
-	dir, err := os.Open(v.Layout.Hankweave())
-	if err != nil {
-		return false
-	}
-	defer flock.Close(dir)
-	if h, err := readLock(vfs.OS, v.Layout.Lock()); err == nil {
-		if verdict, _ := h.Process.Check(); verdict != proc.Dead {
-			return flock.Shared(dir) != nil
-		}
-	}
-	// Nobody who lives says to hold it: what a dead one was starting may, for
-	// the moment until it executes its program.
-	_, err = patiently(flock.Shared, dir)
-	return err != nil
 }
 
 // heldByHankweave tells whether the lock file is a Hankweave's that may live.
