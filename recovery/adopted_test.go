@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"hank/internal/hankweave"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -24,7 +27,7 @@ func laid(t *testing.T, o hankweave.Options) *hankweave.Execution {
 func TestAnAdoptedExecutionComesBackFromWhatIsLeft(t *testing.T) {
 	h := laid(t, hankweave.Options{})
 	at := time.Now() // the end of a run that crashed is when that was found
-	still := func(o *Options) { o.Now = func() time.Time { return at } }
+	still := func(o *execution.Options) { o.Now = func() time.Time { return at } }
 	x := reopen(t, h.Root, still)
 	want := told(t, x.State())
 	if s := x.State(); !s.Adopted || len(s.Runs) != 3 || s.Runs[0].Status != state.StatusCrashed || string(s.InitialCheckpoint) != h.SHA["initial"] {
@@ -84,11 +87,11 @@ func TestAdoptingIsCutShort(t *testing.T) {
 func TestALiveHankweaveIsRespected(t *testing.T) {
 	h := laid(t, hankweave.Options{Pid: os.Getpid()})
 	b := pack(t, h.Root, "")
-	for what, lock := range map[string]string{"its lock": string(b.files[b.l.Lock()]), "a pid alone": "1\n", "a torn lock": `{"pid":`} {
-		put(t, b.l.Lock(), []byte(lock))
+	for what, locked := range map[string]string{"its lock": string(b.files[b.l.Lock()]), "a pid alone": "1\n", "a torn lock": `{"pid":`} {
+		put(t, b.l.Lock(), []byte(locked))
 		before := hash(t, h.Root)
-		x, err := Open(context.Background(), h.Root, Options{FS: fast})
-		var held *HeldError
+		x, err := Open(context.Background(), h.Root, execution.Options{FS: fast})
+		var held *lock.HeldError
 		if !errors.As(err, &held) {
 			t.Errorf("%s: %v", what, err)
 			if err == nil {
@@ -100,21 +103,21 @@ func TestALiveHankweaveIsRespected(t *testing.T) {
 		}
 	}
 	dead := laid(t, hankweave.Options{})
-	l := Layout{Root: dead.Root}
+	l := layout.Layout{Root: dead.Root}
 	text := must(os.ReadFile(l.Lock()))(t)
-	var held *HeldError
+	var held *lock.HeldError
 	for _, nobody := range []string{"0", `{"pid":-7,"lockId":"x","lastHeartbeat":"2026-01-01T00:00:00Z"}`} {
 		put(t, l.Lock(), []byte(nobody))
-		if _, err := Open(context.Background(), dead.Root, Options{FS: fast}); !errors.As(err, &held) {
+		if _, err := Open(context.Background(), dead.Root, execution.Options{FS: fast}); !errors.As(err, &held) {
 			t.Fatalf("a lock that names nobody, %s: %v", nobody, err)
 		}
 	}
 	put(t, l.Lock(), bytes.Replace(text, []byte("1073741824"), []byte("1"), 1))
-	_, err := Open(context.Background(), dead.Root, Options{FS: fast})
+	_, err := Open(context.Background(), dead.Root, execution.Options{FS: fast})
 	if !errors.As(err, &held) || held.Holder == nil {
 		t.Fatalf("a lock that names a live process: %v", err)
 	}
-	x, err := Open(context.Background(), dead.Root, Options{FS: fast, BreakLock: held.Holder.LockID})
+	x, err := Open(context.Background(), dead.Root, execution.Options{FS: fast, BreakLock: held.Holder.LockID})
 	ok(t, err)
 	ok(t, x.Close())
 }

@@ -10,13 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 )
 
 // box is an execution whose folder can be put back to how it was.
 type box struct {
 	t     testing.TB
 	root  string
-	l     Layout
+	l     layout.Layout
 	dirs  []string
 	files map[string][]byte
 	want  string // what it knew
@@ -24,7 +28,7 @@ type box struct {
 
 func pack(t testing.TB, root, want string) *box {
 	t.Helper()
-	b := &box{t: t, root: root, l: Layout{Root: root, Workspace: DefaultWorkspace(root)}, files: map[string][]byte{}, want: want}
+	b := &box{t: t, root: root, l: layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}, files: map[string][]byte{}, want: want}
 	ok(t, filepath.WalkDir(b.l.Hankweave(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -81,7 +85,7 @@ func hash(t testing.TB, dir string) string {
 }
 
 // reads wants the whole state from a reader, and returns the report.
-func (b *box) reads(what string) Report {
+func (b *box) reads(what string) finding.Report {
 	b.t.Helper()
 	v, err := Read(b.root)
 	if err != nil {
@@ -96,14 +100,14 @@ func (b *box) reads(what string) Report {
 // recovers opens the execution as a reader and as a writer, twice: all know
 // what they must, the reader writes nothing, and the second opening finds
 // nothing left to do. It returns the first opening's report.
-func (b *box) recovers(what string) Report {
+func (b *box) recovers(what string) finding.Report {
 	b.t.Helper()
 	before := hash(b.t, b.root)
 	b.reads(what)
 	if hash(b.t, b.root) != before {
 		b.t.Fatalf("%s: a reader has written", what)
 	}
-	x, err := Open(context.Background(), b.root, Options{FS: fast})
+	x, err := Open(context.Background(), b.root, execution.Options{FS: fast})
 	if err != nil {
 		b.t.Fatalf("%s: opening: %v", what, err)
 	}
@@ -111,7 +115,7 @@ func (b *box) recovers(what string) Report {
 	if got := told(b.t, x.State()); got != b.want {
 		b.t.Fatalf("%s: another state was recovered: %s\n%+v", what, differences(b.want, got), rep)
 	}
-	if rep.Source == "new" || rep.Has(Lost) || rep.Has(Blocked) {
+	if rep.Source == "new" || rep.Has(finding.Lost) || rep.Has(finding.Blocked) {
 		b.t.Fatalf("%s: something was lost: %+v", what, rep)
 	}
 	ok(b.t, x.Close())
@@ -133,7 +137,7 @@ func (b *box) settled(what string) {
 }
 
 // says checks that a report speaks of each.
-func says(t testing.TB, what string, rep Report, words ...string) {
+func says(t testing.TB, what string, rep finding.Report, words ...string) {
 	t.Helper()
 	text := fmt.Sprintf("%+v", rep)
 	for _, w := range words {

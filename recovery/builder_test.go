@@ -17,6 +17,8 @@ import (
 	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/plan"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -60,7 +62,7 @@ var fast = unsynced{vfs.OS}
 type author struct {
 	t       testing.TB
 	ctx     context.Context
-	x       *Execution
+	x       *execution.Execution
 	program *plan.Program
 	run     state.RunID
 	runs    int
@@ -118,22 +120,22 @@ func begin(t testing.TB, root string, n int, o CreateOptions) *author {
 
 func (a *author) outset() error {
 	a.write("log.txt", "begun\n")
-	snap, err := a.x.Snapshot(a.ctx, Tracked(a.x.State(), ""), "")
+	snap, err := a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), "")
 	if err != nil {
 		return err
 	}
-	if _, err = a.x.Commit(a.ctx, Commit{Title: Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}}); err != nil {
+	if _, err = a.x.Commit(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}}); err != nil {
 		return err
 	}
 	sha, err := a.x.Freeze(a.ctx, a.program)
 	if err != nil {
 		return err
 	}
-	return a.x.Record(state.PlanSet{Program: sha, HankHash: "sha256:test", Entries: a.entries(a.program.Derive(Outcomes(a.x.State())))})
+	return a.x.Record(state.PlanSet{Program: sha, HankHash: "sha256:test", Entries: a.entries(a.program.Derive(githistory.Outcomes(a.x.State())))})
 }
 
 func (a *author) entries(entries []plan.Entry) []byte {
-	return must(json.Marshal(stored(entries)))(a.t)
+	return must(json.Marshal(githistory.Stored(entries)))(a.t)
 }
 
 func (a *author) write(name, text string) {
@@ -202,11 +204,11 @@ func (a *author) play(how attempt) error {
 	}
 	if how.rig {
 		a.write("rig.txt", string(entry.CodonID)+"\n")
-		snap, err := a.x.Snapshot(a.ctx, Tracked(s, entry.CodonID), a.x.Head())
+		snap, err := a.x.Snapshot(a.ctx, execution.Tracked(s, entry.CodonID), a.x.Head())
 		if err != nil {
 			return err
 		}
-		if _, err := a.x.Commit(a.ctx, Commit{Title: Title{Status: state.KindRigSetup, CodonID: entry.CodonID, RunID: a.run, Name: entry.Codon.Name},
+		if _, err := a.x.Commit(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindRigSetup, CodonID: entry.CodonID, RunID: a.run, Name: entry.Codon.Name},
 			Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: r.GitBranch, Transition: state.CodonTransitioned{RunID: a.run, Record: live().Start()}}); err != nil {
 			return err
 		}
@@ -241,7 +243,7 @@ func (a *author) play(how attempt) error {
 		return errCut
 	}
 	final := live().Conclude(a.x.Now())
-	if err := a.x.Finish(a.ctx, a.run, entry.Codon.Name, final, Tracked(s, entry.CodonID)); err != nil {
+	if err := Finish(a.ctx, a.x, a.run, entry.Codon.Name, final, execution.Tracked(s, entry.CodonID)); err != nil {
 		return err
 	}
 	return a.grow(final)
@@ -259,7 +261,7 @@ func (a *author) grow(final *state.Codon) error {
 	for _, e := range s.ExecutionPlan()[s.PlanIndex(final.CodonID):] {
 		window = append(window, e.Entry)
 	}
-	drop, add := a.program.Grow(window, 0, Outcome(final))
+	drop, add := a.program.Grow(window, 0, githistory.Outcome(final))
 	if drop == 0 && len(add) == 0 {
 		return nil
 	}
@@ -276,12 +278,12 @@ func (a *author) exit(reason state.EndReason) error {
 	if err := a.x.Record(end); err != nil {
 		return err
 	}
-	snap, err := a.x.Snapshot(a.ctx, Tracked(a.x.State(), ""), a.x.Head())
+	snap, err := a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head())
 	if err != nil {
 		return err
 	}
 	branch := a.x.State().Run(a.run).GitBranch
-	_, err = a.x.Commit(a.ctx, Commit{Title: Title{Status: state.KindExit, RunID: a.run, Name: string(reason)}, Snapshot: snap, Parents: []state.SHA{a.x.Head()},
+	_, err = a.x.Commit(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindExit, RunID: a.run, Name: string(reason)}, Snapshot: snap, Parents: []state.SHA{a.x.Head()},
 		Branch: branch, Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: a.run, Branch: branch}})
 	return err
 }
@@ -301,7 +303,7 @@ func (a *author) back(index int) error {
 	here := s.Here()
 	p := &state.Position{RunID: holder, AfterCodon: &id, CheckpointSHA: c.Checkpoint(), Reason: state.ReasonRollback, Before: &here,
 		RestartAt: s.ExecutionPlan()[index+1].CodonID}
-	_, err := a.x.MoveTree(a.ctx, Move{Kind: "rollback", To: c.Checkpoint(), Tracked: Tracked(s, ""), Position: p})
+	_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "rollback", To: c.Checkpoint(), Tracked: execution.Tracked(s, ""), Position: p})
 	return err
 }
 
@@ -320,7 +322,7 @@ func history(t testing.TB, root string, n int, o CreateOptions) *author {
 			case i%10 == 8 && a.x.State().Run(a.run).Len()%3 == 0:
 				ok(t, a.play(attempt{end: state.Failed, fail: "once"}))
 				to := a.x.State().Run(a.run).Codon(a.x.State().Run(a.run).Len() - 1).BaseCheckpoint
-				_, err := a.x.MoveTree(a.ctx, Move{Kind: "retry", To: to, Tracked: Tracked(a.x.State(), "")})
+				_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "retry", To: to, Tracked: execution.Tracked(a.x.State(), "")})
 				ok(t, err)
 				ok(t, a.play(attempt{}))
 			case i%10 == 5 && i > 7:
@@ -364,9 +366,9 @@ func told(t testing.TB, s *state.State) string {
 	return string(text[:strings.LastIndex(string(text), ",\n  \"digest\"")])
 }
 
-func reopen(t testing.TB, root string, edit ...func(*Options)) *Execution {
+func reopen(t testing.TB, root string, edit ...func(*execution.Options)) *execution.Execution {
 	t.Helper()
-	o := Options{FS: fast, Command: "test"}
+	o := execution.Options{FS: fast, Command: "test"}
 	for _, e := range edit {
 		e(&o)
 	}

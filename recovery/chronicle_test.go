@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -21,7 +24,7 @@ func TestOfTwoCommitsWithOneNumberTheReferencedOneCounts(t *testing.T) {
 		for round := range 4 { // which comes first in a pack is chance
 			root := t.TempDir()
 			at := time.Date(2026, 1, 1, 0, 0, round, 0, time.UTC)
-			a := begin(t, root, 12, CreateOptions{Options: Options{FS: fast, Now: func() time.Time { return at }}})
+			a := begin(t, root, 12, CreateOptions{Options: execution.Options{FS: fast, Now: func() time.Time { return at }}})
 			ok(t, a.start())
 			ok(t, a.upto(3))
 			if err := a.play(attempt{upto: state.CompletingSentinels}); err != errCut {
@@ -31,13 +34,13 @@ func TestOfTwoCommitsWithOneNumberTheReferencedOneCounts(t *testing.T) {
 			live := r.Live()
 			final := live.Conclude(a.x.Now())
 			snap := must(a.x.Snapshot(a.ctx, checkpoint.Selection{All: true}, a.x.Head()))(t)
-			must(a.x.commitObject(a.ctx, Commit{Title: Title{Status: state.KindCompleted, CodonID: live.CodonID, RunID: a.run},
+			must(a.x.CommitObject(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindCompleted, CodonID: live.CodonID, RunID: a.run},
 				Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: r.GitBranch, Transition: state.CodonTransitioned{RunID: a.run, Record: final}}))(t)
 			at = at.Add(-back)
 			failed := live.Interrupt(a.x.Now(), state.InterruptedByCrash, "hank ended")
-			ok(t, a.x.Finish(a.ctx, a.run, "x", failed, checkpoint.Selection{All: true}))
+			ok(t, Finish(a.ctx, a.x, a.run, "x", failed, checkpoint.Selection{All: true}))
 			want := a.x.State().Run(a.run).Head
-			ok(t, a.x.Record(a.x.endOf(r)))
+			ok(t, a.x.Record(endOf(a.x, r)))
 			l := a.x.Layout
 			a.close()
 			loseAllButGit(t, l)
@@ -51,7 +54,7 @@ func TestOfTwoCommitsWithOneNumberTheReferencedOneCounts(t *testing.T) {
 	}
 }
 
-func loseAllButGit(t *testing.T, l Layout) {
+func loseAllButGit(t *testing.T, l layout.Layout) {
 	t.Helper()
 	for _, path := range []string{l.State(), l.State() + ".bak", l.Events()} {
 		ok(t, os.RemoveAll(path))
@@ -67,7 +70,7 @@ func TestACopyWithItsOriginalsObjectsStaysItself(t *testing.T) {
 	a := begin(t, first, 14, CreateOptions{})
 	ok(t, a.start())
 	ok(t, a.upto(3))
-	ok(t, a.x.saver.save(a.x.State()))
+	ok(t, a.x.Saver.Save(a.x.State()))
 	ok(t, exec.Command("cp", "-a", first, second).Run())
 	ok(t, a.upto(9)) // the original goes on
 	original := a.x.Layout
@@ -77,7 +80,7 @@ func TestACopyWithItsOriginalsObjectsStaysItself(t *testing.T) {
 	b.write("log.txt", "by hand\n")
 	snap := must(b.x.Snapshot(b.ctx, checkpoint.Selection{All: true}, b.x.Head()))(t)
 	made := state.CheckpointCreated{Kind: state.KindManual, RunID: a.run, Branch: "run-" + string(a.run), Base: true, Note: "by hand"}
-	want := must(b.x.Commit(b.ctx, Commit{Title: Title{Status: state.KindManual, RunID: a.run}, Snapshot: snap,
+	want := must(b.x.Commit(b.ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: a.run}, Snapshot: snap,
 		Parents: []state.SHA{b.x.Head()}, Branch: made.Branch, Transition: made}))(t)
 	next, l := b.x.State().Next(), b.x.Layout
 	b.close()

@@ -11,6 +11,8 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
 	"hank/internal/failpoint"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -28,21 +30,21 @@ type Abandoned struct {
 
 // FindAbandoned lists the branches that could go. What cannot be read stays.
 func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error) {
-	refs, err := store.Refs(heads)
+	refs, err := store.Refs(githistory.Heads)
 	if err != nil {
 		return nil, fmt.Errorf("listing the branches of the store: %w", err)
 	}
 	stay := maps.Clone(refs)
-	needed, checkpoints := s.Needed(), append(s.NeededCheckpoints(), leading(s, store)...)
+	needed, checkpoints := s.Needed(), append(s.NeededCheckpoints(), execution.Leading(s, store)...)
 	for _, sha := range slices.Clone(checkpoints) {
-		if left := LeftBy(store, sha); left != "" {
+		if left := execution.LeftBy(store, sha); left != "" {
 			checkpoints = append(checkpoints, left)
 		}
 	}
 	var found []Abandoned
 	for _, r := range s.Runs {
-		tip := state.SHA(refs[heads+r.GitBranch])
-		delete(refs, heads+r.GitBranch)
+		tip := state.SHA(refs[githistory.Heads+r.GitBranch])
+		delete(refs, githistory.Heads+r.GitBranch)
 		if tip == "" || needed[r.RunID] || slices.Contains(checkpoints, tip) {
 			continue
 		}
@@ -53,7 +55,7 @@ func FindAbandoned(s *state.State, store *checkpoint.Store) ([]Abandoned, error)
 		found = append(found, Abandoned{state.BranchRemove{Branch: r.GitBranch, Head: tip}, r.RunID, since.Time, r.Removed != nil})
 	}
 	for ref, tip := range refs {
-		branch := strings.TrimPrefix(ref, heads)
+		branch := strings.TrimPrefix(ref, githistory.Heads)
 		if !strings.HasPrefix(branch, "recovery/") {
 			continue
 		}
@@ -83,13 +85,13 @@ func soleWays(s *state.State, store *checkpoint.Store, stay map[string]checkpoin
 		return found
 	}
 	for _, b := range found {
-		delete(stay, heads+b.Branch)
+		delete(stay, githistory.Heads+b.Branch)
 	}
 	for _, sha := range s.NeededCheckpoints() {
-		way := &descent{store: store, from: checkpoint.SHA(sha), known: map[checkpoint.SHA]bool{}}
+		way := &execution.Descent{Store: store, From: checkpoint.SHA(sha), Known: map[checkpoint.SHA]bool{}}
 		leads := func(tip checkpoint.SHA) bool {
 			info, err := store.CommitInfo(tip)
-			return err == nil && way.reaches(info)
+			return err == nil && way.Reaches(info)
 		}
 		if slices.ContainsFunc(slices.Collect(maps.Values(stay)), leads) {
 			continue
@@ -97,7 +99,7 @@ func soleWays(s *state.State, store *checkpoint.Store, stay map[string]checkpoin
 		found = slices.DeleteFunc(found, func(b Abandoned) bool {
 			sole := b.Run == "" && leads(checkpoint.SHA(b.Head))
 			if sole {
-				stay[heads+b.Branch] = checkpoint.SHA(b.Head)
+				stay[githistory.Heads+b.Branch] = checkpoint.SHA(b.Head)
 			}
 			return sole
 		})
@@ -114,7 +116,7 @@ func spareable(store *checkpoint.Store, branch string, tip state.SHA, needed []s
 		if state.SHA(info.SHA) == tip {
 			since = info.When
 		}
-		record, found, err := readRecord(info)
+		record, found, err := githistory.ReadRecord(info)
 		if err != nil {
 			return false, err
 		}
@@ -129,7 +131,7 @@ func spareable(store *checkpoint.Store, branch string, tip state.SHA, needed []s
 
 // ownBranch is the branch that a checkpoint beside those of records was made
 // for.
-func ownBranch(r Record) string {
+func ownBranch(r githistory.Record) string {
 	t, err := state.Decode(r.Event)
 	if c, ok := t.(state.CheckpointCreated); err == nil && ok {
 		return c.Branch
@@ -147,7 +149,7 @@ func ownBranch(r Record) string {
 //
 // A crash in between leaves references to be removed by the next call: see
 // Abandoned.Gone.
-func (x *Execution) RemoveBranches(ctx context.Context, branches []Abandoned) error {
+func RemoveBranches(ctx context.Context, x *execution.Execution, branches []Abandoned) error {
 	var fresh []state.BranchRemove
 	for _, b := range branches {
 		if !b.Gone {
@@ -155,13 +157,13 @@ func (x *Execution) RemoveBranches(ctx context.Context, branches []Abandoned) er
 		}
 	}
 	if len(fresh) > 0 {
-		if err := x.acknowledgeRemoval(ctx, fresh); err != nil {
+		if err := acknowledgeRemoval(ctx, x, fresh); err != nil {
 			return err
 		}
 	}
 	failpoint.Hit("gc.acknowledged")
 	for _, b := range branches {
-		if err := x.Store.SetRef(heads+b.Branch, checkpoint.SHA(b.Head), ""); err != nil {
+		if err := x.Store.SetRef(githistory.Heads+b.Branch, checkpoint.SHA(b.Head), ""); err != nil {
 			return fmt.Errorf("removing branch %s: %w", b.Branch, err)
 		}
 		failpoint.Hit("gc.unreferenced")
@@ -169,9 +171,9 @@ func (x *Execution) RemoveBranches(ctx context.Context, branches []Abandoned) er
 	return nil
 }
 
-func (x *Execution) acknowledgeRemoval(ctx context.Context, branches []state.BranchRemove) error {
+func acknowledgeRemoval(ctx context.Context, x *execution.Execution, branches []state.BranchRemove) error {
 	var parents []state.SHA
-	if removal := x.State().Removal; x.isWhole(removal) {
+	if removal := x.State().Removal; isWhole(x, removal) {
 		parents = append(parents, removal)
 	}
 	tree, err := x.Store.AddTree(ctx, nil)
@@ -179,8 +181,8 @@ func (x *Execution) acknowledgeRemoval(ctx context.Context, branches []state.Bra
 		x.Store.Abort()
 		return err
 	}
-	_, err = x.Commit(ctx, Commit{
-		Title:      Title{Status: state.KindRemoved, Name: fmt.Sprintf("%d branches, by hank gc", len(branches))},
+	_, err = x.Commit(ctx, execution.Commit{
+		Title:      githistory.Title{Status: state.KindRemoved, Name: fmt.Sprintf("%d branches, by hank gc", len(branches))},
 		Snapshot:   &checkpoint.Snapshot{Tree: tree},
 		Parents:    parents,
 		Branch:     state.RemovedBranch,
@@ -193,7 +195,7 @@ func (x *Execution) acknowledgeRemoval(ctx context.Context, branches []state.Bra
 // Collect frees what no branch leads to and the state does not need, and merges
 // what is due. The error of a store that cannot be read whole is a
 // *checkpoint.DamagedError; nothing is deleted then.
-func (x *Execution) Collect(ctx context.Context) (packdb.Collection, error) {
+func Collect(ctx context.Context, x *execution.Execution) (packdb.Collection, error) {
 	freed, err := x.Store.Collect(ctx, Keep(x.State(), x.Store))
 	if err != nil {
 		return freed, fmt.Errorf("freeing what no checkpoint needs: %w", err)

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
 	"hank/internal/proc"
-	"hank/plan"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -39,7 +42,7 @@ func liveness(r *state.Run) (proc.Liveness, string) {
 // the process alone decides.
 func isOver(r *state.Run, trusted bool) (bool, string) {
 	if len(r.Process) == 0 {
-		alive, why := pidAlive(r.ServerPid, r.StartTime.Time)
+		alive, why := lock.PidAlive(r.ServerPid, r.StartTime.Time)
 		return !alive, why
 	}
 	verdict, why := liveness(r)
@@ -62,16 +65,16 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 // A run that its runtime has left open on purpose, see state.RunPaused, ends for
 // the reason that was given then. As long as that reason holds, its error is
 // that of the opening, and the run stays paused.
-func (x *Execution) markCrashes(ctx context.Context) error {
+func markCrashes(ctx context.Context, x *execution.Execution) error {
 	for _, r := range x.State().Runs {
-		if r.Status != state.StatusRunning || r.Paused != nil && x.opts.KeepPaused {
+		if r.Status != state.StatusRunning || r.Paused != nil && x.Opts.KeepPaused {
 			continue
 		}
-		if over, why := isOver(r, flockTrusted(x.lock.dirs[0])); !over && r.Paused == nil {
-			return &HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
+		if over, why := isOver(r, lock.FlockTrusted(x.Lock.Dirs[0])); !over && r.Paused == nil {
+			return &lock.HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
 		}
-		if err := x.closeLeft(ctx, r); err != nil {
-			return fmt.Errorf("closing the %s run %s: %w", lastWord(r), r.RunID, forAnyCommand(err))
+		if err := closeLeft(ctx, x, r); err != nil {
+			return fmt.Errorf("closing the %s run %s: %w", lastWord(r), r.RunID, execution.ForAnyCommand(err))
 		}
 	}
 	return nil
@@ -85,52 +88,52 @@ func lastWord(r *state.Run) string {
 	return "crashed"
 }
 
-func (x *Execution) closeLeft(ctx context.Context, r *state.Run) error {
+func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run) error {
 	live := r.Live()
 	if live == nil {
-		x.Report.add(Mended, "run %s had %s between two codons; nothing was lost", r.RunID, lastWord(r))
-		return x.Record(x.endOf(r))
+		x.Report.Add(finding.Mended, "run %s had %s between two codons; nothing was lost", r.RunID, lastWord(r))
+		return x.Record(endOf(x, r))
 	}
-	ended, err := x.opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
+	ended, err := x.Opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
 	if err == nil {
-		err = x.sameWorkspace(x.sameBoot(r))
+		err = x.SameWorkspace(sameBoot(x, r))
 	}
 	if err != nil {
 		return err
 	}
 	at := x.Now()
 	if len(ended) == 0 { // else it was alive until now
-		at = x.lastSign(r, live)
+		at = lastSign(x, r, live)
 	}
 	final := live.Interrupt(at, state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
 	if p := r.Paused; p != nil {
 		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not go on while the codon was %s: %s", live.Status, p.Detail))
 	}
 	tracked, redo := checkpoint.Selection{All: true}, true
-	if live.Settling != nil && x.sameBoot(r) {
-		if final, tracked, redo, err = x.conclude(ctx, r, at); err != nil {
+	if live.Settling != nil && sameBoot(x, r) {
+		if final, tracked, redo, err = x.Conclude(ctx, r, at); err != nil {
 			return err
 		}
 	}
 	if !redo {
-		x.Report.add(Mended, "run %s had %s when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, lastWord(r), live.CodonID)
+		x.Report.Add(finding.Mended, "run %s had %s when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, lastWord(r), live.CodonID)
 	} else {
-		x.Report.add(Mended, "run %s had %s while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, lastWord(r), live.CodonID, live.Status)
+		x.Report.Add(finding.Mended, "run %s had %s while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, lastWord(r), live.CodonID, live.Status)
 	}
 	if len(ended) > 0 {
 		final.Notes = append(final.Notes, "left alive and ended: "+strings.Join(ended, ", "))
 	}
-	if err := x.Finish(ctx, r.RunID, x.nameOf(live.CodonID), final, tracked); err != nil {
+	if err := Finish(ctx, x, r.RunID, nameOf(x, live.CodonID), final, tracked); err != nil {
 		return err
 	}
-	if err := x.Record(x.endOf(r)); err != nil || x.meta.Folder != nil && x.meta.Folder.same(x.lock.workspace()) {
+	if err := x.Record(endOf(x, r)); err != nil || x.Metadata.Folder != nil && x.Metadata.Folder.Same(x.Lock.Workspace()) {
 		return err
 	}
-	return x.SetMeta(func(m *Meta) { m.rememberWorkspace(x.lock.workspace()) })
+	return x.SetMeta(func(m *layout.Meta) { m.RememberWorkspace(x.Lock.Workspace()) })
 }
 
 // endOf is how a run ends whose runtime cannot say so any more.
-func (x *Execution) endOf(r *state.Run) state.Transition {
+func endOf(x *execution.Execution, r *state.Run) state.Transition {
 	if p := r.Paused; p != nil {
 		return state.RunFailed{RunID: r.RunID, EndTime: x.Now(), Reason: p.Reason, Detail: p.Detail}
 	}
@@ -139,17 +142,11 @@ func (x *Execution) endOf(r *state.Run) state.Transition {
 
 // sameBoot tells whether the machine has been up since a run: after a power
 // cut what an agent wrote last may not be on the disk.
-func (x *Execution) sameBoot(r *state.Run) bool {
-	return isOfBoot(r, x.lock.info.Process.BootID)
+func sameBoot(x *execution.Execution, r *state.Run) bool {
+	return execution.IsOfBoot(r, x.Lock.Info.Process.BootID)
 }
 
-// isOfBoot reports whether a run began in a boot.
-func isOfBoot(r *state.Run, boot string) bool {
-	var id proc.Identity
-	return json.Unmarshal(r.Process, &id) == nil && id.BootID != "" && id.BootID == boot
-}
-
-func (x *Execution) nameOf(id state.CodonID) string {
+func nameOf(x *execution.Execution, id state.CodonID) string {
 	s := x.State()
 	if i := s.PlanIndex(id); i >= 0 {
 		return s.ExecutionPlan()[i].Codon.Name
@@ -161,14 +158,14 @@ func (x *Execution) nameOf(id state.CodonID) string {
 // What the checkpoint could not hold is named in the record. A completed codon
 // is nothing without its checkpoint: an *checkpoint.UnstableError then leaves
 // the record settling. A codon that failed or was skipped is closed without.
-func (x *Execution) Finish(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
-	if err := x.inspect(); err != nil {
+func Finish(ctx context.Context, x *execution.Execution, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
+	if err := x.Inspect(); err != nil {
 		return err
 	}
-	final.Notes = append(final.Notes, x.noticed()...)
+	final.Notes = append(final.Notes, x.Noticed()...)
 	r := x.State().Run(run)
 	snap, err := x.Snapshot(ctx, sel, x.Head())
-	final.Notes = append(final.Notes, x.noticed()...)
+	final.Notes = append(final.Notes, x.Noticed()...)
 	var unstable *checkpoint.UnstableError
 	if errors.As(err, &unstable) && final.Status != state.Completed {
 		final.Notes = append(final.Notes, "it has no checkpoint: "+err.Error())
@@ -177,67 +174,12 @@ func (x *Execution) Finish(ctx context.Context, run state.RunID, name string, fi
 	if err != nil {
 		return err
 	}
-	final.Notes = append(final.Notes, shortcomings(snap)...)
+	final.Notes = append(final.Notes, execution.Shortcomings(snap)...)
 	kind := map[state.CodonStatus]state.CheckpointKind{state.Completed: state.KindCompleted, state.Failed: state.KindError, state.Skipped: state.KindSkipped}[final.Status]
-	_, err = x.Commit(ctx, Commit{
-		Title:    Title{Status: kind, CodonID: final.CodonID, RunID: run, Name: name},
+	_, err = x.Commit(ctx, execution.Commit{
+		Title:    githistory.Title{Status: kind, CodonID: final.CodonID, RunID: run, Name: name},
 		Snapshot: snap, Parents: []state.SHA{x.Head()}, Branch: r.GitBranch,
 		Transition: state.CodonTransitioned{RunID: run, Record: final},
 	})
 	return err
-}
-
-// maxNotes bounds what a record names one by one.
-const maxNotes = 20
-
-// shortcomings names what a checkpoint could not hold as it is on disk.
-func shortcomings(snap *checkpoint.Snapshot) []string {
-	var notes []string
-	each := func(n int, more string, note func(i int) string) {
-		for i := range min(n, maxNotes) {
-			notes = append(notes, note(i))
-		}
-		if n > maxNotes {
-			notes = append(notes, fmt.Sprintf("and %d more %s", n-maxNotes, more))
-		}
-	}
-	each(len(snap.Skipped), "are not in the checkpoint", func(i int) string {
-		return fmt.Sprintf("not in the checkpoint: %q (%s)", snap.Skipped[i].Path, snap.Skipped[i].Why)
-	})
-	each(len(snap.Escaped), "are kept under escaped names", func(i int) string {
-		return fmt.Sprintf("kept in the checkpoint as %q: %q", snap.Escaped[i].As, snap.Escaped[i].Path)
-	})
-	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
-		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
-	})
-	if n := len(snap.Empty) - len(KeptFolders(snap.Empty)); n > 0 {
-		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
-	}
-	return notes
-}
-
-// Tracked is what the checkpoint of a codon takes: the union of the patterns
-// of the plan up to it. A codon that says nothing tracks everything.
-func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
-	var sel checkpoint.Selection
-	for _, e := range s.ExecutionPlan() {
-		Track(&sel, e.Codon, s.Adopted)
-		if sel.All || e.CodonID == upto {
-			break
-		}
-	}
-	return sel
-}
-
-// Track adds what one more codon tracks. One that says nothing tracks
-// everything, but in an execution that Hankweave began nothing, as there.
-func Track(sel *checkpoint.Selection, c *plan.Codon, adopted bool) {
-	if c.CheckpointedFiles == nil && !adopted {
-		sel.All = true
-	}
-	for _, p := range c.CheckpointedFiles {
-		if !slices.Contains(sel.Patterns, p) {
-			sel.Patterns = append(sel.Patterns, p)
-		}
-	}
 }

@@ -11,16 +11,21 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
-	"hank/checkpoint/worktree"
 	"hank/internal/registry"
 	"hank/internal/shell"
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/load"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
 // CreateOptions say what a new execution is made from.
 type CreateOptions struct {
-	Options
+	execution.Options
 	Workspace string // empty is agentRoot in the execution
 	Data      string // absolute; linked into the workspace; may be empty
 	HankPath  string
@@ -40,21 +45,21 @@ type CreateOptions struct {
 //  4. The store; the data's link.
 //
 // What a failed creation has made is gone again: nothing has happened in it.
-func Create(ctx context.Context, root string, o CreateOptions) (*Execution, error) {
-	o.Options = o.Options.withDefaults()
-	l := Layout{Root: root, Workspace: o.Workspace}
+func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execution, error) {
+	o.Options = o.Options.WithDefaults()
+	l := layout.Layout{Root: root, Workspace: o.Workspace}
 	if l.Workspace == "" {
-		l.Workspace = DefaultWorkspace(root)
+		l.Workspace = layout.DefaultWorkspace(root)
 	}
 	for _, path := range []string{root, l.Workspace, o.Data, o.HankPath, o.Output} {
-		if err := nameable(path); err != nil {
+		if err := layout.Nameable(path); err != nil {
 			return nil, err
 		}
 	}
-	if err := mayAct(root, o.Workspace); err != nil {
+	if err := lock.MayActIn(root, o.Workspace); err != nil {
 		return nil, err
 	}
-	if err := Obstructed(root); err != nil {
+	if err := layout.Obstructed(root); err != nil {
 		return nil, err
 	}
 	made, err := makeFolders(o.FS, l)
@@ -62,28 +67,28 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 		made.remove(o.FS)
 		return nil, fmt.Errorf("creating the execution in %s: %w", root, err)
 	}
-	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now(), o.FullDisk)
+	k, err := lock.Acquire(o.FS, l, o.Command, o.BreakLock, o.Now(), o.FullDisk)
 	if err != nil {
-		var held *HeldError
+		var held *lock.HeldError
 		if !errors.As(err, &held) || held.Path != l.Hankweave() { // else it is somebody's now
 			made.remove(o.FS)
 		}
 		return nil, err
 	}
-	if exists(o.FS, root) {
-		if err := k.release(); err != nil {
+	if layout.ExistsIn(o.FS, root) {
+		if err := k.Release(); err != nil {
 			return nil, err
 		}
 		o.Options.Workspace = o.Workspace
 		return Open(ctx, root, o.Options)
 	}
-	x := &Execution{Layout: l, opts: o.Options, fs: o.FS, lock: k, Report: Report{Source: "new"}, settled: true}
-	err = x.create(o)
+	x := &execution.Execution{Layout: l, Opts: o.Options, FS: o.FS, Lock: k, Report: finding.Report{Source: "new"}, Settled: true}
+	err = create(x, o)
 	if err == nil {
-		err = x.attach(ctx, advice{})
+		err = attach(ctx, x, githistory.Advice{})
 	}
 	if err != nil {
-		return nil, x.unmake(made, err)
+		return nil, unmake(x, made, err)
 	}
 	return x, nil
 }
@@ -93,13 +98,13 @@ func Create(ctx context.Context, root string, o CreateOptions) (*Execution, erro
 // something in it, or an empty one where this machine knows of an execution. Empty:
 // nothing does. elsewhere: the workspace is to be another folder.
 func Remains(root string, elsewhere bool) string {
-	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	for _, dir := range []string{l.Workspace, l.Archive()} {
 		if dir == l.Workspace && elsewhere {
 			continue
 		}
 		if n := entriesIn(dir); n > 0 {
-			return fmt.Sprintf("%s has %s in it", dir, things(n))
+			return fmt.Sprintf("%s has %s in it", dir, execution.Things(n))
 		}
 	}
 	list, err := os.ReadDir(l.Hankweave())
@@ -122,7 +127,7 @@ func Remains(root string, elsewhere bool) string {
 // found by whoever needs it.
 func entriesIn(dir string) int {
 	list, _ := os.ReadDir(dir)
-	return len(slices.DeleteFunc(list, func(e fs.DirEntry) bool { return e.Name() == DataName }))
+	return len(slices.DeleteFunc(list, func(e fs.DirEntry) bool { return e.Name() == layout.DataName }))
 }
 
 // isEmptyTree reports whether there are but folders at a path.
@@ -142,7 +147,7 @@ func isEmptyTree(path string) bool {
 type folders []string
 
 // makeFolders makes the folders that can be locked, and those they lie in.
-func makeFolders(fsys vfs.FS, l Layout) (made folders, err error) {
+func makeFolders(fsys vfs.FS, l layout.Layout) (made folders, err error) {
 	for _, f := range []struct {
 		path string
 		perm fs.FileMode
@@ -170,16 +175,16 @@ func (made folders) remove(fsys vfs.FS) {
 }
 
 // unmake ends a creation that has failed, and takes away what it has made.
-func (x *Execution) unmake(made folders, why error) error {
-	err := x.closeAll(nil).ErrorOrNil()
+func unmake(x *execution.Execution, made folders, why error) error {
+	err := x.CloseAll(nil).ErrorOrNil()
 	if slices.Contains(made, x.Layout.Hankweave()) && x.Held() == nil {
-		if to, readErr := os.Readlink(x.Layout.Data()); readErr == nil && to == x.meta.ReadOnlySourceDataPath {
-			_ = x.fs.Remove(x.Layout.Data())
+		if to, readErr := os.Readlink(x.Layout.Data()); readErr == nil && to == x.Metadata.ReadOnlySourceDataPath {
+			_ = x.FS.Remove(x.Layout.Data())
 		}
-		removeTree(x.fs, x.Layout.Hankweave())
-		made.remove(x.fs)
+		removeTree(x.FS, x.Layout.Hankweave())
+		made.remove(x.FS)
 	}
-	return errors.Join(why, err, x.lock.release())
+	return errors.Join(why, err, x.Lock.Release())
 }
 
 // removeTree deletes a folder with all that is in it, as far as it can.
@@ -196,53 +201,35 @@ func removeTree(fsys vfs.FS, dir string) {
 	_ = fsys.Remove(dir)
 }
 
-// ownFolders are those that hank writes to.
-func (l Layout) ownFolders() []string {
-	return []string{l.Events(), l.Runs(), l.Index(), filepath.Dir(l.Store()), l.Quarantine()}
-}
-
-// makeOwnFolders makes the folders that hank writes to.
-func makeOwnFolders(fsys vfs.FS, l Layout) error {
-	for _, dir := range l.ownFolders() {
-		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if _, err := fsys.Lstat(l.hank(".gitignore")); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return vfs.WriteFile(fsys, l.hank(".gitignore"), []byte("*\n"), 0o600)
-}
-
-func (x *Execution) create(o CreateOptions) error {
-	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
+func create(x *execution.Execution, o CreateOptions) error {
+	if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
 		return fmt.Errorf("creating the execution: %w", err)
 	}
 	now := state.At(o.Now())
-	meta := Meta{Version: MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
-		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: here(),
+	meta := layout.Meta{Version: layout.MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
+		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: layout.Here(),
 		Root: x.Layout.Root, Output: o.Output}
-	meta.setLineage(newID(16))
+	meta.SetLineage(layout.NewID(16))
 	if o.Data != "" {
 		meta.LinkType = "symlink"
 		if resolved, err := filepath.EvalSymlinks(o.Data); err == nil {
 			meta.ResolvedDataPath = resolved
 		}
 	}
-	if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
+	if x.Layout.Workspace != layout.DefaultWorkspace(x.Layout.Root) {
 		meta.Workspace = x.Layout.Workspace
 	}
 	begun := &state.State{Lineage: meta.Lineage}
 	if o.Limit != nil { // with the first event: there is no moment without them
-		begun.Limits, meta.CheckpointCap, x.allowed = o.Limit(state.Limits{}), o.CheckpointCap, &Allowances{}
+		begun.Limits, meta.CheckpointCap, x.AllowedBefore = o.Limit(state.Limits{}), o.CheckpointCap, &execution.Allowances{}
 	}
-	meta.Inode, _ = inodeOf(x.Layout.Hankweave())
-	if err := writeMeta(x.fs, x.Layout.Meta(), meta); err != nil {
+	meta.Inode, _ = layout.InodeOf(x.Layout.Hankweave())
+	if err := layout.WriteMeta(x.FS, x.Layout.Meta(), meta); err != nil {
 		return fmt.Errorf("writing execution-meta.json: %w", err)
 	}
-	x.meta = meta
-	x.current.Store(begun)
-	if err := x.openJournal(memory{state: x.State(), rebase: "a new execution"}); err != nil {
+	x.Metadata = meta
+	x.Current.Store(begun)
+	if err := openJournal(x, load.Memory{State: x.State(), Rebase: "a new execution"}); err != nil {
 		return err
 	}
 	if begun.Limits.Any() { // the event is for who reads events
@@ -250,51 +237,51 @@ func (x *Execution) create(o CreateOptions) error {
 			return err
 		}
 	}
-	return x.makeStore(fs.ErrNotExist)
+	return makeStore(x, fs.ErrNotExist)
 }
 
-func (x *Execution) storeOptions() checkpoint.Options {
-	return checkpoint.Options{FS: x.fs, Dir: x.Layout.Store(), CacheFile: x.Layout.StatCache(), BootID: x.lock.info.Process.BootID, Now: x.opts.Now}
+func storeOptions(x *execution.Execution) checkpoint.Options {
+	return checkpoint.Options{FS: x.FS, Dir: x.Layout.Store(), CacheFile: x.Layout.StatCache(), BootID: x.Lock.Info.Process.BootID, Now: x.Opts.Now}
 }
 
 // openStore opens the checkpoint store. One that is not there, or is none,
 // is for makeStore.
-func (x *Execution) openStore() error {
-	store, err := checkpoint.Open(x.storeOptions())
+func openStore(x *execution.Execution) error {
+	store, err := checkpoint.Open(storeOptions(x))
 	if err != nil {
 		return err
 	}
 	x.Store = store
 	if was := store.HeadWas; was != "" {
-		x.Report.add(Mended, "HEAD of the checkpoint store was %s; it was written anew, git needs it and hank does not", was)
+		x.Report.Add(finding.Mended, "HEAD of the checkpoint store was %s; it was written anew, git needs it and hank does not", was)
 	}
 	return nil
 }
 
 // makeStore makes the store that could not be opened. Where checkpoints are
 // lost with it a person must agree (ReplaceStore).
-func (x *Execution) makeStore(why error) error {
+func makeStore(x *execution.Execution, why error) error {
 	var damaged *checkpoint.DamagedError
 	ruined := errors.As(why, &damaged)
 	if !ruined && !errors.Is(why, fs.ErrNotExist) {
 		return why
 	}
-	if x.Head() != "" && !x.opts.ReplaceStore {
-		return x.needStore(fmt.Sprintf("the checkpoint store cannot be used (%v)", why))
+	if x.Head() != "" && !x.Opts.ReplaceStore {
+		return x.NeedStore(fmt.Sprintf("the checkpoint store cannot be used (%v)", why))
 	}
-	return x.newStore(why)
+	return newStore(x, why)
 }
 
 // newStore begins a store in the place of one that cannot be used. A damaged
 // one may be said not to exist, too: it lacks something.
-func (x *Execution) newStore(why error) error {
-	if _, err := x.fs.Lstat(x.Layout.Store()); err == nil {
-		if err := x.setAside(x.Layout.Store(), why); err != nil {
+func newStore(x *execution.Execution, why error) error {
+	if _, err := x.FS.Lstat(x.Layout.Store()); err == nil {
+		if err := x.SetAside(x.Layout.Store(), why); err != nil {
 			return err
 		}
 	}
-	o := x.storeOptions()
-	if err := vfs.MkdirAll(x.fs, filepath.Dir(o.Dir), 0o700); err != nil {
+	o := storeOptions(x)
+	if err := vfs.MkdirAll(x.FS, filepath.Dir(o.Dir), 0o700); err != nil {
 		return err
 	}
 	var err error
@@ -302,80 +289,60 @@ func (x *Execution) newStore(why error) error {
 	return err
 }
 
-// fixCommand goes on from the workspace where checkpoints are lost.
-const fixCommand = "hank doctor --fix"
-
-func (x *Execution) needStore(what string) error {
-	return &DecisionError{What: what, Options: []string{
-		"put it back from a copy into " + x.Layout.Store(),
-		"hank doctor --fix goes on from the workspace as it is; earlier checkpoints stay lost",
-	}, Command: fixCommand}
-}
-
 // openWorkspace opens the agents' folder.
-func (x *Execution) openWorkspace() error {
+func openWorkspace(x *execution.Execution) error {
 	var err error
 	x.Workspace, err = x.Layout.OpenWorkspace()
 	return err
 }
 
-// OpenWorkspace opens the agents' folder. The execution's own folders are no part
-// of it, wherever it lies.
-func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
-	w, err := worktree.OpenWorkspace(l.Workspace)
-	if err == nil {
-		w.SetApart(l.Hankweave(), l.Archive())
-	}
-	return w, err
-}
-
 // clearUp ends a restore that was killed, perhaps of another execution: what it
 // had taken aside is in no checkpoint until it is back. Where it cannot, the next
 // move fails and says so.
-func (x *Execution) clearUp() {
+func clearUp(x *execution.Execution) {
 	kept, refused, err := restore.ClearUp(x.Store, x.Workspace)
 	for _, path := range kept {
-		x.Report.add(Mended, "a restore had been cut short that had taken a file aside, and another one stands in its place: it is now %q", path)
+		x.Report.Add(finding.Mended, "a restore had been cut short that had taken a file aside, and another one stands in its place: it is now %q", path)
 	}
 	for _, r := range refused {
-		x.Report.add(Warning, "a restore had been interrupted: %q %s; remove it by hand", r.Path, r.Why)
+		x.Report.Add(finding.Warning, "a restore had been interrupted: %q %s; remove it by hand", r.Path, r.Why)
 	}
 	if err != nil {
-		x.opts.Warn("warning: " + err.Error())
+		x.Opts.Warn("warning: " + err.Error())
 	}
 }
 
 // makeWorkspace makes sure that there is a workspace. Only the meta says where
 // one is that does not lie in the execution.
-func makeWorkspace(l Layout, m Meta, metaErr error, rep *Report) error {
+func makeWorkspace(l layout.Layout, m layout.Meta, metaErr error, rep *finding.Report) error {
 	if err := blockedWorkspace(l, m, metaErr); err != nil {
 		return err
 	}
 	if _, err := os.Stat(l.Workspace); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	rep.add(Mended, "the workspace %s was gone; an empty one was made, its files are in the checkpoints", l.Workspace)
+	rep.Add(finding.Mended, "the workspace %s was gone; an empty one was made, its files are in the checkpoints", l.Workspace)
 	return os.MkdirAll(l.Workspace, 0o755)
 }
 
 // blockedWorkspace says what a person must do before anything can be done in
 // the workspace; nil: nothing.
-func blockedWorkspace(l Layout, m Meta, metaErr error) *DecisionError {
+func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)
 	there, followErr := os.Stat(l.Workspace)
 	switch {
 	case followErr == nil && there.IsDir():
-		return closedWorkspace(l)
+		return layout.ClosedWorkspace(l)
 	case err == nil:
-		return &DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", what(l.Workspace, fi), l.Workspace),
+		return &finding.DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
 			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success --yes where the hank is done"},
-			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(unused(l.Workspace+".aside")))}
+			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(layout.Unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why
 	case m.Workspace != "":
-		return &DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success --yes after making an empty folder there restores its checkpointed files"}}
-	case metaErr != nil && Exists(l.Root):
-		return &DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
+		return &finding.DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success --yes after making an empty folder there restores its checkpointed files"}}
+	case metaErr != nil && layout.Exists(l.Root):
+		return &finding.DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
 			Options: []string{"hank run --workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
 	}
 	return nil

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"hank/internal/vfs"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 )
 
 // discarded is what hank's folder in an execution is called while the execution
 // is deleted: from then on there is none.
-const discarded = Dir + "-discarded"
+const discarded = layout.Dir + "-discarded"
 
 // Discard deletes an execution with its workspace, unless that is a folder of
 // the person's own (--workspace):
@@ -28,28 +30,28 @@ func Discard(root string, refuse func(*View) (why string)) error {
 	if Discarding(root) {
 		return finishDiscard(root, nil)
 	}
-	l := LayoutOf(root)
-	k, err := acquire(vfs.OS, l, "hank gc", "", time.Now(), nil)
+	l := layout.LayoutOf(root)
+	k, err := lock.Acquire(vfs.OS, l, "hank gc", "", time.Now(), nil)
 	if err != nil {
 		return err
 	}
 	v, err := Read(root)
 	if err == nil {
 		if why := refuse(v); why != "" {
-			err = &HeldError{Path: root, Why: why}
+			err = &lock.HeldError{Path: root, Why: why}
 		}
 	}
 	if err != nil {
-		return errors.Join(err, k.release())
+		return errors.Join(err, k.Release())
 	}
-	if l.Workspace != DefaultWorkspace(root) {
-		err = vfs.WriteFile(vfs.OS, l.hank("keep-workspace"), nil, 0o600)
+	if l.Workspace != layout.DefaultWorkspace(root) {
+		err = vfs.WriteFile(vfs.OS, l.Hank("keep-workspace"), nil, 0o600)
 	}
 	if err == nil {
 		err = os.Rename(l.Hankweave(), filepath.Join(root, discarded))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("deleting the execution %s: %w", root, err), k.release())
+		return errors.Join(fmt.Errorf("deleting the execution %s: %w", root, err), k.Release())
 	}
 	return finishDiscard(root, k)
 }
@@ -57,21 +59,21 @@ func Discard(root string, refuse func(*View) (why string)) error {
 // Discarding tells whether a Discard was cut short.
 func Discarding(root string) bool {
 	_, err := os.Lstat(filepath.Join(root, discarded))
-	return err == nil && !Exists(root)
+	return err == nil && !layout.Exists(root)
 }
 
-func finishDiscard(root string, k *lock) error {
+func finishDiscard(root string, k *lock.Lock) error {
 	aside := filepath.Join(root, discarded)
-	all := []string{filepath.Join(root, ArchiveName)}
+	all := []string{filepath.Join(root, layout.ArchiveName)}
 	if _, err := os.Lstat(filepath.Join(aside, "keep-workspace")); err != nil {
-		all = append(all, DefaultWorkspace(root))
+		all = append(all, layout.DefaultWorkspace(root))
 	}
 	var errs []error
 	for _, path := range all {
 		errs = append(errs, os.RemoveAll(path))
 	}
 	if k != nil {
-		errs = append(errs, k.release())
+		errs = append(errs, k.Release())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("deleting the execution %s: %w", root, err)

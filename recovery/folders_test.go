@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -36,10 +38,10 @@ func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 	if want := []string{"deep/er/kept", "deep/er/\xff", "scratch"}; !slices.Equal(snap.Empty, want) {
 		t.Fatalf("empty folders: %q", snap.Empty)
 	}
-	if notes := shortcomings(snap); len(notes) != 1 {
+	if notes := execution.Shortcomings(snap); len(notes) != 1 {
 		t.Errorf("a name that no message can hold is passed over: %q", notes)
 	}
-	before, err := x.Commit(t.Context(), Commit{Title: Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}})
+	before, err := x.Commit(t.Context(), execution.Commit{Title: githistory.Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 	if err := os.MkdirAll(in("new/one"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := x.MoveTree(t.Context(), Move{Kind: "restore", To: before, Tracked: everything})
+	moved, err := x.MoveTree(t.Context(), execution.Move{Kind: "restore", To: before, Tracked: everything})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 		}
 	}
 
-	if _, err := x.MoveTree(t.Context(), Move{Kind: "undo", To: moved.Safety, Tracked: everything}); err != nil {
+	if _, err := x.MoveTree(t.Context(), execution.Move{Kind: "undo", To: moved.Safety, Tracked: everything}); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]bool{"scratch": false, "deep": false, "full": true, "new/one": true} {
@@ -84,11 +86,11 @@ func TestShortcomingsAreNamedAndBounded(t *testing.T) {
 		`not in the checkpoint: "s" (a socket)`, `kept in the checkpoint as "x": ".GIT"`,
 		`not in the checkpoint: "lib/.git" (the history of a repository of its own; its files are)`,
 	}
-	if got := shortcomings(few); !slices.Equal(got, want) {
+	if got := execution.Shortcomings(few); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	many := &checkpoint.Snapshot{Skipped: make([]checkpoint.Skipped, 1000), Escaped: make([]checkpoint.Escaped, 1000), Nested: make([]string, 1000)}
-	if got := shortcomings(many); len(got) != 3*(maxNotes+1) || got[maxNotes] != "and 980 more are not in the checkpoint" {
-		t.Errorf("%d notes: %q", len(got), got[maxNotes])
+	if got := execution.Shortcomings(many); len(got) != 3*(execution.MaxNotes+1) || got[execution.MaxNotes] != "and 980 more are not in the checkpoint" {
+		t.Errorf("%d notes: %q", len(got), got[execution.MaxNotes])
 	}
 }

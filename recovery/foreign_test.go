@@ -16,6 +16,10 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -90,10 +94,10 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 	newerGit := func() {
 		store := must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
 		defer store.Close()
-		for ref, tip := range must(store.Refs(heads + "run-"))(t) {
+		for ref, tip := range must(store.Refs(githistory.Heads + "run-"))(t) {
 			info := must(store.CommitInfo(tip))(t)
 			sha := must(store.Commit(context.Background(), checkpoint.CommitRequest{Tree: info.Tree, Parents: []checkpoint.SHA{tip},
-				Message: strings.Replace(info.Message, fmt.Sprintf(`%s{"schema":%d`, recordTrailer, state.SchemaVersion), fmt.Sprintf(`%s{"schema":%d`, recordTrailer, tooNew), 1), When: time.Now()}))(t)
+				Message: strings.Replace(info.Message, fmt.Sprintf(`%s{"schema":%d`, githistory.RecordTrailer, state.SchemaVersion), fmt.Sprintf(`%s{"schema":%d`, githistory.RecordTrailer, tooNew), 1), When: time.Now()}))(t)
 			ok(t, store.SetRef(ref, tip, sha))
 			return
 		}
@@ -122,7 +126,7 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 			before = hash(t, b.l.Hankweave())
 		}
 		e = nil
-		x, err := Open(context.Background(), b.root, Options{FS: fast, Fresh: true, ReplaceStore: true})
+		x, err := Open(context.Background(), b.root, execution.Options{FS: fast, Fresh: true, ReplaceStore: true})
 		if !errors.As(err, &e) {
 			t.Errorf("%s: opening says %v", name, err)
 			if err == nil {
@@ -187,7 +191,7 @@ func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
 		dead  bool
 	}{{"gone", 1 << 30, lately, true}, {"alive", os.Getpid(), lately, false}, {"somebody's", 1, lately, false}, {"begun after the run", os.Getpid(), long, true}} {
 		root := t.TempDir()
-		l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+		l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 		ok(t, os.MkdirAll(l.Hankweave(), 0o700))
 		ok(t, os.MkdirAll(l.Workspace, 0o755))
 		doc := map[string]any{"runs": []any{map[string]any{"runId": "1-aaaaa", "runFolder": l.RunFolder("1-aaaaa"), "gitBranch": "run-1-aaaaa",
@@ -198,8 +202,8 @@ func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
 		if v.Crashed(v.State.Runs[0]) != c.dead {
 			t.Errorf("%s: a reader says crashed: %v", c.name, !c.dead)
 		}
-		x, err := Open(context.Background(), root, Options{FS: fast})
-		var held *HeldError
+		x, err := Open(context.Background(), root, execution.Options{FS: fast})
+		var held *lock.HeldError
 		switch {
 		case c.dead && err != nil:
 			t.Errorf("%s: %v", c.name, err)
@@ -219,7 +223,7 @@ func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
 // A meta of hank's with one of its names damaged is not one of Hankweave's.
 func TestADamagedMetaIsNotHankweaves(t *testing.T) {
 	t.Parallel()
-	for name, m := range map[string]Meta{
+	for name, m := range map[string]layout.Meta{
 		"no lineage": {Version: "1", Root: "/x", Inode: "1:2"},
 		"no root":    {Version: "1", Lineage: "a", Inode: "1:2"},
 		"only inode": {Version: "1", Inode: "1:2"},
@@ -228,7 +232,7 @@ func TestADamagedMetaIsNotHankweaves(t *testing.T) {
 			t.Errorf("%s: taken for Hankweave's", name)
 		}
 	}
-	if m := (Meta{Version: "1"}); !m.Foreign() {
+	if m := (layout.Meta{Version: "1"}); !m.Foreign() {
 		t.Error("Hankweave's is not taken for its own")
 	}
 }

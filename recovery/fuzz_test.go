@@ -15,22 +15,26 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
 // Whatever a commit says, reading its record does not fail badly, and what is
 // read can be written again.
 func FuzzReadRecord(f *testing.F) {
-	good, err := message(Title{Status: state.KindCompleted, CodonID: "a", RunID: "1-aaaaa", Name: "Do a"}, state.At(time.UnixMilli(1)), Record{Schema: 1, Lineage: "l", Seq: 7,
+	good, err := githistory.Message(githistory.Title{Status: state.KindCompleted, CodonID: "a", RunID: "1-aaaaa", Name: "Do a"}, state.At(time.UnixMilli(1)), githistory.Record{Schema: 1, Lineage: "l", Seq: 7,
 		Event: must(state.Encode(state.CheckpointCreated{Kind: state.KindRecovery, Branch: "recovery/x"}))(f)})
 	ok(f, err)
-	for _, seed := range []string{"", good, "x\n\n" + recordTrailer, "x\n\n" + recordTrailer + "{}\n", "x\n\n" + recordTrailer + `{"schema":2}` + "\n" + recordTrailer + "{}", good + good,
-		"x\n" + recordTrailer + `{"schema":1,"seq":-1}`, "x\n" + recordTrailer + `{"schema":1,"event":{"transition":{"type":"CodonTransitioned","data":{"record":null}}}}`,
-		"x\n" + recordTrailer + `{"schema":1,"run":null,"event":{"transition":{"type":"RunStarted","data":{}}}}`} {
+	for _, seed := range []string{"", good, "x\n\n" + githistory.RecordTrailer, "x\n\n" + githistory.RecordTrailer + "{}\n", "x\n\n" + githistory.RecordTrailer + `{"schema":2}` + "\n" + githistory.RecordTrailer + "{}", good + good,
+		"x\n" + githistory.RecordTrailer + `{"schema":1,"seq":-1}`, "x\n" + githistory.RecordTrailer + `{"schema":1,"event":{"transition":{"type":"CodonTransitioned","data":{"record":null}}}}`,
+		"x\n" + githistory.RecordTrailer + `{"schema":1,"run":null,"event":{"transition":{"type":"RunStarted","data":{}}}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, found, err := readRecord(checkpoint.Info{Message: text})
+		r, found, err := githistory.ReadRecord(checkpoint.Info{Message: text})
 		var newer *state.NewerError
 		if err != nil && !errors.As(err, &newer) {
 			t.Fatalf("an error that nobody expects: %v", err)
@@ -41,8 +45,8 @@ func FuzzReadRecord(f *testing.F) {
 		if r.Schema > state.SchemaVersion {
 			t.Fatalf("a record of schema %d was read", r.Schema)
 		}
-		r.isRecovery()
-		transition, err := r.transition("0123456789012345678901234567890123456789")
+		r.IsRecovery()
+		transition, err := r.Transition("0123456789012345678901234567890123456789")
 		if err == nil {
 			// It must not break what is rebuilt from it, either.
 			s := state.Rebuild(&state.State{}, []state.Evidence{{Seq: r.Seq, Run: r.Run, Transition: transition}})
@@ -58,17 +62,17 @@ func FuzzReadRecord(f *testing.F) {
 func TestARecordComesBackFromItsMessage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\n" + recordTrailer + "{}", "a\r\nb", "\x00", "\u2028", strings.Repeat("é", 200)}))
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\n" + githistory.RecordTrailer + "{}", "a\r\nb", "\x00", "\u2028", strings.Repeat("é", 200)}))
 		clean := func(s string) string { return strings.ToValidUTF8(s, "?") }
 		note := clean(text.Draw(t, "note"))
-		title := Title{Status: state.KindManual, CodonID: "c", RunID: "1-aaaaa", Name: text.Draw(t, "name")}
+		title := githistory.Title{Status: state.KindManual, CodonID: "c", RunID: "1-aaaaa", Name: text.Draw(t, "name")}
 		event, err := state.Encode(state.CheckpointCreated{Kind: state.KindManual, Branch: "b", Note: note})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Record{Schema: 1, Lineage: "l", Seq: rapid.Uint64().Draw(t, "seq"), HankHash: "h", Event: event,
+		want := githistory.Record{Schema: 1, Lineage: "l", Seq: rapid.Uint64().Draw(t, "seq"), HankHash: "h", Event: event,
 			Run: &state.Run{RunID: "1-aaaaa", Note: note, Labels: map[string]string{"k": note}, Status: state.StatusRunning}}
-		msg, err := message(title, state.At(time.UnixMilli(rapid.Int64Range(0, 1<<41).Draw(t, "at"))), want)
+		msg, err := githistory.Message(title, state.At(time.UnixMilli(rapid.Int64Range(0, 1<<41).Draw(t, "at"))), want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +80,7 @@ func TestARecordComesBackFromItsMessage(t *testing.T) {
 		if !strings.HasPrefix(first, "manual:c [run:1-aaaaa]") || !strings.HasPrefix(rest, "\n") || !utf8.ValidString(first) || len([]rune(first)) > 120 {
 			t.Fatalf("the first line is %q", first)
 		}
-		got, found, err := readRecord(checkpoint.Info{Message: msg})
+		got, found, err := githistory.ReadRecord(checkpoint.Info{Message: msg})
 		if err != nil || !found {
 			t.Fatalf("not found: %v in %q", err, msg)
 		}
@@ -101,12 +105,12 @@ func FuzzMetaAndLockDecideNothing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// A meta that can be read may name another workspace or other data;
 		// what is asked here is about those that say nothing of the kind.
-		var m Meta
+		var m layout.Meta
 		named := json.Unmarshal(text, &m) == nil && (m.Workspace != "" || m.ReadOnlySourceDataPath != "" || m.Root != "" && m.Root != root)
 		b.t = t
 		b.reset()
 		put(t, b.l.Lock(), text)
-		if h, err := readLock(vfs.OS, b.l.Lock()); err == nil && h.PID > 0 && (&View{Layout: b.l}).heldByHankweave() {
+		if h, err := lock.ReadLock(vfs.OS, b.l.Lock()); err == nil && h.PID > 0 && (&View{Layout: b.l}).heldByHankweave() {
 			t.Skip("a Hankweave may be at work")
 		}
 		if !named {
@@ -116,11 +120,11 @@ func FuzzMetaAndLockDecideNothing(f *testing.F) {
 		if err != nil || told(t, v.State) != want {
 			t.Fatalf("a reader: %v", err)
 		}
-		x, err := Open(context.Background(), root, Options{FS: fast})
-		var held *HeldError
-		if errors.As(err, &held) && !named && m.Version != "" && !m.ours() { // Hankweave's, it seems: do as it says
+		x, err := Open(context.Background(), root, execution.Options{FS: fast})
+		var held *lock.HeldError
+		if errors.As(err, &held) && !named && m.Version != "" && !m.Ours() { // Hankweave's, it seems: do as it says
 			remove(t, b.l.Lock())
-			x, err = Open(context.Background(), root, Options{FS: fast})
+			x, err = Open(context.Background(), root, execution.Options{FS: fast})
 		}
 		ok(t, err)
 		if told(t, x.State()) != want {
@@ -130,7 +134,7 @@ func FuzzMetaAndLockDecideNothing(f *testing.F) {
 		if _, err := os.Stat(filepath.Join(b.l.Hankweave(), "runtime.lock")); err == nil {
 			t.Fatal("the lock file is left")
 		}
-		if _, err := readMeta(vfs.OS, b.l.Meta()); err != nil {
+		if _, err := layout.ReadMetaFile(vfs.OS, b.l.Meta()); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -17,6 +17,10 @@ import (
 	"hank/internal/flock"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -33,14 +37,14 @@ func TestAFolderDeletedBeforeTheEndIsWrittenAnew(t *testing.T) {
 	for os.RemoveAll(a.x.Layout.Hankweave()) != nil { // a save may be under way
 	}
 	want := told(t, a.x.State())
-	var decision *DecisionError
-	if err := a.x.Close(); !errors.As(err, &decision) || !strings.Contains(err.Error(), fixCommand) {
+	var decision *finding.DecisionError
+	if err := a.x.Close(); !errors.As(err, &decision) || !strings.Contains(err.Error(), execution.FixCommand) {
 		t.Errorf("the checkpoints are gone, and closing says: %v", err)
 	}
-	if _, err := Open(a.ctx, root, Options{}); !errors.As(err, &decision) || !strings.Contains(err.Error(), fixCommand) {
+	if _, err := Open(a.ctx, root, execution.Options{}); !errors.As(err, &decision) || !strings.Contains(err.Error(), execution.FixCommand) {
 		t.Fatalf("the checkpoints are gone: %v", err)
 	}
-	x := must(Open(a.ctx, root, Options{ReplaceStore: true}))(t)
+	x := must(Open(a.ctx, root, execution.Options{ReplaceStore: true}))(t)
 	if got := told(t, x.State()); len(x.State().Runs) != 1 || x.State().Next() != 3 {
 		t.Errorf("the state became\n%s\nand was\n%s", got, want)
 	}
@@ -65,15 +69,15 @@ func TestPackedReferencesAreNoTampering(t *testing.T) {
 	for range 2 {
 		ok(t, a.upto(a.x.State().Next()+1))
 		pack()
-		ok(t, a.x.inspect())
-		if found := a.x.guard.found; len(found) > 0 {
+		ok(t, a.x.Inspect())
+		if found := a.x.Monitor.Found; len(found) > 0 {
 			t.Errorf("it was noticed: %q", found)
 		}
 	}
 	packed := filepath.Join(a.x.Layout.Store(), "packed-refs")
 	ok(t, os.WriteFile(packed, nil, 0o600))
-	ok(t, a.x.inspect())
-	if found := a.x.guard.found; len(found) == 0 {
+	ok(t, a.x.Inspect())
+	if found := a.x.Monitor.Found; len(found) == 0 {
 		t.Error("references that were taken away were not noticed")
 	}
 	ok(t, a.x.Close())
@@ -90,13 +94,13 @@ func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 		}
 		return nil
 	})
-	a := begin(t, t.TempDir(), 3, CreateOptions{Options: Options{FS: fsys}})
+	a := begin(t, t.TempDir(), 3, CreateOptions{Options: execution.Options{FS: fsys}})
 	ok(t, a.start())
 	ok(t, a.x.Guard())
 	ok(t, a.upto(2))
 	l := a.x.Layout
 	armed.Store(true)
-	for _, look := range []func() error{a.x.mendMeta, a.x.mendLock, a.x.mendStore} {
+	for _, look := range []func() error{a.x.MendMeta, a.x.MendLock, a.x.MendStore} {
 		if err := look(); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("without descriptors: %v", err)
 		}
@@ -110,7 +114,7 @@ func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	ok(t, a.x.inspect())
+	ok(t, a.x.Inspect())
 	ok(t, a.x.Close())
 }
 
@@ -126,7 +130,7 @@ func TestAFileInTheWayOfAFolderDoesNotStopARun(t *testing.T) {
 		path := filepath.Join(a.x.Layout.Hankweave(), name)
 		ok(t, os.RemoveAll(path))
 		ok(t, os.WriteFile(path, nil, 0o600))
-		if err := a.x.inspect(); err != nil {
+		if err := a.x.Inspect(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = a.x.Close() // the stat cache may have no place
@@ -156,10 +160,10 @@ func TestAJournalChangedJustBeforeAWriteIsWrittenAnew(t *testing.T) {
 			a := begin(t, root, 2, CreateOptions{})
 			ok(t, a.start())
 			var said []string
-			a.x.opts.Warn = func(line string) { said = append(said, line) }
+			a.x.Opts.Warn = func(line string) { said = append(said, line) }
 			ok(t, a.x.Guard())
-			mask, done := a.x.opts.Mask, false
-			a.x.opts.Mask = func(text string) string {
+			mask, done := a.x.Opts.Mask, false
+			a.x.Opts.Mask = func(text string) string {
 				if !done { // after the look, before the write
 					done = true
 					ok(t, change(filepath.Join(a.x.Layout.Events(), "events.jsonl")))
@@ -223,15 +227,21 @@ func (d *deleting) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, 
 	d.call()
 	return d.FS.OpenFile(name, flag, perm)
 }
+
 func (d *deleting) Rename(from, to string) error { d.call(); return d.FS.Rename(from, to) }
-func (d *deleting) Remove(name string) error     { d.call(); return d.FS.Remove(name) }
+
+func (d *deleting) Remove(name string) error { d.call(); return d.FS.Remove(name) }
+
 func (d *deleting) Mkdir(name string, perm fs.FileMode) error {
 	d.call()
 	return d.FS.Mkdir(name, perm)
 }
-func (d *deleting) Lstat(name string) (fs.FileInfo, error)     { d.call(); return d.FS.Lstat(name) }
+
+func (d *deleting) Lstat(name string) (fs.FileInfo, error) { d.call(); return d.FS.Lstat(name) }
+
 func (d *deleting) ReadDir(name string) ([]fs.DirEntry, error) { d.call(); return d.FS.ReadDir(name) }
-func (d *deleting) SyncDir(name string) error                  { d.call(); return d.FS.SyncDir(name) }
+
+func (d *deleting) SyncDir(name string) error { d.call(); return d.FS.SyncDir(name) }
 
 // An agent deletes hank's folder at any moment of a codon, also while hank makes
 // it again: what was recorded is on the disk when the execution is closed.
@@ -239,8 +249,8 @@ func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	for n := 2; ; n++ {
 		root := t.TempDir()
-		disk := &deleting{FS: fast, folder: Layout{Root: root}.Hankweave()}
-		a := begin(t, root, 3, CreateOptions{Options: Options{FS: disk}})
+		disk := &deleting{FS: fast, folder: layout.Layout{Root: root}.Hankweave()}
+		a := begin(t, root, 3, CreateOptions{Options: execution.Options{FS: disk}})
 		ok(t, a.start())
 		ok(t, a.x.Guard())
 		ok(t, a.play(attempt{}))
@@ -257,7 +267,7 @@ func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 			ok(t, errors.Join(err, closed))
 			break
 		}
-		x, openErr := Open(a.ctx, root, Options{FS: fast, ReplaceStore: true})
+		x, openErr := Open(a.ctx, root, execution.Options{FS: fast, ReplaceStore: true})
 		if openErr != nil {
 			t.Errorf("call %d: %v, then closing: %v, then opening: %v", n, err, closed, openErr)
 			continue
@@ -339,7 +349,7 @@ func another(part string) func(t *testing.T, at, copied string) {
 		ok(t, a.play(attempt{}))
 		ok(t, a.exit(state.EndStopped))
 		a.close()
-		from := Layout{Root: root}.Hankweave()
+		from := layout.Layout{Root: root}.Hankweave()
 		if part != "." {
 			ok(t, os.Mkdir(at, 0o700))
 		}
@@ -366,12 +376,12 @@ func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 			ok(t, os.RemoveAll(at))
 			c.place(t, at, copied)
 			was := hash(t, filepath.Dir(at))
-			var lost *LostError
+			var lost *lock.LostError
 			if err := a.x.Note("x", 1); !c.taken {
 				if !errors.As(err, &lost) || !lost.Deleted {
 					t.Errorf("a transition says: %v", err)
 				}
-				if err := a.x.Close(); !errors.As(err, &lost) && !errors.As(a.x.broken, &lost) {
+				if err := a.x.Close(); !errors.As(err, &lost) && !errors.As(a.x.Broken, &lost) {
 					t.Errorf("closing says: %v", err)
 				}
 				if hash(t, filepath.Dir(at)) != was {
@@ -382,7 +392,7 @@ func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 				t.Fatal(err)
 			}
 			whole := name == "its own copy"
-			var decision *DecisionError
+			var decision *finding.DecisionError
 			if err := a.exit(state.EndStopped); !errors.As(err, &decision) {
 				t.Errorf("a checkpoint: %v", err)
 			}
@@ -393,11 +403,11 @@ func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 			if whole {
 				ok(t, reopen(t, root).Close())
 			}
-			x := must(Open(a.ctx, root, Options{FS: fast, ReplaceStore: true}))(t)
+			x := must(Open(a.ctx, root, execution.Options{FS: fast, ReplaceStore: true}))(t)
 			if x.State().Lineage != want.Lineage || x.State().Newest().Len() != want.Newest().Len() {
 				t.Errorf("it is of lineage %s and has %d records", x.State().Lineage, x.State().Newest().Len())
 			}
-			if lost := x.Report.Has(Lost); lost == whole {
+			if lost := x.Report.Has(finding.Lost); lost == whole {
 				t.Errorf("checkpoints are lost: %v: %+v", lost, x.Report.Findings)
 			}
 			ok(t, x.Close())
@@ -422,20 +432,20 @@ func TestAnOlderCopyWhereADeletedFolderWas(t *testing.T) {
 	for os.Rename(copied, a.x.Layout.Hankweave()) != nil { // one that has made it again meanwhile
 		ok(t, os.RemoveAll(a.x.Layout.Hankweave()))
 	}
-	var decision *DecisionError
+	var decision *finding.DecisionError
 	if err := a.play(attempt{}); !errors.As(err, &decision) {
 		t.Fatalf("a codon ends with: %v", err)
 	}
 	records := a.x.State().Newest().Len()
 	_ = a.x.Close() // says the same
-	if _, err := Open(a.ctx, root, Options{FS: fast}); !errors.As(err, &decision) {
+	if _, err := Open(a.ctx, root, execution.Options{FS: fast}); !errors.As(err, &decision) {
 		t.Errorf("opening says: %v", err)
 	}
-	x := must(Open(a.ctx, root, Options{FS: fast, ReplaceStore: true}))(t)
-	if got := x.State().Newest().Len(); got != records || !x.Report.Has(Lost) {
+	x := must(Open(a.ctx, root, execution.Options{FS: fast, ReplaceStore: true}))(t)
+	if got := x.State().Newest().Len(); got != records || !x.Report.Has(finding.Lost) {
 		t.Errorf("of %d records %d are left: %+v", records, got, x.Report.Findings)
 	}
-	if !x.isWhole(x.Head()) {
+	if !isWhole(x, x.Head()) {
 		t.Error("the newest checkpoint is not whole")
 	}
 	ok(t, x.Close())
@@ -470,12 +480,12 @@ func TestWhatIsDeletedBehindTheLastCheckpoint(t *testing.T) {
 		ok(t, a.play(attempt{}))
 		ok(t, a.exit(state.EndStopped))
 		a.waitForSave()
-		ok(t, a.x.saver.save(a.x.State()))
+		ok(t, a.x.Saver.Save(a.x.State()))
 		c.act(t, a.x.Layout.Hankweave())
 		want := told(t, a.x.State())
 		err := a.x.Close()
 		if !c.kept {
-			var lost *LostError
+			var lost *lock.LostError
 			if !errors.As(err, &lost) || strings.Count(err.Error(), "while hank worked in it") != 1 {
 				t.Errorf("%s: closing says: %v", name, err)
 			}
@@ -512,19 +522,19 @@ func TestAStateDeletedAsSoonAsItIsSavedIsNoticed(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	disk := &hasty{FS: fast}
-	a := begin(t, root, 3, CreateOptions{Options: Options{FS: disk}})
+	a := begin(t, root, 3, CreateOptions{Options: execution.Options{FS: disk}})
 	ok(t, a.start())
 	ok(t, a.x.Guard())
 	a.waitForSave()
-	a.x.saver.disk.Lock() // no save is under way
+	a.x.Saver.Disk.Lock() // no save is under way
 	disk.name = a.x.Layout.State()
-	a.x.saver.disk.Unlock()
+	a.x.Saver.Disk.Unlock()
 	ok(t, a.play(attempt{}))
-	ok(t, a.x.saver.close())
-	if err := a.x.saver.changed(); !errors.Is(err, fs.ErrNotExist) {
+	ok(t, a.x.Saver.Close())
+	if err := a.x.Saver.Changed(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it says: %v", err)
 	}
-	a.x.saver.store.FS = fast
-	a.x.saver.start()
+	a.x.Saver.Store.FS = fast
+	a.x.Saver.Start()
 	ok(t, a.x.Close())
 }

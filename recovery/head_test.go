@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hank/internal/vfs"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -110,7 +111,7 @@ func TestAHeadIsNotBelievedWhenAFileWasTouched(t *testing.T) {
 		}
 		t.Skip("files cannot be told apart here")
 	}
-	l := Layout{Root: root}
+	l := layout.Layout{Root: root}
 	files := []string{l.State(), l.State() + ".bak", filepath.Join(l.Events(), "events.jsonl"), l.Head(), l.Meta()}
 	for _, path := range files {
 		good := must(os.ReadFile(path))(t)

@@ -15,6 +15,7 @@ import (
 
 	"hank/internal/proc"
 	"hank/internal/proc/proctest"
+	"hank/recovery/lock"
 )
 
 // pretend makes this process see what a flag of the observer says.
@@ -25,7 +26,7 @@ func pretend(flag, value, root string) error {
 		if err := unix.Statfs(filepath.Dir(root), &st); err != nil {
 			return err
 		}
-		remoteTypes[int64(uint32(st.Type))] = true
+		lock.RemoteTypes[int64(uint32(st.Type))] = true
 		return nil
 	case "host":
 		return unix.Sethostname([]byte(value))

@@ -21,6 +21,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -70,9 +73,9 @@ func init() {
 			s.Crashed = slices.ContainsFunc(v.State.Runs, v.Crashed)
 		}
 		began = time.Now()
-		x, err := Open(context.Background(), root, Options{Command: "an observer", Now: now})
+		x, err := Open(context.Background(), root, execution.Options{Command: "an observer", Now: now})
 		s.OpenTook = time.Since(began).Microseconds()
-		var held *HeldError
+		var held *lock.HeldError
 		switch {
 		case errors.As(err, &held):
 			s.Held = err.Error()
@@ -102,7 +105,9 @@ type scene struct {
 	holder *other
 }
 
-func (s *scene) layout() Layout { return Layout{Root: s.root, Workspace: DefaultWorkspace(s.root)} }
+func (s *scene) layout() layout.Layout {
+	return layout.Layout{Root: s.root, Workspace: layout.DefaultWorkspace(s.root)}
+}
 
 // hold lets another process begin a run.
 func (s *scene) hold() {
@@ -203,7 +208,7 @@ var matrix = []row{
 	{"live, lock file replaced by a dead one's", live, func(s *scene) sight {
 		s.hold()
 		s.replaceLock(func(path string) error {
-			return os.WriteFile(path, must(json.Marshal(LockInfo{Schema: 1, PID: 1 << 30, LockID: "x", Process: proc.Identity{PID: 1 << 30}}))(s.t), 0o600)
+			return os.WriteFile(path, must(json.Marshal(lock.LockInfo{Schema: 1, PID: 1 << 30, LockID: "x", Process: proc.Identity{PID: 1 << 30}}))(s.t), 0o600)
 		})
 		return s.observeOwner()
 	}},
@@ -228,7 +233,7 @@ var matrix = []row{
 		s.holder.kill()
 		self := must(proc.Self())(s.t)
 		s.replaceLock(func(path string) error {
-			return os.WriteFile(path, must(json.Marshal(LockInfo{Schema: 1, PID: self.PID, LockID: "x", Process: self}))(s.t), 0o600)
+			return os.WriteFile(path, must(json.Marshal(lock.LockInfo{Schema: 1, PID: self.PID, LockID: "x", Process: self}))(s.t), 0o600)
 		})
 		return s.observe()
 	}},
@@ -266,7 +271,7 @@ var matrix = []row{
 	{"a command at work on another machine, by injection", live, func(s *scene) sight {
 		begin(s.t, s.root, 12, CreateOptions{}).close()
 		far := proc.Identity{Host: "far", BootID: "x", Machine: "y", PID: 7, StartTicks: 7}
-		ok(s.t, os.WriteFile(s.layout().Lock(), must(json.Marshal(LockInfo{Schema: 1, PID: 7, LockID: "token", Process: far}))(s.t), 0o600))
+		ok(s.t, os.WriteFile(s.layout().Lock(), must(json.Marshal(lock.LockInfo{Schema: 1, PID: 7, LockID: "token", Process: far}))(s.t), 0o600))
 		got := s.observe("untrusted")
 		if !strings.Contains(got.Held, "hank process 7 on far since ") || !strings.Contains(got.Held, "--break-lock token") {
 			s.t.Errorf("it says %q", got.Held)

@@ -19,6 +19,10 @@ import (
 	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/plan"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -37,16 +41,16 @@ import (
 // A crash in between, or an error of the other side, leaves what the same import
 // goes on with. In an execution that is there already there is no mark: it knows
 // which checkpoints it lacks.
-func Import(ctx context.Context, root string, from remote.Remote, o Options) (*Execution, *remote.Transfer, error) {
-	o = o.withDefaults()
-	if err := nameable(root); err != nil {
+func Import(ctx context.Context, root string, from remote.Remote, o execution.Options) (*execution.Execution, *remote.Transfer, error) {
+	o = o.WithDefaults()
+	if err := layout.Nameable(root); err != nil {
 		return nil, nil, err
 	}
-	if err := mayAct(root, o.Workspace); err != nil {
+	if err := lock.MayActIn(root, o.Workspace); err != nil {
 		return nil, nil, err
 	}
 	mark, cut := importing(o.FS, root)
-	fresh := cut || !exists(o.FS, root)
+	fresh := cut || !layout.ExistsIn(o.FS, root)
 	if cut && mark.prefix != from.Prefix {
 		return nil, nil, importCut(root, mark)
 	}
@@ -70,27 +74,27 @@ func Import(ctx context.Context, root string, from remote.Remote, o Options) (*E
 	}
 	failpoint.Hit("import.opened")
 	if !keep || exclude {
-		err = x.leaveOutPresent(ctx, exclude)
+		err = x.LeaveOutPresent(ctx, exclude)
 	}
 	failpoint.Hit("import.excluded")
 	if !keep && err == nil {
-		err = errors.Join(x.fill(ctx, cut), x.nameEarlierFills(cut))
+		err = errors.Join(fill(ctx, x, cut), nameEarlierFills(x, cut))
 	}
 	failpoint.Hit("import.filled")
 	if err == nil || ctx.Err() == nil { // what could not be filled is told, and the execution is whole
-		mark := x.Layout.importing()
-		err = errors.Join(err, x.fs.Remove(mark), x.fs.SyncDir(filepath.Dir(mark)))
+		mark := x.Layout.Importing()
+		err = errors.Join(err, x.FS.Remove(mark), x.FS.SyncDir(filepath.Dir(mark)))
 	}
 	if err != nil {
 		return nil, moved, errors.Join(err, x.Close())
 	}
-	x.nameLostSession()
+	nameLostSession(x)
 	return x, moved, nil
 }
 
 // SessionAbsent reports whether the agent's session of an attempt is not with the
 // execution: its transcript is not, since an export has neither.
-func SessionAbsent(l Layout, c *state.Codon) bool {
+func SessionAbsent(l layout.Layout, c *state.Codon) bool {
 	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.ClaudeLogPath == "" {
 		return false
 	}
@@ -105,12 +109,12 @@ func NoSession(c *state.Codon) string {
 
 // nameLostSession says where the next codon is to continue an agent's session: those
 // are in the agents' homes, which no checkpoint has. What began it does it anew.
-func (x *Execution) nameLostSession() {
+func nameLostSession(x *execution.Execution) {
 	s := x.State()
 	next, entries := s.Next(), s.ExecutionPlan()
 	if r := s.Standing(); r != nil && r.Len() > 0 {
 		if c := r.Codon(r.Len() - 1); c.Interrupted != "" && SessionAbsent(x.Layout, c) {
-			x.Report.add(Warning, "%s", NoSession(c))
+			x.Report.Add(finding.Warning, "%s", NoSession(c))
 		}
 	}
 	continues := func(i int) bool {
@@ -128,13 +132,9 @@ func (x *Execution) nameLostSession() {
 		first--
 	}
 	id := entries[first].CodonID
-	x.Report.add(Warning, "codon %s is to continue the agent's session that codon %s has begun, and an export has no sessions; hank retry %s -e %s begins again there, with a session of its own",
+	x.Report.Add(finding.Warning, "codon %s is to continue the agent's session that codon %s has begun, and an export has no sessions; hank retry %s -e %s begins again there, with a session of its own",
 		entries[next].CodonID, id, shell.Quote(string(id)), shell.Quote(x.Layout.Root))
 }
-
-// importing is the mark of an execution that is being made by an import: the
-// prefix of what is imported.
-func (l Layout) importing() string { return l.hank("importing") }
 
 // Importing tells whether an execution is only half imported, and from below
 // which prefix.
@@ -159,7 +159,7 @@ const (
 )
 
 func importing(fsys vfs.FS, root string) (m importMark, cut bool) {
-	text, err := vfs.ReadFile(fsys, Layout{Root: root}.importing())
+	text, err := vfs.ReadFile(fsys, layout.Layout{Root: root}.Importing())
 	prefix, rest, _ := strings.Cut(string(text), "\n")
 	m.prefix = strings.TrimSpace(prefix)
 	for line := range strings.Lines(rest) {
@@ -203,8 +203,8 @@ func repeatable(address string) string {
 
 // askAboutTree asks before an import fills a workspace that has files in it. Files
 // for secrets are not taken into the checkpoint of what is there.
-func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
-	l := Layout{Root: root, Workspace: cmp.Or(o.Workspace, DefaultWorkspace(root))}
+func askAboutTree(ctx context.Context, root string, cut bool, o execution.Options) error {
+	l := layout.Layout{Root: root, Workspace: cmp.Or(o.Workspace, layout.DefaultWorkspace(root))}
 	n := entriesIn(l.Workspace)
 	if cut || n == 0 {
 		return nil
@@ -214,7 +214,7 @@ func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 	} else if answered {
 		return nil
 	}
-	return &DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, things(n)), Options: []string{
+	return &finding.DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, execution.Things(n)), Options: []string{
 		"--keep-tree leaves it as it is: hank run then compares it with the newest checkpoint, and asks where it differs",
 		"--restore makes it as in the newest checkpoint, and keeps what is there in a checkpoint of its own",
 		"-e DIR imports into another folder"}}
@@ -222,9 +222,9 @@ func askAboutTree(ctx context.Context, root string, cut bool, o Options) error {
 
 // askAboutSecrets asks before files for secrets are kept in a checkpoint: what is in
 // one stays in it. Those that the folder's ignore rules hide are not asked about:
-// see leaveOutPresent.
-func askAboutSecrets(ctx context.Context, l Layout, o Options) error {
-	size, err := FirstEstimate(ctx, l)
+// see LeaveOutPresent.
+func askAboutSecrets(ctx context.Context, l layout.Layout, o execution.Options) error {
+	size, err := execution.FirstEstimate(ctx, l)
 	if err != nil {
 		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
 	}
@@ -240,7 +240,7 @@ func askAboutSecrets(ctx context.Context, l Layout, o Options) error {
 	if o.KeepTree {
 		maker = "the next hank run --keep-tree"
 	}
-	return &DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that %s makes of what is there would keep them: %s; nothing was changed", l.Workspace, maker, shown), Options: []string{
+	return &finding.DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that %s makes of what is there would keep them: %s; nothing was changed", l.Workspace, maker, shown), Options: []string{
 		"--exclude-secrets leaves them where they are, and out of every checkpoint",
 		"--include-secrets includes them",
 		"move them out of this folder, and give the same command again",
@@ -253,15 +253,15 @@ func importCut(root string, m importMark) error {
 		command = "hank checkpoints import " + shell.Quote(m.address)
 		again = command + " -e " + shell.Quote(root)
 	}
-	return &DecisionError{
+	return &finding.DecisionError{
 		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", m.prefix, root),
-		Options: []string{again + " goes on with it", "delete " + Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
+		Options: []string{again + " goes on with it", "delete " + layout.Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
 		Command: command,
 	}
 }
 
-func beginImport(root string, from remote.Remote, keep, exclude bool, o Options) error {
-	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+func beginImport(root string, from remote.Remote, keep, exclude bool, o execution.Options) error {
+	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	if o.Workspace != "" {
 		l.Workspace = o.Workspace
 	}
@@ -276,7 +276,7 @@ func beginImport(root string, from remote.Remote, keep, exclude bool, o Options)
 	}
 	failpoint.Hit("import.begun")
 	mark := importMark{from.Prefix, repeatable(from.Address), keep, exclude}
-	if err := vfs.WriteFile(o.FS, l.importing(), []byte(mark.text()), 0o600); err != nil {
+	if err := vfs.WriteFile(o.FS, l.Importing(), []byte(mark.text()), 0o600); err != nil {
 		return err
 	}
 	failpoint.Hit("import.marked")
@@ -286,16 +286,16 @@ func beginImport(root string, from remote.Remote, keep, exclude bool, o Options)
 // fill brings the workspace to where the execution stands. What was there is in
 // a recovery checkpoint, and hank rollback --undo brings it back. cut: an earlier
 // import was interrupted.
-func (x *Execution) fill(ctx context.Context, cut bool) error {
+func fill(ctx context.Context, x *execution.Execution, cut bool) error {
 	head := x.Head()
-	if head == "" || cut && x.isFilled() {
+	if head == "" || cut && isFilled(x) {
 		return nil
 	}
-	moved, err := x.MoveTree(ctx, Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}, Position: x.filledAt(head)})
+	moved, err := x.MoveTree(ctx, execution.Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}, Position: filledAt(x, head)})
 	if err == nil {
-		x.reportRefused(moved.Report.Refused)
+		reportRefused(x, moved.Report.Refused)
 		if len(moved.Report.Plan.Change)+len(moved.Report.Plan.Delete) > 0 {
-			x.nameSaved("what was in the workspace", moved.Safety)
+			nameSaved(x, "what was in the workspace", moved.Safety)
 		}
 	}
 	var unsafe *checkpoint.UnsafeTreeError
@@ -311,7 +311,7 @@ func (x *Execution) fill(ctx context.Context, cut bool) error {
 // filledAt is the position that a fill leads to: where the execution stands, with
 // its verdict, behind a move that hank rollback --undo takes back. nil: there is
 // nothing to take back, or nothing has run.
-func (x *Execution) filledAt(head state.SHA) *state.Position {
+func filledAt(x *execution.Execution, head state.SHA) *state.Position {
 	s := x.State()
 	if entriesIn(x.Layout.Workspace) == 0 || s.Standing() == nil {
 		return nil
@@ -325,54 +325,54 @@ func (x *Execution) filledAt(head state.SHA) *state.Position {
 // isFilled reports whether the execution stands behind a fill, that of an import
 // which was interrupted later. Another one would take what it has left, because it
 // was ignored, for a part of what is to be replaced.
-func (x *Execution) isFilled() bool {
+func isFilled(x *execution.Execution) bool {
 	p := x.State().Position
 	if p == nil || p.Before == nil {
 		return false
 	}
 	safety, err := x.Store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
-	kind, to := MoveAfter(safety)
+	kind, to := execution.MoveAfter(safety)
 	return err == nil && kind == "restore" && to == p.CheckpointSHA
 }
 
-func (x *Execution) nameSaved(what string, sha state.SHA) {
-	x.Report.add(Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shell.Quote(x.Layout.Root))
+func nameSaved(x *execution.Execution, what string, sha state.SHA) {
+	x.Report.Add(finding.Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shell.Quote(x.Layout.Root))
 	if p := x.State().Undoable(); p != nil && p.CheckpointSHA == sha {
-		x.Report.add(Warning, "what the import has done to the workspace is taken back by hank rollback --undo --yes -e %s", shell.Quote(x.Layout.Root))
+		x.Report.Add(finding.Warning, "what the import has done to the workspace is taken back by hank rollback --undo --yes -e %s", shell.Quote(x.Layout.Root))
 	}
 }
 
 // nameEarlierFills names the checkpoints of what was in the workspace before, and
 // while, an import was cut short. The journal knows of them: nothing but that import
 // has written to it.
-func (x *Execution) nameEarlierFills(cut bool) error {
+func nameEarlierFills(x *execution.Execution, cut bool) error {
 	if !cut {
 		return nil
 	}
-	fills, err := x.fills()
+	fills, err := fills(x)
 	if err != nil {
 		return fmt.Errorf("reading what the import has done before: %w", err)
 	}
 	for i := range fills {
 		fill := &fills[i]
-		if replaced, err := x.replaces(fill.Safety, fill.To); err != nil {
+		if replaced, err := replaces(x, fill.Safety, fill.To); err != nil {
 			return err
 		} else if replaced { // what is said twice is told once
-			x.nameSaved("what was in the workspace", fill.Safety)
+			nameSaved(x, "what was in the workspace", fill.Safety)
 		}
-		meanwhile, err := x.savedMeanwhile(fill)
+		meanwhile, err := x.SavedMeanwhile(fill)
 		if err != nil {
 			return err
 		}
 		for _, sha := range meanwhile {
-			x.nameSaved("what was in the workspace while the import was interrupted", sha)
+			nameSaved(x, "what was in the workspace while the import was interrupted", sha)
 		}
 	}
 	return nil
 }
 
 // fills are the changes of the workspace that the journal has.
-func (x *Execution) fills() (fills []state.Intent, err error) {
+func fills(x *execution.Execution) (fills []state.Intent, err error) {
 	take := func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
@@ -384,7 +384,7 @@ func (x *Execution) fills() (fills []state.Intent, err error) {
 		return err
 	}
 	for from := uint64(1); ; {
-		err = journal.Read(x.fs, x.Layout.Events(), from, take)
+		err = journal.Read(x.FS, x.Layout.Events(), from, take)
 		var gap *journal.GapError
 		if !errors.As(err, &gap) || gap.Next <= from {
 			return fills, err
@@ -395,7 +395,7 @@ func (x *Execution) fills() (fills []state.Intent, err error) {
 
 // replaces reports whether a checkpoint has something that another has not, or has
 // otherwise.
-func (x *Execution) replaces(safety, to state.SHA) (bool, error) {
+func replaces(x *execution.Execution, safety, to state.SHA) (bool, error) {
 	from, err := x.Tree(safety)
 	if err != nil {
 		return false, err
@@ -411,27 +411,27 @@ func (x *Execution) replaces(safety, to state.SHA) (bool, error) {
 // refill is Options.Refill, with a new store where there is none that can be
 // used. It returns what opening the store says now. What is damaged is out of
 // the way before: an object in it would count as one that is there.
-func (x *Execution) refill(ctx context.Context, why error) (storeErr, err error) {
+func refill(ctx context.Context, x *execution.Execution, why error) (storeErr, err error) {
 	var damaged *checkpoint.DamagedError
 	if why != nil {
 		if !errors.Is(why, fs.ErrNotExist) && !errors.As(why, &damaged) {
 			return why, nil
 		}
-		if err := x.newStore(why); err != nil {
+		if err := newStore(x, why); err != nil {
 			return nil, err
 		}
 	}
 	before := len(x.Report.Findings)
-	if err := x.salvage(ctx); err != nil {
+	if err := salvage(ctx, x); err != nil {
 		return nil, err
 	}
-	if err := x.opts.Refill(x.Store); err != nil {
+	if err := x.Opts.Refill(x.Store); err != nil {
 		return nil, err
 	}
 	l, err := repair.FindMissing(ctx, x.Store.DB, nil)
 	if err == nil && len(l.Cuts)+len(l.Tips) == 0 {
 		for i := range x.Report.Findings[before:] {
-			x.Report.Findings[before+i].Severity = Mended // it came back
+			x.Report.Findings[before+i].Severity = finding.Mended // it came back
 		}
 	}
 	return nil, err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/state"
 )
 
@@ -91,7 +93,7 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 		}
 		damage()
 		before := hash(t, b.root)
-		var decision *DecisionError
+		var decision *finding.DecisionError
 		if v, err := Read(b.root); !errors.As(err, &decision) {
 			t.Errorf("%s: a reader sees %+v, %v", name, v, err)
 		}
@@ -99,7 +101,7 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 			t.Errorf("%s: a reader has written", name)
 		}
 		decision = nil
-		x, err := Open(context.Background(), b.root, Options{FS: fast})
+		x, err := Open(context.Background(), b.root, execution.Options{FS: fast})
 		if err == nil {
 			t.Errorf("%s: opened as %+v", name, x.Report)
 			ok(t, x.Close())
@@ -108,12 +110,12 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 		if !errors.As(err, &decision) || !strings.Contains(err.Error(), "--fresh") {
 			t.Errorf("%s: %v", name, err)
 		}
-		x, err = Open(context.Background(), b.root, Options{FS: fast, Fresh: true})
+		x, err = Open(context.Background(), b.root, execution.Options{FS: fast, Fresh: true})
 		if err != nil {
 			t.Errorf("%s: --fresh: %v", name, err)
 			continue
 		}
-		if x.Report.Source != "new" || !x.Report.Has(Lost) {
+		if x.Report.Source != "new" || !x.Report.Has(finding.Lost) {
 			t.Errorf("%s: --fresh: %+v", name, x.Report)
 		}
 		ok(t, x.Close())

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/vfs"
+	"hank/recovery/execution"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -27,7 +28,7 @@ const (
 // the newest of its start, its last event in the journal, the last entry of its
 // transcript, and the pause of its run. What the machine did after that was not its work: it may have
 // been off.
-func (x *Execution) lastSign(r *state.Run, c *state.Codon) state.Time {
+func lastSign(x *execution.Execution, r *state.Run, c *state.Codon) state.Time {
 	last, now := c.StartTime.Time, x.Now().Time
 	saw := func(at time.Time) {
 		if at.After(last) && !at.After(now) {
@@ -40,16 +41,16 @@ func (x *Execution) lastSign(r *state.Run, c *state.Codon) state.Time {
 	name := fmt.Appendf(nil, "\"codonId\":%q", c.CodonID)
 	about := func(_, data []byte) bool { return bytes.Contains(data, name) }
 	from := uint64(1)
-	if end := x.journal.Last(); end > signEvents {
+	if end := x.Journal.Last(); end > signEvents {
 		from = end - signEvents
 	}
 	// Best effort: what cannot be read shows no sign.
-	_ = journal.ReadWanted(x.fs, x.Layout.Events(), from, about, func(e journal.Event) error {
+	_ = journal.ReadWanted(x.FS, x.Layout.Events(), from, about, func(e journal.Event) error {
 		saw(e.Timestamp)
 		return nil
 	})
 	if c.ClaudeLogPath != "" {
-		saw(lastEntry(x.fs, x.Layout.Resolve(c.ClaudeLogPath)))
+		saw(lastEntry(x.FS, x.Layout.Resolve(c.ClaudeLogPath)))
 	}
 	return state.At(last)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/recovery/execution"
 	"hank/state"
 )
 
@@ -43,7 +44,7 @@ func TestDowntimeIsNotWork(t *testing.T) {
 			now := start
 			clock := func() time.Time { return now }
 			root := filepath.Join(t.TempDir(), "x")
-			a := begin(t, root, 12, CreateOptions{Options: Options{FS: fast, Now: clock}})
+			a := begin(t, root, 12, CreateOptions{Options: execution.Options{FS: fast, Now: clock}})
 			ok(t, a.start())
 			if err := a.play(attempt{end: state.Completed, upto: c.upto}); err != errCut {
 				t.Fatalf("it was not cut off: %v", err)
@@ -63,7 +64,7 @@ func TestDowntimeIsNotWork(t *testing.T) {
 			ok(t, a.x.Close())
 
 			now = start.Add(9 * time.Hour)
-			x := must(Open(context.Background(), root, Options{FS: fast, Now: clock, Reap: func(string) ([]string, error) { return c.reap, nil }}))(t)
+			x := must(Open(context.Background(), root, execution.Options{FS: fast, Now: clock, Reap: func(string) ([]string, error) { return c.reap, nil }}))(t)
 			record := x.State().Newest().Codon(0)
 			ok(t, x.Close())
 			if !record.Status.Terminal() || record.EndTime.Sub(start) != c.want {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -18,7 +20,7 @@ func TestAnExecutionOfSchema1OpensAndIsUpgraded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
-			l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+			l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 			ok(t, os.MkdirAll(l.Events(), 0o700))
 			ok(t, os.MkdirAll(l.Workspace, 0o755))
 			for from, to := range map[string]string{"state.json": "state.json", "events.jsonl": "events/events.jsonl"} {
@@ -34,7 +36,7 @@ func TestAnExecutionOfSchema1OpensAndIsUpgraded(t *testing.T) {
 			if hash(t, l.Hankweave()) != before {
 				t.Error("a reader has written")
 			}
-			x := must(Open(context.Background(), root, Options{FS: fast, ReplaceStore: true}))(t)
+			x := must(Open(context.Background(), root, execution.Options{FS: fast, ReplaceStore: true}))(t)
 			ok(t, x.Record(state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}))
 			ok(t, x.Close())
 			if text := string(must(os.ReadFile(l.State()))(t)); !strings.Contains(text, `"schema": 2,`) || !strings.Contains(text, `"maxDollars": 1`) {
@@ -73,7 +75,7 @@ func TestLimitsOutliveEachMemory(t *testing.T) {
 			remove(t, path)
 		}
 		v := must(Read(root))(t)
-		x := must(Open(context.Background(), root, Options{FS: fast}))(t)
+		x := must(Open(context.Background(), root, execution.Options{FS: fast}))(t)
 		for who, s := range map[string]*state.State{"a reader": v.State, "the opening": x.State()} {
 			if s.Limits.MaxDollars != 2*state.Dollar || s.Limits.MaxTimeSeconds != 0 {
 				t.Errorf("without %s, %s has the limits %+v", name, who, s.Limits)

@@ -16,6 +16,10 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -35,18 +39,18 @@ func TestMain(m *testing.M) {
 var roles = map[string]func(args []string) int{}
 
 func hold(root, workspace string) int {
-	open := func() (*Execution, error) {
-		if Exists(root) {
-			return Open(context.Background(), root, Options{Command: "hank run (a test's)"})
+	open := func() (*execution.Execution, error) {
+		if layout.Exists(root) {
+			return Open(context.Background(), root, execution.Options{Command: "hank run (a test's)"})
 		}
-		o := CreateOptions{Options: Options{Command: "hank run (a test's)"}}
+		o := CreateOptions{Options: execution.Options{Command: "hank run (a test's)"}}
 		if workspace != "-" {
 			o.Workspace = workspace
 		}
 		return Create(context.Background(), root, o)
 	}
 	x, err := open()
-	var held *HeldError
+	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):
 		fmt.Println("held", err)
@@ -118,8 +122,10 @@ func (o *other) listen() error {
 	return err
 }
 
-func (o *other) kill()       { _ = o.cmd.Process.Kill(); _ = o.cmd.Wait() }
-func (o *other) end() error  { _ = o.in.Close(); return o.cmd.Wait() }
+func (o *other) kill() { _ = o.cmd.Process.Kill(); _ = o.cmd.Wait() }
+
+func (o *other) end() error { _ = o.in.Close(); return o.cmd.Wait() }
+
 func (o *other) holds() bool { return strings.HasPrefix(o.said, "holding") }
 
 // While a runtime lives nobody can take its execution, and it is never shown
@@ -137,8 +143,8 @@ func TestALiveRunIsLeftAloneAndADeadOneIsClosed(t *testing.T) {
 		if r := v.State.Runs[0]; !v.Live || v.Crashed(r) || len(v.Report.Findings) > 0 || v.Holder == nil || v.Holder.PID != o.cmd.Process.Pid {
 			t.Fatalf("a reader sees live %v, crashed %v, holder %+v, %+v", v.Live, v.Crashed(r), v.Holder, v.Report)
 		}
-		_, err := Open(context.Background(), root, Options{})
-		var held *HeldError
+		_, err := Open(context.Background(), root, execution.Options{})
+		var held *lock.HeldError
 		if !errors.As(err, &held) || held.Holder == nil || held.Holder.PID != o.cmd.Process.Pid {
 			t.Fatalf("opening says %v", err)
 		}
@@ -147,8 +153,8 @@ func TestALiveRunIsLeftAloneAndADeadOneIsClosed(t *testing.T) {
 				t.Errorf("%q is not in: %v", word, err)
 			}
 		}
-		remove(t, Layout{Root: root}.Lock()) // it explains, it does not decide
-		if _, err := Open(context.Background(), root, Options{}); !errors.As(err, &held) {
+		remove(t, layout.Layout{Root: root}.Lock()) // it explains, it does not decide
+		if _, err := Open(context.Background(), root, execution.Options{}); !errors.As(err, &held) {
 			t.Fatalf("without runtime.lock: %v", err)
 		}
 		o.kill()
@@ -156,8 +162,8 @@ func TestALiveRunIsLeftAloneAndADeadOneIsClosed(t *testing.T) {
 		if r := v.State.Runs[0]; v.Live || !v.Crashed(r) || r.Status != state.StatusRunning {
 			t.Fatalf("killed, and a reader sees live %v, crashed %v, %s", v.Live, v.Crashed(r), r.Status)
 		}
-		x := must(Open(context.Background(), root, Options{}))(t)
-		if r := x.State().Runs[0]; r.Status != state.StatusCrashed || r.EndTime == nil || x.State().CurrentRunID != "" || !x.Report.Has(Mended) {
+		x := must(Open(context.Background(), root, execution.Options{}))(t)
+		if r := x.State().Runs[0]; r.Status != state.StatusCrashed || r.EndTime == nil || x.State().CurrentRunID != "" || !x.Report.Has(finding.Mended) {
 			t.Fatalf("the run is %s, %+v", r.Status, x.Report)
 		}
 		ok(t, x.Close())
@@ -241,9 +247,9 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 		if said := fmt.Sprint(v.Report.Findings); strings.Contains(said, "has crashed") != c.over {
 			t.Errorf("%s: a reader finds %s", c.name, said)
 		}
-		x, err := Open(context.Background(), root, Options{FS: fast})
+		x, err := Open(context.Background(), root, execution.Options{FS: fast})
 		if !c.over {
-			var held *HeldError
+			var held *lock.HeldError
 			if !errors.As(err, &held) {
 				t.Errorf("%s: opening says %v", c.name, err)
 			}
@@ -299,7 +305,7 @@ func TestACodonThatHadEndedIsNotLostWithTheRuntime(t *testing.T) {
 	root := t.TempDir()
 	endedWithoutCheckpoint(t, root, func(*proc.Identity) {}) // this machine's boot
 	var reaped []string
-	x := reopen(t, root, func(o *Options) {
+	x := reopen(t, root, func(o *execution.Options) {
 		o.Reap = func(attempt string) ([]string, error) {
 			reaped = append(reaped, attempt)
 			return []string{"17 (sleep)"}, nil

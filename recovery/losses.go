@@ -10,6 +10,9 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -49,15 +52,15 @@ func KnownCheckpoints(s *state.State) []Known {
 
 // refillFromWorkspace stores again what is lost of the store and still in the workspace:
 // what has not changed since gives old checkpoints back what they lack.
-func (x *Execution) refillFromWorkspace(ctx context.Context) error {
+func refillFromWorkspace(ctx context.Context, x *execution.Execution) error {
 	l, err := repair.FindMissing(ctx, x.Store.DB, nil)
-	if err != nil || len(l.Cuts)+len(l.Tips) == 0 && x.isWhole(x.Head()) {
+	if err != nil || len(l.Cuts)+len(l.Tips) == 0 && isWhole(x, x.Head()) {
 		return err
 	}
-	return x.storeWorkspace(ctx)
+	return storeWorkspace(ctx, x)
 }
 
-func (x *Execution) storeWorkspace(ctx context.Context, include ...string) error {
+func storeWorkspace(ctx context.Context, x *execution.Execution, include ...string) error {
 	if _, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, "", include...); err != nil {
 		x.Store.Abort()
 		return err
@@ -67,7 +70,7 @@ func (x *Execution) storeWorkspace(ctx context.Context, include ...string) error
 
 // IsLeft tells whether the workspace can go back to a checkpoint: what is lost of
 // it in the store is still in the workspace, and stored again.
-func (x *Execution) IsLeft(ctx context.Context, sha state.SHA) (bool, error) {
+func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, error) {
 	whole, err := x.Store.Whole(ctx, checkpoint.SHA(sha))
 	if err != nil || whole {
 		return whole, err
@@ -76,14 +79,14 @@ func (x *Execution) IsLeft(ctx context.Context, sha state.SHA) (bool, error) {
 	if err != nil {
 		return false, nil // no file can bring that back
 	}
-	there, err := InTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
-	if gone(err) {
+	there, err := execution.InTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
+	if githistory.Gone(err) {
 		there, err = nil, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := x.storeWorkspace(ctx, there...); err != nil {
+	if err := storeWorkspace(ctx, x, there...); err != nil {
 		return false, err
 	}
 	return x.Store.Whole(ctx, checkpoint.SHA(sha))
@@ -91,13 +94,8 @@ func (x *Execution) IsLeft(ctx context.Context, sha state.SHA) (bool, error) {
 
 // isWhole tells whether a checkpoint and all that is in it can be read; there
 // is nothing to be read of none.
-func (x *Execution) isWhole(sha state.SHA) bool {
-	return sha == "" || isWhole(x.Store, sha)
-}
-
-func isWhole(store *checkpoint.Store, sha state.SHA) bool {
-	whole, err := store.Whole(context.Background(), checkpoint.SHA(sha))
-	return err == nil && whole
+func isWhole(x *execution.Execution, sha state.SHA) bool {
+	return sha == "" || githistory.IsWhole(x.Store, sha)
 }
 
 // partFromLost makes the store whole without what is lost, and names that:
@@ -112,7 +110,7 @@ func isWhole(store *checkpoint.Store, sha state.SHA) bool {
 //
 // A crash in between leaves more losses for the next call, and never fewer
 // checkpoints.
-func (x *Execution) partFromLost(ctx context.Context) error {
+func partFromLost(ctx context.Context, x *execution.Execution) error {
 	known := KnownCheckpoints(x.State())
 	shas := make([]checkpoint.SHA, len(known))
 	branchOf := map[checkpoint.SHA]string{}
@@ -125,31 +123,31 @@ func (x *Execution) partFromLost(ctx context.Context) error {
 		return fmt.Errorf("looking for what is lost: %w", err)
 	}
 	if len(l.Cuts)+len(l.Tips)+len(l.Remnants) > 0 {
-		if err := x.keepRecords(ctx); err != nil {
+		if err := keepRecords(ctx, x); err != nil {
 			return err
 		}
 	}
-	if err := x.shorten(l.Cuts); err != nil {
+	if err := shorten(x, l.Cuts); err != nil {
 		return err
 	}
 	for _, tip := range l.Tips {
-		if err := x.moveLostTip(tip); err != nil {
+		if err := moveLostTip(x, tip); err != nil {
 			return err
 		}
 	}
 	for _, sha := range l.Remnants {
-		if err := x.keepRemnant(sha, branchOf[sha]); err != nil {
+		if err := keepRemnant(x, sha, branchOf[sha]); err != nil {
 			return err
 		}
 	}
-	if !x.Report.Has(Lost) {
+	if !x.Report.Has(finding.Lost) {
 		return nil
 	}
-	return x.nameLost(ctx)
+	return nameLost(ctx, x)
 }
 
 // shorten ends branches before what is lost.
-func (x *Execution) shorten(cuts []checkpoint.SHA) error {
+func shorten(x *execution.Execution, cuts []checkpoint.SHA) error {
 	have, err := x.Store.Shallow()
 	if err != nil {
 		return err
@@ -162,54 +160,54 @@ func (x *Execution) shorten(cuts []checkpoint.SHA) error {
 	for i, sha := range cuts {
 		ids[i] = plumbing.NewHash(string(sha))
 		if !before[ids[i]] {
-			x.Report.add(Lost, "what came right before checkpoint %.12s cannot be read; the history now begins with it there", sha)
+			x.Report.Add(finding.Lost, "what came right before checkpoint %.12s cannot be read; the history now begins with it there", sha)
 		}
 		delete(before, ids[i])
 	}
 	for id := range before {
-		x.Report.add(Mended, "what came before checkpoint %.12s is there again", id.String())
+		x.Report.Add(finding.Mended, "what came before checkpoint %.12s is there again", id.String())
 	}
 	return x.Store.SetShallow(ids)
 }
 
-func (x *Execution) moveLostTip(tip repair.LostTip) error {
-	branch := strings.TrimPrefix(tip.Name, heads)
-	if err := x.noteReference(tip.Name, tip.SHA, errors.New("it led to a checkpoint that cannot be read whole")); err != nil {
+func moveLostTip(x *execution.Execution, tip repair.LostTip) error {
+	branch := strings.TrimPrefix(tip.Name, githistory.Heads)
+	if err := noteReference(x, tip.Name, tip.SHA, errors.New("it led to a checkpoint that cannot be read whole")); err != nil {
 		return err
 	}
 	if err := x.Store.SetRef(tip.Name, tip.SHA, tip.Nearest); err != nil {
 		return err
 	}
 	if tip.Nearest == "" {
-		x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read whole; the branch is gone", tip.SHA, branch)
+		x.Report.Add(finding.Lost, "checkpoint %.12s, the newest of branch %s, cannot be read whole; the branch is gone", tip.SHA, branch)
 	} else {
-		x.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read whole; the branch ends at %.12s, the nearest that can", tip.SHA, branch, tip.Nearest)
+		x.Report.Add(finding.Lost, "checkpoint %.12s, the newest of branch %s, cannot be read whole; the branch ends at %.12s, the nearest that can", tip.SHA, branch, tip.Nearest)
 	}
 	return nil
 }
 
 // noteReference writes down in quarantine where a reference has led to.
-func (x *Execution) noteReference(name string, sha checkpoint.SHA, why error) error {
-	return x.quarantine("reference", strings.NewReader(fmt.Sprintf("%s %s\n", sha, name)), why)
+func noteReference(x *execution.Execution, name string, sha checkpoint.SHA, why error) error {
+	return x.Quarantine("reference", strings.NewReader(fmt.Sprintf("%s %s\n", sha, name)), why)
 }
 
-func (x *Execution) keepRemnant(sha checkpoint.SHA, branch string) error {
-	at, err := x.Store.Ref(heads + branch)
+func keepRemnant(x *execution.Execution, sha checkpoint.SHA, branch string) error {
+	at, err := x.Store.Ref(githistory.Heads + branch)
 	if err != nil {
 		return err
 	}
 	if at != "" || x.State().RemovedAt(branch) != nil {
 		branch = x.RecoveryBranch()
 	}
-	if err := x.Store.SetRef(heads+branch, "", sha); err != nil {
+	if err := x.Store.SetRef(githistory.Heads+branch, "", sha); err != nil {
 		return err
 	}
-	x.Report.add(Mended, "checkpoint %.12s and what came before it are whole, but what led to them is lost; they are kept on branch %s", sha, branch)
+	x.Report.Add(finding.Mended, "checkpoint %.12s and what came before it are whole, but what led to them is lost; they are kept on branch %s", sha, branch)
 	return nil
 }
 
 // nameLost reports which checkpoints of the state are lost.
-func (x *Execution) nameLost(ctx context.Context) error {
+func nameLost(ctx context.Context, x *execution.Execution) error {
 	lost, err := LostCheckpoints(x.State(), x.Store.Judge(ctx).Whole)
 	if err != nil {
 		return err
@@ -225,7 +223,7 @@ func (x *Execution) nameLost(ctx context.Context) error {
 		names = names[:most]
 	}
 	if len(names) > 0 {
-		x.Report.add(Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
+		x.Report.Add(finding.Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
 	}
 	return nil
 }
@@ -234,7 +232,7 @@ func (x *Execution) nameLost(ctx context.Context) error {
 // one that carries the whole state: what was done stays done where git is the
 // only memory, as in what an export takes along. The record of a checkpoint that
 // leads a recovery branch counts as lost: it may never have been acknowledged.
-func (x *Execution) keepRecords(ctx context.Context) error {
+func keepRecords(ctx context.Context, x *execution.Execution) error {
 	head := x.Head()
 	snap := &checkpoint.Snapshot{}
 	var err error
@@ -248,8 +246,8 @@ func (x *Execution) keepRecords(ctx context.Context) error {
 	}
 	const note = "all records, when some had been lost with their checkpoints"
 	branch := x.RecoveryBranch()
-	_, err = x.Commit(ctx, Commit{
-		Title: Title{Status: state.KindRecovery, Name: note}, Snapshot: snap, Parents: []state.SHA{head}, Branch: branch,
+	_, err = x.Commit(ctx, execution.Commit{
+		Title: githistory.Title{Status: state.KindRecovery, Name: note}, Snapshot: snap, Parents: []state.SHA{head}, Branch: branch,
 		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note}, Whole: true,
 	})
 	return err

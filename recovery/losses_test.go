@@ -11,6 +11,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/remote"
 	"hank/checkpoint/repair"
+	"hank/recovery/execution"
 	"hank/state"
 )
 
@@ -29,7 +30,7 @@ func unmerged(t testing.TB, n int) *box {
 	t.Helper()
 	root := t.TempDir()
 	a := begin(t, root, n, CreateOptions{})
-	a.x.merger = nil
+	a.x.Merger = nil
 	ok(t, a.start())
 	for a.x.State().Next() < n {
 		ok(t, a.play(attempt{rig: a.x.State().Next()%4 == 1}))
@@ -62,7 +63,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 			what := filepath.Base(pack) + " " + name
 			b.reset()
 			damage()
-			x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
+			x := reopen(t, b.root, func(o *execution.Options) { o.ReplaceStore = true })
 			whole(t, x, what)
 			for _, f := range x.Report.Findings {
 				if strings.Contains(f.What, b.root) || strings.Count(f.What, "is damaged") > 1 || strings.Contains(f.What, "run `hank doctor`") {
@@ -86,7 +87,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 				t.Errorf("%s: the next opening still finds %+v", what, x.Report.Findings)
 			}
 			b.goesOn(x, 14, what)
-			must(x.Collect(context.Background()))(t)
+			must(Collect(context.Background(), x))(t)
 			whole(t, x, what+", later")
 			server := remote.Remote{Address: filepath.Join(t.TempDir(), "git"), Prefix: "x"}
 			must(remote.Export(context.Background(), x.Store.DB, server))(t)
@@ -96,13 +97,13 @@ func partsFromEachPack(t *testing.T, b *box) {
 			if name != "deleted" {
 				continue
 			}
-			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), server, Options{FS: fast})
+			y, _, err := Import(context.Background(), filepath.Join(t.TempDir(), "again"), server, execution.Options{FS: fast})
 			ok(t, err)
 			whole(t, y, what+", imported")
 			if got := allRecords(y.State()); got != records {
 				t.Errorf("%s: of %d records git alone knows %d", what, records, got)
 			}
-			if y.Head() == "" || !y.isWhole(head) {
+			if y.Head() == "" || !isWhole(y, head) {
 				t.Errorf("%s: the newest checkpoint was not brought back", what)
 			}
 			ok(t, y.Close())
@@ -130,10 +131,10 @@ func TestALostPackCanBePutBack(t *testing.T) {
 		idx := strings.TrimSuffix(pack, ".pack") + ".idx"
 		remove(t, pack)
 		remove(t, idx)
-		ok(t, reopen(t, b.root, func(o *Options) { o.ReplaceStore = true }).Close())
+		ok(t, reopen(t, b.root, func(o *execution.Options) { o.ReplaceStore = true }).Close())
 		ok(t, os.WriteFile(pack, b.files[pack], 0o600))
 		ok(t, os.WriteFile(idx, b.files[idx], 0o600))
-		x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
+		x := reopen(t, b.root, func(o *execution.Options) { o.ReplaceStore = true })
 		if ids := must(x.Store.Shallow())(t); len(ids) > 0 {
 			t.Errorf("%s is there again, and branches still end at %v", filepath.Base(pack), ids)
 		}

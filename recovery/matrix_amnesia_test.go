@@ -20,6 +20,10 @@ import (
 
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -62,7 +66,7 @@ func (d damage) String() string {
 // amnesic is an execution in memory that can lose its memories.
 type amnesic struct {
 	t     testing.TB
-	l     Layout
+	l     layout.Layout
 	whole *vfstest.Mem
 	now   map[string][]byte // its files
 	old   map[string][]byte // the same in the middle of its life, the lock file among them
@@ -81,7 +85,7 @@ func forgetful(t testing.TB, root string) *amnesic {
 	ok(t, a.start())
 	ok(t, a.upto(5))
 	a.waitForSave()
-	a.x.merger.ended.Wait()
+	a.x.Merger.Ended.Wait()
 	old := pack(t, root, "")
 	ok(t, a.play(attempt{end: state.Failed, fail: "once"}))
 	ok(t, a.retry())
@@ -260,7 +264,7 @@ func (m *amnesic) inflict(d *loss) (image *vfstest.Mem, broken [][]byte, fsys vf
 // went.
 func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) (how string) {
 	image, broken, fsys := m.inflict(d)
-	open := func(fsys vfs.FS, o Options) (*Execution, error) {
+	open := func(fsys vfs.FS, o execution.Options) (*execution.Execution, error) {
 		o.FS = fsys
 		forked()
 		return Open(context.Background(), m.l.Root, o)
@@ -270,9 +274,9 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 	ruined := d.has(memState) && d.has(memJournal)
 	partly := ruined && (d.has(memPack) || d.has(memRef))
 	how = "equal"
-	var first []Finding
+	var first []finding.Finding
 	if fsys != vfs.FS(image) {
-		x, err := open(fsys, Options{})
+		x, err := open(fsys, execution.Options{})
 		if err == nil {
 			first = x.Report.Findings
 			if !partly && !d.has(memPack) {
@@ -280,13 +284,13 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 			}
 			err = x.Close()
 		}
-		var decision *DecisionError
+		var decision *finding.DecisionError
 		if err != nil && !errors.As(err, &decision) && (!errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), m.l.Root)) {
 			t.Errorf("%v: the error does not say what and where: %v", d, err)
 		}
 	} // and the disk is mended
-	x, err := open(image, Options{})
-	var decision *DecisionError
+	x, err := open(image, execution.Options{})
+	var decision *finding.DecisionError
 	replaced := false
 	if errors.As(err, &decision) {
 		how = "a person's decision"
@@ -300,11 +304,11 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 			}
 			return "nothing left"
 		}
-		if !strings.Contains(err.Error(), fixCommand) {
+		if !strings.Contains(err.Error(), execution.FixCommand) {
 			t.Errorf("%v: %v", d, err)
 		}
 		replaced = true
-		x, err = open(image, Options{ReplaceStore: true})
+		x, err = open(image, execution.Options{ReplaceStore: true})
 	}
 	if err != nil {
 		t.Errorf("%v: %v", d, err)
@@ -312,7 +316,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 	}
 	rep := x.Report
 	rep.Findings = append(first, rep.Findings...)
-	if rep.Source == "new" || rep.Has(Blocked) {
+	if rep.Source == "new" || rep.Has(finding.Blocked) {
 		t.Errorf("%v: it is begun anew: %+v", d, rep)
 	}
 	got := told(t, x.State())
@@ -328,7 +332,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 		// elsewhere, no more than that this is not there.
 		untold := ruined && d.has(memPack) && (strings.Contains(fmt.Sprint(rep), "the newest that is left of it") ||
 			d.has(memRef) && strings.Contains(fmt.Sprint(rep), "which is not there"))
-		if !rep.Has(Lost) && !untold {
+		if !rep.Has(finding.Lost) && !untold {
 			t.Errorf("%v: something is lost, and not named: %s\n%+v", d, differences(m.want, got), rep)
 		}
 		if !ruined {
@@ -339,7 +343,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 	default:
 		t.Errorf("%v: another state was recovered: %s\n%+v", d, differences(m.want, got), rep)
 	}
-	if rep.Has(Lost) && !d.has(memPack) && !(d.has(memJournal) && d.has(memRef)) { // nobody knows of a newer one
+	if rep.Has(finding.Lost) && !d.has(memPack) && !(d.has(memJournal) && d.has(memRef)) { // nobody knows of a newer one
 		t.Errorf("%v: %+v", d, rep)
 	}
 	ok(t, x.Close())
@@ -351,18 +355,18 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 	if d.has(memPack) {
 		// What the pack alone had is named when the store is made whole.
 		before := got
-		x, err = open(image, Options{ReplaceStore: true})
+		x, err = open(image, execution.Options{ReplaceStore: true})
 		if err != nil {
 			t.Errorf("%v: %v", d, err)
 			return how
 		}
 		lost := must(LostCheckpoints(x.State(), x.Store.Judge(context.Background()).Whole))(t)
-		if len(lost) > 0 && !rep.Has(Lost) && !x.Report.Has(Lost) {
+		if len(lost) > 0 && !rep.Has(finding.Lost) && !x.Report.Has(finding.Lost) {
 			t.Errorf("%v: %v are lost, and not named: %+v", d, lost, x.Report)
 		}
 		if after := told(t, x.State()); after != before {
 			if err := contains(m.state, x.State()); err != nil && !ruined {
-				t.Errorf("%v: after %s: %v", d, fixCommand, err)
+				t.Errorf("%v: after %s: %v", d, execution.FixCommand, err)
 			}
 		}
 		got = told(t, x.State())
@@ -371,7 +375,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 	for _, why := range fsck.check(image, m.l.Store()) {
 		t.Errorf("%v: the store: %s", d, why)
 	}
-	x, err = open(image, Options{})
+	x, err = open(image, execution.Options{})
 	if err != nil {
 		t.Errorf("%v: opening again: %v", d, err)
 		return how
@@ -393,7 +397,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 }
 
 // knowsAll checks that an execution knows all that it did.
-func (m *amnesic) knowsAll(t testing.TB, d *loss, x *Execution) {
+func (m *amnesic) knowsAll(t testing.TB, d *loss, x *execution.Execution) {
 	t.Helper()
 	if got := told(t, x.State()); got != m.want {
 		t.Errorf("%v: another state was recovered: %s\n%+v", d, differences(m.want, got), x.Report)
@@ -459,7 +463,7 @@ func TestADamagedLockIsNotTakenForAnothers(t *testing.T) {
 		flipped := slices.Clone(text)
 		flipped[bit/8] ^= 1 << (bit % 8)
 		ok(t, vfs.WriteFile(mem, "/lock", flipped, 0o600))
-		if h, err := readLock(mem, "/lock"); err == nil && h.foreign() {
+		if h, err := lock.ReadLock(mem, "/lock"); err == nil && h.Foreign() {
 			t.Errorf("bit %d flipped: %s", bit, flipped)
 		}
 	}

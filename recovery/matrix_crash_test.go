@@ -20,6 +20,10 @@ import (
 
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/load"
 	"hank/state"
 )
 
@@ -38,7 +42,7 @@ func (g *saga) moments(t *testing.T, mem *vfstest.Mem, mine func(vfstest.Call) b
 	t.Helper()
 	same := map[uint64]*moment{}
 	hashes := maphash.MakeSeed()
-	workspace := DefaultWorkspace(g.root)
+	workspace := layout.DefaultWorkspace(g.root)
 	var mu sync.Mutex // states are saved, and packs merged, beside what the story does
 	mem.SetHook(func(c vfstest.Call) {
 		if !mine(c) {
@@ -76,16 +80,16 @@ func (g *saga) moments(t *testing.T, mem *vfstest.Mem, mine func(vfstest.Call) b
 func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bool {
 	t.Helper()
 	what := fmt.Sprintf("before %v, %s", m.call, m.how)
-	l := Layout{Root: g.root, Workspace: DefaultWorkspace(g.root)}
-	if !exists(m.image, g.root) {
+	l := layout.Layout{Root: g.root, Workspace: layout.DefaultWorkspace(g.root)}
+	if !layout.ExistsIn(m.image, g.root) {
 		if m.acked != nil {
 			t.Errorf("%s: there is no execution", what)
 		}
 		return false
 	}
 	m.files.put(t, l.Workspace)
-	var rep Report
-	known, err := recall(m.image, l, "", "", &rep)
+	var rep finding.Report
+	known, err := load.Recall(m.image, l, "", "", &rep)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return true
@@ -93,25 +97,25 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 	// What is known is a state that there was: nothing is missing in the middle,
 	// nothing is invented. And it is not older than what was acknowledged.
 	before := &state.State{}
-	if known.state != nil && known.state.Seq > 1 {
-		before = g.seen(known.state.Seq)
+	if known.State != nil && known.State.Seq > 1 {
+		before = g.seen(known.State.Seq)
 		switch {
 		case before != nil:
-		case g.last != nil && known.state.Seq > g.last.Seq && g.failed: // what failed may have been written all the same
-			before = known.state
+		case g.last != nil && known.State.Seq > g.last.Seq && g.failed: // what failed may have been written all the same
+			before = known.State
 		default:
-			t.Errorf("%s: event %d was never the last one", what, known.state.Seq)
+			t.Errorf("%s: event %d was never the last one", what, known.State.Seq)
 			return true
 		}
-		if d := differences(told(t, before), told(t, known.state)); d != "" {
+		if d := differences(told(t, before), told(t, known.State)); d != "" {
 			t.Errorf("%s: there never was such a state: %s", what, d)
 		}
 	}
-	if m.acked != nil && (known.state == nil || known.state.Seq < m.acked.Seq) {
-		t.Errorf("%s: %d was acknowledged, and what is known is %+v", what, m.acked.Seq, known.state)
+	if m.acked != nil && (known.State == nil || known.State.Seq < m.acked.Seq) {
+		t.Errorf("%s: %d was acknowledged, and what is known is %+v", what, m.acked.Seq, known.State)
 	}
 	forked()
-	x, err := Open(context.Background(), g.root, Options{FS: m.image})
+	x, err := Open(context.Background(), g.root, execution.Options{FS: m.image})
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return true
@@ -124,7 +128,7 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 	if err := contains(before, x.State()); err != nil && before.Seq > 0 {
 		t.Errorf("%s: %v", what, err)
 	}
-	if x.Report.Source == "new" && m.acked != nil || x.Report.Has(Lost) || x.Report.Has(Blocked) {
+	if x.Report.Source == "new" && m.acked != nil || x.Report.Has(finding.Lost) || x.Report.Has(finding.Blocked) {
 		t.Errorf("%s: %+v", what, x.Report)
 	}
 	if v := state.Validate(x.State(), state.World{}); !v.Valid {
@@ -136,7 +140,7 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 		t.Errorf("%s: the store: %s", what, why)
 	}
 	forked()
-	x = must(Open(context.Background(), g.root, Options{FS: m.image}))(t)
+	x = must(Open(context.Background(), g.root, execution.Options{FS: m.image}))(t)
 	if len(x.Report.Findings) > 0 {
 		t.Errorf("%s: the second opening still finds %+v", what, x.Report)
 	}

@@ -16,6 +16,9 @@ import (
 	"hank/checkpoint/remote"
 	"hank/internal/vfs"
 	"hank/plan"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -55,8 +58,8 @@ func newSaga(t testing.TB, root string, fsys vfs.FS) *saga {
 // (a merge's old packs, a collection's) comes in a story of a moment.
 func (g *saga) now() time.Time { return g.begun.Add(time.Duration(g.ticks.Add(1)) * 10 * time.Second) }
 
-func (g *saga) options() Options {
-	return Options{FS: g.fsys, Now: g.now, Observe: g.observe, Command: "a test's"}
+func (g *saga) options() execution.Options {
+	return execution.Options{FS: g.fsys, Now: g.now, Observe: g.observe, Command: "a test's"}
 }
 
 func (g *saga) observe(e journal.Event, s *state.State) {
@@ -81,14 +84,14 @@ func (g *saga) seen(seq uint64) *state.State {
 }
 
 // take makes an opened execution the story's.
-func (g *saga) take(x *Execution, err error) error {
+func (g *saga) take(x *execution.Execution, err error) error {
 	if err != nil {
 		return err
 	}
 	g.a.x = x
-	x.saver.mu.Lock()
-	x.saver.breath, x.saver.share = 0, 0
-	x.saver.mu.Unlock()
+	x.Saver.Mu.Lock()
+	x.Saver.Breath, x.Saver.Share = 0, 0
+	x.Saver.Mu.Unlock()
 	return nil
 }
 
@@ -172,7 +175,7 @@ func (a *author) upto(n int) error {
 
 func (a *author) retry() error {
 	r := a.x.State().Run(a.run)
-	_, err := a.x.MoveTree(a.ctx, Move{Kind: "retry", To: r.Codon(r.Len() - 1).BaseCheckpoint, Tracked: checkpoint.Selection{All: true}})
+	_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "retry", To: r.Codon(r.Len() - 1).BaseCheckpoint, Tracked: checkpoint.Selection{All: true}})
 	return err
 }
 
@@ -180,11 +183,11 @@ func (a *author) retry() error {
 func (a *author) byHand() error {
 	a.write("by-hand.txt", "a person's\n")
 	run := a.x.State().Newest()
-	snap, err := a.x.Snapshot(a.ctx, Tracked(a.x.State(), ""), a.x.Head())
+	snap, err := a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head())
 	if err != nil {
 		return err
 	}
-	_, err = a.x.Commit(a.ctx, Commit{Title: Title{Status: state.KindManual, RunID: run.RunID, Name: "by hand"}, Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: run.GitBranch,
+	_, err = a.x.Commit(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: run.RunID, Name: "by hand"}, Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: run.GitBranch,
 		Transition: state.CheckpointCreated{Kind: state.KindManual, RunID: run.RunID, Branch: run.GitBranch, Base: true, Note: "by hand"}})
 	return err
 }
@@ -194,14 +197,14 @@ func (a *author) undo() error {
 	s := a.x.State()
 	p, here := *s.Position.Before, s.Here()
 	p.Reason, p.Before = state.ReasonRollback, &here
-	_, err := a.x.MoveTree(a.ctx, Move{Kind: "undo", To: p.CheckpointSHA, Tracked: Tracked(s, ""), Position: &p})
+	_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "undo", To: p.CheckpointSHA, Tracked: execution.Tracked(s, ""), Position: &p})
 	return err
 }
 
 // replan brings the plan into line with what is settled, as a runtime does.
 func (a *author) replan() error {
 	s := a.x.State()
-	want := a.program.Derive(Outcomes(s))
+	want := a.program.Derive(githistory.Outcomes(s))
 	if slices.EqualFunc(want, s.ExecutionPlan(), func(e plan.Entry, have *state.PlanEntry) bool { return e.CodonID == have.CodonID }) {
 		return nil
 	}
@@ -214,10 +217,10 @@ func (a *author) collect() error {
 	if err != nil {
 		return err
 	}
-	if err := a.x.RemoveBranches(a.ctx, found); err != nil {
+	if err := RemoveBranches(a.ctx, a.x, found); err != nil {
 		return err
 	}
-	_, err = a.x.Collect(a.ctx)
+	_, err = Collect(a.ctx, a.x)
 	return err
 }
 
@@ -269,9 +272,9 @@ func (w tree) put(t testing.TB, dir string) {
 
 // real makes the folders of an execution that are not in memory: those that are
 // locked, and the workspace.
-func real(t testing.TB, root string) Layout {
+func real(t testing.TB, root string) layout.Layout {
 	t.Helper()
-	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	remove(t, l.Hankweave())
 	remove(t, l.Workspace)
 	ok(t, os.MkdirAll(l.Hankweave(), 0o700))
@@ -281,7 +284,7 @@ func real(t testing.TB, root string) Layout {
 
 // plays goes on with an execution to the end of its plan, in a run of its own,
 // and checks that it ends rightly.
-func (g *saga) plays(t testing.TB, x *Execution, what string) {
+func (g *saga) plays(t testing.TB, x *execution.Execution, what string) {
 	t.Helper()
 	a := &author{t: t, ctx: context.Background(), x: x, program: g.program, runs: 50}
 	p := must(x.LoadProgram(x.State().Program))(t)
@@ -317,7 +320,7 @@ func codons(s *state.State) (ids []string) {
 
 // derives checks that the program that the store has makes the plan that the
 // state has, or the one that the undisturbed story had at the same event.
-func (g *saga) derives(t testing.TB, x *Execution, before *state.State, what string) {
+func (g *saga) derives(t testing.TB, x *execution.Execution, before *state.State, what string) {
 	t.Helper()
 	s := x.State()
 	if s.Program == "" {
@@ -328,11 +331,11 @@ func (g *saga) derives(t testing.TB, x *Execution, before *state.State, what str
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	got, want := ids(p.Derive(Outcomes(s))), ids(g.program.Derive(Outcomes(s)))
+	got, want := ids(p.Derive(githistory.Outcomes(s))), ids(g.program.Derive(githistory.Outcomes(s)))
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: the frozen program makes the plan %v instead of %v", what, got, want)
 	}
-	then := ids(g.program.Derive(Outcomes(before)))
+	then := ids(g.program.Derive(githistory.Outcomes(before)))
 	if have := codons(s); !slices.Equal(have, got) && slices.Equal(codons(before), then) && slices.Equal(then, got) {
 		t.Errorf("%s: the plan is %v, and derived anew %v", what, have, got)
 	}

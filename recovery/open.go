@@ -9,6 +9,12 @@ import (
 	"os"
 
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/load"
+	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
 	"hank/state/snapshot"
@@ -32,28 +38,28 @@ import (
 //     forward; one that nobody knows moves to recovery/.
 //  6. A change of the workspace that a crash cut short is finished.
 //  7. Runs whose process is proven gone are closed (markCrashes).
-func Open(ctx context.Context, root string, o Options) (*Execution, error) {
-	o = o.withDefaults()
-	if err := nameable(root); err != nil {
+func Open(ctx context.Context, root string, o execution.Options) (*execution.Execution, error) {
+	o = o.WithDefaults()
+	if err := layout.Nameable(root); err != nil {
 		return nil, err
 	}
-	if err := mayAct(root, o.Workspace); err != nil {
+	if err := lock.MayActIn(root, o.Workspace); err != nil {
 		return nil, err
 	}
 	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
 		return nil, importCut(root, mark)
 	}
-	rep := Report{}
-	meta, metaErr := readMeta(o.FS, Layout{Root: root}.Meta())
-	l := Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
+	rep := finding.Report{}
+	meta, metaErr := layout.ReadMetaFile(o.FS, layout.Layout{Root: root}.Meta())
+	l := layout.Layout{Root: root, Workspace: layout.ResolveWorkspace(meta, root)}
 	if metaErr != nil {
-		rep.add(Mended, "execution-meta.json could not be read (%v); it is written anew", metaErr)
+		rep.Add(finding.Mended, "execution-meta.json could not be read (%v); it is written anew", metaErr)
 		if o.Workspace != "" {
 			l.Workspace = o.Workspace
 		}
 	}
-	meta.doubt(&rep)
-	if err := checkOwner(l); err != nil {
+	meta.Doubt(&rep)
+	if err := layout.CheckOwner(l); err != nil {
 		return nil, err
 	}
 	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
@@ -62,239 +68,220 @@ func Open(ctx context.Context, root string, o Options) (*Execution, error) {
 		}
 		return nil, err
 	}
-	if err := respectUnreadable(o.FS, l, meta); err != nil {
+	if err := lock.RespectUnreadable(o.FS, l, meta); err != nil {
 		return nil, err
 	}
-	k, err := acquire(o.FS, l, o.Command, o.BreakLock, o.Now(), o.FullDisk)
+	k, err := lock.Acquire(o.FS, l, o.Command, o.BreakLock, o.Now(), o.FullDisk)
 	if err != nil {
 		return nil, err
 	}
-	x := &Execution{Layout: l, opts: o, fs: o.FS, meta: meta, lock: k, Report: rep, settled: true}
-	if err := x.open(ctx); err != nil {
-		return nil, errors.Join(err, x.disallow(err), x.giveBack(nil))
+	x := &execution.Execution{Layout: l, Opts: o, FS: o.FS, Metadata: meta, Lock: k, Report: rep, Settled: true}
+	if err := open(ctx, x); err != nil {
+		return nil, errors.Join(err, x.DisallowOnQuestion(err), x.GiveBack(nil))
 	}
 	return x, nil
 }
 
-func (x *Execution) open(ctx context.Context) error {
-	m, err := recall(x.fs, x.Layout, x.meta.Lineage, x.lock.info.Process.BootID, &x.Report)
+func open(ctx context.Context, x *execution.Execution) error {
+	m, err := load.Recall(x.FS, x.Layout, x.Metadata.Lineage, x.Lock.Info.Process.BootID, &x.Report)
 	if err != nil {
 		return fmt.Errorf("reading the state: %w", err)
 	}
-	x.files, x.onDisk = m.files, m.onDisk
-	if m.foreign {
-		if err := x.respectRunning(m.state); err != nil {
+	x.Files, x.OnDisk = m.Files, m.OnDisk
+	if m.Foreign {
+		if err := respectRunning(x, m.State); err != nil {
 			return err
 		}
 	}
-	if err := x.clearWay(); err != nil {
+	if err := x.ClearWay(); err != nil {
 		return fmt.Errorf("setting aside what is in the way: %w", err)
 	}
-	if err := makeOwnFolders(x.fs, x.Layout); err != nil {
+	if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
 		return err
 	}
-	if m.unsaved {
-		x.Report.add(Mended, "state.json was gone; it is written anew from the journal")
+	if m.Unsaved {
+		x.Report.Add(finding.Mended, "state.json was gone; it is written anew from the journal")
 	}
-	storeErr := x.openStore()
-	if x.opts.Refill != nil {
-		if storeErr, err = x.refill(ctx, storeErr); err != nil {
+	storeErr := openStore(x)
+	if x.Opts.Refill != nil {
+		if storeErr, err = refill(ctx, x, storeErr); err != nil {
 			return err
 		}
 	}
-	var a advice
-	if m.foreign {
-		if m.state, err = (chronicle{x.Store, &x.Report}).adopt(m.state); err != nil {
+	var a githistory.Advice
+	if m.Foreign {
+		if m.State, err = (githistory.Chronicle{Store: x.Store, Rep: &x.Report}).Adopt(m.State); err != nil {
 			return fmt.Errorf("reading the branches of the store: %w", err)
 		}
 	}
 	if storeErr == nil {
-		if a, err = (chronicle{x.Store, &x.Report}).advise(m); err != nil {
+		if a, err = (githistory.Chronicle{Store: x.Store, Rep: &x.Report}).Advise(m); err != nil {
 			return fmt.Errorf("comparing the state with the checkpoints: %w", err)
 		}
 	}
-	m.take(a, &x.Report)
-	if m.state == nil {
-		if err := x.beginAnew(&m, storeErr); err != nil {
+	take(&m, a, &x.Report)
+	if m.State == nil {
+		if err := beginAnew(x, &m, storeErr); err != nil {
 			return err
 		}
 	}
-	if m.state.Lineage == "" { // another system's state becomes ours
-		named := *m.state
-		named.Lineage = cmp.Or(x.meta.Lineage, newID(16))
-		m.state = &named
+	if m.State.Lineage == "" { // another system's state becomes ours
+		named := *m.State
+		named.Lineage = cmp.Or(x.Metadata.Lineage, layout.NewID(16))
+		m.State = &named
 	}
-	x.Report.Source = m.source
-	x.current.Store(m.state)
+	x.Report.Source = m.Source
+	x.Current.Store(m.State)
 	if storeErr != nil {
-		if err := x.makeStore(storeErr); err != nil {
+		if err := makeStore(x, storeErr); err != nil {
 			return err
 		}
 	}
-	if err := x.setAsideDamagedRefs(); err != nil {
+	if err := setAsideDamagedRefs(x); err != nil {
 		return err
 	}
-	if err := x.openJournal(m); err != nil {
+	if err := openJournal(x, m); err != nil {
 		return err
 	}
-	return x.attach(ctx, a)
+	return attach(ctx, x, a)
 }
 
 // take lets git's history win where it is further.
-func (m *memory) take(a advice, rep *Report) {
+func take(m *load.Memory, a githistory.Advice, rep *finding.Report) {
 	switch {
-	case a.rebuilt == nil:
-	case m.state == nil || a.rebuilt.Lineage != m.state.Lineage:
-		m.state, m.source = a.rebuilt, "git"
-		m.rebase = "state and journal were lost; they were rebuilt from the checkpoints"
-		rep.add(Mended, "state and journal were lost; %s, up to event %d", rep.will("they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints"), m.state.Seq)
-		rep.doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+	case a.Rebuilt == nil:
+	case m.State == nil || a.Rebuilt.Lineage != m.State.Lineage:
+		m.State, m.Source = a.Rebuilt, "git"
+		m.Rebase = "state and journal were lost; they were rebuilt from the checkpoints"
+		rep.Add(finding.Mended, "state and journal were lost; %s, up to event %d", rep.Will("they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints"), m.State.Seq)
+		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
 	default:
-		rep.add(Mended, "the checkpoints know more (up to event %d) than state and journal (up to %d); %s", a.rebuilt.Seq, m.state.Seq,
-			rep.will("the history was rebuilt from them", "the next command rebuilds the history from them"))
-		rep.doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
-		m.state, m.source, m.rebase = a.rebuilt, "git", "rebuilt from the checkpoints"
+		rep.Add(finding.Mended, "the checkpoints know more (up to event %d) than state and journal (up to %d); %s", a.Rebuilt.Seq, m.State.Seq,
+			rep.Will("the history was rebuilt from them", "the next command rebuilds the history from them"))
+		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+		m.State, m.Source, m.Rebase = a.Rebuilt, "git", "rebuilt from the checkpoints"
 	}
 }
 
 // beginAnew is for when no memory can be read. An execution whose creation was
 // cut short begins; anything else needs a person's word.
-func (x *Execution) beginAnew(m *memory, storeErr error) error {
-	began := m.traces || x.hasRuns() || !errors.Is(storeErr, fs.ErrNotExist)
-	if began && !x.opts.Fresh {
+func beginAnew(x *execution.Execution, m *load.Memory, storeErr error) error {
+	began := m.Traces || hasRuns(x) || !errors.Is(storeErr, fs.ErrNotExist)
+	if began && !x.Opts.Fresh {
 		return needFresh(x.Layout)
 	}
-	m.state, m.source, m.rebase = &state.State{Lineage: x.meta.Lineage}, "new", "a new execution"
-	if began || m.state.Lineage == "" {
-		m.state.Lineage = newID(16)
+	m.State, m.Source, m.Rebase = &state.State{Lineage: x.Metadata.Lineage}, "new", "a new execution"
+	if began || m.State.Lineage == "" {
+		m.State.Lineage = layout.NewID(16)
 	}
 	if began {
-		x.Report.add(Lost, "nothing was left of the state; the execution begins anew")
+		x.Report.Add(finding.Lost, "nothing was left of the state; the execution begins anew")
 	}
 	return nil
 }
 
-func needFresh(l Layout) error {
-	return &DecisionError{
+func needFresh(l layout.Layout) error {
+	return &finding.DecisionError{
 		What:    "nothing is left of the state of " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
 		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "hank run --fresh begins anew; what is there is kept in quarantine"},
 		Command: "hank run --fresh",
 	}
 }
 
-func (x *Execution) hasRuns() bool {
-	runs, err := x.fs.ReadDir(x.Layout.Runs())
+func hasRuns(x *execution.Execution) bool {
+	runs, err := x.FS.ReadDir(x.Layout.Runs())
 	return err == nil && len(runs) > 0
 }
 
 // openJournal opens the journal for writing, or begins it anew.
-func (x *Execution) openJournal(m memory) error {
-	if m.apart {
-		if err := x.setAside(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {
+func openJournal(x *execution.Execution, m load.Memory) error {
+	if m.Apart {
+		if err := x.SetAside(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {
 			return err
 		}
-		if err := vfs.MkdirAll(x.fs, x.Layout.Events(), 0o700); err != nil {
+		if err := vfs.MkdirAll(x.FS, x.Layout.Events(), 0o700); err != nil {
 			return err
 		}
 	}
-	if m.found == nil {
-		base, err := x.baseEvent(m.state, max(m.state.Seq, m.high)+1, m.rebase)
+	if m.Found == nil {
+		base, err := x.BaseEvent(m.State, max(m.State.Seq, m.High)+1, m.Rebase)
 		if err != nil {
 			return err
 		}
-		x.journal, err = journal.Create(x.fs, x.Layout.Events(), base.Seq-1, base)
+		x.Journal, err = journal.Create(x.FS, x.Layout.Events(), base.Seq-1, base)
 		return err
 	}
-	j, err := journal.OpenFound(x.fs, x.Layout.Events(), *m.found, x.quarantine)
+	j, err := journal.OpenFound(x.FS, x.Layout.Events(), *m.Found, x.Quarantine)
 	if err != nil {
 		return err
 	}
-	x.journal = j
-	keepKnown(x.fs, x.Layout, m.found, x.lock.info.Process.BootID)
+	x.Journal = j
+	layout.KeepKnown(x.FS, x.Layout, m.Found, x.Lock.Info.Process.BootID)
 	switch {
-	case m.found.Torn != nil && m.rebase != "": // others knew more
-		x.Report.add(Note, "the end of the journal was torn; it is in quarantine")
-	case m.found.Torn != nil:
-		x.Report.add(Note, "the end of the journal was torn by a crash; it had not been acknowledged and is in quarantine")
+	case m.Found.Torn != nil && m.Rebase != "": // others knew more
+		x.Report.Add(finding.Note, "the end of the journal was torn; it is in quarantine")
+	case m.Found.Torn != nil:
+		x.Report.Add(finding.Note, "the end of the journal was torn by a crash; it had not been acknowledged and is in quarantine")
 	}
-	if m.rebase == "" {
+	if m.Rebase == "" {
 		return nil
 	}
-	return x.rebase(m.state, max(m.state.Seq, m.found.Highest)+1, m.rebase)
+	return rebase(x, m.State, max(m.State.Seq, m.Found.Highest)+1, m.Rebase)
 }
 
 // rebase makes a state the one that the journal begins with.
-func (x *Execution) rebase(s *state.State, seq uint64, why string) error {
-	base, err := x.baseEvent(s, seq, why)
+func rebase(x *execution.Execution, s *state.State, seq uint64, why string) error {
+	base, err := x.BaseEvent(s, seq, why)
 	if err != nil {
 		return err
 	}
-	if err := x.journal.NewSegment(base); err != nil {
+	if err := x.Journal.NewSegment(base); err != nil {
 		return fmt.Errorf("beginning the journal anew: %w", err)
 	}
 	return nil
 }
 
-// baseEvent returns the event that a journal begins with, and makes its state
-// the present one.
-func (x *Execution) baseEvent(s *state.State, seq uint64, why string) (journal.Event, error) {
-	rebased, err := s.Rebase(why)
-	if err != nil {
-		return journal.Event{}, err
-	}
-	data, err := state.Encode(rebased)
-	if err != nil {
-		return journal.Event{}, err
-	}
-	next, err := state.Apply(s, seq, rebased)
-	if err != nil {
-		return journal.Event{}, err
-	}
-	x.current.Store(next)
-	return x.event(seq, state.TransitionEvent, data), nil
-}
-
 // attach is what Create and Open have in common: what git advises, the saver,
 // and bringing the workspace into order.
-func (x *Execution) attach(ctx context.Context, a advice) error {
-	// What a codon has left there is for sameWorkspace: its agent may still be ended.
-	if blocked := x.meta.replaced(x.Layout, x.State(), func(*state.Run) bool { return false }); blocked != nil {
+func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) error {
+	// What a codon has left there is for SameWorkspace: its agent may still be ended.
+	if blocked := x.Metadata.Replaced(x.Layout, x.State(), func(*state.Run) bool { return false }); blocked != nil {
 		return blocked
 	}
-	if err := x.openWorkspace(); err != nil {
+	if err := openWorkspace(x); err != nil {
 		return err
 	}
-	x.clearUp()
+	clearUp(x)
 	if x.Store != nil {
-		if err := x.keepLeftOut(); err != nil {
+		if err := x.KeepLeftOut(); err != nil {
 			return err
 		}
 	}
-	if err := x.heed(a); err != nil {
+	if err := heed(x, a); err != nil {
 		return err
 	}
-	x.settled = false
-	defer func() { x.settled = true }()
-	if err := x.settleIn(); err != nil {
+	x.Settled = false
+	defer func() { x.Settled = true }()
+	if err := settleIn(x); err != nil {
 		return err
 	}
-	x.dropEmptyRuns()
-	if err := x.anchor(ctx); err != nil {
+	dropEmptyRuns(x)
+	if err := anchor(ctx, x); err != nil {
 		return err
 	}
-	if err := x.handOver(ctx); err != nil {
+	if err := handOver(ctx, x); err != nil {
 		return err
 	}
-	if err := x.finishIntent(ctx); err != nil {
+	if err := finishIntent(ctx, x); err != nil {
 		return err
 	}
-	return x.markCrashes(ctx)
+	return markCrashes(ctx, x)
 }
 
 // dropEmptyRuns removes the folders of runs that a crash kept from beginning.
 // What holds anything stays, and so does what cannot be removed.
-func (x *Execution) dropEmptyRuns() {
-	folders, err := x.fs.ReadDir(x.Layout.Runs())
+func dropEmptyRuns(x *execution.Execution) {
+	folders, err := x.FS.ReadDir(x.Layout.Runs())
 	if err != nil {
 		return
 	}
@@ -304,7 +291,7 @@ func (x *Execution) dropEmptyRuns() {
 	}
 	for _, folder := range folders {
 		if folder.IsDir() && !known[folder.Name()] {
-			_ = x.fs.Remove(x.Layout.RunFolder(state.RunID(folder.Name())))
+			_ = x.FS.Remove(x.Layout.RunFolder(state.RunID(folder.Name())))
 		}
 	}
 }
@@ -312,36 +299,36 @@ func (x *Execution) dropEmptyRuns() {
 // startSaver begins to keep state.json. What is damaged of it, or of another
 // execution, or was left by an interrupted save, goes to quarantine: there is
 // a whole state now.
-func (x *Execution) startSaver() error {
-	snaps := &snapshot.Store{FS: x.fs, Path: x.Layout.State(), Verify: x.ownState, Quarantine: x.setAside}
-	v := &saver{store: snaps, serial: x.State().Serial, held: x.Held, onDisk: x.onDisk}
-	v.saved = func(s *state.State, end journal.Place) {
+func startSaver(x *execution.Execution) error {
+	snaps := &snapshot.Store{FS: x.FS, Path: x.Layout.State(), Verify: func(text []byte) error { return ownState(x, text) }, Quarantine: x.SetAside}
+	v := &execution.Saver{Store: snaps, Serial: x.State().Serial, Held: x.Held, OnDisk: x.OnDisk}
+	v.Saved = func(s *state.State, end journal.Place) {
 		if x.Held() == nil { // else it would be written into somebody else's folder
-			writeHead(x.fs, x.Layout, x.lock.info.Process.BootID, s, end)
+			load.WriteHead(x.FS, x.Layout, x.Lock.Info.Process.BootID, s, end)
 		}
 	}
-	v.failed = func(err error) {
-		var lost *LostError
+	v.Failed = func(err error) {
+		var lost *lock.LostError
 		if errors.As(err, &lost) {
 			return // the next transition says it, and ends the run
 		}
-		x.opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
+		x.Opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	}
-	x.saver = v.start()
-	if err := snaps.SetAside(x.notOurs()); err != nil {
+	x.Saver = v.Start()
+	if err := snaps.SetAside(notOurs(x)); err != nil {
 		return err
 	}
-	x.saver.ask(x.State(), x.journal.End(), true)
+	x.Saver.Ask(x.State(), x.Journal.End(), true)
 	return nil
 }
 
 // notOurs returns what opening has found of state.json and its backup. What is
 // whole, but of another execution, is as bad as damaged.
-func (x *Execution) notOurs() []snapshot.Candidate {
-	list := make([]snapshot.Candidate, len(x.files))
-	for i, f := range x.files {
+func notOurs(x *execution.Execution) []snapshot.Candidate {
+	list := make([]snapshot.Candidate, len(x.Files))
+	for i, f := range x.Files {
 		list[i] = f.Candidate
-		if err := x.ours(f.lineage); f.Err == nil && err != nil {
+		if err := ours(x, f.Lineage); f.Err == nil && err != nil {
 			list[i].Err = &snapshot.DamagedError{Path: f.Path, Err: err}
 		}
 	}
@@ -350,22 +337,19 @@ func (x *Execution) notOurs() []snapshot.Candidate {
 
 // ownState tells whether a text is a whole state of this execution. Of one that
 // hank wrote, the digest vouches for its lineage.
-func (x *Execution) ownState(text []byte) error {
+func ownState(x *execution.Execution, text []byte) error {
 	if err := state.Verify(text); err != nil {
 		return err
 	}
 	lineage, _ := state.Peek(text)
-	return x.ours(lineage)
+	return ours(x, lineage)
 }
-
-// errOfOrigin is said of what a copy has brought along.
-var errOfOrigin = errors.New("it is of the execution that this is a copy of; nothing in it is damaged")
 
 // ours tells whether a lineage is this execution's, or that of another system,
 // which has none.
-func (x *Execution) ours(lineage string) error {
-	if lineage != "" && lineage == x.origin {
-		return errOfOrigin
+func ours(x *execution.Execution, lineage string) error {
+	if lineage != "" && lineage == x.Origin {
+		return execution.ErrOfOrigin
 	}
 	if lineage != "" && lineage != x.State().Lineage {
 		return fmt.Errorf("it is of another execution (lineage %.8s)", lineage)
@@ -376,50 +360,40 @@ func (x *Execution) ours(lineage string) error {
 // settleIn notes where the execution is. A moved one gets its paths anew; a
 // copied one a lineage of its own besides, so that the two cannot be taken for
 // one another.
-func (x *Execution) settleIn() error {
-	inode, err := inodeOf(x.Layout.Hankweave())
+func settleIn(x *execution.Execution) error {
+	inode, err := layout.InodeOf(x.Layout.Hankweave())
 	if err != nil {
 		return err
 	}
-	how := relocated(x.fs, x.meta, x.Layout.Root, inode)
-	s, strayed := x.Layout.rehouse(x.State())
+	how := layout.Relocated(x.FS, x.Metadata, x.Layout.Root, inode)
+	s, strayed := x.Layout.Rehouse(x.State())
 	switch {
-	case how == copied:
+	case how == layout.Copied:
 		copied := *s
-		x.origin, copied.Lineage = s.Lineage, newID(16)
-		if err := x.rebase(&copied, x.journal.Last()+1, "this is a copy of "+x.meta.Root); err != nil {
+		x.Origin, copied.Lineage = s.Lineage, layout.NewID(16)
+		if err := rebase(x, &copied, x.Journal.Last()+1, "this is a copy of "+x.Metadata.Root); err != nil {
 			return err
 		}
-		x.Report.add(Note, "this execution is a copy of %s and goes its own way from here", x.meta.Root)
+		x.Report.Add(finding.Note, "this execution is a copy of %s and goes its own way from here", x.Metadata.Root)
 	case strayed:
-		if err := x.rebase(s, x.journal.Last()+1, "the execution is in "+x.Layout.Root+" now"); err != nil {
+		if err := rebase(x, s, x.Journal.Last()+1, "the execution is in "+x.Layout.Root+" now"); err != nil {
 			return err
 		}
 		fallthrough
-	case how == moved:
-		x.Report.add(Note, "the execution was moved here from %s", orElsewhere(x.meta.Root))
+	case how == layout.Moved:
+		x.Report.Add(finding.Note, "the execution was moved here from %s", orElsewhere(x.Metadata.Root))
 	}
-	if how != inPlace {
-		x.meta.Folder = nil
+	if how != layout.InPlace {
+		x.Metadata.Folder = nil
 	}
-	if err := x.startSaver(); err != nil {
+	if err := startSaver(x); err != nil {
 		return err
 	}
-	x.merger = newMerger(x.Store, x.opts.Warn)
-	if err := x.renewMeta(inode); err != nil {
+	x.Merger = execution.NewMerger(x.Store, x.Opts.Warn)
+	if err := renewMeta(x, inode); err != nil {
 		return err
 	}
-	return x.linkData()
-}
-
-// linkData puts the data into the workspace.
-func (x *Execution) linkData() error {
-	if data := x.meta.ReadOnlySourceDataPath; data != "" && x.meta.LinkType != "copy" {
-		if err := linkData(data, x.Layout.Data()); err != nil {
-			return fmt.Errorf("linking the data into the workspace: %w", err)
-		}
-	}
-	return nil
+	return x.LinkData()
 }
 
 func orElsewhere(root string) string {
@@ -431,28 +405,28 @@ func orElsewhere(root string) string {
 
 // renewMeta brings execution-meta.json up to date. A damaged one is kept in
 // quarantine, and what of it can be seen in the execution is taken from there.
-func (x *Execution) renewMeta(inode string) error {
-	if x.meta.Version == "" {
-		if _, err := readMeta(x.fs, x.Layout.Meta()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			if err := x.setAside(x.Layout.Meta(), err); err != nil {
+func renewMeta(x *execution.Execution, inode string) error {
+	if x.Metadata.Version == "" {
+		if _, err := layout.ReadMetaFile(x.FS, x.Layout.Meta()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := x.SetAside(x.Layout.Meta(), err); err != nil {
 				return err
 			}
 		}
-		x.meta = Meta{Version: MetaVersion, CreatedAt: x.Now(), Environment: here()}
+		x.Metadata = layout.Meta{Version: layout.MetaVersion, CreatedAt: x.Now(), Environment: layout.Here()}
 		if data, err := os.Readlink(x.Layout.Data()); err == nil {
-			x.meta.ReadOnlySourceDataPath, x.meta.LinkType = data, "symlink"
+			x.Metadata.ReadOnlySourceDataPath, x.Metadata.LinkType = data, "symlink"
 		}
 	}
-	return x.SetMeta(func(m *Meta) {
+	return x.SetMeta(func(m *layout.Meta) {
 		if x.State().Adopted && m.Lineage == "" && m.Adopted == nil {
-			m.adopt(x.Now())
+			m.Adopt(x.Now())
 		}
-		m.setLineage(x.State().Lineage)
+		m.SetLineage(x.State().Lineage)
 		m.Root, m.Inode = x.Layout.Root, inode
 		if r := x.State().Newest(); r == nil || r.Live() == nil {
-			m.rememberWorkspace(x.lock.workspace())
+			m.RememberWorkspace(x.Lock.Workspace())
 		}
-		if x.Layout.Workspace != DefaultWorkspace(x.Layout.Root) {
+		if x.Layout.Workspace != layout.DefaultWorkspace(x.Layout.Root) {
 			m.Workspace = x.Layout.Workspace
 		}
 	})

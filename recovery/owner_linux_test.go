@@ -14,6 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/load"
 )
 
 // asNobody runs f on a thread that acts as another user, where this process is
@@ -44,19 +48,19 @@ func TestFilesOfAnotherUserAreNamedBeforeAnythingIsBegun(t *testing.T) {
 	ok(t, a.start())
 	ok(t, a.upto(1))
 	ok(t, a.x.Close())
-	l := LayoutOf(root)
+	l := layout.LayoutOf(root)
 	for at := root; strings.HasPrefix(at, os.TempDir()+"/"); at = at[:strings.LastIndexByte(at, '/')] {
 		ok(t, os.Chmod(at, 0o755))
 	}
 	ok(t, os.Chmod(l.Hankweave(), 0o777))
 	ok(t, os.Chmod(l.Events(), 0o777))
 	var mine, theirs error
-	asNobody(t, func() { theirs = checkOwner(l) })
-	mine = checkOwner(l)
+	asNobody(t, func() { theirs = layout.CheckOwner(l) })
+	mine = layout.CheckOwner(l)
 	if mine != nil {
 		t.Errorf("the owner is refused: %v", mine)
 	}
-	var decision *DecisionError
+	var decision *finding.DecisionError
 	if !errors.As(theirs, &decision) || !strings.HasSuffix(decision.Command, "' && hank doctor") {
 		t.Fatalf("another user is not refused: %v", theirs)
 	}
@@ -75,7 +79,7 @@ func TestAReaderNamesTheOwnerOfWhatItMayNotRead(t *testing.T) {
 	ok(t, a.start())
 	ok(t, a.upto(1))
 	ok(t, a.x.Close())
-	l := LayoutOf(root)
+	l := layout.LayoutOf(root)
 	for at := root; strings.HasPrefix(at, os.TempDir()+"/"); at = at[:strings.LastIndexByte(at, '/')] {
 		ok(t, os.Chmod(at, 0o755))
 	}
@@ -98,7 +102,7 @@ func TestAReaderNamesTheOwnerOfWhatItMayNotRead(t *testing.T) {
 	}
 	ok(t, os.Chmod(l.Events(), 0o700))
 	asNobody(t, func() { _, err = Read(root) })
-	var decision *DecisionError
+	var decision *finding.DecisionError
 	if !errors.As(err, &decision) || !strings.Contains(err.Error(), "belongs to user root") {
 		t.Errorf("without the journal a reader says: %v", err)
 	}
@@ -108,11 +112,11 @@ func TestAReaderNamesTheOwnerOfWhatItMayNotRead(t *testing.T) {
 // readers and openings alike, before anything is begun.
 func TestFilesThatTheirModeClosesAreNamedWithTheCommandThatOpensThem(t *testing.T) {
 	t.Parallel()
-	for name, path := range map[string]func(Layout) string{
-		"state.json": Layout.State, "execution-meta.json": Layout.Meta, "the journal": Layout.Events, "the store": Layout.Store, "all": Layout.Hankweave,
-		"a segment":     func(l Layout) string { return filepath.Join(l.Events(), "events.jsonl") },
-		"a pack":        func(l Layout) string { return filesIn(filepath.Join(l.Store(), "objects", "pack"))[0] },
-		"the workspace": func(l Layout) string { return l.Workspace },
+	for name, path := range map[string]func(layout.Layout) string{
+		"state.json": layout.Layout.State, "execution-meta.json": layout.Layout.Meta, "the journal": layout.Layout.Events, "the store": layout.Layout.Store, "all": layout.Layout.Hankweave,
+		"a segment":     func(l layout.Layout) string { return filepath.Join(l.Events(), "events.jsonl") },
+		"a pack":        func(l layout.Layout) string { return layout.FilesIn(filepath.Join(l.Store(), "objects", "pack"))[0] },
+		"the workspace": func(l layout.Layout) string { return l.Workspace },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,10 +125,10 @@ func TestFilesThatTheirModeClosesAreNamedWithTheCommandThatOpensThem(t *testing.
 			ok(t, a.start())
 			ok(t, a.upto(1))
 			ok(t, a.x.Close())
-			closed := path(LayoutOf(root))
+			closed := path(layout.LayoutOf(root))
 			var before, said, opening error
 			asOwner(t, root, func() {
-				before = checkOwner(LayoutOf(root))
+				before = layout.CheckOwner(layout.LayoutOf(root))
 				fi, err := os.Lstat(closed)
 				ok(t, err)
 				ok(t, os.Chmod(closed, 0))
@@ -133,15 +137,15 @@ func TestFilesThatTheirModeClosesAreNamedWithTheCommandThatOpensThem(t *testing.
 				if said = err; err == nil {
 					said = cmp.Or(v.Blocked, v.Barred())
 					for _, f := range v.Report.Findings {
-						if f.Severity == Mended && strings.HasPrefix(f.What, filepath.Base(closed)) {
+						if f.Severity == finding.Mended && strings.HasPrefix(f.What, filepath.Base(closed)) {
 							t.Errorf("to be repaired: %s", f.What)
 						}
 					}
 				}
-				_, opening = Open(context.Background(), root, Options{FS: fast})
+				_, opening = Open(context.Background(), root, execution.Options{FS: fast})
 			})
 			ok(t, before)
-			var decision, atOpen *DecisionError
+			var decision, atOpen *finding.DecisionError
 			if !errors.As(said, &decision) || decision == nil || !errors.As(opening, &atOpen) || atOpen.Error() != decision.Error() {
 				t.Fatalf("the reader says %v, the opening %v", said, opening)
 			}
@@ -182,11 +186,11 @@ func TestAStateThatMayNotBeReadIsNotCalledDamaged(t *testing.T) {
 	root := t.TempDir()
 	a := begin(t, root, 1, CreateOptions{})
 	ok(t, a.x.Close())
-	rep := &Report{reading: true}
-	m, err := recall(barredFS{vfs.OS}, LayoutOf(root), "", boot(), rep)
+	rep := &finding.Report{Reading: true}
+	m, err := load.Recall(barredFS{vfs.OS}, layout.LayoutOf(root), "", layout.Boot(), rep)
 	ok(t, err)
-	if !m.barred || m.state == nil || len(rep.Findings) == 0 {
-		t.Fatalf("barred %v, state %v, %+v", m.barred, m.state, rep.Findings)
+	if !m.Barred || m.State == nil || len(rep.Findings) == 0 {
+		t.Fatalf("barred %v, state %v, %+v", m.Barred, m.State, rep.Findings)
 	}
 	for _, f := range rep.Findings {
 		if strings.Contains(f.What, "damaged") || strings.Contains(f.What, "quarantine") || !strings.Contains(f.What, "permission denied") {

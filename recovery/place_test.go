@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -38,7 +42,7 @@ func TestAMovedExecutionFindsItself(t *testing.T) {
 	ok(t, x.Close())
 	// Without the meta, which knows where it was, the paths are right as well.
 	ok(t, os.Rename(to, root))
-	remove(t, Layout{Root: root}.Meta())
+	remove(t, layout.Layout{Root: root}.Meta())
 	x = reopen(t, root)
 	if r := x.State().Runs[0]; r.RunFolder != x.Layout.RunFolder(r.RunID) {
 		t.Errorf("the run is said to be in %s", r.RunFolder)
@@ -101,10 +105,10 @@ func TestACopiedExecutionGetsALineageOfItsOwn(t *testing.T) {
 // and nothing is written where the folder was.
 func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(t *testing.T, l Layout){
-		"deleted": func(t *testing.T, l Layout) { remove(t, l.Hankweave()) },
-		"moved":   func(t *testing.T, l Layout) { ok(t, os.Rename(l.Root, l.Root+".moved")) },
-		"replaced": func(t *testing.T, l Layout) {
+	for name, lose := range map[string]func(t *testing.T, l layout.Layout){
+		"deleted": func(t *testing.T, l layout.Layout) { remove(t, l.Hankweave()) },
+		"moved":   func(t *testing.T, l layout.Layout) { ok(t, os.Rename(l.Root, l.Root+".moved")) },
+		"replaced": func(t *testing.T, l layout.Layout) {
 			ok(t, os.Rename(l.Hankweave(), l.Hankweave()+".moved"))
 			ok(t, exec.Command("cp", "-a", l.Hankweave()+".moved", l.Hankweave()).Run())
 		},
@@ -113,9 +117,12 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 			"record": func(a *author) error {
 				return a.x.Record(state.RunFailed{RunID: a.run, EndTime: a.x.Now(), Reason: state.EndStopped})
 			},
-			"note":     func(a *author) error { return a.x.Note("x", 1) },
-			"snapshot": func(a *author) error { _, err := a.x.Snapshot(a.ctx, Tracked(a.x.State(), ""), a.x.Head()); return err },
-			"meta":     func(a *author) error { return a.x.SetMeta(func(*Meta) {}) },
+			"note": func(a *author) error { return a.x.Note("x", 1) },
+			"snapshot": func(a *author) error {
+				_, err := a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head())
+				return err
+			},
+			"meta": func(a *author) error { return a.x.SetMeta(func(*layout.Meta) {}) },
 		} {
 			base := filepath.Join(t.TempDir(), "base")
 			ok(t, os.Mkdir(base, 0o755))
@@ -127,7 +134,7 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 			lose(t, a.x.Layout)
 			before := hash(t, base)
 			err := next(a)
-			var lost *LostError
+			var lost *lock.LostError
 			if !errors.As(err, &lost) {
 				t.Errorf("%s, %s: %v", name, step, err)
 			}
@@ -145,9 +152,9 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 // waitForSave replaces the saver, so that no save is under way.
 func (a *author) waitForSave() {
 	a.t.Helper()
-	old := a.x.saver
-	ok(a.t, old.close())
-	a.x.saver = (&saver{store: old.store, serial: old.serial, held: old.held, failed: old.failed, saved: old.saved}).start()
+	old := a.x.Saver
+	ok(a.t, old.Close())
+	a.x.Saver = (&execution.Saver{Store: old.Store, Serial: old.Serial, Held: old.Held, Failed: old.Failed, Saved: old.Saved}).Start()
 }
 
 // A creation that was cut short at any moment is made anew or gone on with;
@@ -156,24 +163,24 @@ func TestCreationCutShortAndCreationTwice(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	before := history(t, root, 12, CreateOptions{}).close()
-	x := must(Create(context.Background(), root, CreateOptions{Options: Options{FS: fast}}))(t)
+	x := must(Create(context.Background(), root, CreateOptions{Options: execution.Options{FS: fast}}))(t)
 	if told(t, x.State()) != told(t, before) || len(x.Report.Findings) > 0 {
 		t.Errorf("creating again: %+v", x.Report)
 	}
 	ok(t, x.Close())
 
-	l := Layout{Root: filepath.Join(t.TempDir(), "y")}
+	l := layout.Layout{Root: filepath.Join(t.TempDir(), "y")}
 	ok(t, vfs.MkdirAll(vfs.OS, l.Events(), 0o700))
 	ok(t, vfs.MkdirAll(vfs.OS, l.Runs(), 0o700))
-	if Exists(l.Root) {
+	if layout.Exists(l.Root) {
 		t.Error("empty folders count as an execution")
 	}
 	data := t.TempDir()
-	x = must(Create(context.Background(), l.Root, CreateOptions{Options: Options{FS: fast}, Data: data}))(t)
+	x = must(Create(context.Background(), l.Root, CreateOptions{Options: execution.Options{FS: fast}, Data: data}))(t)
 	ok(t, x.Close())
-	remove(t, filepath.Join(DefaultWorkspace(l.Root), DataName)) // cut short before the link
+	remove(t, filepath.Join(layout.DefaultWorkspace(l.Root), layout.DataName)) // cut short before the link
 	ok(t, reopen(t, l.Root).Close())
-	if to, err := os.Readlink(filepath.Join(DefaultWorkspace(l.Root), DataName)); err != nil || to != data {
+	if to, err := os.Readlink(filepath.Join(layout.DefaultWorkspace(l.Root), layout.DataName)); err != nil || to != data {
 		t.Errorf("the data are not linked: %q, %v", to, err)
 	}
 }
@@ -183,13 +190,13 @@ func TestALostWorkspaceIsAskedFor(t *testing.T) {
 	t.Parallel()
 	root, workspace := filepath.Join(t.TempDir(), "x"), t.TempDir()
 	before := told(t, history(t, root, 12, CreateOptions{Workspace: workspace}).close())
-	remove(t, Layout{Root: root}.Meta())
-	_, err := Open(context.Background(), root, Options{FS: fast})
-	var decision *DecisionError
+	remove(t, layout.Layout{Root: root}.Meta())
+	_, err := Open(context.Background(), root, execution.Options{FS: fast})
+	var decision *finding.DecisionError
 	if !errors.As(err, &decision) || !strings.Contains(err.Error(), "--workspace") {
 		t.Fatalf("opening says %v", err)
 	}
-	x := reopen(t, root, func(o *Options) { o.Workspace = workspace })
+	x := reopen(t, root, func(o *execution.Options) { o.Workspace = workspace })
 	if told(t, x.State()) != before || x.Layout.Workspace != workspace || x.Meta().Workspace != workspace {
 		t.Errorf("it works in %s", x.Layout.Workspace)
 	}
@@ -200,7 +207,7 @@ func TestALostWorkspaceIsAskedFor(t *testing.T) {
 	}
 	ok(t, x.Close())
 	ok(t, os.Rename(workspace, workspace+".moved"))
-	if _, err := Open(context.Background(), root, Options{FS: fast}); !errors.As(err, &decision) {
+	if _, err := Open(context.Background(), root, execution.Options{FS: fast}); !errors.As(err, &decision) {
 		t.Errorf("with the workspace gone opening says %v", err)
 	}
 }

@@ -17,6 +17,9 @@ import (
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -25,7 +28,7 @@ import (
 // acknowledged. It ends with the first error.
 type witnessed struct {
 	acked atomic.Pointer[state.State]
-	x     *Execution
+	x     *execution.Execution
 }
 
 func (w *witnessed) observe(e journal.Event, s *state.State) {
@@ -38,7 +41,7 @@ func (w *witnessed) observe(e journal.Event, s *state.State) {
 // and the end.
 func (w *witnessed) story(t testing.TB, root string, fsys vfs.FS) error {
 	a := &author{t: t, ctx: context.Background(), program: program(t, 7)}
-	x, err := Create(a.ctx, root, CreateOptions{Options: Options{FS: fsys, Observe: w.observe}})
+	x, err := Create(a.ctx, root, CreateOptions{Options: execution.Options{FS: fsys, Observe: w.observe}})
 	if err != nil {
 		return err
 	}
@@ -50,7 +53,7 @@ func (w *witnessed) story(t testing.TB, root string, fsys vfs.FS) error {
 		func() error { return a.play(attempt{end: state.Failed, fail: "once"}) },
 		func() error {
 			r := a.x.State().Run(a.run)
-			_, err := a.x.MoveTree(a.ctx, Move{Kind: "retry", To: r.Codon(r.Len() - 1).BaseCheckpoint, Tracked: checkpoint.Selection{All: true}})
+			_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "retry", To: r.Codon(r.Len() - 1).BaseCheckpoint, Tracked: checkpoint.Selection{All: true}})
 			return err
 		},
 		func() error { return a.play(attempt{}) },
@@ -106,7 +109,7 @@ func contains(acked, got *state.State) error {
 func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	l := Layout{Root: root, Workspace: DefaultWorkspace(root)}
+	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	ok(t, os.MkdirAll(l.Hankweave(), 0o700)) // for the locks; all else is in memory
 	ok(t, os.MkdirAll(l.Workspace, 0o755))
 	type moment struct {
@@ -145,21 +148,21 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 	opened := 0
 	for _, m := range moments {
 		what := fmt.Sprintf("before %v, %s", m.call, m.how)
-		if !exists(m.image, root) {
+		if !layout.ExistsIn(m.image, root) {
 			if m.acked != nil {
 				t.Fatalf("%s: there is no execution", what)
 			}
 			continue
 		}
 		opened++
-		x, err := Open(context.Background(), root, Options{FS: m.image})
+		x, err := Open(context.Background(), root, execution.Options{FS: m.image})
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if err := contains(m.acked, x.State()); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if x.Report.Has(Lost) || x.Report.Has(Blocked) {
+		if x.Report.Has(finding.Lost) || x.Report.Has(finding.Blocked) {
 			t.Errorf("%s: %+v", what, x.Report)
 		}
 		if v := state.Validate(x.State(), state.World{}); !v.Valid {
@@ -167,7 +170,7 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 		}
 		whole(t, x, what)
 		ok(t, x.Close())
-		x = must(Open(context.Background(), root, Options{FS: m.image}))(t)
+		x = must(Open(context.Background(), root, execution.Options{FS: m.image}))(t)
 		if len(x.Report.Findings) > 0 {
 			t.Errorf("%s: the second opening still finds %+v", what, x.Report)
 		}
@@ -218,13 +221,13 @@ func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 					t.Errorf("%s: the error does not say what and where: %v", what, err)
 				}
 			}
-			if !Exists(root) {
+			if !layout.Exists(root) {
 				if w.acked.Load() != nil {
 					t.Errorf("%s: there is no execution", what)
 				}
 				continue
 			}
-			x, err := Open(context.Background(), root, Options{FS: fast})
+			x, err := Open(context.Background(), root, execution.Options{FS: fast})
 			if err != nil {
 				t.Errorf("%s: opening again: %v", what, err)
 				continue
@@ -232,7 +235,7 @@ func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 			if err := contains(w.acked.Load(), x.State()); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
-			if x.Report.Has(Lost) || x.Report.Has(Blocked) {
+			if x.Report.Has(finding.Lost) || x.Report.Has(finding.Blocked) {
 				t.Errorf("%s: %+v", what, x.Report)
 			}
 			whole(t, x, what)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"hank/recovery/execution"
 )
 
 // Ignore rules that are no regular file hold nothing up.
@@ -13,7 +15,7 @@ func TestAFIFOInPlaceOfIgnoreRulesDoesNotHang(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ok(t, syscall.Mkfifo(filepath.Join(dir, ".gitignore"), 0o600))
-	if got := WouldBePrivate(dir); len(got) > 0 {
+	if got := execution.WouldBePrivate(dir); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 )
 
 // watched calls see before each call that changes something.
@@ -33,7 +36,7 @@ func TestReadersSayThatAnExecutionIsBeingCreated(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "x")
 	seen, reading := 0, false
 	see := func() {
-		if _, err := os.Lstat(filepath.Join(root, Dir)); err != nil || reading {
+		if _, err := os.Lstat(filepath.Join(root, layout.Dir)); err != nil || reading {
 			return
 		}
 		reading = true
@@ -58,7 +61,7 @@ func TestReadersSayThatAnExecutionIsBeingCreated(t *testing.T) {
 			t.Errorf("the store: %v", err)
 		}
 	}
-	x, err := Create(context.Background(), root, CreateOptions{Options: Options{FS: watched{fast, see}, Command: "hank run", Reap: func(string) ([]string, error) { return nil, nil }}})
+	x, err := Create(context.Background(), root, CreateOptions{Options: execution.Options{FS: watched{fast, see}, Command: "hank run", Reap: func(string) ([]string, error) { return nil, nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +77,13 @@ func TestAReaderClaimsNoRepair(t *testing.T) {
 	t.Parallel()
 	base := filepath.Join(t.TempDir(), "base")
 	history(t, base, 12, CreateOptions{}).close()
-	for name, hurt := range map[string]func(Layout) error{
-		"state.json": func(l Layout) error { return os.Truncate(l.State(), 50) },
-		"all but git": func(l Layout) error {
+	for name, hurt := range map[string]func(layout.Layout) error{
+		"state.json": func(l layout.Layout) error { return os.Truncate(l.State(), 50) },
+		"all but git": func(l layout.Layout) error {
 			return errors.Join(os.Remove(l.State()), os.Remove(l.State()+".bak"), os.RemoveAll(l.Events()))
 		},
-		"state, journal": func(l Layout) error { return errors.Join(os.Remove(l.State()), os.RemoveAll(l.Events())) },
-		"a branch": func(l Layout) error {
+		"state, journal": func(l layout.Layout) error { return errors.Join(os.Remove(l.State()), os.RemoveAll(l.Events())) },
+		"a branch": func(l layout.Layout) error {
 			return os.WriteFile(filepath.Join(l.Store(), "refs", "heads", "main"), []byte("junk\n"), 0o600)
 		},
 	} {
@@ -88,7 +91,7 @@ func TestAReaderClaimsNoRepair(t *testing.T) {
 		if err := os.CopyFS(root, os.DirFS(base)); err != nil {
 			t.Fatal(err)
 		}
-		l := Layout{Root: root}
+		l := layout.Layout{Root: root}
 		if err := hurt(l); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +106,7 @@ func TestAReaderClaimsNoRepair(t *testing.T) {
 					t.Errorf("%s: a reader says %q", name, f.What)
 				}
 			}
-			if f.Severity == Mended {
+			if f.Severity == finding.Mended {
 				repairs++
 			}
 			if word := f.Severity.Planned(); word == "mended" || word == "repaired" {
@@ -117,7 +120,7 @@ func TestAReaderClaimsNoRepair(t *testing.T) {
 			t.Errorf("%s: unsure %v, from %s: %v", name, v.Report.Unsure, v.Report.Source, v.Report.Findings)
 		}
 	}
-	if Mended.Word() != "repaired" || Lost.Word() != "lost" || Blocked.Planned() != "blocked" {
+	if finding.Mended.Word() != "repaired" || finding.Lost.Word() != "lost" || finding.Blocked.Planned() != "blocked" {
 		t.Error("words of severities")
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/flock"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -21,14 +24,14 @@ import (
 // is taken for it, with its lock; the journal goes on meanwhile.
 func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 	t.Parallel()
-	for name, replace := range map[string]func(t *testing.T, l Layout){
-		"by a new one": func(t *testing.T, l Layout) { remove(t, l.Workspace); ok(t, os.Mkdir(l.Workspace, 0o755)) },
-		"by a rename": func(t *testing.T, l Layout) {
+	for name, replace := range map[string]func(t *testing.T, l layout.Layout){
+		"by a new one": func(t *testing.T, l layout.Layout) { remove(t, l.Workspace); ok(t, os.Mkdir(l.Workspace, 0o755)) },
+		"by a rename": func(t *testing.T, l layout.Layout) {
 			ok(t, os.Mkdir(l.Root+"/new", 0o755))
 			remove(t, l.Workspace)
 			ok(t, os.Rename(l.Root+"/new", l.Workspace))
 		},
-		"and is still there": func(t *testing.T, l Layout) {
+		"and is still there": func(t *testing.T, l layout.Layout) {
 			ok(t, os.Rename(l.Workspace, l.Workspace+".old"))
 			ok(t, os.Mkdir(l.Workspace, 0o755))
 		},
@@ -44,7 +47,7 @@ func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 		replace(t, l)
 		ok(t, a.x.Note("x", 1))
 		put(t, filepath.Join(l.Workspace, "work"), []byte("new"))
-		ok(t, a.x.Finish(a.ctx, a.run, "", a.x.State().Newest().Live().Conclude(a.x.Now()), checkpoint.Selection{All: true}))
+		ok(t, Finish(a.ctx, a.x, a.run, "", a.x.State().Newest().Live().Conclude(a.x.Now()), checkpoint.Selection{All: true}))
 		done := a.x.State().Newest().Codon(0)
 		tree := must(a.x.Tree(done.Checkpoint()))(t)
 		if !a.x.Store.HasFile(tree, "work") || !strings.Contains(strings.Join(done.Notes, ""), "folder was replaced") {
@@ -60,7 +63,7 @@ func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 		}
 		remove(t, l.Workspace)
 		ok(t, os.Mkdir(l.Workspace, 0o755))
-		var decision *DecisionError
+		var decision *finding.DecisionError
 		if _, err := a.x.Snapshot(a.ctx, checkpoint.Selection{All: true}, a.x.Head()); !errors.As(err, &decision) {
 			t.Errorf("%s: replaced when no codon was running: %v", name, err)
 		}
@@ -80,24 +83,24 @@ func TestWhatMayStandForAWorkspace(t *testing.T) {
 	base := t.TempDir()
 	path, other := filepath.Join(base, "ws"), filepath.Join(base, "other")
 	ok(t, errors.Join(os.Mkdir(path, 0o755), os.Mkdir(other, 0o755)))
-	was := must(folderAt(path))(t)
-	check := func(what string, f Folder) {
+	was := must(layout.FolderAt(path))(t)
+	check := func(what string, f layout.Folder) {
 		t.Helper()
-		_, blocked := f.succeeds(path)
+		_, blocked := f.Succeeds(path)
 		if what == "" && blocked != nil || what != "" && (blocked == nil || !strings.Contains(blocked.Error(), what)) {
 			t.Errorf("%q: %v", what, blocked)
 		}
 	}
-	changed := func(change func(*Folder)) Folder { f := was; f.Inode++; change(&f); return f }
+	changed := func(change func(*layout.Folder)) layout.Folder { f := was; f.Inode++; change(&f); return f }
 	check("", was)
-	check("", changed(func(*Folder) {}))
-	check("of another user", changed(func(f *Folder) { f.Owner++ }))
-	check("on another volume", changed(func(f *Folder) { f.Device++ }))
-	check("in another place", changed(func(f *Folder) { f.Path, f.Place = other, other }))
+	check("", changed(func(*layout.Folder) {}))
+	check("of another user", changed(func(f *layout.Folder) { f.Owner++ }))
+	check("on another volume", changed(func(f *layout.Folder) { f.Device++ }))
+	check("in another place", changed(func(f *layout.Folder) { f.Path, f.Place = other, other }))
 	remove(t, path)
 	ok(t, os.Symlink(other, path))
 	check("a link to "+other, was)
-	check("", must(folderAt(path))(t)) // one that was a link from the beginning
+	check("", must(layout.FolderAt(path))(t)) // one that was a link from the beginning
 	remove(t, other)
 	check("leads to no folder", was)
 	remove(t, path)
@@ -114,13 +117,13 @@ func TestALinkInThePlaceOfTheWorkspaceIsNotFollowed(t *testing.T) {
 	root, foreign := filepath.Join(t.TempDir(), "x"), t.TempDir()
 	a := history(t, root, 12, CreateOptions{Data: t.TempDir()})
 	a.close()
-	l := LayoutOf(root)
+	l := layout.LayoutOf(root)
 	put(t, filepath.Join(foreign, "mine"), []byte("mine"))
 	refused := func(path string, words ...string) {
 		t.Helper()
 		before := hash(t, foreign)
-		var decision *DecisionError
-		_, err := Open(context.Background(), root, Options{FS: fast})
+		var decision *finding.DecisionError
+		_, err := Open(context.Background(), root, execution.Options{FS: fast})
 		for _, look := range []func(string) (*View, error){Read, Glance} {
 			v := must(look(root))(t)
 			if v.Blocked == nil || !errors.As(err, &decision) || v.Blocked.Error() != decision.Error() {
@@ -168,11 +171,11 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	ok(t, a.start())
 	ok(t, a.upto(1))
 	ok(t, a.x.Close())
-	l := LayoutOf(root)
+	l := layout.LayoutOf(root)
 	owned := func(by uint32) {
-		m := must(ReadMeta(root))(t)
+		m := must(layout.ReadMeta(root))(t)
 		m.Folder.Owner = by
-		ok(t, writeMeta(fast, l.Meta(), m))
+		ok(t, layout.WriteMeta(fast, l.Meta(), m))
 	}
 	owned(uint32(os.Geteuid()) + 1) // and this user may use it
 	if v := must(Read(root))(t); v.Blocked != nil || strings.Contains(fmt.Sprint(v.Report), "another folder") {
@@ -194,9 +197,9 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	}
 	ok(t, a.x.Close()) // a crash, as far as the state tells
 	owned(uint32(os.Geteuid()) + 1)
-	var decision *DecisionError
+	var decision *finding.DecisionError
 	v = must(Read(root))(t)
-	_, err := Open(context.Background(), root, Options{FS: fast})
+	_, err := Open(context.Background(), root, execution.Options{FS: fast})
 	if v.Blocked == nil || !errors.As(err, &decision) || v.Blocked.Error() != decision.Error() {
 		t.Fatalf("the reader says %v, the opening %v", v.Blocked, err)
 	}
@@ -212,8 +215,10 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 func TestTheCopyThatIsAdvisedTakesThePlaceOfTheFolder(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]func(path string) string{
-		"replaced":  takeOver,
-		"estranged": func(path string) string { return Folder{}.estranged(path, Folder{}, "hank run").Options[1] },
+		"replaced": layout.TakeOver,
+		"estranged": func(path string) string {
+			return layout.Folder{}.Estranged(path, layout.Folder{}, "hank run").Options[1]
+		},
 	} {
 		path := filepath.Join(t.TempDir(), "agent root")
 		ok(t, os.Mkdir(path, 0o755))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 )
 
 // noise is text that cannot be made smaller.
@@ -49,13 +51,13 @@ func TestThereIsNoCheckpointWithoutRoom(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			history(t, root, 14, CreateOptions{}).close()
-			x := reopen(t, root, func(o *Options) {
+			x := reopen(t, root, func(o *execution.Options) {
 				o.CheckpointCap = c.cap
 				o.Free = func(string) (int64, int64, error) { return c.free, c.total, nil }
 			})
 			ok(t, os.WriteFile(filepath.Join(x.Layout.Workspace, "noise"), []byte(noise(1_000_000)), 0o600))
 			_, err := x.Snapshot(t.Context(), checkpoint.Selection{All: true}, x.Head())
-			var decision *DecisionError
+			var decision *finding.DecisionError
 			if refused := errors.As(err, &decision); refused != c.refused || err != nil && !refused {
 				t.Fatalf("refused: %v, want %v", err, c.refused)
 			}
@@ -63,8 +65,8 @@ func TestThereIsNoCheckpointWithoutRoom(t *testing.T) {
 				t.Errorf("left over: %v", left)
 			}
 			if c.refused { // the limit is gone with the scan that it was for
-				x.opts.Free = func(string) (int64, int64, error) { return 100 * gb, 1000 * gb, nil }
-				x.opts.CheckpointCap = most(0)
+				x.Opts.Free = func(string) (int64, int64, error) { return 100 * gb, 1000 * gb, nil }
+				x.Opts.CheckpointCap = most(0)
 				snap := must(x.Snapshot(t.Context(), checkpoint.Selection{All: true}, x.Head()))(t)
 				must(x.Preserve(t.Context(), snap, x.RecoveryBranch(), x.Head(), "test"))(t)
 			}
@@ -78,7 +80,7 @@ func TestACapIsKeptWithTheExecution(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	history(t, root, 14, CreateOptions{}).close()
-	if w := must(Read(root))(t).Weigh(); w.Cap != DefaultCap || w.Bytes == 0 || w.Heavy() {
+	if w := must(Read(root))(t).Weigh(); w.Cap != execution.DefaultCap || w.Bytes == 0 || w.Heavy() {
 		t.Errorf("%+v, want the default", w)
 	}
 	bytes := must(Read(root))(t).Weigh().Bytes
@@ -86,12 +88,12 @@ func TestACapIsKeptWithTheExecution(t *testing.T) {
 		most  int64
 		heavy bool
 	}{{bytes, true}, {bytes * 10 / 8, true}, {bytes*10/8 + 10, false}, {0, false}} {
-		x := reopen(t, root, func(o *Options) { o.CheckpointCap = &c.most })
+		x := reopen(t, root, func(o *execution.Options) { o.CheckpointCap = &c.most })
 		ok(t, x.KeepCap())
 		ok(t, x.Close())
 		ok(t, reopen(t, root).Close())
 		v := must(Read(root))(t)
-		if w := v.Weigh(); w.Cap != c.most || w.Heavy() != c.heavy || v.Report.Has(Warning) != c.heavy {
+		if w := v.Weigh(); w.Cap != c.most || w.Heavy() != c.heavy || v.Report.Has(finding.Warning) != c.heavy {
 			t.Errorf("cap %d: %+v, findings %v", c.most, w, v.Report.Findings)
 		}
 	}
@@ -105,7 +107,7 @@ func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
 	root := t.TempDir()
 	history(t, root, 14, CreateOptions{}).close()
 	most := int64(3_600_000)
-	x := reopen(t, root, func(o *Options) { o.CheckpointCap = &most })
+	x := reopen(t, root, func(o *execution.Options) { o.CheckpointCap = &most })
 	onDisk := func() (sum int64) {
 		ok(t, filepath.WalkDir(filepath.Join(x.Layout.Store(), "objects"), func(_ string, e fs.DirEntry, err error) error {
 			if err == nil && !e.IsDir() {
@@ -124,8 +126,8 @@ func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
 	for ; ; files++ { // small ones, of which the indexes are a good part
 		snap, err := x.Snapshot(t.Context(), all, x.Head())
 		if err != nil {
-			var full *DecisionError
-			if !errors.As(err, &full) || !full.noRoom {
+			var full *finding.DecisionError
+			if !errors.As(err, &full) || !full.NoRoom {
 				t.Fatal(err)
 			}
 			break
@@ -145,13 +147,13 @@ func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
 		ok(t, os.Remove(filepath.Join(x.Layout.Workspace, fmt.Sprintf("%d-%d", files-1, i))))
 	}
 	small := x.Store.PackBytes()
-	x.opts.CheckpointCap = &small
+	x.Opts.CheckpointCap = &small
 	ok(t, os.Chtimes(large, time.Time{}, time.Now().Add(-time.Hour)))
 	snap := must(x.Snapshot(t.Context(), all, x.Head()))(t)
 	must(x.Preserve(t.Context(), snap, x.RecoveryBranch(), x.Head(), "test"))(t)
 	ok(t, os.WriteFile(large, []byte(noise(3_000_001)), 0o600))
-	_, err := x.MoveTree(t.Context(), Move{Kind: "rollback", To: x.Head(), Tracked: all})
-	var full *DecisionError
+	_, err := x.MoveTree(t.Context(), execution.Move{Kind: "rollback", To: x.Head(), Tracked: all})
+	var full *finding.DecisionError
 	if !errors.As(err, &full) || !strings.Contains(err.Error(), "nothing was touched") || !strings.Contains(err.Error(), "the same command with --checkpoint-cap") {
 		t.Errorf("%v", err)
 	}

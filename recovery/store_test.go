@@ -16,11 +16,14 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
 // whole checks that everything that a branch leads to is in the store.
-func whole(t testing.TB, x *Execution, what string) {
+func whole(t testing.TB, x *execution.Execution, what string) {
 	t.Helper()
 	if rep := must(repair.Check(context.Background(), x.Store.DB))(t); !rep.Whole() {
 		t.Errorf("%s: the store is not whole: %v", what, rep.Problems)
@@ -28,7 +31,7 @@ func whole(t testing.TB, x *Execution, what string) {
 }
 
 // goesOn checks that an execution is of use: a run with a codon can be made.
-func (b *box) goesOn(x *Execution, n int, what string) {
+func (b *box) goesOn(x *execution.Execution, n int, what string) {
 	b.t.Helper()
 	a := &author{t: b.t, ctx: context.Background(), x: x, program: program(b.t, n), runs: 50}
 	ok(b.t, a.start())
@@ -48,7 +51,7 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 	t.Parallel()
 	b := boxed(t, 14)
 	packs := filepath.Join(b.l.Store(), "objects", "pack")
-	head := Head(must(Read(b.root))(t).State)
+	head := execution.Head(must(Read(b.root))(t).State)
 	for name, damage := range map[string]func(){
 		"deleted":        func() { remove(t, b.l.Store()) },
 		"a file instead": func() { remove(t, b.l.Store()); put(t, b.l.Store(), []byte("?")) },
@@ -69,16 +72,16 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 		if hash(t, b.root) != before {
 			t.Errorf("%s: a reader has written", name)
 		}
-		_, err := Open(context.Background(), b.root, Options{FS: fast})
-		var decision *DecisionError
+		_, err := Open(context.Background(), b.root, execution.Options{FS: fast})
+		var decision *finding.DecisionError
 		if !errors.As(err, &decision) || !strings.Contains(err.Error(), "doctor --fix") {
 			t.Fatalf("%s: %v", name, err)
 		}
-		x := reopen(t, b.root, func(o *Options) { o.ReplaceStore = true })
+		x := reopen(t, b.root, func(o *execution.Options) { o.ReplaceStore = true })
 		if hash(t, b.l.Workspace) != workspace {
 			t.Errorf("%s: the workspace was changed", name)
 		}
-		if !x.Report.Has(Lost) {
+		if !x.Report.Has(finding.Lost) {
 			t.Errorf("%s: nothing is said of the loss: %+v", name, x.Report)
 		}
 		if cost := x.State().TotalCost(); cost == 0 || len(x.State().Runs) != 3 {
@@ -91,7 +94,7 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 		}
 		b.goesOn(x, 14, name)
 		head := x.Head()
-		if _, err := x.MoveTree(context.Background(), Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}}); err != nil {
+		if _, err := x.MoveTree(context.Background(), execution.Move{Kind: "restore", To: head, Tracked: checkpoint.Selection{All: true}}); err != nil {
 			t.Errorf("%s: the new checkpoint cannot be gone back to: %v", name, err)
 		}
 		ok(t, x.Close())
@@ -109,7 +112,7 @@ func TestAStoreThatIsMendedDoesNotTrustItsStatCache(t *testing.T) {
 			continue
 		}
 		b.reset()
-		newest := packOf(t, packs, Head(must(Read(b.root))(t).State))
+		newest := packOf(t, packs, execution.Head(must(Read(b.root))(t).State))
 		other := strings.TrimSuffix(name, ".pack")
 		if other == newest {
 			continue
@@ -117,11 +120,11 @@ func TestAStoreThatIsMendedDoesNotTrustItsStatCache(t *testing.T) {
 		put(t, newest+".pack", text)
 		put(t, newest+".idx", b.files[other+".idx"])
 		what := "with the content of " + filepath.Base(name)
-		var decision *DecisionError
-		if _, err := Open(context.Background(), b.root, Options{FS: fast}); !errors.As(err, &decision) {
+		var decision *finding.DecisionError
+		if _, err := Open(context.Background(), b.root, execution.Options{FS: fast}); !errors.As(err, &decision) {
 			t.Fatalf("%s: %v", what, err)
 		}
-		ok(t, reopen(t, b.root, func(o *Options) { o.ReplaceStore = true }).Close())
+		ok(t, reopen(t, b.root, func(o *execution.Options) { o.ReplaceStore = true }).Close())
 		x := reopen(t, b.root)
 		if len(x.Report.Findings) > 0 {
 			t.Errorf("%s: the next opening still finds %+v", what, x.Report.Findings)
@@ -226,7 +229,7 @@ func TestALostPackLosesOnlyItsOwnCheckpoints(t *testing.T) {
 		if told(t, v.State) != b.want {
 			t.Fatalf("without %s a reader sees another state", filepath.Base(idx))
 		}
-		x, err := Open(context.Background(), b.root, Options{FS: fast, ReplaceStore: true})
+		x, err := Open(context.Background(), b.root, execution.Options{FS: fast, ReplaceStore: true})
 		if err != nil {
 			t.Errorf("without %s: %v", filepath.Base(idx), err)
 			continue
@@ -250,7 +253,9 @@ func TestADamagedReferenceIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := boxed(t, 14)
 	all := must(filepath.Glob(filepath.Join(b.l.Store(), "refs", "heads", "*")))(t)
-	all = slices.DeleteFunc(all, func(p string) bool { return filepath.Base(p) == "recovery" || filepath.Base(p) == ProgramBranch })
+	all = slices.DeleteFunc(all, func(p string) bool {
+		return filepath.Base(p) == "recovery" || filepath.Base(p) == githistory.ProgramBranch
+	})
 	for _, ref := range all {
 		for name, text := range map[string][]byte{"emptied": {}, "zeroed": make([]byte, 41), "zeroes in hex": []byte(strings.Repeat("0", 40) + "\n"),
 			"garbage": []byte("ref: refs/heads/elsewhere\n"), "cut": b.files[ref][:20]} {
@@ -294,10 +299,10 @@ func TestATipAheadIsRolledForwardOrKeptAside(t *testing.T) {
 	ok(t, a.x.Record(state.RunFailed{RunID: a.run, EndTime: now, Reason: state.EndStopped}))
 	a.waitForSave()
 	before := pack(t, root, "")
-	snap := must(a.x.Snapshot(a.ctx, Tracked(a.x.State(), ""), a.x.Head()))(t)
+	snap := must(a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head()))(t)
 	branch := a.x.State().Run(a.run).GitBranch
 	head := a.x.Head()
-	sha := must(a.x.Commit(a.ctx, Commit{Title: Title{Status: state.KindExit, RunID: a.run}, Snapshot: snap, Parents: []state.SHA{head}, Branch: branch,
+	sha := must(a.x.Commit(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindExit, RunID: a.run}, Snapshot: snap, Parents: []state.SHA{head}, Branch: branch,
 		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: a.run, Branch: branch}}))(t)
 	b := pack(t, root, told(t, a.close()))
 	// As if the process had ended between the reference and the journal.
@@ -318,19 +323,19 @@ func TestATipAheadIsRolledForwardOrKeptAside(t *testing.T) {
 	b.want = told(t, x.State())
 	ok(t, x.Close())
 	b = pack(t, root, b.want)
-	for name, message := range map[string]string{"without a record": "by hand\n", "with a broken record": "x\n\n" + recordTrailer + "{\"schema\":1,\n",
-		"of another lineage": "x\n\n" + recordTrailer + `{"schema":1,"lineage":"feed","seq":99999,"event":{}}` + "\n",
-		"of the past":        "x\n\n" + recordTrailer + `{"schema":1,"lineage":"` + x.State().Lineage + `","seq":3,"event":{}}` + "\n"} {
+	for name, message := range map[string]string{"without a record": "by hand\n", "with a broken record": "x\n\n" + githistory.RecordTrailer + "{\"schema\":1,\n",
+		"of another lineage": "x\n\n" + githistory.RecordTrailer + `{"schema":1,"lineage":"feed","seq":99999,"event":{}}` + "\n",
+		"of the past":        "x\n\n" + githistory.RecordTrailer + `{"schema":1,"lineage":"` + x.State().Lineage + `","seq":3,"event":{}}` + "\n"} {
 		b.reset()
 		store := must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
 		info := must(store.CommitInfo(checkpoint.SHA(sha)))(t)
 		junk := must(store.Commit(a.ctx, checkpoint.CommitRequest{Tree: info.Tree, Parents: []checkpoint.SHA{info.SHA}, Message: message, When: time.Now()}))(t)
-		ok(t, store.SetRef(heads+branch, info.SHA, junk))
+		ok(t, store.SetRef(githistory.Heads+branch, info.SHA, junk))
 		ok(t, store.Close())
 		says(t, name, b.recovers(name), "recovery branch")
 		store = must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: b.l.Store()}))(t)
 		kept := false
-		for _, tip := range must(store.Refs(heads + "recovery/"))(t) {
+		for _, tip := range must(store.Refs(githistory.Heads + "recovery/"))(t) {
 			kept = kept || tip == junk
 		}
 		if !kept {

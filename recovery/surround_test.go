@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hank/recovery/execution"
+	"hank/recovery/lock"
 )
 
 // Of two executions whose workspaces lie in one another the second one is held
@@ -17,13 +20,13 @@ func TestNestedWorkspacesAreHeldApart(t *testing.T) {
 	ok(t, os.MkdirAll(inner, 0o755))
 	link := filepath.Join(base, "link")
 	ok(t, os.Symlink(inner, link))
-	open := func(name, workspace string) (*Execution, error) {
-		return Create(context.Background(), filepath.Join(base, name), CreateOptions{Options: Options{FS: fast}, Workspace: workspace})
+	open := func(name, workspace string) (*execution.Execution, error) {
+		return Create(context.Background(), filepath.Join(base, name), CreateOptions{Options: execution.Options{FS: fast}, Workspace: workspace})
 	}
 	for _, order := range [][2]string{{outer, inner}, {inner, outer}, {outer, link}, {link, outer}, {inner, link}} {
 		first := must(open("first", order[0]))(t)
 		_, err := open("second", order[1])
-		var held *HeldError
+		var held *lock.HeldError
 		if !errors.As(err, &held) {
 			t.Errorf("%s is at work, and %s is not held off: %v", order[0], order[1], err)
 		}

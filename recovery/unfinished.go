@@ -5,89 +5,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"path"
-	"slices"
 	"syscall"
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
 	"hank/internal/shell"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
-// Unfinished says what becomes of a change of the workspace that was interrupted
-// and that cannot be finished.
-type Unfinished string
-
 // The answers.
 const (
-	AskUnfinished  Unfinished = ""     // nothing: *DecisionError
-	UndoUnfinished Unfinished = "undo" // what was there before comes back, and the change counts as never made
-	KeepUnfinished Unfinished = "keep" // the workspace stays as it is, and the change counts as made
+	AskUnfinished  execution.Unfinished = ""     // nothing: *DecisionError
+	UndoUnfinished execution.Unfinished = "undo" // what was there before comes back, and the change counts as never made
+	KeepUnfinished execution.Unfinished = "keep" // the workspace stays as it is, and the change counts as made
 )
 
 // finishIntent ends a change of the workspace that was announced and not closed:
 // it is carried out, or, where that is impossible, what Options.Unfinished says is
 // done. doctor --fix takes it back.
-func (x *Execution) finishIntent(ctx context.Context) error {
+func finishIntent(ctx context.Context, x *execution.Execution) error {
 	intent := x.State().Intent
 	if intent == nil {
 		return nil
 	}
-	undo := x.opts.Unfinished == UndoUnfinished
+	undo := x.Opts.Unfinished == UndoUnfinished
 	switch {
 	case undo && isTakingBack(intent):
 		x.Undone = true
 	case undo && intent.Position == nil: // else the undo that follows goes back to before it
-		return x.takeBack(ctx, intent, nil)
+		return takeBack(ctx, x, intent, nil)
 	}
-	err := x.finish(ctx, intent)
-	var held *HeldError
+	err := finish(ctx, x, intent)
+	var held *lock.HeldError
 	switch {
-	case err == nil || ctx.Err() != nil || x.broken != nil || x.Held() != nil || errors.As(err, &held):
+	case err == nil || ctx.Err() != nil || x.Broken != nil || x.Held() != nil || errors.As(err, &held):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%s cannot be finished: %w", describe(intent), err)
-	case undo, x.opts.ReplaceStore:
-		return x.takeBack(ctx, intent, err)
-	case x.opts.Unfinished == KeepUnfinished:
-		return x.acceptAsIs(ctx, intent, err)
+		return fmt.Errorf("%s cannot be finished: %w", execution.Describe(intent), err)
+	case undo, x.Opts.ReplaceStore:
+		return takeBack(ctx, x, intent, err)
+	case x.Opts.Unfinished == KeepUnfinished:
+		return acceptAsIs(ctx, x, intent, err)
 	}
-	return needUnfinished(intent, err)
-}
-
-func describe(i *state.Intent) string {
-	return fmt.Sprintf("a %s to %.12s was interrupted and", i.Kind, i.To)
-}
-
-// needUnfinished asks what is to become of a change that cannot be finished.
-func needUnfinished(i *state.Intent, why error) *DecisionError {
-	return &DecisionError{
-		What: fmt.Sprintf("%s cannot be finished: %v; all that was there before it is in checkpoint %.12s", describe(i), why, i.Safety),
-		Options: []string{
-			fixCommand + " tries again, and takes it back where it cannot be finished",
-			"hank rollback --undo --yes takes it back",
-			"hank run --keep-tree accepts the workspace as it is and continues from there",
-		},
-		Command: fixCommand,
-	}
+	return execution.NeedUnfinished(intent, err)
 }
 
 // finish carries an intent out. The lost parts of its checkpoint may be in the
 // workspace still.
-func (x *Execution) finish(ctx context.Context, intent *state.Intent) error {
-	if x.opts.ReplaceStore {
-		if _, err := x.IsLeft(ctx, intent.To); err != nil {
+func finish(ctx context.Context, x *execution.Execution, intent *state.Intent) error {
+	if x.Opts.ReplaceStore {
+		if _, err := IsLeft(ctx, x, intent.To); err != nil {
 			return err
 		}
 	}
-	if !x.isWhole(intent.To) {
+	if !isWhole(x, intent.To) {
 		return fmt.Errorf("a part of checkpoint %.12s is lost", intent.To)
 	}
-	shas, refused, err := x.finishMove(ctx, intent)
+	shas, refused, err := x.FinishMove(ctx, intent)
 	meanwhile := ""
 	switch n := len(shas); n {
 	case 0:
@@ -97,35 +77,21 @@ func (x *Execution) finish(ctx context.Context, intent *state.Intent) error {
 		meanwhile = fmt.Sprintf("; what was changed since then is in %d checkpoints, the last %.12s: see hank checkpoints", n, shas[n-1])
 	}
 	if err != nil {
-		return withoutAdvice(err)
+		return execution.WithoutAdvice(err)
 	}
-	x.Report.add(Mended, "a %s to %.12s had been cut short and was finished%s", intent.Kind, intent.To, meanwhile)
-	x.reportRefused(refused)
+	x.Report.Add(finding.Mended, "a %s to %.12s had been cut short and was finished%s", intent.Kind, intent.To, meanwhile)
+	reportRefused(x, refused)
 	return nil
 }
 
-// withoutAdvice is why a restore was not carried out; that it did not begin is not
-// true of one that another has begun.
-func withoutAdvice(err error) error {
-	var incomplete *restore.IncompleteError
-	if errors.As(err, &incomplete) {
-		return incomplete.Err
-	}
-	var decision *DecisionError
-	if errors.As(err, &decision) && decision.closed != nil {
-		return decision.closed
-	}
-	return err
-}
-
 // reportRefused names what a move could not change.
-func (x *Execution) reportRefused(refused []restore.Refused) {
+func reportRefused(x *execution.Execution, refused []restore.Refused) {
 	for i, r := range refused {
-		if i == maxNotes {
-			x.Report.add(Warning, "and %d more could not be changed", len(refused)-i)
+		if i == execution.MaxNotes {
+			x.Report.Add(finding.Warning, "and %d more could not be changed", len(refused)-i)
 			return
 		}
-		x.Report.add(Warning, "not as in the checkpoint: %q %s", r.Path, r.Why)
+		x.Report.Add(finding.Warning, "not as in the checkpoint: %q %s", r.Path, r.Why)
 	}
 }
 
@@ -135,110 +101,81 @@ func isTakingBack(i *state.Intent) bool { return i.Kind == "undo" && i.Position 
 // takeBack brings back what was there before a change that cannot be finished, or
 // is not to be. It is a change of its own, so that a crash leaves the one or the
 // other open, and never half a tree that nobody knows of.
-func (x *Execution) takeBack(ctx context.Context, intent *state.Intent, why error) error {
+func takeBack(ctx context.Context, x *execution.Execution, intent *state.Intent, why error) error {
 	if isTakingBack(intent) {
-		return x.giveUp(ctx, intent, why)
+		return giveUp(ctx, x, intent, why)
 	}
-	back, err := x.safeguard(ctx, Move{Kind: "undo", To: intent.Safety, Tracked: checkpoint.Selection{All: true}, Paths: intent.Paths})
+	back, err := x.Safeguard(ctx, execution.Move{Kind: "undo", To: intent.Safety, Tracked: checkpoint.Selection{All: true}, Paths: intent.Paths})
 	if err != nil { // what it would have saved is moved aside instead
-		back = &state.Intent{ID: newID(8), Kind: "undo", Safety: intent.To, Owned: intent.To, To: intent.Safety, Paths: intent.Paths}
+		back = &state.Intent{ID: layout.NewID(8), Kind: "undo", Safety: intent.To, Owned: intent.To, To: intent.Safety, Paths: intent.Paths}
 	}
 	if err := x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true}, state.IntentOpened{Intent: *back}); err != nil {
 		return err
 	}
-	refused, _, err := x.carryOut(ctx, back, back.Safety, true)
+	refused, _, err := x.CarryOut(ctx, back, back.Safety, true)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil || x.broken != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+	case ctx.Err() != nil || x.Broken != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return err
 	default:
-		return x.giveUp(ctx, back, cmp.Or(why, withoutAdvice(err)))
+		return giveUp(ctx, x, back, cmp.Or(why, execution.WithoutAdvice(err)))
 	}
 	x.Undone = true
 	because := " was taken back"
 	if why != nil {
 		because = fmt.Sprintf(" could not be finished (%v); it was taken back", why)
 	}
-	x.Report.add(Mended, "%s%s, and the workspace is as in checkpoint %.12s, from before it", describe(intent), because, intent.Safety)
-	x.reportRefused(refused.Refused)
+	x.Report.Add(finding.Mended, "%s%s, and the workspace is as in checkpoint %.12s, from before it", execution.Describe(intent), because, intent.Safety)
+	reportRefused(x, refused.Refused)
 	return nil
 }
 
 // giveUp closes an intent that can neither be carried out nor taken back.
-func (x *Execution) giveUp(ctx context.Context, i *state.Intent, why error) error {
-	saved := x.keepWhatIsThere(ctx, i)
+func giveUp(ctx context.Context, x *execution.Execution, i *state.Intent, why error) error {
+	saved := keepWhatIsThere(ctx, x, i)
 	if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
 		return err
 	}
-	x.GivenUp = &DecisionError{
-		What:    fmt.Sprintf("%s can be neither finished nor taken back (%v); the workspace stays as it is%s", describe(i), why, saved),
+	x.GivenUp = &finding.DecisionError{
+		What:    fmt.Sprintf("%s can be neither finished nor taken back (%v); the workspace stays as it is%s", execution.Describe(i), why, saved),
 		Options: []string{"hank run continues with the workspace as it is, and asks where it was changed", "hank rollback --to TARGET goes to another checkpoint (hank checkpoints lists them)"},
 	}
-	x.Report.add(Lost, "%s", x.GivenUp.What)
+	x.Report.Add(finding.Lost, "%s", x.GivenUp.What)
 	return nil
 }
 
 // acceptAsIs closes an intent that cannot be carried out. The execution stands
 // where the move was to bring it, with the workspace as it is.
-func (x *Execution) acceptAsIs(ctx context.Context, i *state.Intent, why error) error {
-	saved := x.keepWhatIsThere(ctx, i)
-	closed := x.closing(i, nil)
+func acceptAsIs(ctx context.Context, x *execution.Execution, i *state.Intent, why error) error {
+	saved := keepWhatIsThere(ctx, x, i)
+	closed := x.Closing(i, nil)
 	if _, err := x.Tree(i.To); err != nil {
 		closed = []state.Transition{state.IntentClosed{ID: i.ID, Cancelled: true}}
 	}
 	if err := x.Record(closed...); err != nil {
 		return err
 	}
-	x.Report.add(Warning, "%s could not be finished (%v); the workspace is kept as it is%s, and what was there before is in checkpoint %.12s", describe(i), why, saved, i.Safety)
+	x.Report.Add(finding.Warning, "%s could not be finished (%v); the workspace is kept as it is%s, and what was there before is in checkpoint %.12s", execution.Describe(i), why, saved, i.Safety)
 	return nil
 }
 
 // keepWhatIsThere makes a checkpoint of a workspace that an interrupted change has
 // left half-way, where that is possible, and says so.
-func (x *Execution) keepWhatIsThere(ctx context.Context, i *state.Intent) string {
+func keepWhatIsThere(ctx context.Context, x *execution.Execution, i *state.Intent) string {
 	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, i.Safety)
 	if err != nil {
 		return ""
 	}
-	sha, err := x.Preserve(ctx, snap, x.RecoveryBranch(), i.Safety, whileCut(i))
+	sha, err := x.Preserve(ctx, snap, x.RecoveryBranch(), i.Safety, execution.WhileCut(i))
 	if err != nil {
 		return ""
 	}
 	return fmt.Sprintf(" and is in checkpoint %.12s", sha)
 }
 
-// maxKept bounds the paths that a position names.
-const maxKept = 100
-
-// keptPaths are the paths of what a move could not change; where they are too
-// many, the directories that they are in.
-func keptPaths(refused []restore.Refused) []string {
-	if len(refused) == 0 {
-		return nil
-	}
-	set := map[string]bool{}
-	for _, r := range refused {
-		set[r.Path] = true
-	}
-	for len(set) > maxKept {
-		above := map[string]bool{}
-		for name := range set {
-			above[path.Dir(name)] = true
-		}
-		set = above
-	}
-	return slices.Sorted(maps.Keys(set))
-}
-
-// refusal reports whether the system does not let one path be changed, whatever
-// becomes of the others.
-func refusal(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EROFS)
-}
-
 // blockedIntent says what a person must do about a change of the workspace that
 // the next opening cannot finish; nil: it can, or nothing shows that it cannot.
-func (v *View) blockedIntent() *DecisionError {
+func (v *View) blockedIntent() *finding.DecisionError {
 	i := v.State.Intent
 	if i == nil || v.Live {
 		return nil
@@ -250,11 +187,11 @@ func (v *View) blockedIntent() *DecisionError {
 	defer store.Close()
 	for _, sha := range []state.SHA{i.To, i.Safety, i.Owned} {
 		if _, err := store.CommitInfo(checkpoint.SHA(sha)); err != nil {
-			return needUnfinished(i, fmt.Errorf("checkpoint %.12s cannot be read: %w", sha, err))
+			return execution.NeedUnfinished(i, fmt.Errorf("checkpoint %.12s cannot be read: %w", sha, err))
 		}
 	}
-	if !isWhole(store, i.To) {
-		return needUnfinished(i, fmt.Errorf("a part of checkpoint %.12s is lost", i.To))
+	if !githistory.IsWhole(store, i.To) {
+		return execution.NeedUnfinished(i, fmt.Errorf("a part of checkpoint %.12s is lost", i.To))
 	}
 	ws, err := worktree.OpenWorkspace(v.Layout.Workspace)
 	if err != nil {
@@ -262,7 +199,7 @@ func (v *View) blockedIntent() *DecisionError {
 	}
 	defer ws.Close()
 	if err := restore.Writable(ws); err != nil {
-		return needUnfinished(i, err)
+		return execution.NeedUnfinished(i, err)
 	}
 	return nil
 }
@@ -301,7 +238,7 @@ func retried(s *state.State) *state.Codon {
 // blockedRedo says what a person must do about a workspace that the next hank run,
 // or the retry of the codon that failed, must put back and cannot; nil: it can, or
 // nothing shows that it cannot.
-func (v *View) blockedRedo() *DecisionError {
+func (v *View) blockedRedo() *finding.DecisionError {
 	c, command := Redone(v.State), "hank run"
 	if c == nil {
 		if c = retried(v.State); c != nil {
@@ -331,8 +268,8 @@ func (v *View) blockedRedo() *DecisionError {
 	if err != nil {
 		return nil
 	}
-	tracked := Tracked(v.State, c.CodonID)
-	tracked.Never = Never
+	tracked := execution.Tracked(v.State, c.CodonID)
+	tracked.Never = execution.Never
 	snap, err := store.Snapshot(context.Background(), checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: base})
 	if err != nil || snap.Tree == info.Tree {
 		return nil
@@ -342,26 +279,15 @@ func (v *View) blockedRedo() *DecisionError {
 
 // NeedWritable asks what is to become of a codon that a command is to do again on
 // a workspace that cannot be put back to the checkpoint to.
-func NeedWritable(c *state.Codon, to state.SHA, command string, why error) *DecisionError {
-	why = withoutAdvice(why)
-	return &DecisionError{
+func NeedWritable(c *state.Codon, to state.SHA, command string, why error) *finding.DecisionError {
+	why = execution.WithoutAdvice(why)
+	return &finding.DecisionError{
 		What: fmt.Sprintf("the workspace cannot be put back to checkpoint %.12s, from before codon %s: %v; it is as it was", to, c.CodonID, why),
 		Options: []string{
 			"make it writable again, then " + command + " puts it back and does the codon again",
 			command + " --keep-tree does the codon on the workspace as it is, which may have a part of its work",
 		},
 		Command: command + " --keep-tree",
-		closed:  why,
+		Closed:  why,
 	}
-}
-
-// IsClosed reports whether a move has changed nothing because the system does not
-// let the workspace be written to.
-func IsClosed(err error) bool {
-	var decision *DecisionError
-	if errors.As(err, &decision) && decision.closed != nil {
-		return true
-	}
-	var incomplete *restore.IncompleteError
-	return errors.As(err, &incomplete) && !incomplete.Touched && refusal(incomplete.Err)
 }

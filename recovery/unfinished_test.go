@@ -14,6 +14,9 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -38,7 +41,7 @@ func leaveHalf(t *testing.T) *halfMoved {
 	here := x.State().Here()
 	at := here
 	at.CheckpointSHA, at.Reason, at.Before = to, state.ReasonRollback, &here
-	intent := must(x.safeguard(t.Context(), Move{Kind: "rollback", To: to, Tracked: checkpoint.Selection{All: true}, Position: &at}))(t)
+	intent := must(x.Safeguard(t.Context(), execution.Move{Kind: "rollback", To: to, Tracked: checkpoint.Selection{All: true}, Position: &at}))(t)
 	ok(t, x.Record(state.IntentOpened{Intent: *intent}))
 	ok(t, x.Close())
 	h := &halfMoved{t, root, *intent}
@@ -47,7 +50,7 @@ func leaveHalf(t *testing.T) *halfMoved {
 	return h
 }
 
-func write(t *testing.T, x *Execution, files map[string]string) {
+func write(t *testing.T, x *execution.Execution, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(x.Layout.Workspace, name)
@@ -56,23 +59,25 @@ func write(t *testing.T, x *Execution, files map[string]string) {
 	}
 }
 
-func snap(t *testing.T, x *Execution) *checkpoint.Snapshot {
+func snap(t *testing.T, x *execution.Execution) *checkpoint.Snapshot {
 	t.Helper()
 	return must(x.Snapshot(t.Context(), checkpoint.Selection{All: true}, x.Head()))(t)
 }
 
-func (h *halfMoved) path(name string) string { return filepath.Join(DefaultWorkspace(h.root), name) }
+func (h *halfMoved) path(name string) string {
+	return filepath.Join(layout.DefaultWorkspace(h.root), name)
+}
 
 // tree is what the workspace has: "name=text" for each file.
 func (h *halfMoved) tree() string {
 	h.t.Helper()
 	var found []string
-	ok(h.t, filepath.WalkDir(DefaultWorkspace(h.root), func(path string, d os.DirEntry, err error) error {
+	ok(h.t, filepath.WalkDir(layout.DefaultWorkspace(h.root), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(DefaultWorkspace(h.root), path)
+		rel, _ := filepath.Rel(layout.DefaultWorkspace(h.root), path)
 		found = append(found, rel+"="+string(text))
 		return err
 	}))
@@ -81,30 +86,32 @@ func (h *halfMoved) tree() string {
 
 const before, after, half = "b=2 c=2 d/e=2", "a=1 c=1", "a=1 c=2 d/e=2"
 
-func (h *halfMoved) open(o Options) (*Execution, error) { return Open(context.Background(), h.root, o) }
+func (h *halfMoved) open(o execution.Options) (*execution.Execution, error) {
+	return Open(context.Background(), h.root, o)
+}
 
 // An interrupted move that cannot be finished blocks, with a command that ends
 // it, and each of the three that are named does.
 func TestEveryInterruptedMoveCanBeClosed(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		o     Options
+		o     execution.Options
 		tree  string // afterwards, where the cause has gone when it is tried; else half
 		moved bool   // the position is that of the move
 	}{
-		"undo": {Options{Unfinished: UndoUnfinished}, half, false},
-		"keep": {Options{Unfinished: KeepUnfinished}, half, true},
-		"fix":  {Options{ReplaceStore: true}, half, false},
+		"undo": {execution.Options{Unfinished: UndoUnfinished}, half, false},
+		"keep": {execution.Options{Unfinished: KeepUnfinished}, half, true},
+		"fix":  {execution.Options{ReplaceStore: true}, half, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := leaveHalf(t)
-			defer failpoint.Refuse(DefaultWorkspace(h.root), "", syscall.EROFS)()
+			defer failpoint.Refuse(layout.DefaultWorkspace(h.root), "", syscall.EROFS)()
 			for range 2 {
-				_, err := h.open(Options{})
-				var decision *DecisionError
-				if !errors.As(err, &decision) || decision.Command != fixCommand || !strings.Contains(err.Error(), "hank rollback --undo --yes") || !strings.Contains(err.Error(), "hank run --keep-tree") {
+				_, err := h.open(execution.Options{})
+				var decision *finding.DecisionError
+				if !errors.As(err, &decision) || decision.Command != execution.FixCommand || !strings.Contains(err.Error(), "hank rollback --undo --yes") || !strings.Contains(err.Error(), "hank run --keep-tree") {
 					t.Fatalf("a command that writes says %v", err)
 				}
 				if strings.Contains(err.Error(), "as it was") {
@@ -112,7 +119,7 @@ func TestEveryInterruptedMoveCanBeClosed(t *testing.T) {
 				}
 			}
 			v := must(Read(h.root))(t)
-			if v.Blocked == nil || v.Blocked.Command != fixCommand || !v.Unfinished() {
+			if v.Blocked == nil || v.Blocked.Command != execution.FixCommand || !v.Unfinished() {
 				t.Fatalf("a reader says %+v", v.Report)
 			}
 			x := must(h.open(c.o))(t)
@@ -141,19 +148,19 @@ func TestEveryInterruptedMoveCanBeClosed(t *testing.T) {
 func TestAnInterruptedMoveIsTakenBackWhereItsCheckpointIsLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		o    Options
+		o    execution.Options
 		tree string
 	}{
-		"undo": {Options{Unfinished: UndoUnfinished}, before},
-		"fix":  {Options{ReplaceStore: true}, before},
-		"keep": {Options{Unfinished: KeepUnfinished}, half},
+		"undo": {execution.Options{Unfinished: UndoUnfinished}, before},
+		"fix":  {execution.Options{ReplaceStore: true}, before},
+		"keep": {execution.Options{Unfinished: KeepUnfinished}, half},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := leaveHalf(t)
 			h.lose(h.intent.To)
-			_, err := h.open(Options{})
-			var decision *DecisionError
+			_, err := h.open(execution.Options{})
+			var decision *finding.DecisionError
 			if !errors.As(err, &decision) {
 				t.Fatalf("a command that writes says %v", err)
 			}
@@ -187,16 +194,16 @@ func (h *halfMoved) reopenWith(i state.Intent) {
 		name, text, _ := strings.Cut(entry, "=")
 		tree[name] = text
 	}
-	x := must(h.open(Options{}))(h.t) // which finishes it
+	x := must(h.open(execution.Options{}))(h.t) // which finishes it
 	old := i
-	old.ID = newID(8)
+	old.ID = layout.NewID(8)
 	if old.Position != nil {
 		at := *old.Position
 		at.CheckpointSHA = old.To
 		old.Position = &at
 	}
-	x.current.Store(withoutPosition(x.State()))
-	ok(h.t, x.rebase(withoutPosition(x.State()), x.journal.Last()+1, "a test's"))
+	x.Current.Store(withoutPosition(x.State()))
+	ok(h.t, rebase(x, withoutPosition(x.State()), x.Journal.Last()+1, "a test's"))
 	ok(h.t, x.Record(state.IntentOpened{Intent: old}))
 	ok(h.t, x.Close())
 	h.intent = old
@@ -221,11 +228,11 @@ func withoutPosition(s *state.State) *state.State {
 func TestAnInterruptedMoveIsFinishedButForWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	h := leaveHalf(t)
-	defer failpoint.Refuse(DefaultWorkspace(h.root), "d/", syscall.EACCES)()
+	defer failpoint.Refuse(layout.DefaultWorkspace(h.root), "d/", syscall.EACCES)()
 	if v := must(Read(h.root))(t); v.Blocked != nil || !v.Unfinished() {
 		t.Errorf("a reader says %+v", v.Report)
 	}
-	x := must(h.open(Options{}))(t)
+	x := must(h.open(execution.Options{}))(t)
 	says(t, "finished", x.Report, `not as in the checkpoint: "d/e"`)
 	if p := x.State().Position; p == nil || len(p.Kept) != 1 || p.Kept[0] != "d/e" {
 		t.Errorf("the execution stands at %+v", p)
@@ -242,7 +249,7 @@ func TestAnInterruptedMoveMovesAsideWhatCannotBeSaved(t *testing.T) {
 	h := leaveHalf(t)
 	ok(t, os.Remove(h.path("a")))
 	ok(t, syscall.Mkfifo(h.path("a"), 0o600))
-	x := must(h.open(Options{}))(t)
+	x := must(h.open(execution.Options{}))(t)
 	ok(t, x.Close())
 	kept := must(filepath.Glob(h.path("a.hank-kept-*")))(t)
 	if len(kept) != 1 {
@@ -262,12 +269,12 @@ func TestAMoveThatTouchesNothingLeavesNothingOpen(t *testing.T) {
 	head := must(x.Preserve(t.Context(), snap(t, x), "recovery/to", x.Head(), "the target"))(t)
 	write(t, x, map[string]string{"a": "1"})
 	undo := failpoint.Refuse(x.Layout.Workspace, "", syscall.EACCES)
-	_, err := x.MoveTree(t.Context(), Move{Kind: "rollback", To: head, Tracked: checkpoint.Selection{All: true}})
+	_, err := x.MoveTree(t.Context(), execution.Move{Kind: "rollback", To: head, Tracked: checkpoint.Selection{All: true}})
 	undo()
 	if err == nil || x.State().Intent != nil {
 		t.Errorf("%v, %+v", err, x.State().Intent)
 	}
-	_ = must(x.MoveTree(t.Context(), Move{Kind: "rollback", To: head, Tracked: checkpoint.Selection{All: true}}))(t)
+	_ = must(x.MoveTree(t.Context(), execution.Move{Kind: "rollback", To: head, Tracked: checkpoint.Selection{All: true}}))(t)
 	ok(t, x.Close())
 }
 
@@ -278,7 +285,7 @@ func TestAPositionNamesFewPaths(t *testing.T) {
 	for i := range 1000 {
 		refused = append(refused, restore.Refused{Path: "build/" + strings.Repeat("x", i+1)})
 	}
-	if kept := keptPaths(refused); len(kept) != 1 || kept[0] != "build" {
+	if kept := execution.KeptPaths(refused); len(kept) != 1 || kept[0] != "build" {
 		t.Errorf("%q", kept)
 	}
 }

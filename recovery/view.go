@@ -15,24 +15,128 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
+	"hank/internal/secret"
+	"hank/internal/term"
 	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/load"
+	"hank/recovery/lock"
 	"hank/state"
 )
+
+// LateQuestion returns what the next opening asks about a workspace that was changed
+// between a codon's end and its checkpoint; nil if it asks nothing. Nothing on disk is
+// changed.
+func (v *View) LateQuestion(ctx context.Context, store *checkpoint.Store) (*finding.DecisionError, error) {
+	live := v.Unrecorded()
+	if live == nil {
+		return nil, nil
+	}
+	ws, err := v.Layout.OpenWorkspace()
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	defer store.Abort() // what the scan has found is not kept
+	selection, base := execution.Tracked(v.State, live.CodonID), checkpoint.SHA(execution.Head(v.State))
+	selection.Never = execution.Never
+	if !store.Has(base) { // lost, and parted from
+		base = ""
+	}
+	snap, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: selection, Base: base})
+	if err != nil {
+		return nil, err
+	}
+	changed, err := execution.ChangedAfterEnd(v.Layout, v.State, store, live, snap)
+	if changed = execution.ExceptPaused(v.State.Newest(), changed); err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	return execution.LateQuestion(live, changed), nil
+}
+
+// Unrecorded is the codon that has done its work and whose checkpoint the next
+// opening makes; nil if there is none.
+func (v *View) Unrecorded() *state.Codon {
+	r := v.State.Newest()
+	if r == nil || v.Live {
+		return nil
+	}
+	live := r.Live()
+	if live == nil || live.Settling == nil || live.Settling.At == nil || !execution.IsOfBoot(r, layout.Boot()) || !live.Conclude(*live.Settling.At).Settled() {
+		return nil
+	}
+	return live
+}
+
+// LateAtOnce is LateQuestion as far as the workspace's folder alone tells: names have
+// come or gone in it since.
+func (v *View) LateAtOnce() *finding.DecisionError {
+	live := v.Unrecorded()
+	if live == nil {
+		return nil
+	}
+	fi, err := os.Stat(v.Layout.Workspace)
+	if err != nil || !fi.ModTime().After(live.Settling.At.Add(execution.EndMargin)) {
+		return nil
+	}
+	return execution.LateQuestion(live, []string{"./"})
+}
+
+// WarnOfPrivate adds a finding for each file for secrets that is in the newest
+// checkpoint. It looks at the two upper levels of the workspace.
+func (v *View) WarnOfPrivate() {
+	found := secret.PrivateFiles(v.Layout.Workspace)
+	if len(found) == 0 {
+		return
+	}
+	store, err := v.Store()
+	if err != nil {
+		return // whoever needs checkpoints says so
+	}
+	defer store.Close()
+	info, err := store.CommitInfo(checkpoint.SHA(execution.Head(v.State)))
+	if err != nil {
+		return
+	}
+	for _, path := range found {
+		if store.HasFile(info.Tree, path) {
+			v.Report.Add(finding.Warning, "%s is in the checkpoints, and files of this name hold secrets; keep exports of them private, or change those secrets and begin a new execution with the line /%s in .gitignore", path, path)
+		}
+	}
+}
+
+// Weigh looks how much the checkpoints take. Where that is most of their cap, it
+// is a finding, too.
+func (v *View) Weigh() execution.Weight {
+	w := execution.Weight{Cap: execution.Cap(v.Meta)}
+	store, err := v.Store()
+	if err != nil {
+		return w // whoever needs checkpoints says so
+	}
+	defer store.Close()
+	if w.Bytes = store.PackBytes(); w.Heavy() {
+		v.Report.Add(finding.Warning, "the checkpoints take %s of their cap of %s, where the run pauses; hank run --checkpoint-cap SIZE sets another, hank gc shows what could go", term.Bytes(w.Bytes), term.Bytes(w.Cap))
+	}
+	return w
+}
 
 // View is an execution as a reader sees it: no lock is taken and nothing is
 // written. What an opening would mend is in Report, and is computed again by
 // the next one.
 type View struct {
-	Layout Layout
-	Meta   Meta
+	Layout layout.Layout
+	Meta   layout.Meta
 	State  *state.State
 	Head   state.Head // of State
-	Report Report
-	Holder *LockInfo // who says to hold it; see Live
-	Live   bool      // a runtime is at work
+	Report finding.Report
+	Holder *lock.LockInfo // who says to hold it; see Live
+	Live   bool           // a runtime is at work
 	// Blocked is what a person must do about the workspace before anything else;
 	// nil: nothing. It is in Report, too.
-	Blocked *DecisionError
+	Blocked *finding.DecisionError
 	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
 	ForeignJournal bool
 
@@ -53,9 +157,6 @@ type CreatingError struct{ Root string }
 func (e *CreatingError) Error() string {
 	return "the execution " + e.Root + " is being created and has no checkpoints yet; ask again in a moment"
 }
-
-// ReadMeta reads execution-meta.json.
-func ReadMeta(root string) (Meta, error) { return readMeta(vfs.OS, Layout{Root: root}.Meta()) }
 
 // Read looks at an execution. A state that cannot be read at all is a
 // *DecisionError.
@@ -90,16 +191,16 @@ func look(root string) (*View, error) {
 	if mark, cut := importing(vfs.OS, root); cut {
 		return nil, importCut(root, mark)
 	}
-	v := &View{Report: Report{reading: true}}
-	v.Layout = Layout{Root: root}
+	v := &View{Report: finding.Report{Reading: true}}
+	v.Layout = layout.Layout{Root: root}
 	v.Live = v.holdsOrBegins()
-	meta, metaErr := ReadMeta(root)
-	v.Layout.Workspace = resolveWorkspace(meta, root) // checkOwner names it
+	meta, metaErr := layout.ReadMeta(root)
+	v.Layout.Workspace = layout.ResolveWorkspace(meta, root) // CheckOwner names it
 	if metaErr != nil && !(v.Live && errors.Is(metaErr, fs.ErrNotExist)) && !(errors.Is(metaErr, fs.ErrPermission) && v.Barred() != nil) {
-		v.Report.add(Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
+		v.Report.Add(finding.Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
 	}
-	meta.doubt(&v.Report)
-	v.Meta, v.Layout = meta, Layout{Root: root, Workspace: resolveWorkspace(meta, root)}
+	meta.Doubt(&v.Report)
+	v.Meta, v.Layout = meta, layout.Layout{Root: root, Workspace: layout.ResolveWorkspace(meta, root)}
 	v.metaErr = metaErr
 	return v, nil
 }
@@ -107,15 +208,15 @@ func look(root string) (*View, error) {
 // glance takes the state from the head. It is false if there is anything to be
 // said that takes the whole state.
 func (v *View) glance() bool {
-	if paths, _ := irregular(vfs.OS, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
+	if paths, _ := layout.Irregular(vfs.OS, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
 		return false
 	}
-	head, ok := readHead(vfs.OS, v.Layout, boot(), v.Live)
+	head, ok := load.ReadHead(vfs.OS, v.Layout, layout.Boot(), v.Live)
 	if !ok || head.State.Lineage != v.Meta.Lineage {
 		return false
 	}
-	m := memory{state: head.State, lineage: head.State.Lineage, source: "state.json", last: head.State.Seq}
-	if err := v.consult(&m); err != nil || m.state != head.State || len(v.Report.Findings) > 0 {
+	m := load.Memory{State: head.State, Lineage: head.State.Lineage, Source: "state.json", Last: head.State.Seq}
+	if err := v.consult(&m); err != nil || m.State != head.State || len(v.Report.Findings) > 0 {
 		return false
 	}
 	v.Head = head
@@ -126,28 +227,28 @@ func (v *View) glance() bool {
 // read reads the state from whichever memory knows most of it.
 func (v *View) read() error {
 	meta := v.Meta
-	m, err := recall(vfs.OS, v.Layout, meta.Lineage, boot(), &v.Report)
+	m, err := load.Recall(vfs.OS, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
 	if err != nil {
 		return v.orOwner(fmt.Errorf("reading the state: %w", err))
 	}
-	if m.unsaved && !v.Live {
-		v.Report.add(Mended, "state.json is gone; the next command writes it anew from the journal")
+	if m.Unsaved && !v.Live {
+		v.Report.Add(finding.Mended, "state.json is gone; the next command writes it anew from the journal")
 	}
 	if err := v.consult(&m); err != nil {
 		return v.orOwner(err)
 	}
-	if m.state == nil && m.barred {
+	if m.State == nil && m.Barred {
 		if owner := v.Barred(); owner != nil {
 			return owner
 		}
 	}
-	if m.state == nil {
-		if (m.traces || v.began()) && !v.Live {
+	if m.State == nil {
+		if (m.Traces || v.began()) && !v.Live {
 			return needFresh(v.Layout)
 		}
-		m.state, m.source = &state.State{Lineage: meta.Lineage}, "new"
+		m.State, m.Source = &state.State{Lineage: meta.Lineage}, "new"
 	}
-	v.Head = m.state.Head()
+	v.Head = m.State.Head()
 	v.conclude(m)
 	return nil
 }
@@ -155,10 +256,10 @@ func (v *View) read() error {
 // Barred asks for the files of hank's own that this user may not use: another
 // one's, as a run of root leaves them, or those that their modes close; nil: there
 // are none.
-func (v *View) Barred() *DecisionError {
-	var barred *DecisionError
+func (v *View) Barred() *finding.DecisionError {
+	var barred *finding.DecisionError
 	if !v.Live {
-		errors.As(checkOwner(v.Layout), &barred)
+		errors.As(layout.CheckOwner(v.Layout), &barred)
 	}
 	return barred
 }
@@ -174,36 +275,36 @@ func (v *View) orOwner(err error) error {
 }
 
 // conclude says what follows from the state.
-func (v *View) conclude(m memory) {
-	v.State, _ = v.Layout.rehouse(m.state)
-	v.ForeignJournal = m.apart
-	v.Report.Source = m.source
-	v.Holder, _ = readLock(vfs.OS, v.Layout.Lock())
-	if m.barred || errors.Is(v.metaErr, fs.ErrPermission) {
+func (v *View) conclude(m load.Memory) {
+	v.State, _ = v.Layout.Rehouse(m.State)
+	v.ForeignJournal = m.Apart
+	v.Report.Source = m.Source
+	v.Holder, _ = lock.ReadLock(vfs.OS, v.Layout.Lock())
+	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
 		v.Blocked = v.Barred()
 	}
 	if v.Blocked == nil && !v.Live {
-		v.Blocked = v.Meta.supplanted(v.Layout, v.State, func(r *state.Run) bool { return isOfBoot(r, boot()) })
+		v.Blocked = v.Meta.Supplanted(v.Layout, v.State, func(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) })
 	}
 	if v.Blocked == nil {
 		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
 	}
 	if v.Blocked == nil && !v.Live {
-		v.Blocked = v.Meta.replaced(v.Layout, v.State, func(r *state.Run) bool { return isOfBoot(r, boot()) })
+		v.Blocked = v.Meta.Replaced(v.Layout, v.State, func(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) })
 	}
 	if v.Blocked != nil {
 		if v.Head.Done == v.Head.Planned { // a run would have nothing to do
 			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
 		}
-		v.Report.add(Blocked, "%v", v.Blocked)
+		v.Report.Add(finding.Blocked, "%v", v.Blocked)
 	} else if v.Blocked = cmp.Or(v.blockedIntent(), v.blockedRedo()); v.Blocked != nil {
-		v.Report.add(Blocked, "%v", v.Blocked)
+		v.Report.Add(finding.Blocked, "%v", v.Blocked)
 	} else {
 		v.lookAtWorkspace()
 	}
-	for _, dir := range v.Layout.ownFolders() {
-		if why := inTheWay(vfs.OS, dir); why != nil {
-			v.Report.add(Mended, "%s: %v; the next command puts it into quarantine", filepath.Base(dir), why)
+	for _, dir := range v.Layout.OwnFolders() {
+		if why := layout.InTheWay(vfs.OS, dir); why != nil {
+			v.Report.Add(finding.Mended, "%s: %v; the next command puts it into quarantine", filepath.Base(dir), why)
 		}
 	}
 	v.judge()
@@ -219,31 +320,31 @@ func (v *View) Gone() bool {
 // lookAtWorkspace says what shows of the workspace at a glance: that it is gone, or
 // that it is another folder than the one that the last codon left.
 func (v *View) lookAtWorkspace() {
-	switch now, err := folderAt(v.Layout.Workspace); {
+	switch now, err := layout.FolderAt(v.Layout.Workspace); {
 	case v.Live || v.Head.Planned == 0:
 	case v.Gone():
-		v.Report.add(Warning, "the workspace %s is gone; its files are in the checkpoints: hank doctor names the command that brings them back", v.Layout.Workspace)
+		v.Report.Add(finding.Warning, "the workspace %s is gone; its files are in the checkpoints: hank doctor names the command that brings them back", v.Layout.Workspace)
 	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
 		next := "hank run compares it with the last checkpoint, and asks only where it differs"
 		if r := v.State.Newest(); r != nil && r.Live() != nil {
 			next = "what is in it counts as what the interrupted codon has left"
 		}
-		v.Report.add(Note, "the workspace %s is another folder than hank last had there; %s", v.Layout.Workspace, next)
+		v.Report.Add(finding.Note, "the workspace %s is another folder than hank last had there; %s", v.Layout.Workspace, next)
 	}
 }
 
 // consult asks git for what the other memories do not know. While a runtime
 // is at work its journal is always behind its branches for a moment.
-func (v *View) consult(m *memory) error {
-	if v.Live && m.state != nil && !m.foreign {
+func (v *View) consult(m *load.Memory) error {
+	if v.Live && m.State != nil && !m.Foreign {
 		return nil
 	}
 	store, err := v.Store()
-	if err != nil && m.foreign {
-		m.state, _ = m.state.Adopt("", nil)
+	if err != nil && m.Foreign {
+		m.State, _ = m.State.Adopt("", nil)
 	}
 	var damaged *checkpoint.DamagedError
-	var decision *DecisionError
+	var decision *finding.DecisionError
 	var creating *CreatingError
 	if errors.As(err, &decision) || errors.As(err, &damaged) || errors.As(err, &creating) {
 		v.storeErr = err
@@ -253,42 +354,42 @@ func (v *View) consult(m *memory) error {
 		return err
 	}
 	defer store.Close()
-	if m.foreign {
-		if m.state, err = (chronicle{store, &v.Report}).adopt(m.state); err != nil || v.Live {
+	if m.Foreign {
+		if m.State, err = (githistory.Chronicle{Store: store, Rep: &v.Report}).Adopt(m.State); err != nil || v.Live {
 			return err
 		}
 	}
-	a, err := (chronicle{store, &v.Report}).advise(*m)
+	a, err := (githistory.Chronicle{Store: store, Rep: &v.Report}).Advise(*m)
 	if err != nil {
 		return fmt.Errorf("comparing the state with the checkpoints: %w", err)
 	}
-	m.take(a, &v.Report)
-	for _, w := range a.evict {
-		v.Report.add(Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.sha, w.branch)
+	take(m, a, &v.Report)
+	for _, w := range a.Evict {
+		v.Report.Add(finding.Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.SHA, w.Branch)
 	}
-	if m.state == nil {
+	if m.State == nil {
 		return nil // there is nothing to compare with
 	}
-	for _, l := range a.lost {
-		if a.misled(store, m.state, l) {
-			v.Report.add(Mended, "branch %s leads to checkpoint %.12s, which is not there; the next command puts it back", l.branch, l.sha)
+	for _, l := range a.Lost {
+		if misled(a, store, m.State, l) {
+			v.Report.Add(finding.Mended, "branch %s leads to checkpoint %.12s, which is not there; the next command puts it back", l.Branch, l.SHA)
 			continue
 		}
-		if !ofHistory(l.branch) {
+		if !githistory.OfHistory(l.Branch) {
 			continue
 		}
-		v.Report.add(Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.sha, l.branch, cause(l.why))
+		v.Report.Add(finding.Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.SHA, l.Branch, cause(l.Why))
 	}
-	if a.forward == nil {
+	if a.Forward == nil {
 		return nil
 	}
-	t, err := a.forward.record.transition(a.forward.sha)
+	t, err := a.Forward.Record.Transition(a.Forward.SHA)
 	if err != nil {
 		return nil // it will be evicted
 	}
-	if next, err := state.Apply(m.state, a.forward.record.Seq, t); err == nil {
-		m.state = next
-		v.Report.add(Mended, "checkpoint %.12s was complete when hank ended; the next command acknowledges it", a.forward.sha)
+	if next, err := state.Apply(m.State, a.Forward.Record.Seq, t); err == nil {
+		m.State = next
+		v.Report.Add(finding.Mended, "checkpoint %.12s was complete when hank ended; the next command acknowledges it", a.Forward.SHA)
 	}
 	return nil
 }
@@ -302,8 +403,8 @@ const beginning = 200 * time.Millisecond
 // just have been made.
 func (v *View) holdsOrBegins() bool {
 	for end := time.Now().Add(beginning); ; time.Sleep(5 * time.Millisecond) {
-		live := isHeld(v.Layout) || v.heldByHankweave()
-		if live || time.Now().After(end) || exists(vfs.OS, v.Layout.Root) {
+		live := lock.IsHeld(v.Layout) || v.heldByHankweave()
+		if live || time.Now().After(end) || layout.ExistsIn(vfs.OS, v.Layout.Root) {
 			return live
 		}
 	}
@@ -321,11 +422,11 @@ func (v *View) began() bool {
 
 // heldByHankweave tells whether the lock file is a Hankweave's that may live.
 func (v *View) heldByHankweave() bool {
-	h, err := readLock(vfs.OS, v.Layout.Lock())
-	if err != nil || !h.foreign() {
+	h, err := lock.ReadLock(vfs.OS, v.Layout.Lock())
+	if err != nil || !h.Foreign() {
 		return false
 	}
-	alive, _ := h.alive()
+	alive, _ := h.Alive()
 	return alive
 }
 
@@ -342,26 +443,26 @@ func (v *View) judge() {
 		}
 		over, why := v.over(r)
 		if !over {
-			v.Report.add(Note, "run %s is running as far as can be seen: %s", r.RunID, why)
+			v.Report.Add(finding.Note, "run %s is running as far as can be seen: %s", r.RunID, why)
 			continue
 		}
 		what, next := "between two codons", "hank run goes on from there"
 		switch live := r.Live(); {
 		case live == nil:
-		case live.Settling != nil && isOfBoot(r, boot()):
+		case live.Settling != nil && execution.IsOfBoot(r, layout.Boot()):
 			what, next = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
 		default:
 			what, next = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "hank run goes on from before it"
 		}
-		f := Finding{Mended, fmt.Sprintf("run %s has crashed %s (%s); %s", r.RunID, what, why, next), next}
+		f := finding.Finding{Severity: finding.Mended, What: fmt.Sprintf("run %s has crashed %s (%s); %s", r.RunID, what, why, next), Next: next}
 		if v.Blocked != nil {
 			f = f.Held()
 		}
-		v.Report.insert(f)
+		v.Report.Insert(f)
 	}
 	if v.Unfinished() && v.Blocked == nil {
 		i := v.State.Intent
-		v.Report.add(Warning, "a %s to %.12s was interrupted and is unfinished; %s finishes it, as the next command that changes something does", i.Kind, i.To, fixCommand)
+		v.Report.Add(finding.Warning, "a %s to %.12s was interrupted and is unfinished; %s finishes it, as the next command that changes something does", i.Kind, i.To, execution.FixCommand)
 	}
 }
 
@@ -370,7 +471,7 @@ func (v *View) Unfinished() bool { return v.State.Intent != nil && !v.Live }
 
 // paused says of a run that its runtime has left why, and what comes next.
 func (v *View) paused(r *state.Run) {
-	severity, what := Blocked, "between two codons"
+	severity, what := finding.Blocked, "between two codons"
 	switch live := r.Live(); {
 	case live != nil && live.Settling != nil:
 		what = fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
@@ -378,13 +479,13 @@ func (v *View) paused(r *state.Run) {
 		what = fmt.Sprintf("at codon %s (%s), which hank run does again", live.CodonID, live.Status)
 	}
 	if r.Paused.Reason != state.EndDecision {
-		severity = Mended
+		severity = finding.Mended
 	}
 	if v.isBack(r) {
-		v.Report.add(Mended, pausedNoMore, r.RunID, what)
+		v.Report.Add(finding.Mended, pausedNoMore, r.RunID, what)
 		return
 	}
-	v.Report.add(severity, "run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
+	v.Report.Add(severity, "run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
 }
 
 const pausedNoMore = "run %s is paused %s; what it was paused for is no more, and the next command makes the codon's checkpoint"
@@ -408,8 +509,8 @@ func (v *View) LookAgain(ctx context.Context) {
 	what := fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
 	was := fmt.Sprintf("run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
 	for i, f := range v.Report.Findings {
-		if f.Severity == Blocked && f.What == was {
-			v.Report.Findings[i] = Finding{Severity: Mended, What: fmt.Sprintf(pausedNoMore, r.RunID, what), next: "the next command makes the codon's checkpoint"}
+		if f.Severity == finding.Blocked && f.What == was {
+			v.Report.Findings[i] = finding.Finding{Severity: finding.Mended, What: fmt.Sprintf(pausedNoMore, r.RunID, what), Next: "the next command makes the codon's checkpoint"}
 		}
 	}
 }
@@ -462,7 +563,7 @@ func (v *View) Crashed(r *state.Run) bool {
 func (v *View) over(r *state.Run) (bool, string) {
 	trusted := false
 	if dir, err := os.Open(v.Layout.Hankweave()); err == nil {
-		trusted = flockTrusted(dir)
+		trusted = lock.FlockTrusted(dir)
 		_ = dir.Close() // it was only looked at
 	}
 	return isOver(r, trusted)
@@ -471,31 +572,31 @@ func (v *View) over(r *state.Run) (bool, string) {
 // Store opens the checkpoint store for reading: the stat cache is used, and left
 // as it is.
 func (v *View) Store() (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: boot(), ReadOnly: true})
+	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: layout.Boot(), ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) && v.Live && (v.State == nil || v.Creating()) {
 		return nil, &CreatingError{v.Layout.Root}
 	}
-	if errors.Is(err, fs.ErrNotExist) || err != nil && inTheWay(vfs.OS, filepath.Dir(v.Layout.Store())) != nil {
+	if errors.Is(err, fs.ErrNotExist) || err != nil && layout.InTheWay(vfs.OS, filepath.Dir(v.Layout.Store())) != nil {
 		lost := "is gone"
 		if damaged := new(checkpoint.DamagedError); errors.As(err, &damaged) {
 			lost = "is damaged: " + damaged.Why
 		}
-		return nil, &DecisionError{What: "the checkpoint store " + v.Layout.Store() + " " + lost, Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: fixCommand}
+		return nil, &finding.DecisionError{What: "the checkpoint store " + v.Layout.Store() + " " + lost, Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: execution.FixCommand}
 	}
 	return store, err
 }
 
 // StoreLost asks what is to become of an execution whose checkpoint store is gone, or
 // lacks what makes it one; nil if that is not so, as far as opening it tells.
-func (v *View) StoreLost() *DecisionError {
-	var decision *DecisionError
+func (v *View) StoreLost() *finding.DecisionError {
+	var decision *finding.DecisionError
 	var damaged *checkpoint.DamagedError
 	switch {
 	case v.Live || v.State.InitialCheckpoint == "" && len(v.State.Runs) == 0: // it need not hold anything
 	case errors.As(v.storeErr, &decision):
 		return decision
 	case errors.As(v.storeErr, &damaged):
-		return &DecisionError{What: damaged.Path + " is damaged: " + damaged.Why, Options: []string{"put it back from a copy", fixCommand + " starts a new checkpoint store"}, Command: fixCommand}
+		return &finding.DecisionError{What: damaged.Path + " is damaged: " + damaged.Why, Options: []string{"put it back from a copy", execution.FixCommand + " starts a new checkpoint store"}, Command: execution.FixCommand}
 	}
 	return nil
 }
@@ -529,7 +630,7 @@ func (v *View) OnlyOfOrigin() bool {
 	names := v.Quarantined()
 	for _, name := range names {
 		why, err := os.ReadFile(filepath.Join(v.Layout.Quarantine(), name+".why"))
-		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(why)), errOfOrigin.Error()) {
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(why)), execution.ErrOfOrigin.Error()) {
 			return false
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 )
 
 // askAboutHankweaves compares the hank with the plan that Hankweave has left.
@@ -34,7 +35,7 @@ func (d *driver) askAboutHankweaves(live *plan.Program) error {
 		d.say("note: %s", question)
 		return nil
 	}
-	return &recovery.DecisionError{What: question, Options: []string{
+	return &finding.DecisionError{What: question, Options: []string{
 		"--adopt goes on with it as it is now: what is done and still in it stays done", "put the hank of then back"}}
 }
 
@@ -68,5 +69,5 @@ func fileHash(path string) string {
 // under Hankweave without a checkpoint: its work, and no edit.
 func (c comparison) leftByHankweave() bool {
 	last := lastRecord(c.state)
-	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && c.byHankweave(recovery.Head(c.state))
+	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && c.byHankweave(execution.Head(c.state))
 }

@@ -9,6 +9,7 @@ import (
 
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/githistory"
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/shell"
@@ -33,7 +34,7 @@ func AgentsMissing(ctx context.Context, v *recovery.View) error {
 		return nil // who needs checkpoints says so
 	}
 	defer store.Close()
-	frozen, err := recovery.LoadProgram(store, v.State.Program)
+	frozen, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
 		return nil // Question asks about it
 	}

@@ -20,7 +20,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -28,7 +28,7 @@ import (
 // the archive of the execution.
 type archiving struct {
 	FS         vfs.FS // nil is the real one
-	Layout     recovery.Layout
+	Layout     layout.Layout
 	Patterns   []string // archiveOnSuccess
 	CodonID    plan.CodonID
 	Loop       *plan.LoopContext // of the codon, if it is in a loop
@@ -94,7 +94,7 @@ func (a archiving) run() archived {
 
 // moving is a file on its way to the archive.
 type moving struct {
-	entry recovery.Archived
+	entry layout.Archived
 	info  fs.FileInfo // of the file in the workspace when it was copied
 }
 
@@ -131,7 +131,7 @@ func (a archiving) move(done *archived) error {
 	if len(found.Files) == 0 {
 		return nil
 	}
-	manifest, err := recovery.ReadManifest(a.FS, a.Layout.Manifest())
+	manifest, err := layout.ReadManifest(a.FS, a.Layout.Manifest())
 	if err != nil {
 		return err
 	}
@@ -176,25 +176,25 @@ func (a archiving) owner() string {
 	return loop + "@" + strconv.Itoa(a.Loop.Iteration) + "/" + codon
 }
 
-func (a archiving) entry(source, archivePath string) recovery.Archived {
-	e := recovery.Archived{SourcePath: source, ArchivePath: archivePath, CodonID: a.CodonID, CheckpointSHA: recovery.Orphan, Timestamp: state.At(a.Now)}
+func (a archiving) entry(source, archivePath string) layout.Archived {
+	e := layout.Archived{SourcePath: source, ArchivePath: archivePath, CodonID: a.CodonID, CheckpointSHA: layout.Orphan, Timestamp: state.At(a.Now)}
 	if a.Checkpoint != "" {
 		e.CheckpointSHA = string(a.Checkpoint)
 	}
 	if a.Loop != nil {
-		e.LoopContext = &recovery.ArchivedIn{LoopID: a.Loop.LoopID, Iteration: a.Loop.Iteration}
+		e.LoopContext = &layout.ArchivedIn{LoopID: a.Loop.LoopID, Iteration: a.Loop.Iteration}
 	}
 	return e
 }
 
 // copyFile copies a file to the first of its names in the archive that is
 // free, or holds the very same already because a crash came between.
-func (a archiving) copyFile(root *os.Root, name string, known map[string]recovery.Archived) (moving, error) {
+func (a archiving) copyFile(root *os.Root, name string, known map[string]layout.Archived) (moving, error) {
 	if !utf8.ValidString(name) {
 		return moving{}, errors.New("its name is not UTF-8, and the manifest could not name it")
 	}
 	for n := 1; ; n++ {
-		folder := path.Join(recovery.ArchiveName, a.owner())
+		folder := path.Join(layout.ArchiveName, a.owner())
 		if n > 1 {
 			folder += "@again" + strconv.Itoa(n)
 		}
@@ -215,7 +215,7 @@ func (a archiving) copyFile(root *os.Root, name string, known map[string]recover
 }
 
 // path is where an entry's file is.
-func (a archiving) path(e recovery.Archived) string {
+func (a archiving) path(e layout.Archived) string {
 	return filepath.Join(a.Layout.Root, filepath.FromSlash(e.ArchivePath))
 }
 
@@ -268,7 +268,7 @@ func (a archiving) write(root *os.Root, name, target string) (fs.FileInfo, error
 	if err := vfs.MkdirAll(a.FS, folder, 0o755); err != nil {
 		return nil, err
 	}
-	temp := filepath.Join(a.Layout.Archive(), recovery.Dir+"-copy.tmp")
+	temp := filepath.Join(a.Layout.Archive(), layout.Dir+"-copy.tmp")
 	if err := a.fill(temp, src, info); err != nil {
 		return nil, errors.Join(err, ignoreMissing(a.FS.Remove(temp)))
 	}
@@ -293,7 +293,7 @@ func (a archiving) fill(temp string, src *os.File, info fs.FileInfo) error {
 
 // record adds the files to the manifest. It is written even if it names them
 // already: it may not be durable yet.
-func (a archiving) record(m recovery.Manifest, known map[string]recovery.Archived, files []moving) error {
+func (a archiving) record(m layout.Manifest, known map[string]layout.Archived, files []moving) error {
 	if len(files) == 0 {
 		return nil
 	}

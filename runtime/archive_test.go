@@ -22,7 +22,7 @@ import (
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -34,7 +34,7 @@ func newArchiving(t testing.TB, fsys vfs.FS, patterns ...string) *archiving {
 	if fsys != vfs.OS {
 		root = "/exec"
 	}
-	l := recovery.Layout{Root: root, Workspace: t.TempDir()}
+	l := layout.Layout{Root: root, Workspace: t.TempDir()}
 	must(t, vfs.MkdirAll(fsys, l.Hankweave(), 0o700))
 	return &archiving{FS: fsys, Layout: l, Patterns: patterns, CodonID: "draft", Checkpoint: testSHA,
 		Now: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), Note: func(string, any) {}}
@@ -43,9 +43,9 @@ func newArchiving(t testing.TB, fsys vfs.FS, patterns ...string) *archiving {
 func (a *archiving) in(name string) string { return filepath.Join(a.Layout.Workspace, name) }
 
 // manifest reads the manifest as it is on the disk.
-func manifestOf(t testing.TB, fsys vfs.FS, l recovery.Layout) recovery.Manifest {
+func manifestOf(t testing.TB, fsys vfs.FS, l layout.Layout) layout.Manifest {
 	t.Helper()
-	m, err := recovery.ReadManifest(fsys, l.Manifest())
+	m, err := layout.ReadManifest(fsys, l.Manifest())
 	must(t, err)
 	return m
 }
@@ -175,7 +175,7 @@ func tellArchive(t testing.TB, fsys vfs.FS) *archiveStory {
 // the manifest of a disk.
 func (s *archiveStory) kept(t testing.TB, when string, disk vfs.FS, workspace map[string]string) {
 	t.Helper()
-	m, err := recovery.ReadManifest(disk, s.a.Layout.Manifest())
+	m, err := layout.ReadManifest(disk, s.a.Layout.Manifest())
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
@@ -183,7 +183,7 @@ func (s *archiveStory) kept(t testing.TB, when string, disk vfs.FS, workspace ma
 		if workspace[name] == content && has(workspace, name) {
 			continue
 		}
-		in := slices.IndexFunc(m.Entries, func(e recovery.Archived) bool { return e.SourcePath == name })
+		in := slices.IndexFunc(m.Entries, func(e layout.Archived) bool { return e.SourcePath == name })
 		if in < 0 {
 			t.Fatalf("%s: %s is neither in the workspace nor in the manifest", when, name)
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -193,7 +195,7 @@ func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 	if !onDisk(work, "draft.log") {
 		t.Fatal("an ignored file was archived")
 	}
-	archive := treeOn(t, recovery.Layout{Root: s.root}.Archive())
+	archive := treeOn(t, layout.Layout{Root: s.root}.Archive())
 
 	done := s.mustRollback("two") // the archive came behind its end
 	if len(done.Unarchived) != 2 || done.Unarchived[0].CodonID != "two" || done.Unarchived[0].Path != "draft" || done.Unarchived[0].ArchivePath != "rigArchive/two/draft" {
@@ -227,7 +229,7 @@ func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 	s.mustUndo()
 	sameTree(t, "with a person's file", s.tree(), at)
 	for path, entry := range archive {
-		if now := treeOn(t, filepath.Join(s.root, recovery.ArchiveName)); now[path] != entry {
+		if now := treeOn(t, filepath.Join(s.root, layout.ArchiveName)); now[path] != entry {
 			t.Errorf("the archive's %s is %s, was %s", path, now[path], entry)
 		}
 	}
@@ -271,7 +273,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err == nil {
 				t.Errorf("%s was not passed on the way to %q: %s", point, to, out)
 			}
-			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 			if err != nil {
 				t.Fatalf("killed at %s: %v", point, err)
 			}
@@ -336,7 +338,7 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 			die("move.saved")
 			put(t, work, "a", "once more\n")
 			die("restore.renamed")
-			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

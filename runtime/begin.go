@@ -8,7 +8,10 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/match"
-	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -32,7 +35,7 @@ func (d *driver) begin(ctx context.Context) error {
 	if err := d.accept(); err != nil {
 		return err
 	}
-	everything := checkpoint.Selection{All: true, Never: recovery.Never}
+	everything := checkpoint.Selection{All: true, Never: execution.Never}
 	size, err := d.x.Store.Estimate(ctx, checkpoint.SnapshotRequest{Workspace: d.x.Workspace, Selection: everything})
 	if err != nil {
 		return err
@@ -53,8 +56,8 @@ func (d *driver) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sha, err := d.x.Commit(ctx, recovery.Commit{
-		Title: recovery.Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main",
+	sha, err := d.x.Commit(ctx, execution.Commit{
+		Title: githistory.Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main",
 		Transition: state.InitialCheckpointSet{},
 	})
 	if err == nil {
@@ -69,14 +72,14 @@ func askBeforeCreation(ctx context.Context, root string, o *Options) error {
 	if o.IncludeSecrets || o.ExcludeSecrets {
 		return nil
 	}
-	l := recovery.Layout{Root: root, Workspace: absolute(o.Workspace)}
+	l := layout.Layout{Root: root, Workspace: absolute(o.Workspace)}
 	if o.Workspace == "" {
-		l.Workspace = recovery.DefaultWorkspace(root)
+		l.Workspace = layout.DefaultWorkspace(root)
 	}
 	if fi, err := os.Stat(l.Workspace); err != nil || !fi.IsDir() {
 		return nil // there is none, or creation says what is wrong with it
 	}
-	size, err := recovery.FirstEstimate(ctx, l)
+	size, err := execution.FirstEstimate(ctx, l)
 	if err != nil {
 		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
 	}
@@ -104,7 +107,7 @@ func askAboutPrivate(files []string, o *Options) error {
 			return nil
 		}
 	}
-	return &recovery.DecisionError{What: what, Options: []string{
+	return &finding.DecisionError{What: what, Options: []string{
 		"--exclude-secrets leaves them out of every checkpoint", "--include-secrets includes them", "ignore them in .gitignore",
 	}}
 }
@@ -132,7 +135,7 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 	if d.opts.ConfirmHuge != nil && d.opts.ConfirmHuge(huge) {
 		return nil
 	}
-	return &recovery.DecisionError{What: fmt.Sprintf("the first checkpoint of %s would be large: %s", huge.Path, huge.Why),
+	return &finding.DecisionError{What: fmt.Sprintf("the first checkpoint of %s would be large: %s", huge.Path, huge.Why),
 		Options: []string{"--yes takes it", "put what is not needed into .gitignore (hank names the largest folders)"}}
 }
 

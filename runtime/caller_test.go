@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime/control"
 	"hank/runtime/internal/testkit"
 )
@@ -18,7 +18,7 @@ func init() {
 	// ask speaks to a run by its socket, past what hank's commands check.
 	testkit.Parts["ask"] = func(args []string) error {
 		for _, command := range args[1:] {
-			answer, err := control.Call(context.Background(), recovery.Layout{Root: args[0]}.Socket(), control.Request{Command: command})
+			answer, err := control.Call(context.Background(), layout.Layout{Root: args[0]}.Socket(), control.Request{Command: command})
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,9 @@ import (
 	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/runtime/harness"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -22,7 +25,7 @@ type hostExecution interface {
 	Record(transitions ...state.Transition) error
 	RecordLater(transitions ...state.Transition) error
 	Snapshot(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error)
-	Commit(ctx context.Context, c recovery.Commit) (state.SHA, error)
+	Commit(ctx context.Context, c execution.Commit) (state.SHA, error)
 	Tree(sha state.SHA) (checkpoint.SHA, error)
 	Preserve(ctx context.Context, snap *checkpoint.Snapshot, branch string, parent state.SHA, note string) (state.SHA, error)
 	RecoveryBranch() string
@@ -41,7 +44,7 @@ type host struct {
 	store hostStore
 	// finish makes the final checkpoint of an attempt, and with it its final record.
 	finish    func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error
-	layout    recovery.Layout
+	layout    layout.Layout
 	workspace func() *checkpoint.Workspace // that a recording changes: the one that is there by then
 	output    string                       // where results are copied to; empty: nowhere
 	hasData   bool
@@ -236,8 +239,8 @@ func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Co
 	return done.Codon(done.Len() - 1), nil
 }
 
-func (a *attempt) title(kind state.CheckpointKind) recovery.Title {
-	return recovery.Title{Status: kind, CodonID: a.entry.CodonID, RunID: a.run, Name: a.entry.Codon.Name}
+func (a *attempt) title(kind state.CheckpointKind) githistory.Title {
+	return githistory.Title{Status: kind, CodonID: a.entry.CodonID, RunID: a.run, Name: a.entry.Codon.Name}
 }
 
 func (a *attempt) vars() plan.Vars {

@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
-	"hank/recovery"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/runtime/control"
 	"hank/runtime/keeper"
 	"hank/state"
@@ -190,6 +191,7 @@ type UnansweredError struct {
 }
 
 func (e *UnansweredError) Error() string { return fmt.Sprintf("%s: %v", e.Execution, e.Err) }
+
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
 // Control sends a command to the live run of an execution. One that acts is
@@ -202,11 +204,11 @@ func Control(ctx context.Context, execution, command string) (control.Response, 
 	}
 	_, acts := signals[command]
 	if acts {
-		if err := recovery.MayAct(root); err != nil {
+		if err := lock.MayAct(root); err != nil {
 			return control.Response{}, err
 		}
 	}
-	answer, err := control.Call(ctx, recovery.Layout{Root: root}.Socket(), control.Request{Command: command, Confirm: acts})
+	answer, err := control.Call(ctx, layout.Layout{Root: root}.Socket(), control.Request{Command: command, Confirm: acts})
 	if errors.Is(err, control.ErrNoAnswer) || errors.Is(err, control.ErrNotKnown) {
 		return answer, &UnansweredError{root, err}
 	}

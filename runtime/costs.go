@@ -14,6 +14,8 @@ import (
 
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/recovery/hankweave"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/costindex"
 	"hank/state/journal"
@@ -56,7 +58,7 @@ type IndexAnswer struct {
 // ReadIndex brings the cost index of an execution up to date and asks it, in
 // this process.
 func ReadIndex(execution string, by costindex.By) (IndexAnswer, error) {
-	x, err := openCosts(recovery.Layout{Root: execution})
+	x, err := openCosts(layout.Layout{Root: execution})
 	if err != nil {
 		return IndexAnswer{}, err
 	}
@@ -84,7 +86,7 @@ func AskIndex(self string) func(execution string, by costindex.By) (IndexAnswer,
 
 // CatchUpCosts brings the cost index of an execution up to date.
 func CatchUpCosts(execution string) error {
-	x, err := openCosts(recovery.Layout{Root: execution})
+	x, err := openCosts(layout.Layout{Root: execution})
 	if err != nil {
 		return err
 	}
@@ -93,18 +95,18 @@ func CatchUpCosts(execution string) error {
 
 // openCosts opens the cost index and counts what the journal has had since.
 // The index is one of this journal since it last began anew.
-func openCosts(l recovery.Layout) (*costindex.Index, error) {
-	if recovery.ForeignJournal(l) {
+func openCosts(l layout.Layout) (*costindex.Index, error) {
+	if hankweave.ForeignJournal(l) {
 		return nil, errors.New("the journal is Hankweave's until hank goes on with the execution")
 	}
-	found, err := recovery.InspectJournal(l)
+	found, err := layout.InspectJournal(l)
 	if err != nil {
 		return nil, err
 	}
 	if !found.Whole() {
 		return nil, errors.New("the journal is damaged; the next hank run mends it")
 	}
-	meta, err := recovery.ReadMeta(l.Root)
+	meta, err := layout.ReadMeta(l.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func openCosts(l recovery.Layout) (*costindex.Index, error) {
 
 // costsSince reads the costs in a journal: those of each record that became
 // final, and those in the state that the journal begins with.
-func costsSince(l recovery.Layout, from uint64) iter.Seq2[costindex.Entry, error] {
+func costsSince(l layout.Layout, from uint64) iter.Seq2[costindex.Entry, error] {
 	return func(yield func(costindex.Entry, error) bool) {
 		enough := errors.New("enough")
 		err := journal.ReadWanted(vfs.OS, l.Events(), from, mayCost, func(e journal.Event) error {

@@ -13,6 +13,7 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/costindex"
 	"hank/state/journal"
@@ -24,7 +25,7 @@ type costJournal struct {
 	rt     *rapid.T
 	j      *journal.Journal
 	s      *state.State
-	layout recovery.Layout
+	layout layout.Layout
 }
 
 func (c *costJournal) record(t state.Transition) {
@@ -101,7 +102,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 	n := 0
 	property := func(rt *rapid.T) {
 		n++
-		c := &costJournal{rt: rt, s: &state.State{Lineage: "lineage"}, layout: recovery.Layout{Root: fmt.Sprintf("%s/%d", dir, n)}}
+		c := &costJournal{rt: rt, s: &state.State{Lineage: "lineage"}, layout: layout.Layout{Root: fmt.Sprintf("%s/%d", dir, n)}}
 		if err := vfs.MkdirAll(vfs.OS, c.layout.Events(), 0o700); err != nil {
 			rt.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func TestAnIndexThatEndsItsProcessCostsNoSum(t *testing.T) {
 // error where the cost index is in use.
 func TestDeletingTheIndexLeavesOneThatIsOpen(t *testing.T) {
 	t.Parallel()
-	l := recovery.Layout{Root: t.TempDir()}
+	l := layout.Layout{Root: t.TempDir()}
 	x, _, err := costindex.Open(l.CostIndex(), "journal")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/state"
 )
 
@@ -92,8 +94,8 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 		return fmt.Errorf("the workspace cannot be read: %w", err)
 	}
 	defer ws.Close()
-	sel := recovery.Tracked(v.State, nextOf(v.State))
-	sel.Never = recovery.Never
+	sel := execution.Tracked(v.State, nextOf(v.State))
+	sel.Never = execution.Never
 	snap, err := d.store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: sel, Base: checkpoint.SHA(d.From.SHA)})
 	if err != nil {
 		return err
@@ -119,9 +121,9 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 
 // gone is what a person must do about a workspace that is gone, where the next
 // command would make an empty one.
-func gone(v *recovery.View) *recovery.DecisionError {
+func gone(v *recovery.View) *finding.DecisionError {
 	if c := v.Unrecorded(); c != nil {
-		ask := &recovery.DecisionError{
+		ask := &finding.DecisionError{
 			What: fmt.Sprintf("the workspace %s is gone, and codon %s has done its work in it and has no checkpoint yet", v.Layout.Workspace, c.CodonID),
 			Options: []string{"put it back, and then hank run", "hank run --keep-tree takes an empty folder as the codon's work",
 				"hank run --restore runs the codon again on the workspace from before it"},
@@ -131,7 +133,7 @@ func gone(v *recovery.View) *recovery.DecisionError {
 		}
 		return ask
 	}
-	return &recovery.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: "hank run --restore",
+	return &finding.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: "hank run --restore",
 		Options: []string{"put it back", "hank run --restore brings back what the checkpoints have of it"}}
 }
 

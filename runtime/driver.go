@@ -17,17 +17,19 @@ import (
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
 // driver takes one run through the plan.
 type driver struct {
-	x        *recovery.Execution
+	x        *execution.Execution
 	opts     Options
 	settings plan.Settings
 	program  *plan.Program
-	allowed  *recovery.Allowances // what held before this command; nil: nothing of it is kept yet
-	replaced state.Position       // its Program and HankHash are those that were frozen before this command adopted others
+	allowed  *execution.Allowances // what held before this command; nil: nothing of it is kept yet
+	replaced state.Position        // its Program and HankHash are those that were frozen before this command adopted others
 	run      state.RunID
 	agents   agents
 	requests chan Request
@@ -164,12 +166,12 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		d.opts.Monitor.step("putting the workspace back")
 		// Every attempt starts from the same tree, not from what the one
 		// before it has left.
-		if left, err := d.x.IsLeft(ctx, final.BaseCheckpoint); err != nil {
+		if left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint); err != nil {
 			return nil, err
 		} else if !left {
 			return nil, lostStart(final.BaseCheckpoint, final)
 		}
-		moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)})
+		moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)})
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +181,9 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 
 // host is what the run gives to its codons.
 func (d *driver) host() *host {
-	return &host{x: d.x, store: d.x.Store, finish: d.x.Finish, leftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, layout: d.x.Layout, workspace: func() *checkpoint.Workspace { return d.x.Workspace }, output: d.x.Meta().Output,
+	return &host{x: d.x, store: d.x.Store, finish: func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
+		return recovery.Finish(ctx, d.x, run, name, final, sel)
+	}, leftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, layout: d.x.Layout, workspace: func() *checkpoint.Workspace { return d.x.Workspace }, output: d.x.Meta().Output,
 		hasData: d.x.Meta().ReadOnlySourceDataPath != "", run: d.run, explainModel: func(f *state.FailureReason, c *plan.Codon) {
 			explainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
 		}, program: d.program, settings: d.settings, agents: d.agents, accounts: d.accounts, requests: d.requests, replay: d.replay,
@@ -256,9 +260,9 @@ func (d *driver) take(r Request) {
 // So does what the move could not bring back: see asMovedTo.
 func (d *driver) capture(ctx context.Context, index int) error {
 	base, sel := d.x.State().Base, d.selection(index)
-	taken, moved := recovery.Taken(d.x.State(), d.x.Store, base), d.moved
+	taken, moved := execution.Taken(d.x.State(), d.x.Store, base), d.moved
 	d.moved = false
-	covered := recovery.Covers(taken, sel)
+	covered := execution.Covers(taken, sel)
 	if covered && !moved {
 		return nil
 	}
@@ -270,24 +274,24 @@ func (d *driver) capture(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	if covered && !recovery.Covers(sel, taken) { // nothing that the codon looks at is missing: a move has made the workspace
+	if covered && !execution.Covers(sel, taken) { // nothing that the codon looks at is missing: a move has made the workspace
 		if snap.Tree, err = checkpoint.Overlay(d.x.Store.DB, before.Tree, snap.Tree, func(string) bool { return true }); err != nil {
 			d.x.Store.Abort()
 			return err
 		}
-		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, recovery.EmptyFolders(before)))))
+		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, execution.EmptyFolders(before)))))
 	}
 	if err := d.asMovedTo(ctx, snap); err != nil {
 		d.x.Store.Abort()
 		return err
 	}
-	if folders := recovery.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
+	if folders := execution.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
 		d.x.Store.Abort()
 		return nil
 	}
 	id := d.x.State().ExecutionPlan()[index].CodonID
-	_, err = d.x.Commit(ctx, recovery.Commit{
-		Title:    recovery.Title{Status: state.KindTracked, CodonID: id, RunID: d.run, Name: "before it"},
+	_, err = d.x.Commit(ctx, execution.Commit{
+		Title:    githistory.Title{Status: state.KindTracked, CodonID: id, RunID: d.run, Name: "before it"},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
 		Transition: state.CheckpointCreated{Kind: state.KindTracked, RunID: d.run, CodonID: id, Branch: d.branch(), Base: true},
 	})
@@ -307,7 +311,7 @@ func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error
 	kept, found := cmp.keptAt(s.Base, snap), cmp.uncoveredAt(s.Base, snap)
 	there := *s
 	there.Position = at.Before
-	back, err := recovery.WayBack(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
+	back, err := execution.WayBack(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
 	if err != nil {
 		return err
 	}
@@ -333,7 +337,7 @@ func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error
 func (d *driver) selection(index int) checkpoint.Selection {
 	entries := d.x.State().ExecutionPlan()
 	for ; d.trackedTo <= index && !d.tracked.All; d.trackedTo++ {
-		recovery.Track(&d.tracked, entries[d.trackedTo].Codon, d.x.State().Adopted)
+		execution.Track(&d.tracked, entries[d.trackedTo].Codon, d.x.State().Adopted)
 	}
 	return d.tracked
 }

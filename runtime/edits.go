@@ -16,6 +16,10 @@ import (
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -23,7 +27,7 @@ import (
 type comparison struct {
 	state     *state.State
 	store     *checkpoint.Store
-	layout    recovery.Layout
+	layout    layout.Layout
 	workspace *checkpoint.Workspace
 }
 
@@ -74,7 +78,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	if revert { // what cannot be put back is not stored once more for each answer
 		if closed := restore.Writable(d.x.Workspace); closed != nil {
 			d.x.Store.Abort()
-			return false, recovery.NeedOpen(cmp.Or(to, head), closed)
+			return false, execution.NeedOpen(cmp.Or(to, head), closed)
 		}
 	}
 	if err := d.accept(); err != nil {
@@ -86,7 +90,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 	if kept && run != nil && d.x.State().Position == nil { // else the tree does not stay there
 		t.RunID, t.Branch = run.RunID, run.GitBranch
 	}
-	sha, err := d.x.Commit(ctx, recovery.Commit{Title: recovery.Title{Status: state.KindManual, RunID: t.RunID, Name: summary(changes)},
+	sha, err := d.x.Commit(ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: t.RunID, Name: summary(changes)},
 		Snapshot: snap, Parents: []state.SHA{d.x.Head()}, Branch: t.Branch, Transition: t})
 	if err != nil {
 		return false, err
@@ -98,7 +102,7 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		if err != nil {
 			return false, err
 		}
-		moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: head, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head), Leave: leave})
+		moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: head, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head), Leave: leave})
 		if err != nil {
 			return false, err
 		}
@@ -109,14 +113,14 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 
 // editsQuestion is the question about what a person has changed, and what it is on
 // a terminal to keep it.
-func editsQuestion(changes []diff.Change, done bool) (ask *recovery.DecisionError, keep string) {
+func editsQuestion(changes []diff.Change, done bool) (ask *finding.DecisionError, keep string) {
 	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", summary(changes)), "go on with the workspace as it is"
 	keepOption := "--keep-tree goes on with it as it is"
 	if done {
 		question, keep = "the hank is done, and "+question, "leave the workspace as it is, in a checkpoint of its own"
 		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
 	}
-	return &recovery.DecisionError{What: question,
+	return &finding.DecisionError{What: question,
 		Options: []string{keepOption, "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}, keep
 }
 
@@ -128,7 +132,7 @@ func (d *driver) askAboutResults(ctx context.Context) error {
 		return err
 	}
 	sha := d.x.State().Base
-	_, err = d.x.MoveTree(ctx, recovery.Move{Kind: "restore", To: sha, Tracked: recovery.Tracked(d.x.State(), d.nextID()), Position: d.standAt(sha), Stay: true})
+	_, err = d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: sha, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(sha), Stay: true})
 	return err
 }
 
@@ -138,8 +142,8 @@ func (d *driver) askAboutResults(ctx context.Context) error {
 // ended, and before a move to elsewhere, the checkpoint before it counts.
 func (c comparison) leftAt(elsewhere bool) state.SHA {
 	s := c.state
-	head := recovery.Head(s)
-	saved := recovery.SavedAt(c.store, head)
+	head := execution.Head(s)
+	saved := execution.SavedAt(c.store, head)
 	switch run := s.Standing(); {
 	case elsewhere, saved == head:
 		return saved
@@ -147,7 +151,7 @@ func (c comparison) leftAt(elsewhere bool) state.SHA {
 		return head
 	case run == nil:
 		return c.beforeUndos(s.Position).CheckpointSHA
-	case recovery.IsManual(c.store, saved): // kept by an answer behind the run's end
+	case execution.IsManual(c.store, saved): // kept by an answer behind the run's end
 		return saved
 	case run.Head != "":
 		return run.Head
@@ -164,21 +168,21 @@ func (c comparison) leftAt(elsewhere bool) state.SHA {
 func (c comparison) beforeUndos(p *state.Position) *state.Position {
 	for p.Before != nil {
 		last, err := c.store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
-		kind, to := recovery.MoveAfter(last)
+		kind, to := execution.MoveAfter(last)
 		if err != nil || kind != "undo" || to != p.CheckpointSHA {
 			break
 		}
-		at, moved := recovery.StoodAt(c.store, to), state.SHA("")
+		at, moved := execution.StoodAt(c.store, to), state.SHA("")
 		if at == to {
 			break
 		}
 		if safety, err := c.store.CommitInfo(checkpoint.SHA(to)); err == nil {
-			if kind, to := recovery.MoveAfter(safety); kind == "undo" {
+			if kind, to := execution.MoveAfter(safety); kind == "undo" {
 				moved = to // made before the move that has led to where it was taken back
 			}
 		}
 		if moved == "" {
-			moved = recovery.MovedBefore(c.store, at, to)
+			moved = execution.MovedBefore(c.store, at, to)
 		}
 		reached := *p
 		reached.CheckpointSHA, reached.Before = at, nil
@@ -205,23 +209,23 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 
 // late is what a person has decided, or decides on a terminal, about a codon
 // whose workspace was changed between its end and its checkpoint.
-func (o Options) late(mode Mode) func(question string) recovery.Late {
-	return func(question string) recovery.Late {
+func (o Options) late(mode Mode) func(question string) execution.Late {
+	return func(question string) execution.Late {
 		switch {
 		case o.KeepTree || mode == ModeResume && !o.Restore:
-			return recovery.LateKeep
+			return execution.LateKeep
 		case o.Restore:
-			return recovery.LateRedo
+			return execution.LateRedo
 		case o.Ask == nil:
-			return recovery.LateAsk
+			return execution.LateAsk
 		}
 		switch o.Ask(question, []string{"take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it"}) {
 		case 0:
-			return recovery.LateKeep
+			return execution.LateKeep
 		case 1:
-			return recovery.LateRedo
+			return execution.LateRedo
 		}
-		return recovery.LateAsk
+		return execution.LateAsk
 	}
 }
 
@@ -232,7 +236,7 @@ func (d *driver) askAboutLoss(ctx context.Context, m move) (bool, error) {
 	if m.to == "" {
 		return false, nil
 	}
-	left, err := d.x.IsLeft(ctx, m.to)
+	left, err := recovery.IsLeft(ctx, d.x, m.to)
 	if err != nil || left {
 		return false, err
 	}
@@ -246,12 +250,12 @@ func (d *driver) askAboutLoss(ctx context.Context, m move) (bool, error) {
 
 // lostStart is the question about a lost checkpoint from which a codon was to be
 // done again.
-func lostStart(sha state.SHA, c *state.Codon) *recovery.DecisionError {
+func lostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
 	where := "before"
 	if sha == c.RigSetupCheckpoint {
 		where = "behind the rig of"
 	}
-	return &recovery.DecisionError{
+	return &finding.DecisionError{
 		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", sha, where, c.CodonID),
 		Options: []string{
 			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
@@ -265,7 +269,7 @@ func lostStart(sha state.SHA, c *state.Codon) *recovery.DecisionError {
 // checkpoint from before the codon that it does again is not in the store; nil if
 // it asks none. Files that are lost the workspace may still have; a commit it has
 // not.
-func StartLost(s *state.State, store *checkpoint.Store) *recovery.DecisionError {
+func StartLost(s *state.State, store *checkpoint.Store) *finding.DecisionError {
 	c := recovery.Redone(s)
 	if c == nil || s.Next() == len(s.ExecutionPlan()) || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
 		return nil
@@ -276,7 +280,7 @@ func StartLost(s *state.State, store *checkpoint.Store) *recovery.DecisionError 
 // snapshot looks at the workspace, which was at a checkpoint, as far as codon
 // checkpoints do.
 func (d *driver) snapshot(ctx context.Context, head state.SHA) (*checkpoint.Snapshot, error) {
-	return d.x.Snapshot(ctx, recovery.Tracked(d.x.State(), d.nextID()), head)
+	return d.x.Snapshot(ctx, execution.Tracked(d.x.State(), d.nextID()), head)
 }
 
 // edits lists what a person has changed since the workspace was left at a
@@ -309,7 +313,7 @@ func (c comparison) since(sha state.SHA, snap *checkpoint.Snapshot) ([]diff.Chan
 	}
 	all, err := diff.Diff(c.store, before, snap.Tree)
 	archived := c.archivedAt(sha)
-	takes := recovery.Taken(c.state, c.store, sha).Matcher()
+	takes := execution.Taken(c.state, c.store, sha).Matcher()
 	if c.byHankweave(sha) {
 		takes = func(string) bool { return false }
 	}
@@ -337,7 +341,7 @@ func (c comparison) unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []di
 			names = append(names, at.Path)
 		}
 	}
-	had := recovery.EmptyFolders(before)
+	had := execution.EmptyFolders(before)
 	for _, name := range snap.Empty {
 		if !slices.Contains(had, name) {
 			names = append(names, name)
@@ -374,8 +378,8 @@ func (c comparison) foldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made
 	if err != nil {
 		return nil, err
 	}
-	had, takes := recovery.EmptyFolders(info), recovery.Taken(c.state, c.store, sha).Matcher()
-	for _, name := range recovery.KeptFolders(snap.Empty) {
+	had, takes := execution.EmptyFolders(info), execution.Taken(c.state, c.store, sha).Matcher()
+	for _, name := range execution.KeptFolders(snap.Empty) {
 		if takes(name) && !slices.Contains(had, name) && !restore.HasPath(c.store.DB, info.Tree, name) {
 			made = append(made, name)
 		}
@@ -389,7 +393,7 @@ func (c comparison) foldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made
 // edits back only what was ignored counts: it was asked about all else.
 func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(path string) bool {
 	byAnswer := func(string) bool { return false }
-	if safety := recovery.RestoredBefore(c.store, sha); safety != "" {
+	if safety := execution.RestoredBefore(c.store, sha); safety != "" {
 		byAnswer = c.foundBy(safety, func(string) bool { return false })
 	}
 	at := c.state.MovedTo()
@@ -412,13 +416,13 @@ func (c comparison) uncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(p
 // are the same.
 func (c comparison) foundBy(safety state.SHA, same func(path string) bool) func(path string) bool {
 	before, err := c.tree(safety)
-	recorded, rerr := c.tree(recovery.SavedAt(c.store, safety))
+	recorded, rerr := c.tree(execution.SavedAt(c.store, safety))
 	if err != nil || rerr != nil {
 		return func(string) bool { return false }
 	}
 	hidden := match.Ignored(c.store.DB, before, c.workspace)
 	ignored := hidden
-	if left, err := c.tree(recovery.LeftBy(c.store, safety)); err == nil {
+	if left, err := c.tree(execution.LeftBy(c.store, safety)); err == nil {
 		still := match.Ignored(c.store.DB, left, c.workspace)
 		ignored = func(path string) bool { return hidden(path) && (still(path) || c.store.HasFile(left, path)) }
 	}
@@ -456,7 +460,7 @@ func (c comparison) keptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path s
 	if at != nil && at == c.state.Position && sha == c.leftAt(false) { // an undo compares with what it has gone back to the end of
 		sha = at.CheckpointSHA
 	}
-	if at != nil && len(at.Kept) > 0 && recovery.FoundAt(c.store, sha, at.CheckpointSHA) { // which has at these paths what the move was to bring
+	if at != nil && len(at.Kept) > 0 && execution.FoundAt(c.store, sha, at.CheckpointSHA) { // which has at these paths what the move was to bring
 		sha = at.CheckpointSHA
 	}
 	p, _, changed := c.sinceMove(at, sha, snap)
@@ -490,7 +494,7 @@ func (c comparison) tree(sha state.SHA) (checkpoint.SHA, error) {
 
 // byHankweave tells whether a checkpoint is one of Hankweave's.
 func (c comparison) byHankweave(sha state.SHA) bool {
-	return recovery.IsHankweaves(c.state, c.store, sha)
+	return githistory.IsHankweaves(c.state, c.store, sha)
 }
 
 func summary(changes []diff.Change) string {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 	"hank/state/journal"
@@ -180,7 +180,7 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 				before, records := s.tree(), s.records()
 
 				_, err := s.run(situation.mode)
-				var decision *recovery.DecisionError
+				var decision *finding.DecisionError
 				if !errors.As(err, &decision) || CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "log") {
 					t.Fatalf("nobody was asked: %v", err)
 				}

@@ -13,6 +13,8 @@ import (
 
 	"hank/checkpoint"
 	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -54,7 +56,7 @@ func unstable(t *testing.T, res *Result, err error) {
 }
 
 // finding is the reader's one finding.
-func (s *stage) finding() recovery.Finding {
+func (s *stage) finding() finding.Finding {
 	s.t.Helper()
 	found := s.view().Report.Findings
 	if len(found) != 1 {
@@ -89,7 +91,7 @@ func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 					t.Fatalf("the run is %s, paused %+v, live %+v, %+v", r.Status, r.Paused, r.Live(), v.Validate())
 				}
 				f := s.finding()
-				if f.Severity != recovery.Blocked || !strings.Contains(f.What, `"growing"`) || !strings.Contains(f.What, "paused at codon b") || !strings.Contains(f.What, "hank run") || !strings.Contains(f.What, "which has done its work and does not run again") {
+				if f.Severity != finding.Blocked || !strings.Contains(f.What, `"growing"`) || !strings.Contains(f.What, "paused at codon b") || !strings.Contains(f.What, "hank run") || !strings.Contains(f.What, "which has done its work and does not run again") {
 					t.Errorf("a reader finds %+v", f)
 				}
 			}
@@ -219,7 +221,7 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 	]}`)
 	s.opts.Environ = append(s.opts.Environ, "COUNT="+count)
 	res, err := s.run(ModeRun, onStatus("b", state.Preparing, func() { // a file where the transcripts are to be
-		runs := recovery.Layout{Root: s.root}.Runs()
+		runs := layout.Layout{Root: s.root}.Runs()
 		if err := errors.Join(os.RemoveAll(runs), os.WriteFile(runs, nil, 0o600)); err != nil {
 			t.Error(err)
 		}
@@ -228,7 +230,7 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 		t.Fatalf("it ended with %d: %v, %+v", CodeOf(err), err, res)
 	}
 	found := s.view().Report.Findings // the file, and what it has led to
-	if f := found[len(found)-1]; len(found) != 2 || f.Severity != recovery.Mended || !strings.Contains(f.What, "paused at codon b (starting), which hank run does again") || !strings.Contains(f.What, "transcript") {
+	if f := found[len(found)-1]; len(found) != 2 || f.Severity != finding.Mended || !strings.Contains(f.What, "paused at codon b (starting), which hank run does again") || !strings.Contains(f.What, "transcript") {
 		t.Errorf("a reader finds %+v", f)
 	}
 	s.must(ModeRun, ExitDone)

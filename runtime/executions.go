@@ -14,6 +14,9 @@ import (
 	"hank/internal/registry"
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -39,7 +42,7 @@ func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, 
 	list := []Expired{}
 	for _, e := range entries {
 		x := Expired{Execution: e.Root, LastUsed: state.At(e.LastUsed)}
-		gone := !recovery.Exists(e.Root) && !recovery.Discarding(e.Root)
+		gone := !layout.Exists(e.Root) && !recovery.Discarding(e.Root)
 		if gone && !orphans || !gone && !done {
 			continue
 		}
@@ -70,7 +73,7 @@ func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, 
 // size measures what Discard would delete.
 func (x *Expired) size(v *recovery.View) {
 	paths := []string{v.Layout.Hankweave(), v.Layout.Archive()}
-	if v.Layout.Workspace == recovery.DefaultWorkspace(v.Layout.Root) {
+	if v.Layout.Workspace == layout.DefaultWorkspace(v.Layout.Root) {
 		paths = append(paths, v.Layout.Workspace)
 	}
 	for _, path := range paths {
@@ -91,14 +94,14 @@ func finished(v *recovery.View) bool {
 // speaks against it.
 func mustStay(ctx context.Context, v *recovery.View) string {
 	for _, f := range v.Report.Findings {
-		if f.Severity == recovery.Blocked {
+		if f.Severity == finding.Blocked {
 			return "its hank is done, but " + f.What
 		}
 	}
 	if v.Blocked != nil {
 		return "its hank is done, but " + v.Blocked.What
 	}
-	if v.Layout.Workspace == recovery.DefaultWorkspace(v.Layout.Root) && !v.Gone() {
+	if v.Layout.Workspace == layout.DefaultWorkspace(v.Layout.Root) && !v.Gone() {
 		if why := edited(ctx, v); why != "" {
 			return why
 		}
@@ -135,7 +138,7 @@ func edited(ctx context.Context, v *recovery.View) string {
 	}
 	tree, lost := treeOf(store, comparison{state: v.State, store: store, layout: v.Layout}.leftAt(false))
 	held := func(path string) bool { // as it is there, or there would be a question
-		return path == recovery.DataName || lost == nil && store.HasFile(tree, path)
+		return path == layout.DataName || lost == nil && store.HasFile(tree, path)
 	}
 	ended := lastWritten(v)
 	if end := v.State.Newest().EndTime; end != nil {
@@ -216,8 +219,8 @@ func Discard(ctx context.Context, p Policy, list []Expired) ([]Expired, error) {
 		if !x.Remove {
 			continue
 		}
-		err := recovery.MayAct(x.Execution)
-		if err == nil && (recovery.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
+		err := lock.MayAct(x.Execution)
+		if err == nil && (layout.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
 			err = recovery.Discard(x.Execution, func(v *recovery.View) (why string) {
 				if !finished(v) || !p.old(lastUsed(v, x.LastUsed.Time)) {
 					return "it has been used just now"

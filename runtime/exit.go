@@ -17,6 +17,9 @@ import (
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/runtime/keeper"
 	"hank/state"
 	"hank/state/journal"
@@ -87,7 +90,7 @@ func CodeOf(err error) ExitCode {
 		usage    *UsageError
 		invalid  *InvalidError
 		agent    *AgentError
-		decision *recovery.DecisionError
+		decision *finding.DecisionError
 		newer    *state.NewerError
 		unknown  *state.UnknownTransitionError
 		target   *TargetError
@@ -99,12 +102,12 @@ func CodeOf(err error) ExitCode {
 		remote   *remote.RemoteError
 		alive    *keeper.AliveError
 		locked   *checkpoint.LockedError
-		held     *recovery.HeldError
+		held     *lock.HeldError
 		mute     *UnansweredError
 		creating *recovery.CreatingError
-		nowhere  *recovery.NotFoundError
-		name     *recovery.NameError
-		lost     *recovery.LostError
+		nowhere  *layout.NotFoundError
+		name     *layout.NameError
+		lost     *lock.LostError
 		unkept   *journal.FailedError
 		unsafe   *checkpoint.UnsafeTreeError
 		denied   *proc.DeniedError

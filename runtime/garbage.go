@@ -15,6 +15,8 @@ import (
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/runtime/keeper"
 	"hank/state"
 	"hank/state/costindex"
@@ -75,8 +77,8 @@ type Garbage struct {
 // sweep is one look at an execution for what could go.
 type sweep struct {
 	Policy
-	layout recovery.Layout
-	meta   recovery.Meta
+	layout layout.Layout
+	meta   layout.Meta
 	state  *state.State
 	live   bool
 	store  *checkpoint.Store // nil: it cannot be opened
@@ -167,7 +169,7 @@ func (s *sweep) transcripts() []Garbage {
 // that nothing needs can go.
 func (s *sweep) archived() []Garbage {
 	all := Garbage{Kind: GarbageArchive, What: "archived files", Path: s.layout.Archive()}
-	m, err := recovery.ReadManifest(vfs.OS, s.layout.Manifest())
+	m, err := layout.ReadManifest(vfs.OS, s.layout.Manifest())
 	if err != nil {
 		return []Garbage{all} // what it does not name stays
 	}
@@ -265,7 +267,7 @@ func leftOver(dir string, remove bool) []Garbage {
 			return nil
 		case name == placeNew, name == placeOld, strings.HasPrefix(name, outputTemp) && e.Type().IsRegular():
 			list = append(list, Garbage{Kind: GarbageTemporary, What: "left over from a copy that was cut off", Path: path, Remove: remove, below: dir})
-		case !e.IsDir() || path == dir || !recovery.IsOwn(name) && name != recovery.Dir && name != recovery.ArchiveName:
+		case !e.IsDir() || path == dir || !layout.IsOwn(name) && name != layout.Dir && name != layout.ArchiveName:
 			return nil
 		}
 		if e.IsDir() {
@@ -292,16 +294,16 @@ func measure(path string) (files int, bytes int64) {
 
 // Collect deletes the garbage that may go, while it holds the execution. It returns what it deleted. Branches are the
 // last: their removal is acknowledged before the first of them goes.
-func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]Garbage, error) {
+func Collect(ctx context.Context, root string, p Policy, work execution.Work) ([]Garbage, error) {
 	var gone []Garbage
 	fullDisk := func() error { // to remove anything, its removal must be recorded
-		g, err := dropIndex(recovery.LayoutOf(root))
+		g, err := dropIndex(layout.LayoutOf(root))
 		if err == nil {
 			gone = append(gone, g)
 		}
 		return err
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: keeper.ReapNames, Work: work})
+	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: keeper.ReapNames, Work: work})
 	if err != nil {
 		return gone, err
 	}
@@ -334,7 +336,7 @@ func Collect(ctx context.Context, root string, p Policy, work recovery.Work) ([]
 
 // dropIndex deletes what is made anew when it is needed. A cost index that
 // another process has open stays; so does one that is made meanwhile.
-func dropIndex(l recovery.Layout) (Garbage, error) {
+func dropIndex(l layout.Layout) (Garbage, error) {
 	files, bytes := measure(l.Index())
 	if err := removeIndex(l); err != nil {
 		return Garbage{}, fmt.Errorf("deleting %s: %w", l.Index(), err)
@@ -344,7 +346,7 @@ func dropIndex(l recovery.Layout) (Garbage, error) {
 	return Garbage{Kind: GarbageIndex, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Files: files, Bytes: bytes, Remove: true}, nil
 }
 
-func removeIndex(l recovery.Layout) error {
+func removeIndex(l layout.Layout) error {
 	entries, err := os.ReadDir(l.Index())
 	if err != nil { // it is not there, or no folder
 		return os.RemoveAll(l.Index())
@@ -365,7 +367,7 @@ func removeIndex(l recovery.Layout) error {
 
 // collect removes the branches that may go, and frees what nothing leads to.
 // In a store that cannot be read whole nothing is removed.
-func (s *sweep) collect(ctx context.Context, x *recovery.Execution) ([]Garbage, error) {
+func (s *sweep) collect(ctx context.Context, x *execution.Execution) ([]Garbage, error) {
 	if !s.takes(GarbageTimelines) && !s.takes(GarbageRecovery) {
 		return nil, nil
 	}
@@ -380,10 +382,10 @@ func (s *sweep) collect(ctx context.Context, x *recovery.Execution) ([]Garbage, 
 			gone, branches = append(gone, g), append(branches, *g.branch)
 		}
 	}
-	if err := x.RemoveBranches(ctx, branches); err != nil {
+	if err := recovery.RemoveBranches(ctx, x, branches); err != nil {
 		return nil, err
 	}
-	freed, err := x.Collect(ctx)
+	freed, err := recovery.Collect(ctx, x)
 	if freed.Objects > 0 {
 		gone = append(gone, Garbage{Kind: GarbageTimelines, What: "objects that nothing else led to", Path: s.layout.Store(), Files: freed.Objects, Bytes: freed.Bytes, Remove: true, store: true})
 	}

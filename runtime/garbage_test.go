@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -135,7 +135,7 @@ func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 				t.Fatalf("it was not killed: %s", out)
 			}
 			s.fsck()
-			if v := s.view(); !v.Validate().Valid || v.Report.Has(recovery.Lost) || v.Report.Has(recovery.Blocked) {
+			if v := s.view(); !v.Validate().Valid || v.Report.Has(finding.Lost) || v.Report.Has(finding.Blocked) {
 				t.Fatalf("a reader finds %+v, %+v", v.Report, v.Validate())
 			}
 			if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"hank/internal/pattern"
-	"hank/recovery"
+	"hank/recovery/layout"
 )
 
 // globs are the patterns of a codon, in the dialect of checkpointedFiles:
@@ -99,7 +99,7 @@ func (g globs) find(root *os.Root, ignored func(rel string, dir bool) bool) (mat
 	var m matched
 	visit := func(rel string, e fs.DirEntry) (bool, error) {
 		switch {
-		case recovery.Protected(rel), ignored != nil && ignored(rel, e.IsDir()):
+		case layout.Protected(rel), ignored != nil && ignored(rel, e.IsDir()):
 			return false, nil
 		case e.IsDir():
 			return g.reaches(rel), nil

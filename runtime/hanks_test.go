@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -122,7 +122,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 		}},
 		"archive": {ExitDone, "draft:completed round#0:completed round#1:completed look:completed", func(t *testing.T, s *stage, work string) {
 			var names []string
-			_ = filepath.WalkDir(filepath.Join(s.root, recovery.ArchiveName), func(path string, d fs.DirEntry, err error) error {
+			_ = filepath.WalkDir(filepath.Join(s.root, layout.ArchiveName), func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
 					names = append(names, d.Name())
 				}

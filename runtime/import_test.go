@@ -13,6 +13,9 @@ import (
 
 	"hank/checkpoint/remote"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
 )
@@ -24,7 +27,7 @@ func init() {
 }
 
 func importFrom(address, root string) error {
-	x, _, err := recovery.Import(context.Background(), root, remote.Remote{Address: address, Prefix: "hank/x"}, recovery.Options{Reap: keeper.ReapNames})
+	x, _, err := recovery.Import(context.Background(), root, remote.Remote{Address: address, Prefix: "hank/x"}, execution.Options{Reap: keeper.ReapNames})
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,7 @@ func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 			}
 			killed++
 			_, cut := recovery.Importing(root)
-			if !cut && recovery.Exists(root) { // nothing is left to do
+			if !cut && layout.Exists(root) { // nothing is left to do
 				s.isImported(root, want, records)
 			}
 			if cut {
@@ -95,7 +98,7 @@ func TestAnImportIntoAnExecutionKilledAnywhereIsFinishedByTheNext(t *testing.T) 
 		if err := os.CopyFS(root, os.DirFS(template)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.RemoveAll(recovery.LayoutOf(root).Store()); err != nil {
+		if err := os.RemoveAll(layout.LayoutOf(root).Store()); err != nil {
 			t.Fatal(err)
 		}
 		if !s.killImport(point, root, mirror) {
@@ -156,7 +159,7 @@ func (s *stage) isImported(root string, want map[string]string, records []string
 	s.t.Helper()
 	again := s.at(root)
 	v := again.view()
-	if found := v.Validate(); !found.Valid || v.Report.Has(recovery.Lost) || v.Report.Has(recovery.Blocked) {
+	if found := v.Validate(); !found.Valid || v.Report.Has(finding.Lost) || v.Report.Has(finding.Blocked) {
 		s.t.Errorf("a reader finds %+v, %+v", v.Report, found)
 	}
 	if _, cut := recovery.Importing(root); cut {

@@ -19,6 +19,8 @@ import (
 	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -35,8 +37,8 @@ type folded struct {
 	again    []string               // what was finished and began again although nobody went back
 }
 
-func (o order) layout() recovery.Layout {
-	return recovery.Layout{Root: o.Execution, Workspace: recovery.DefaultWorkspace(o.Execution)}
+func (o order) layout() layout.Layout {
+	return layout.Layout{Root: o.Execution, Workspace: layout.DefaultWorkspace(o.Execution)}
 }
 
 // fold reads the journal from its base. Before there is one it returns nil.
@@ -220,7 +222,7 @@ func files(t *testing.T, root string) map[string]string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && d.Name() == recovery.Dir {
+		if d.IsDir() && d.Name() == layout.Dir {
 			return fs.SkipDir
 		}
 		if d.IsDir() {
@@ -346,7 +348,7 @@ func (o order) headIsWorkspace(t *testing.T, view *recovery.View, store *checkpo
 	if view.State.Newest() == nil {
 		t.Fatal("there is no run")
 	}
-	info, err := store.CommitInfo(checkpoint.SHA(recovery.Head(view.State)))
+	info, err := store.CommitInfo(checkpoint.SHA(execution.Head(view.State)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +362,7 @@ func (o order) headIsWorkspace(t *testing.T, view *recovery.View, store *checkpo
 		}
 		for line := range strings.Lines(string(out)) {
 			// The first letter compares with a branch that is not there.
-			if line[1] != ' ' && !strings.HasSuffix(strings.TrimSpace(line), recovery.DataName) {
+			if line[1] != ' ' && !strings.HasSuffix(strings.TrimSpace(line), layout.DataName) {
 				t.Errorf("the newest checkpoint is not the workspace, by git: %s", line)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/recovery/finding"
 )
 
 // The long form is scripts/prove verbs.
@@ -273,7 +274,7 @@ func (l *lane) survey() {
 	if err != nil {
 		l.t.Fatalf("a reader says: %v", err)
 	}
-	if view.Live || view.Report.Has(recovery.Lost) || view.Report.Has(recovery.Blocked) {
+	if view.Live || view.Report.Has(finding.Lost) || view.Report.Has(finding.Blocked) {
 		l.t.Errorf("a reader finds (live: %v): %v", view.Live, view.Report.Findings)
 	}
 }

@@ -15,6 +15,10 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/runtime/usergit"
 	"hank/state"
 )
@@ -28,7 +32,7 @@ type LandOptions struct {
 	Message  string // of that one commit; empty: made from the codons
 	DryRun   bool   // make everything, and put nothing into the repository
 	Now      time.Time
-	Work     recovery.Work
+	Work     execution.Work
 }
 
 // command is the same landing on a commit, as a command.
@@ -66,7 +70,7 @@ func (o LandOptions) command(onto string) string {
 // the report is finished by the same landing: see Landing.CutShort.
 func Land(ctx context.Context, v *recovery.View, o LandOptions) (*Landing, error) {
 	if !o.DryRun {
-		if err := recovery.MayAct(v.Layout.Root); err != nil {
+		if err := lock.MayAct(v.Layout.Root); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +98,7 @@ func landError(err error) error {
 	case errors.As(err, &nowhere):
 		return &UsageError{fmt.Sprintf("the workspace %s; hank land needs one that is, or is a folder of, your own repository (--workspace of hank run)", err)}
 	case errors.As(err, &git):
-		return &recovery.DecisionError{What: err.Error() + "; mend what git says, then give the same command again"}
+		return &finding.DecisionError{What: err.Error() + "; mend what git says, then give the same command again"}
 	}
 	return err
 }
@@ -201,7 +205,7 @@ func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 // choosePoints finds from where to where the landing goes, and onto what.
 func (l *lander) choosePoints(ctx context.Context) (err error) {
 	if err := l.repo.CheckIdentity(ctx); err != nil {
-		return &recovery.DecisionError{What: "git does not know who makes the commits; nothing was written", Options: []string{
+		return &finding.DecisionError{What: "git does not know who makes the commits; nothing was written", Options: []string{
 			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
 	}
 	if l.out.Base, err = l.repo.Commit(ctx, orElse(l.o.Onto, "HEAD")); err != nil {
@@ -342,14 +346,14 @@ func (l *lander) chooseOthers() error {
 	if err != nil {
 		return err
 	}
-	had := recovery.EmptyFolders(from)
-	for _, name := range recovery.EmptyFolders(to) {
+	had := execution.EmptyFolders(from)
+	for _, name := range execution.EmptyFolders(to) {
 		if !slices.Contains(had, name) {
 			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(name)), "it is an empty folder, which git does not hold"})
 		}
 	}
 	if _, err := os.Lstat(l.v.Layout.Data()); err == nil {
-		l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(recovery.DataName)), "it is the data that codons read, which no checkpoint holds"})
+		l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(layout.DataName)), "it is the data that codons read, which no checkpoint holds"})
 	}
 	return nil
 }
@@ -364,5 +368,5 @@ func (l *lander) nothing() error {
 			what += fmt.Sprintf(", and %d more", n-1)
 		}
 	}
-	return &recovery.DecisionError{What: what + "; no branch was made"}
+	return &finding.DecisionError{What: what + "; no branch was made"}
 }

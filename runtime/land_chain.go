@@ -9,7 +9,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
-	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/state"
 )
 
@@ -111,7 +111,7 @@ func partsOf(s *state.State, store *checkpoint.Store, from Target, points []poin
 		}
 		l := describe(info)
 		next := part{target: Target{SHA: p.sha, Kind: l.Kind, RunID: l.RunID, CodonID: l.CodonID}, title: l.Name, when: info.When}
-		if next.changes, err = f.step(info.Tree, recovery.Taken(s, store, p.sha).Matcher()); err != nil {
+		if next.changes, err = f.step(info.Tree, execution.Taken(s, store, p.sha).Matcher()); err != nil {
 			return nil, err
 		}
 		switch {

@@ -15,7 +15,8 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/vfs"
-	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime/usergit"
 )
 
@@ -130,7 +131,7 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	}
 	for path, h := range then {
 		name, inside := strings.CutPrefix(path, l.repo.Prefix)
-		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !recovery.Protected(name) && !apart(name) {
+		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !layout.Protected(name) && !apart(name) {
 			remove = append(remove, path)
 			differs[path] = usergit.Entry{}
 		}
@@ -179,10 +180,10 @@ func (l *lander) conflict(paths []string) error {
 	}
 	head := l.out.HeadThen
 	if head == "" {
-		return &recovery.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know at which commit that was; nothing was written", l.out.Base, list),
+		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know at which commit that was; nothing was written", l.out.Base, list),
 			Options: []string{l.o.command("REV") + " lands on the commit REV, and takes it for the one that the run began from"}}
 	}
-	return &recovery.DecisionError{What: fmt.Sprintf("the run changed what %.12s has changed too since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
+	return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has changed too since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
 		Options: []string{l.o.command(head[:12]) + " lands there, to be merged or rebased"}}
 }
 

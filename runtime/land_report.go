@@ -14,7 +14,7 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -132,7 +132,7 @@ func (l *Landing) Right() bool {
 }
 
 // file is where the report goes.
-func (l *Landing) file(at recovery.Layout) string {
+func (l *Landing) file(at layout.Layout) string {
 	return filepath.Join(at.Reports(), "land-"+l.Time.UTC().Format("20060102T150405.000000000Z")+".json")
 }
 
@@ -142,7 +142,7 @@ const pending = ".pending"
 // announce writes the report, durably, before the branch is made: where the next
 // landing finds it if this one is killed. Those of earlier tries for the branch
 // go.
-func (l *Landing) announce(at recovery.Layout) error {
+func (l *Landing) announce(at layout.Layout) error {
 	for _, had := range announced(at) {
 		if had.Branch == l.Branch && had.Repository == l.Repository {
 			if err := had.withdraw(at); err != nil {
@@ -154,7 +154,7 @@ func (l *Landing) announce(at recovery.Layout) error {
 }
 
 // withdraw removes what announce has written.
-func (l *Landing) withdraw(at recovery.Layout) error {
+func (l *Landing) withdraw(at layout.Layout) error {
 	if err := vfs.OS.Remove(l.file(at) + pending); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -163,7 +163,7 @@ func (l *Landing) withdraw(at recovery.Layout) error {
 
 // announced lists the landings of which nobody has said that they are done. What
 // cannot be read is none.
-func announced(at recovery.Layout) []*Landing {
+func announced(at layout.Layout) []*Landing {
 	names, _ := filepath.Glob(filepath.Join(at.Reports(), "land-*.json"+pending))
 	var list []*Landing
 	for _, name := range names {
@@ -177,7 +177,7 @@ func announced(at recovery.Layout) []*Landing {
 }
 
 // save writes the report beside those of other landings, durably.
-func (l *Landing) save(at recovery.Layout) error {
+func (l *Landing) save(at layout.Layout) error {
 	l.Report = l.file(at)
 	if err := l.write(at, l.Report); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (l *Landing) save(at recovery.Layout) error {
 	return l.withdraw(at)
 }
 
-func (l *Landing) write(at recovery.Layout, name string) error {
+func (l *Landing) write(at layout.Layout, name string) error {
 	text, err := json.Marshal(l, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {
 		err = vfs.MkdirAll(vfs.OS, at.Reports(), 0o700)

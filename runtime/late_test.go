@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/state"
 )
 
@@ -74,7 +74,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			s := killedAtItsEnd(t, "true")
 			work := s.workspace()
 			c.change(s)
-			var foreseen *recovery.DecisionError
+			var foreseen *finding.DecisionError
 			before := s.tree()
 			err := Question(context.Background(), s.view(), s.opts.Layers, "hank run")
 			if found := errors.As(err, &foreseen); found != (c.named != "") || !found && err != nil {

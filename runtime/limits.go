@@ -9,7 +9,8 @@ import (
 
 	"hank/internal/secret"
 	"hank/internal/shell"
-	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/state"
 )
 
@@ -20,7 +21,7 @@ func (d *driver) accept() error {
 	if d.allowed != nil {
 		return nil
 	}
-	d.allowed = &recovery.Allowances{Limits: d.x.State().Limits, Cap: d.x.Meta().CheckpointCap}
+	d.allowed = &execution.Allowances{Limits: d.x.State().Limits, Cap: d.x.Meta().CheckpointCap}
 	return errors.Join(d.x.SetLimits(d.opts.limit(d.allowed.Limits)), d.x.KeepCap())
 }
 
@@ -135,7 +136,7 @@ func RaiseFirst(command string) string {
 // a program: it raises a limit or a budget, names a model, or continues after a crash
 // loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
 // would not be. raise: a budget has to be raised before the command of Continue.
-func PersonDecides(command string, raise bool, loop *recovery.DecisionError) (why string, decides bool) {
+func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why string, decides bool) {
 	switch {
 	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
 		return "", true

@@ -11,6 +11,8 @@ import (
 	"hank/checkpoint/repair"
 	"hank/internal/lazyregexp"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -68,7 +70,7 @@ func Checkpoints(ctx context.Context, s *state.State, store History, o ListOptio
 	if err := w.begin(); err != nil {
 		return List{}, err
 	}
-	out, current := List{Checkpoints: []Listed{}}, recovery.Head(s)
+	out, current := List{Checkpoints: []Listed{}}, execution.Head(s)
 	for skipping := before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out.Checkpoints) < o.Limit); {
 		l, err := w.next()
 		if err != nil {
@@ -136,7 +138,7 @@ func (w *walk) begin() error {
 		}
 	}
 	for ref, tip := range refs {
-		if branch := strings.TrimPrefix(ref, branches); branch != recovery.ProgramBranch && branch != state.RemovedBranch {
+		if branch := strings.TrimPrefix(ref, branches); branch != githistory.ProgramBranch && branch != state.RemovedBranch {
 			if err := w.push(tip, branch); err != nil {
 				return err
 			}
@@ -151,7 +153,7 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 	}
 	w.seen[sha] = true
 	info, err := w.store.CommitInfo(sha)
-	if recovery.IsLost(err) {
+	if githistory.IsLost(err) {
 		return w.lose()
 	}
 	if err != nil {
@@ -176,7 +178,7 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 	for i, p := range info.Parents {
 		l.Parents[i] = state.SHA(p)
 	}
-	heap.Push(&w.queue, waiting{l, recovery.SeqOf(info), info.Parents})
+	heap.Push(&w.queue, waiting{l, githistory.SeqOf(info), info.Parents})
 	return nil
 }
 

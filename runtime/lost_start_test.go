@@ -12,6 +12,7 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/state"
 )
 
@@ -40,7 +41,7 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.must(mode, ExitDecision)
-				x, err := recovery.Open(t.Context(), s.opts.Execution, recovery.Options{ReplaceStore: true})
+				x, err := recovery.Open(t.Context(), s.opts.Execution, execution.Options{ReplaceStore: true})
 				if err == nil {
 					err = x.Close()
 				}

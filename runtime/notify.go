@@ -13,6 +13,7 @@ import (
 	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime/keeper"
 )
 
@@ -54,7 +55,7 @@ func unopened(o Options, err error) *Result {
 
 func notify(ctx context.Context, o Options, res *Result) error {
 	told := *res
-	if found, err := recovery.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
+	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option := " -e " + shell.Quote(res.Execution)
 		told.Next, told.Finish, told.Message = CommandForExecution(told.Next, option), CommandForExecution(told.Finish, option), ForExecution(told.Message, option)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -66,7 +68,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 	const one = `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`
 	lose := func(s *stage, names ...string) {
 		for _, name := range names {
-			if err := os.RemoveAll(filepath.Join(s.root, recovery.Dir, name)); err != nil {
+			if err := os.RemoveAll(filepath.Join(s.root, layout.Dir, name)); err != nil {
 				s.t.Fatal(err)
 			}
 		}
@@ -82,7 +84,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 		}, ExitDecision, "nothing is left"},
 		"the checkpoints are gone": {func(s *stage) func(*Options) { lose(s, "checkpoints"); return nil }, ExitDecision, "checkpoint"},
 		"the disk refuses": {func(s *stage) func(*Options) {
-			put(s.t, s.root, recovery.Dir+"/execution-meta.json.tmp/x", "a folder in the way")
+			put(s.t, s.root, layout.Dir+"/execution-meta.json.tmp/x", "a folder in the way")
 			return nil
 		}, ExitIO, "execution-meta.json.tmp"},
 		"the hank is invalid": {func(s *stage) func(*Options) {
@@ -99,7 +101,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			return func(o *Options) { o.Unattended = true }
 		}, ExitDecision, "3 times in a row"},
 		"it is held": {func(s *stage) func(*Options) {
-			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 			if err != nil {
 				s.t.Fatal(err)
 			}
@@ -154,7 +156,7 @@ func crash(s *stage, times int) {
 		s.t.Fatal(err)
 	}
 	for range times {
-		x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+		x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 		if err != nil {
 			s.t.Fatal(err)
 		}

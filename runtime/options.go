@@ -3,7 +3,7 @@ package runtime
 import (
 	"hank/internal/sandbox"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -49,7 +49,7 @@ type Options struct {
 	Ask          Asker            // nil: nobody is there to be asked
 	Observe      func(journal.Event, *state.State)
 	Say          func(line string) // progress and warnings for a person, a line each
-	Work         recovery.Work     // shows what takes its time
+	Work         execution.Work    // shows what takes its time
 	Monitor      *Monitor          // where the run shows what it does; may be nil
 	ConfirmHuge  func(HugeFolder) bool
 }

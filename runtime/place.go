@@ -15,7 +15,7 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 )
 
 // placement puts what a copy operation copies into the workspace.
@@ -47,6 +47,7 @@ type saveError struct{ err error }
 func (e *saveError) Error() string {
 	return fmt.Sprintf("what is there could not be recorded, so it is not replaced: %v", e.err)
 }
+
 func (e *saveError) Unwrap() error { return e.err }
 
 // run makes the target what the source is.
@@ -124,7 +125,7 @@ func (p placement) build(ctx context.Context, parent *os.Root) error {
 // refuseOwn refuses to copy what no checkpoint would hold.
 func refuseOwn(rel string) error {
 	for step := range strings.SplitSeq(rel, "/") {
-		if recovery.IsOwn(step) {
+		if layout.IsOwn(step) {
 			return fmt.Errorf("the folder holds %q: checkpoints never hold such names; move it out of the folder that is copied", rel)
 		}
 	}
@@ -222,7 +223,7 @@ func (p placement) keepRepositories(parent *os.Root, name string) error {
 		if p.isLeftOut(path.Join(path.Dir(p.target), rel)) {
 			return false, nil
 		}
-		if recovery.IsOwn(path.Base(rel)) {
+		if layout.IsOwn(path.Base(rel)) {
 			found = append(found, rel)
 			return false, nil
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
-	"hank/recovery"
+	"hank/recovery/lock"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -154,7 +154,7 @@ func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 		}()
 	}))
 	for i, err := range <-refused {
-		var held *recovery.HeldError
+		var held *lock.HeldError
 		if !errors.As(err, &held) || CodeOf(err) != ExitHeld {
 			t.Errorf("%s was not refused: %v", []string{"a second execution in the workspace", "a second run of the execution"}[i], err)
 		}

@@ -8,7 +8,7 @@ import (
 	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -69,7 +69,7 @@ func (o Options) kernel() sandbox.Support {
 
 // confineNew is confine for an execution that is not made yet.
 func confineNew(p *plan.Program, root string, o Options) error {
-	l := recovery.Layout{Root: root, Workspace: recovery.DefaultWorkspace(root)}
+	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	if o.Workspace != "" {
 		l.Workspace = absolute(o.Workspace)
 	}

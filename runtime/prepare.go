@@ -9,7 +9,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/state"
@@ -54,7 +54,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.x.Commit(ctx, recovery.Commit{
+	_, err = a.x.Commit(ctx, execution.Commit{
 		Title: a.title(state.KindRigSetup), Snapshot: snap, Parents: a.parents(), Branch: a.branch(),
 		Transition: state.CodonTransitioned{RunID: a.run, Record: next},
 	})

@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 
-	"hank/plan"
-	"hank/recovery"
-	"hank/state"
-
 	"github.com/go-json-experiment/json"
+
+	"hank/plan"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/state"
 )
 
 // chooseProgram settles which program the run follows: the author's at first,
@@ -86,8 +89,8 @@ const hankChanged = "the hank has changed since this execution froze it"
 
 // programQuestion is the question about a hank that has changed; live is nil where
 // it cannot be run any more.
-func programQuestion(changes []string, live *plan.Program) *recovery.DecisionError {
-	ask := &recovery.DecisionError{What: hankChanged + " (" + strings.Join(changes, "; ") + ")",
+func programQuestion(changes []string, live *plan.Program) *finding.DecisionError {
+	ask := &finding.DecisionError{What: hankChanged + " (" + strings.Join(changes, "; ") + ")",
 		Options: []string{"--adopt goes on with the new one", "--frozen goes on as before"}}
 	if live == nil {
 		ask.Options = []string{"--frozen goes on as before", "mend the hank, see: hank validate, and --adopt then goes on with it"}
@@ -129,9 +132,9 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 // lostProgram is the question about a frozen program that cannot be read, why, and
 // the option that answers it; nil where the hank as it is now says the same. Where
 // that cannot be read either, loadErr, no option does.
-func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*recovery.DecisionError, string) {
+func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*finding.DecisionError, string) {
 	if live == nil {
-		return &recovery.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
+		return &finding.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
 			Options: []string{"put the hank of then back, or mend the one that is there (hank validate names its errors), and then hank run"}}, ""
 	}
 	if programHash(live) == s.HankHash {
@@ -144,7 +147,7 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	for _, e := range live.Initial() {
 		now = appendNew(now, e.Codon.ID)
 	}
-	return &recovery.DecisionError{
+	return &finding.DecisionError{
 		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
 		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"},
 	}, adoptOption
@@ -203,7 +206,7 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 		return err
 	}
 	d.program = p
-	entries, err := encodeEntries(p.Derive(recovery.Outcomes(d.x.State())))
+	entries, err := encodeEntries(p.Derive(githistory.Outcomes(d.x.State())))
 	if err != nil {
 		return err
 	}
@@ -212,7 +215,7 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	if err := d.x.Record(state.PlanSet{Program: sha, HankHash: hash, Entries: entries}); err != nil {
 		return err
 	}
-	return d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = hash })
+	return d.x.SetMeta(func(m *layout.Meta) { m.HankHash = hash })
 }
 
 // withdraw takes back what this command has adopted, where it ends with a question, or
@@ -236,12 +239,12 @@ func (d *driver) unadopt() error {
 	if err != nil {
 		return nil
 	}
-	entries, err := encodeEntries(was.Derive(recovery.Outcomes(d.x.State())))
+	entries, err := encodeEntries(was.Derive(githistory.Outcomes(d.x.State())))
 	if err == nil {
 		err = d.x.Record(state.PlanSet{Program: d.replaced.Program, HankHash: d.replaced.HankHash, Entries: entries})
 	}
 	if err == nil {
-		err = d.x.SetMeta(func(m *recovery.Meta) { m.HankHash = d.replaced.HankHash })
+		err = d.x.SetMeta(func(m *layout.Meta) { m.HankHash = d.replaced.HankHash })
 	}
 	return err
 }
@@ -253,9 +256,9 @@ func (d *driver) replan() error { return Replan(d.x, d.program) }
 
 // Replan brings an execution's plan into line with its program and what is
 // settled on its thread.
-func Replan(x *recovery.Execution, p *plan.Program) error {
+func Replan(x *execution.Execution, p *plan.Program) error {
 	s := x.State()
-	want := p.Derive(recovery.Outcomes(s))
+	want := p.Derive(githistory.Outcomes(s))
 	same := slices.EqualFunc(want, s.ExecutionPlan(), func(a plan.Entry, b *state.PlanEntry) bool { return a.CodonID == b.CodonID })
 	if same {
 		return nil
@@ -273,7 +276,7 @@ func (d *driver) grow(index int, final *state.Codon) error {
 	if s.ExecutionPlan()[index].LoopContext == nil {
 		return nil
 	}
-	outcome := recovery.Outcome(final)
+	outcome := githistory.Outcome(final)
 	outcome.BudgetExceeded = outcome.BudgetExceeded || d.loopBudgetOver(s.ExecutionPlan()[index].Entry)
 	drop, add := d.program.Grow(d.window(index), 0, outcome)
 	if drop == 0 && len(add) == 0 {

@@ -8,6 +8,9 @@ import (
 	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -105,7 +108,7 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 }
 
 // QuestionAtOnce is Question as far as a look at the workspace's folder tells.
-func QuestionAtOnce(v *recovery.View) *recovery.DecisionError {
+func QuestionAtOnce(v *recovery.View) *finding.DecisionError {
 	switch {
 	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
 		return nil
@@ -117,11 +120,11 @@ func QuestionAtOnce(v *recovery.View) *recovery.DecisionError {
 
 // changedProgram is the question that chooseProgram asks, and the option that
 // answers it; nil if it asks none.
-func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode Mode) (*recovery.DecisionError, string) {
+func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode Mode) (*finding.DecisionError, string) {
 	if v.State.Program == "" {
 		return nil, ""
 	}
-	frozen, err := recovery.LoadProgram(store, v.State.Program)
+	frozen, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
 		live, _, loadErr := loadHank(v.Layout.Root, Options{Layers: layers})
 		return lostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
@@ -143,7 +146,7 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 
 // changedWorkspace is the question that askAboutEdits asks where the next run moves
 // the workspace to a checkpoint, or leaves it (to is empty); nil if it asks none.
-func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, to state.SHA) (*recovery.DecisionError, error) {
+func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, to state.SHA) (*finding.DecisionError, error) {
 	s := v.State
 	run := s.Newest()
 	switch {
@@ -163,8 +166,8 @@ func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.S
 	if i := s.Next(); i < len(s.ExecutionPlan()) {
 		next = s.ExecutionPlan()[i].CodonID
 	}
-	selection := recovery.Tracked(s, next)
-	selection.Never = recovery.Never
+	selection := execution.Tracked(s, next)
+	selection.Never = execution.Never
 	base := checkpoint.SHA(head)
 	if !store.Has(base) { // lost, and parted from
 		base = ""

@@ -9,6 +9,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
 	"hank/state"
@@ -27,7 +28,7 @@ type recording struct {
 
 // openRecording opens an execution to be replayed. It is only read.
 func openRecording(dir string) (*recording, error) {
-	root, err := recovery.Find(dir)
+	root, err := layout.Find(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,9 @@ import (
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/runtime/keeper"
 	"hank/state"
 )
@@ -84,11 +86,11 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	base, err := d.x.Tree(recovery.SavedAt(d.x.Store, d.x.State().Base))
+	base, err := d.x.Tree(execution.SavedAt(d.x.Store, d.x.State().Base))
 	if err != nil {
 		return err
 	}
-	looked := recovery.Taken(d.x.State(), d.x.Store, last.Checkpoint()).Matcher()
+	looked := execution.Taken(d.x.State(), d.x.Store, last.Checkpoint()).Matcher()
 	takes := func(rel string) bool { // what a person has added since is not the codon's
 		byHand := (looked(rel) || d.x.Store.HasFile(base, rel)) && !d.x.Store.HasFile(end, rel)
 		return d.x.Store.HasFile(visible.Tree, rel) && !byHand
@@ -116,8 +118,8 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.x.Commit(ctx, recovery.Commit{
-		Title:    recovery.Title{Status: state.KindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", len(done.Paths))},
+	_, err = d.x.Commit(ctx, execution.Commit{
+		Title:    githistory.Title{Status: state.KindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", len(done.Paths))},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
 		Transition: state.CheckpointCreated{Kind: state.KindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
 	})
@@ -131,7 +133,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 // of the entry at an index, and that entry, or the loop that it ends, archives.
 func (d *driver) archiveDue(index int) bool {
 	last, s := d.settled, d.x.State()
-	if index < 0 || last == nil || last.Status == state.Failed || recovery.EndedAt(d.x.Store, s.Base) != last.Checkpoint() {
+	if index < 0 || last == nil || last.Status == state.Failed || execution.EndedAt(d.x.Store, s.Base) != last.Checkpoint() {
 		return false
 	}
 	stored := s.ExecutionPlan()[index].Entry
@@ -144,7 +146,7 @@ func (d *driver) archiveDue(index int) bool {
 // reports it.
 func (c comparison) archivedAt(sha state.SHA) map[string]bool {
 	taken := map[string]bool{}
-	manifest, err := recovery.ReadManifest(vfs.OS, c.layout.Manifest())
+	manifest, err := layout.ReadManifest(vfs.OS, c.layout.Manifest())
 	if err != nil {
 		return taken
 	}

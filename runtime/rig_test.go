@@ -21,7 +21,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
 )
@@ -387,7 +387,7 @@ func TestATargetThatHoldsTheExecutionIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "["+copyKit+"]")
 	write(t, b.path("lib/run/.hankweave/state.json"), "{}")
-	b.Apart = recovery.Layout{Root: b.path("lib/run"), Workspace: b.Workspace}.Apart()
+	b.Apart = layout.Layout{Root: b.path("lib/run"), Workspace: b.Workspace}.Apart()
 	before := tree(t, b.Workspace)
 	if f := b.run(t.Context()); f == nil || !strings.Contains(f.Message, "the execution itself") {
 		t.Fatalf("%+v", f)
@@ -592,7 +592,8 @@ type endedProcess struct {
 	err  error
 }
 
-func (endedProcess) Stop()                        {}
+func (endedProcess) Stop() {}
+
 func (p endedProcess) Wait() (keeper.Exit, error) { return p.exit, p.err }
 
 func TestARigStopsOnRequest(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 	"hank/internal/shell"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime/keeper"
 	"hank/runtime/usergit"
 	"hank/state"
@@ -35,7 +38,7 @@ type RollbackOptions struct {
 	// CheckpointCap holds from now on; not set leaves it as it is.
 	CheckpointCap plan.Size
 	Say           func(string)
-	Work          recovery.Work // shows what takes its time
+	Work          execution.Work // shows what takes its time
 	// Confirm is asked before anything is changed; nil is a yes.
 	Confirm func(Preview) bool
 }
@@ -112,11 +115,11 @@ func undone(s *state.State, store Resolver, safety state.SHA) *Undone {
 	if err != nil {
 		return nil
 	}
-	kind, to := recovery.MoveAfter(info)
+	kind, to := execution.MoveAfter(info)
 	if kind == "" {
 		return nil
 	}
-	return &Undone{kind, describe(info).Time, commit(s, store, recovery.EndedAt(store, safety)), commit(s, store, recovery.EndedAt(store, to))}
+	return &Undone{kind, describe(info).Time, commit(s, store, execution.EndedAt(store, safety)), commit(s, store, execution.EndedAt(store, to))}
 }
 
 // Unarchived is a file that comes back from the archive.
@@ -172,7 +175,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 			return nil, err
 		}
 	}
-	x, err := recovery.Open(ctx, root, recovery.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: o.CheckpointCap.Limit(), Unfinished: unfinished, Reap: keeper.ReapNames, Work: o.Work,
+	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: o.CheckpointCap.Limit(), Unfinished: unfinished, Reap: keeper.ReapNames, Work: o.Work,
 		Warn: func(line string) { secret.Say(o.Say, line) }})
 	if err != nil {
 		return nil, err
@@ -194,7 +197,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 // standing is where an execution stands.
 func standing(s *state.State) Target {
 	here := s.Here()
-	t := Target{SHA: recovery.Head(s), RunID: here.RunID, Position: here}
+	t := Target{SHA: execution.Head(s), RunID: here.RunID, Position: here}
 	if here.AfterCodon != nil {
 		t.CodonID = *here.AfterCodon
 	}
@@ -219,7 +222,7 @@ func (o *RollbackOptions) confirmUnfinished(ctx context.Context, root string) er
 	return nil
 }
 
-func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*RolledBack, error) {
+func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*RolledBack, error) {
 	target, err := chooseTarget(x.State(), x.Store, o)
 	if err != nil {
 		return nil, err
@@ -238,7 +241,7 @@ func rollback(ctx context.Context, x *recovery.Execution, o RollbackOptions) (*R
 	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
 		o.Say(preview.Undoes.String())
 	}
-	m := recovery.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
+	m := execution.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
 	if o.Undo {
 		m.Kind = "undo"
 	}
@@ -282,7 +285,7 @@ func inTheWay(refused []restore.Refused) (list []PathChange) {
 }
 
 // noteUnarchived says what has come back from the archive.
-func noteUnarchived(x *recovery.Execution, files []Unarchived, say func(string)) {
+func noteUnarchived(x *execution.Execution, files []Unarchived, say func(string)) {
 	type restored struct {
 		CodonID       state.CodonID `json:"codonId"`
 		RestoredPaths []string      `json:"restoredPaths"`
@@ -295,7 +298,7 @@ func noteUnarchived(x *recovery.Execution, files []Unarchived, say func(string))
 		}
 		_ = x.Note("rollback.archiveRestore", e)
 		if say != nil {
-			say(fmt.Sprintf("back from %s, which keeps its copy (codon %s): %s", recovery.ArchiveName, e.CodonID, strings.Join(e.RestoredPaths, ", ")))
+			say(fmt.Sprintf("back from %s, which keeps its copy (codon %s): %s", layout.ArchiveName, e.CodonID, strings.Join(e.RestoredPaths, ", ")))
 		}
 	}
 }
@@ -312,14 +315,14 @@ func trackedAround(s *state.State, store *checkpoint.Store, to state.Position) c
 	}
 	for _, at := range []*state.State{s, &there} {
 		if thread := at.Thread(); len(thread) > 0 {
-			add(recovery.Tracked(s, thread[len(thread)-1].Codon.CodonID))
+			add(execution.Tracked(s, thread[len(thread)-1].Codon.CodonID))
 		}
 		if at.Position == nil {
 			continue
 		}
 		// It may stand inside of a codon: behind its rig, or at its failure.
-		if sha := recovery.SavedAt(store, at.Position.CheckpointSHA); sha != s.InitialCheckpoint {
-			add(recovery.Taken(s, store, sha))
+		if sha := execution.SavedAt(store, at.Position.CheckpointSHA); sha != s.InitialCheckpoint {
+			add(execution.Taken(s, store, sha))
 		}
 	}
 	return sel
@@ -387,7 +390,7 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	if view.Blocked != nil && !view.Unfinished() && !recovery.IsClosed(view.Blocked) { // that is in the way as other paths are
+	if view.Blocked != nil && !view.Unfinished() && !execution.IsClosed(view.Blocked) { // that is in the way as other paths are
 		return nil, view.Blocked
 	}
 	store, err := view.Store()
@@ -407,23 +410,23 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 	return preview(ctx, view.Layout, view.State, store, ws, target, o)
 }
 
-func preview(ctx context.Context, l recovery.Layout, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, o RollbackOptions) (*Preview, error) {
+func preview(ctx context.Context, l layout.Layout, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, o RollbackOptions) (*Preview, error) {
 	defer store.Abort() // what the scan has found is not kept
 	defer store.HoldTrees()()
 	position := &target.Position
 	if len(o.Paths) > 0 {
 		position = nil
 	}
-	back, err := recovery.WayBack(ctx, l, s, store, target.SHA, position)
+	back, err := execution.WayBack(ctx, l, s, store, target.SHA, position)
 	if err != nil {
 		return nil, err
 	}
-	head := recovery.Head(s)
+	head := execution.Head(s)
 	tracked := trackedAround(s, store, target.Position)
-	tracked.Never = recovery.Never
+	tracked.Never = execution.Never
 	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
 	defer end()
-	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(recovery.SavedAt(store, head)), Progress: progress})
+	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(execution.SavedAt(store, head)), Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -431,7 +434,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	if err != nil {
 		return nil, err
 	}
-	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: recovery.Never}, Base: checkpoint.SHA(head), MustInclude: inWay, Progress: progress})
+	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: execution.Never}, Base: checkpoint.SHA(head), MustInclude: inWay, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -449,9 +452,9 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	}
 	empty := back.Empty
 	for _, name := range o.Paths {
-		there := restore.HasPath(store.DB, all.Tree, name) || len(recovery.FoldersWithin(all.Empty, []string{name})) > 0
+		there := restore.HasPath(store.DB, all.Tree, name) || len(execution.FoldersWithin(all.Empty, []string{name})) > 0
 		switch {
-		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(recovery.FoldersWithin(empty, []string{name})) > 0:
+		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(execution.FoldersWithin(empty, []string{name})) > 0:
 		case !there && !planTouches(plan, name):
 			return nil, &UsageError{fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
 		case !o.Delete:
@@ -478,7 +481,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 	}
 	p.Superseded = []Target{}
 	if len(o.Paths) > 0 {
-		p.Folders = slices.DeleteFunc(recovery.FoldersWithin(empty, o.Paths), func(name string) bool {
+		p.Folders = slices.DeleteFunc(execution.FoldersWithin(empty, o.Paths), func(name string) bool {
 			return slices.Contains(all.Empty, name) || restore.HasPath(store.DB, all.Tree, name)
 		})
 	} else {
@@ -493,7 +496,7 @@ func preview(ctx context.Context, l recovery.Layout, s *state.State, store *chec
 // needDelete asks for Delete where files stand in the way of what is to be brought
 // back: a file in the place of a folder, or the files of a folder in the place of a
 // file.
-func needDelete(p *Preview, paths []string) *recovery.DecisionError {
+func needDelete(p *Preview, paths []string) *finding.DecisionError {
 	const show = 3
 	var names []string
 	for _, name := range p.unasked[:min(show, len(p.unasked))] {
@@ -510,7 +513,7 @@ func needDelete(p *Preview, paths []string) *recovery.DecisionError {
 	if len(p.unasked) > 1 {
 		verb, them = "are", "them"
 	}
-	return &recovery.DecisionError{
+	return &finding.DecisionError{
 		What: fmt.Sprintf("%s %s in the way of what %s has there, and restore deletes nothing without --delete; nothing was changed", list, verb, p.Target),
 		Options: []string{
 			fmt.Sprintf("--delete puts %s into a checkpoint and deletes %s, with all that codons have added at %s and the target has not (--delete --plan lists it)", them, them, strings.Join(at, " ")),

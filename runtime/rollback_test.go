@@ -12,6 +12,8 @@ import (
 
 	"hank/checkpoint"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -298,14 +300,14 @@ func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
 	s.must(ModeRun, ExitDone, func(o *Options) { o.StopAfter = 0 })
-	x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+	x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
 	before := s.tree()
 	_, err = s.rollback(RollbackOptions{To: "first"})
-	var held *recovery.HeldError
+	var held *lock.HeldError
 	if !errors.As(err, &held) || CodeOf(err) != ExitHeld {
 		t.Errorf("rolled back under a holder: %v", err)
 	}

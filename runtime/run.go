@@ -23,6 +23,10 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/runtime/keeper"
 	"hank/state"
 )
@@ -70,11 +74,11 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if o.Layers.Flags.Model == noModel {
 		o.Layers.Flags.Model, o.forgetModel = "", true
 	}
-	if err := recovery.Obstructed(root); err != nil {
+	if err := layout.Obstructed(root); err != nil {
 		return nil, err
 	}
 	program, where, loadErr := loadHank(root, o)
-	if loadErr != nil && (program == nil && !recovery.Exists(root) || !tolerable(loadErr)) {
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
 	var replay *recording
@@ -85,7 +89,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 		defer replay.close()
 	}
 	var found agents
-	if !recovery.Exists(root) { // nothing is made for a hank that could not be run here
+	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, o); err != nil {
 			return nil, err
 		}
@@ -147,8 +151,8 @@ type origin struct {
 func loadHank(root string, o Options) (*plan.Program, origin, error) {
 	var from origin
 	path := o.Hank
-	if path == "" && recovery.Exists(root) {
-		if view, err := recovery.ReadMeta(root); err == nil {
+	if path == "" && layout.Exists(root) {
+		if view, err := layout.ReadMeta(root); err == nil {
 			path = view.HankPath
 		}
 	}
@@ -167,7 +171,7 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 		abs = hankIn(abs)
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		if o.Hank == "" && recovery.Exists(root) { // it has a frozen one
+		if o.Hank == "" && layout.Exists(root) { // it has a frozen one
 			return nil, from, fmt.Errorf("there is no hank.json in %s: %w", path, os.ErrNotExist)
 		}
 		return nil, from, &UsageError{fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
@@ -186,7 +190,7 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 		return nil, from, err
 	}
 	layers := o.Layers
-	if meta, err := recovery.ReadMeta(root); err == nil {
+	if meta, err := layout.ReadMeta(root); err == nil {
 		layers.AnyIDs = meta.Foreign()
 	}
 	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
@@ -207,8 +211,8 @@ func hankIn(dir string) string {
 	return filepath.Join(dir, "hank.json")
 }
 
-func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, o Options) (*recovery.Execution, error) {
-	ro := recovery.Options{
+func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, o Options) (*execution.Execution, error) {
+	ro := execution.Options{
 		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: keeper.ReapNames, Workspace: absolute(o.Workspace),
 		CheckpointCap: o.Layers.Merge(nil).CheckpointCap.Limit(),
 		Limit:         o.limit,
@@ -217,7 +221,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 		Late:          o.late(mode),
 		Observe:       o.Observe, Warn: func(line string) { secret.Say(o.Say, line) }, Work: o.Work,
 	}
-	if recovery.Exists(root) {
+	if layout.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)
 		if err != nil {
 			return nil, err
@@ -228,7 +232,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 		return x, nil
 	}
 	if mode != ModeRun {
-		return nil, &recovery.NotFoundError{From: root}
+		return nil, &layout.NotFoundError{From: root}
 	}
 	workspace, output := "", ""
 	var err error
@@ -260,7 +264,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 }
 
 // unfinishedFor is what becomes of an interrupted move that cannot be finished.
-func unfinishedFor(o Options) recovery.Unfinished {
+func unfinishedFor(o Options) execution.Unfinished {
 	if o.KeepTree {
 		return recovery.KeepUnfinished
 	}
@@ -282,9 +286,9 @@ func askAboutRemains(mode Mode, root string, o Options) error {
 	if o.Ask != nil && o.Ask(question, []string{"begin with what is there as the initial checkpoint; every codon runs", "leave it"}) == 0 {
 		return nil
 	}
-	return &recovery.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
+	return &finding.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
 		"--fresh begins with what is there as the initial checkpoint; every codon runs",
-		"if there was an execution, put its " + recovery.Dir + " back from a copy: hank run then goes on with it",
+		"if there was an execution, put its " + layout.Dir + " back from a copy: hank run then goes on with it",
 		"-e DIR begins in another folder"}}
 }
 
@@ -299,7 +303,7 @@ func absolute(path string) string {
 
 // sameInputs refuses to go on with other data or in another workspace than
 // the execution was begun with.
-func sameInputs(x *recovery.Execution, from origin, o Options) error {
+func sameInputs(x *execution.Execution, from origin, o Options) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !sameFolder(have, from.data) {
 		return &UsageError{fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
 	}
@@ -471,8 +475,8 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 		d.say("the run has no exit checkpoint: %v", err)
 		return nil
 	}
-	_, err = d.x.Commit(ctx, recovery.Commit{
-		Title:    recovery.Title{Status: state.KindExit, CodonID: out.codon, RunID: d.run, Name: string(out.reason)},
+	_, err = d.x.Commit(ctx, execution.Commit{
+		Title:    githistory.Title{Status: state.KindExit, CodonID: out.codon, RunID: d.run, Name: string(out.reason)},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
 		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: d.run, CodonID: out.codon, Branch: d.branch()},
 	})

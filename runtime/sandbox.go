@@ -7,7 +7,7 @@ import (
 
 	"hank/internal/sandbox"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime/harness/claude"
 )
 
@@ -28,7 +28,7 @@ type Confinement struct {
 
 // Confine works out what holds for a program in an execution. environ is what
 // agents will get, kernel what can be confined. Nothing is written.
-func Confine(p *plan.Program, wanted plan.Sandbox, l recovery.Layout, environ []string, kernel sandbox.Support) *Confinement {
+func Confine(p *plan.Program, wanted plan.Sandbox, l layout.Layout, environ []string, kernel sandbox.Support) *Confinement {
 	c := &Confinement{Sandbox: wanted, ABI: kernel.ABI, Why: kernel.Why}
 	if wanted != plan.WorkspaceSandbox {
 		c.Sandbox = plan.NoSandbox
@@ -42,7 +42,7 @@ func Confine(p *plan.Program, wanted plan.Sandbox, l recovery.Layout, environ []
 // allowList is where a hank that works with some harnesses can write. It is
 // pure but for following links. Of the folders for temporary files, one for
 // each codon, the pattern is in it.
-func allowList(l recovery.Layout, names, environ []string) []string {
+func allowList(l layout.Layout, names, environ []string) []string {
 	list := []string{sandbox.Real(l.Workspace)}
 	for _, name := range names {
 		list = append(list, sandbox.Real(filepath.Join(l.Homes(), name)))
@@ -81,7 +81,7 @@ func eachCodon(p *plan.Program, do func(*plan.Codon)) {
 
 // checkApart refuses a workspace that hank's own files lie in: what may be
 // written there could not be told from what may not.
-func checkApart(l recovery.Layout) string {
+func checkApart(l layout.Layout) string {
 	own, workspace := sandbox.Real(l.Hankweave()), sandbox.Real(l.Workspace)
 	if !sandbox.Contains(workspace, own) {
 		return ""

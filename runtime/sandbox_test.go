@@ -11,7 +11,8 @@ import (
 
 	"hank/internal/sandbox"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 )
 
 // confinedHank asks for the sandbox and runs a script as rig, agent and check.
@@ -76,7 +77,7 @@ func TestAConfinedAgentWritesOnlyWhereItMay(t *testing.T) {
 	}) {
 		t.Errorf("the allow-list was not said: %q", s.said)
 	}
-	if s.view().Report.Has(recovery.Lost) {
+	if s.view().Report.Has(finding.Lost) {
 		t.Error("something was lost")
 	}
 }
@@ -115,7 +116,7 @@ func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
 	if !errors.As(err, &agent) || !strings.Contains(err.Error(), "not switched on") || !strings.Contains(err.Error(), "--sandbox none") {
 		t.Errorf("got %v", err)
 	}
-	if onDisk(s.root, recovery.Dir) {
+	if onDisk(s.root, layout.Dir) {
 		t.Error("an execution was made")
 	}
 	s.must(ModeRun, ExitDone, func(o *Options) { o.Layers.Flags.Sandbox = plan.NoSandbox })
@@ -134,7 +135,7 @@ func TestAWorkspaceThatHoldsTheExecutionCannotBeConfined(t *testing.T) {
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "-e DIR") {
 		t.Errorf("got %v", err)
 	}
-	if onDisk(s.root, recovery.Dir) {
+	if onDisk(s.root, layout.Dir) {
 		t.Error("an execution was made")
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -149,7 +150,7 @@ func TestAWorkspaceThatHoldsTheExecutionCannotBeConfined(t *testing.T) {
 func TestTheAllowListHoldsWorkspaceHomeAndTemp(t *testing.T) {
 	t.Parallel()
 	root, home := sandbox.Real(t.TempDir()), sandbox.Real(t.TempDir())
-	l := recovery.Layout{Root: root, Workspace: filepath.Join(root, "agentRoot")}
+	l := layout.Layout{Root: root, Workspace: filepath.Join(root, "agentRoot")}
 	if err := errors.Join(os.Mkdir(filepath.Join(home, ".claude"), 0o755),
 		os.WriteFile(filepath.Join(home, ".claude.json"), []byte(`{"oauthAccount": {}}`), 0o600)); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hank/recovery"
+	"hank/recovery/layout"
 )
 
 // planted are keys that a test hides, put together here so that no scanner
@@ -56,7 +56,7 @@ func TestNoPlantedKeyIsInAnythingThatHankWrites(t *testing.T) {
 		t.Errorf("the failure says %+v", s.last("a").FailureReason)
 	}
 	said := strings.Join(s.said, "\n")
-	l := recovery.Layout{Root: s.root}
+	l := layout.Layout{Root: s.root}
 	frozen := map[string]bool{}
 	for _, line := range strings.Fields(s.git("ls-tree", "-r", "--object-only", string(s.view().State.Program))) {
 		frozen[line] = true

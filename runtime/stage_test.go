@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -211,10 +212,10 @@ func treeOn(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if rel == recovery.DataName {
+		if rel == layout.DataName {
 			return nil
 		}
-		if d.Name() == ".git" || strings.HasPrefix(d.Name(), recovery.Dir) {
+		if d.Name() == ".git" || strings.HasPrefix(d.Name(), layout.Dir) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -273,7 +274,7 @@ func (s *stage) treeIn(sha state.SHA) map[string]string {
 // git runs stock git on the store.
 func (s *stage) git(args ...string) string {
 	s.t.Helper()
-	store := recovery.Layout{Root: s.root}.Store()
+	store := layout.Layout{Root: s.root}.Store()
 	cmd := exec.Command("git", append([]string{"--git-dir=" + store}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 	var errs bytes.Buffer

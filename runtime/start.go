@@ -8,6 +8,8 @@ import (
 	"hank/checkpoint"
 	"hank/internal/shell"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/state"
 )
 
@@ -67,7 +69,7 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		d.keepLost(&move)
 	}
 	kept, err := d.askAboutEdits(ctx, move.to)
-	if move.codon != nil && recovery.IsClosed(err) {
+	if move.codon != nil && execution.IsClosed(err) {
 		err = d.onClosed(ctx, mode, move, err)
 	}
 	if err != nil {
@@ -79,7 +81,7 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 			return start{}, err
 		}
 		err := d.goBack(ctx, move, kept || lost || asked)
-		if move.codon != nil && recovery.IsClosed(err) {
+		if move.codon != nil && execution.IsClosed(err) {
 			err = d.onClosed(ctx, mode, move, err)
 		}
 		if err != nil {
@@ -336,11 +338,11 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 	if m.position != nil {
 		m.position.CheckpointSHA = to
 	}
-	tracked := recovery.Tracked(d.x.State(), d.nextID())
+	tracked := execution.Tracked(d.x.State(), d.nextID())
 	if m.position != nil {
 		tracked = d.trackedBefore(*m.position)
 	}
-	moved, err := d.x.MoveTree(ctx, recovery.Move{Kind: m.kind(), To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.unasked})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: m.kind(), To: to, Tracked: tracked, Position: m.position, Stay: stay, Leave: d.unasked})
 	if err != nil {
 		return err
 	}
@@ -359,14 +361,14 @@ func (d *driver) trackedBefore(to state.Position) checkpoint.Selection {
 	s := d.x.State()
 	sel := trackedAround(s, d.x.Store, to)
 	if sha := d.comparison().leftAt(true); sha != s.InitialCheckpoint {
-		asked := recovery.Taken(s, d.x.Store, sha)
+		asked := execution.Taken(s, d.x.Store, sha)
 		sel.All, sel.Patterns = sel.All || asked.All, append(sel.Patterns, asked.Patterns...)
 	}
 	return sel
 }
 
 // sayRefused names what a move could not change.
-func (d *driver) sayRefused(moved *recovery.Moved) {
+func (d *driver) sayRefused(moved *execution.Moved) {
 	refused := moved.Report.Refused
 	for i, r := range refused {
 		if i == mostRefused {
@@ -424,10 +426,10 @@ func (d *driver) checkCrashLoop(s *state.State) error {
 
 // CrashLoop is why an unattended start is refused; nil if it is not. A person's
 // begins the count anew.
-func CrashLoop(s *state.State) *recovery.DecisionError {
+func CrashLoop(s *state.State) *finding.DecisionError {
 	next := nextID(s)
 	if n := s.Crashes(next); n >= maxCrashes {
-		return &recovery.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
+		return &finding.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
 			Options: []string{"look at it: hank doctor, hank log " + string(next), "go on by hand: hank run"}}
 	}
 	return nil

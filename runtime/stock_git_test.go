@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -25,7 +25,7 @@ func TestStockGitTidiesUpBesideARun(t *testing.T) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		store := recovery.Layout{Root: s.root}.Store()
+		store := layout.Layout{Root: s.root}.Store()
 		for n := 0; ; n++ {
 			select {
 			case <-stop:

@@ -12,6 +12,8 @@ import (
 	"hank/checkpoint"
 	"hank/internal/typo"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -378,7 +380,7 @@ func isOfWorkspace(store Resolver, sha checkpoint.SHA) bool {
 		return true // it says so itself when it is read
 	}
 	kind := describe(info).Kind
-	return kind != recovery.ProgramTitle && kind != state.KindRemoved
+	return kind != execution.ProgramTitle && kind != state.KindRemoved
 }
 
 // commit is the target that a commit is. What a person has changed is behind the step
@@ -406,7 +408,7 @@ func commit(s *state.State, store Resolver, sha state.SHA) Target {
 	}
 	if run := s.Run(t.RunID); run != nil && t.Kind != state.KindRecovery {
 		t.Position = positionAt(s, run, t)
-	} else if ended := recovery.EndedAt(store, sha); t.Kind == state.KindManual && ended != sha {
+	} else if ended := execution.EndedAt(store, sha); t.Kind == state.KindManual && ended != sha {
 		t.Position = commit(s, store, ended).Position
 	}
 	t.Position.CheckpointSHA = sha
@@ -449,5 +451,5 @@ func locateExisting(named string) (string, error) {
 	if named != "" {
 		return filepath.Abs(named)
 	}
-	return recovery.Find(".")
+	return layout.Find(".")
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -382,7 +383,7 @@ func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
 							}
 						}
 					}
-					x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+					x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 					if err != nil {
 						t.Fatalf("%q killed at %s: %v", move, point, err)
 					}

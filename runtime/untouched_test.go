@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -306,7 +308,7 @@ func TestAnEditBehindAMoveThatWasKilledIsAskedAboutWhereAnIgnoreRuleWas(t *testi
 			if c.between {
 				put(t, s.workspace(), "added.log", "mine, too\n")
 			}
-			x, err := recovery.Open(context.Background(), s.root, recovery.Options{})
+			x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -536,7 +538,7 @@ func (w *wanderer) unrecorded(to state.SHA) map[string]string {
 	}
 	target := w.treeIn(to)
 	then := w.t.TempDir()
-	work := exec.Command("sh", "-c", `git --git-dir="$1" archive "$2" | tar -x -C "$3"`, "sh", recovery.Layout{Root: w.root}.Store(), string(to), then)
+	work := exec.Command("sh", "-c", `git --git-dir="$1" archive "$2" | tar -x -C "$3"`, "sh", layout.Layout{Root: w.root}.Store(), string(to), then)
 	if out, err := work.CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/state"
 )
 
@@ -37,11 +39,11 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 		t.Errorf("the lineage was %s and is %s", was, now)
 	}
 	s.must(ModeRun, ExitDecision)
-	x, err := recovery.Open(t.Context(), s.opts.Execution, recovery.Options{ReplaceStore: true})
+	x, err := recovery.Open(t.Context(), s.opts.Execution, execution.Options{ReplaceStore: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !x.Report.Has(recovery.Lost) {
+	if !x.Report.Has(finding.Lost) {
 		t.Errorf("the lost checkpoints are not named: %+v", x.Report)
 	}
 	if err := x.Close(); err != nil {
@@ -119,7 +121,7 @@ func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 				t.Errorf("noticed: %v, want %v; the record's notes are %q, it said\n%s", noticed, want, s.last("vandal").Notes, strings.Join(s.said, "\n"))
 			}
 			v := s.view()
-			if v.Report.Has(recovery.Lost) || v.Report.Has(recovery.Blocked) {
+			if v.Report.Has(finding.Lost) || v.Report.Has(finding.Blocked) {
 				t.Errorf("readers find %+v", v.Report.Findings)
 			}
 			s.fsck()

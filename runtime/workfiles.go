@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"hank/internal/vfs"
-	"hank/recovery"
+	"hank/recovery/layout"
 )
 
 // badTarget says why something must not be written to a path in the workspace;
@@ -22,7 +22,7 @@ func badTarget(rel string) string {
 		return "is the workspace itself"
 	case !fs.ValidPath(rel) || strings.ContainsRune(rel, 0):
 		return "is not a plain path inside the workspace"
-	case recovery.Protected(rel), namesExecution(rel):
+	case layout.Protected(rel), namesExecution(rel):
 		return "touches a protected name"
 	}
 	return ""
@@ -32,8 +32,8 @@ func badTarget(rel string) string {
 // folders. hank validate refuses it in a hank, which may be run anywhere.
 func namesExecution(rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
-	return strings.EqualFold(first, recovery.ArchiveName) || slices.ContainsFunc(strings.Split(rel, "/"), func(step string) bool {
-		return strings.HasPrefix(strings.ToLower(step), recovery.Dir)
+	return strings.EqualFold(first, layout.ArchiveName) || slices.ContainsFunc(strings.Split(rel, "/"), func(step string) bool {
+		return strings.HasPrefix(strings.ToLower(step), layout.Dir)
 	})
 }
 

@@ -18,6 +18,8 @@ import (
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/state"
 )
@@ -48,9 +50,9 @@ func executionOf(c *cli.Context) (string, error) {
 		return "", err
 	}
 	if named == "" {
-		return recovery.Find(".")
+		return layout.Find(".")
 	}
-	return recovery.At(named)
+	return layout.At(named)
 }
 
 // namedExecution is what -e says; empty where it is not given. One that is given
@@ -70,7 +72,7 @@ func executionOption(c *cli.Context) string {
 		return ""
 	}
 	if abs, err := filepath.Abs(named); err == nil {
-		if found, err := recovery.Find("."); err == nil && found == abs {
+		if found, err := layout.Find("."); err == nil && found == abs {
 			return ""
 		}
 	}
@@ -89,7 +91,7 @@ func commandForThis(c *cli.Context, command string) string {
 }
 
 // findingsForThis is forThis of all findings.
-func findingsForThis(c *cli.Context, found []recovery.Finding) []recovery.Finding {
+func findingsForThis(c *cli.Context, found []finding.Finding) []finding.Finding {
 	out := slices.Clone(found)
 	for i := range out {
 		out[i].What = forThis(c, out[i].What)
@@ -104,6 +106,7 @@ type errorForThis struct {
 }
 
 func (e *errorForThis) Error() string { return e.text }
+
 func (e *errorForThis) Unwrap() error { return e.error }
 
 // sayingForThis makes the errors of a verb name commands for its execution.

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/runtime"
 	"hank/runtime/control"
 )
@@ -104,7 +105,7 @@ func tell(c *cli.Context, command, said string) error {
 		say("%s\n", said)
 	}
 	if answer.Denied {
-		return &recovery.DecisionError{What: "the run in " + shorten(root) + " refuses: " + answer.Error}
+		return &finding.DecisionError{What: "the run in " + shorten(root) + " refuses: " + answer.Error}
 	}
 	if !answer.OK {
 		return &runtime.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}

@@ -19,6 +19,9 @@ import (
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/keeper"
 	"hank/state"
@@ -26,28 +29,28 @@ import (
 
 // diagnosis is the JSON form of hank doctor.
 type diagnosis struct {
-	Schema     int                `json:"schema"`
-	Execution  string             `json:"execution"`
-	Healthy    bool               `json:"healthy"`   // nothing is to be repaired or decided, and nothing is lost
-	Condition  condition          `json:"condition"` // the same, and what if not
-	Live       bool               `json:"live"`
-	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
-	Happened   string             `json:"happened,omitempty"` // how the newest run stands
-	Source     string             `json:"source,omitempty"`   // where the state was read from
-	Seq        uint64             `json:"lastEvent"`          // everything up to this event is safe
-	Fixed      bool               `json:"fixed"`              // --fix was given and has been carried out
-	Findings   []recovery.Finding `json:"findings"`
-	Safe       []string           `json:"safe"` // what is there and whole
-	Validation *state.Validation  `json:"validation,omitempty"`
-	Store      *storeHealth       `json:"checkpoints,omitempty"`
-	Lost       []lostCheckpoint   `json:"lost,omitempty"` // checkpoints that cannot be gone back to any more
-	Quarantine []string           `json:"quarantine,omitempty"`
-	aside      string             // what was set aside, for people
-	Sandbox    sandbox.Support    `json:"sandbox"`           // what this kernel can do
-	Command    string             `json:"command,omitempty"` // the one to run next
-	Resume     string             `json:"resume,omitempty"`  // see status
-	Finish     string             `json:"finish,omitempty"`  // see status
-	Next       string             `json:"next"`              // the same for a person, or what to do where no command helps
+	Schema     int               `json:"schema"`
+	Execution  string            `json:"execution"`
+	Healthy    bool              `json:"healthy"`   // nothing is to be repaired or decided, and nothing is lost
+	Condition  condition         `json:"condition"` // the same, and what if not
+	Live       bool              `json:"live"`
+	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
+	Happened   string            `json:"happened,omitempty"` // how the newest run stands
+	Source     string            `json:"source,omitempty"`   // where the state was read from
+	Seq        uint64            `json:"lastEvent"`          // everything up to this event is safe
+	Fixed      bool              `json:"fixed"`              // --fix was given and has been carried out
+	Findings   []finding.Finding `json:"findings"`
+	Safe       []string          `json:"safe"` // what is there and whole
+	Validation *state.Validation `json:"validation,omitempty"`
+	Store      *storeHealth      `json:"checkpoints,omitempty"`
+	Lost       []lostCheckpoint  `json:"lost,omitempty"` // checkpoints that cannot be gone back to any more
+	Quarantine []string          `json:"quarantine,omitempty"`
+	aside      string            // what was set aside, for people
+	Sandbox    sandbox.Support   `json:"sandbox"`           // what this kernel can do
+	Command    string            `json:"command,omitempty"` // the one to run next
+	Resume     string            `json:"resume,omitempty"`  // see status
+	Finish     string            `json:"finish,omitempty"`  // see status
+	Next       string            `json:"next"`              // the same for a person, or what to do where no command helps
 
 	unfinished  bool   // a change of the workspace was interrupted
 	unindexed   bool   // packs have lost their index alone
@@ -101,7 +104,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 			if err != nil {
 				return err
 			}
-			var done []recovery.Finding
+			var done []finding.Finding
 			if c.Bool("fix") {
 				if done, err = fix(c, root); err != nil && runtime.CodeOf(err) != runtime.ExitDecision {
 					return err
@@ -140,8 +143,8 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 }
 
 // fix opens the execution, which brings it in order.
-func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
-	x, err := recovery.Open(c.Context, root, recovery.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
+func fix(c *cli.Context, root string) ([]finding.Finding, error) {
+	x, err := recovery.Open(c.Context, root, execution.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
 		Reap: keeper.ReapNames, Warn: func(line string) { remark("hank: %s\n", forThis(c, line)) }})
 	if err != nil {
 		return nil, err
@@ -152,13 +155,13 @@ func fix(c *cli.Context, root string) ([]recovery.Finding, error) {
 // examine looks at everything without changing it. layers are the settings that
 // hold here; wrong: a run refuses them.
 func examine(ctx context.Context, root string, layers plan.Layers, wrong error) diagnosis {
-	d := diagnosis{Schema: 1, Sandbox: sandbox.Kernel(), Execution: root, Findings: []recovery.Finding{}, Safe: []string{}}
+	d := diagnosis{Schema: 1, Sandbox: sandbox.Kernel(), Execution: root, Findings: []finding.Finding{}, Safe: []string{}}
 	v, err := recovery.Read(root)
 	if err != nil {
 		d.block(err)
 		d.Safe = remains(root)
 		var newer *state.NewerError
-		var decision *recovery.DecisionError
+		var decision *finding.DecisionError
 		barred := errors.As(err, &decision) && decision.Barred
 		if _, half := recovery.Importing(root); !half && !barred && !errors.As(err, &newer) {
 			none := state.Corrupted(errors.New("no text that is left can be read as a state"))
@@ -184,7 +187,7 @@ func examine(ctx context.Context, root string, layers plan.Layers, wrong error) 
 	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
 	validation := v.Validate()
 	d.Validation = &validation
-	if v.Report.Has(recovery.Lost) && v.Blocked == nil {
+	if v.Report.Has(finding.Lost) && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
 	}
 	if err := d.examineStore(ctx, v); err != nil && hasCheckpoints(v.State) {
@@ -251,7 +254,7 @@ func (d *diagnosis) examineSettings(wrong error) {
 // examineQuestion says what the command to run next would ask.
 func (d *diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layers plan.Layers) {
 	err := runtime.Question(ctx, v, layers, d.Command)
-	var decision *recovery.DecisionError
+	var decision *finding.DecisionError
 	if !errors.As(err, &decision) {
 		return // what cannot be read is said elsewhere
 	}
@@ -269,15 +272,15 @@ const fixCommand = "hank doctor --fix"
 
 // whole tells whether nothing is lost, blocked or damaged so far.
 func (d *diagnosis) whole() bool {
-	return (d.Store == nil || len(d.Store.Problems) == 0) && !slices.ContainsFunc(d.Findings, func(f recovery.Finding) bool {
-		return f.Severity == recovery.Blocked || f.Severity == recovery.Lost
+	return (d.Store == nil || len(d.Store.Problems) == 0) && !slices.ContainsFunc(d.Findings, func(f finding.Finding) bool {
+		return f.Severity == finding.Blocked || f.Severity == finding.Lost
 	})
 }
 
 // block adds what needs a person. The command to run next is the one that
 // settles it, if there is one.
 func (d *diagnosis) block(err error) {
-	found := recovery.Finding{Severity: recovery.Blocked, What: err.Error()}
+	found := finding.Finding{Severity: finding.Blocked, What: err.Error()}
 	if slices.Contains(d.Findings, found) {
 		return
 	}
@@ -285,7 +288,7 @@ func (d *diagnosis) block(err error) {
 		d.Findings[i] = d.Findings[i].Held()
 	}
 	d.Findings, d.Command = append(d.Findings, found), ""
-	var decision *recovery.DecisionError
+	var decision *finding.DecisionError
 	var damaged *checkpoint.DamagedError
 	var newer *state.NewerError
 	switch {
@@ -300,7 +303,7 @@ func (d *diagnosis) block(err error) {
 }
 
 // choose notes what a person may do about a decision that no command settles.
-func (d *diagnosis) choose(of *recovery.DecisionError) {
+func (d *diagnosis) choose(of *finding.DecisionError) {
 	if len(of.Options) > 0 {
 		d.choice = of.Options[0]
 	}
@@ -309,7 +312,7 @@ func (d *diagnosis) choose(of *recovery.DecisionError) {
 // remains is what is there whatever the state says.
 func remains(root string) []string {
 	safe := []string{}
-	l := recovery.LayoutOf(root)
+	l := layout.LayoutOf(root)
 	if fi, err := os.Stat(l.Workspace); err == nil && fi.IsDir() {
 		safe = append(safe, "the workspace "+shorten(l.Workspace)+", as it is")
 	}
@@ -392,7 +395,7 @@ func (d *diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	size, err := store.Size()
 	d.Store = &storeHealth{report.Objects, size, append([]string{}, report.Problems...)}
 	if d.unindexed = report.Unindexed > 0; d.unindexed {
-		d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Mended, What: count(report.Unindexed, "pack") +
+		d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: count(report.Unindexed, "pack") +
 			" without an index; it is made anew from the pack, and what is said to be lost may be whole: hank doctor says it again after that"})
 	}
 	d.examineBranches(v, store)
@@ -422,7 +425,7 @@ func (d *diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
 			continue
 		}
 		if at, err := store.Ref("refs/heads/" + r.GitBranch); err == nil && at == "" && recovery.Begun(store, r.GitBranch, r.Head) {
-			d.Findings = append(d.Findings, recovery.Finding{Severity: recovery.Mended, What: "branch " + r.GitBranch + " is gone; the next command puts it back to where the state has it"})
+			d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: "branch " + r.GitBranch + " is gone; the next command puts it back to where the state has it"})
 		}
 	}
 }
@@ -435,7 +438,7 @@ func (d *diagnosis) judge() {
 	if len(d.Lost) > 0 {
 		d.Condition = withLosses
 	}
-	if slices.ContainsFunc(d.Findings, func(f recovery.Finding) bool { return f.Severity == recovery.Mended }) {
+	if slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Severity == finding.Mended }) {
 		d.Condition = needsRepair
 	}
 	if invalid || d.unfinished || !d.whole() {
@@ -511,7 +514,7 @@ func printDiagnosis(c *cli.Context, d diagnosis) {
 	}
 	others, hidden := 0, 0
 	for i, f := range d.Findings {
-		if f.Severity != recovery.Blocked {
+		if f.Severity != finding.Blocked {
 			if others++; others > fewer {
 				hidden++
 				continue

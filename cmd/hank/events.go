@@ -14,6 +14,7 @@ import (
 
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/recovery/hankweave"
 	"hank/runtime"
 	"hank/state"
 	"hank/state/journal"
@@ -140,7 +141,7 @@ func (p *eventPrinter) readThrough(dir string, known uint64) error {
 // readForeign reads the journal of an execution that hank has not gone on with
 // yet.
 func (p *eventPrinter) readForeign(v *recovery.View) error {
-	return v.ReadForeignEvents(func(line uint64, e recovery.ForeignEvent) error {
+	return v.ReadForeignEvents(func(line uint64, e hankweave.ForeignEvent) error {
 		return p.take(journal.Event{Seq: line, ID: e.ID, Timestamp: e.Timestamp.Time, Type: e.Type, Data: e.Data})
 	})
 }

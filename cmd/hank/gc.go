@@ -14,7 +14,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/shell"
 	"hank/internal/term"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime"
 )
 
@@ -146,7 +146,7 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		switch {
 		case g.Branch != "":
 			what, bytes = g.Branch, "" // its objects are counted together with those of the others
-		case g.Path == recovery.LayoutOf(out.Execution).Store():
+		case g.Path == layout.LayoutOf(out.Execution).Store():
 			what = count(g.Files, "object")
 		}
 		t.Row(word, string(g.Kind), bytes, what, shorten(g.Path), g.What)

@@ -10,6 +10,7 @@ import (
 	"hank/internal/registry"
 	"hank/internal/term"
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime"
 )
 
@@ -63,7 +64,7 @@ func listExecutions(limit int, before string, prune bool) ([]status, error) {
 	}
 	slices.SortFunc(entries, func(a, b registry.Entry) int { return b.LastUsed.Compare(a.LastUsed) })
 	if before != "" {
-		root, err := recovery.Find(before)
+		root, err := layout.Find(before)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +84,7 @@ func listExecutions(limit int, before string, prune bool) ([]status, error) {
 			list = append(list, statusOf(v))
 			continue
 		}
-		if prune && !recovery.Exists(e.Root) {
+		if prune && !layout.Exists(e.Root) {
 			if err := registry.Remove(e.Root); err != nil {
 				return nil, err
 			}

@@ -19,7 +19,7 @@ import (
 	"hank/internal/registry"
 	"hank/internal/term"
 	"hank/internal/typo"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
@@ -74,7 +74,7 @@ func finish(err error) runtime.ExitCode {
 // remedy says what to do where the system refused, which errors of the system
 // do not.
 func remedy(err error) string {
-	var nowhere *recovery.NotFoundError
+	var nowhere *layout.NotFoundError
 	switch {
 	case errors.As(err, &nowhere):
 		return remembered(nowhere.From)
@@ -95,7 +95,7 @@ func remembered(from string) string {
 		return ""
 	}
 	for at := from; ; at = filepath.Dir(at) {
-		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !recovery.Exists(at) })
+		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !layout.Exists(at) })
 		if i >= 0 {
 			return was(list[i])
 		}
@@ -110,9 +110,9 @@ func was(e registry.Entry) string {
 	if e.Hank != "" {
 		said += ", of " + e.Hank
 	}
-	said += "), and its folder " + recovery.Dir + " is gone"
-	if fi, err := os.Stat(recovery.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
-		said += "; its workspace " + recovery.DefaultWorkspace(e.Root) + " is there"
+	said += "), and its folder " + layout.Dir + " is gone"
+	if fi, err := os.Stat(layout.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
+		said += "; its workspace " + layout.DefaultWorkspace(e.Root) + " is there"
 	}
 	return said + "; put it back from a copy, or hank checkpoints import brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
 }

@@ -10,6 +10,7 @@ import (
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/runtime"
 	"hank/state"
 )
@@ -83,7 +84,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		if len(o.Paths) > 0 {
 			what = fmt.Sprintf("hank restore changes %s to what it was at", inSentence(o.Paths))
 		}
-		return &recovery.DecisionError{What: fmt.Sprintf("%s %s and nobody is there to be asked", what, target),
+		return &finding.DecisionError{What: fmt.Sprintf("%s %s and nobody is there to be asked", what, target),
 			Options: []string{"--yes does it", "--plan says what it would do"}}
 	}
 	if !c.Bool("json") {

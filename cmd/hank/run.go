@@ -14,7 +14,7 @@ import (
 	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/state"
 )
@@ -406,7 +406,7 @@ func printResult(r *runtime.Result) {
 	if r.Output != "" {
 		say("  results      %s\n", shorten(r.Output))
 	}
-	l := recovery.Layout{Root: r.Execution, Workspace: r.Workspace}
+	l := layout.Layout{Root: r.Execution, Workspace: r.Workspace}
 	say("  workspace    %s\n", shorten(r.Workspace))
 	say("  state        %s\n", shorten(l.State()))
 	say("  checkpoints  git --git-dir=%s log --graph --all\n", shell.Quote(shorten(l.Store())))

@@ -17,44 +17,45 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/runtime"
 	"hank/state"
 )
 
 // status is the JSON form of hank status.
 type status struct {
-	Schema     int                `json:"schema"`
-	Execution  string             `json:"execution"`
-	Workspace  string             `json:"workspace"`
-	Hank       string             `json:"hank,omitempty"`
-	Live       bool               `json:"live"`
-	RunID      state.RunID        `json:"runId,omitempty"`
-	Verdict    runtime.Verdict    `json:"verdict"` // in a word for people
-	RunStatus  state.RunStatus    `json:"runStatus,omitempty"`
-	EndReason  state.EndReason    `json:"endReason,omitempty"`
-	Paused     *state.Pause       `json:"paused,omitempty"` // the run could not go on; a finding says what to do
-	Done       int                `json:"codonsDone"`
-	Planned    int                `json:"codonsPlanned"`
-	Next       state.CodonID      `json:"nextCodon,omitempty"`
-	LiveCodon  *state.Codon       `json:"liveCodon,omitempty"`
-	LastCodon  *state.Codon       `json:"lastCodon,omitempty"`
-	Cost       state.USD          `json:"cost"`
-	Limits     state.Limits       `json:"limits,omitzero"` // of the execution
-	LastEvent  *time.Time         `json:"lastEvent,omitempty"`
-	Said       string             `json:"said,omitempty"`      // the last line of the agent
-	Tool       string             `json:"tool,omitempty"`      // that the agent uses at the moment
-	Silent     bool               `json:"silent"`              // past the silence limit
-	Stopping   string             `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
-	Mute       bool               `json:"unanswered,omitzero"` // the run does not answer
-	StoreBytes int64              `json:"storeBytes"`          // what the checkpoints take
-	StoreCap   int64              `json:"checkpointCap"`       // where the run pauses; 0: nowhere
-	Position   *state.Position    `json:"position,omitempty"`
-	Findings   []recovery.Finding `json:"findings"`
-	Quarantine []string           `json:"quarantine,omitempty"`
-	Command    string             `json:"command,omitempty"` // the one to run next
-	After      string             `json:"next,omitempty"`    // the same for a person, also where a program is given none
-	Resume     string             `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
-	Finish     string             `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+	Schema     int               `json:"schema"`
+	Execution  string            `json:"execution"`
+	Workspace  string            `json:"workspace"`
+	Hank       string            `json:"hank,omitempty"`
+	Live       bool              `json:"live"`
+	RunID      state.RunID       `json:"runId,omitempty"`
+	Verdict    runtime.Verdict   `json:"verdict"` // in a word for people
+	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
+	EndReason  state.EndReason   `json:"endReason,omitempty"`
+	Paused     *state.Pause      `json:"paused,omitempty"` // the run could not go on; a finding says what to do
+	Done       int               `json:"codonsDone"`
+	Planned    int               `json:"codonsPlanned"`
+	Next       state.CodonID     `json:"nextCodon,omitempty"`
+	LiveCodon  *state.Codon      `json:"liveCodon,omitempty"`
+	LastCodon  *state.Codon      `json:"lastCodon,omitempty"`
+	Cost       state.USD         `json:"cost"`
+	Limits     state.Limits      `json:"limits,omitzero"` // of the execution
+	LastEvent  *time.Time        `json:"lastEvent,omitempty"`
+	Said       string            `json:"said,omitempty"`      // the last line of the agent
+	Tool       string            `json:"tool,omitempty"`      // that the agent uses at the moment
+	Silent     bool              `json:"silent"`              // past the silence limit
+	Stopping   string            `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
+	Mute       bool              `json:"unanswered,omitzero"` // the run does not answer
+	StoreBytes int64             `json:"storeBytes"`          // what the checkpoints take
+	StoreCap   int64             `json:"checkpointCap"`       // where the run pauses; 0: nowhere
+	Position   *state.Position   `json:"position,omitempty"`
+	Findings   []finding.Finding `json:"findings"`
+	Quarantine []string          `json:"quarantine,omitempty"`
+	Command    string            `json:"command,omitempty"` // the one to run next
+	After      string            `json:"next,omitempty"`    // the same for a person, also where a program is given none
+	Resume     string            `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
+	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has cut off
 
 	state.Caveats // of the codons that are done
 
@@ -64,8 +65,8 @@ type status struct {
 	unreadable bool   // that a file is made readable, which only a person can
 	raise      bool   // that a budget is to be raised, see runtime.PersonDecides
 
-	loop      *recovery.DecisionError // why a supervisor's start is refused
-	noSession *recovery.Finding       // why Resume is not offered
+	loop      *finding.DecisionError // why a supervisor's start is refused
+	noSession *finding.Finding       // why Resume is not offered
 
 	finishFirst string // what a person must do before Finish
 }
@@ -128,7 +129,7 @@ func statusOf(v *recovery.View) status {
 		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), aside: asideOf(v)}
 	if s.Findings == nil {
-		s.Findings = []recovery.Finding{}
+		s.Findings = []finding.Finding{}
 	}
 	s.Next, _ = v.Head.Next()
 	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
@@ -163,7 +164,7 @@ func statusOf(v *recovery.View) status {
 	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && runtime.Resumable(last, runtime.CodonVerdict(last, s.Verdict)) {
 		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
 			s.Resume = ""
-			s.noSession = &recovery.Finding{Severity: recovery.Warning, What: recovery.NoSession(last)}
+			s.noSession = &finding.Finding{Severity: finding.Warning, What: recovery.NoSession(last)}
 			s.Findings = append(slices.Clone(s.Findings), *s.noSession)
 		}
 	}
@@ -191,7 +192,7 @@ func (s *status) warnOfCrashes(v *recovery.View) {
 		v = whole
 	}
 	if s.loop = runtime.CrashLoop(v.State); s.loop != nil {
-		s.Findings = append(slices.Clone(s.Findings), recovery.Finding{Severity: recovery.Warning, What: s.loop.What + "; an unattended start is refused"})
+		s.Findings = append(slices.Clone(s.Findings), finding.Finding{Severity: finding.Warning, What: s.loop.What + "; an unattended start is refused"})
 	}
 }
 
@@ -320,7 +321,7 @@ func (s *status) refuse(wrong error) {
 
 // ask adds what the command to run next would ask, and gives it an answer.
 func (s *status) ask(why error) {
-	var question *recovery.DecisionError
+	var question *finding.DecisionError
 	if !errors.As(why, &question) {
 		return // what cannot be read is said elsewhere
 	}
@@ -348,14 +349,14 @@ func (s *status) block(why error) {
 	for i := range s.Findings {
 		s.Findings[i] = s.Findings[i].Held()
 	}
-	s.Findings = append(s.Findings, recovery.Finding{Severity: recovery.Blocked, What: why.Error()})
+	s.Findings = append(s.Findings, finding.Finding{Severity: finding.Blocked, What: why.Error()})
 }
 
 // withoutGone leaves out the warning of a workspace that is gone, where a question
 // says more.
-func withoutGone(findings []recovery.Finding, v *recovery.View) []recovery.Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f recovery.Finding) bool {
-		return f.Severity == recovery.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
+func withoutGone(findings []finding.Finding, v *recovery.View) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool {
+		return f.Severity == finding.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
 	})
 }
 

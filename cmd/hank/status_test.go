@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -33,7 +34,7 @@ func TestAnAgentThatSaysNothingIsSilent(t *testing.T) {
 		{"a young journal", time.Minute, 4 * time.Minute, true, false},
 		{"no live run", 5 * time.Minute, 4 * time.Minute, false, false},
 	} {
-		v := &recovery.View{Layout: recovery.Layout{Root: t.TempDir()}, State: s, Live: try.live}
+		v := &recovery.View{Layout: layout.Layout{Root: t.TempDir()}, State: s, Live: try.live}
 		log := v.Layout.Resolve(run.Live().ClaudeLogPath)
 		if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
 			t.Fatal(err)

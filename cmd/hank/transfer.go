@@ -13,6 +13,9 @@ import (
 	"hank/checkpoint/remote"
 	"hank/internal/registry"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/keeper"
 )
@@ -44,7 +47,7 @@ func exportCheckpoints(c *cli.Context, address string) error {
 	if to.Prefix == "" {
 		to.Prefix = recovery.DefaultPrefix(v.State)
 	}
-	_, end := recovery.Work(work).Begin("exporting checkpoints")
+	_, end := execution.Work(work).Begin("exporting checkpoints")
 	moved, err := remote.Export(c.Context, store.DB, to)
 	end()
 	if err != nil {
@@ -74,7 +77,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	if from.Prefix, err = choosePrefix(c, from, root, isNew); err != nil {
 		return err
 	}
-	x, moved, err := recovery.Import(c.Context, root, from, recovery.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: keeper.ReapNames, Work: work,
+	x, moved, err := recovery.Import(c.Context, root, from, execution.Options{Command: "hank checkpoints import", BreakLock: c.String("break-lock"), Reap: keeper.ReapNames, Work: work,
 		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore"),
 		IncludeSecrets: c.Bool("include-secrets"), ExcludeSecrets: c.Bool("exclude-secrets"),
 		Warn: func(line string) { remark("%s\n", line) }})
@@ -82,7 +85,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 		return err
 	}
 	for _, f := range x.Report.Findings {
-		if !isNew || f.Severity != recovery.Mended && f.Severity != recovery.Note {
+		if !isNew || f.Severity != finding.Mended && f.Severity != finding.Note {
 			remark("%s: %s\n", f.Severity.Word(), forThis(c, f.What))
 		}
 	}
@@ -127,7 +130,7 @@ func choosePrefix(c *cli.Context, from remote.Remote, root string, isNew bool) (
 	}
 	want := from.Prefix
 	if want == "" && !isNew {
-		meta, _ := recovery.ReadMeta(root) // without one its lineage is not known
+		meta, _ := layout.ReadMeta(root) // without one its lineage is not known
 		if v, err := recovery.Read(root); err == nil {
 			meta.Lineage = v.State.Lineage
 		}

@@ -13,7 +13,8 @@ import (
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan"
-	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/runtime"
 )
 
@@ -70,7 +71,7 @@ func hankHere(c *cli.Context) string {
 	if err != nil {
 		return "."
 	}
-	meta, err := recovery.ReadMeta(root)
+	meta, err := layout.ReadMeta(root)
 	if err != nil || meta.HankPath == "" {
 		return "."
 	}
@@ -98,11 +99,11 @@ func (v *validation) confine(c *cli.Context, p *plan.Program) {
 			root = abs
 		}
 	}
-	l := recovery.LayoutOf(root)
+	l := layout.LayoutOf(root)
 	if abs, err := filepath.Abs(c.String("workspace")); err == nil && c.String("workspace") != "" {
 		l.Workspace = abs
 	}
-	v.Private = recovery.WouldBePrivate(l.Workspace)
+	v.Private = execution.WouldBePrivate(l.Workspace)
 	v.Sandbox = runtime.Confine(p, p.Settings.Sandbox, l, runtime.Overlay(os.Environ()), sandbox.Kernel())
 }
 

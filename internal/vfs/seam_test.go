@@ -15,7 +15,7 @@ import (
 
 // Where what must not be lost is kept, and from where: every file of these
 // packages writes through FS.
-var behindTheSeam = []string{"recovery", "state", "state/journal", "state/snapshot", "checkpoint", "checkpoint/diff", "checkpoint/match", "checkpoint/packdb", "checkpoint/remote", "checkpoint/repair", "checkpoint/restore", "checkpoint/scan", "checkpoint/worktree"}
+var behindTheSeam = []string{"recovery", "state", "state/journal", "state/snapshot", "checkpoint", "checkpoint/diff", "checkpoint/match", "checkpoint/packdb", "checkpoint/remote", "checkpoint/repair", "checkpoint/restore", "checkpoint/scan", "checkpoint/worktree", "recovery/execution", "recovery/finding", "recovery/githistory", "recovery/hankweave", "recovery/layout", "recovery/load", "recovery/lock"}
 
 // pure packages do not even read past the seam.
 var pure = []string{"state", "state/journal", "state/snapshot"}
@@ -23,23 +23,23 @@ var pure = []string{"state", "state/journal", "state/snapshot"}
 // exceptions are the calls that change a disk past the seam, by file, function
 // and call. Files that end in * are all of one kind.
 var exceptions = map[string]string{
-	"recovery/lock.go takeOnce os.Mkdir":                  "the folder that is locked must be a real one",
-	"recovery/meta.go linkData os.Remove":                 "the link to the data lies in the workspace",
-	"recovery/meta.go linkData os.Symlink":                "the link to the data lies in the workspace",
-	"recovery/create.go makeWorkspace os.MkdirAll":        "the workspace itself",
-	"recovery/folders.go restoreFolders os.OpenRoot":      "empty folders of the workspace",
-	"recovery/folders.go foldersInTheWay os.OpenRoot":     "folders of the workspace are looked at",
-	"recovery/late.go changedFiles os.OpenRoot":           "files of the workspace are looked at",
-	"recovery/private.go hiddenPrivate os.OpenRoot":       "files of the workspace are looked at",
-	"recovery/guard.go mendModes os.Chmod":                "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
-	"recovery/discard.go Discard os.Rename":               "a whole execution is thrown away, its lock with it",
-	"recovery/discard.go finishDiscard os.RemoveAll":      "a whole execution is thrown away",
-	"recovery/discard.go finishDiscard os.Remove":         "a whole execution is thrown away",
-	"checkpoint/remote/transfer.go openOther os.Remove":   "an export's new repository, which is not the execution's",
-	"checkpoint/remote/transfer.go openOther os.MkdirAll": "an export's new repository, which is not the execution's",
-	"checkpoint/scan/scan_*":                              "the workspace is read relative to open directories",
-	"checkpoint/restore/restore_*":                        "the workspace is written relative to open directories; a crash of it is attacked by tests of its own",
-	"checkpoint/worktree/workspace_*":                     "the workspace is opened component by component",
+	"recovery/lock/lock.go takeOnce os.Mkdir":                   "the folder that is locked must be a real one",
+	"recovery/layout/meta.go LinkData os.Remove":                "the link to the data lies in the workspace",
+	"recovery/layout/meta.go LinkData os.Symlink":               "the link to the data lies in the workspace",
+	"recovery/create.go makeWorkspace os.MkdirAll":              "the workspace itself",
+	"recovery/execution/folders.go restoreFolders os.OpenRoot":  "empty folders of the workspace",
+	"recovery/execution/folders.go foldersInTheWay os.OpenRoot": "folders of the workspace are looked at",
+	"recovery/execution/late.go changedFiles os.OpenRoot":       "files of the workspace are looked at",
+	"recovery/execution/private.go hiddenPrivate os.OpenRoot":   "files of the workspace are looked at",
+	"recovery/execution/guard.go mendModes os.Chmod":            "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
+	"recovery/discard.go Discard os.Rename":                     "a whole execution is thrown away, its lock with it",
+	"recovery/discard.go finishDiscard os.RemoveAll":            "a whole execution is thrown away",
+	"recovery/discard.go finishDiscard os.Remove":               "a whole execution is thrown away",
+	"checkpoint/remote/transfer.go openOther os.Remove":         "an export's new repository, which is not the execution's",
+	"checkpoint/remote/transfer.go openOther os.MkdirAll":       "an export's new repository, which is not the execution's",
+	"checkpoint/scan/scan_*":                                    "the workspace is read relative to open directories",
+	"checkpoint/restore/restore_*":                              "the workspace is written relative to open directories; a crash of it is attacked by tests of its own",
+	"checkpoint/worktree/workspace_*":                           "the workspace is opened component by component",
 }
 
 var (

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/state"
 	"hank/state/costindex"
@@ -145,7 +146,7 @@ func (b *bench) sameInPieces(want map[string][]costindex.Total, n int) error {
 
 // fromJournal has the index of a history made from its journal.
 func (b *bench) fromJournal(u *costUse, h *history) error {
-	layout := recovery.Layout{Root: h.root}
+	layout := layout.Layout{Root: h.root}
 	if err := os.RemoveAll(layout.CostIndex()); err != nil {
 		return err
 	}

@@ -21,6 +21,9 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -34,7 +37,7 @@ type history struct {
 	b       *bench
 	root    string
 	program *plan.Program
-	x       *recovery.Execution
+	x       *execution.Execution
 	run     state.RunID
 	runs    int
 	seq     uint64 // of the last event
@@ -64,7 +67,7 @@ func (b *bench) newHistory() (*history, error) {
 	h.program = program
 	ctx := context.Background()
 	var err error
-	if h.x, err = recovery.Create(ctx, h.root, recovery.CreateOptions{Options: recovery.Options{FS: unsynced{vfs.OS}, Observe: h.observe}}); err != nil {
+	if h.x, err = recovery.Create(ctx, h.root, recovery.CreateOptions{Options: execution.Options{FS: unsynced{vfs.OS}, Observe: h.observe}}); err != nil {
 		return nil, err
 	}
 	return h, errors.Join(h.outset(ctx), h.x.Close())
@@ -80,14 +83,14 @@ func (h *history) outset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.x.Commit(ctx, recovery.Commit{Title: recovery.Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}}); err != nil {
+	if _, err := h.x.Commit(ctx, execution.Commit{Title: githistory.Title{Status: state.KindInitial}, Snapshot: snap, Branch: "main", Transition: state.InitialCheckpointSet{}}); err != nil {
 		return err
 	}
 	sha, err := h.x.Freeze(ctx, h.program)
 	if err != nil {
 		return err
 	}
-	entries, err := stored(h.program.Derive(recovery.Outcomes(h.x.State())))
+	entries, err := stored(h.program.Derive(githistory.Outcomes(h.x.State())))
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func stored(entries []plan.Entry) ([]byte, error) {
 // open opens the execution and begins a run in it.
 func (h *history) open(fsys vfs.FS) error {
 	var err error
-	h.x, err = recovery.Open(context.Background(), h.root, recovery.Options{FS: fsys, Observe: h.observe, Warn: func(line string) { h.b.say("%s", line) }})
+	h.x, err = recovery.Open(context.Background(), h.root, execution.Options{FS: fsys, Observe: h.observe, Warn: func(line string) { h.b.say("%s", line) }})
 	if err != nil {
 		return err
 	}
@@ -253,7 +256,7 @@ func (h *history) end(finish func(final *state.Codon) error) error {
 		return err
 	}
 	window := h.x.State().ExecutionPlan()[h.codons]
-	drop, add := h.program.Grow([]plan.Entry{window.Entry}, 0, recovery.Outcome(final))
+	drop, add := h.program.Grow([]plan.Entry{window.Entry}, 0, githistory.Outcome(final))
 	entries, err := stored(add)
 	if err != nil {
 		return err
@@ -265,7 +268,7 @@ func (h *history) end(finish func(final *state.Codon) error) error {
 // commit makes the checkpoints of n codons to come on the branch of the run to
 // come, with the records that their messages will have carried.
 func (h *history) commit(n int) ([]state.SHA, error) {
-	store := recovery.Layout{Root: h.root}.Store()
+	store := layout.Layout{Root: h.root}.Store()
 	marks := h.b.folder("marks")
 	defer os.Remove(marks)
 	cmd := exec.Command("git", "--git-dir="+store, "-c", "fastimport.unpackLimit=0", "-c", "core.compression=1",
@@ -303,7 +306,7 @@ func (h *history) stream(w io.Writer, n int) error {
 		if err != nil {
 			return err
 		}
-		record, err := json.Marshal(recovery.Record{Schema: state.SchemaVersion, Seq: h.seq + 1 + uint64(i*eventsOfCodon+endOfCodon), Event: event})
+		record, err := json.Marshal(githistory.Record{Schema: state.SchemaVersion, Seq: h.seq + 1 + uint64(i*eventsOfCodon+endOfCodon), Event: event})
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hank/internal/vfs"
-	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/harness/transcript"
 	"hank/state"
@@ -69,7 +69,7 @@ func (h *history) transcribe(codons int) error {
 	} {
 		text = e.Append(text)
 	}
-	l := recovery.Layout{Root: h.root}
+	l := layout.Layout{Root: h.root}
 	for i := range codons {
 		name := l.Resolve(transcriptOf(state.CodonID(fmt.Sprintf("work#%d", i))))
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
@@ -111,7 +111,7 @@ func (b *bench) realRun(name, program string, codons int, flags ...string) (stea
 // event to that of the next.
 func paceOf(execution string, codons int) ([]time.Duration, error) {
 	var starts []time.Time
-	err := journal.Read(vfs.OS, recovery.Layout{Root: execution}.Events(), 1, func(e journal.Event) error {
+	err := journal.Read(vfs.OS, layout.Layout{Root: execution}.Events(), 1, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
 		}

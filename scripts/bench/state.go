@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/layout"
 )
 
 // stateReport is all that a run has found, as it is in the JSON file.
@@ -204,7 +206,7 @@ func (b *bench) measureReading(h *history, s *stateSize) error {
 		return err
 	}
 	s.Open, s.Status = figureOf(opens), figureOf(status)
-	s.StateBytes, s.Journal = sizeOf(recovery.Layout{Root: h.root}.State()), sizeOf(recovery.Layout{Root: h.root}.Events())
+	s.StateBytes, s.Journal = sizeOf(layout.Layout{Root: h.root}.State()), sizeOf(layout.Layout{Root: h.root}.Events())
 	return nil
 }
 
@@ -248,7 +250,7 @@ func (b *bench) openApart(root string) (answer, error) {
 // openOnce is that process.
 func openOnce(root string) error {
 	start := time.Now()
-	x, err := recovery.Open(context.Background(), root, recovery.Options{})
+	x, err := recovery.Open(context.Background(), root, execution.Options{})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/vfs"
+	"hank/recovery"
 	"hank/state"
 )
 
@@ -130,5 +131,5 @@ func (h *history) checkpointed(final *state.Codon) error {
 	if err := os.WriteFile(filepath.Join(h.x.Layout.Workspace, "log.txt"), fmt.Appendf(nil, "%d\n", h.codons), 0o644); err != nil {
 		return err
 	}
-	return h.x.Finish(context.Background(), h.run, "One round of work", final, checkpoint.Selection{All: true})
+	return recovery.Finish(context.Background(), h.x, h.run, "One round of work", final, checkpoint.Selection{All: true})
 }

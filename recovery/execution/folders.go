@@ -1,0 +1,292 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/match"
+	"hank/checkpoint/restore"
+	"hank/internal/failpoint"
+	"hank/recovery/githistory"
+	"hank/state"
+)
+
+// Git holds no empty folders, but a codon may count on one: a script that
+// writes into a folder that the codon before it has made. A checkpoint names
+// them in a line of its message, and moving the tree there makes them again.
+const foldersTrailer = "Hank-Empty-Folders: "
+
+// maxFolders bounds that line.
+const maxFolders = 2000
+
+// KeptFolders are those of the empty folders that a checkpoint names: a
+// message is text, and not too much of it.
+func KeptFolders(empty []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(empty), func(name string) bool { return !utf8.ValidString(name) })
+	return kept[:min(len(kept), maxFolders)]
+}
+
+func foldersLine(empty []string) string {
+	kept := KeptFolders(empty)
+	if len(kept) == 0 {
+		return ""
+	}
+	line, err := json.Marshal(kept)
+	if err != nil {
+		return "" // a list of valid strings can always be written
+	}
+	return foldersTrailer + string(line) + "\n"
+}
+
+// EmptyFolders are those that a checkpoint names in its message.
+func EmptyFolders(info checkpoint.Info) []string { return emptyFolders(info.Message) }
+
+// emptyFolders reads what foldersLine has written.
+func emptyFolders(message string) []string {
+	at := strings.LastIndex(message, "\n"+foldersTrailer)
+	if at < 0 {
+		return nil
+	}
+	line, _, _ := strings.Cut(message[at+1+len(foldersTrailer):], "\n")
+	var names []string
+	if json.Unmarshal([]byte(line), &names) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !fs.ValidPath(name) || name == "." })
+}
+
+// restoreFolders makes the empty folders of what a move leads to, and removes those
+// that only the tree before had, if they are empty still: those that the ignore
+// rules of the checkpoint hide stay, as such files do. Where the move takes another one back, those that the other has made go
+// too. Doing it twice does nothing more; both times it is durable. What the system
+// does not let be made or removed is returned.
+func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []restore.Refused, err error) {
+	to := x.foldersFor(back.Empty, intent.Paths)
+	from, err := x.foldersOf(intent.Owned, intent.Paths)
+	if err != nil {
+		return nil, err
+	}
+	target, err := x.Store.CommitInfo(checkpoint.SHA(intent.To))
+	if err != nil {
+		return nil, err
+	}
+	ignored := match.Ignored(x.Store.DB, target.Tree, x.Workspace)
+	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
+	made, err := x.foldersMadeBehind(intent.Kind, target, intent.Paths)
+	if err != nil {
+		return nil, err
+	}
+	from = append(from, made...)
+	root, err := os.OpenRoot(x.Layout.Workspace)
+	if err != nil {
+		return nil, fmt.Errorf("the empty folders: %w", err)
+	}
+	defer root.Close()
+	for _, name := range from {
+		if !intent.KeepAdded && !slices.Contains(to, name) {
+			if stays, why := removeEmpty(root, name, to); why != nil {
+				refused = append(refused, restore.Refused{Path: stays, Why: fmt.Sprintf("is an empty folder that cannot be removed: %v", why)})
+			}
+		}
+	}
+	for _, name := range to {
+		err := failpoint.Refused(x.Layout.Workspace, name)
+		if err == nil {
+			err = makeFolder(root, name)
+		}
+		if refusal(err) {
+			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf("is an empty folder that cannot be made: %v", err)})
+		} else if err != nil {
+			return nil, fmt.Errorf("the empty folder %s: %w", name, err)
+		}
+	}
+	if len(from)+len(to) == 0 {
+		return nil, nil
+	}
+	return refused, restore.Sync(x.Workspace)
+}
+
+// foldersMadeBehind are the empty folders that the move has made which the target is
+// the safety checkpoint of; none if it is of no move. Only what a person asks to go
+// back to takes a move back: what does a codon again, or puts edits back, goes to
+// where the codon began, or the workspace was left, and leaves a person's folders.
+func (x *Execution) foldersMadeBehind(kind string, target checkpoint.Info, paths []string) ([]string, error) {
+	went := wentTo(target.Message)
+	if went == "" || kind != "rollback" && kind != "undo" && len(paths) == 0 {
+		return nil, nil
+	}
+	made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)
+	if githistory.Gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return x.foldersFor(made.Empty, paths), nil
+}
+
+// inFolder stands for any file in a folder: a rule that hides all of them hides
+// the folder.
+const inFolder = "hank-any-file"
+
+// foldersInTheWay are the empty folders of the workspace, ignored or not, that a
+// move from one tree to another with these empty folders fills, or replaces; and
+// those that it takes away because another move has made them.
+func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders, made []string) ([]string, error) {
+	changes, err := diff.Diff(x.Store, from, to)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(x.Layout.Workspace)
+	if err != nil {
+		return nil, fmt.Errorf("the empty folders: %w", err)
+	}
+	defer root.Close()
+	w := wayFolders{root: root, seen: map[string]bool{}}
+	for _, c := range changes {
+		if c.Kind == diff.Added {
+			w.below(c.Path)
+			w.above(path.Dir(c.Path))
+		}
+	}
+	for _, name := range folders {
+		w.above(name)
+	}
+	for _, name := range made {
+		w.at(name)
+	}
+	return w.found, nil
+}
+
+// wayFolders collects empty folders. What cannot be looked at is none.
+type wayFolders struct {
+	root  *os.Root
+	seen  map[string]bool
+	found []string
+}
+
+// above looks at the nearest folder that is there, of a path and those above.
+func (w *wayFolders) above(name string) {
+	for ; name != "." && !w.seen[name]; name = path.Dir(name) {
+		w.seen[name] = true
+		fi, err := w.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && fi.IsDir() && len(w.names(name, 1)) == 0 {
+			w.found = append(w.found, name)
+		}
+		return
+	}
+}
+
+// at looks at a folder alone.
+func (w *wayFolders) at(name string) {
+	if fi, err := w.root.Lstat(name); err == nil && fi.IsDir() && !w.seen[name] && len(w.names(name, 1)) == 0 {
+		w.seen[name], w.found = true, append(w.found, name)
+	}
+}
+
+// below looks at a folder that stands where a file is to come.
+func (w *wayFolders) below(name string) {
+	if fi, err := w.root.Lstat(name); err != nil || !fi.IsDir() {
+		return
+	}
+	names := w.names(name, -1)
+	if len(names) == 0 && !w.seen[name] {
+		w.seen[name], w.found = true, append(w.found, name)
+	}
+	for _, in := range names {
+		w.below(name + "/" + in)
+	}
+}
+
+// names are the names in a folder, up to most of them; -1: all.
+func (w *wayFolders) names(folder string, most int) []string {
+	f, err := w.root.Open(folder)
+	if err != nil {
+		return []string{"?"} // not known to be empty
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(most) // none at the end of the folder
+	return names
+}
+
+// foldersOf are the empty folders of a checkpoint at or below paths.
+func (x *Execution) foldersOf(sha state.SHA, paths []string) ([]string, error) {
+	info, err := x.Store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return nil, err
+	}
+	return x.foldersFor(emptyFolders(info.Message), paths), nil
+}
+
+// foldersFor are those of the folders that a move of paths is about: not those of
+// the execution itself.
+func (x *Execution) foldersFor(folders, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(FoldersWithin(folders, paths)), x.Layout.Apart())
+}
+
+// FoldersWithin are those of the folders that are at or below one of the paths; no
+// path at all, and the root, is every one.
+func FoldersWithin(folders, paths []string) []string {
+	if len(paths) == 0 || slices.Contains(paths, ".") {
+		return folders
+	}
+	return slices.DeleteFunc(slices.Clone(folders), func(name string) bool {
+		return !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
+	})
+}
+
+// removeEmpty removes a folder, and those above it that are empty then. It
+// stops at the first that is not, or that is to be there. One that the system does
+// not let go is returned.
+func removeEmpty(root *os.Root, name string, keep []string) (stays string, why error) {
+	for ; name != "." && !slices.Contains(keep, name); name = path.Dir(name) {
+		if fi, err := root.Lstat(name); err != nil || !fi.IsDir() {
+			return "", nil
+		}
+		err := failpoint.Refused(root.Name(), name)
+		if err == nil {
+			err = root.Remove(name)
+		}
+		if w := (wayFolders{root: root}); refusal(err) && len(w.names(name, 1)) == 0 {
+			if at := (*fs.PathError)(nil); errors.As(err, &at) {
+				err = at.Err
+			}
+			return name, err
+		}
+		if err != nil {
+			return "", nil
+		}
+	}
+	return "", nil
+}
+
+// makeFolder makes a folder and those above it. Where something else has a
+// name on the way, which is then in no checkpoint's way, it stays.
+func makeFolder(root *os.Root, name string) error {
+	at := ""
+	for part := range strings.SplitSeq(name, "/") {
+		at = path.Join(at, part)
+		err := root.Mkdir(at, 0o755)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if fi, err := root.Lstat(at); err != nil || !fi.IsDir() {
+			return err
+		}
+	}
+	return nil
+}

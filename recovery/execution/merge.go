@@ -1,0 +1,59 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hank/checkpoint"
+)
+
+// merger merges the packs of the store beside the work, so that their number
+// stays small and no checkpoint waits for it. It is a service to later: what
+// goes wrong with it is said once, and left to the next process.
+type merger struct {
+	store *checkpoint.Store
+	warn  func(string)
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running atomic.Bool
+	failed  atomic.Bool
+	Ended   sync.WaitGroup
+}
+
+func NewMerger(store *checkpoint.Store, warn func(string)) *merger {
+	m := &merger{store: store, warn: warn}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	return m
+}
+
+// ask begins a merge if one is due and none is under way.
+func (m *merger) ask() {
+	if m == nil || m.failed.Load() || !m.store.MergeDue() || !m.running.CompareAndSwap(false, true) {
+		return
+	}
+	m.Ended.Go(func() {
+		defer m.running.Store(false)
+		if err := m.store.Merge(m.ctx); err != nil && m.ctx.Err() == nil {
+			m.failed.Store(true)
+			m.warn(fmt.Sprintf("%v; the checkpoints are whole, they only take more files than they need", err))
+		}
+	})
+}
+
+// patience is how long a process that ends waits for a merge. One that takes
+// longer is given up, and begun anew by the next process.
+const patience = 2 * time.Second
+
+func (m *merger) close() {
+	if m == nil {
+		return
+	}
+	timer := time.AfterFunc(patience, m.cancel)
+	m.Ended.Wait()
+	timer.Stop()
+	m.cancel()
+}

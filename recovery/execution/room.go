@@ -1,0 +1,129 @@
+package execution
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"hank/internal/term"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+)
+
+// DefaultCap is how many bytes the checkpoints of an execution may come to
+// where nobody has said otherwise.
+const DefaultCap = 50e9
+
+// maxReserve is what is left free on a disk for the journal and whatever else
+// must still be written when there is no room for checkpoints; on a small disk
+// it is a fiftieth of it.
+const maxReserve = 1e9
+
+// Cap is how many bytes the checkpoints may come to; 0 is any number.
+func Cap(m layout.Meta) int64 {
+	if m.CheckpointCap == nil {
+		return DefaultCap
+	}
+	return *m.CheckpointCap
+}
+
+// cap is how many bytes the checkpoints may come to while this opening lasts.
+func (x *Execution) cap() int64 {
+	m := x.Metadata
+	m.CheckpointCap = cmp.Or(x.Opts.CheckpointCap, m.CheckpointCap)
+	return Cap(m)
+}
+
+// KeepCap makes the cap of this opening the one of the execution. The opening does
+// not do so itself: the command may be refused, or end with a question.
+func (x *Execution) KeepCap() error {
+	if x.Opts.CheckpointCap == nil {
+		return nil
+	}
+	return x.SetMeta(func(m *layout.Meta) { m.CheckpointCap = x.Opts.CheckpointCap })
+}
+
+// SetCap makes a cap the one of the execution; nil is none of its own.
+func (x *Execution) SetCap(bytes *int64) error {
+	if x.Metadata.CheckpointCap == bytes {
+		return nil
+	}
+	return x.SetMeta(func(m *layout.Meta) { m.CheckpointCap = bytes })
+}
+
+// CheckRoom returns a *DecisionError if there is no room for another checkpoint.
+func (x *Execution) CheckRoom() error {
+	if left, full := x.room(); left <= 0 {
+		return full
+	}
+	return nil
+}
+
+// room is how many bytes the next checkpoint may take, and what is to be said if
+// it needs more.
+func (x *Execution) room() (left int64, full *finding.DecisionError) {
+	left = math.MaxInt64
+	if most := x.cap(); most > 0 {
+		have := x.Store.PackBytes()
+		left, full = most-have, &finding.DecisionError{
+			What:   fmt.Sprintf("the checkpoints take %s, and their cap of %s has no room for the next one", term.Bytes(have), term.Bytes(most)),
+			NoRoom: true,
+			Options: []string{
+				raiseCap,
+				"hank gc --older-than 0s shows what could go, with --apply it goes",
+			},
+		}
+	}
+	free, total, err := x.Opts.Free(x.Layout.Hankweave())
+	if err != nil || total <= 0 {
+		return left, full // who cannot tell runs into the end of the disk
+	}
+	reserve := min(total/50, maxReserve)
+	if spare := free - reserve; spare < left {
+		left, full = spare, &finding.DecisionError{
+			What:   fmt.Sprintf("the disk of %s has %s free, which is no room for the next checkpoint: hank leaves %s for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
+			NoRoom: true,
+			Options: []string{
+				"make room and give the same command again",
+				"hank gc --older-than 0s shows what could go, with --apply it goes",
+			},
+		}
+	}
+	return left, full
+}
+
+const raiseCap = "hank run --checkpoint-cap SIZE goes on with another cap (0: none)"
+
+// forMove says what no room means for a move of the workspace.
+func forMove(kind string, err error) error {
+	var full *finding.DecisionError
+	if err = ForAnyCommand(err); !errors.As(err, &full) || !full.NoRoom {
+		return err
+	}
+	said := *full
+	said.What = fmt.Sprintf("nothing was touched: what the workspace holds goes into a checkpoint before a %s, and there is no room for what is new in it: %s", kind, full.What)
+	return &said
+}
+
+// ForAnyCommand names what to do where another command than hank run has found
+// that there is no room.
+func ForAnyCommand(err error) error {
+	var full *finding.DecisionError
+	if !errors.As(err, &full) || !full.NoRoom {
+		return err
+	}
+	said := *full
+	said.Options = slices.Clone(full.Options)
+	if i := slices.Index(said.Options, raiseCap); i >= 0 {
+		said.Options[i] = "the same command with --checkpoint-cap SIZE raises the cap (0: none)"
+	}
+	return &said
+}
+
+// Weight is how much the checkpoints take of what they may.
+type Weight struct{ Bytes, Cap int64 } // a cap of 0 is none
+
+// Heavy tells whether most of the cap is used up.
+func (w Weight) Heavy() bool { return w.Cap > 0 && w.Bytes >= w.Cap-w.Cap/5 }

@@ -1,0 +1,72 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+
+	"hank/recovery/layout"
+)
+
+// LinkData puts the data into the workspace.
+func (x *Execution) LinkData() error {
+	if data := x.Metadata.ReadOnlySourceDataPath; data != "" && x.Metadata.LinkType != "copy" {
+		if err := layout.LinkData(data, x.Layout.Data()); err != nil {
+			return fmt.Errorf("linking the data into the workspace: %w", err)
+		}
+	}
+	return nil
+}
+
+// onWorkspace checks that agents work where the execution has its lock. Between a
+// codon's start and its end another folder in that place is taken for the
+// workspace: see Folder.succeeds.
+func (x *Execution) onWorkspace() error {
+	r := x.State().Newest()
+	if r == nil || r.Live() == nil {
+		return x.Lock.OnWorkspace()
+	}
+	moved, err := x.Lock.Follow()
+	if err != nil || !moved {
+		return err
+	}
+	ws, err := x.Layout.OpenWorkspace()
+	if err != nil {
+		return err
+	}
+	old := x.Workspace
+	x.Workspace = ws
+	x.noticeReplaced()
+	return errors.Join(old.Close(), x.LinkData(), x.SetMeta(func(m *layout.Meta) { m.RememberWorkspace(x.Lock.Workspace()) }))
+}
+
+// CheckWorkspace is for the moment before a codon begins: what stands in the place
+// of the workspace then was not put there by one.
+func (x *Execution) CheckWorkspace() error { return x.Lock.OnWorkspace() }
+
+// noticeReplaced keeps for the record that a codon has replaced its workspace.
+func (x *Execution) noticeReplaced() {
+	const what = "the workspace's folder was replaced while the codon was running; the one that is there now has its work"
+	if x.Monitor == nil {
+		return
+	}
+	x.Monitor.mu.Lock()
+	defer x.Monitor.mu.Unlock()
+	x.Monitor.Found = append(x.Monitor.Found, what)
+}
+
+// SameWorkspace checks, before what a codon has left is taken, that it is in the
+// folder that was its workspace, or in one that may stand for it. After a boot, or on
+// another machine, volumes and users may have other numbers.
+func (x *Execution) SameWorkspace(sameBoot bool) error {
+	if x.Metadata.Folder == nil {
+		return nil
+	}
+	was := *x.Metadata.Folder
+	if now := x.Lock.Workspace(); !sameBoot {
+		was.Device, was.Owner = now.Device, now.Owner
+	}
+	if _, blocked := was.Succeeds(x.Layout.Workspace); blocked != nil {
+		return blocked
+	}
+	return nil
+}

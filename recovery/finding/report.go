@@ -1,0 +1,121 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities.
+const (
+	Note    Severity = "note"    // worth knowing
+	Warning Severity = "warning" // will need somebody if nothing is done
+	Mended  Severity = "mended"  // repaired by an opening, to be repaired for a reader; nothing is lost
+	Lost    Severity = "lost"    // something cannot be brought back; the finding names it
+	Blocked Severity = "blocked" // needs a person's decision
+)
+
+// Finding is one thing that opening an execution found out.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+
+	Next string // the end of What: what the next command does, unless it asks first
+}
+
+// Held is a finding beside something that the next command asks about first.
+func (f Finding) Held() Finding {
+	if what, ends := strings.CutSuffix(f.What, f.Next); f.Next != "" && ends {
+		return Finding{Severity: f.Severity, What: what + "what is blocked is to be settled first"}
+	}
+	return f
+}
+
+// Report is what opening an execution found and did, or, for readers, would
+// do.
+type Report struct {
+	Source   string    `json:"source"` // where the state came from: state.json, state.json.bak, journal, git, new
+	Findings []Finding `json:"findings"`
+	// Unsure: where the state came from does not know every move; what it may
+	// lack is in a finding.
+	Unsure bool `json:"-"`
+
+	Reading bool // for a reader: nothing was repaired
+}
+
+// Will is what an opening says that it did, or what a reader says that the next
+// command will do.
+func (r *Report) Will(done, todo string) string {
+	if r.Reading {
+		return todo
+	}
+	return done
+}
+
+// Word is the severity for people, as an opening prints it.
+func (s Severity) Word() string {
+	if s == Mended {
+		return "repaired"
+	}
+	return string(s)
+}
+
+// Planned is the severity for people, as a reader prints it: it has repaired
+// nothing.
+func (s Severity) Planned() string {
+	if s == Mended {
+		return "to repair"
+	}
+	return string(s)
+}
+
+func (r *Report) Add(s Severity, format string, args ...any) {
+	r.Insert(Finding{Severity: s, What: fmt.Sprintf(format, args...)})
+}
+
+func (r *Report) Insert(f Finding) {
+	if !slices.Contains(r.Findings, f) { // what is looked at twice is said once
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+// Doubt adds what the source of the state may not know.
+func (r *Report) Doubt(format string, args ...any) {
+	r.Unsure = true
+	r.Add(Warning, format, args...)
+}
+
+// Has reports whether a finding of the severity is in the report.
+func (r *Report) Has(s Severity) bool {
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			return true
+		}
+	}
+	return false
+}
+
+// DecisionError says that hank cannot go on without a person.
+type DecisionError struct {
+	What    string   // what hank found, one sentence
+	Options []string // what can be done: commands or flags with their meaning
+	Command string   // the command among them that settles it without a copy or a look; empty: none does
+	Barred  bool     // this user may not use what is there: it was not looked at
+	NoRoom  bool     // for a checkpoint
+	Closed  error    // why the workspace takes no file; nil: it does
+}
+
+func (e *DecisionError) Error() string {
+	text := e.What
+	for i, o := range e.Options {
+		if i == 0 {
+			text += "; choose: " + o
+		} else {
+			text += ", or " + o
+		}
+	}
+	return text
+}

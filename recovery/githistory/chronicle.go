@@ -1,0 +1,529 @@
+package githistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/plan"
+	"hank/recovery/finding"
+	"hank/recovery/load"
+	"hank/state"
+)
+
+const Heads = "refs/heads/"
+
+// Chronicle is git as a memory: what the checkpoints of a store tell. It
+// writes nothing, so that readers can ask it too.
+type Chronicle struct {
+	Store *checkpoint.Store
+	Rep   *finding.Report
+}
+
+// Witness is a checkpoint with what its record tells.
+type Witness struct {
+	Branch string
+	SHA    state.SHA
+	Record Record
+}
+
+func (w Witness) evidence() (state.Evidence, error) {
+	t, err := w.Record.Transition(w.SHA)
+	if err != nil {
+		return state.Evidence{}, err
+	}
+	e := state.Evidence{Seq: w.Record.Seq, Run: w.Record.Run, Program: w.Record.Program, Transition: t}
+	if w.Record.Schema >= state.LimitsSchema {
+		e.Limits = &w.Record.Limits
+	}
+	if len(w.Record.State) > 0 {
+		e.Whole, err = state.Apply(&state.State{}, w.Record.Seq, state.Rebased{State: w.Record.State})
+	}
+	return e, err
+}
+
+// Advice is what git adds to what the other memories know.
+type Advice struct {
+	Forward *Witness     // a checkpoint whose acknowledgement a crash cut off
+	Rebuilt *state.State // a history that only git knows; nil: there is none
+	Evict   []Witness    // tips that nobody knows
+	Lost    []LostTip
+	// strays are where branches led to whose references are gone.
+	Strays map[string]state.SHA
+	// behind: the state may be behind the branches, as the journal has lost its
+	// end, or may have.
+	Behind bool
+}
+
+// LostTip is a branch whose newest checkpoint cannot be read.
+type LostTip struct {
+	Branch string
+	SHA    state.SHA
+	Why    error
+}
+
+// Advise compares what the other memories know with the branches:
+//
+//  1. A tip that the state knows says nothing new.
+//  2. One unknown tip whose record carries exactly the journal's next number
+//     is a checkpoint whose acknowledgement a crash cut off: to be appended.
+//  3. Records further than that mean that state and journal have lost their
+//     end: the history is rebuilt from the commits. Where the journal is
+//     damaged, its next number is not known, and any further record means it.
+//  4. Any other unknown tip is none of the history's.
+func (g Chronicle) Advise(m load.Memory) (Advice, error) {
+	a := Advice{Behind: m.State == nil || m.Rebase != "" || m.Shortened()}
+	if m.State == nil || g.foreign(m.State) {
+		s, err := g.rebuild(&state.State{Lineage: m.Lineage}, &a)
+		if err == nil && s.Seq > 0 {
+			a.Rebuilt = s
+		}
+		return a, err
+	}
+	unknown, err := g.unknownTips(m.State, &a)
+	if err != nil {
+		return a, err
+	}
+	next := m.Last + 1
+	if m.Rebase != "" {
+		next = m.State.Seq + 1
+	}
+	var further []Witness
+	for _, w := range unknown {
+		if head := KnownHeads(m.State)[w.Branch]; w.Record.Lineage == m.State.Lineage && w.Record.Seq < next && head != "" && !IsWhole(g.Store, head) {
+			continue // the nearest that is left; see partFromLost
+		}
+		if w.Record.Lineage != m.State.Lineage || w.Record.Seq < next {
+			a.Evict = append(a.Evict, w)
+		} else {
+			further = append(further, w)
+		}
+	}
+	switch {
+	case len(further) == 0:
+	case len(further) == 1 && further[0].Record.Seq == next && m.Rebase == "":
+		a.Forward = &further[0]
+	default:
+		a.Behind = true
+		a.Rebuilt, err = g.rebuild(m.State, &a)
+	}
+	return a, err
+}
+
+// foreign tells whether a state is of another execution than the store: its
+// beginning is not in it, though the store has a history.
+func (g Chronicle) foreign(s *state.State) bool {
+	if s.InitialCheckpoint == "" || g.Store.Has(checkpoint.SHA(s.InitialCheckpoint)) {
+		return false
+	}
+	main, err := g.Store.Ref(Heads + "main")
+	if err != nil || main == "" || state.SHA(main) == s.InitialCheckpoint {
+		return false
+	}
+	info, err := g.Store.CommitInfo(main)
+	if err != nil {
+		return false
+	}
+	record, found, err := ReadRecord(info)
+	return err == nil && found && record.Lineage != s.Lineage
+}
+
+// heads returns the branches that belong to the history and where they lead.
+func (g Chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
+	refs, damaged, err := g.Store.ReadableRefs(Heads)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, d := range damaged {
+		g.Rep.Add(finding.Mended, "the reference %s is damaged (%s); %s to where the state, or its own checkpoints, have it", d.Path, d.Why,
+			g.Rep.Will("its branch is put back", "the next command puts its branch back"))
+	}
+	out := map[string]state.SHA{}
+	for ref, sha := range refs {
+		out[strings.TrimPrefix(ref, Heads)] = state.SHA(sha)
+	}
+	return out, len(damaged) == 0, nil
+}
+
+// strays finds where branches led to whose references are gone, or have fallen
+// back: to the newest commit that says that it was made for one. Refs are the
+// references that are left.
+//
+// Where a reference is left, only what is further than its tip counts, by its
+// number and in the same lineage: a number that a crash made two commits carry
+// was acknowledged where the reference led, and a copy's branches go their own
+// way. What another reference leads to was put there because it is not of its
+// branch.
+func (g Chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, error) {
+	newest := map[string]Witness{}
+	made := map[string]time.Time{}
+	tips, kept := map[string]Record{}, map[state.SHA]bool{}
+	for branch, sha := range refs {
+		if !OfHistory(branch) {
+			kept[sha] = true
+			continue
+		}
+		info, err := g.Store.CommitInfo(checkpoint.SHA(sha))
+		if Gone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if record, found, err := ReadRecord(info); err != nil {
+			return nil, err
+		} else if found {
+			tips[branch] = record
+		}
+	}
+	err := g.Store.EachCommit(func(info checkpoint.Info) error {
+		record, found, err := ReadRecord(info)
+		if err != nil || !found {
+			return err
+		}
+		branch := record.branch()
+		tip, left := tips[branch]
+		if branch == "" || !left && refs[branch] != "" || left && (record.Lineage != tip.Lineage || record.Seq <= tip.Seq || kept[state.SHA(info.SHA)]) {
+			return nil
+		}
+		// Two commits carry one number where a crash came before the reference moved;
+		// the one that was made then does not count.
+		if n, known := newest[branch]; !known || record.Seq > n.Record.Seq || record.Seq == n.Record.Seq && info.When.After(made[branch]) {
+			newest[branch], made[branch] = Witness{branch, state.SHA(info.SHA), record}, info.When
+		}
+		return nil
+	})
+	out := map[string]state.SHA{}
+	for branch, w := range newest {
+		out[branch] = w.SHA
+	}
+	return out, err
+}
+
+// KnownHeads are the branches as a state has them.
+func KnownHeads(s *state.State) map[string]state.SHA {
+	known := map[string]state.SHA{"main": s.InitialCheckpoint, state.RemovedBranch: s.Removal, ProgramBranch: s.Program}
+	for _, r := range s.Runs {
+		known[r.GitBranch] = r.Head
+	}
+	return known
+}
+
+// OfHistory tells whether a branch is one whose tip the state knows in every
+// moment.
+func OfHistory(branch string) bool {
+	return branch == "main" || branch == state.RemovedBranch || strings.HasPrefix(branch, "run-")
+}
+
+// unknownTips lists the branches whose tips are not where the state has them,
+// and notes the tips that cannot be read.
+func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
+	refs, whole, err := g.heads()
+	if err != nil {
+		return nil, err
+	}
+	known := KnownHeads(s)
+	var out []Witness
+	for branch, sha := range refs {
+		if !OfHistory(branch) {
+			if !g.Store.Has(checkpoint.SHA(sha)) {
+				a.Lost, whole = append(a.Lost, LostTip{branch, sha, plumbing.ErrObjectNotFound}), false
+			}
+			continue
+		}
+		info, err := g.Store.CommitInfo(checkpoint.SHA(sha))
+		if Gone(err) {
+			a.Lost = append(a.Lost, LostTip{branch, sha, err})
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("branch %s: %w", branch, err)
+		}
+		if known[branch] == sha {
+			continue
+		}
+		record, found, err := ReadRecord(info)
+		if err != nil {
+			return nil, err
+		}
+		if _, ours := known[branch]; !found && !ours && s.Adopted {
+			continue // of a run that Hankweave's state does not know either
+		}
+		out = append(out, Witness{branch, sha, record})
+	}
+	for branch, head := range known { // with its reference a newer tip may have been lost
+		whole = whole && (head == "" || refs[branch] != "" || s.RemovedAt(branch) != nil)
+	}
+	if whole && !a.Behind {
+		return out, nil
+	}
+	for _, l := range a.Lost {
+		delete(refs, l.Branch)
+	}
+	a.Strays, err = g.strays(refs)
+	for branch, sha := range a.Strays {
+		if !OfHistory(branch) || known[branch] == sha {
+			continue
+		}
+		info, err := g.Store.CommitInfo(checkpoint.SHA(sha))
+		if err != nil {
+			return nil, fmt.Errorf("branch %s: %w", branch, err)
+		}
+		if record, _, err := ReadRecord(info); err != nil {
+			return nil, err
+		} else if record.Lineage == s.Lineage && record.Seq > s.Seq { // else nobody puts it back there
+			out = append(out, Witness{branch, sha, record})
+		}
+	}
+	return out, err
+}
+
+// IsLost tells whether an error means that an object of the store is missing or
+// damaged.
+func IsLost(err error) bool { return err != nil && Gone(err) }
+
+// Gone tells whether an error means that an object is missing or damaged, and
+// not that the disk cannot be read at the moment.
+func Gone(err error) bool {
+	var damaged *checkpoint.DamagedError
+	return errors.Is(err, plumbing.ErrObjectNotFound) || errors.As(err, &damaged) || errors.Is(err, fs.ErrNotExist)
+}
+
+// rebuild returns base brought forward by every record of its lineage.
+func (g Chronicle) rebuild(base *state.State, a *Advice) (*state.State, error) {
+	records, err := g.witnesses(a)
+	if err != nil {
+		return nil, err
+	}
+	ours := ofLineage(records, base.Lineage)
+	if base.Lineage == "" && len(ours) > 0 {
+		known := *base
+		known.Lineage = ours[len(ours)-1].Record.Lineage
+		base = &known
+	}
+	var evidence []state.Evidence
+	for _, w := range ours {
+		e, err := w.evidence()
+		if err != nil {
+			g.Rep.Add(finding.Lost, "the record of checkpoint %.12s cannot be read: %v", w.SHA, err)
+			continue
+		}
+		evidence = append(evidence, e)
+	}
+	s := state.Rebuild(base, evidence)
+	for _, w := range ours {
+		if w.Record.Program == s.Program && w.Record.HankHash != "" {
+			s.HankHash = w.Record.HankHash
+		}
+	}
+	closeUnseen(s)
+	return g.replan(s)
+}
+
+// closeUnseen gives an end to runs that ended unseen, because another began:
+// that of their last record.
+func closeUnseen(s *state.State) {
+	s.Runs = slices.Clone(s.Runs)
+	for i, r := range s.Runs {
+		if r.Status != state.StatusCrashed || r.EndTime != nil {
+			continue
+		}
+		run, end := *r, r.StartTime
+		if n := run.Len(); n > 0 && run.Codon(n-1).EndTime != nil {
+			end = *run.Codon(n - 1).EndTime
+		}
+		run.EndTime, run.EndDetail = &end, "how it ended is not known any more"
+		s.Runs[i] = &run
+	}
+}
+
+// ofLineage returns the records that lead to a lineage, by their numbers: its
+// own, and what came before it in the executions that it is a copy of. Where
+// none is of the lineage, nothing has happened since the copy.
+//
+// A number that a crash made two checkpoints carry counts once: on a run's
+// branch, where it was acknowledged, before a recovery branch.
+func ofLineage(records []Witness, lineage string) []Witness {
+	first := uint64(math.MaxUint64)
+	for _, w := range records {
+		if w.Record.Lineage == lineage {
+			first = min(first, w.Record.Seq)
+		}
+	}
+	var ours []Witness
+	seen := map[uint64]bool{}
+	for _, w := range records {
+		if (w.Record.Lineage == lineage || w.Record.Seq < first) && !seen[w.Record.Seq] {
+			seen[w.Record.Seq] = true
+			ours = append(ours, w)
+		}
+	}
+	slices.SortFunc(ours, func(a, b Witness) int {
+		if a.Record.Seq < b.Record.Seq {
+			return -1
+		}
+		return 1
+	})
+	return ours
+}
+
+// witnesses reads the record of every commit that a branch leads to, or has led
+// to before its reference was lost, those of the runs' branches first.
+func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
+	refs, _, err := g.heads()
+	if err != nil {
+		return nil, err
+	}
+	left := maps.Clone(refs)
+	for branch, sha := range refs {
+		if g.Store.Has(checkpoint.SHA(sha)) {
+			continue
+		}
+		delete(left, branch)
+		if !slices.ContainsFunc(a.Lost, func(l LostTip) bool { return l.Branch == branch }) {
+			a.Lost = append(a.Lost, LostTip{branch, sha, plumbing.ErrObjectNotFound})
+		}
+	}
+	if a.Strays, err = g.strays(left); err != nil {
+		return nil, err
+	}
+	maps.Copy(refs, a.Strays)
+	branches := make([]string, 0, len(refs))
+	for branch := range refs {
+		branches = append(branches, branch)
+	}
+	slices.SortFunc(branches, func(a, b string) int {
+		if OfHistory(a) != OfHistory(b) {
+			if OfHistory(a) {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	seen := map[state.SHA]bool{}
+	var out []Witness
+	for _, branch := range branches {
+		found, err := g.along(branch, refs[branch], seen)
+		out = append(out, found...)
+		var newer *state.NewerError
+		switch {
+		case errors.As(err, &newer):
+			return nil, err
+		case Gone(err):
+			g.Rep.Add(finding.Lost, "branch %s cannot be read to its beginning: %v", branch, err)
+		case err != nil:
+			return nil, fmt.Errorf("branch %s: %w", branch, err)
+		}
+	}
+	return out, nil
+}
+
+// along reads the records of a branch that were not seen before. What was
+// moved to a recovery branch because nobody knew it is no evidence; what lies
+// behind it is.
+func (g Chronicle) along(branch string, tip state.SHA, seen map[state.SHA]bool) ([]Witness, error) {
+	var out []Witness
+	err := g.Store.Log(checkpoint.SHA(tip), func(info checkpoint.Info) (bool, error) {
+		sha := state.SHA(info.SHA)
+		if seen[sha] {
+			return false, nil
+		}
+		seen[sha] = true
+		record, found, err := ReadRecord(info)
+		evicted := !OfHistory(branch) && sha == tip && !record.IsRecovery()
+		if found && !evicted {
+			out = append(out, Witness{branch, sha, record})
+		}
+		return true, err
+	})
+	return out, err
+}
+
+// replan derives the plan of a rebuilt state from its frozen program.
+func (g Chronicle) replan(s *state.State) (*state.State, error) {
+	if s.Program == "" {
+		return s, nil
+	}
+	program, err := ReadProgram(g.Store, s.Program)
+	if err != nil {
+		g.Rep.Add(finding.Lost, "the frozen program %.12s cannot be read (%v); the plan stays as it is", s.Program, err)
+		return s, nil
+	}
+	entries, err := json.Marshal(Stored(program.Derive(Outcomes(s))))
+	if err != nil {
+		return nil, err
+	}
+	return s.WithPlan(entries)
+}
+
+func Stored(entries []plan.Entry) []plan.Entry {
+	out := make([]plan.Entry, len(entries))
+	for i, e := range entries {
+		out[i] = e.Stored()
+	}
+	return out
+}
+
+// Outcomes tells a plan how the codons on the thread ended.
+func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
+	outcomes := map[plan.CodonID]plan.Outcome{}
+	var open []*state.Codon // in loops, at the limit of all
+	for _, step := range s.Thread() {
+		c := step.Codon
+		if !c.Settled() {
+			continue
+		}
+		outcomes[c.CodonID] = Outcome(c)
+		for _, o := range open {
+			if leftBehind(s, o, c) {
+				was := outcomes[o.CodonID]
+				was.BudgetExceeded = true
+				outcomes[o.CodonID] = was
+			}
+		}
+		if c.BudgetExceeded != nil && !c.BudgetExceeded.EndsLoop() && c.LoopContext != nil {
+			open = append(open, c)
+		}
+	}
+	return func(id plan.CodonID) (plan.Outcome, bool) {
+		o, ended := outcomes[id]
+		return o, ended
+	}
+}
+
+// leftBehind reports whether an execution has left the loop of a codon with it, since
+// another has settled behind the loop: older versions of hank left a loop at any
+// limit. What follows was made without the rest, which would come too late.
+func leftBehind(s *state.State, c, later *state.Codon) bool {
+	if l := later.LoopContext; l != nil && l.LoopID == c.LoopContext.LoopID {
+		return false
+	}
+	at := s.PlanIndex(later.CodonID)
+	return at < 0 || at > s.PlanIndex(c.CodonID)
+}
+
+// Outcome is a record as a plan sees it.
+func Outcome(c *state.Codon) plan.Outcome {
+	return plan.Outcome{
+		Status:          plan.Status(c.Status),
+		FailureIgnored:  c.FailureIgnored,
+		ContextExceeded: c.ContextExceeded,
+		BudgetExceeded:  c.BudgetExceeded.EndsLoop(),
+	}
+}
+
+func IsWhole(store *checkpoint.Store, sha state.SHA) bool {
+	whole, err := store.Whole(context.Background(), checkpoint.SHA(sha))
+	return err == nil && whole
+}

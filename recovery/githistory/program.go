@@ -1,0 +1,35 @@
+package githistory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"hank/checkpoint"
+	"hank/plan"
+	"hank/state"
+)
+
+// ProgramBranch leads to the frozen programs of an execution, each the parent
+// of the next.
+const ProgramBranch = "programs"
+
+// LoadProgram is Execution.LoadProgram for a reader.
+func LoadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) {
+	return ReadProgram(store, sha)
+}
+
+func ReadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) {
+	info, err := store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return nil, fmt.Errorf("the frozen program %.12s: %w", sha, err)
+	}
+	return plan.Thaw(func(path string) ([]byte, error) {
+		r, _, err := store.ReadFile(info.Tree, path)
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(r)
+		return content, errors.Join(err, r.Close())
+	})
+}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package layout
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// IsDeleted tells whether an open folder has been removed: no name leads to it.
+func IsDeleted(folder fs.FileInfo) bool {
+	st, ok := folder.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
+}

@@ -1,0 +1,44 @@
+package layout
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"hank/checkpoint"
+	"hank/checkpoint/worktree"
+	"hank/internal/vfs"
+)
+
+// OwnFolders are those that hank writes to.
+func (l Layout) OwnFolders() []string {
+	return []string{l.Events(), l.Runs(), l.Index(), filepath.Dir(l.Store()), l.Quarantine()}
+}
+
+// MakeOwnFolders makes the folders that hank writes to.
+func MakeOwnFolders(fsys vfs.FS, l Layout) error {
+	for _, dir := range l.OwnFolders() {
+		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if _, err := fsys.Lstat(l.Hank(".gitignore")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return vfs.WriteFile(fsys, l.Hank(".gitignore"), []byte("*\n"), 0o600)
+}
+
+// OpenWorkspace opens the agents' folder. The execution's own folders are no part
+// of it, wherever it lies.
+func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
+	w, err := worktree.OpenWorkspace(l.Workspace)
+	if err == nil {
+		w.SetApart(l.Hankweave(), l.Archive())
+	}
+	return w, err
+}
+
+const Vandalism = time.Second
+
+const Breather = 2 * time.Millisecond

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package layout
+
+import "os"
+
+// InodeOf has nothing to go by here; the path alone tells executions apart.
+func InodeOf(path string) (string, error) {
+	_, err := os.Stat(path)
+	return "", err
+}
+
+// FolderOf cannot tell here.
+func FolderOf(os.FileInfo) Folder { return Folder{} }

@@ -1,0 +1,29 @@
+//go:build unix
+
+package layout
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// InodeOf names the directory that a path leads to.
+func InodeOf(path string) (string, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	return inodeOfInfo(fi), nil
+}
+
+// FolderOf is what a folder is, without its path.
+func FolderOf(fi os.FileInfo) Folder {
+	st := fi.Sys().(*syscall.Stat_t)
+	return Folder{Device: uint64(st.Dev), Inode: uint64(st.Ino), Owner: st.Uid}
+}
+
+func inodeOfInfo(fi os.FileInfo) string {
+	st := fi.Sys().(*syscall.Stat_t)
+	return fmt.Sprintf("%d:%d", uint64(st.Dev), uint64(st.Ino))
+}

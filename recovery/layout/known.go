@@ -1,0 +1,47 @@
+package layout
+
+import (
+	"maps"
+
+	"hank/internal/proc"
+	"hank/internal/vfs"
+	"hank/state/journal"
+)
+
+// Boot is the machine's present boot, empty if it cannot be told.
+func Boot() string {
+	self, err := proc.Self()
+	if err != nil {
+		return ""
+	}
+	return self.BootID
+}
+
+// InspectJournal looks at an execution's journal and writes nothing. Closed
+// segments that an opening has found whole in this boot, and that nobody has
+// touched since, are not read again.
+func InspectJournal(l Layout) (journal.Opened, error) { return Inspect(vfs.OS, l, Boot()) }
+
+func Inspect(fsys vfs.FS, l Layout, boot string) (journal.Opened, error) {
+	return journal.InspectNew(fsys, l.Events(), knownSegments(fsys, l, boot))
+}
+
+func knownSegments(fsys vfs.FS, l Layout, boot string) journal.Known {
+	text, err := vfs.ReadFile(fsys, l.Segments())
+	if err != nil {
+		return journal.Known{}
+	}
+	return journal.ParseKnown(text, boot)
+}
+
+// KeepKnown remembers which segments are whole. It is a projection: what cannot
+// be written is found out again.
+func KeepKnown(fsys vfs.FS, l Layout, found *journal.Opened, boot string) {
+	known := found.Known(boot)
+	if boot == "" || maps.Equal(known.Segments, knownSegments(fsys, l, boot).Segments) {
+		return
+	}
+	if text, err := known.Marshal(); err == nil {
+		_ = vfs.WriteFile(fsys, l.Segments(), text, 0o600)
+	}
+}

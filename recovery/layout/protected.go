@@ -1,0 +1,32 @@
+package layout
+
+import (
+	"strings"
+
+	"hank/checkpoint/worktree"
+)
+
+// IsOwn reports whether a name is one that checkpoints never hold, at whatever
+// depth: git's, or one of hank's temporary files. Some systems ignore case.
+func IsOwn(name string) bool { return strings.EqualFold(name, ".git") || worktree.IsTemporary(name) }
+
+// Protected reports whether a path in the workspace is not the agents', by its
+// name.
+func Protected(rel string) bool {
+	first, _, _ := strings.Cut(rel, "/")
+	if strings.EqualFold(first, DataName) {
+		return true
+	}
+	for step := range strings.SplitSeq(rel, "/") {
+		if IsOwn(step) {
+			return true
+		}
+	}
+	return false
+}
+
+// Apart returns what reports whether a path in the workspace leads to one of the
+// execution's own folders, or into it.
+func (l Layout) Apart() func(rel string) bool {
+	return worktree.Apart(l.Workspace, l.Hankweave(), l.Archive())
+}

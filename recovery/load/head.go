@@ -1,0 +1,151 @@
+package load
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/vfs"
+	"hank/recovery/layout"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// headSchema is the version of headFile: a head of another version is not read,
+// and written again with the next save.
+const headSchema = 3
+
+// headFile is a projection: where an execution stood when state.json was last
+// saved, and by which files that can be told. A reader that finds the files
+// untouched, but for a journal that has grown, follows the journal from there
+// and need not read the past. Whatever does not fit is a reason to read all.
+//
+// Nothing of it is synced: after a crash of the machine it is of another boot,
+// and says nothing.
+type headFile struct {
+	Schema int                     `json:"schema"`
+	Boot   string                  `json:"boot"`
+	Files  map[string]vfs.Identity `json:"files"` // state.json, its backup, closed segments
+	// Journal is the segment that was written to, and End where the events that
+	// the head reflects end in it.
+	Journal  vfs.Identity  `json:"journal"`
+	End      journal.Place `json:"end"`
+	Done     int           `json:"done"`
+	Planned  int           `json:"planned"`
+	From     int           `json:"from"`
+	Straight bool          `json:"straight"`
+	Caveats  state.Caveats `json:"caveats,omitzero"`
+	Past     state.USD     `json:"past"`
+	State    string        `json:"state"` // a state.json of its own
+}
+
+// witnesses are the files that a head depends on, by their paths. Those that
+// are not there are not in it, and must stay so.
+func witnesses(fsys vfs.FS, l layout.Layout) (files map[string]vfs.Identity, ok bool) {
+	paths, err := journal.Closed(fsys, l.Events())
+	if err != nil {
+		return nil, false
+	}
+	files = map[string]vfs.Identity{}
+	for _, path := range append(paths, l.State(), l.State()+".bak") {
+		id, told := vfs.Identify(fsys, path)
+		if told {
+			files[l.Relative(path)] = id
+		} else if _, err := fsys.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil, false
+		}
+	}
+	return files, true
+}
+
+// WriteHead keeps the head of a state that was saved, and whose events end at a
+// place of the journal. It is best effort.
+func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end journal.Place) {
+	files, ok := witnesses(fsys, l)
+	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
+	_, closed := files[l.Relative(journal.ClosedPath(l.Events(), end.First))]
+	if !ok || !told || closed || boot == "" {
+		return
+	}
+	h := s.Head()
+	text, err := h.State.Marshal()
+	if err != nil {
+		return
+	}
+	body, err := json.Marshal(headFile{Schema: headSchema, Boot: boot, Files: files, Journal: current, End: end,
+		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past, State: string(text)}, json.Deterministic(true))
+	if err != nil {
+		return
+	}
+	_ = replaceUnsynced(fsys, l.Head(), fmt.Appendf(body, "\n%x\n", sha256.Sum256(body)))
+}
+
+// replaceUnsynced replaces a file whole, and does not wait for the disk, whose
+// time belongs to the transitions.
+func replaceUnsynced(fsys vfs.FS, name string, data []byte) error {
+	tmp := name + ".tmp"
+	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return fsys.Rename(tmp, name)
+}
+
+// ReadHead returns the head of an execution as it stands now, or false. While
+// nobody is at work the journal must not have changed at all.
+func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Head, bool) {
+	h, ok := loadHead(fsys, l, boot)
+	if !ok {
+		return state.Head{}, false
+	}
+	files, ok := witnesses(fsys, l)
+	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
+	grown := live && current.Inode == h.Journal.Inode && current.Device == h.Journal.Device && current.Size > h.Journal.Size
+	if !ok || !told || !maps.Equal(files, h.Files) || !grown && current != h.Journal {
+		return state.Head{}, false
+	}
+	s, err := state.Unmarshal([]byte(h.State))
+	if err != nil {
+		return state.Head{}, false
+	}
+	head := state.Head{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past}
+	err = journal.ReadBehind(fsys, l.Events(), h.End, func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		t, err := state.Decode(e.Data)
+		if err == nil {
+			if head, ok = head.Apply(e.Seq, t); !ok {
+				err = errors.New("it takes the whole state")
+			}
+		}
+		return err
+	})
+	return head, err == nil
+}
+
+func loadHead(fsys vfs.FS, l layout.Layout, boot string) (headFile, bool) {
+	var h headFile
+	text, err := vfs.ReadFile(fsys, l.Head())
+	if err != nil || boot == "" {
+		return h, false
+	}
+	body, sum, _ := bytes.Cut(text, []byte("\n"))
+	if string(sum) != fmt.Sprintf("%x\n", sha256.Sum256(body)) || json.Unmarshal(body, &h) != nil {
+		return h, false
+	}
+	return h, h.Boot == boot && h.Schema == headSchema
+}

@@ -1,0 +1,316 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hank/internal/vfs"
+	"hank/recovery/finding"
+	"hank/recovery/hankweave"
+	"hank/recovery/layout"
+	"hank/state"
+	"hank/state/journal"
+	"hank/state/snapshot"
+)
+
+// An execution that Hankweave began is adopted by the first command that
+// writes to it. What it left is read as it is:
+//
+//   - state.json has none of hank's additions; state.Adopt fills them in, from
+//     the branches of its store. The store itself is a git repository and goes
+//     on as it is.
+//   - Its journal has lines without numbers and checksums. It is no damage: the
+//     whole folder is set aside, and hank's own journal begins with the state.
+//   - runtime.lock decides there, and explains here: no Hankweave holds a flock,
+//     so its lock is respected while its process may live.
+
+// adopting is why the journal of an adopted execution begins anew.
+const adopting = "this execution was begun by Hankweave"
+
+// isForeign tells whether the best of the snapshots are another runtime's, in
+// an execution that hank has not written to yet.
+func isForeign(snaps []candidate, lineage string) bool {
+	return lineage == "" && len(snaps) > 0 && snaps[0].state.Lineage == ""
+}
+
+// Memory is what state.json, its backup and the journal say together.
+type Memory struct {
+	State *state.State // nil: they say nothing
+	// lineage is the execution's own, as its meta has it; empty if the meta is
+	// gone.
+	Lineage string
+	Source  string // who knew most: state.json, state.json.bak or journal
+	Rebase  string // why the journal must begin anew; empty if it need not
+	Last    uint64 // the last event of the journal
+	High    uint64 // the highest number that was ever seen in it
+	Traces  bool   // something was there once, readable or not
+	// foreign: the state is another runtime's and must be adopted. apart: so
+	// is the journal, which is set aside before hank's begins.
+	Foreign, Apart bool
+	// unsaved: only the journal is there. It is worth a word, except while the
+	// first save is under way.
+	Unsaved bool
+	// files are state.json and its backup as they were found, and OnDisk the state
+	// that is in the first; nil unless both are whole.
+	Files  []StateFile
+	OnDisk *state.State
+	Found  *journal.Opened // nil where there is no journal of hank's
+	Barred bool            // this user may not read state.json or its backup
+}
+
+// StateFile is what is known of state.json or its backup, the content left out.
+type StateFile struct {
+	snapshot.Candidate
+	Lineage string
+}
+
+// Recall reads the state from the furthest verified memory and writes nothing:
+//
+//  1. state.json and state.json.bak count where their digests are right and
+//     where they are of the journal's lineage (of that in the meta, if the
+//     beginning of the journal is lost).
+//  2. The journal is folded from the further of them, or, if there is none or
+//     the journal begins later, from the state that the journal begins with.
+//  3. Whichever is further wins. If it is a snapshot, the journal has lost its
+//     end and must begin anew from it.
+//
+// Git, the third memory, is asked when the store is open: see advise. An error
+// means that a newer hank was here, or that the disk cannot be read. boot is the
+// machine's present boot.
+func Recall(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Report) (Memory, error) {
+	m := Memory{Lineage: lineage}
+	snaps, err := snapshots(fsys, l, &m, rep)
+	if err != nil {
+		return m, err
+	}
+	m.Foreign, m.Apart = isForeign(snaps, lineage), hankweave.ForeignJournalIn(fsys, l)
+	if why := layout.InTheWay(fsys, l.Events()); why != nil {
+		m.Traces, m.Rebase = true, "the journal was gone"
+		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+	}
+	paths, whys := layout.Irregular(fsys, l.Events())
+	for i, path := range paths {
+		m.Traces = true
+		rep.Add(finding.Mended, "%s: %v; it goes to quarantine", filepath.Base(path), whys[i])
+	}
+	if m.Apart {
+		m.Traces, m.Rebase = true, "the journal is Hankweave's"
+		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+	}
+	found, err := layout.Inspect(fsys, l, boot)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m.Rebase = "the journal was gone"
+		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+	case err != nil:
+		return m, err
+	case found.Schema > journal.Schema:
+		return m, &state.NewerError{Schema: found.Schema}
+	}
+	m.Found = &found
+	m.Last, m.High, m.Traces, m.Foreign = found.Last, found.Highest, true, false
+	for _, d := range found.Damage {
+		rep.Add(finding.Mended, "the journal is damaged (%s); the damaged part goes to quarantine", d)
+	}
+	if !found.Whole() {
+		m.Rebase = "the journal was damaged"
+	}
+	begin, err := baseState(fsys, l, found)
+	if err != nil {
+		return m, err
+	}
+	if begin == nil {
+		m.Rebase = "the beginning of the journal was lost"
+		m = m.trust(sameLineage(snaps, lineage, rep), rep)
+		if m.State == nil {
+			return m, nil
+		}
+		return m, m.follow(fsys, l, rep)
+	}
+	m.State, m.Source = begin, "journal"
+	m.Unsaved = len(snaps) == 0 && found.Last > found.Base && !m.hasFile()
+	m.prefer(sameLineage(snaps, begin.Lineage, rep), rep)
+	return m, m.follow(fsys, l, rep)
+}
+
+// hasFile tells whether state.json or its backup is there, in whatever state.
+func (m *Memory) hasFile() bool {
+	return slices.ContainsFunc(m.Files, func(f StateFile) bool { return !errors.Is(f.Err, fs.ErrNotExist) })
+}
+
+// Shortened tells whether the torn end of the journal may be more than a crash
+// leaves: no whole state.json says how far it went.
+func (m *Memory) Shortened() bool {
+	return m.Found != nil && m.Found.Torn != nil && m.Source != "state.json"
+}
+
+// candidate is a state that a snapshot file holds.
+type candidate struct {
+	name  string
+	state *state.State
+}
+
+// snapshots reads state.json and state.json.bak, the further one first. A
+// backup that is whole and behind state.json is not read any further: it could
+// never count.
+func snapshots(fsys vfs.FS, l layout.Layout, m *Memory, rep *finding.Report) ([]candidate, error) {
+	var out []candidate
+	store := snapshot.Store{FS: fsys, Path: l.State(), Verify: state.Verify}
+	for _, c := range store.Load() {
+		text := c.Data
+		c.Data = nil
+		lineage, seq := state.Peek(text)
+		m.Files = append(m.Files, StateFile{c, lineage})
+		if errors.Is(c.Err, fs.ErrNotExist) {
+			continue
+		}
+		m.Traces = true
+		name := filepath.Base(c.Path)
+		if c.Err == nil && len(out) == 1 && lineage != "" && lineage == out[0].state.Lineage && seq <= out[0].state.Seq {
+			m.OnDisk = out[0].state
+			continue
+		}
+		s, err := (*state.State)(nil), c.Err
+		if err == nil {
+			s, err = state.UnmarshalVerified(text)
+		}
+		var newer *state.NewerError
+		if errors.As(err, &newer) {
+			return nil, newer
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			m.Barred = true
+			if !rep.Reading || layout.CheckOwner(l) == nil { // else the reader says whose it is
+				rep.Add(finding.Mended, "%s cannot be read (permission denied); %s", name, rep.Will("it is replaced", "the next command replaces it"))
+			}
+			continue
+		}
+		if err != nil {
+			why := err.Error()
+			var damaged *state.DamagedError
+			if errors.As(err, &damaged) {
+				why = damaged.Why // without the path, which is the execution's
+			}
+			rep.Add(finding.Mended, "%s is damaged (%s); %s", name, why, rep.Will("it is replaced, and kept in quarantine", "the next command replaces it, and keeps it in quarantine"))
+			continue
+		}
+		out = append(out, candidate{name, s})
+	}
+	if len(out) == 2 && out[1].state.Seq > out[0].state.Seq {
+		if out[1].state.Lineage == out[0].state.Lineage { // a save never leaves it so
+			rep.Add(finding.Mended, "%s is an older copy (save %d, event %d; %s is save %d, event %d); it does not count, and %s",
+				out[0].name, out[0].state.Serial, out[0].state.Seq, out[1].name, out[1].state.Serial, out[1].state.Seq, rep.Will("is replaced", "the next command replaces it"))
+		}
+		out[0], out[1] = out[1], out[0]
+	}
+	return out, nil
+}
+
+// sameLineage leaves out what is of another execution. Without a lineage to go
+// by, all count.
+func sameLineage(snaps []candidate, lineage string, rep *finding.Report) []candidate {
+	var out []candidate
+	for _, c := range snaps {
+		switch {
+		case lineage == "" || c.state.Lineage == lineage:
+			out = append(out, c)
+		case c.state.Lineage == "" && strings.HasSuffix(c.name, ".bak"): // the version before hank's first
+		case c.state.Lineage == "":
+			rep.Add(finding.Note, "%s is from before hank went on with this execution and does not count", c.name)
+		default:
+			rep.Add(finding.Note, "%s is of another execution (lineage %.8s, and not %.8s) and does not count", c.name, c.state.Lineage, lineage)
+		}
+	}
+	return out
+}
+
+// trust takes the best snapshot, as there is no journal to compare it with.
+func (m Memory) trust(snaps []candidate, rep *finding.Report) Memory {
+	if len(snaps) > 0 {
+		m.State, m.Source = snaps[0].state, snaps[0].name
+	}
+	switch {
+	case len(snaps) == 0:
+	case m.Foreign:
+		m.Rebase = adopting
+		rep.Add(finding.Note, "%s: it has %d runs, and hank goes on behind them; see docs/compatibility.md", adopting, len(m.State.Runs))
+	default:
+		rep.Add(finding.Mended, "%s; %s knows everything up to event %d", m.Rebase, m.Source, m.State.Seq)
+		if m.Source != "state.json" {
+			rep.Doubt("%s is one save behind: what was done last, such as a rollback or an undo, it may not know", m.Source)
+		}
+	}
+	return m
+}
+
+// baseState returns the state that the journal begins with, or nil.
+func baseState(fsys vfs.FS, l layout.Layout, found journal.Opened) (*state.State, error) {
+	var begin *state.State
+	done := errors.New("done")
+	err := journal.Read(fsys, l.Events(), found.Base, func(e journal.Event) error {
+		if e.Seq != found.Base || e.Type != state.TransitionEvent {
+			return done
+		}
+		t, err := state.Decode(e.Data)
+		if err != nil {
+			return err
+		}
+		if _, ok := t.(state.Rebased); !ok {
+			return done
+		}
+		if begin, err = state.Apply(&state.State{}, e.Seq, t); err != nil {
+			return err
+		}
+		return done
+	})
+	var gap *journal.GapError
+	if errors.Is(err, done) || errors.As(err, &gap) || errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return begin, err
+}
+
+// prefer takes the furthest snapshot, unless the state that the journal begins
+// with is further.
+func (m *Memory) prefer(snaps []candidate, rep *finding.Report) {
+	if len(snaps) > 0 && snaps[0].state.Seq >= m.State.Seq {
+		m.State, m.Source = snaps[0].state, snaps[0].name
+	}
+	if m.Source != "journal" && m.State.Seq > m.Last {
+		m.Rebase = fmt.Sprintf("the journal ends at event %d", m.Last)
+		rep.Add(finding.Mended, "%s, but %s knows everything up to event %d and is used", m.Rebase, m.Source, m.State.Seq)
+	}
+}
+
+// follow applies the events of the journal that come behind the state.
+func (m *Memory) follow(fsys vfs.FS, l layout.Layout, rep *finding.Report) error {
+	err := journal.Read(fsys, l.Events(), m.State.Seq+1, func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		t, err := state.Decode(e.Data)
+		if err != nil {
+			return err
+		}
+		next, err := state.Apply(m.State, e.Seq, t)
+		if err == nil {
+			m.State = next
+		}
+		return err
+	})
+	var gap *journal.GapError
+	var illegal *state.IllegalMoveError
+	switch {
+	case errors.As(err, &gap), errors.Is(err, fs.ErrNotExist):
+		return nil // Inspect has said it
+	case errors.As(err, &illegal):
+		m.Rebase = "the journal contradicts itself"
+		rep.Add(finding.Lost, "what the journal has behind event %d does not follow from what is before it (%v); it does not count, and stays in a closed segment", m.State.Seq, err)
+		return nil
+	}
+	return err
+}

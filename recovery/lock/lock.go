@@ -1,0 +1,512 @@
+package lock
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/flock"
+	"hank/internal/proc"
+	"hank/internal/shell"
+	"hank/internal/vfs"
+	"hank/recovery/layout"
+	"hank/state"
+)
+
+// LockInfo is runtime.lock: it explains who holds an execution. It never
+// decides: the flock on the folder does.
+type LockInfo struct {
+	Schema        int           `json:"schema"`
+	PID           int           `json:"pid"`
+	LockID        string        `json:"lockId"` // one per acquisition; --break-lock names it
+	RunID         state.RunID   `json:"runId,omitempty"`
+	Command       string        `json:"command"`
+	StartTime     state.Time    `json:"startTime"`
+	LastHeartbeat state.Time    `json:"lastHeartbeat"` // for observers on other machines
+	Process       proc.Identity `json:"process"`
+
+	pidOnly bool // the file is a number
+}
+
+// MayActIn returns a *proc.DeniedError where a codon has started this process and
+// the execution, or a workspace that is named for it, is not the codon's to act on.
+func MayActIn(root, workspace string) error {
+	if err := MayAct(root); err != nil || workspace == "" {
+		return err
+	}
+	return proc.MayAct(os.Getpid(), workspace, "")
+}
+
+// MayAct is [proc.MayAct] for this process and the execution in root.
+func MayAct(root string) error {
+	meta, _ := layout.ReadMeta(root) // without one there is no execution yet
+	return proc.MayAct(os.Getpid(), root, meta.Lineage)
+}
+
+// HeldError says that another runtime holds an execution or a workspace.
+type HeldError struct {
+	Path      string
+	Holder    *LockInfo // nil if it did not say who it is
+	Execution string    // the holder's, if it is another one
+	Why       string
+}
+
+func (e *HeldError) Error() string {
+	h := e.Holder
+	if h != nil && h.Foreign() {
+		return fmt.Sprintf("%s is held by Hankweave, process %d (%s; its last sign of life was at %s); wait for it, or end it; if it is gone for good: --break-lock %s",
+			e.Path, h.PID, e.Why, h.LastHeartbeat.Format(time.RFC3339), h.LockID)
+	}
+	who, why, option := "another process that does not say who it is", e.Why, ""
+	if h != nil {
+		who = fmt.Sprintf("hank process %d on %s since %s", h.PID, h.Process.Host, h.StartTime.Format(time.RFC3339))
+		why = h.Command + "; " + why
+	}
+	if e.Execution != "" {
+		who, option = who+" for the execution "+e.Execution, " -e "+shell.Quote(e.Execution)
+	}
+	if root := e.root(); root != "" {
+		option = " -e " + shell.Quote(root)
+	}
+	if h == nil && e.Execution == "" {
+		return fmt.Sprintf("%s is held by %s (%s); wait for it, or find it with: hank ls, and end it with: hank stop -e DIR", e.Path, who, why)
+	}
+	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: hank stop%s", e.Path, who, why, option)
+}
+
+// root is the execution that is held, where a command does not find it from here
+// by itself; empty where it does, or where another one is the holder's.
+func (e *HeldError) root() string {
+	if e.Execution != "" {
+		return ""
+	}
+	root := e.Path
+	if filepath.Base(root) == layout.Dir {
+		root = filepath.Dir(root)
+	}
+	if found, err := layout.Find("."); err == nil && found == root {
+		return ""
+	}
+	return root
+}
+
+// name adds who has the lock, where the lock file is silent or a dead one's. The
+// kernel may have told already; to ask it each time would more than double what a
+// refusal takes.
+func (e *HeldError) name(dir *os.File, owner int) {
+	if e.Holder != nil {
+		if verdict, _ := e.Holder.Process.Check(); verdict != proc.Dead {
+			return
+		}
+	}
+	if owner == unasked {
+		owner = livingOwner(dir)
+	}
+	if owner != 0 {
+		e.Why += fmt.Sprintf("; process %d has the lock", owner)
+	}
+}
+
+// heartbeat is how often a holder refreshes its lock file.
+const heartbeat = 30 * time.Second
+
+// Lock is the hold on an execution and on its workspace: a flock on each
+// folder, for the life of the runtime. The kernel drops both with the process,
+// however it ends.
+type Lock struct {
+	fsys   vfs.FS
+	layout layout.Layout
+	around []*os.File // the folders that the workspace lies in
+	Mu     sync.Mutex // guards info, and its file
+	Info   LockInfo
+
+	stop  chan struct{}
+	ended chan struct{}
+
+	Folders sync.Mutex // guards what follows
+	Dirs    []*os.File
+	names   []os.FileInfo // what the paths of dirs named, links not followed
+	at      layout.Folder // the workspace
+	// A deleted folder is a lost one, unless a watch is set that writes it anew.
+	Watch  watch
+	waited bool // in vain, for the folder that stands where it was
+}
+
+// watch is told when the execution's folder was deleted.
+type watch interface {
+	// NobodyElses tells whether nothing of another execution is in the folder that
+	// has the name now.
+	NobodyElses() bool
+	// remade is called when that folder, or a new one, is the locked one.
+	Remade()
+}
+
+// Acquire takes the execution and the workspace, in this order.
+//
+//  1. flock the .hankweave folder, without waiting.
+//  2. The file system may not tell the truth about flock (a network mount):
+//     a foreign holder in runtime.lock whose process is not proven gone is
+//     then respected, until breakToken names its lockId.
+//     So is a Hankweave, which locks by this file alone.
+//  3. flock the workspace, so that two executions cannot share it, and with a
+//     shared lock the folders that it lies in: see surround.
+//  4. Write runtime.lock, where the disk is full after fullDisk has made room,
+//     and refresh it until release. What has its name and
+//     is no file is set aside.
+func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.Time, fullDisk func() error) (*Lock, error) {
+	k := &Lock{fsys: fsys, layout: l, stop: make(chan struct{}), ended: make(chan struct{})}
+	if err := k.take(l.Hankweave()); err != nil {
+		return nil, err
+	}
+	holder, _ := ReadLock(fsys, l.Lock())
+	if holder != nil && holder.Foreign() {
+		if err := holder.respect(l, breakToken); err != nil {
+			return nil, errors.Join(err, k.closeDirs())
+		}
+	} else if holder != nil && holder.LockID != breakToken && !FlockTrusted(k.Dirs[0]) {
+		if alive, why := holder.Process.Check(); alive != proc.Dead {
+			err := &HeldError{Path: l.Root, Holder: holder, Why: "locks cannot be trusted on this file system, and " + why + "; if it is gone for good: --break-lock " + holder.LockID}
+			return nil, errors.Join(err, k.closeDirs())
+		}
+	}
+	if err := k.take(l.Workspace); err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	at, err := layout.FolderAt(l.Workspace)
+	if err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	k.at = at
+	if err := k.surround(); err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	self, err := proc.Self()
+	if err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	token := make([]byte, 8)
+	if _, err := rand.Read(token); err != nil {
+		return nil, errors.Join(err, k.closeDirs())
+	}
+	k.Info = LockInfo{Schema: state.SchemaVersion, PID: self.PID, LockID: hex.EncodeToString(token), Command: command,
+		StartTime: state.At(now), LastHeartbeat: state.At(now), Process: self}
+	err = k.WriteFirst()
+	if fullDisk != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		if err = fullDisk(); err == nil {
+			err = k.WriteFirst()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("taking the execution %s: its lock file cannot be written: %w", l.Root, err), k.closeDirs())
+	}
+	go k.beat()
+	return k, nil
+}
+
+func (k *Lock) take(path string) error {
+	name, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	dir, err := flock.OpenFolder(path)
+	if err != nil {
+		return err
+	}
+	owner := unasked
+	err = flock.Exclusive(dir)
+	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderStays()) {
+		owner, err = patiently(flock.Exclusive, dir)
+	}
+	if err != nil {
+		held := &HeldError{Path: path, Why: "its folder is locked"}
+		if !errors.Is(err, flock.ErrHeld) {
+			held.Why = err.Error()
+		}
+		if path == k.layout.Hankweave() {
+			held.Holder, _ = ReadLock(k.fsys, k.layout.Lock())
+		} else { // the lock file here is our own execution's
+			held.Execution, held.Holder = holderOf(path, k.layout.Root)
+		}
+		held.name(dir, owner)
+		return errors.Join(held, dir.Close())
+	}
+	k.Dirs, k.names = append(k.Dirs, dir), append(k.names, name)
+	return nil
+}
+
+// holderStays tells that the lock of the execution's folder is that of the
+// process that the lock file names, so that to wait for a reader is in vain: a
+// holder removes the file before it lets go. Where nobody can tell whether that
+// process lives, as of one in another container, it has the lock if not even a
+// shared one can be had: readers share theirs.
+func (k *Lock) holderStays() bool {
+	h, err := ReadLock(k.fsys, k.layout.Lock())
+	if err != nil {
+		return false
+	}
+	verdict, _ := h.Process.Check()
+	if verdict != proc.Unknown {
+		return verdict == proc.Alive
+	}
+	probe, err := flock.OpenFolder(k.layout.Hankweave())
+	if err != nil {
+		return false
+	}
+	defer flock.Close(probe)
+	return errors.Is(flock.Shared(probe), flock.ErrHeld)
+}
+
+// patiently tries to lock again for a moment: a reader that looks whether the
+// folder is held (View.Live) holds it itself while it looks, and what a dead
+// holder was starting has its descriptors until it executes its program. One
+// of whom the kernel tells that he lives gets a shorter moment, in which he may
+// write his lock file, or let go after he has removed it. To ask the kernel takes
+// 8 or 16 ms of that, and once is enough: not the reader of a moment. The owner is
+// what livingOwner says then, or unasked.
+func patiently(lock func(*os.File) error, dir *os.File) (owner int, err error) {
+	const pause, brief, patience = time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
+	owner, err = unasked, lock(dir)
+	for began := time.Now(); errors.Is(err, flock.ErrHeld); err = lock(dir) {
+		switch waited := time.Since(began); {
+		case waited > patience, owner > 0 && waited > brief:
+			return owner, err
+		case waited > pause && owner == unasked:
+			owner = livingOwner(dir)
+		default:
+			time.Sleep(pause)
+		}
+	}
+	return owner, err
+}
+
+// unasked stands for an owner that the kernel was not asked for.
+const unasked = -1
+
+// livingOwner is the process that has the lock of a folder and lives, where the
+// kernel tells, or 0.
+func livingOwner(dir *os.File) (pid int) {
+	if pid = flock.Owner(dir); pid == 0 {
+		return 0
+	}
+	owner, err := proc.Of(pid)
+	if err != nil {
+		return 0
+	}
+	if verdict, _ := owner.Check(); verdict == proc.Dead {
+		return 0
+	}
+	return pid
+}
+
+func ReadLock(fsys vfs.FS, path string) (*LockInfo, error) {
+	text, err := vfs.ReadFile(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	var info LockInfo
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil { // as an old Hankweave wrote it
+		return &LockInfo{PID: pid, LockID: strconv.Itoa(pid), pidOnly: true}, nil
+	}
+	if err := json.Unmarshal(text, &info); err != nil {
+		return nil, err
+	}
+	return &info, nil
+}
+
+func (k *Lock) write() error {
+	text, err := json.Marshal(k.Info, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	return vfs.WriteFile(k.fsys, k.layout.Lock(), append(text, '\n'), 0o600)
+}
+
+// WriteFirst is write by one who has just got the lock.
+func (k *Lock) WriteFirst() error {
+	path := k.layout.Lock()
+	if fi, err := k.fsys.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		q := layout.Quarantine{FS: k.fsys, Dir: k.layout.Quarantine(), Now: time.Now}
+		if err := q.SetAside(path, fmt.Errorf("%s stood where the lock file must be", layout.What(path, fi))); err != nil {
+			return err
+		}
+	}
+	return k.write()
+}
+
+// beat refreshes the lock file. A failure is harmless: nothing decides by it.
+func (k *Lock) beat() {
+	defer close(k.ended)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.stop:
+			return
+		case at := <-tick.C:
+			k.Mu.Lock()
+			k.Info.LastHeartbeat = state.At(at)
+			if k.Held() == nil {
+				_ = k.write()
+			}
+			k.Mu.Unlock()
+		}
+	}
+}
+
+// LostError says that the execution's folder is not where it was: it was
+// moved, deleted or replaced while it was held.
+type LostError struct {
+	Path    string
+	Deleted bool // it is hank's own, and nowhere any more
+	Taken   bool // and what is in its place is not this execution's
+}
+
+func (e *LostError) Error() string {
+	if e.Taken {
+		return e.Path + " was deleted while hank worked in it, and what is there now is not this execution's, or is held; hank stops, and has not touched it; what was acknowledged is in no folder any more"
+	}
+	if e.Deleted {
+		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else hank run begins anew with the workspace as it is"
+	}
+	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open: put that back, then hank run goes on"
+}
+
+// Is makes one loss of a folder the same as another.
+func (e *LostError) Is(other error) bool {
+	o, ok := other.(*LostError)
+	return ok && *o == *e
+}
+
+// Held checks that the path of hank's own folder still leads to the one that is
+// locked, and not by a link that was put there. For the workspace see onWorkspace:
+// what the journal is told does not depend on it.
+func (k *Lock) Held() error {
+	k.Folders.Lock()
+	defer k.Folders.Unlock()
+	path := k.layout.Hankweave()
+	mine, err := k.Dirs[0].Stat()
+	if err != nil || k.leadsTo(0, path, mine) {
+		return err
+	}
+	deleted := layout.IsDeleted(mine)
+	if !deleted || k.Watch == nil {
+		return &LostError{Path: path, Deleted: deleted}
+	}
+	if err := k.takeAnew(path); err != nil {
+		return &LostError{path, true, errors.Is(err, errForeign) || errors.Is(err, flock.ErrHeld)}
+	}
+	k.Watch.Remade()
+	return nil
+}
+
+// leadsTo tells whether a path still leads to the folder that is open.
+func (k *Lock) leadsTo(i int, path string, mine os.FileInfo) bool {
+	name, err := os.Lstat(path)
+	if err != nil || !os.SameFile(k.names[i], name) {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
+}
+
+// Unwatch ends that a deleted folder is made again.
+func (k *Lock) Unwatch() {
+	k.Folders.Lock()
+	defer k.Folders.Unlock()
+	k.Watch = nil
+}
+
+// takeAnew makes the execution's folder anew and locks it. One that is deleted
+// can never come back, and nobody else can hold it. There may be another one by
+// then: what hank writes while the folder is being deleted makes it again, and
+// so may whoever has deleted it. That is taken where nobody holds it, and where
+// it is not another execution's. It is tried for a while, once: another runtime
+// that starts there takes it until it finds the workspace held, and what is in
+// memory is nowhere else.
+func (k *Lock) takeAnew(path string) error {
+	for began := time.Now(); ; time.Sleep(layout.Breather) {
+		err := k.takeOnce(path)
+		if err == nil || errors.Is(err, errForeign) || k.waited {
+			return err
+		}
+		k.waited = time.Since(began) > layout.Vandalism
+	}
+}
+
+// errForeign says that what has the folder's name is not this execution's.
+var errForeign = errors.New("it is not this execution's")
+
+func (k *Lock) takeOnce(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	name, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !name.IsDir() {
+		return errForeign
+	}
+	dir, err := flock.OpenFolder(path)
+	if err != nil {
+		return err
+	}
+	opened, err := dir.Stat()
+	if err == nil {
+		err = flock.Exclusive(dir)
+	}
+	there, lerr := os.Lstat(path) // whoever had it may have removed it
+	switch {
+	case err != nil:
+	case lerr != nil || !os.SameFile(opened, there) || !os.SameFile(name, there):
+		err = flock.ErrHeld
+	case !k.Watch.NobodyElses():
+		err = errForeign
+	}
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	_ = flock.Close(k.Dirs[0]) // of a folder that is no more
+	k.Dirs[0], k.names[0] = dir, name
+	return nil
+}
+
+// Release removes the lock file, if the folder is still the locked one, and gives
+// the locks back. The file stays open until then: where the disk is told of each
+// freed block, to free one takes longer than others wait for the lock of one who
+// has left no name.
+func (k *Lock) Release() error {
+	close(k.stop)
+	<-k.ended
+	var err error
+	if k.Held() == nil {
+		if file, oerr := vfs.Open(k.fsys, k.layout.Lock()); oerr == nil {
+			defer file.Close()
+		}
+		if rerr := k.fsys.Remove(k.layout.Lock()); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = fmt.Errorf("the lock file cannot be removed, which harms nothing: %w", rerr)
+		}
+	}
+	return errors.Join(err, k.closeDirs())
+}
+
+func (k *Lock) closeDirs() error {
+	var errs []error
+	for _, d := range slices.Concat(k.Dirs, k.around) {
+		errs = append(errs, flock.Close(d))
+	}
+	return errors.Join(errs...)
+}

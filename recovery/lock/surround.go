@@ -1,0 +1,109 @@
+package lock
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hank/internal/flock"
+	"hank/internal/proc"
+	"hank/internal/registry"
+	"hank/internal/vfs"
+	"hank/recovery/layout"
+)
+
+// surround takes a shared lock on every folder that the workspace lies in, up
+// to the root. Two workspaces of which one lies in the other cannot both be at
+// work then, whoever comes first: the outer one's own lock is exclusive.
+//
+// Folders that may not be read are passed over, and so are those that everybody
+// may write to and nobody owns, such as /tmp: they are no workspaces, and the
+// programs that clean them up lock them too. A hank that a codon runs in its own
+// workspace is a part of the codon's work, and ends with it: what is around that
+// workspace is the codon's run's to lock.
+func (k *Lock) surround() error {
+	inner, err := filepath.EvalSymlinks(k.layout.Workspace)
+	if err != nil {
+		return err
+	}
+	codons := proc.Workspaces(os.Getpid())
+	for at := filepath.Dir(inner); !slices.Contains(codons, at); at = filepath.Dir(at) {
+		if err := k.share(at); err != nil {
+			return err
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return nil
+}
+
+func (k *Lock) share(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil // see surround
+	}
+	fi, err := dir.Stat()
+	if err != nil || fi.Mode()&fs.ModeSticky != 0 && fi.Mode().Perm()&0o002 != 0 {
+		return errors.Join(err, dir.Close())
+	}
+	owner, err := patiently(flock.Shared, dir)
+	if errors.Is(err, flock.ErrHeld) {
+		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
+		held.Execution, held.Holder = holderOf(path, k.layout.Root)
+		held.name(dir, owner)
+		return errors.Join(held, dir.Close())
+	}
+	k.around = append(k.around, dir) // without a lock where the file system has none
+	return nil
+}
+
+// holderOf looks in this machine's list of executions for the one at work in
+// a folder, in one that it lies in, or in one in it. It only explains.
+func holderOf(folder, own string) (root string, holder *LockInfo) {
+	entries, _ := registry.List() // without it nobody is known
+	for _, e := range entries {
+		l := layout.LayoutOf(e.Root)
+		if e.Root == own || !within(l.Workspace, folder) && !within(folder, l.Workspace) {
+			continue
+		}
+		if IsHeld(l) {
+			holder, _ := ReadLock(vfs.OS, l.Lock())
+			return e.Root, holder
+		}
+	}
+	return "", nil
+}
+
+// within tells whether a folder is another or lies in it.
+func within(inner, outer string) bool {
+	for _, p := range []*string{&inner, &outer} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// IsHeld tells whether somebody holds the execution now: the lock is free if a
+// shared one can be had for a moment. Readers do not get in each other's way.
+func IsHeld(l layout.Layout) bool {
+	dir, err := os.Open(l.Hankweave())
+	if err != nil {
+		return false
+	}
+	defer flock.Close(dir)
+	if h, err := ReadLock(vfs.OS, l.Lock()); err == nil {
+		if verdict, _ := h.Process.Check(); verdict != proc.Dead {
+			return flock.Shared(dir) != nil
+		}
+	}
+	// Nobody who lives says to hold it: what a dead one was starting may, for
+	// the moment until it executes its program.
+	_, err = patiently(flock.Shared, dir)
+	return err != nil
+}
