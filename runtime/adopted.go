@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"hank/plan"
-	"hank/recovery/execution"
 	"hank/recovery/finding"
 )
 
@@ -63,11 +62,4 @@ func fileHash(path string) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// leftByHankweave tells whether the tree is what a codon has left that failed
-// under Hankweave without a checkpoint: its work, and no edit.
-func (c comparison) leftByHankweave() bool {
-	last := lastRecord(c.state)
-	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && c.byHankweave(execution.Head(c.state))
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"hank/runtime/exitcode"
 	"hank/runtime/harness/transcript"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -19,7 +21,7 @@ func TestEachAttemptHasATranscriptOfItsOwn(t *testing.T) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 0},
 	   "promptText": "echo this is $HANK_ATTEMPT; exit 1"}
 	]}`)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	run := s.view().State.Newest()
 	if run.Len() != 2 {
 		t.Fatalf("%d attempts", run.Len())
@@ -56,12 +58,12 @@ func TestAnExtendedCodonCostsAllItsTurns(t *testing.T) {
 		  "exhaustWithPrompt": "echo '::hank usage {\"costUSD\":0.25,\"inputTokens\":10}'"}]}`, budget)
 	}
 	s := stageOf(t, hank(""))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if c := s.last("a"); c.Cost() != 1250*state.Dollar/1000 || c.FinalTokens.Input != 130 || c.ExtensionCount == nil || *c.ExtensionCount != 3 {
 		t.Errorf("it cost %v and used %+v", c.Cost(), c.FinalTokens)
 	}
 	s = stageOf(t, hank(`"budget": {"maxDollars": 0.8},`))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if c := s.last("a"); c.Cost() != state.Dollar || c.BudgetExceeded == nil {
 		t.Errorf("it cost %v, and its budget is %+v", c.Cost(), c.BudgetExceeded)
 	}
@@ -76,23 +78,23 @@ func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 		name    string
 		crashes int
 		change  func(*Options)
-		code    ExitCode
+		code    exitcode.Code
 	}{
-		{"two", 2, unattended, ExitDone},
-		{"three", 3, unattended, ExitDecision},
-		{"a person", 3, func(*Options) {}, ExitDone},
+		{"two", 2, unattended, exitcode.Done},
+		{"three", 3, unattended, exitcode.Decision},
+		{"a person", 3, func(*Options) {}, exitcode.Done},
 	} {
 		s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 		crash(s, try.crashes)
 		res, err := s.run(ModeRun, try.change)
-		code := CodeOf(err)
+		code := runtimereport.CodeOf(err)
 		if err == nil {
 			code = res.Code
 		}
-		if code != try.code || try.code == ExitDecision && !strings.Contains(err.Error(), "3 times in a row") {
+		if code != try.code || try.code == exitcode.Decision && !strings.Contains(err.Error(), "3 times in a row") {
 			t.Errorf("%s: %d, %v", try.name, code, err)
 		}
-		s.must(ModeRun, ExitDone) // a person
+		s.must(ModeRun, exitcode.Done) // a person
 	}
 }

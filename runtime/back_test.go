@@ -16,6 +16,8 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -51,13 +53,13 @@ func TestFilesThatACodonBeginsToTrackComeBackAsItFoundThem(t *testing.T) {
 			}
 		}
 	}
-	s.must(ModeRun, ExitFailed)
-	s.must(ModeRetry, ExitFailed) // it would not find what one has made, if that had gone
+	s.must(ModeRun, exitcode.Failed)
+	s.must(ModeRetry, exitcode.Failed) // it would not find what one has made, if that had gone
 	s.mustRollback("one")
 	check("a rollback over a failure", "1\n", "one\n")
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	put(t, work, "ok", "")
-	s.must(ModeRetry, ExitDone)
+	s.must(ModeRetry, exitcode.Done)
 	final := s.tree()
 	s.mustRollback("one")
 	check("a rollback to the codon before", "1\n", "one\n")
@@ -65,9 +67,9 @@ func TestFilesThatACodonBeginsToTrackComeBackAsItFoundThem(t *testing.T) {
 	sameTree(t, "taken back", s.tree(), final)
 	s.mustRollback("zero")
 	check("a rollback further back", "0\n", "one\n")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	sameTree(t, "run on", s.tree(), final)
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "two" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "two" })
 	sameTree(t, "two again", s.tree(), final)
 	s.fsck()
 
@@ -85,7 +87,7 @@ func TestFilesThatACodonBeginsToTrackComeBackAsItFoundThem(t *testing.T) {
 func TestARollbackLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, late)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	s.mustRollback("zero")
 	if work := s.workspace(); !onDisk(work, "third/made") || !onDisk(work, "more/made") {
 		t.Error("a file that no codon had tracked was deleted")
@@ -100,18 +102,18 @@ func TestARetryLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "y"], "promptText": "rm -f y; echo 0 >x"},
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >z; mkdir -p e"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("c0")
 	put(t, s.workspace(), "mine", "a person's\n")
-	must(t, os.Mkdir(filepath.Join(s.workspace(), "folder"), 0o755))
-	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "c0", 1 })
+	testkit.Must(t, os.Mkdir(filepath.Join(s.workspace(), "folder"), 0o755))
+	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "c0", 1 })
 	if !onDisk(s.workspace(), "mine") {
 		t.Errorf("a file that no codon had tracked was deleted: %v", s.tree())
 	}
 	s.sameFolders("after a retry", "folder")
 	put(t, s.workspace(), "y", "added\n")
-	s.must(ModeRetry, ExitDecision, func(o *Options) { o.Codon = "c0" })
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon, o.Restore = "c0", true })
+	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.Codon = "c0" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon, o.Restore = "c0", true })
 	if onDisk(s.workspace(), "y") {
 		t.Error("an answered --restore left what a codon tracks")
 	}
@@ -133,12 +135,12 @@ func TestAFileThatWasThereFirstStaysUnlessACodonFoundItGone(t *testing.T) {
 			s.opts.Workspace = work
 			put(t, work, "gone", "early\n")
 			put(t, work, "first", "early\n")
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			end := s.tree()
 			if lost {
 				s.loosen()
 				id := string(s.last("c1").BaseCheckpoint)
-				must(t, os.Remove(filepath.Join(s.view().Layout.Store(), "objects", id[:2], id[2:])))
+				testkit.Must(t, os.Remove(filepath.Join(s.view().Layout.Store(), "objects", id[:2], id[2:])))
 			}
 			s.mustRollback("c0")
 			switch {
@@ -164,7 +166,7 @@ func TestAFileThatWasIgnoredWhenACodonLookedStays(t *testing.T) {
 	work := t.TempDir()
 	s.opts.Workspace = work
 	put(t, work, "hidden", "early\n")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	end := s.tree()
 	s.mustRollback("c0")
 	if !onDisk(work, "hidden") {
@@ -185,7 +187,7 @@ const attic = `{"hank": [
 func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, attic)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	work, final := s.workspace(), s.tree()
 	for _, path := range []string{"draft", "draft.sh", "kept/b"} {
 		if onDisk(work, path) {
@@ -213,7 +215,7 @@ func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 	if content(t, work, "draft") != "two\n" {
 		t.Error("the undo taken back: draft is gone")
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	sameTree(t, "run on", s.tree(), final)
 
 	s.mustRollback("one")
@@ -238,7 +240,7 @@ func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 
 func init() {
 	testkit.Parts["rollback"] = func(args []string) error {
-		_, err := Rollback(context.Background(), RollbackOptions{Execution: args[0], To: args[1], Undo: args[1] == ""})
+		_, err := history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], To: args[1], Undo: args[1] == ""})
 		return err
 	}
 }
@@ -255,7 +257,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	s.opts.Workspace = work
 	put(t, work, "late/a", "a\n")
 	put(t, work, "late/b", "b\n")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	end := s.tree()
 	s.mustRollback("one")
 	back := s.tree()
@@ -277,7 +279,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 			if err != nil {
 				t.Fatalf("killed at %s: %v", point, err)
 			}
-			must(t, x.Close())
+			testkit.Must(t, x.Close())
 			switch now := s.tree(); {
 			case maps.Equal(now, from):
 				if to == "" {
@@ -295,7 +297,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 			}
 		}
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	sameTree(t, "run on", s.tree(), end)
 	s.fsck()
 }
@@ -313,7 +315,7 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, hank)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			end := s.tree()
 			s.mustRollback("one")
 			back := s.tree()
@@ -329,8 +331,8 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 			}
 			die(point)
 			work := s.workspace()
-			must(t, os.RemoveAll(filepath.Join(work, "c")))
-			must(t, os.Remove(filepath.Join(work, "u"))) // which is in both trees
+			testkit.Must(t, os.RemoveAll(filepath.Join(work, "c")))
+			testkit.Must(t, os.Remove(filepath.Join(work, "u"))) // which is in both trees
 			texts := map[string]string{"a": "a of a person\n", "b": "b of a person\n", "c/mine": "c of a person\n", "d/in": "d of a person\n", "new.log": "ignored\n", "u/deep.log": "ignored too\n"}
 			for path, text := range texts {
 				put(t, work, path, text)
@@ -345,7 +347,7 @@ func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 			if found := fmt.Sprint(x.Report.Findings); !strings.Contains(found, "was finished; what was changed since then is in ") {
 				t.Errorf("the opening finds %v", found)
 			}
-			must(t, x.Close())
+			testkit.Must(t, x.Close())
 			now := s.tree()
 			delete(now, "new.log") // it was nobody's but the person's, and stays
 			sameTree(t, "finished", now, back)

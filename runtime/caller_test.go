@@ -11,7 +11,10 @@ import (
 
 	"hank/recovery/layout"
 	"hank/runtime/control"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 )
 
 func init() {
@@ -29,9 +32,9 @@ func init() {
 	// act does what hank's commands do.
 	testkit.Parts["act"] = func(args []string) error {
 		_, err := Control(context.Background(), args[0], "skip")
-		fmt.Println("skip", int(CodeOf(err)))
-		_, err = Rollback(context.Background(), RollbackOptions{Execution: args[0], To: "initial"})
-		fmt.Println("rollback", int(CodeOf(err)))
+		fmt.Println("skip", int(runtimereport.CodeOf(err)))
+		_, err = history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], To: "initial"})
+		fmt.Println("rollback", int(runtimereport.CodeOf(err)))
 		return nil
 	}
 }
@@ -48,7 +51,7 @@ func TestACodonCannotSteerItsOwnRun(t *testing.T) {
 	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
 	  "E=$PWD/..; \"$SELF\" __part ask $E status skip stop stop-after-codon >a; env -i \"$SELF\" __part ask $E skip stop >b; env -i setsid sh -c '(\"$0\" __part ask $1 stop >c0; mv c0 c) &' \"$SELF\" $E; until [ -e c ]; do sleep 0.01; done; \"$SELF\" __part act $E >d; exit 3"}]}`)
 	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	if got := strings.Join(s.records(), " "); got != "c:failed" {
 		t.Errorf("records: %s", got)
 	}
@@ -77,7 +80,7 @@ func TestACodonCannotSteerTheRunInItsWorkspace(t *testing.T) {
 	if err := os.MkdirAll(s.opts.Execution, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	if got := strings.Join(s.records(), " "); got != "c:failed" {
 		t.Errorf("records: %s", got)
 	}
@@ -98,7 +101,7 @@ func TestACodonMayRunAHankOfItsOwn(t *testing.T) {
 	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
 	  "mkdir inner; echo '{\"hank\":[{\"id\":\"i\",\"name\":\"I\",\"model\":\"shell\",\"continuationMode\":\"fresh\",\"promptText\":\"echo inner >log\"}]}' >inner/hank.json; \"$SELF\" __part nested $PWD/inner"}]}`)
 	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if got := content(t, s.workspace(), "inner/agentRoot/log"); got != "inner\n" {
 		t.Errorf("the inner hank has left %q", got)
 	}
@@ -108,13 +111,13 @@ func init() {
 	testkit.Parts["nested"] = func(args []string) error {
 		o := Options{Execution: args[0], Hank: args[0], Output: args[0] + "/out", Version: "test", Environ: os.Environ(), Say: func(string) {}}
 		res, err := Run(context.Background(), ModeRun, o)
-		if err == nil && res.Code != ExitDone {
+		if err == nil && res.Code != exitcode.Done {
 			err = fmt.Errorf("it ended with %d", res.Code)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = Rollback(context.Background(), RollbackOptions{Execution: args[0], Undo: false, To: "i", Say: func(string) {}})
+		_, err = history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], Undo: false, To: "i", Say: func(string) {}})
 		return err
 	}
 }

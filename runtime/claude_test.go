@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hank/internal/modelserver"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -42,7 +43,7 @@ var (
 func TestTheRealClaudeWorksThroughAHank(t *testing.T) {
 	t.Parallel()
 	s, server := claudeStage(t, writes, written, extends, extended)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	first, second := s.last("write"), s.last("extend")
 	if got := content(t, s.workspace(), "haiku.txt"); got != haiku+haiku {
 		t.Errorf("haiku.txt: %q", got)
@@ -95,11 +96,11 @@ func TestTheRealClaudeWorksThroughAHank(t *testing.T) {
 func TestARealClaudeCanBePlayedAgain(t *testing.T) {
 	t.Parallel()
 	s, server := claudeStage(t, writes, written, extends, extended)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	server.Close()
 	again := newStage(t, fixture(t, "hanks/claude-two"))
 	again.opts.Replay = s.root
-	again.must(ModeRun, ExitDone)
+	again.must(ModeRun, exitcode.Done)
 	sameTree(t, "played", again.tree(), s.tree())
 	for _, id := range []state.CodonID{"write", "extend"} {
 		if got, want := again.last(id), s.last(id); got.Cost() != want.Cost() || got.FinalTokens.Input != want.FinalTokens.Input || got.FinalTokens.Output != want.FinalTokens.Output || got.ClaudeSessionID != want.ClaudeSessionID {
@@ -112,7 +113,7 @@ func TestARealClaudeCanBePlayedAgain(t *testing.T) {
 func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 	t.Parallel()
 	s, _ := claudeStage(t, writes, written, modelserver.Turn{Error: modelserver.Error{Status: 400, Message: "messages.3.content: Input should be a valid list"}, Repeat: true})
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	failed := s.last("extend")
 	if failed.Status != state.Failed || failed.FailureReason.Type != state.FailAPI || failed.FailureReason.Retriable || !strings.Contains(failed.FailureReason.Message, "valid list") {
 		t.Errorf("%s: %+v", failed.Status, failed.FailureReason)
@@ -126,7 +127,7 @@ func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 
 	// A retry goes on in the session of the codon before.
 	better := modelserver.New(t, extends, extended)
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
 	if got := content(t, s.workspace(), "haiku.txt"); got != haiku+haiku {
 		t.Errorf("haiku.txt: %q", got)
 	}
@@ -157,7 +158,7 @@ func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 			put(t, hank, "hank.json", strings.Replace(text, `"id": "write",`, `"id": "write", "onFailure": "ignore",`, 1))
 			s.opts.Hank = hank
 			s.opts.Environ = append(s.opts.Environ, "CLAUDE_CODE_MAX_RETRIES=10")
-			res := s.must(ModeRun, ExitAgent)
+			res := s.must(ModeRun, exitcode.Agent)
 			if res.EndReason != state.EndAgent || !strings.Contains(res.Message, c.says) || res.Next != "hank run" {
 				t.Errorf("%s: %q, next %q", res.EndReason, res.Message, res.Next)
 			}
@@ -169,7 +170,7 @@ func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 				t.Errorf("the provider was asked %d times", n)
 			}
 			better := modelserver.New(t, writes, written, extends, extended)
-			s.must(ModeRun, ExitDone, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
+			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
 			if got := strings.Join(s.records(), " "); got != "write:failed write:completed extend:completed" {
 				t.Errorf("the records are %s", got)
 			}

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -11,8 +10,13 @@ import (
 	"hank/internal/proc"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
+	"hank/runtime/budget"
+	"hank/runtime/codon"
 	"hank/runtime/control"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/keeper"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -24,9 +28,9 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
 		d.say("orphaned processes cannot be adopted: %v", err)
 	}
-	d.accounts = newAccounts(d.x.State())
+	d.accounts = budget.NewAccounts(d.x.State())
 	if l := d.x.State().Limits; l.Any() {
-		d.say("limit %s", DescribeLimits(l, d.accounts.total.cost, d.accounts.total.time))
+		d.say("limit %s", runtimereport.DescribeLimits(l, d.accounts.Total.Cost, d.accounts.Total.Time))
 	}
 	if err := d.startRun(s); err != nil {
 		return outcome{}, err
@@ -40,9 +44,9 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go d.forward(done)
-	d.opts.Monitor.begin(d.secrets.Text)
+	d.opts.Monitor.Begin(d.secrets.Text)
 	out, err := d.drive(ctx)
-	d.opts.Monitor.change(func(a *Activity) { *a = Activity{} })
+	d.opts.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
 	if err != nil {
 		return d.leave(ctx, err)
 	}
@@ -65,12 +69,12 @@ func (d *driver) forward(done <-chan struct{}) {
 }
 
 // send queues a request. A queue that is full has enough of them.
-func (d *driver) send(r Request) bool {
+func (d *driver) send(r codon.Request) bool {
 	select {
 	case d.requests <- r:
 		switch r.Signal {
-		case SkipCodon:
-		case StopAfterCodon:
+		case codon.SkipCodon:
+		case codon.StopAfterCodon:
 			d.stopping.CompareAndSwap(nil, &stoppingAfter)
 		default:
 			d.stopping.Store(&stoppingNow)
@@ -96,7 +100,7 @@ type LiveStatus struct {
 var stoppingAfter, stoppingNow = "after-codon", "now"
 
 // signals are the commands that act.
-var signals = map[string]Signal{"stop": StopNow, "stop-after-codon": StopAfterCodon, "skip": SkipCodon}
+var signals = map[string]codon.Signal{"stop": codon.StopNow, "stop-after-codon": codon.StopAfterCodon, "skip": codon.SkipCodon}
 
 // control answers a client. It runs beside the driver and touches nothing but
 // the queue and the state, which never changes under it.
@@ -108,7 +112,7 @@ func (d *driver) control(r control.Request) control.Response {
 		}
 	}
 	switch {
-	case isSignal && d.send(Request{signal, state.EndStopped, ExitStopped}):
+	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped}):
 		return control.Response{OK: true}
 	case isSignal:
 		return control.Response{Error: "the run has too many requests waiting"}
@@ -138,67 +142,11 @@ func (d *driver) liveStatus() LiveStatus {
 	return status
 }
 
-// signalled takes in a request while an agent works.
-func (a *attempt) signalled(r Request) (stop, force bool) {
-	switch r.Signal {
-	case SkipCodon:
-		a.skip = true
-		a.monitor.change(func(now *Activity) { now.Stop = "skipping this codon" })
-		return true, false
-	case StopAfterCodon:
-		a.stop = &r
-		a.say("  stopping after this codon")
-		a.monitor.change(func(now *Activity) { now.Stop = "stopping after this codon" })
-		return false, false
-	case StopNow:
-		a.stop = &r
-		a.monitor.change(func(now *Activity) { now.Stop = "stopping now" })
-		return true, false
-	}
-	a.stop = &r
-	return true, true
-}
-
-// stopping tells whether the codon is to end now and not only the run.
-func (a *attempt) stopping() bool { return a.stop != nil && a.stop.Signal != StopAfterCodon }
-
-func (a *attempt) interruption() string {
-	if a.stop != nil && a.stop.Reason == state.EndSignal {
-		return state.InterruptedBySignal
-	}
-	return state.InterruptedByStop
-}
-
-// silence is the longest time that an agent may show no sign of life. Scripts
-// say what they like when they like: only a limit that is set holds for them.
-func (a *attempt) silence() time.Duration {
-	if own := a.program.IdleTimeout(a.entry.Codon); own > 0 {
-		return own
-	}
-	if a.settings.ShimIdleTimeout > 0 {
-		return time.Duration(a.settings.ShimIdleTimeout) * time.Second
-	}
-	if a.entry.Codon.Model.IsShell() {
-		return 0
-	}
-	return 180 * time.Second
-}
-
-// UnansweredError says that a live run did not answer a request.
-type UnansweredError struct {
-	Execution string
-	Err       error // says what became of the request
-}
-
-func (e *UnansweredError) Error() string { return fmt.Sprintf("%s: %v", e.Execution, e.Err) }
-
-func (e *UnansweredError) Unwrap() error { return e.Err }
-
 // Control sends a command to the live run of an execution. One that acts is
 // carried out only if the run answers in time, see package control; an
 // *UnansweredError says that it did not.
 func Control(ctx context.Context, execution, command string) (control.Response, error) {
-	root, err := locateExisting(execution)
+	root, err := history.Locate(execution)
 	if err != nil {
 		return control.Response{}, err
 	}
@@ -210,7 +158,7 @@ func Control(ctx context.Context, execution, command string) (control.Response, 
 	}
 	answer, err := control.Call(ctx, layout.Layout{Root: root}.Socket(), control.Request{Command: command, Confirm: acts})
 	if errors.Is(err, control.ErrNoAnswer) || errors.Is(err, control.ErrNotKnown) {
-		return answer, &UnansweredError{root, err}
+		return answer, &control.UnansweredError{Execution: root, Err: err}
 	}
 	return answer, err
 }

@@ -19,6 +19,11 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
+	"hank/runtime/agents"
+	"hank/runtime/budget"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -31,18 +36,18 @@ type driver struct {
 	allowed  *execution.Allowances // what held before this command; nil: nothing of it is kept yet
 	replaced state.Position        // its Program and HankHash are those that were frozen before this command adopted others
 	run      state.RunID
-	agents   agents
-	requests chan Request
-	replay   *recording
+	agents   agents.Found
+	requests chan codon.Request
+	replay   *codon.Recording
 	began    time.Time
-	accounts *accounts
+	accounts *budget.Accounts
 	rows     []state.BudgetRow // of the attempts of this run
 
 	secrets     *secret.Values
-	confinement *Confinement // nil: processes may write anywhere
+	confinement *agents.Confinement // nil: processes may write anywhere
 
 	ignoreRigs bool
-	carried
+	codon.Carried
 
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
 	finished int                    // codons settled in this run
@@ -59,7 +64,7 @@ type driver struct {
 // outcome is how a run is to end.
 type outcome struct {
 	reason state.EndReason // empty: the plan is done
-	code   ExitCode
+	code   exitcode.Code
 	codon  state.CodonID
 	detail string
 }
@@ -74,7 +79,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		if err := d.archive(ctx, i-1); err != nil {
 			return outcome{}, err
 		}
-		if d.pending(); d.stop != nil {
+		if d.pending(); d.Stop != nil {
 			return d.stopped("between two codons"), nil
 		}
 		if err := errors.Join(d.x.CheckRoom(), d.x.CheckWorkspace()); err != nil { // before it costs anything
@@ -85,7 +90,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		}
 		entry := d.x.State().ExecutionPlan()[i].Entry
 		if over := d.budgetOver(entry); over != "" {
-			return outcome{state.EndBudget, ExitBudget, entry.CodonID, over}, nil
+			return outcome{state.EndBudget, exitcode.Budget, entry.CodonID, over}, nil
 		}
 		final, err := d.codon(ctx, entry, i)
 		if err != nil {
@@ -99,8 +104,8 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		i++
-		if d.finished++; d.opts.StopAfter > 0 && d.finished >= d.opts.StopAfter && d.stop == nil {
-			d.stop = &Request{StopAfterCodon, state.EndStopped, ExitStopped}
+		if d.finished++; d.opts.StopAfter > 0 && d.finished >= d.opts.StopAfter && d.Stop == nil {
+			d.Stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
 		}
 	}
 	failpoint.Hit("plan.done")
@@ -110,9 +115,9 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 // ended is the outcome of a run that a codon has ended.
 func (d *driver) ended(final *state.Codon) outcome {
 	switch {
-	case d.stop != nil && final.Interrupted != "":
+	case d.Stop != nil && final.Interrupted != "":
 		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
-	case d.stop != nil && retryDue(d.x.State(), final):
+	case d.Stop != nil && retryDue(d.x.State(), final):
 		return d.stopped("before " + string(final.CodonID) + " was tried again")
 	}
 	return failedBy(final)
@@ -121,16 +126,16 @@ func (d *driver) ended(final *state.Codon) outcome {
 // failedBy is the outcome of a run whose codon has failed.
 func failedBy(c *state.Codon) outcome {
 	if c.Interrupted == state.InterruptedByRefusal {
-		return outcome{state.EndAgent, ExitAgent, c.CodonID, c.FailureReason.Message}
+		return outcome{state.EndAgent, exitcode.Agent, c.CodonID, c.FailureReason.Message}
 	}
 	if c.FailureReason.Class == "budget" {
-		return outcome{state.EndBudget, ExitBudget, c.CodonID, c.FailureReason.Message}
+		return outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
 	}
-	return outcome{state.EndCodonFailed, ExitFailed, c.CodonID, c.FailureReason.Message}
+	return outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
 }
 
 func (d *driver) stopped(when string) outcome {
-	return outcome{d.stop.Reason, d.stop.Code, "", "stopped " + when}
+	return outcome{d.Stop.Reason, d.Stop.Code, "", "stopped " + when}
 }
 
 // codon runs one entry of the plan, again and again where its policy says so.
@@ -141,29 +146,29 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 	}
 	most, delay, longest := entry.Codon.Retries()
 	for try := 0; ; try++ {
-		a := &attempt{host: d.host(), carried: &d.carried, entry: entry, index: index, number: d.attemptsOf(entry.CodonID) + 1, limits: d.limits(entry)}
-		d.announce(entry, index, a.number, most+1)
-		d.opts.Monitor.change(func(now *Activity) {
-			*now = Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
+		a := &codon.Attempt{Host: d.host(), Carried: &d.Carried, Entry: entry, Index: index, Number: d.attemptsOf(entry.CodonID) + 1, Limits: d.limits(entry)}
+		d.announce(entry, index, a.Number, most+1)
+		d.opts.Monitor.Change(func(now *codon.Activity) {
+			*now = codon.Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
 		})
-		final, err := a.perform(ctx)
+		final, err := a.Perform(ctx)
 		if err != nil {
 			return nil, err
 		}
-		d.accounts.add(final)
-		d.rows = append(d.rows, summed(a.limits, final))
+		d.accounts.Add(final)
+		d.rows = append(d.rows, budget.Row(a.Limits, final))
 		again := retryDue(d.x.State(), final)
-		d.report(final, again || d.stop != nil)
-		if d.stop != nil || !again {
+		d.report(final, again || d.Stop != nil)
+		if d.Stop != nil || !again {
 			return final, nil
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
 		d.say("  trying again in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
-		d.opts.Monitor.step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
+		d.opts.Monitor.Step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			return final, nil
 		}
-		d.opts.Monitor.step("putting the workspace back")
+		d.opts.Monitor.Step("putting the workspace back")
 		// Every attempt starts from the same tree, not from what the one
 		// before it has left.
 		if left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint); err != nil {
@@ -180,14 +185,14 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 }
 
 // host is what the run gives to its codons.
-func (d *driver) host() *host {
-	return &host{x: d.x, store: d.x.Store, finish: func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
+func (d *driver) host() *codon.Host {
+	return &codon.Host{X: d.x, Store: d.x.Store, Finish: func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
 		return recovery.Finish(ctx, d.x, run, name, final, sel)
-	}, leftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, layout: d.x.Layout, workspace: func() *checkpoint.Workspace { return d.x.Workspace }, output: d.x.Meta().Output,
-		hasData: d.x.Meta().ReadOnlySourceDataPath != "", run: d.run, explainModel: func(f *state.FailureReason, c *plan.Codon) {
-			explainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
-		}, program: d.program, settings: d.settings, agents: d.agents, accounts: d.accounts, requests: d.requests, replay: d.replay,
-		environ: d.opts.environ(), confinement: d.confinement, ignoreRigs: d.ignoreRigs, overwrite: d.opts.Overwrite, monitor: d.opts.Monitor, say: d.say, selection: d.selection}
+	}, LeftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, Layout: d.x.Layout, Workspace: func() *checkpoint.Workspace { return d.x.Workspace }, Output: d.x.Meta().Output,
+		HasData: d.x.Meta().ReadOnlySourceDataPath != "", Run: d.run, ExplainModel: func(f *state.FailureReason, c *plan.Codon) {
+			runtimereport.ExplainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
+		}, Program: d.program, Settings: d.settings, Agents: d.agents, Accounts: d.accounts, Requests: d.requests, Replay: d.replay,
+		Environ: d.opts.environ(), Confinement: d.confinement, IgnoreRigs: d.ignoreRigs, Overwrite: d.opts.Overwrite, Monitor: d.opts.Monitor, Say: d.say, Selection: d.selection}
 }
 
 func (d *driver) attemptsOf(id state.CodonID) int {
@@ -226,7 +231,7 @@ func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 		case <-ctx.Done():
 			return false
 		case r := <-d.requests:
-			if d.take(r); d.stop != nil {
+			if d.take(r); d.Stop != nil {
 				return false
 			}
 		}
@@ -245,9 +250,9 @@ func (d *driver) pending() {
 	}
 }
 
-func (d *driver) take(r Request) {
-	if r.Signal != SkipCodon {
-		d.stop = &r
+func (d *driver) take(r codon.Request) {
+	if r.Signal != codon.SkipCodon {
+		d.Stop = &r
 	}
 }
 
@@ -308,7 +313,7 @@ func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error
 		return nil
 	}
 	cmp := d.comparison()
-	kept, found := cmp.keptAt(s.Base, snap), cmp.uncoveredAt(s.Base, snap)
+	kept, found := cmp.KeptAt(s.Base, snap), cmp.UncoveredAt(s.Base, snap)
 	there := *s
 	there.Position = at.Before
 	back, err := execution.WayBack(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
@@ -368,9 +373,9 @@ func (d *driver) announce(e plan.Entry, index, number, most int) {
 // run says why, once.
 func (d *driver) report(c *state.Codon, goesOn bool) {
 	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
-	verdict := CodonVerdict(c, "")
+	verdict := runtimereport.CodonVerdict(c, "")
 	line := "  " + string(verdict)
-	if more := Qualification(c); more != "" {
+	if more := runtimereport.Qualification(c); more != "" {
 		line += ", " + more + ","
 	}
 	line += fmt.Sprintf(" in %s", took)
@@ -380,7 +385,7 @@ func (d *driver) report(c *state.Codon, goesOn bool) {
 	if sha := c.Checkpoint(); sha != "" {
 		line += fmt.Sprintf(", checkpoint %.12s", sha)
 	}
-	if c.FailureReason != nil && verdict != VerdictStopped && (goesOn || c.Settled()) { // which is why
+	if c.FailureReason != nil && verdict != runtimereport.VerdictStopped && (goesOn || c.Settled()) { // which is why
 		line += ": " + c.FailureReason.Message
 	}
 	d.say("%s", line)

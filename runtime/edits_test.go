@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"hank/recovery/finding"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -31,7 +34,7 @@ func failing(t *testing.T) (s *stage, open func()) {
 	s = stageOf(t, rigged)
 	gate := filepath.Join(t.TempDir(), "ok")
 	s.opts.Environ = append(s.opts.Environ, "OK="+gate)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	return s, func() { put(t, filepath.Dir(gate), "ok", "") }
 }
 
@@ -41,7 +44,7 @@ func TestRunAfterAFailureDoesNothing(t *testing.T) {
 	open()
 	tree, records := s.tree(), s.records()
 	for range 2 {
-		res := s.must(ModeRun, ExitFailed)
+		res := s.must(ModeRun, exitcode.Failed)
 		if res.Codon != "b" || !strings.Contains(res.Next, "retry") {
 			t.Errorf("it says %+v", res)
 		}
@@ -68,10 +71,10 @@ func TestRetryRestoresTheTreeFromBeforeTheCodon(t *testing.T) {
 			t.Parallel()
 			s, open := failing(t)
 			dirty := s.tree()
-			s.must(ModeRetry, ExitFailed, c.change) // not mended yet
+			s.must(ModeRetry, exitcode.Failed, c.change) // not mended yet
 			sameTree(t, "failed again", s.tree(), dirty)
 			open()
-			s.must(ModeRetry, ExitDone, c.change)
+			s.must(ModeRetry, exitcode.Done, c.change)
 			work := s.workspace()
 			if got := content(t, work, "log"); got != c.log {
 				t.Errorf("log: %q, want %q", got, c.log)
@@ -88,15 +91,15 @@ func TestARetryOfADoneHankCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	s, open := failing(t)
 	open()
-	s.must(ModeRetry, ExitDone)
+	s.must(ModeRetry, exitcode.Done)
 	done := s.tree()
-	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
 	if got := content(t, s.workspace(), "log"); got != "a\n" {
 		t.Errorf("log: %q", got)
 	}
 	s.mustUndo()
 	sameTree(t, "taken back", s.tree(), done)
-	if res := s.must(ModeRun, ExitDone); res.Done != 3 {
+	if res := s.must(ModeRun, exitcode.Done); res.Done != 3 {
 		t.Errorf("%+v", res)
 	}
 }
@@ -104,15 +107,15 @@ func TestARetryOfADoneHankCanBeTakenBack(t *testing.T) {
 func TestARetryThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
-	s.must(ModeRetry, ExitUsage) // there is no execution
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRetry, exitcode.Usage) // there is no execution
+	s.must(ModeRun, exitcode.Done)
 	for _, change := range []func(*Options){
 		func(*Options) {}, // nothing has failed
 		func(o *Options) { o.Codon = "nobody" },
 		func(o *Options) { o.Codon, o.FromRigSetup = "first", true }, // it has no rig
 	} {
 		before := s.tree()
-		s.must(ModeRetry, ExitUsage, change)
+		s.must(ModeRetry, exitcode.Usage, change)
 		sameTree(t, "refused", s.tree(), before)
 	}
 }
@@ -123,7 +126,7 @@ func TestEachAutomaticRetryStartsFromTheSameTree(t *testing.T) {
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+count)
 	began := time.Now()
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if took := time.Since(began); took < 20*time.Millisecond {
 		t.Errorf("two waits of at least 10 ms took %s", took)
 	}
@@ -153,14 +156,14 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 		"after a rollback": {func(t *testing.T) *stage {
 			s, open := failing(t)
 			open()
-			s.must(ModeRetry, ExitDone)
+			s.must(ModeRetry, exitcode.Done)
 			s.mustRollback("a")
 			return s
 		}, ModeRun},
 		"after a stop": {func(t *testing.T) *stage {
 			s := stageOf(t, rigged)
 			s.opts.Environ = append(s.opts.Environ, "OK=/dev/null")
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 			return s
 		}, ModeRun},
 	}
@@ -181,16 +184,16 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 
 				_, err := s.run(situation.mode)
 				var decision *finding.DecisionError
-				if !errors.As(err, &decision) || CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "log") {
+				if !errors.As(err, &decision) || runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "log") {
 					t.Fatalf("nobody was asked: %v", err)
 				}
-				s.must(situation.mode, ExitDecision, func(o *Options) { o.Ask = func(string, []string) int { return -1 } })
+				s.must(situation.mode, exitcode.Decision, func(o *Options) { o.Ask = func(string, []string) int { return -1 } })
 				sameTree(t, "undecided", s.tree(), before)
 				if got := s.records(); len(got) != len(records) {
 					t.Errorf("undecided, and yet something has run: %v", got)
 				}
 
-				s.must(situation.mode, ExitDone, change)
+				s.must(situation.mode, exitcode.Done, change)
 				want := "a\nb\nc\n"
 				if kept := strings.HasSuffix(answer, "keep"); kept {
 					want = edit + "b\nc\n"
@@ -225,16 +228,16 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 			work := s.workspace()
 			put(t, work, "log", "edited\n")
 			put(t, work, "added", "added\n")
-			s.must(ModeRetry, ExitFailed, func(o *Options) { o.Restore = true })
+			s.must(ModeRetry, exitcode.Failed, func(o *Options) { o.Restore = true })
 			undo(s)
 			before := s.tree()
 			if before["added"] == "" || content(t, work, "log") != "edited\n" {
 				t.Fatalf("taken back: %v", before)
 			}
 			open()
-			s.must(ModeRetry, ExitDecision)
+			s.must(ModeRetry, exitcode.Decision)
 			sameTree(t, "undecided", s.tree(), before)
-			s.must(ModeRetry, ExitDone, func(o *Options) { o.KeepTree = true })
+			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.KeepTree = true })
 			if got := content(t, work, "log") + content(t, work, "added"); got != "edited\nb\nc\nadded\n" {
 				t.Errorf("log and added: %q", got)
 			}
@@ -247,12 +250,12 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 func TestAFileThatIsAFolderNowIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a; echo b >b"}]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	left := s.tree()
-	must(t, os.Remove(filepath.Join(s.workspace(), "a")))
-	must(t, os.Mkdir(filepath.Join(s.workspace(), "a"), 0o755))
-	s.must(ModeRun, ExitDecision)
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	testkit.Must(t, os.Remove(filepath.Join(s.workspace(), "a")))
+	testkit.Must(t, os.Mkdir(filepath.Join(s.workspace(), "a"), 0o755))
+	s.must(ModeRun, exitcode.Decision)
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 	sameTree(t, "put back", s.tree(), left)
 	s.fsck()
 }
@@ -265,11 +268,11 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			left := s.tree()
 			if again {
 				put(t, s.workspace(), "earlier", "removed by an answer\n")
-				s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+				s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 			}
 			put(t, s.workspace(), "a", "edited\n")
 			put(t, s.workspace(), "added", "added\n")
@@ -278,8 +281,8 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 			sameTree(t, "rolled back", s.tree(), left)
 			s.mustUndo()
 			sameTree(t, "taken back", s.tree(), edited)
-			s.must(ModeRun, ExitDecision)
-			s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			s.must(ModeRun, exitcode.Decision)
+			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 			sameTree(t, "put back", s.tree(), left)
 		})
 	}
@@ -297,24 +300,24 @@ func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			prepare(s)
 			put(t, s.workspace(), ".gitignore", "*.log\n")
 			put(t, s.workspace(), "f.log", "mine\n")
-			s.must(ModeRun, ExitDecision)
-			s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			s.must(ModeRun, exitcode.Decision)
+			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 			if work := s.workspace(); onDisk(work, ".gitignore") || !onDisk(work, "f.log") {
 				t.Fatalf("put back: %v", s.tree())
 			}
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.mustCollect()
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.mustRollback("initial")
 			s.mustCollect()
 			s.mustUndo()
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			put(t, s.workspace(), "added", "added\n")
-			s.must(ModeRun, ExitDecision)
+			s.must(ModeRun, exitcode.Decision)
 		})
 	}
 }
@@ -325,67 +328,67 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	for name, drive := range map[string]func(t *testing.T){
 		"archives": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/archive"))
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Done)
 		},
 		"checks before outputs": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/outputs"))
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Done)
 		},
 		"a check that fails after it has written": func(t *testing.T) {
 			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a",
 			  "outputFiles": [{"beforeCopy": [{"type": "command", "command": {"run": "echo x >>written; test -e fixed"}}], "copy": ["a"]}]}]}`)
-			s.must(ModeRun, ExitFailed)
-			s.must(ModeRetry, ExitFailed)
+			s.must(ModeRun, exitcode.Failed)
+			s.must(ModeRetry, exitcode.Failed)
 			put(t, s.workspace(), "fixed", "")
-			s.must(ModeRetry, ExitDecision)
-			s.must(ModeRetry, ExitDone, func(o *Options) { o.KeepTree = true })
+			s.must(ModeRetry, exitcode.Decision)
+			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.KeepTree = true })
 		},
 		"a rig that fails after it has written": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/rig-failing"))
-			s.must(ModeRun, ExitFailed)
-			s.must(ModeRetry, ExitFailed)
-			s.must(ModeRetry, ExitFailed)
+			s.must(ModeRun, exitcode.Failed)
+			s.must(ModeRetry, exitcode.Failed)
+			s.must(ModeRetry, exitcode.Failed)
 		},
 		"ignored files that a rollback uncovers": func(t *testing.T) {
 			s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a; echo '*.log' >.gitignore; echo noise >made.log"},
 			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b"}]}`)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.mustRollback("initial")
 			if !onDisk(s.workspace(), "made.log") {
 				t.Fatal("nothing was uncovered")
 			}
 			put(t, s.workspace(), "mine", "a person's\n")
-			s.must(ModeRun, ExitDecision)
+			s.must(ModeRun, exitcode.Decision)
 			if err := os.Remove(filepath.Join(s.workspace(), "mine")); err != nil {
 				t.Fatal(err)
 			}
 			s.mustRollback("initial")
 			s.mustRollback("initial") // from where it is not ignored any more
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 		},
 		"patterns that begin to match": func(t *testing.T) {
 			s := stageOf(t, choosy)
 			s.opts.Workspace = t.TempDir()
 			put(t, s.opts.Workspace, "more/early", "there before the codon that tracks it\n")
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 			s.mustRollback("one")
 			if got := content(t, s.opts.Workspace, "more/early"); got != "there before the codon that tracks it\n" {
 				t.Errorf("more/early: %q", got)
 			}
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 		},
 		"a start that comes to nothing": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/waiting"))
 			gate := t.TempDir()
 			s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
-			s.must(ModeRun, ExitStopped, s.stopAt("wait", StopNow))
+			s.must(ModeRun, exitcode.Stopped, s.stopAt("wait", codon.StopNow))
 			put(t, gate, "open", "")
 			// The tree is restored, and then something that is needed is missing.
-			s.must(ModeRun, ExitAgent, func(o *Options) { o.Environ = o.Environ[:len(o.Environ)-1] })
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Agent, func(o *Options) { o.Environ = o.Environ[:len(o.Environ)-1] })
+			s.must(ModeRun, exitcode.Done)
 			if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
 				t.Errorf("log: %q", got)
 			}
@@ -393,10 +396,10 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 		"an edit that was put back": func(t *testing.T) {
 			s, _ := failing(t)
 			put(t, s.workspace(), "log", "edited\n")
-			s.must(ModeRetry, ExitAgent, func(o *Options) { o.Restore, o.Environ = true, []string{"PATH="} }, agentless(s))
-			s.must(ModeRetry, ExitDecision) // what is refused has moved nothing
-			s.must(ModeRetry, ExitFailed, func(o *Options) { o.Restore = true })
-			s.must(ModeRetry, ExitFailed)
+			s.must(ModeRetry, exitcode.Agent, func(o *Options) { o.Restore, o.Environ = true, []string{"PATH="} }, agentless(s))
+			s.must(ModeRetry, exitcode.Decision) // what is refused has moved nothing
+			s.must(ModeRetry, exitcode.Failed, func(o *Options) { o.Restore = true })
+			s.must(ModeRetry, exitcode.Failed)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -412,11 +415,11 @@ func agentless(*stage) func(*Options) {
 }
 
 // stopAt sends a request when a codon is at work.
-func (s *stage) stopAt(id state.CodonID, signal Signal) func(*Options) {
-	requests := make(chan Request, 1)
+func (s *stage) stopAt(id state.CodonID, signal codon.Signal) func(*Options) {
+	requests := make(chan codon.Request, 1)
 	return func(o *Options) {
 		o.Requests = requests
-		onStatus(id, state.Running, func() { requests <- Request{signal, state.EndStopped, ExitStopped} })(o)
+		onStatus(id, state.Running, func() { requests <- codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped} })(o)
 	}
 }
 
@@ -426,7 +429,7 @@ func TestResumeKeepsTheTree(t *testing.T) {
 	open()
 	work := s.workspace()
 	put(t, work, "by-hand", "kept without a question\n")
-	s.must(ModeResume, ExitDone)
+	s.must(ModeResume, exitcode.Done)
 	if got := content(t, work, "log"); got != "a\nb\nb\nc\n" {
 		t.Errorf("log: %q", got)
 	}
@@ -466,7 +469,7 @@ func TestACrashBetweenTwoAttemptsDoesNotEndTheTrying(t *testing.T) {
 			t.Fatalf("it did not die: %v: %s", err, out)
 		}
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if got := strings.Join(s.records(), " "); got != "before:completed flaky:failed flaky:failed flaky:completed after:completed" {
 		t.Errorf("records: %s", got)
 	}
@@ -477,14 +480,14 @@ func TestACrashBetweenTwoAttemptsDoesNotEndTheTrying(t *testing.T) {
 
 func TestRunAfterAStopRedoesTheCodonOnTheTreeFromBeforeIt(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []Signal{StopNow, StopForce} {
+	for _, signal := range []codon.Signal{codon.StopNow, codon.StopForce} {
 		s := newStage(t, fixture(t, "hanks/waiting"))
 		gate := t.TempDir()
 		s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
-		s.must(ModeRun, ExitStopped, s.stopAt("wait", signal))
+		s.must(ModeRun, exitcode.Stopped, s.stopAt("wait", signal))
 		dirty := s.tree()
 		put(t, gate, "open", "")
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 		if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
 			t.Errorf("log: %q", got)
 		}
@@ -502,7 +505,7 @@ func editable(t *testing.T) (s *stage, dir string) {
 		t.Fatal(err)
 	}
 	s = newStage(t, dir)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	return s, dir
 }
 
@@ -512,13 +515,13 @@ func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*Options)
-		code   ExitCode
+		code   exitcode.Code
 	}{
-		"nobody to ask": {func(*Options) {}, ExitDecision},
-		"adopted":       {func(o *Options) { o.Adopt = true }, ExitDone},
-		"frozen":        {func(o *Options) { o.Frozen = true }, ExitFailed},
-		"said adopt":    {func(o *Options) { o.Ask = func(string, []string) int { return 0 } }, ExitDone},
-		"said frozen":   {func(o *Options) { o.Ask = func(string, []string) int { return 1 } }, ExitFailed},
+		"nobody to ask": {func(*Options) {}, exitcode.Decision},
+		"adopted":       {func(o *Options) { o.Adopt = true }, exitcode.Done},
+		"frozen":        {func(o *Options) { o.Frozen = true }, exitcode.Failed},
+		"said adopt":    {func(o *Options) { o.Ask = func(string, []string) int { return 0 } }, exitcode.Done},
+		"said frozen":   {func(o *Options) { o.Ask = func(string, []string) int { return 1 } }, exitcode.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -528,21 +531,21 @@ func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
 			before, records := s.tree(), s.records()
 			s.must(ModeRetry, c.code, c.change)
 			switch c.code {
-			case ExitDecision:
+			case exitcode.Decision:
 				sameTree(t, "undecided", s.tree(), before)
 				if got := s.records(); len(got) != len(records) {
 					t.Errorf("something has run: %v", got)
 				}
-			case ExitDone:
+			case exitcode.Done:
 				if got := content(t, s.workspace(), "good.txt"); got != "mended\n" {
 					t.Errorf("good.txt: %q", got)
 				}
-				s.must(ModeRun, ExitDone) // adopted: not asked again
-			case ExitFailed:
+				s.must(ModeRun, exitcode.Done) // adopted: not asked again
+			case exitcode.Failed:
 				if got := content(t, s.workspace(), "good.txt"); got != "changed\n" {
 					t.Errorf("good.txt: %q", got)
 				}
-				s.must(ModeRetry, ExitDecision) // frozen once is not frozen for ever
+				s.must(ModeRetry, exitcode.Decision) // frozen once is not frozen for ever
 			}
 		})
 	}
@@ -553,14 +556,14 @@ func TestAHankThatIsGoneOrBroken(t *testing.T) {
 	s, dir := editable(t)
 	put(t, s.workspace(), "fixed.txt", "")
 	put(t, dir, "hank.json", "{ broken")
-	s.must(ModeRetry, ExitDecision, func(o *Options) { o.KeepTree = true })
-	if _, err := s.run(ModeRetry, func(o *Options) { o.KeepTree, o.Adopt = true, true }); CodeOf(err) != ExitInvalid {
+	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.KeepTree = true })
+	if _, err := s.run(ModeRetry, func(o *Options) { o.KeepTree, o.Adopt = true, true }); runtimereport.CodeOf(err) != exitcode.Invalid {
 		t.Errorf("a broken hank was adopted: %v", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	if got := strings.Join(s.records(), " "); got != "good:completed bad:failed bad:completed never:completed" {
 		t.Errorf("records: %s", got)
 	}
@@ -575,7 +578,7 @@ func TestAnAdoptedHankGoesOnBehindWhatIsSettled(t *testing.T) {
 	  {"id": "between", "name": "New", "model": "shell", "continuationMode": "fresh", "promptText": "echo between >between.txt"},
 	  {"id": "never", "name": "Last", "model": "shell", "continuationMode": "fresh", "promptText": "echo never >never.txt"}
 	]}`)
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Adopt = true })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Adopt = true })
 	if got := strings.Join(s.records(), " "); got != "good:completed bad:failed between:completed never:completed" {
 		t.Errorf("records: %s", got)
 	}

@@ -15,6 +15,9 @@ import (
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -47,8 +50,8 @@ func growing(t *testing.T, extra string) (s *stage, count string, start, stop fu
 func unstable(t *testing.T, res *Result, err error) {
 	t.Helper()
 	var e *checkpoint.UnstableError
-	if !errors.As(err, &e) || CodeOf(err) != ExitDecision || e.Path != "growing" || !strings.Contains(err.Error(), e.Remedy) {
-		t.Fatalf("it ended with %d: %v", CodeOf(err), err)
+	if !errors.As(err, &e) || runtimereport.CodeOf(err) != exitcode.Decision || e.Path != "growing" || !strings.Contains(err.Error(), e.Remedy) {
+		t.Fatalf("it ended with %d: %v", runtimereport.CodeOf(err), err)
 	}
 	if res != nil && (res.EndReason != state.EndDecision || res.Status != state.StatusFailed || res.Next != "hank run" || res.Codon != "b") {
 		t.Errorf("the result is %+v", res)
@@ -71,10 +74,10 @@ func (s *stage) finding() finding.Finding {
 func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(*stage){
-		"run":      func(s *stage) { s.must(ModeRun, ExitDone) },
-		"resume":   func(s *stage) { s.must(ModeResume, ExitDone) },
-		"retry":    func(s *stage) { s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "b" }) },
-		"rollback": func(s *stage) { s.mustRollback("b"); s.must(ModeRun, ExitDone) },
+		"run":      func(s *stage) { s.must(ModeRun, exitcode.Done) },
+		"resume":   func(s *stage) { s.must(ModeResume, exitcode.Done) },
+		"retry":    func(s *stage) { s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" }) },
+		"rollback": func(s *stage) { s.mustRollback("b"); s.must(ModeRun, exitcode.Done) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +101,7 @@ func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 			check()
 			_, err = s.run(ModeRun) // it still grows
 			unstable(t, nil, err)
-			_, err = s.rollback(RollbackOptions{To: "a"})
+			_, err = s.rollback(history.RollbackOptions{To: "a"})
 			unstable(t, nil, err)
 			check()
 			stop()
@@ -157,7 +160,7 @@ func TestAPausedRunThatIsKilledIsStillPaused(t *testing.T) {
 			if l.until(t, "event", "*", "RunPaused"); point == "" {
 				l.kill()
 			}
-			if code, killed := l.wait(); !killed && code != ExitDecision {
+			if code, killed := l.wait(); !killed && code != exitcode.Decision {
 				t.Fatalf("it ended with %d:\n%s", code, &l.log)
 			}
 			o.compareSaved(t, o.fold(t))
@@ -168,7 +171,7 @@ func TestAPausedRunThatIsKilledIsStillPaused(t *testing.T) {
 					t.Fatalf("it was not killed:\n%s", &l.log)
 				}
 			}
-			o.start(t, counter).end(t, ExitDone)
+			o.start(t, counter).end(t, exitcode.Done)
 			o.clean(t)
 			runs := o.fold(t).state.Runs
 			if first := runs[len(runs)-1]; first.EndReason != state.EndDecision || first.Len() != 1 || first.Codon(0).Status != state.Completed {
@@ -201,7 +204,7 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 		t.Errorf("the run ended %s (%s), found %v", r.Status, r.EndReason, s.view().Report.Findings)
 	}
 	stop()
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	if onDisk(s.opts.Workspace, "gone") || content(t, s.root, "rigArchive/a/gone") != "to the archive" {
 		t.Error("the archive is not made")
 	}
@@ -226,14 +229,14 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	if CodeOf(err) != ExitIO || res.EndReason != state.EndError || res.Code != ExitIO || res.Codon != "b" || res.Next != "hank run" {
-		t.Fatalf("it ended with %d: %v, %+v", CodeOf(err), err, res)
+	if runtimereport.CodeOf(err) != exitcode.IO || res.EndReason != state.EndError || res.Code != exitcode.IO || res.Codon != "b" || res.Next != "hank run" {
+		t.Fatalf("it ended with %d: %v, %+v", runtimereport.CodeOf(err), err, res)
 	}
 	found := s.view().Report.Findings // the file, and what it has led to
 	if f := found[len(found)-1]; len(found) != 2 || f.Severity != finding.Mended || !strings.Contains(f.What, "paused at codon b (starting), which hank run does again") || !strings.Contains(f.What, "transcript") {
 		t.Errorf("a reader finds %+v", f)
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	first := s.view().State.Runs[1]
 	b := first.Codon(1)
 	if first.Status != state.StatusFailed || first.EndReason != state.EndError || b.Status != state.Failed || b.Interrupted != state.InterruptedByPause || !strings.Contains(b.FailureReason.Message, "transcript") {
@@ -270,7 +273,7 @@ func TestARunKilledBehindItsLastCodonIsBroughtToItsEnd(t *testing.T) {
 			if _, killed := l.wait(); !killed {
 				t.Fatalf("it was not killed:\n%s", &l.log)
 			}
-			o.start(t, "COUNTER="+counter).end(t, ExitDone)
+			o.start(t, "COUNTER="+counter).end(t, exitcode.Done)
 			o.clean(t)
 			s := o.fold(t).state
 			run := s.Newest()
@@ -297,7 +300,7 @@ func TestARunKilledBehindItsLastCodonIsBroughtToItsEnd(t *testing.T) {
 				t.Error("what was archived is in the workspace")
 			}
 			before := o.fold(t).last
-			o.start(t, "COUNTER="+counter).end(t, ExitDone)
+			o.start(t, "COUNTER="+counter).end(t, exitcode.Done)
 			if again := o.fold(t); len(again.state.Runs) != len(s.Runs) || again.last != before {
 				t.Errorf("a run of what is done did something: %d runs, then %d; event %d, then %d", len(s.Runs), len(again.state.Runs), before, again.last)
 			}
@@ -312,7 +315,7 @@ func TestABudgetThatWasUsedUpEarlierIsStillABudget(t *testing.T) {
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "sleep 60",
 	  "budget": {"maxTimeSeconds": 0.2, "onExceeded": "fail"}}]}`)
 	for _, when := range []string{"now", "earlier"} {
-		res := s.must(ModeRun, ExitBudget)
+		res := s.must(ModeRun, exitcode.Budget)
 		if res.EndReason != state.EndBudget || res.Next != "hank retry --adopt" || res.Codon != "a" || strings.Contains(res.Message, "earlier") != (when == "earlier") {
 			t.Errorf("%s: %+v", when, res)
 		}

@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+	"hank/runtime/gc"
+	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
 func init() {
 	testkit.Parts["gc"] = func(args []string) error {
-		_, err := Collect(context.Background(), args[0], ancient(), nil)
+		_, err := gc.Collect(context.Background(), args[0], ancient(), nil)
 		return err
 	}
 }
@@ -32,10 +35,10 @@ func threeLives(t *testing.T) (s *stage, old *state.Run) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >b"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	for range 2 {
 		s.mustRollback("initial")
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 	}
 	runs := s.view().State.Runs
 	return s, runs[len(runs)-1]
@@ -58,8 +61,8 @@ func (s *stage) collected(old *state.Run, cost state.USD) {
 	if lost := s.git("fsck", "--strict", "--full", "--no-progress", "--unreachable"); lost != "" {
 		s.t.Errorf("what nothing leads to is still there: %s", lost)
 	}
-	_, err := s.rollback(RollbackOptions{To: "sha:" + string(old.Head)})
-	var gone *TargetError
+	_, err := s.rollback(history.RollbackOptions{To: "sha:" + string(old.Head)})
+	var gone *history.TargetError
 	if !errors.As(err, &gone) || gone.Removed == nil {
 		s.t.Errorf("a rollback to it says %v", err)
 	}
@@ -70,17 +73,17 @@ func TestGCRemovesWhatNothingNeeds(t *testing.T) {
 	s, old := threeLives(t)
 	cost := s.view().State.TotalCost()
 	there := s.tree()
-	if list, err := ListGarbage(context.Background(), s.view(), Policy{Now: time.Now(), OlderThan: time.Hour}); err != nil ||
-		slices.ContainsFunc(list, func(g Garbage) bool { return g.Remove && g.Kind != GarbageIndex && g.Kind != GarbageTemporary }) {
+	if list, err := gc.ListGarbage(context.Background(), s.view(), gc.Policy{Now: time.Now(), OlderThan: time.Hour}); err != nil ||
+		slices.ContainsFunc(list, func(g gc.Garbage) bool { return g.Remove && g.Kind != gc.Index && g.Kind != gc.Temporary }) {
 		t.Fatalf("what is young may go: %+v, %v", list, err)
 	}
 	before := everything(t, s.root)
-	if _, err := ListGarbage(context.Background(), s.view(), ancient()); err != nil {
+	if _, err := gc.ListGarbage(context.Background(), s.view(), ancient()); err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, "after a dry run", everything(t, s.root), before)
-	gone, err := Collect(context.Background(), s.root, ancient(), nil)
-	if err != nil || !slices.ContainsFunc(gone, func(g Garbage) bool { return g.store && g.Bytes > 0 }) {
+	gone, err := gc.Collect(context.Background(), s.root, ancient(), nil)
+	if err != nil || !slices.ContainsFunc(gone, func(g gc.Garbage) bool { return g.Store && g.Bytes > 0 }) {
 		t.Fatalf("went: %+v, %v", gone, err)
 	}
 	s.collected(old, cost)
@@ -92,7 +95,7 @@ func TestGCRemovesWhatNothingNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if run := s.view().State.Run(old.RunID); run == nil || run.Removed == nil || run.Len() != 2 {
 		t.Errorf("rebuilt from git, the removed run is %+v", run)
 	}
@@ -104,12 +107,12 @@ func TestAfterGCTheLastRollbackCanBeTakenBack(t *testing.T) {
 	s, _ := threeLives(t)
 	runs := s.view().State.Runs
 	want := s.treeIn(runs[1].Head)
-	if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {
+	if _, err := gc.Collect(context.Background(), s.root, ancient(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.mustUndo()
 	sameTree(t, "the rollback taken back", s.tree(), want)
-	if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil { // from a position
+	if _, err := gc.Collect(context.Background(), s.root, ancient(), nil); err != nil { // from a position
 		t.Fatal(err)
 	}
 	s.mustUndo()
@@ -138,12 +141,12 @@ func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 			if v := s.view(); !v.Validate().Valid || v.Report.Has(finding.Lost) || v.Report.Has(finding.Blocked) {
 				t.Fatalf("a reader finds %+v, %+v", v.Report, v.Validate())
 			}
-			if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {
+			if _, err := gc.Collect(context.Background(), s.root, ancient(), nil); err != nil {
 				t.Fatal(err)
 			}
 			s.collected(old, cost)
 			s.mustUndo()
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 		})
 	}
 }
@@ -156,24 +159,24 @@ func TestGCKeepsTheBranchOfWhereTheExecutionStands(t *testing.T) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >b", "rigSetup": [{"type": "command", "command": {"run": "date +%N >rig", "workingDirectory": "project"}}]}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("a")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	rig := s.last("b").RigSetupCheckpoint
 	for range 2 {
 		s.mustRollback("a")
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 	}
 	s.mustRollback(string(rig))
 	there := s.tree()
-	if _, err := Collect(context.Background(), s.root, ancient(), nil); err != nil {
+	if _, err := gc.Collect(context.Background(), s.root, ancient(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if found := s.git("branch", "--contains", string(rig)); found == "" {
 		t.Error("the execution stands at a checkpoint that no branch leads to")
 	}
 	sameTree(t, "after gc", s.tree(), there)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.fsck()
 }
 
@@ -183,8 +186,8 @@ func TestGCKeepsARecoveryBranchThatAloneLeadsToWhereTheExecutionStands(t *testin
 	t.Parallel()
 	s, old := threeLives(t)
 	runs := ancient()
-	runs.Only = []GarbageKind{GarbageTimelines}
-	if _, err := Collect(t.Context(), s.root, runs, nil); err != nil {
+	runs.Only = []gc.Kind{gc.Timelines}
+	if _, err := gc.Collect(t.Context(), s.root, runs, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.mustRollback("sha:" + string(old.Head))
@@ -193,6 +196,6 @@ func TestGCKeepsARecoveryBranchThatAloneLeadsToWhereTheExecutionStands(t *testin
 	if s.git("for-each-ref", "--contains", string(old.Head)) == "" {
 		t.Error("the execution stands at a checkpoint that no branch leads to")
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.fsck()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -19,16 +20,16 @@ import (
 func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		code    ExitCode
+		code    exitcode.Code
 		records string
 		look    func(t *testing.T, s *stage, work string)
 	}{
-		"minimal": {ExitDone, "hello:completed", func(t *testing.T, s *stage, work string) {
+		"minimal": {exitcode.Done, "hello:completed", func(t *testing.T, s *stage, work string) {
 			if got := content(t, work, "hello.txt"); got != "hello\n" {
 				t.Errorf("hello.txt: %q", got)
 			}
 		}},
-		"two-steps": {ExitDone, "first:completed second:completed", func(t *testing.T, s *stage, work string) {
+		"two-steps": {exitcode.Done, "first:completed second:completed", func(t *testing.T, s *stage, work string) {
 			if got := content(t, work, "log.txt"); got != "first\nsecond\n" {
 				t.Errorf("log.txt: %q", got)
 			}
@@ -36,12 +37,12 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Errorf("the sessions are %q and %q, continued from %q", first.ClaudeSessionID, second.ClaudeSessionID, second.PreviousSessionID)
 			}
 		}},
-		"loop": {ExitDone, "write:completed criticise#0:completed revise#0:completed criticise#1:completed revise#1:completed criticise#2:completed revise#2:completed finish:completed", func(t *testing.T, s *stage, work string) {
+		"loop": {exitcode.Done, "write:completed criticise#0:completed revise#0:completed criticise#1:completed revise#1:completed criticise#2:completed revise#2:completed finish:completed", func(t *testing.T, s *stage, work string) {
 			if got := content(t, work, "draft.txt"); got != "draft 3\n" {
 				t.Errorf("draft.txt: %q", got)
 			}
 		}},
-		"context-loop": {ExitDone, "start:completed work#0:completed note#0:completed work#1:completed note#1:completed work#2:completed after:completed", func(t *testing.T, s *stage, work string) {
+		"context-loop": {exitcode.Done, "start:completed work#0:completed note#0:completed work#1:completed note#1:completed work#2:completed after:completed", func(t *testing.T, s *stage, work string) {
 			if slices.Contains(s.planIDs(), state.CodonID("note#2")) {
 				t.Error("note#2 is in the plan")
 			}
@@ -49,19 +50,19 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Error("the record does not say where the context was full")
 			}
 		}},
-		"failing": {ExitFailed, "good:completed bad:failed", func(t *testing.T, s *stage, work string) {
+		"failing": {exitcode.Failed, "good:completed bad:failed", func(t *testing.T, s *stage, work string) {
 			bad := s.last("bad")
 			if bad.ExitCode == nil || *bad.ExitCode != 3 || !strings.Contains(bad.FailureReason.Message, "fixed.txt is not there") {
 				t.Errorf("bad: %v %+v", bad.ExitCode, bad.FailureReason)
 			}
 			sameTree(t, "the error checkpoint", s.treeIn(bad.ErrorCheckpoint), s.tree())
 		}},
-		"ignoring": {ExitDone, "optional:failed main:completed", func(t *testing.T, s *stage, work string) {
+		"ignoring": {exitcode.Done, "optional:failed main:completed", func(t *testing.T, s *stage, work string) {
 			if !s.last("optional").FailureIgnored {
 				t.Error("the failure is not marked as ignored")
 			}
 		}},
-		"budget": {ExitBudget, "thrifty:completed spender:completed late:failed", func(t *testing.T, s *stage, work string) {
+		"budget": {exitcode.Budget, "thrifty:completed spender:completed late:failed", func(t *testing.T, s *stage, work string) {
 			if b := s.last("spender").BudgetExceeded; b == nil || b.Limit != 1 || b.Used < 1 {
 				t.Errorf("spender: %+v", b)
 			}
@@ -72,12 +73,12 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Errorf("late: %+v", late)
 			}
 		}},
-		"budget-loop": {ExitDone, "pay#0:completed pay#1:completed pay#2:completed after:completed", func(t *testing.T, s *stage, work string) {
+		"budget-loop": {exitcode.Done, "pay#0:completed pay#1:completed pay#2:completed after:completed", func(t *testing.T, s *stage, work string) {
 			if got := s.view().State.TotalCost(); got != state.Dollars(1.2) {
 				t.Errorf("it cost %s", got)
 			}
 		}},
-		"rigs": {ExitDone, "equipped:completed replaced:completed", func(t *testing.T, s *stage, work string) {
+		"rigs": {exitcode.Done, "equipped:completed replaced:completed", func(t *testing.T, s *stage, work string) {
 			if s.last("equipped").RigSetupCheckpoint == "" {
 				t.Error("the rig has no checkpoint")
 			}
@@ -86,19 +87,19 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Error("what the rig replaced is in no checkpoint")
 			}
 		}},
-		"rig-failing": {ExitFailed, "unequipped:failed", func(t *testing.T, s *stage, work string) {
+		"rig-failing": {exitcode.Failed, "unequipped:failed", func(t *testing.T, s *stage, work string) {
 			c := s.last("unequipped")
 			if c.FailedDuring != state.Preparing || !strings.Contains(c.FailureReason.Message, "nothing to build") || onDisk(work, "started.txt") {
 				t.Errorf("%+v", c)
 			}
 		}},
-		"leaky": {ExitDone, "leak:completed look:completed", func(t *testing.T, s *stage, work string) {
+		"leaky": {exitcode.Done, "leak:completed look:completed", func(t *testing.T, s *stage, work string) {
 			notes := strings.Join(s.last("leak").Notes, "\n")
 			if n := strings.Count(notes, "left running and killed"); n < 6 {
 				t.Errorf("%d processes are said to have been left:\n%s", n, notes)
 			}
 		}},
-		"outputs": {ExitDone, "make:completed again:completed", func(t *testing.T, s *stage, work string) {
+		"outputs": {exitcode.Done, "make:completed again:completed", func(t *testing.T, s *stage, work string) {
 			var texts []string
 			err := filepath.WalkDir(s.opts.Output, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
@@ -111,7 +112,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Errorf("the results are %s (%v)", got, err)
 			}
 		}},
-		"outputs-failing": {ExitFailed, "make:failed", func(t *testing.T, s *stage, work string) {
+		"outputs-failing": {exitcode.Failed, "make:failed", func(t *testing.T, s *stage, work string) {
 			c := s.last("make")
 			if c.ErrorCheckpoint == "" || !strings.Contains(c.FailureReason.Message, "no space on the shelf") {
 				t.Errorf("%+v", c.FailureReason)
@@ -120,7 +121,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Error("its work is in no checkpoint")
 			}
 		}},
-		"archive": {ExitDone, "draft:completed round#0:completed round#1:completed look:completed", func(t *testing.T, s *stage, work string) {
+		"archive": {exitcode.Done, "draft:completed round#0:completed round#1:completed look:completed", func(t *testing.T, s *stage, work string) {
 			var names []string
 			_ = filepath.WalkDir(filepath.Join(s.root, layout.ArchiveName), func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
@@ -133,7 +134,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Errorf("the archive has %s", got)
 			}
 		}},
-		"env": {ExitDone, "variables:completed without:completed", func(t *testing.T, s *stage, work string) {
+		"env": {exitcode.Done, "variables:completed without:completed", func(t *testing.T, s *stage, work string) {
 			const secret = "secret-value-1234"
 			err := filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && d.Type().IsRegular() && strings.Contains(content(t, filepath.Dir(path), d.Name()), secret) {
@@ -161,7 +162,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Errorf("records: %s\nwant     %s", got, c.records)
 			}
 			want := state.StatusCompleted
-			if c.code != ExitDone {
+			if c.code != exitcode.Done {
 				want = state.StatusFailed
 			}
 			if v := s.view(); v.State.Newest().Status != want || res.Status != want || v.State.CurrentRunID != "" {
@@ -184,13 +185,13 @@ func TestEveryCheckpointOfEveryFixtureIsAPlaceToGoOnFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fixture(t, "hanks/"+name))
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			want := s.tree()
 			delete(want, "session.txt") // a new session has a new name
 			for _, sha := range s.commits() {
 				s.mustRollback(string(sha))
 				sameTree(t, "back", s.tree(), s.treeIn(sha))
-				s.must(ModeRun, ExitDone)
+				s.must(ModeRun, exitcode.Done)
 				got := s.tree()
 				delete(got, "session.txt")
 				sameTree(t, "run on from "+s.git("log", "-1", "--format=%s", string(sha)), got, want)
@@ -202,13 +203,13 @@ func TestEveryCheckpointOfEveryFixtureIsAPlaceToGoOnFrom(t *testing.T) {
 func TestALiveRunIsControlledFromOutside(t *testing.T) {
 	t.Parallel()
 	for command, c := range map[string]struct {
-		code    ExitCode
+		code    exitcode.Code
 		records string
 		log     string
 	}{
-		"stop":             {ExitStopped, "before:completed wait:failed", "before\nwait\n"},
-		"skip":             {ExitDone, "before:completed wait:skipped after:completed", "before\nwait\nafter\n"},
-		"stop-after-codon": {ExitStopped, "before:completed wait:completed", "before\nwait\n"},
+		"stop":             {exitcode.Stopped, "before:completed wait:failed", "before\nwait\n"},
+		"skip":             {exitcode.Done, "before:completed wait:skipped after:completed", "before\nwait\nafter\n"},
+		"stop-after-codon": {exitcode.Stopped, "before:completed wait:completed", "before\nwait\n"},
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
@@ -250,9 +251,9 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 			if _, err := Control(context.Background(), s.root, "stop"); err == nil {
 				t.Error("a run that has ended was stopped")
 			}
-			if c.code == ExitStopped {
+			if c.code == exitcode.Stopped {
 				put(t, gate, "open", "")
-				s.must(ModeRun, ExitDone)
+				s.must(ModeRun, exitcode.Done)
 				if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
 					t.Errorf("run on, the log is %q", got)
 				}
@@ -268,11 +269,11 @@ func TestAReplayEndsWithTheSameTree(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fixture(t, "hanks/"+name))
 			s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+t.TempDir())
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			again := newStage(t, fixture(t, "hanks/"+name))
 			again.opts.Replay = s.root
 			before := everything(t, s.root)
-			again.must(ModeRun, ExitDone)
+			again.must(ModeRun, exitcode.Done)
 			sameTree(t, "played", again.tree(), s.tree())
 			if got, want := again.view().State.TotalCost(), s.view().State.TotalCost(); got != want {
 				t.Errorf("the replay counts %s, want %s", got, want)

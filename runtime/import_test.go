@@ -16,8 +16,10 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
+	runtimereport "hank/runtime/report"
 )
 
 func init() {
@@ -61,10 +63,10 @@ func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 				s.isImported(root, want, records)
 			}
 			if cut {
-				if _, err := recovery.Read(root); CodeOf(err) != ExitDecision {
+				if _, err := recovery.Read(root); runtimereport.CodeOf(err) != exitcode.Decision {
 					t.Errorf("%s:%d: a reader finds %v", point, n, err)
 				}
-				if _, err := s.at(root).run(ModeRun); CodeOf(err) != ExitDecision {
+				if _, err := s.at(root).run(ModeRun); runtimereport.CodeOf(err) != exitcode.Decision {
 					t.Errorf("%s:%d: a run on half an import says %v", point, n, err)
 				}
 			}
@@ -75,7 +77,7 @@ func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 			s.isImported(root, want, records)
 			if n == 1 && strings.HasPrefix(point, "transfer") {
 				s.at(root).mustRollback("initial")
-				s.at(root).must(ModeRun, ExitDone)
+				s.at(root).must(ModeRun, exitcode.Done)
 			}
 		}
 	}
@@ -120,9 +122,9 @@ func exported(t *testing.T) (s *stage, mirror string) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >a; mkdir d; echo a >d/a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >b; rm d/a"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("a")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	mirror = filepath.Join(t.TempDir(), "mirror")
 	store, err := s.view().Store()
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hank/runtime/exitcode"
 )
 
 // Who says --keep-tree has the codon done on the workspace as it is: after a crash, of
@@ -37,17 +39,17 @@ func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 			s.opts.Environ = append(s.opts.Environ, "GATE="+gate)
 			switch try.left {
 			case "":
-				s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+				s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 				l := order{Execution: s.root, Hank: s.opts.Hank, Output: s.opts.Output}.start(t, "GATE="+gate)
 				l.until(t, "event", "*", "CostsUpdated")
 				l.kill()
 				l.wait()
 			case "fail":
 				put(t, gate, "fail", "")
-				s.must(ModeRun, ExitFailed)
+				s.must(ModeRun, exitcode.Failed)
 			default:
 				put(t, gate, "ok", "")
-				s.must(ModeRun, ExitDone)
+				s.must(ModeRun, exitcode.Done)
 			}
 			put(t, gate, "ok", "")
 			want := "b\nb\n"
@@ -56,7 +58,7 @@ func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 				put(t, s.workspace(), "log", "mended\n")
 				want = "mended\nb\n"
 			}
-			s.must(try.mode, ExitDone, keep, func(o *Options) {
+			s.must(try.mode, exitcode.Done, keep, func(o *Options) {
 				if try.mode == ModeRetry {
 					o.Codon = "b"
 				}
@@ -67,7 +69,7 @@ func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.workspace(), "mine")); try.edit && err != nil {
 				t.Errorf("what a person has added is gone: %v", err)
 			}
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.mustUndo()
 			if got := content(t, s.workspace(), "log"); got+"b\n" != want {
 				t.Errorf("taken back, log: %q, want %q without its last line", got, want)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hank/internal/failpoint"
+	"hank/runtime/exitcode"
 )
 
 // What a retry could not put back is no part of what the codon starts from: the next
@@ -26,14 +27,14 @@ func TestWhatARetryCouldNotPutBackDoesNotBecomeItsBase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, strings.Replace(hank, "BEFORE", before, 1))
-			s.must(ModeRun, ExitFailed)
+			s.must(ModeRun, exitcode.Failed)
 			base := s.last("b").BaseCheckpoint
 			free := failpoint.Refuse(s.workspace(), "m/", syscall.EPERM)
 			defer free()
 			seen := "0\n1\n"
 			for range 2 {
 				s.said = nil
-				s.must(ModeRetry, ExitFailed)
+				s.must(ModeRetry, exitcode.Failed)
 				if said := strings.Join(s.said, "\n"); !strings.Contains(said, `not as in the checkpoint: "m/a"`) || !strings.Contains(said, `not as in the checkpoint: "m/b"`) ||
 					!strings.Contains(said, `not as in the checkpoint: "m/e" is an empty folder that cannot be removed: operation not permitted`) {
 					t.Errorf("the retry does not say what it could not put back:\n%s", said)
@@ -47,7 +48,7 @@ func TestWhatARetryCouldNotPutBackDoesNotBecomeItsBase(t *testing.T) {
 				seen += "1\n"
 			}
 			free()
-			s.must(ModeRetry, ExitFailed)
+			s.must(ModeRetry, exitcode.Failed)
 			if got := content(t, s.workspace(), "seen"); got != "0\n" {
 				t.Errorf("the attempt behind the obstacle found %q", got)
 			}

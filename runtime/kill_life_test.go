@@ -19,7 +19,10 @@ import (
 
 	"hank/internal/proc"
 	"hank/recovery"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -50,18 +53,18 @@ func init() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(99)
 		}()
-		caught, requests := make(chan os.Signal, 4), make(chan Request, 4)
+		caught, requests := make(chan os.Signal, 4), make(chan codon.Request, 4)
 		signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
 		go func() {
 			for s := range caught {
-				requests <- Request{Signal: StopNow, Reason: state.EndSignal, Code: ExitCode(128 + int(s.(syscall.Signal)))}
+				requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndSignal, Code: exitcode.Code(128 + int(s.(syscall.Signal)))}
 			}
 		}()
 		res, err := Run(context.Background(), ModeRun, Options{
 			Execution: o.Execution, Hank: o.Hank, Data: o.Data, Output: o.Output, Requests: requests,
 			Observe: o.observe, Say: func(line string) { fmt.Println("say", line) },
 		})
-		code := CodeOf(err)
+		code := runtimereport.CodeOf(err)
 		if err != nil {
 			fmt.Println("say", err)
 		} else {
@@ -177,16 +180,16 @@ func (l *life) until(t *testing.T, words ...string) {
 func (l *life) kill() { _ = l.cmd.Process.Signal(syscall.SIGKILL) }
 
 // wait sees a life through to its end. killed tells that it was SIGKILL.
-func (l *life) wait() (code ExitCode, killed bool) {
+func (l *life) wait() (code exitcode.Code, killed bool) {
 	for l.next() != nil {
 	}
 	_ = l.cmd.Wait() // its error is in the state
 	status := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ExitCode(l.cmd.ProcessState.ExitCode()), status.Signaled() && status.Signal() == syscall.SIGKILL
+	return exitcode.Code(l.cmd.ProcessState.ExitCode()), status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // end is a life that must end by itself, and with a code.
-func (l *life) end(t *testing.T, want ExitCode) {
+func (l *life) end(t *testing.T, want exitcode.Code) {
 	t.Helper()
 	if code, killed := l.wait(); killed || code != want {
 		t.Fatalf("the life ended with %d (killed: %v) instead of %d:\n%s", code, killed, want, &l.log)

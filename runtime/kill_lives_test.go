@@ -16,6 +16,8 @@ import (
 
 	"hank/internal/proc"
 	"hank/recovery"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/keeper"
 	"hank/state"
 )
@@ -96,7 +98,7 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	var turns []int // each victim once, before one has its turn again
 	for l.kills < *verbsCount && !t.Failed() && !nearlyOver(t) {
 		if next == "run" {
-			l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+			l.must(exitcode.Done, "rollback", "--to", "initial", "--yes")
 		}
 		cmd, out := l.start(nil, next)
 		time.Sleep(time.Duration(l.rng.Int64N(int64(l.took["run"]))))
@@ -118,7 +120,7 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 			longest = max(longest, time.Since(began))
 		}
 		_ = cmd.Wait() // its error is in the state
-		code := ExitCode(cmd.ProcessState.ExitCode())
+		code := exitcode.Code(cmd.ProcessState.ExitCode())
 		if len(chosen) > 0 {
 			l.kills++
 			kills[v.name]++
@@ -129,14 +131,14 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 		case -1: // killed: run goes on, unless the keeper's death was recorded before
 			if l.rng.IntN(2) == 0 {
 				verb := "run"
-				if v, err := recovery.Read(l.Execution); err == nil && brokenDown(lastRecord(v.State)) {
+				if v, err := recovery.Read(l.Execution); err == nil && brokenDown(history.LastRecord(v.State)) {
 					verb = "retry"
 				}
 				l.endAnyhow(verb)
 			}
-		case ExitFailed:
+		case exitcode.Failed:
 			l.endAnyhow("retry")
-		case ExitDone:
+		case exitcode.Done:
 			l.wants("at the end", l.end)
 			l.clean(t)
 		default:
@@ -154,7 +156,7 @@ func brokenDown(last *state.Codon) bool {
 // endAnyhow brings the hank to its end.
 func (l *lane) endAnyhow(verb string) {
 	l.t.Helper()
-	l.must(ExitDone, verb)
+	l.must(exitcode.Done, verb)
 	l.wants("at the end", l.end)
 	l.rest()
 	l.clean(l.t)
@@ -184,7 +186,7 @@ func TestAStoppedRuntimeIsNotDead(t *testing.T) {
 		stops = 3
 	}
 	for i := 0; i < stops && !t.Failed(); i++ {
-		l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+		l.must(exitcode.Done, "rollback", "--to", "initial", "--yes")
 		cmd, out := l.start(nil, "run")
 		within(t, patience, "the run begins", func() bool {
 			v, err := recovery.Read(l.Execution)
@@ -213,12 +215,12 @@ func TestAStoppedRuntimeIsNotDead(t *testing.T) {
 			continue
 		}
 		for _, verb := range [][]string{{"run"}, {"retry"}, {"rollback", "--to", "initial", "--yes"}, {"doctor", "--fix"}, {"gc", "--apply"}}[:1+4*(i%2)] {
-			text := l.must(ExitHeld, verb...)
+			text := l.must(exitcode.Held, verb...)
 			if m := said.FindStringSubmatch(text); m == nil || m[1] != fmt.Sprint(cmd.Process.Pid) {
 				t.Errorf("hank %v says %q", verb, text)
 			}
 		}
-		if out := l.must(ExitDone, "status"); !strings.Contains(out, "running") {
+		if out := l.must(exitcode.Done, "status"); !strings.Contains(out, "running") {
 			t.Errorf("status says:\n%s", out)
 		}
 		time.Sleep(*stopFor) // it must be stopped for a while, and that is all
@@ -260,7 +262,7 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 		defer l.tell()
 		held, done, killed := 0, 0, 0
 		for range max(3, *verbsCount/6) {
-			l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+			l.must(exitcode.Done, "rollback", "--to", "initial", "--yes")
 			for round := 0; ; round++ {
 				var racers []*exec.Cmd
 				for range 4 {
@@ -274,10 +276,10 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 				before := done
 				for _, cmd := range racers {
 					_ = cmd.Wait() // its code says it
-					switch code := ExitCode(cmd.ProcessState.ExitCode()); code {
-					case ExitDone:
+					switch code := exitcode.Code(cmd.ProcessState.ExitCode()); code {
+					case exitcode.Done:
 						done++
-					case ExitHeld:
+					case exitcode.Held:
 						held++
 					case -1:
 						killed++
@@ -303,7 +305,7 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 		l := newLane(t, program, storied, 103)
 		defer l.tell()
 		shared := t.TempDir()
-		codes := map[ExitCode]int{}
+		codes := map[exitcode.Code]int{}
 		var racers []*exec.Cmd
 		for i := range 4 {
 			l.Execution = fmt.Sprintf("%s/own%d", l.dir, i)
@@ -312,16 +314,16 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 		}
 		for _, cmd := range racers {
 			_ = cmd.Wait() // its code says it
-			codes[ExitCode(cmd.ProcessState.ExitCode())]++
+			codes[exitcode.Code(cmd.ProcessState.ExitCode())]++
 		}
-		if codes[ExitDone] == 0 || codes[ExitDone]+codes[ExitHeld] != len(racers) {
+		if codes[exitcode.Done] == 0 || codes[exitcode.Done]+codes[exitcode.Held] != len(racers) {
 			t.Errorf("the racers ended with %v", codes)
 		}
 		text, err := os.ReadFile(l.counter)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, want := strings.Count(string(text), "\n"), 6*(1+codes[ExitDone]); n != want { // newLane's own run besides
+		if n, want := strings.Count(string(text), "\n"), 6*(1+codes[exitcode.Done]); n != want { // newLane's own run besides
 			t.Errorf("%d agents began, want %d: %v\n%s", n, want, codes, text)
 		}
 	})
@@ -339,7 +341,7 @@ func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	defer l.tell()
 	begun := 0
 	for n := 1; n <= 6; n++ {
-		l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+		l.must(exitcode.Done, "rollback", "--to", "initial", "--yes")
 		for range 2 {
 			cmd, out := l.start([]string{fmt.Sprintf("HANK_FAILPOINT=transition.acknowledged:%d", n)}, "run")
 			_ = cmd.Wait()
@@ -372,7 +374,7 @@ func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 	}
 	l := newLane(t, program, storied, 105)
 	defer l.tell()
-	l.must(ExitDone, "rollback", "--to", "initial", "--yes")
+	l.must(exitcode.Done, "rollback", "--to", "initial", "--yes")
 	folders := func() int {
 		list, err := os.ReadDir(l.layout().Runs())
 		if err != nil {
@@ -386,7 +388,7 @@ func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || folders() != before+1 {
 		t.Fatalf("it was not killed: %s", out)
 	}
-	l.must(ExitDone, "doctor", "--fix")
+	l.must(exitcode.Done, "doctor", "--fix")
 	if n := folders(); n != before {
 		t.Errorf("%d folders, and %d were there before", n, before)
 	}

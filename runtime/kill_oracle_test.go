@@ -21,6 +21,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -336,7 +337,7 @@ func (o order) sound(t *testing.T) {
 		t.Errorf("still alive: %v %v", left, err)
 	}
 	for _, name := range []string{".hankweave/state.json.tmp", ".hankweave/state.json.bak.tmp"} {
-		if exists(filepath.Join(o.Execution, name)) {
+		if testkit.Exists(filepath.Join(o.Execution, name)) {
 			t.Errorf("%s was left behind", name)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"hank/internal/proc"
 	"hank/recovery"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -53,7 +55,7 @@ func TestNothingOutlivesAKilledRun(t *testing.T) {
 	counter := "COUNTER=" + filepath.Join(dir, "counter")
 	l := o.start(t, counter)
 	l.until(t, "event", "*", "CodonTransitioned", "leak", "running")
-	within(t, patience, "the codon left everything behind", func() bool { return exists(filepath.Join(dir, "counter")) })
+	within(t, patience, "the codon left everything behind", func() bool { return testkit.Exists(filepath.Join(dir, "counter")) })
 
 	var alive []proc.Identity
 	for _, name := range leaks {
@@ -95,7 +97,7 @@ func TestNothingOutlivesAKilledRun(t *testing.T) {
 	o.compareSaved(t, o.fold(t))
 
 	again := o.start(t, counter)
-	again.end(t, ExitDone)
+	again.end(t, exitcode.Done)
 	o.clean(t)
 	run := o.fold(t).state.Newest()
 	notes := strings.Join(run.Codon(0).Notes, "\n")
@@ -134,7 +136,7 @@ func lonely(t *testing.T, dir, policy string, inRig bool) order {
 func (o order) begin(t *testing.T, counter string) *life {
 	t.Helper()
 	l := o.start(t, "COUNTER="+counter)
-	within(t, patience, "the codon has begun", func() bool { return exists(filepath.Join(o.layout().Workspace, "begun.txt")) })
+	within(t, patience, "the codon has begun", func() bool { return testkit.Exists(filepath.Join(o.layout().Workspace, "begun.txt")) })
 	return l
 }
 
@@ -157,9 +159,9 @@ func TestAKilledPartFailsTheCodon(t *testing.T) {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
-				want, records := ExitFailed, 1
+				want, records := exitcode.Failed, 1
 				if policy == "retry" {
-					want, records = ExitDone, 2
+					want, records = exitcode.Done, 2
 				}
 				l.end(t, want)
 				o.clean(t)
@@ -207,7 +209,7 @@ func parent(t *testing.T, pid int) int {
 // the codon from before it.
 func TestASignalEndsTheRunInOrder(t *testing.T) {
 	t.Parallel()
-	for sig, code := range map[syscall.Signal]ExitCode{syscall.SIGTERM: ExitTerminated, syscall.SIGINT: ExitInterrupted} {
+	for sig, code := range map[syscall.Signal]exitcode.Code{syscall.SIGTERM: exitcode.Terminated, syscall.SIGINT: exitcode.Interrupted} {
 		for _, inRig := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in the rig: %v", sig, inRig), func(t *testing.T) {
 				t.Parallel()
@@ -227,12 +229,12 @@ func TestASignalEndsTheRunInOrder(t *testing.T) {
 				if c := run.Codon(0); c.Status != state.Failed || c.Interrupted != state.InterruptedBySignal {
 					t.Errorf("the codon ended %s, interrupted by %q: %+v", c.Status, c.Interrupted, c.FailureReason)
 				}
-				o.start(t, "COUNTER="+counter).end(t, ExitDone)
+				o.start(t, "COUNTER="+counter).end(t, exitcode.Done)
 				o.clean(t)
 				if n := starts(t, counter)["work"]; n != 2 {
 					t.Errorf("the codon started %d times", n)
 				}
-				if s := o.fold(t).state; len(s.Runs) != 2 || !exists(filepath.Join(o.layout().Workspace, "done.txt")) {
+				if s := o.fold(t).state; len(s.Runs) != 2 || !testkit.Exists(filepath.Join(o.layout().Workspace, "done.txt")) {
 					t.Errorf("%d runs", len(s.Runs))
 				}
 			})
@@ -263,12 +265,12 @@ func TestARetryThatWasCutOffIsStillDue(t *testing.T) {
 				t.Fatal(err)
 			}
 			if sig == syscall.SIGTERM {
-				l.end(t, ExitTerminated)
+				l.end(t, exitcode.Terminated)
 				o.clean(t)
 			} else if _, killed := l.wait(); !killed {
 				t.Fatalf("it was not killed:\n%s", &l.log)
 			}
-			o.start(t, "COUNTER="+counter).end(t, ExitDone)
+			o.start(t, "COUNTER="+counter).end(t, exitcode.Done)
 			o.clean(t)
 			if n := starts(t, counter)["work"]; n != 2 {
 				t.Errorf("the codon started %d times", n)

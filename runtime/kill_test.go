@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -94,7 +95,7 @@ func (b blow) strike(t *testing.T, o order, env ...string) (l *life, done, named
 	code, killed := l.wait()
 	l.leftNothing(t)
 	switch {
-	case !killed && code != ExitDone:
+	case !killed && code != exitcode.Done:
 		t.Fatalf("a life under %+v ended with %d:\n%s%s", b, code, &l.log, o.failures(t))
 	case killed && !ours && b.point == "":
 		t.Fatalf("somebody else killed it:\n%s", &l.log)
@@ -129,7 +130,7 @@ func TestKilledAnywhere(t *testing.T) {
 	hank, data := countingQuickstart(t, dir, rounds), slice(t, dir)
 
 	calm := order{Execution: filepath.Join(dir, "calm"), Hank: hank, Data: data, Output: filepath.Join(dir, "calm-output")}
-	calm.start(t, "COUNTER="+filepath.Join(dir, "calm-counter")).end(t, ExitDone)
+	calm.start(t, "COUNTER="+filepath.Join(dir, "calm-counter")).end(t, exitcode.Done)
 	calm.clean(t)
 
 	k := &killing{
@@ -148,7 +149,7 @@ func TestKilledAnywhere(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	k.start(t, "COUNTER="+k.counter).end(t, ExitDone)
+	k.start(t, "COUNTER="+k.counter).end(t, exitcode.Done)
 	k.inspect(t)
 	k.clean(t)
 	sameFiles(t, k.Execution, calm.Execution)

@@ -22,6 +22,7 @@ import (
 
 	"hank/recovery"
 	"hank/recovery/finding"
+	"hank/runtime/exitcode"
 )
 
 // The long form is scripts/prove verbs.
@@ -158,7 +159,7 @@ func newLane(t *testing.T, program, hank string, stream uint64) *lane {
 		t.Fatal("the hank counts nothing")
 	}
 	put(t, dir, "hank.json", counted)
-	l.must(ExitDone, "run", l.Hank)
+	l.must(exitcode.Done, "run", l.Hank)
 	l.end = files(t, l.layout().Workspace)
 	if len(l.end) < 5 {
 		t.Fatalf("the hank makes only %d files", len(l.end))
@@ -185,7 +186,7 @@ func (l *lane) start(env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 }
 
 // do runs a command to its end and returns its code.
-func (l *lane) do(args ...string) (ExitCode, string) {
+func (l *lane) do(args ...string) (exitcode.Code, string) {
 	l.t.Helper()
 	began := time.Now()
 	cmd, out := l.start(nil, args...)
@@ -194,13 +195,13 @@ func (l *lane) do(args ...string) (ExitCode, string) {
 		l.t.Fatalf("hank %v: %v\n%s", args, err, out)
 	}
 	l.took[args[0]] = time.Since(began)
-	code := ExitCode(cmd.ProcessState.ExitCode())
+	code := exitcode.Code(cmd.ProcessState.ExitCode())
 	l.log = append(l.log, fmt.Sprintf("     hank %s: %d", strings.Join(args, " "), code))
 	return code, out.String()
 }
 
 // must is do with the code that is wanted.
-func (l *lane) must(want ExitCode, args ...string) string {
+func (l *lane) must(want exitcode.Code, args ...string) string {
 	l.t.Helper()
 	code, out := l.do(args...)
 	if code != want {
@@ -323,7 +324,7 @@ func (l *lane) tree() map[string]string { return files(l.t, l.layout().Workspace
 // toEnd runs the hank on to its end, which is always the same.
 func (l *lane) toEnd() {
 	l.t.Helper()
-	l.must(ExitDone, "run")
+	l.must(exitcode.Done, "run")
 	l.wants("at the end", l.end)
 	l.rest()
 	l.clean(l.t)
@@ -339,25 +340,25 @@ func (l *lane) rollback(v verb) {
 	// Undisturbed first. Where the beginning is depends on what runs have recorded since,
 	// such as an ignored file that an earlier rollback has uncovered.
 	if l.at[to] == nil || to == "initial" {
-		l.must(ExitDone, back...)
+		l.must(exitcode.Done, back...)
 		l.at[to] = l.tree()
-		l.must(ExitDone, "rollback", "--undo", "--yes")
+		l.must(exitcode.Done, "rollback", "--undo", "--yes")
 		l.wants("taken back from "+to, l.end)
 	}
 	l.strike(v, back...)
 	switch l.rng.IntN(3) {
 	case 0: // the same again
-		l.must(ExitDone, back...)
+		l.must(exitcode.Done, back...)
 		l.wants("gone back to "+to, l.at[to])
 		l.rest()
 	case 1: // run goes on from there, or finds nothing to do
 	case 2: // finished or not begun, and taken back, under another blow
-		l.must(ExitDone, "doctor", "--fix")
+		l.must(exitcode.Done, "doctor", "--fix")
 		if l.standsAt(to) {
 			l.strike(v, "rollback", "--undo", "--yes")
-			l.must(ExitDone, "doctor", "--fix")
+			l.must(exitcode.Done, "doctor", "--fix")
 			if l.standsAt(to) {
-				l.must(ExitDone, "rollback", "--undo", "--yes")
+				l.must(exitcode.Done, "rollback", "--undo", "--yes")
 			}
 		}
 		l.wants("taken back", l.end)
@@ -394,16 +395,16 @@ func (l *lane) restore(v verb) {
 	args := slices.Concat([]string{"restore"}, paths, []string{"--from", from, "--yes"})
 	key := strings.Join(args, " ")
 	if l.at[key] == nil {
-		l.must(ExitDone, args...)
+		l.must(exitcode.Done, args...)
 		l.at[key] = l.tree()
-		l.must(ExitDone, "rollback", "--to", "last-success", "--yes")
+		l.must(exitcode.Done, "rollback", "--to", "last-success", "--yes")
 		l.wants("brought back", l.end)
 	}
 	l.strike(v, args...)
 	if l.rng.IntN(2) == 0 {
 		// The hank is done. Where the restore was, too, its files are no results of the
 		// hank's any more, and doctor asks about them.
-		if code, out := l.do("doctor", "--fix"); code != ExitDone && code != ExitDecision {
+		if code, out := l.do("doctor", "--fix"); code != exitcode.Done && code != exitcode.Decision {
 			l.t.Fatalf("hank doctor --fix ended with %d:\n%s", code, out)
 		}
 		l.rest()
@@ -411,31 +412,31 @@ func (l *lane) restore(v verb) {
 			l.t.Fatalf("half of it came back: %s", difference(now, l.at[key]))
 		}
 	}
-	l.must(ExitDone, args...)
+	l.must(exitcode.Done, args...)
 	l.wants(key, l.at[key])
 	l.rest()
-	l.must(ExitDone, "rollback", "--to", "last-success", "--yes")
+	l.must(exitcode.Done, "rollback", "--to", "last-success", "--yes")
 	l.toEnd()
 }
 
 func (l *lane) gc(v verb) {
 	for range 2 { // recovery branches, and once in a while a timeline
-		l.must(ExitDone, "rollback", "--to", l.pick(targets...), "--yes")
+		l.must(exitcode.Done, "rollback", "--to", l.pick(targets...), "--yes")
 		if l.rng.IntN(3) == 0 {
-			l.must(ExitDone, "run")
+			l.must(exitcode.Done, "run")
 		} else {
-			l.must(ExitDone, "rollback", "--undo", "--yes")
+			l.must(exitcode.Done, "rollback", "--undo", "--yes")
 		}
 	}
 	for range 3 {
 		l.strike(v, "gc", "--apply", "--older-than", "0s")
 	}
-	l.must(ExitDone, "gc", "--apply", "--older-than", "0s")
+	l.must(exitcode.Done, "gc", "--apply", "--older-than", "0s")
 	if lost := l.git("fsck", "--strict", "--full", "--no-progress", "--unreachable"); lost != "" {
 		l.t.Fatalf("what nothing leads to is still there: %s", lost)
 	}
-	l.must(ExitDone, "rollback", "--undo", "--yes") // what that needs has stayed
-	l.must(ExitDone, "rollback", "--undo", "--yes")
+	l.must(exitcode.Done, "rollback", "--undo", "--yes") // what that needs has stayed
+	l.must(exitcode.Done, "rollback", "--undo", "--yes")
 	l.toEnd()
 }
 
@@ -454,7 +455,7 @@ func (l *lane) doctor(v verb) {
 	cut := verb{points: []string{"move.intended:1", "restore.renamed:2", "checkpoint.referenced:1", "checkpoint.referenced:2", "journal.synced:2", "ref.renamed:2"}}
 	to := l.pick(targets...)
 	if l.rng.IntN(2) == 0 {
-		l.must(ExitDone, "rollback", "--to", to, "--yes")
+		l.must(exitcode.Done, "rollback", "--to", to, "--yes")
 		l.strike(cut, "run")
 	} else {
 		l.strike(cut, "rollback", "--to", to, "--yes")
@@ -469,7 +470,7 @@ func (l *lane) doctor(v verb) {
 	for range 1 + l.rng.IntN(2) {
 		l.strike(v, "doctor", "--fix")
 	}
-	l.must(ExitDone, "doctor", "--fix")
+	l.must(exitcode.Done, "doctor", "--fix")
 	l.rest()
 	l.toEnd()
 }
@@ -481,7 +482,7 @@ func (l *lane) export(v verb) {
 	if _, err := os.Stat(remote); err == nil {
 		l.fsckOf(remote)
 	}
-	l.must(ExitDone, args...)
+	l.must(exitcode.Done, args...)
 	l.fsckOf(remote)
 	mine := l.git("for-each-ref", "--format=%(objectname)", "refs/heads")
 	theirs, err := exec.Command("git", "--git-dir="+remote, "for-each-ref", "--format=%(objectname)").CombinedOutput()
@@ -497,8 +498,8 @@ func (l *lane) export(v verb) {
 		l.t.Fatal(err)
 	}
 	if l.rng.IntN(4) == 0 { // something new to export
-		l.must(ExitDone, "rollback", "--to", l.pick(targets...), "--yes")
-		l.must(ExitDone, "rollback", "--undo", "--yes")
+		l.must(exitcode.Done, "rollback", "--to", l.pick(targets...), "--yes")
+		l.must(exitcode.Done, "rollback", "--undo", "--yes")
 	}
 	l.rest()
 }
@@ -515,7 +516,7 @@ func (l *lane) fsckOf(repository string) {
 func (l *lane) importing(v verb) {
 	remote := filepath.Join(l.dir, "remote.git")
 	if _, err := os.Stat(remote); err != nil {
-		l.must(ExitDone, "checkpoints", "export", remote)
+		l.must(exitcode.Done, "checkpoints", "export", remote)
 	}
 	original := l.order
 	defer func() { l.order = original }()
@@ -525,11 +526,11 @@ func (l *lane) importing(v verb) {
 	for range 1 + l.rng.IntN(2) {
 		l.strike(v, args...)
 	}
-	l.must(ExitDone, args...)
+	l.must(exitcode.Done, args...)
 	delete(l.end, "made.log") // ignored, and so in no checkpoint
 	l.wants("imported", l.end)
 	l.rest()
-	if out := l.must(ExitDone, "status"); !strings.Contains(out, "completed") {
+	if out := l.must(exitcode.Done, "status"); !strings.Contains(out, "completed") {
 		l.t.Fatalf("the import stands at:\n%s", out)
 	}
 	l.toEnd()

@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"hank/recovery"
+	"hank/runtime/exitcode"
+	"hank/runtime/gc"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/land"
+	runtimereport "hank/runtime/report"
 )
 
 func init() {
@@ -23,12 +27,12 @@ func init() {
 	}
 }
 
-func landOn(root, branch string) (*Landing, error) {
+func landOn(root, branch string) (*land.Landing, error) {
 	v, err := recovery.Read(root)
 	if err != nil {
 		return nil, err
 	}
-	return Land(context.Background(), v, LandOptions{Branch: branch, Now: time.Now()})
+	return land.Land(context.Background(), v, land.Options{Branch: branch, Now: time.Now()})
 }
 
 // ownRepository is one of a person's with something of everything: what is
@@ -59,7 +63,7 @@ func ownRepository(t *testing.T) (s *stage, repo string) {
 	  {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo two >one; rm a"}
 	]}`)
 	s.opts.Workspace = repo
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	return s, repo
 }
 
@@ -155,7 +159,7 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 			t.Errorf("%s: there are %s commits", c.point, n)
 		}
 		sameTree(t, c.point+", landed", untouched(t, repo), before)
-		if _, err := landOn(template.root, "result"); CodeOf(err) != ExitUsage {
+		if _, err := landOn(template.root, "result"); runtimereport.CodeOf(err) != exitcode.Usage {
 			t.Errorf("%s: once more: %v", c.point, err)
 		}
 		if all, _ := filepath.Glob(filepath.Join(template.view().Layout.Reports(), "*")); len(all) != reports {
@@ -166,8 +170,8 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	if onDisk(filepath.Dir(repo), "hooked") {
 		t.Error("a hook ran")
 	}
-	list, err := ListGarbage(context.Background(), template.view(), ancient())
-	if err != nil || len(list) == 0 || list[0].Kind != GarbageTemporary && list[1].Kind != GarbageTemporary {
+	list, err := gc.ListGarbage(context.Background(), template.view(), ancient())
+	if err != nil || len(list) == 0 || list[0].Kind != gc.Temporary && list[1].Kind != gc.Temporary {
 		t.Errorf("what the killed ones left is no garbage: %+v %v", list, err)
 	}
 }

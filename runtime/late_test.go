@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -33,7 +36,7 @@ func killedAtItsEnd(t *testing.T, end string) *stage {
 	cmd := exec.Command(os.Args[0], "__part", "run", string(text))
 	cmd.Env = append(os.Environ(), "HANK_FAILPOINT=scan.walked:3") // after the estimate and the initial checkpoint
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	testkit.Must(t, err)
 	defer stdin.Close()
 	if out, err := cmd.CombinedOutput(); err == nil {
 		t.Fatalf("it was not killed: %s", out)
@@ -59,15 +62,15 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 		"nothing":    {func(*stage) {}, ""},
 		"an edit":    {func(s *stage) { put(s.t, s.workspace(), "work", "PERSON\n") }, `("work")`},
 		"a new file": {func(s *stage) { put(s.t, s.workspace(), "mine", "PERSON\n") }, `("mine")`},
-		"a deletion": {func(s *stage) { must(s.t, os.Remove(s.workspace()+"/in/x")) }, `(names in the folder "in")`},
+		"a deletion": {func(s *stage) { testkit.Must(s.t, os.Remove(s.workspace()+"/in/x")) }, `(names in the folder "in")`},
 		"another file": {func(s *stage) {
 			put(s.t, s.root, "old", "PERSON\n")
-			must(s.t, os.Rename(s.root+"/old", s.workspace()+"/work"))
+			testkit.Must(s.t, os.Rename(s.root+"/old", s.workspace()+"/work"))
 		}, `("work")`},
-		"a mode":        {func(s *stage) { must(s.t, os.Chmod(s.workspace()+"/work", 0o600)) }, ""},
-		"an exec bit":   {func(s *stage) { must(s.t, os.Chmod(s.workspace()+"/work", 0o755)) }, `("work")`},
+		"a mode":        {func(s *stage) { testkit.Must(s.t, os.Chmod(s.workspace()+"/work", 0o600)) }, ""},
+		"an exec bit":   {func(s *stage) { testkit.Must(s.t, os.Chmod(s.workspace()+"/work", 0o755)) }, `("work")`},
 		"a deep file":   {func(s *stage) { put(s.t, s.workspace(), "in/deep/file", "PERSON\n") }, `("in/deep/file")`},
-		"a folder mode": {func(s *stage) { must(s.t, os.Chmod(s.workspace()+"/in", 0o700)) }, ""},
+		"a folder mode": {func(s *stage) { testkit.Must(s.t, os.Chmod(s.workspace()+"/in", 0o700)) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +88,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 				t.Errorf("readers say: %s", said)
 			}
 			if c.named == "" {
-				s.must(ModeRun, ExitDone)
+				s.must(ModeRun, exitcode.Done)
 				if got := content(t, s.root, "ran"); got != "ran\n" {
 					t.Errorf("it ran %q", got)
 				}
@@ -94,7 +97,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			now := s.tree()
 			for range 2 {
 				res, err := s.run(ModeRun)
-				if CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "after codon a had ended and before its checkpoint was made "+c.named[:len(c.named)-1]) {
+				if runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "after codon a had ended and before its checkpoint was made "+c.named[:len(c.named)-1]) {
 					t.Fatalf("asked: %+v, %v", res, err)
 				}
 				if foreseen == nil || !strings.Contains(err.Error(), foreseen.What) || foreseen.Command != "hank run --keep-tree" {
@@ -103,13 +106,13 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			}
 			sameTree(t, "asked about", s.tree(), now)
 			if name == "an edit" { // the two answers
-				s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+				s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 				if got := content(t, work, "work") + content(t, s.root, "ran"); got != "agent\nran\nran\n" || !s.reachable("PERSON\n") {
 					t.Errorf("run again: %q", got)
 				}
 				return
 			}
-			s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+			s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 			a := s.last("a")
 			if a.Status != state.Completed || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "taken as its work by a person: ") }) {
 				t.Errorf("kept: %s, %q", a.Status, a.Notes)
@@ -126,7 +129,7 @@ func TestWhatAPersonChangesBeforeALateErrorIsNoted(t *testing.T) {
 	t.Parallel()
 	s := killedAtItsEnd(t, "exit 3")
 	put(t, s.workspace(), "work", "PERSON\n")
-	res := s.must(ModeRun, ExitFailed)
+	res := s.must(ModeRun, exitcode.Failed)
 	if a := s.last("a"); !strings.Contains(res.Message, "failed in an earlier run") || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, `before its checkpoint: "work"`) }) {
 		t.Errorf("%s; %q", res.Message, a.Notes)
 	}

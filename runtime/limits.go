@@ -3,14 +3,14 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"hank/internal/secret"
-	"hank/internal/shell"
+	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/budget"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -69,69 +69,6 @@ func sayUnkept(o Options) {
 	}
 }
 
-// DescribeLimits says in words what an execution may use and has used. A
-// negative time is not known.
-func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) string {
-	var parts []string
-	if l.MaxDollars > 0 {
-		parts = append(parts, fmt.Sprintf("%s for this execution, %s spent", l.MaxDollars.Text(), spent.Text()))
-	}
-	if l.MaxTimeSeconds > 0 {
-		text := fmt.Sprintf("%s of work for this execution", seconds(l.MaxTimeSeconds))
-		if worked >= 0 {
-			text += fmt.Sprintf(", %s used", worked.Round(time.Millisecond))
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// Continue is the command that continues an execution, given its verb. A limit
-// of the execution that is reached is raised by what it was. Where a budget of
-// the hank has ended the run, it is raised in its hank.json and adopted, for
-// which a person has to edit it first: see RaiseFirst. A limit of the execution
-// that has ended the run, and is not reached any more, needs nothing.
-func Continue(s *state.State, verb string, budget bool) string {
-	a, raised := newAccounts(s), false
-	if l := s.Limits.MaxDollars; l > 0 && a.total.cost >= l {
-		verb, raised = verb+" --max-cost "+upToCents(a.total.cost+l).String(), true
-	}
-	if l := s.Limits.MaxTimeSeconds; l > 0 && a.total.time >= seconds(l) {
-		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.total.time.Seconds()+l)), true
-	}
-	if budget && !raised && !endedByLimit(s) {
-		verb += adoptOption
-	}
-	return verb
-}
-
-const adoptOption = " --adopt"
-
-// limitOfExecution is how what a run says of its end names a limit of the execution.
-const limitOfExecution = "limit of this execution"
-
-// endedByLimit reports whether a limit of the execution, and no budget of the
-// hank, has ended the run.
-func endedByLimit(s *state.State) bool {
-	run := lastRun(s)
-	if run == nil {
-		return false
-	}
-	if last := lastRecord(s); last != nil && !last.Settled() && last.BudgetExceeded != nil {
-		return last.BudgetExceeded.Scope == scopeExecution
-	}
-	return strings.Contains(run.EndDetail, limitOfExecution)
-}
-
-// RaiseFirst is what a person must do before a command of Continue; empty if that
-// is nothing.
-func RaiseFirst(command string) string {
-	if strings.HasSuffix(command, adoptOption) {
-		return "raise the budget in hank.json"
-	}
-	return ""
-}
-
 // PersonDecides reports whether a command, which a person may give, is withheld from
 // a program: it raises a limit or a budget, names a model, or continues after a crash
 // loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
@@ -140,7 +77,7 @@ func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why
 	switch {
 	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
 		return "", true
-	case raise && RaiseFirst(command) != "":
+	case raise && runtimereport.RaiseFirst(command) != "":
 		return "a budget is used up; nothing runs before it is raised", true
 	case loop != nil:
 		return loop.What + "; an unattended start is refused", true
@@ -148,26 +85,32 @@ func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why
 	return "", false
 }
 
-// Finish is the command that does a codon again that a budget has cut off on the
-// way to where the execution stands, the first such codon where none is named, and
-// what a person must do before it; empty if none was cut off. The codon has a new
-// budget then, of which the old size would end it the same way.
-func Finish(s *state.State, id state.CodonID) (command, first string) {
-	for _, cut := range s.Caveats().CutOff {
-		if id != "" && cut.CodonID != id {
-			continue
-		}
-		command = Continue(s, "hank retry "+shell.Quote(string(cut.CodonID)), false)
-		if cut.BudgetExceeded.Scope == scopeExecution {
-			return command, ""
-		}
-		return command + adoptOption, fmt.Sprintf("raise %s in hank.json", whose(cut.BudgetExceeded.Scope))
-	}
-	return "", ""
+// limits are what the next attempt at an entry may use.
+func (d *driver) limits(e plan.Entry) budget.Limits {
+	s := d.x.State()
+	return d.accounts.Limits(d.program, e, budget.UsedBefore(s, s.Run(d.run), e.CodonID))
 }
 
-// upToCents rounds up to the next whole cent.
-func upToCents(u state.USD) state.USD {
-	const cent = state.Dollar / 100
-	return (u + cent - 1) / cent * cent
+// budgetOver says which budget leaves nothing to begin a codon with; empty if
+// it may begin.
+func (d *driver) budgetOver(e plan.Entry) string {
+	l := d.limits(e)
+	if l.Over == nil {
+		return ""
+	}
+	return l.Describe(l.Over)
+}
+
+// loopBudgetOver tells whether the budget of an entry's loop is used up, so that the
+// loop ends.
+func (d *driver) loopBudgetOver(e plan.Entry) bool {
+	return d.accounts.LoopLimits(d.program, e).Over != nil
+}
+
+// summarize says at the end of a run what was used of the budgets, if there
+// are any.
+func (d *driver) summarize() {
+	if s, budgeted := d.accounts.Summary(d.program, d.rows); budgeted {
+		d.note(state.BudgetSummaryEvent, s)
+	}
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"hank/runtime/budget"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -27,7 +31,7 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 	s := stageOf(t, paying)
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNT="+count)
-	s.must(ModeRun, ExitStopped, maxCost(2.5), func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, maxCost(2.5), func(o *Options) { o.StopAfter = 1 })
 
 	l := order{Execution: s.root, Hank: s.opts.Hank, Output: s.opts.Output}.start(t, "COUNT="+count)
 	l.until(t, "event", "*", "CostsUpdated")
@@ -43,61 +47,35 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 			t.Fatalf("%s: $%s were spent", what, got)
 		}
 	}
-	over("after the crash", s.must(ModeRun, ExitBudget))
-	if b := s.last("b").BudgetExceeded; b == nil || b.Scope != scopeExecution || b.Limit != 0.5 {
+	over("after the crash", s.must(ModeRun, exitcode.Budget))
+	if b := s.last("b").BudgetExceeded; b == nil || b.Scope != budget.ScopeExecution || b.Limit != 0.5 {
 		t.Errorf("the codon that the limit cut off: %+v", b)
 	}
-	over("resumed", s.must(ModeResume, ExitBudget))
+	over("resumed", s.must(ModeResume, exitcode.Budget))
 	s.mustRollback("a")
-	over("rolled back", s.must(ModeRun, ExitBudget))
+	over("rolled back", s.must(ModeRun, exitcode.Budget))
 	s.mustUndo()
-	over("taken back", s.must(ModeRun, ExitBudget))
+	over("taken back", s.must(ModeRun, exitcode.Budget))
 	s.mustRollback("b")
-	if res := s.must(ModeRun, ExitBudget, func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 5.5" {
+	if res := s.must(ModeRun, exitcode.Budget, func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 5.5" {
 		t.Errorf("after another rollback next is %q", res.Next)
 	}
-	over("retried", s.must(ModeRetry, ExitBudget, func(o *Options) { o.Codon = "b" }))
+	over("retried", s.must(ModeRetry, exitcode.Budget, func(o *Options) { o.Codon = "b" }))
 	said := strings.Join(s.said, "\n")
 	if !strings.Contains(said, "limit $2.50 for this execution, $3.00 spent") {
 		t.Errorf("no run says its limit:\n%s", said)
 	}
 
-	res := s.must(ModeRun, ExitDone, maxCost(5.5)) // as Next has said
+	res := s.must(ModeRun, exitcode.Done, maxCost(5.5)) // as Next has said
 	if res.Limits.MaxDollars != state.Dollars(5.5) || res.Cost != 5*state.Dollar {
 		t.Errorf("raised: %+v", res)
 	}
-	res = s.must(ModeRetry, ExitBudget, func(o *Options) { o.Codon = "b" })
+	res = s.must(ModeRetry, exitcode.Budget, func(o *Options) { o.Codon = "b" })
 	if res.Cost != 6*state.Dollar {
 		t.Errorf("under the raised limit $%s were spent", res.Cost)
 	}
-	if res = s.must(ModeRun, ExitDone, maxCost(0)); res.Limits.Any() || s.view().State.Limits.Any() {
+	if res = s.must(ModeRun, exitcode.Done, maxCost(0)); res.Limits.Any() || s.view().State.Limits.Any() {
 		t.Errorf("a limit that was taken away: %+v", res.Limits)
-	}
-}
-
-// The limit of an execution and the hank's budget both hold, whichever is lower.
-func TestTheLowerOfLimitAndBudgetHolds(t *testing.T) {
-	t.Parallel()
-	p := budgetHank(t, `"budget": {"maxDollars": 2, "maxTimeSeconds": 20}`, codonJSON("a", ""))
-	e := entryFor(t, p, "a")
-	for _, c := range []struct {
-		person         state.Limits
-		dollars        float64
-		seconds        float64
-		dollarsOf, tOf string
-	}{
-		{state.Limits{}, 2, 20, scopeHank, scopeHank},
-		{state.Limits{MaxDollars: 5 * state.Dollar, MaxTimeSeconds: 10}, 2, 10, scopeHank, scopeExecution},
-		{state.Limits{MaxDollars: state.Dollar, MaxTimeSeconds: 50}, 1, 20, scopeExecution, scopeHank},
-	} {
-		l := newAccounts(&state.State{Limits: c.person}).limits(p, e, usage{})
-		if dollars(l.Dollars) != c.dollars || l.Time.Seconds() != c.seconds || l.money.scope != c.dollarsOf || l.span.scope != c.tOf {
-			t.Errorf("%+v: %+v", c.person, l)
-		}
-	}
-	none := budgetHank(t, "", codonJSON("a", ""))
-	if l := newAccounts(&state.State{Limits: state.Limits{MaxDollars: 1}}).limits(none, e, usage{}); l.Dollars != 1 {
-		t.Errorf("a hank without a budget: %+v", l)
 	}
 }
 
@@ -106,34 +84,25 @@ func TestTheLowerOfLimitAndBudgetHolds(t *testing.T) {
 func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
-	res := s.must(ModeRun, ExitBudget, maxTime(0.000001))
+	res := s.must(ModeRun, exitcode.Budget, maxTime(0.000001))
 	if !strings.HasPrefix(res.Next, "hank run --max-time 1") || !strings.Contains(res.Message, "1µs time limit of this execution is used") {
 		t.Errorf("%q: next %q", res.Message, res.Next)
 	}
-	s.must(ModeRun, ExitDone, maxTime(600))
+	s.must(ModeRun, exitcode.Done, maxTime(600))
 
 	s = newStage(t, fixture(t, "hanks/budget-loop")) // stopped by a person when the limit is reached too
-	if res = s.must(ModeRun, ExitStopped, maxCost(0.4), func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 0.8" {
+	if res = s.must(ModeRun, exitcode.Stopped, maxCost(0.4), func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 0.8" {
 		t.Errorf("stopped: next %q", res.Next)
 	}
 
 	s = newStage(t, fixture(t, "hanks/budget")) // late fails by its own budget
-	if res = s.must(ModeRun, ExitBudget); res.Next != "hank retry --adopt" {
+	if res = s.must(ModeRun, exitcode.Budget); res.Next != "hank retry --adopt" {
 		t.Errorf("%q: next %q", res.Message, res.Next)
 	}
 	s = stageOf(t, strings.Replace(paying, "{", `{"overrides": {"budget": {"maxDollars": 1}}, `, 1))
-	res = s.must(ModeRun, ExitBudget)
+	res = s.must(ModeRun, exitcode.Budget)
 	if res.Next != "hank run --adopt" || !strings.Contains(res.Message, "raise the budget in hank.json first") {
 		t.Errorf("%q: next %q", res.Message, res.Next)
-	}
-}
-
-func TestALimitIsRaisedByWholeCents(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[state.USD]string{state.Dollars(2.0545): "2.06", state.Dollars(2): "2", state.Dollars(0.001): "0.01"} {
-		if got := upToCents(in).String(); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
 	}
 }
 
@@ -148,32 +117,32 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 	  {"id": "c", "name": "C", "model": "a-model-of-another-day", "continuationMode": "fresh", "promptText": "Write."}]}`)
 	bin := t.TempDir()
 	put(t, bin, "claude", "#!/bin/sh\necho 2.1.329\n")
-	must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
+	testkit.Must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
 	s.opts.Environ = append(s.opts.Environ, "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE="+filepath.Join(bin, "claude"), "ANTHROPIC_API_KEY=none")
 	one := func(o *Options) { o.StopAfter = 1 }
 	model := func(name string) func(*Options) { return func(o *Options) { o.Layers.Flags.Model = name } }
-	if _, err := s.run(ModeRun, one); CodeOf(err) != ExitInvalid {
+	if _, err := s.run(ModeRun, one); runtimereport.CodeOf(err) != exitcode.Invalid {
 		t.Fatalf("without a model that is known: %v", err)
 	}
 	planned := func() string { return s.view().State.ExecutionPlan()[2].Codon.Model.String() }
-	res := s.must(ModeRun, ExitStopped, one, model("haiku"))
+	res := s.must(ModeRun, exitcode.Stopped, one, model("haiku"))
 	if res.Next != "hank run" {
 		t.Fatalf("next is %q", res.Next)
 	}
-	s.must(ModeRun, ExitStopped, one) // as printed
+	s.must(ModeRun, exitcode.Stopped, one) // as printed
 	if got := planned(); got != "anthropic/claude-haiku-4-5" {
 		t.Errorf("c is planned with %s", got)
 	}
-	s.must(ModeRetry, ExitStopped, one, func(o *Options) { o.Codon = "b" })
-	if _, err := s.run(ModeRun, one, model("sonnet")); CodeOf(err) != ExitDecision {
+	s.must(ModeRetry, exitcode.Stopped, one, func(o *Options) { o.Codon = "b" })
+	if _, err := s.run(ModeRun, one, model("sonnet")); runtimereport.CodeOf(err) != exitcode.Decision {
 		t.Errorf("another model: %v", err)
 	}
-	s.must(ModeRetry, ExitStopped, one, model("sonnet"), func(o *Options) { o.Adopt, o.Codon = true, "b" })
-	s.must(ModeRetry, ExitStopped, one, func(o *Options) { o.Codon = "b" })
+	s.must(ModeRetry, exitcode.Stopped, one, model("sonnet"), func(o *Options) { o.Adopt, o.Codon = true, "b" })
+	s.must(ModeRetry, exitcode.Stopped, one, func(o *Options) { o.Codon = "b" })
 	if got := planned(); got != "anthropic/claude-sonnet-5" {
 		t.Errorf("c is planned with %s", got)
 	}
-	if _, err := s.run(ModeRun, one, model("none")); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "a-model-of-another-day") {
+	if _, err := s.run(ModeRun, one, model("none")); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "a-model-of-another-day") {
 		t.Errorf("without the model of before: %v", err)
 	}
 }
@@ -187,7 +156,7 @@ func TestAScriptIsToldTheNumberOfItsAttempt(t *testing.T) {
 	  "promptText": "echo $HANK_ATTEMPT_NUMBER >>\"$COUNT/log\"; exit 1"}]}`)
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNT="+count, "HANK_ATTEMPT_NUMBER=7")
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	if got := content(t, count, "log"); got != "rig 1 1\nrig 2 2\nrig 3 3\n" {
 		t.Errorf("it was told %q", got)
 	}
@@ -215,11 +184,11 @@ test "$1" = --version && exec echo 2.1.329
 echo '{"type":"system","subtype":"init","session_id":"s","model":"m"}'
 echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s"}'
 `)
-	must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
+	testkit.Must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
 	refused := func(says string) {
 		t.Helper()
 		res, err := s.run(ModeRun)
-		if CodeOf(err) != ExitAgent || res != nil || !strings.Contains(err.Error(), says) {
+		if runtimereport.CodeOf(err) != exitcode.Agent || res != nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want one that says %q", err, says)
 		}
 		if entries, _ := os.ReadDir(s.root); len(entries) > 0 {
@@ -235,12 +204,12 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","se
 	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "claude"))
 	refused("claude has no credentials")
 	give("ANTHROPIC_API_KEY=none")
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 
 	give("ANTHROPIC_API_KEY=") // the agent's codon is done
 	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "none"))
-	s.must(ModeRun, ExitDone)
-	if _, err := s.run(ModeRetry, func(o *Options) { o.Codon = "a" }); CodeOf(err) != ExitAgent {
+	s.must(ModeRun, exitcode.Done)
+	if _, err := s.run(ModeRetry, func(o *Options) { o.Codon = "a" }); runtimereport.CodeOf(err) != exitcode.Agent {
 		t.Errorf("the agent's codon again: %v", err)
 	}
 }

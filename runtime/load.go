@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"hank/plan"
+	"hank/runtime/exitcode"
 )
 
 // LoadHank reads and checks a hank, given as its file or its folder, and
@@ -18,7 +19,7 @@ func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic
 	}
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return nil, nil, &UsageError{fmt.Sprintf("the folder of the hank cannot be read: %v", err)}
+		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("the folder of the hank cannot be read: %v", err)}
 	}
 	program, found := plan.LoadWith(dir.FS(), filepath.Base(file), layers)
 	return program, found, nil
@@ -33,7 +34,7 @@ func HankFile(path string) (string, error) {
 	}
 	fi, err := os.Stat(abs)
 	if err != nil {
-		return "", &UsageError{fmt.Sprintf("the hank %s cannot be read: %v", path, err)}
+		return "", &exitcode.UsageError{Why: fmt.Sprintf("the hank %s cannot be read: %v", path, err)}
 	}
 	if fi.IsDir() {
 		abs = hankIn(abs)

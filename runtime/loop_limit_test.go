@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -34,7 +36,7 @@ func roundsText(overall, loop string) string {
 
 func (s *stage) wrote(want string) {
 	s.t.Helper()
-	if got := strings.Fields(read(s.t, filepath.Join(s.workspace(), "out"))); !slices.Equal(got, strings.Fields(want)) {
+	if got := strings.Fields(testkit.Read(s.t, filepath.Join(s.workspace(), "out"))); !slices.Equal(got, strings.Fields(want)) {
 		s.t.Errorf("the codons that ran are %v, want %s", got, want)
 	}
 }
@@ -58,7 +60,7 @@ func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := roundsWith(t, c.overall, "")
-			res := s.must(ModeRun, ExitBudget, c.limit)
+			res := s.must(ModeRun, exitcode.Budget, c.limit)
 			s.wrote(c.ran)
 			if want := len(strings.Fields(c.ran)); res.Done != want || res.Planned != want+2 {
 				t.Errorf("%d of %d are done", res.Done, res.Planned)
@@ -71,9 +73,9 @@ func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 				c.raise = []func(*Options){func(o *Options) { o.Adopt = true }}
 			}
 			for i, raise := range c.raise {
-				code := ExitDone
+				code := exitcode.Done
 				if i+1 < len(c.raise) {
-					code = ExitBudget
+					code = exitcode.Budget
 				}
 				s.must(ModeRun, code, raise)
 			}
@@ -98,11 +100,11 @@ func TestALoopEndsByABudgetOfItsOwn(t *testing.T) {
 			t.Parallel()
 			s := roundsWith(t, c.overall, c.loop)
 			res, err := s.run(ModeRun, c.limit)
-			must(t, err)
-			if res.Code == ExitBudget {
-				res = s.must(ModeRun, ExitDone, maxCost(5))
+			testkit.Must(t, err)
+			if res.Code == exitcode.Budget {
+				res = s.must(ModeRun, exitcode.Done, maxCost(5))
 			}
-			if res.Code != ExitDone || res.Planned != 4 {
+			if res.Code != exitcode.Done || res.Planned != 4 {
 				t.Errorf("%+v", res)
 			}
 			s.wrote("a0 b0 a1 z")

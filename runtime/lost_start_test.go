@@ -13,6 +13,9 @@ import (
 	"hank/internal/failpoint"
 	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -33,14 +36,14 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ $(wc -l <log) -gt 2 ] || sleep 600",
 				   "rigSetup": [{"type": "command", "command": {"run": "mkdir rig"}}]}
 				]}`)
-				s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+				s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 				for !strings.Contains(content(t, s.workspace(), "log"), "b") { // else it was stopped before it
-					s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+					s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 				}
 				if err := os.RemoveAll(s.view().Layout.Store()); err != nil {
 					t.Fatal(err)
 				}
-				s.must(mode, ExitDecision)
+				s.must(mode, exitcode.Decision)
 				x, err := recovery.Open(t.Context(), s.opts.Execution, execution.Options{ReplaceStore: true})
 				if err == nil {
 					err = x.Close()
@@ -51,14 +54,14 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 				put(t, s.workspace(), "by-hand", "kept\n")
 				before := s.tree()
 				for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Restore = true }} {
-					if _, err := s.run(mode, change); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
-						t.Errorf("it ended with %d: %v", CodeOf(err), err)
+					if _, err := s.run(mode, change); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
+						t.Errorf("it ended with %d: %v", runtimereport.CodeOf(err), err)
 					}
 				}
 				if !maps.Equal(s.tree(), before) {
 					t.Error("the tree has changed")
 				}
-				s.must(mode, ExitDone, again)
+				s.must(mode, exitcode.Done, again)
 				if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
 					t.Errorf("log: %q", got)
 				}
@@ -113,13 +116,13 @@ func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
 		]}`)
 		ok := filepath.Join(t.TempDir(), "ok")
 		s.opts.Environ = append(s.opts.Environ, "OK="+ok, "RULE="+rule)
-		s.must(ModeRun, ExitFailed)
+		s.must(ModeRun, exitcode.Failed)
 		s.loosen()
 		if err := os.Remove(s.loose("a", "same")); err != nil {
 			t.Fatal(err)
 		}
 		put(t, filepath.Dir(ok), "ok", "")
-		s.must(ModeRetry, ExitDone)
+		s.must(ModeRetry, exitcode.Done)
 		if got := content(t, s.workspace(), "log") + content(t, s.workspace(), "same"); got != "a\nb\nwhole\n" {
 			t.Errorf("it holds %q", got)
 		}
@@ -136,15 +139,15 @@ func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 1},
 	   "promptText": "echo b >>log; rm -f \"$OBJECT\"; [ $(wc -l <log) -gt 2 ]"}
 	]}`)
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	s.loosen()
 	s.opts.Environ = append(s.opts.Environ, "OBJECT="+s.loose("a", "log"))
 	for range 2 {
-		if _, err := s.run(ModeRun); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "from before codon b") {
-			t.Fatalf("it ended with %d: %v", CodeOf(err), err)
+		if _, err := s.run(ModeRun); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") {
+			t.Fatalf("it ended with %d: %v", runtimereport.CodeOf(err), err)
 		}
 	}
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
 		t.Errorf("log: %q", got)
 	}
@@ -159,7 +162,7 @@ func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log"},
 	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log; echo x.log >.gitignore; echo precious >x.log"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("b")
 	if !onDisk(s.workspace(), "x.log") {
 		t.Fatal("the rollback has removed an ignored file that no checkpoint has")
@@ -170,8 +173,8 @@ func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 	}
 	before := s.tree()
 	again := func(o *Options) { o.Codon, o.StopAfter = "b", 1 }
-	s.must(ModeRetry, ExitDecision, again)
-	s.must(ModeRetry, ExitStopped, again, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRetry, exitcode.Decision, again)
+	s.must(ModeRetry, exitcode.Stopped, again, func(o *Options) { o.KeepTree = true })
 	after := s.tree()
 	before["log"], after["log"] = "", ""
 	if !maps.Equal(before, after) {
@@ -191,12 +194,12 @@ func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
 		  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; [ -e ../go ] || sleep 600"}
 		]}`)
-		s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+		s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 		for !strings.Contains(content(t, s.workspace(), "log"), "b") { // else it was stopped before it
-			s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+			s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 		}
 		put(t, filepath.Dir(s.workspace()), "go", "")
-		s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = keep })
+		s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = keep })
 		if got := content(t, s.workspace(), "log"); got != want {
 			t.Errorf("keep %v: log %q, want %q", keep, got, want)
 		}
@@ -213,7 +216,7 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 			s := stageOf(t, `{"hank": [
 			  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["log"], "promptText": "echo a >>log"},
 			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["log"], "promptText": "echo b >>log; test -e ../go || sleep 600"}]}`)
-			s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+			s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 			put(t, s.workspace(), "log", "a\nb\n") // whether the codon came to it or not
 			reopen := failpoint.Refuse(s.workspace(), "", syscall.EROFS)
 			defer reopen()
@@ -221,11 +224,11 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 			ask := func(when string) {
 				t.Helper()
 				v := s.view()
-				if v.Blocked == nil || ExecutionVerdict(v) != VerdictBlocked || v.Blocked.Command != "hank run --keep-tree" || !strings.Contains(v.Blocked.Error(), "read-only file system") {
-					t.Errorf("%s: %v, %v", when, ExecutionVerdict(v), v.Blocked)
+				if v.Blocked == nil || runtimereport.ExecutionVerdict(v) != runtimereport.VerdictBlocked || v.Blocked.Command != "hank run --keep-tree" || !strings.Contains(v.Blocked.Error(), "read-only file system") {
+					t.Errorf("%s: %v, %v", when, runtimereport.ExecutionVerdict(v), v.Blocked)
 				}
 				res, err := s.run(ModeRun, func(o *Options) { o.Restore = true })
-				if CodeOf(err) != ExitDecision || !strings.Contains(fmt.Sprint(err), "make it writable again") || strings.Contains(err.Error(), "did not begin") {
+				if runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(fmt.Sprint(err), "make it writable again") || strings.Contains(err.Error(), "did not begin") {
 					t.Errorf("%s, hank run: %v, %v", when, res, err)
 				}
 				sameTree(t, when, s.tree(), before)
@@ -243,7 +246,7 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 					t.Errorf("writable again: %v", v.Blocked)
 				}
 			}
-			s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree, o.Restore = keep, !keep })
+			s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree, o.Restore = keep, !keep })
 			if got := content(t, s.workspace(), "log"); got != want {
 				t.Errorf("log: %q", got)
 			}
@@ -255,7 +258,7 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 func TestAClosedWorkspaceThatIsAsBeforeTheCodonIsNotBlocked(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "test -e ../go || sleep 600"}]}`)
-	s.must(ModeRun, ExitStopped, s.stopAt("a", StopNow))
+	s.must(ModeRun, exitcode.Stopped, s.stopAt("a", codon.StopNow))
 	defer failpoint.Refuse(s.workspace(), "", syscall.EROFS)()
 	if v := s.view(); v.Blocked != nil {
 		t.Errorf("%v", v.Blocked)
@@ -263,5 +266,5 @@ func TestAClosedWorkspaceThatIsAsBeforeTheCodonIsNotBlocked(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(s.workspace()), "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 }

@@ -14,7 +14,10 @@ import (
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
+	runtimereport "hank/runtime/report"
+	"hank/runtime/rig"
 )
 
 // notifyLimit is the longest time that a notification may take.
@@ -27,15 +30,15 @@ const notifyLimit = 30 * time.Second
 // an execution that another runtime holds end nothing, and are not told. Nothing
 // that the command does changes the result.
 func notifyEnd(ctx context.Context, o Options, res *Result, err error) {
-	code := CodeOf(err)
-	if o.Notify == "" || code == ExitUsage || code == ExitHeld || res == nil && err == nil {
+	code := runtimereport.CodeOf(err)
+	if o.Notify == "" || code == exitcode.Usage || code == exitcode.Held || res == nil && err == nil {
 		return
 	}
 	if res == nil {
 		res = unopened(o, err)
 	}
 	if err := notify(ctx, o, res); err != nil {
-		secret.Say(o.Say, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", quoteCommand(o.Notify), err))
+		secret.Say(o.Say, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", rig.QuoteCommand(o.Notify), err))
 	}
 }
 
@@ -45,7 +48,7 @@ func Notify(ctx context.Context, o Options, err error) { notifyEnd(ctx, o, nil, 
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
 func unopened(o Options, err error) *Result {
-	res := &Result{Schema: outputSchema, Code: CodeOf(err), Message: Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
+	res := &Result{Schema: outputSchema, Code: runtimereport.CodeOf(err), Message: runtimereport.Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
@@ -57,7 +60,7 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	told := *res
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option := " -e " + shell.Quote(res.Execution)
-		told.Next, told.Finish, told.Message = CommandForExecution(told.Next, option), CommandForExecution(told.Finish, option), ForExecution(told.Message, option)
+		told.Next, told.Finish, told.Message = runtimereport.CommandForExecution(told.Next, option), runtimereport.CommandForExecution(told.Finish, option), runtimereport.ForExecution(told.Message, option)
 	}
 	text, err := json.Marshal(told)
 	if err != nil {
@@ -71,11 +74,11 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	out := &console{}
+	out := &rig.Console{}
 	p, err := keeper.Start(keeper.Spec{
 		Args: []string{"sh", "-c", o.Notify}, Env: environ, Dir: here, Stdin: append(text, '\n'),
 		Attempt: proc.NotifyPrefix + newToken(), StopGrace: time.Second,
-	}, keeper.Streams{Stdout: out.writer(stdout), Stderr: out.writer(stderr)})
+	}, keeper.Streams{Stdout: out.Writer(rig.Stdout), Stderr: out.Writer(rig.Stderr)})
 	if err != nil {
 		return err
 	}
@@ -84,8 +87,8 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	stop := context.AfterFunc(limited, p.Stop)
 	defer stop()
 	exit, _ := p.Wait() // trouble with its streams is no trouble of its work
-	out.finish()
-	switch tail := out.tail(); {
+	out.Finish()
+	switch tail := out.Tail(); {
 	case exit.Stopped:
 		return fmt.Errorf("it was ended because its %s were over", notifyLimit)
 	case exit.Signal != "":

@@ -13,6 +13,9 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -23,13 +26,13 @@ func TestANotificationGetsTheResultEvenWhenTheRunWasCancelled(t *testing.T) {
 	cancel()
 	var said []string
 	notifyEnd(ctx, Options{Notify: `cat >"$OUT"`, Environ: append(os.Environ(), "OUT="+out), Say: func(line string) { said = append(said, line) }},
-		&Result{Schema: 1, Code: ExitInterrupted, Message: "stopped \"here\"\n"}, nil)
+		&Result{Schema: 1, Code: exitcode.Interrupted, Message: "stopped \"here\"\n"}, nil)
 	text, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatalf("%v, said %q", err, said)
 	}
 	var got Result
-	if err := json.Unmarshal(text, &got); err != nil || got.Code != ExitInterrupted || got.Message != "stopped \"here\"\n" {
+	if err := json.Unmarshal(text, &got); err != nil || got.Code != exitcode.Interrupted || got.Message != "stopped \"here\"\n" {
 		t.Errorf("%s: %v", text, err)
 	}
 	if len(said) > 0 {
@@ -75,31 +78,31 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 	}
 	for name, try := range map[string]struct {
 		spoil func(*stage) func(*Options)
-		code  ExitCode
+		code  exitcode.Code
 		says  string // empty: nothing is told
 	}{
 		"nothing is left of the state": {func(s *stage) func(*Options) {
 			lose(s, "state.json", "state.json.bak", "events", "checkpoints")
 			return nil
-		}, ExitDecision, "nothing is left"},
-		"the checkpoints are gone": {func(s *stage) func(*Options) { lose(s, "checkpoints"); return nil }, ExitDecision, "checkpoint"},
+		}, exitcode.Decision, "nothing is left"},
+		"the checkpoints are gone": {func(s *stage) func(*Options) { lose(s, "checkpoints"); return nil }, exitcode.Decision, "checkpoint"},
 		"the disk refuses": {func(s *stage) func(*Options) {
 			put(s.t, s.root, layout.Dir+"/execution-meta.json.tmp/x", "a folder in the way")
 			return nil
-		}, ExitIO, "execution-meta.json.tmp"},
+		}, exitcode.IO, "execution-meta.json.tmp"},
 		"the hank is invalid": {func(s *stage) func(*Options) {
 			lose(s, ".")
 			put(s.t, s.opts.Hank, "hank.json", `{"hank": [{"id": "a"}]}`)
 			return nil
-		}, ExitInvalid, "invalid"},
+		}, exitcode.Invalid, "invalid"},
 		"the workspace was changed": {func(s *stage) func(*Options) {
 			put(s.t, s.workspace(), "by-hand", "x")
 			return func(o *Options) { o.Codon = "a" }
-		}, ExitDecision, "the workspace was changed"},
+		}, exitcode.Decision, "the workspace was changed"},
 		"a crash loop": {func(s *stage) func(*Options) {
 			crash(s, 3)
 			return func(o *Options) { o.Unattended = true }
-		}, ExitDecision, "3 times in a row"},
+		}, exitcode.Decision, "3 times in a row"},
 		"it is held": {func(s *stage) func(*Options) {
 			x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 			if err != nil {
@@ -107,16 +110,16 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			}
 			s.t.Cleanup(func() { _ = x.Close() })
 			return nil
-		}, ExitHeld, ""},
+		}, exitcode.Held, ""},
 		"the command line is wrong": {func(s *stage) func(*Options) {
 			return func(o *Options) { o.Data = s.root }
-		}, ExitUsage, ""},
+		}, exitcode.Usage, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, one)
 			out := filepath.Join(t.TempDir(), "told")
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			change := try.spoil(s)
 			if change == nil {
 				change = func(*Options) {}
@@ -128,8 +131,8 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			_, err := s.run(mode, change, func(o *Options) {
 				o.Notify, o.Environ = `cat >>"$OUT"`, append(o.Environ, "OUT="+out)
 			})
-			if CodeOf(err) != try.code {
-				t.Fatalf("it ended with %d: %v", CodeOf(err), err)
+			if runtimereport.CodeOf(err) != try.code {
+				t.Fatalf("it ended with %d: %v", runtimereport.CodeOf(err), err)
 			}
 			text, readErr := os.ReadFile(out)
 			if try.says == "" {
@@ -142,7 +145,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			if readErr != nil || json.Unmarshal(text, &got) != nil {
 				t.Fatalf("%v, told %q, said %q", readErr, text, s.said)
 			}
-			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != ForExecution(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
+			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != runtimereport.ForExecution(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
 				t.Errorf("told %s of %v", text, err)
 			}
 		})
@@ -152,7 +155,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 // crash lets unattended runs die at the same codon, one after the other.
 func crash(s *stage, times int) {
 	s.t.Helper()
-	if _, err := s.rollback(RollbackOptions{To: "initial"}); err != nil {
+	if _, err := s.rollback(history.RollbackOptions{To: "initial"}); err != nil {
 		s.t.Fatal(err)
 	}
 	for range times {

@@ -4,6 +4,10 @@ import (
 	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/recovery/execution"
+	"hank/runtime/agents"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -44,13 +48,13 @@ type Options struct {
 	Notify       string // command that gets the result as JSON on its standard input
 	Version      string // of hank
 	Environ      []string
-	Kernel       *sandbox.Support // what can be confined; nil asks the kernel
-	Requests     <-chan Request   // to stop or skip, from outside
-	Ask          Asker            // nil: nobody is there to be asked
+	Kernel       *sandbox.Support     // what can be confined; nil asks the kernel
+	Requests     <-chan codon.Request // to stop or skip, from outside
+	Ask          Asker                // nil: nobody is there to be asked
 	Observe      func(journal.Event, *state.State)
 	Say          func(line string) // progress and warnings for a person, a line each
 	Work         execution.Work    // shows what takes its time
-	Monitor      *Monitor          // where the run shows what it does; may be nil
+	Monitor      *codon.Monitor    // where the run shows what it does; may be nil
 	ConfirmHuge  func(HugeFolder) bool
 }
 
@@ -88,24 +92,24 @@ const outputSchema = 1
 
 // Result says how a run ended, for people and, as JSON, for programs.
 type Result struct {
-	Schema    int             `json:"schema"`
-	Code      ExitCode        `json:"exitCode"`
-	RunID     state.RunID     `json:"runId,omitempty"`
-	Status    state.RunStatus `json:"status,omitempty"`
-	EndReason state.EndReason `json:"endReason,omitempty"`
-	Verdict   Verdict         `json:"verdict,omitempty"` // on the run, for people
-	Message   string          `json:"message"`
-	Done      int             `json:"codonsDone"`
-	Planned   int             `json:"codonsPlanned"`
-	Codon     state.CodonID   `json:"codonId,omitempty"` // the one that ended the run
-	Cost      state.USD       `json:"cost"`
-	Limits    state.Limits    `json:"limits,omitzero"` // of the execution
-	Execution string          `json:"execution"`
-	Workspace string          `json:"workspace"`
-	Output    string          `json:"output,omitempty"`
-	Sandbox   *Confinement    `json:"sandbox,omitempty"` // what confined its processes, if anything
-	Next      string          `json:"next,omitempty"`    // the command to go on with
-	Finish    string          `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+	Schema    int                   `json:"schema"`
+	Code      exitcode.Code         `json:"exitCode"`
+	RunID     state.RunID           `json:"runId,omitempty"`
+	Status    state.RunStatus       `json:"status,omitempty"`
+	EndReason state.EndReason       `json:"endReason,omitempty"`
+	Verdict   runtimereport.Verdict `json:"verdict,omitempty"` // on the run, for people
+	Message   string                `json:"message"`
+	Done      int                   `json:"codonsDone"`
+	Planned   int                   `json:"codonsPlanned"`
+	Codon     state.CodonID         `json:"codonId,omitempty"` // the one that ended the run
+	Cost      state.USD             `json:"cost"`
+	Limits    state.Limits          `json:"limits,omitzero"` // of the execution
+	Execution string                `json:"execution"`
+	Workspace string                `json:"workspace"`
+	Output    string                `json:"output,omitempty"`
+	Sandbox   *agents.Confinement   `json:"sandbox,omitempty"` // what confined its processes, if anything
+	Next      string                `json:"next,omitempty"`    // the command to go on with
+	Finish    string                `json:"finish,omitempty"`  // the one that does again what a budget has cut off
 
 	FinishFirst string `json:"finishFirst,omitempty"` // what a person must do before that
 

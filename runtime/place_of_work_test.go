@@ -13,7 +13,9 @@ import (
 
 	"hank/checkpoint"
 	"hank/recovery/lock"
+	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -85,7 +87,7 @@ func TestAProjectsOwnGitIsNeverTouched(t *testing.T) {
 		return all
 	}
 	before, began := repositories(), treeOn(t, work)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	done := treeOn(t, work)
 
 	// Ignored files, but for the one in the project's index, are in none.
@@ -115,9 +117,9 @@ func TestAProjectsOwnGitIsNeverTouched(t *testing.T) {
 		s.mustRollback(to)
 	}
 	s.mustRollback("initial")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	sameTree(t, "run again", treeOn(t, work), done)
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "a" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "a" })
 	sameTree(t, "retried", treeOn(t, work), done)
 
 	if got := repositories(); !maps.Equal(got, before) {
@@ -145,7 +147,7 @@ func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 	s.opts.Workspace, other.opts.Workspace = work, work
 	s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
 	refused := make(chan [2]error, 1)
-	s.must(ModeRun, ExitDone, onStatus("wait", state.Running, func() {
+	s.must(ModeRun, exitcode.Done, onStatus("wait", state.Running, func() {
 		go func() {
 			_, second := other.run(ModeRun)
 			_, same := s.run(ModeRun)
@@ -155,14 +157,14 @@ func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 	}))
 	for i, err := range <-refused {
 		var held *lock.HeldError
-		if !errors.As(err, &held) || CodeOf(err) != ExitHeld {
+		if !errors.As(err, &held) || runtimereport.CodeOf(err) != exitcode.Held {
 			t.Errorf("%s was not refused: %v", []string{"a second execution in the workspace", "a second run of the execution"}[i], err)
 		}
 	}
 	if onDisk(work, "hello.txt") {
 		t.Error("the other one has worked")
 	}
-	other.must(ModeRun, ExitDone) // afterwards it may
+	other.must(ModeRun, exitcode.Done) // afterwards it may
 }
 
 // A process of its own that sleeps most of the time is woken at once: what is
@@ -241,15 +243,15 @@ func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 	check := func(err error) {
 		t.Helper()
 		var unstable *checkpoint.UnstableError
-		if !errors.As(err, &unstable) || CodeOf(err) != ExitDecision || unstable.Path != "growing" || unstable.Remedy == "" || !strings.Contains(err.Error(), unstable.Remedy) {
-			t.Errorf("the run ended with %d: %v", CodeOf(err), err)
+		if !errors.As(err, &unstable) || runtimereport.CodeOf(err) != exitcode.Decision || unstable.Path != "growing" || unstable.Remedy == "" || !strings.Contains(err.Error(), unstable.Remedy) {
+			t.Errorf("the run ended with %d: %v", runtimereport.CodeOf(err), err)
 		}
 	}
 	check(err)
 	_, err = s.run(ModeRun) // it still grows
 	check(err)
 	stop()
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if got := content(t, count, "b"); got != "ran\n" {
 		t.Errorf("the agent has run %q", got)
 	}
@@ -269,7 +271,7 @@ func TestARollbackSaysThatTheProjectsHeadHasMoved(t *testing.T) {
 	work := project(t)
 	s := stageOf(t, inProject)
 	s.opts.Workspace = work
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	old := strings.TrimSpace(gitIn(t, work, "rev-parse", "HEAD"))
 	if done := s.mustRollback("a"); done.HeadMoved != "" {
 		t.Errorf("it has not moved from %s", done.HeadMoved)

@@ -9,30 +9,31 @@ import (
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery/layout"
+	"hank/runtime/agents"
 	"hank/state"
 )
 
 // preflight looks whether everything that the rest of the plan needs is here,
 // before anything is started. s is the state from which it is started.
 func (d *driver) preflight(ctx context.Context, s *state.State) error {
-	rest := toRun(s)
+	rest := agents.ToRun(s)
 	if rest == nil || d.opts.Replay != "" { // nil: only the run's end is to come
 		return nil
 	}
 	if d.agents == nil {
-		d.agents = agents{}
+		d.agents = agents.Found{}
 	}
-	return d.agents.look(ctx, d.program.Hank, rest, d.opts.environ(), func(line string) { d.say("%s", line) })
+	return d.agents.Look(ctx, d.program.Hank, rest, d.opts.environ(), func(line string) { d.say("%s", line) })
 }
 
 // preflightNew is preflight for a hank that has no execution yet: none is made
 // that could not run here. What it finds is not looked for again.
-func preflightNew(ctx context.Context, p *plan.Program, o Options) (agents, error) {
-	found := agents{}
+func preflightNew(ctx context.Context, p *plan.Program, o Options) (agents.Found, error) {
+	found := agents.Found{}
 	if o.Replay != "" {
 		return found, nil
 	}
-	return found, found.look(ctx, p.Hank, p.Initial(), o.environ(), func(line string) { secret.Say(o.Say, line) })
+	return found, found.Look(ctx, p.Hank, p.Initial(), o.environ(), func(line string) { secret.Say(o.Say, line) })
 }
 
 // environ is what every agent and rig gets: hank's own environment with the
@@ -43,14 +44,14 @@ func (o Options) environ() []string {
 	if source == nil {
 		source = os.Environ()
 	}
-	return Overlay(source)
+	return agents.Overlay(source)
 }
 
 // confine sees that what is asked for is in force before anything is started,
 // and says what it comes to.
 func (d *driver) confine() error {
-	c := Confine(d.program, d.settings.Sandbox, d.x.Layout, d.opts.environ(), d.opts.kernel())
-	if err := c.refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
+	c := agents.Confine(d.program, d.settings.Sandbox, d.x.Layout, d.opts.environ(), d.opts.kernel())
+	if err := c.Refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
 		return err
 	}
 	d.confinement = c
@@ -73,5 +74,5 @@ func confineNew(p *plan.Program, root string, o Options) error {
 	if o.Workspace != "" {
 		l.Workspace = absolute(o.Workspace)
 	}
-	return Confine(p, p.Settings.Sandbox, l, o.environ(), o.kernel()).refusal()
+	return agents.Confine(p, p.Settings.Sandbox, l, o.environ(), o.kernel()).Refusal()
 }

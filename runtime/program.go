@@ -8,16 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"hank/plan"
-	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -61,7 +60,7 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		return d.replan()
 	}
 	if own := ownChanges(s, mode, d.opts, frozen, live); len(own) > 0 && !d.opts.Adopt {
-		d.say("%s: takes your changed %s", lastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
+		d.say("%s: takes your changed %s", history.LastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
 		return d.adopt(ctx, live)
 	}
 	for _, c := range changes {
@@ -103,7 +102,7 @@ func programQuestion(changes []string, live *plan.Program) *finding.DecisionErro
 // rig, and the files that these name. With the rig's work kept, what the rig is
 // does not count.
 func ownChanges(s *state.State, mode Mode, o Options, frozen, live *plan.Program) []string {
-	last := lastRecord(s)
+	last := history.LastRecord(s)
 	if mode != ModeRetry || live == nil || last == nil || last.Settled() || o.Codon != "" && o.Codon != last.CodonID {
 		return nil
 	}
@@ -150,7 +149,7 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
 		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"},
-	}, adoptOption
+	}, runtimereport.AdoptOption
 }
 
 func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
@@ -206,7 +205,7 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 		return err
 	}
 	d.program = p
-	entries, err := encodeEntries(p.Derive(githistory.Outcomes(d.x.State())))
+	entries, err := history.EncodeEntries(p.Derive(githistory.Outcomes(d.x.State())))
 	if err != nil {
 		return err
 	}
@@ -224,8 +223,8 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 // both. Its limits and its cap go, too. It returns the reason; a frozen program that
 // cannot be read stays replaced.
 func (d *driver) withdraw(why error) error {
-	switch CodeOf(why) {
-	case ExitUsage, ExitInvalid, ExitDecision, ExitAgent:
+	switch runtimereport.CodeOf(why) {
+	case exitcode.Usage, exitcode.Invalid, exitcode.Decision, exitcode.Agent:
 		return errors.Join(why, d.unadopt(), d.forgetLimits())
 	}
 	return why
@@ -239,7 +238,7 @@ func (d *driver) unadopt() error {
 	if err != nil {
 		return nil
 	}
-	entries, err := encodeEntries(was.Derive(githistory.Outcomes(d.x.State())))
+	entries, err := history.EncodeEntries(was.Derive(githistory.Outcomes(d.x.State())))
 	if err == nil {
 		err = d.x.Record(state.PlanSet{Program: d.replaced.Program, HankHash: d.replaced.HankHash, Entries: entries})
 	}
@@ -252,23 +251,7 @@ func (d *driver) unadopt() error {
 // replan derives the plan anew where it is not what program and outcomes make
 // of it: after a rollback, or after a crash between a codon's end and the
 // growth of its loop.
-func (d *driver) replan() error { return Replan(d.x, d.program) }
-
-// Replan brings an execution's plan into line with its program and what is
-// settled on its thread.
-func Replan(x *execution.Execution, p *plan.Program) error {
-	s := x.State()
-	want := p.Derive(githistory.Outcomes(s))
-	same := slices.EqualFunc(want, s.ExecutionPlan(), func(a plan.Entry, b *state.PlanEntry) bool { return a.CodonID == b.CodonID })
-	if same {
-		return nil
-	}
-	entries, err := encodeEntries(want)
-	if err != nil {
-		return err
-	}
-	return x.Record(state.PlanSet{Program: s.Program, HankHash: s.HankHash, Entries: entries})
-}
+func (d *driver) replan() error { return history.Replan(d.x, d.program) }
 
 // grow expands the plan behind a codon that has ended.
 func (d *driver) grow(index int, final *state.Codon) error {
@@ -282,7 +265,7 @@ func (d *driver) grow(index int, final *state.Codon) error {
 	if drop == 0 && len(add) == 0 {
 		return nil
 	}
-	added, err := encodeEntries(add)
+	added, err := history.EncodeEntries(add)
 	if err != nil {
 		return err
 	}
@@ -303,14 +286,6 @@ func (d *driver) window(index int) []plan.Entry {
 		out = append(out, e.Entry)
 	}
 	return out
-}
-
-func encodeEntries(entries []plan.Entry) ([]byte, error) {
-	stored := make([]plan.Entry, len(entries))
-	for i, e := range entries {
-		stored[i] = e.Stored()
-	}
-	return json.Marshal(stored)
 }
 
 func digest(text string) string {

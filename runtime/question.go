@@ -8,9 +8,11 @@ import (
 	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery"
-	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/runtime/edits"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -33,7 +35,7 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	case v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "":
 		return nil
 	case v.Gone():
-		return gone(v)
+		return edits.Gone(v)
 	case mode == ModeRun && !strings.HasPrefix(command, "hank run"): // it runs nothing
 		return nil
 	}
@@ -44,10 +46,10 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	defer store.Close()
 	ask, answer := changedProgram(v, store, layers, mode)
 	unanswerable := ask != nil && answer == ""
-	if strings.HasSuffix(command, adoptOption) {
-		answer = strings.TrimPrefix(answer, adoptOption)
+	if strings.HasSuffix(command, runtimereport.AdoptOption) {
+		answer = strings.TrimPrefix(answer, runtimereport.AdoptOption)
 	}
-	edits, err := changedWorkspace(ctx, v, store, goesTo(s, mode))
+	edits, err := edits.Changed(ctx, v, store, goesTo(s, mode))
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 	case ask == nil:
 		return nil
 	case answer != "":
-		ask.Command = strings.TrimSuffix(command, adoptOption) + answer
+		ask.Command = strings.TrimSuffix(command, runtimereport.AdoptOption) + answer
 	}
 	return ask
 }
@@ -113,7 +115,7 @@ func QuestionAtOnce(v *recovery.View) *finding.DecisionError {
 	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
 		return nil
 	case v.Gone():
-		return gone(v)
+		return edits.Gone(v)
 	}
 	return v.LateAtOnce()
 }
@@ -141,53 +143,13 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 	if live == nil {
 		return programQuestion(changes, live), " --frozen"
 	}
-	return programQuestion(changes, live), adoptOption
-}
-
-// changedWorkspace is the question that askAboutEdits asks where the next run moves
-// the workspace to a checkpoint, or leaves it (to is empty); nil if it asks none.
-func changedWorkspace(ctx context.Context, v *recovery.View, store *checkpoint.Store, to state.SHA) (*finding.DecisionError, error) {
-	s := v.State
-	run := s.Newest()
-	switch {
-	case run != nil && run.Live() != nil: // nothing to compare with yet: the next opening makes its checkpoint
-		return v.LateQuestion(ctx, store)
-	case run == nil && s.Position == nil:
-		return nil, nil
-	}
-	workspace, err := v.Layout.OpenWorkspace()
-	if err != nil {
-		return nil, err
-	}
-	defer workspace.Close()
-	defer store.Abort() // what the scan has found is not kept
-	c := comparison{s, store, v.Layout, workspace}
-	head, next := c.leftAt(to != ""), state.CodonID("")
-	if i := s.Next(); i < len(s.ExecutionPlan()) {
-		next = s.ExecutionPlan()[i].CodonID
-	}
-	selection := execution.Tracked(s, next)
-	selection.Never = execution.Never
-	base := checkpoint.SHA(head)
-	if !store.Has(base) { // lost, and parted from
-		base = ""
-	}
-	snap, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: workspace, Selection: selection, Base: base})
-	if err != nil {
-		return nil, err
-	}
-	changes, err := c.edits(head, to, snap)
-	if err != nil || len(changes) == 0 {
-		return nil, err
-	}
-	ask, _ := editsQuestion(changes, to == "" && next == "")
-	return ask, nil
+	return programQuestion(changes, live), runtimereport.AdoptOption
 }
 
 // goesTo is the checkpoint that a command moves the workspace to before it runs a
 // codon; empty if the workspace stays. See chooseMove.
 func goesTo(s *state.State, mode Mode) state.SHA {
-	last := lastRecord(s)
+	last := history.LastRecord(s)
 	if last == nil || last.Settled() || mode == ModeRun && (s.MovedTo() != nil || s.Next() == len(s.ExecutionPlan())) {
 		return ""
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hank/runtime/exitcode"
 )
 
 // A command that is refused has adopted no hank, stored no limit, and moved nothing: for want of what
@@ -23,17 +25,17 @@ func TestWhatIsRefusedHasAdoptedNothing(t *testing.T) {
 		crashes int
 		hank    string
 		change  func(*Options)
-		code    ExitCode
+		code    exitcode.Code
 	}{
-		"a variable that is not set": {ModeRetry, 0, hank("true", `"requirements": {"env": ["MISSING_KEY"]}, `), func(*Options) {}, ExitAgent},
-		"an agent that is not there": {ModeRetry, 0, strings.Replace(hank("true", ""), `B", "model": "shell"`, `B", "model": "opus"`, 1), func(*Options) {}, ExitAgent},
-		"three crashes":              {ModeRun, 3, hank("false", ""), func(o *Options) { o.Unattended = true }, ExitDecision},
+		"a variable that is not set": {ModeRetry, 0, hank("true", `"requirements": {"env": ["MISSING_KEY"]}, `), func(*Options) {}, exitcode.Agent},
+		"an agent that is not there": {ModeRetry, 0, strings.Replace(hank("true", ""), `B", "model": "shell"`, `B", "model": "opus"`, 1), func(*Options) {}, exitcode.Agent},
+		"three crashes":              {ModeRun, 3, hank("false", ""), func(o *Options) { o.Unattended = true }, exitcode.Decision},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, hank("exit 1", ""))
 			s.opts.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-			s.must(ModeRun, ExitFailed)
+			s.must(ModeRun, exitcode.Failed)
 			if try.crashes > 0 {
 				crash(s, try.crashes)
 			}

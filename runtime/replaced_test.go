@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
+	runtimereport "hank/runtime/report"
 )
 
 // What comes into the workspace's place between two codons was not put there by
@@ -22,24 +26,24 @@ func TestAWorkspaceThatIsReplacedBetweenTwoCodonsStopsTheRun(t *testing.T) {
 		say := o.Say
 		o.Say = func(line string) {
 			if strings.Contains(line, "completed in") {
-				must(t, os.Rename(ws, ws+".mine"))
-				must(t, os.Mkdir(ws, 0o755))
+				testkit.Must(t, os.Rename(ws, ws+".mine"))
+				testkit.Must(t, os.Mkdir(ws, 0o755))
 			}
 			if say != nil {
 				say(line)
 			}
 		}
 	})
-	if CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "replaced while no codon was running") {
+	if runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "replaced while no codon was running") {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := s.records(); len(got) != 1 {
 		t.Errorf("records: %v", got)
 	}
-	if _, err = s.run(ModeRun); CodeOf(err) != ExitDecision || !strings.Contains(err.Error(), "--keep-tree") {
+	if _, err = s.run(ModeRun); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "--keep-tree") {
 		t.Errorf("the next run: %v", err)
 	}
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 	if got := content(t, ws, "log"); got != "a\nb\n" {
 		t.Errorf("log is %q", got)
 	}

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -19,13 +22,15 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo line >>b; echo '::hank usage {\"costUSD\":0.5}'; echo half >../half; test -e ../once || sleep 120; echo done >>b"},
 	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >c"}
 	]}`)
-	requests := make(chan Request, 1)
+	requests := make(chan codon.Request, 1)
 	var once sync.Once
-	s.must(ModeRun, ExitStopped, func(o *Options) {
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) {
 		o.Requests = requests
 		o.Observe = func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "b" && r.Live().Cost() > 0 {
-				once.Do(func() { requests <- Request{StopNow, state.EndStopped, ExitStopped} })
+				once.Do(func() {
+					requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}
+				})
 			}
 		}
 	})
@@ -40,7 +45,7 @@ func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 		"as it was":       func(*stage) {},
 		"over an undo":    func(s *stage) { s.mustRollback("a"); s.mustUndo() },
 		"over an edit":    func(s *stage) { put(t, s.workspace(), "mine", "mine\n") },
-		"over two resume": func(s *stage) { s.must(ModeResume, ExitStopped, s.stopAt("b", StopNow)) },
+		"over two resume": func(s *stage) { s.must(ModeResume, exitcode.Stopped, s.stopAt("b", codon.StopNow)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,11 +53,11 @@ func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 			base := s.last("b").BaseCheckpoint
 			moved(s)
 			open()
-			s.must(ModeResume, ExitDone)
+			s.must(ModeResume, exitcode.Done)
 			if c := s.last("b"); c.BaseCheckpoint != base || c.RigSetupCheckpoint != "" {
 				t.Errorf("resumed from %.12s, and its rig at %q; want %.12s and none", c.BaseCheckpoint, c.RigSetupCheckpoint, base)
 			}
-			s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "b" })
+			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" })
 			if got := content(t, s.workspace(), "b"); got != "line\ndone\n" {
 				t.Errorf("tried again: %q", got)
 			}
@@ -67,7 +72,7 @@ func TestARollbackAccountsForAllMoney(t *testing.T) {
 	s, open := stoppedInB(t)
 	preview := func(to string, kept, left state.USD) {
 		t.Helper()
-		p, err := PreviewRollback(t.Context(), RollbackOptions{Execution: s.root, To: to, Undo: to == ""})
+		p, err := history.PreviewRollback(t.Context(), history.RollbackOptions{Execution: s.root, To: to, Undo: to == ""})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,10 +91,10 @@ func TestARollbackAccountsForAllMoney(t *testing.T) {
 	preview("", half+tried, 0)
 	s.mustUndo()
 	open()
-	s.must(ModeResume, ExitDone)
+	s.must(ModeResume, exitcode.Done)
 	preview("b", 2*half+tried, 0)
 	preview("a", half, half+tried)
 	preview("initial", 0, 2*half+tried)
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "b" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" })
 	preview("a", half, 2*half+tried)
 }

@@ -14,6 +14,9 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/lock"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -33,7 +36,7 @@ func (s *stage) commits() []state.SHA {
 func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 	t.Parallel()
 	s := quickstart(t)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	final := s.tree()
 	commits := s.commits()
 	if len(commits) < 12 {
@@ -42,7 +45,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 	for _, sha := range commits {
 		before := s.tree()
 		disk := everything(t, s.root)
-		preview, err := PreviewRollback(context.Background(), RollbackOptions{Execution: s.root, To: string(sha)})
+		preview, err := history.PreviewRollback(context.Background(), history.RollbackOptions{Execution: s.root, To: string(sha)})
 		if err != nil {
 			t.Fatalf("preview of %s: %v", sha, err)
 		}
@@ -61,7 +64,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 	}
 	s.mustRollback(string(commits[len(commits)-1]))
 	sameTree(t, "back at the end", s.tree(), final)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.fsck()
 }
 
@@ -70,7 +73,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 	t.Parallel()
 	s := quickstart(t)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	want, plan := s.tree(), s.planIDs()
 	commits := s.commits()
 	for i, sha := range commits {
@@ -78,7 +81,7 @@ func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 			continue
 		}
 		s.mustRollback(string(sha))
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 		sameTree(t, fmt.Sprintf("run on from checkpoint %d, %s", i, s.git("log", "-1", "--format=%s", string(sha))), s.tree(), want)
 		if got := s.planIDs(); !slices.Equal(got, plan) {
 			t.Fatalf("run on from checkpoint %d: the plan is %v, want %v", i, got, plan)
@@ -99,7 +102,7 @@ func (s *stage) planIDs() []state.CodonID {
 func TestARollbackCutsTheLoopBackAndItGrowsAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/loop"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	want := s.tree()
 	for _, to := range []struct {
 		target string
@@ -114,9 +117,9 @@ func TestARollbackCutsTheLoopBackAndItGrowsAgain(t *testing.T) {
 		if got := strings.Trim(fmt.Sprint(s.planIDs()), "[]"); got != to.plan {
 			t.Errorf("rolled back to %s the plan is %s, want %s", to.target, got, to.plan)
 		}
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 		sameTree(t, "run on from "+to.target, s.tree(), want)
-		s.must(ModeRun, ExitDone) // nothing left: it says so and does nothing
+		s.must(ModeRun, exitcode.Done) // nothing left: it says so and does nothing
 	}
 }
 
@@ -136,7 +139,7 @@ func TestWhatNoCheckpointTracksStaysAsItIs(t *testing.T) {
 	put(t, work, ".gitignore", "*.log\n")
 	put(t, work, "mine.log", "a person's log\n")
 	put(t, work, "more/early", "there before the codon that tracks it\n")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	final := s.tree()
 
 	s.mustRollback("one")
@@ -155,14 +158,14 @@ func TestWhatNoCheckpointTracksStaysAsItIs(t *testing.T) {
 	sameTree(t, "taken back", s.tree(), final)
 	s.mustUndo()
 	sameTree(t, "taken back twice", s.tree(), at)
-	s.must(ModeRun, ExitDone) // nobody has edited anything
+	s.must(ModeRun, exitcode.Done) // nobody has edited anything
 	sameTree(t, "run on", s.tree(), final)
 }
 
 func TestTargetsNameWhatTheySay(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/rigs"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	v := s.view()
 	store, err := v.Store()
 	if err != nil {
@@ -184,24 +187,24 @@ func TestTargetsNameWhatTheySay(t *testing.T) {
 		"codon:replaced:rig-setup":                      replaced.RigSetupCheckpoint,
 		"sha:" + string(v.State.InitialCheckpoint)[:10]: v.State.InitialCheckpoint,
 	} {
-		got, err := ResolveTarget(v.State, store, text)
+		got, err := history.ResolveTarget(v.State, store, text)
 		if err != nil || got.SHA != want {
 			t.Errorf("%s is %s (%v), want %s", text, got.SHA, err, want)
 		}
 	}
 	for _, text := range []string{"nobody", "equipped:error", "codon:initial", string(v.State.Program), "sha:" + string(v.State.Program)[:12], "sha:zz", "sha:abc", "run:0-none", "deadbeef", ""} {
-		_, err := ResolveTarget(v.State, store, text)
-		var target *TargetError
-		if !errors.As(err, &target) || len(target.Candidates) > 0 || CodeOf(err) != ExitUsage {
-			t.Errorf("%q is taken for something: %v (code %d)", text, err, CodeOf(err))
+		_, err := history.ResolveTarget(v.State, store, text)
+		var target *history.TargetError
+		if !errors.As(err, &target) || len(target.Candidates) > 0 || runtimereport.CodeOf(err) != exitcode.Usage {
+			t.Errorf("%q is taken for something: %v (code %d)", text, err, runtimereport.CodeOf(err))
 		}
 	}
-	if _, err := s.rollback(RollbackOptions{To: "nobody"}); CodeOf(err) != ExitUsage {
-		t.Errorf("rolling back to nobody: %v (code %d)", err, CodeOf(err))
+	if _, err := s.rollback(history.RollbackOptions{To: "nobody"}); runtimereport.CodeOf(err) != exitcode.Usage {
+		t.Errorf("rolling back to nobody: %v (code %d)", err, runtimereport.CodeOf(err))
 	}
-	_, err = ResolveTarget(v.State, twins{store}, "sha:"+string(equipped.RigSetupCheckpoint)[:6])
-	var target *TargetError
-	if !errors.As(err, &target) || len(target.Candidates) != 2 || CodeOf(err) != ExitUsage ||
+	_, err = history.ResolveTarget(v.State, twins{store}, "sha:"+string(equipped.RigSetupCheckpoint)[:6])
+	var target *history.TargetError
+	if !errors.As(err, &target) || len(target.Candidates) != 2 || runtimereport.CodeOf(err) != exitcode.Usage ||
 		!strings.Contains(err.Error(), "equipped:rig-setup") || !strings.Contains(err.Error(), "initial") {
 		t.Errorf("two commits with one prefix: %v", err)
 	}
@@ -226,7 +229,7 @@ func TestRollingBackToAFailureAndToItsRig(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; echo half >half; test -e ok",
 	   "rigSetup": [{"type": "command", "command": {"run": "echo rig >>rig.log"}}]}
 	]}`)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	work, failed := s.workspace(), s.last("b")
 	dirty := s.tree()
 
@@ -241,13 +244,13 @@ func TestRollingBackToAFailureAndToItsRig(t *testing.T) {
 	}
 
 	s.mustRollback("b:rig-setup")
-	s.must(ModeRun, ExitFailed) // a rollback is the person's word: the codon is done again, without its rig
+	s.must(ModeRun, exitcode.Failed) // a rollback is the person's word: the codon is done again, without its rig
 	if got := content(t, work, "rig.log"); got != "rig\n" {
 		t.Errorf("the rig ran again: %q", got)
 	}
 	s.mustRollback("b:error")
 	put(t, work, "ok", "")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	if got := content(t, work, "log"); got != "a\nb\nb\n" {
 		t.Errorf("gone on from the error, the log is %q", got)
 	}
@@ -256,15 +259,15 @@ func TestRollingBackToAFailureAndToItsRig(t *testing.T) {
 func TestAnUndoWithoutARollbackIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	before := everything(t, s.root)
-	_, err := s.rollback(RollbackOptions{Undo: true})
-	var usage *UsageError
+	_, err := s.rollback(history.RollbackOptions{Undo: true})
+	var usage *exitcode.UsageError
 	if !errors.As(err, &usage) {
 		t.Errorf("an undo of nothing: %v", err)
 	}
 	delete(before, ".")
-	if _, err := s.rollback(RollbackOptions{To: "first", Confirm: func(Preview) bool { return false }}); !errors.Is(err, ErrDeclined) {
+	if _, err := s.rollback(history.RollbackOptions{To: "first", Confirm: func(history.Preview) bool { return false }}); !errors.Is(err, history.ErrDeclined) {
 		t.Errorf("declined: %v", err)
 	}
 	for path, was := range treeOn(t, s.workspace()) {
@@ -278,9 +281,9 @@ func TestAnUndoWithoutARollbackIsRefused(t *testing.T) {
 func TestRestoringPathsTouchesNothingElse(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	before, next := s.tree(), s.view().State.Next()
-	done, err := s.rollback(RollbackOptions{To: "first", Paths: []string{"notes/kept.txt", "notes/removed.txt"}})
+	done, err := s.rollback(history.RollbackOptions{To: "first", Paths: []string{"notes/kept.txt", "notes/removed.txt"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,16 +302,16 @@ func TestRestoringPathsTouchesNothingElse(t *testing.T) {
 func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
-	s.must(ModeRun, ExitDone, func(o *Options) { o.StopAfter = 0 })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.StopAfter = 0 })
 	x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
 	before := s.tree()
-	_, err = s.rollback(RollbackOptions{To: "first"})
+	_, err = s.rollback(history.RollbackOptions{To: "first"})
 	var held *lock.HeldError
-	if !errors.As(err, &held) || CodeOf(err) != ExitHeld {
+	if !errors.As(err, &held) || runtimereport.CodeOf(err) != exitcode.Held {
 		t.Errorf("rolled back under a holder: %v", err)
 	}
 	sameTree(t, "held", s.tree(), before)
@@ -336,14 +339,14 @@ func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b", "rigSetup": [{"type": "command", "command": {"run": "echo r >>r", "workingDirectory": "project"}}]}
 			]}`)
 			if c.rollback == "" {
-				s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+				s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 			} else {
-				s.must(ModeRun, ExitDone)
+				s.must(ModeRun, exitcode.Done)
 				s.mustRollback(c.rollback)
 			}
 			put(t, s.workspace(), "mine", "mine\n")
 			was, next := s.tree(), s.view().State.Next()
-			s.must(ModeRun, ExitDone, c.answer)
+			s.must(ModeRun, exitcode.Done, c.answer)
 			end := s.tree()
 			s.mustRollback(strings.TrimSpace(s.git("log", "--all", "--format=%H", "--grep=^manual:")))
 			sameTree(t, "there", s.tree(), was)
@@ -351,7 +354,7 @@ func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 			if v.Next() != next || v.Position.RigDone != (c.rollback == "b:rig-setup") {
 				t.Errorf("the next codon is %d, want %d: %+v", v.Next(), next, v.Position)
 			}
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			end["mine"] = was["mine"]
 			sameTree(t, "and on", s.tree(), end)
 		})

@@ -27,7 +27,12 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
+	"hank/runtime/agents"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/keeper"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -55,11 +60,11 @@ const (
 // when the execution could be opened. Options.Notify is told of both.
 func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	res, err := conduct(ctx, mode, o)
-	if CodeOf(err) == ExitDecision && (res == nil || res.RunID == "") {
+	if runtimereport.CodeOf(err) == exitcode.Decision && (res == nil || res.RunID == "") {
 		sayUnkept(o)
 	}
 	if res != nil && err != nil {
-		res.Code, res.Message = CodeOf(err), Sentence(err)
+		res.Code, res.Message = runtimereport.CodeOf(err), runtimereport.Sentence(err)
 	}
 	notifyEnd(ctx, o, res, err)
 	return res, err
@@ -81,14 +86,14 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
-	var replay *recording
+	var replay *codon.Recording
 	if o.Replay != "" {
-		if replay, err = openRecording(o.Replay); err != nil {
+		if replay, err = codon.OpenRecording(o.Replay); err != nil {
 			return nil, err
 		}
-		defer replay.close()
+		defer replay.Close()
 	}
-	var found agents
+	var found agents.Found
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, o); err != nil {
 			return nil, err
@@ -111,7 +116,7 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, agents: found, secrets: secrets, replay: replay, requests: make(chan Request, 16), began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, opts: o, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
@@ -125,13 +130,13 @@ const noModel = "none"
 // tolerable tells whether an execution can go on without the author's hank:
 // it has a frozen one.
 func tolerable(err error) bool {
-	var invalid *InvalidError
+	var invalid *exitcode.InvalidError
 	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
 }
 
 // locate finds the folder of the execution, or the one in which a run begins it.
 func locate(mode Mode, o Options) (string, error) {
-	found, err := locateExisting(o.Execution)
+	found, err := history.Locate(o.Execution)
 	if err == nil || mode != ModeRun || o.Execution != "" {
 		return found, err
 	}
@@ -174,7 +179,7 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 		if o.Hank == "" && layout.Exists(root) { // it has a frozen one
 			return nil, from, fmt.Errorf("there is no hank.json in %s: %w", path, os.ErrNotExist)
 		}
-		return nil, from, &UsageError{fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
+		return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
 	}
 	from.path = abs
 	if o.Data != "" {
@@ -182,7 +187,7 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 			return nil, from, err
 		}
 		if _, err := os.Stat(from.data); err != nil {
-			return nil, from, &UsageError{fmt.Sprintf("the data %s cannot be read: %v", o.Data, err)}
+			return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("the data %s cannot be read: %v", o.Data, err)}
 		}
 	}
 	dir, err := os.OpenRoot(filepath.Dir(abs))
@@ -195,7 +200,7 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 	}
 	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
 	if program == nil {
-		return nil, from, &InvalidError{diagnostics}
+		return nil, from, &exitcode.InvalidError{Diagnostics: diagnostics}
 	}
 	from.found = diagnostics
 	return program, from, nil
@@ -241,7 +246,7 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 			return nil, err
 		}
 		if fi, err := os.Stat(workspace); err != nil || !fi.IsDir() {
-			return nil, &UsageError{fmt.Sprintf("the workspace %s is not a folder", o.Workspace)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a folder", o.Workspace)}
 		}
 	}
 	if o.Output != "" {
@@ -305,11 +310,11 @@ func absolute(path string) string {
 // the execution was begun with.
 func sameInputs(x *execution.Execution, from origin, o Options) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !sameFolder(have, from.data) {
-		return &UsageError{fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
 	}
 	if o.Workspace != "" {
 		if abs, err := filepath.Abs(o.Workspace); err != nil || abs != x.Layout.Workspace {
-			return &UsageError{fmt.Sprintf("this execution works in %s; another workspace wants an execution of its own: -e DIR", x.Layout.Workspace)}
+			return &exitcode.UsageError{Why: fmt.Sprintf("this execution works in %s; another workspace wants an execution of its own: -e DIR", x.Layout.Workspace)}
 		}
 	}
 	return nil
@@ -368,12 +373,12 @@ func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, l
 func (d *driver) checkUsage(mode Mode) error {
 	s := d.x.State()
 	if mode != ModeRun && s.Newest() == nil && s.Position == nil {
-		return &UsageError{"nothing has run yet; begin with: hank run"}
+		return &exitcode.UsageError{Why: "nothing has run yet; begin with: hank run"}
 	}
 	if mode != ModeRetry {
 		return nil
 	}
-	_, err := d.chooseRetry(lastRecord(s))
+	_, err := d.chooseRetry(history.LastRecord(s))
 	return err
 }
 
@@ -383,7 +388,7 @@ func (d *driver) prepare() {
 	present := *d.program // what was frozen had the settings of another day
 	present.Settings = d.settings
 	d.program = &present
-	eachCodon(d.program, func(c *plan.Codon) { d.secrets.Add(withEnv(nil, c.Env)) })
+	agents.EachCodon(d.program, func(c *plan.Codon) { d.secrets.Add(agents.WithEnv(nil, c.Env)) })
 	d.ignoreRigs = d.settings.IgnoreRigFailures != nil && *d.settings.IgnoreRigFailures
 }
 
@@ -488,7 +493,7 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 // the codon's checkpoint. If not even that can be written, the next opening will
 // call it a crash. A write that has failed is not tried again.
 func (d *driver) leave(ctx context.Context, err error) (outcome, error) {
-	out := outcome{reason: leftFor(err), code: CodeOf(err), detail: Sentence(err)}
+	out := outcome{reason: leftFor(err), code: runtimereport.CodeOf(err), detail: runtimereport.Sentence(err)}
 	live := d.x.State().Run(d.run).Live()
 	if live == nil {
 		if endErr := d.endRun(context.WithoutCancel(ctx), out); endErr != nil && !errors.Is(err, endErr) {
@@ -521,10 +526,10 @@ func changing(err error) string {
 
 // leftFor is the reason for which an error of hank itself ends a run.
 func leftFor(err error) state.EndReason {
-	switch CodeOf(err) {
-	case ExitDecision:
+	switch runtimereport.CodeOf(err) {
+	case exitcode.Decision:
 		return state.EndDecision
-	case ExitInterrupted:
+	case exitcode.Interrupted:
 		return state.EndSignal
 	}
 	return state.EndError
@@ -540,17 +545,17 @@ func (d *driver) result(out outcome, err error) *Result {
 		if res.Status = run.Status; run.Paused != nil {
 			res.Status = state.StatusFailed // which is what it will be closed as
 		}
-		res.Verdict = runVerdict(run, false, false)
+		res.Verdict = runtimereport.VerdictOn(run, false, false)
 	}
 	if res.Verdict == "" && err == nil { // there was nothing to run
-		res.Verdict = runVerdict(endedAs(out.reason), false, false)
+		res.Verdict = runtimereport.VerdictOn(endedAs(out.reason), false, false)
 	}
 	switch {
 	case err != nil:
-		res.Code, res.Message = CodeOf(err), Sentence(err)
+		res.Code, res.Message = runtimereport.CodeOf(err), runtimereport.Sentence(err)
 	case out.reason == "":
 		if res.Message = "the hank is done"; !res.Caveats.Empty() {
-			res.Message += ", with " + CaveatText(res.Caveats)
+			res.Message += ", with " + runtimereport.CaveatText(res.Caveats)
 		}
 	default:
 		res.Message = out.detail
@@ -559,8 +564,8 @@ func (d *driver) result(out outcome, err error) *Result {
 		}
 	}
 	res.Next = d.nextCommand(out)
-	res.Finish, res.FinishFirst = Finish(s, "")
-	if first := RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
+	res.Finish, res.FinishFirst = runtimereport.Finish(s, "")
+	if first := runtimereport.RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
 		res.Message += "; " + first + " first"
 	}
 	return res
@@ -593,17 +598,17 @@ func (d *driver) nextCommand(out outcome) string {
 	case "":
 		return ""
 	case state.EndAgent:
-		if _, command := RefusedModel(lastRecord(s)); command != "" {
+		if _, command := runtimereport.RefusedModel(history.LastRecord(s)); command != "" {
 			verb = command
 		}
 	case state.EndCodonFailed:
 		verb = "hank retry"
 	case state.EndBudget: // it was stopped before the codon, or the codon failed by it
-		if last := lastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" {
+		if last := history.LastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" {
 			verb = "hank retry"
 		}
 	}
-	return Continue(s, verb, out.reason == state.EndBudget)
+	return runtimereport.Continue(s, verb, out.reason == state.EndBudget)
 }
 
 func newToken() string {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
 )
 
 // planted are keys that a test hides, put together here so that no scanner
@@ -51,7 +52,7 @@ func TestNoPlantedKeyIsInAnythingThatHankWrites(t *testing.T) {
 	s.opts.Environ = append(s.opts.Environ, "ANTHROPIC_API_KEY="+keys["anthropic"], "SERVICE_KEY={\"type\":\"svc\",\n\"pk\":\""+keys["line"]+"\",\n\"x\":1}")
 	s.opts.Note, s.opts.Labels = "with "+keys["github"], map[string]string{"for": keys["aws"]}
 	s.opts.Notify = "cat >" + report
-	res := s.must(ModeRun, ExitFailed)
+	res := s.must(ModeRun, exitcode.Failed)
 	if s.last("a").FailureReason == nil || !strings.Contains(s.last("a").FailureReason.Message, "***") {
 		t.Errorf("the failure says %+v", s.last("a").FailureReason)
 	}
@@ -105,7 +106,7 @@ func TestNoKeyIsInTheListOfProcesses(t *testing.T) {
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "env": {"MY_TOKEN": "`+keys["value"]+`"},
 	  "promptText": "`+keys["github"]+` 2>/dev/null; ps -A -ww -o args >processes"}]}`)
 	s.opts.Environ = append(s.opts.Environ, "ANTHROPIC_API_KEY="+keys["anthropic"])
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	list := content(t, s.workspace(), "processes")
 	if !strings.Contains(list, "__keeper") {
 		t.Fatalf("the keeper is not in the list: %s", list)

@@ -19,9 +19,24 @@ import (
 
 	"hank/recovery"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/gc"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 	"hank/state/journal"
 )
+
+// maxCost is --max-cost, of which 0 is none.
+func maxCost(dollars float64) func(*Options) {
+	amount := state.Dollars(dollars)
+	return func(o *Options) { o.Limits.MaxDollars = &amount }
+}
+
+// maxTime is --max-time.
+func maxTime(seconds float64) func(*Options) {
+	return func(o *Options) { o.Limits.MaxTimeSeconds = &seconds }
+}
 
 // stage is an execution that a test drives through Run and Rollback.
 type stage struct {
@@ -108,10 +123,10 @@ func (s *stage) run(mode Mode, change ...func(*Options)) (*Result, error) {
 }
 
 // must runs and fails the test if the run does not end with a code.
-func (s *stage) must(mode Mode, code ExitCode, change ...func(*Options)) *Result {
+func (s *stage) must(mode Mode, code exitcode.Code, change ...func(*Options)) *Result {
 	s.t.Helper()
 	res, err := s.run(mode, change...)
-	got := CodeOf(err)
+	got := runtimereport.CodeOf(err)
 	if err == nil {
 		got = res.Code
 	}
@@ -123,23 +138,23 @@ func (s *stage) must(mode Mode, code ExitCode, change ...func(*Options)) *Result
 	return res
 }
 
-func (s *stage) rollback(o RollbackOptions) (*RolledBack, error) {
+func (s *stage) rollback(o history.RollbackOptions) (*history.RolledBack, error) {
 	o.Execution, o.Say = s.root, s.say
-	return Rollback(context.Background(), o)
+	return history.Rollback(context.Background(), o)
 }
 
-func (s *stage) mustRollback(to string) *RolledBack {
+func (s *stage) mustRollback(to string) *history.RolledBack {
 	s.t.Helper()
-	done, err := s.rollback(RollbackOptions{To: to})
+	done, err := s.rollback(history.RollbackOptions{To: to})
 	if err != nil {
 		s.t.Fatalf("rolling back to %s: %v", to, err)
 	}
 	return done
 }
 
-func (s *stage) mustUndo() *RolledBack {
+func (s *stage) mustUndo() *history.RolledBack {
 	s.t.Helper()
-	done, err := s.rollback(RollbackOptions{Undo: true})
+	done, err := s.rollback(history.RollbackOptions{Undo: true})
 	if err != nil {
 		s.t.Fatalf("taking a rollback back: %v", err)
 	}
@@ -147,12 +162,12 @@ func (s *stage) mustUndo() *RolledBack {
 }
 
 // ancient lets everything be old enough to go.
-func ancient() Policy { return Policy{Now: time.Now().Add(time.Hour)} }
+func ancient() gc.Policy { return gc.Policy{Now: time.Now().Add(time.Hour)} }
 
 // mustCollect collects all garbage, however young.
 func (s *stage) mustCollect() {
 	s.t.Helper()
-	if _, err := Collect(s.t.Context(), s.root, ancient(), nil); err != nil {
+	if _, err := gc.Collect(s.t.Context(), s.root, ancient(), nil); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -381,12 +396,5 @@ func onStatus(id state.CodonID, status state.CodonStatus, f func()) func(*Option
 				once.Do(f)
 			}
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/state"
 )
 
@@ -130,14 +132,14 @@ func (m move) kind() string {
 func (d *driver) keepLost(m *move) {
 	m.to, d.opts.KeepTree = "", true
 	if m.codon.RigSetupCheckpoint != "" {
-		d.rigDone = true
+		d.RigDone = true
 		m.position.RigDone = true
 	}
 }
 
 func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 	s := d.x.State()
-	last := lastRecord(s)
+	last := history.LastRecord(s)
 	if mode == ModeRetry {
 		return d.chooseRetry(last)
 	}
@@ -148,7 +150,7 @@ func (d *driver) chooseMove(ctx context.Context, mode Mode) (move, error) {
 		return move{done: &outcome{}}, d.missedExit(ctx)
 	}
 	if at := s.MovedTo(); at != nil {
-		d.rigDone = at.RigDone
+		d.RigDone = at.RigDone
 		return move{}, nil
 	}
 	run := s.Standing()
@@ -192,18 +194,18 @@ func (d *driver) resume(run *state.Run, last *state.Codon) {
 		run, last = of, earlier
 	}
 	defer func() {
-		if last != nil && d.resumeSession != "" && recovery.SessionAbsent(d.x.Layout, last) {
+		if last != nil && d.ResumeSession != "" && recovery.SessionAbsent(d.x.Layout, last) {
 			d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon begins again, on the workspace as it is", last.CodonID)
-			d.resumeSession = ""
+			d.ResumeSession = ""
 		}
 	}()
-	d.resumed, d.resumeSession = last, last.ClaudeSessionID
-	d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
-	for d.resumeSession == "" {
+	d.Resumed, d.ResumeSession = last, last.ClaudeSessionID
+	d.RigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
+	for d.ResumeSession == "" {
 		if run, last = before(); last == nil {
 			return
 		}
-		d.resumeSession = last.ClaudeSessionID
+		d.ResumeSession = last.ClaudeSessionID
 	}
 }
 
@@ -238,7 +240,7 @@ func (d *driver) missedExit(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	changes, err := d.comparison().since(d.x.Head(), snap)
+	changes, err := d.comparison().Since(d.x.Head(), snap)
 	d.x.Store.Abort()
 	if err != nil || len(changes) > 0 {
 		return nil
@@ -274,48 +276,33 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 	target := state.Step{}
 	switch {
 	case d.opts.Codon != "":
-		found, err := findOnThread(s, d.opts.Codon)
+		found, err := history.FindOnThread(s, d.opts.Codon)
 		if err != nil {
 			return move{}, err
 		}
 		target = found
 	case last != nil && !last.Settled():
-		target = state.Step{Run: lastRun(s), Codon: last}
+		target = state.Step{Run: history.LastRun(s), Codon: last}
 	default:
-		return move{}, &UsageError{"no codon has failed; name the one to do again: hank retry CODON"}
+		return move{}, &exitcode.UsageError{Why: "no codon has failed; name the one to do again: hank retry CODON"}
 	}
 	record := target.Codon
 	m := move{to: record.BaseCheckpoint, codon: record}
 	if d.opts.FromRigSetup {
 		if record.RigSetupCheckpoint == "" {
-			return move{}, &UsageError{fmt.Sprintf("codon %s has no rig checkpoint to go back to", record.CodonID)}
+			return move{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no rig checkpoint to go back to", record.CodonID)}
 		}
-		m.to, d.rigDone = record.RigSetupCheckpoint, true
+		m.to, d.RigDone = record.RigSetupCheckpoint, true
 	}
 	if m.to == "" {
-		return move{}, &UsageError{fmt.Sprintf("codon %s has no checkpoint from before it; see: hank checkpoints", record.CodonID)}
+		return move{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint from before it; see: hank checkpoints", record.CodonID)}
 	}
-	p := positionBefore(s, target)
-	p.CheckpointSHA, p.Reason, p.RigDone = m.to, state.ReasonRetry, d.rigDone
+	p := history.PositionBefore(s, target)
+	p.CheckpointSHA, p.Reason, p.RigDone = m.to, state.ReasonRetry, d.RigDone
 	before := d.standpoint(s)
 	p.Before = &before
 	m.position = &p
 	return m, nil
-}
-
-// lastRun is the run behind whose end the execution stands, else the newest.
-func lastRun(s *state.State) *state.Run {
-	if r := s.Standing(); r != nil {
-		return r
-	}
-	return s.Newest()
-}
-
-func lastRecord(s *state.State) *state.Codon {
-	if r := lastRun(s); r != nil && r.Len() > 0 {
-		return r.Codon(r.Len() - 1)
-	}
-	return nil
 }
 
 // standpoint is where the execution stood before this command: with the program
@@ -359,8 +346,8 @@ func (d *driver) goBack(ctx context.Context, m move, stay bool) error {
 // codon to come would track is not deleted.
 func (d *driver) trackedBefore(to state.Position) checkpoint.Selection {
 	s := d.x.State()
-	sel := trackedAround(s, d.x.Store, to)
-	if sha := d.comparison().leftAt(true); sha != s.InitialCheckpoint {
+	sel := history.TrackedAround(s, d.x.Store, to)
+	if sha := d.comparison().LeftAt(true); sha != s.InitialCheckpoint {
 		asked := execution.Taken(s, d.x.Store, sha)
 		sel.All, sel.Patterns = sel.All || asked.All, append(sel.Patterns, asked.Patterns...)
 	}
@@ -382,15 +369,7 @@ func (d *driver) sayRefused(moved *execution.Moved) {
 // mostRefused is how many paths a run names that a move could not change.
 const mostRefused = 20
 
-func (d *driver) nextID() state.CodonID { return nextID(d.x.State()) }
-
-// nextID is the codon that comes next; empty if none does.
-func nextID(s *state.State) state.CodonID {
-	if i := s.Next(); i < len(s.ExecutionPlan()) {
-		return s.ExecutionPlan()[i].CodonID
-	}
-	return ""
-}
+func (d *driver) nextID() state.CodonID { return history.NextID(d.x.State()) }
 
 // continuation is how the run that is about to start says where it begins.
 func (d *driver) continuation(mode Mode) state.StartingConditions {
@@ -401,8 +380,8 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 		// also if this run is cut off before its first codon.
 		here.Before, here.RigDone, here.Kept = at.Before, at.RigDone, at.Kept
 	}
-	if d.resumed != nil { // the tree has a part of its work, which is in no base
-		here.CheckpointSHA, here.EndOf = d.x.Head(), lastRun(s).RunID
+	if d.Resumed != nil { // the tree has a part of its work, which is in no base
+		here.CheckpointSHA, here.EndOf = d.x.Head(), history.LastRun(s).RunID
 	}
 	reason := here.Reason
 	if reason == "" {
@@ -427,7 +406,7 @@ func (d *driver) checkCrashLoop(s *state.State) error {
 // CrashLoop is why an unattended start is refused; nil if it is not. A person's
 // begins the count anew.
 func CrashLoop(s *state.State) *finding.DecisionError {
-	next := nextID(s)
+	next := history.NextID(s)
 	if n := s.Crashes(next); n >= maxCrashes {
 		return &finding.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
 			Options: []string{"look at it: hank doctor, hank log " + string(next), "go on by hand: hank run"}}

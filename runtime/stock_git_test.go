@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -38,7 +39,7 @@ func TestStockGitTidiesUpBesideARun(t *testing.T) {
 			_ = cmd.Run() // at first there is no store
 		}
 	}()
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	close(stop)
 	<-stopped
 	if said := strings.Join(s.said, "\n"); strings.Contains(said, "warning") {
@@ -53,7 +54,7 @@ func TestStockGitTidiesUpBesideARun(t *testing.T) {
 		sameTree(t, fmt.Sprint("the checkpoint of c", n), tree, want)
 	}
 	s.mustRollback("c2")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if got := content(t, s.workspace(), "log"); got != "0\n1\n2\n3\n4\n5\n" {
 		t.Errorf("after a rollback the codons have left %q", got)
 	}

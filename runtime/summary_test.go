@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"hank/plan"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -20,27 +22,27 @@ import (
 func (s *stage) events(kind string) [][]byte {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "docs", "schema", "events.schema.json"))
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	c := jsonschema.NewCompiler()
-	must(s.t, c.AddResource("events.json", doc))
+	testkit.Must(s.t, c.AddResource("events.json", doc))
 	schema, err := c.Compile("events.json")
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	lines, err := os.ReadFile(filepath.Join(s.view().Layout.Events(), "events.jsonl"))
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	var found [][]byte
 	for line := range bytes.Lines(lines) {
 		var e struct {
 			Type string         `json:"type"`
 			Data jsontext.Value `json:"data"`
 		}
-		must(s.t, json.Unmarshal(line, &e))
+		testkit.Must(s.t, json.Unmarshal(line, &e))
 		if e.Type != kind {
 			continue
 		}
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
-		must(s.t, err)
+		testkit.Must(s.t, err)
 		if err := schema.Validate(value); err != nil {
 			s.t.Errorf("the event does not fit its schema: %v\n%s", err, line)
 		}
@@ -52,12 +54,12 @@ func (s *stage) events(kind string) [][]byte {
 func TestARunEndsWithASummaryOfItsBudgets(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/budget-loop"))
-	s.must(ModeRun, ExitBudget, maxCost(0.5))
-	s.must(ModeRun, ExitDone, maxCost(5)) // its last codon wants three rounds
+	s.must(ModeRun, exitcode.Budget, maxCost(0.5))
+	s.must(ModeRun, exitcode.Done, maxCost(5)) // its last codon wants three rounds
 	var got []state.BudgetSummary
 	for _, data := range s.events(state.BudgetSummaryEvent) {
 		var b state.BudgetSummary
-		must(t, json.Unmarshal(data, &b))
+		testkit.Must(t, json.Unmarshal(data, &b))
 		for i := range b.Rows {
 			if b.Rows[i].Actual.TimeSeconds <= 0 || b.Totals.ActualTimeSeconds < b.Rows[i].Actual.TimeSeconds {
 				t.Errorf("the times: %+v", b)
@@ -80,7 +82,7 @@ func TestARunEndsWithASummaryOfItsBudgets(t *testing.T) {
 		t.Errorf("the second run: %+v", second)
 	}
 	none := newStage(t, fixture(t, "hanks/minimal"))
-	none.must(ModeRun, ExitDone)
+	none.must(ModeRun, exitcode.Done)
 	if found := none.events(state.BudgetSummaryEvent); len(found) > 0 {
 		t.Errorf("a hank without budgets: %s", found)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -57,11 +58,11 @@ func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "archiveOnSuccess": ["d/**"], "promptText": "mkdir -p d; date +%N >d/f; echo 0 >x"},
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >x"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	done, first := s.head(), s.tree()
 	s.mustRollback("initial")
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
-	s.must(ModeRun, ExitDone) // whose first deed is the archive
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Done) // whose first deed is the archive
 	second := s.tree()
 	if len(first) != 1 || len(second) != 1 {
 		t.Fatalf("not archived: %v, %v", first, second)
@@ -72,7 +73,7 @@ func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
 		s.mustUndo()
 		sameTree(t, "taken back", s.tree(), second)
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.fsck()
 }
 
@@ -88,7 +89,7 @@ func TestFilesComeBackAsTheirOwnTimelineFoundThem(t *testing.T) {
 	var ends []state.SHA
 	var found []string
 	for range 3 {
-		s.must(ModeRun, ExitDone)
+		s.must(ModeRun, exitcode.Done)
 		ends, found = append(ends, s.last("c1").CompletionCheckpoint), append(found, content(t, s.root, "was"))
 		s.mustRollback("initial")
 	}
@@ -104,7 +105,7 @@ func TestFilesComeBackAsTheirOwnTimelineFoundThem(t *testing.T) {
 		s.mustUndo()
 		sameTree(t, "there again", s.tree(), after)
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.fsck()
 }
 
@@ -127,7 +128,7 @@ func TestAnUndoLeavesTheFoldersThatWereThere(t *testing.T) {
 			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "`+c.first+`"},
 			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "`+c.second+`"}
 			]}`)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			end := s.tree()
 			s.sameFolders("at the end", c.before...)
 			for i := range 2 {
@@ -155,7 +156,7 @@ func TestAFolderThatARedoTakesAwayComesBack(t *testing.T) {
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p build/p; echo 1 >build/p/q"},
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "rm build/p/q; echo build/ >.gitignore"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("c0") // which fills build/p
 	if err := os.RemoveAll(filepath.Join(s.workspace(), "build")); err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "kept/**"], "promptText": "echo 0 >x; mkdir -p kept/a"},
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "kept/**"], "promptText": "echo 1 >x; mkdir -p other/a kept/b"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	end := s.folders()
 	s.mustRollback("c0")
 	s.sameFolders("back", "kept/a", "other/a")
@@ -199,9 +200,9 @@ func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 		mode    Mode
 	}{
 		"at a run's end":                  {"", func(*stage) {}, ModeRun},
-		"behind a rollback":               {"", func(s *stage) { s.must(ModeRun, ExitFailed); s.mustRollback("c0") }, ModeRun},
-		"behind a codon that tracks less": {`"checkpointedFiles": ["x"], `, func(s *stage) { s.must(ModeRun, ExitFailed); s.mustRollback("c0") }, ModeRun},
-		"before a retry":                  {"", func(s *stage) { s.must(ModeRun, ExitFailed) }, ModeRetry},
+		"behind a rollback":               {"", func(s *stage) { s.must(ModeRun, exitcode.Failed); s.mustRollback("c0") }, ModeRun},
+		"behind a codon that tracks less": {`"checkpointedFiles": ["x"], `, func(s *stage) { s.must(ModeRun, exitcode.Failed); s.mustRollback("c0") }, ModeRun},
+		"before a retry":                  {"", func(s *stage) { s.must(ModeRun, exitcode.Failed) }, ModeRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +210,7 @@ func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", `+c.tracked+`"promptText": "mkdir -p e; echo 0 >x"},
 			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "test -e ../good"}
 			]}`)
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 			c.prepare(s)
 			put(t, s.workspace(), "x", "edited\n")
 			put(t, s.workspace(), "new/y", "added\n")
@@ -219,8 +220,8 @@ func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 				}
 			}
 			put(t, s.root, "good", "\n")
-			s.must(c.mode, ExitDecision)
-			s.must(c.mode, ExitDone, func(o *Options) { o.Restore = true })
+			s.must(c.mode, exitcode.Decision)
+			s.must(c.mode, exitcode.Done, func(o *Options) { o.Restore = true })
 			if x := content(t, s.workspace(), "x"); x != "0\n" {
 				t.Errorf("x is %q", x)
 			}
@@ -237,17 +238,17 @@ func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "archiveOnSuccess": ["d/*"], "promptText": "mkdir d; echo 0 >d/made"},
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >x"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("c0")
 	put(t, s.workspace(), "d/mine", "mine\n")
 	s.mustRollback("initial")
 	s.mustUndo()
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	if work := s.workspace(); !onDisk(work, "d/mine") || onDisk(work, "d/made") || onDisk(s.root, "rigArchive/c0/d/mine") {
 		t.Errorf("the workspace: %v", s.tree())
 	}
 	s.mustRollback("c0")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 }
 
 // An empty folder that a codon begins to track comes back as that codon found it,
@@ -259,7 +260,7 @@ func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["out"], "promptText": "rmdir d/e; echo 1 >out"},
 	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "rmdir build/q; mkdir build/r"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	end := []string{"build/p", "build/r"}
 	s.sameFolders("at the end", end...)
 	for _, to := range []struct {
@@ -275,9 +276,9 @@ func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 			s.sameFolders("taken back from "+to.target, end...)
 		}
 	}
-	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "c1", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "c1", 1 })
 	s.sameFolders("c1 done again", "build/p", "build/q")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.fsck()
 }
 
@@ -296,15 +297,15 @@ func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	mkdir("mine/deep")
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	s.sameFolders("after two attempts", "kept/a", "left", "mine/deep")
 	mkdir("more")
-	s.must(ModeRetry, ExitFailed)
+	s.must(ModeRetry, exitcode.Failed)
 	s.sameFolders("after a retry", "kept/a", "left", "mine/deep", "more")
 	put(t, s.root, "good", "\n")
-	s.must(ModeRetry, ExitDone)
+	s.must(ModeRetry, exitcode.Done)
 	end := s.folders()
 	s.sameFolders("in the end", "kept/a", "left", "mine/deep", "more")
 	s.mustRollback("c0")
@@ -322,16 +323,16 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >y; rmdir n"},
 	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >z"}
 	]}`)
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 2 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 2 })
 	s.mustRollback("c0")
 	s.sameFolders("after a rollback", "n")
 	s.mustUndo()
 	s.sameFolders("after an undo")
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if err := os.Mkdir(filepath.Join(s.workspace(), "n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "c2" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "c2" })
 	s.sameFolders("after a retry", "n")
 	s.mustUndo()
 	s.sameFolders("after an undo of the retry", "n")
@@ -355,7 +356,7 @@ func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
 			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p e/f keep gone; echo 0 >x; echo 0 >y"},
 			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "rmdir e/f gone; echo 1 >keep/in; mkdir -p g/h; rm x y; mkdir x"}
 			]}`)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			if err := os.MkdirAll(filepath.Join(s.workspace(), "mine/deep"), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +388,7 @@ func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%q killed at %s: %v", move, point, err)
 					}
-					must(t, x.Close())
+					testkit.Must(t, x.Close())
 					begun := slices.Equal(s.folders(), to)
 					switch {
 					case !begun:
@@ -406,7 +407,7 @@ func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
 				}
 			}
 			s.sameFolders("in the end", end...)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.sameFolders("behind a run", end...)
 			s.fsck()
 		})

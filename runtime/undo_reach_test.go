@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hank/runtime/exitcode"
+	"hank/runtime/gc"
 )
 
 // A rollback can be taken back however many runs have begun since, and gc keeps
@@ -18,14 +21,14 @@ func TestAnUndoReachesOverManyRuns(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo \"$HANK_ATTEMPT\" >b"},
 	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo \"$HANK_ATTEMPT\" >c"}
 	]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	before := s.tree()
 	s.mustRollback("initial")
 	for range 2 {
-		s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+		s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	}
 	after := s.tree()
-	if _, err := Collect(t.Context(), s.root, ancient(), nil); err != nil {
+	if _, err := gc.Collect(t.Context(), s.root, ancient(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.mustUndo()
@@ -41,7 +44,7 @@ func TestAnUndoOfARetryTakesItsAdoptionBack(t *testing.T) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo old >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo old >b"}
 	]}`)
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	program := s.view().State.Program
 	hank := filepath.Join(s.opts.Hank, "hank.json")
 	text, err := os.ReadFile(hank)
@@ -49,13 +52,13 @@ func TestAnUndoOfARetryTakesItsAdoptionBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, s.opts.Hank, "hank.json", strings.ReplaceAll(string(text), "old", "new"))
-	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter, o.Adopt = "a", 1, true })
+	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter, o.Adopt = "a", 1, true })
 	adopted := s.view().State.Program
 	s.mustUndo()
 	if now := s.view().State.Program; now != program || adopted == program {
 		t.Errorf("the program is %.8s, was %.8s, and %.8s was adopted", now, program, adopted)
 	}
-	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, exitcode.Decision)
 	s.mustUndo()
 	if now := s.view().State.Program; now != adopted {
 		t.Errorf("after the redo the program is %.8s, and %.8s was adopted", now, adopted)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -28,7 +30,7 @@ func outside(t *testing.T) (s *stage, allow func()) {
 func TestAnUndoBringsBackThatACodonHasFailed(t *testing.T) {
 	t.Parallel()
 	s, allow := outside(t)
-	s.must(ModeRun, ExitFailed)
+	s.must(ModeRun, exitcode.Failed)
 	dirty, runs := s.tree(), len(s.view().State.Runs)
 	for _, over := range []string{"nothing", "an undo of the undo", "a run"} {
 		s.mustRollback("a")
@@ -41,7 +43,7 @@ func TestAnUndoBringsBackThatACodonHasFailed(t *testing.T) {
 				t.Fatalf("the undo taken back: %q", got)
 			}
 		case "a run":
-			s.must(ModeRun, ExitFailed)
+			s.must(ModeRun, exitcode.Failed)
 			runs++
 		}
 		s.mustUndo()
@@ -50,14 +52,14 @@ func TestAnUndoBringsBackThatACodonHasFailed(t *testing.T) {
 		if r := v.State.Standing(); r == nil || r.Status != state.StatusFailed || r.Codon(r.Len()-1).CodonID != "b" {
 			t.Fatalf("taken back over %s: behind %+v", over, r)
 		}
-		res := s.must(ModeRun, ExitFailed)
+		res := s.must(ModeRun, exitcode.Failed)
 		if res.Codon != "b" || !strings.Contains(res.Message, "failed in an earlier run") || len(s.view().State.Runs) != runs {
 			t.Errorf("over %s, run: %s, %d runs", over, res.Message, len(s.view().State.Runs))
 		}
 		sameTree(t, "and run over "+over, s.tree(), dirty)
 	}
 	allow()
-	s.must(ModeRetry, ExitDone)
+	s.must(ModeRetry, exitcode.Done)
 	if got := content(t, s.workspace(), "log"); got != "a\nb\nc\n" {
 		t.Errorf("tried again, the log is %q", got)
 	}
@@ -70,11 +72,11 @@ func TestAnUndoBringsBackThatACodonWasStopped(t *testing.T) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; test -e ../once || sleep 120"}
 	]}`)
-	s.must(ModeRun, ExitStopped, s.stopAt("b", StopNow))
+	s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 	s.mustRollback("a")
 	s.mustUndo()
 	put(t, s.root, "once", "")
-	s.must(ModeRun, ExitDone) // on the tree from before it, as without the two moves
+	s.must(ModeRun, exitcode.Done) // on the tree from before it, as without the two moves
 	if got := content(t, s.workspace(), "log"); got != "a\nb\n" {
 		t.Errorf("the log is %q", got)
 	}
@@ -84,7 +86,7 @@ func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
 	t.Parallel()
 	s, allow := outside(t)
 	allow()
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	end, runs := s.tree(), len(s.view().State.Runs)
 	s.mustRollback("a")
 	s.mustUndo()
@@ -92,12 +94,12 @@ func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
 	if r := v.State.Standing(); r == nil || r.Status != state.StatusCompleted || v.State.Next() != 3 || v.State.Intent != nil || v.State.Next() != len(v.State.ExecutionPlan()) {
 		t.Errorf("taken back: %+v", v.State.Position)
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if n := len(s.view().State.Runs); n != runs {
 		t.Errorf("%d runs, want %d", n, runs)
 	}
 	sameTree(t, "run", s.tree(), end)
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "c" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "c" })
 	sameTree(t, "and c again", s.tree(), end)
 }
 
@@ -107,17 +109,17 @@ func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	s, allow := outside(t)
 	allow()
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	put(t, s.workspace(), "mine", "mine\n")
-	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, exitcode.Decision)
 	s.mustRollback("initial")
 	s.mustUndo()
-	s.must(ModeRun, ExitDecision)
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.Restore, o.StopAfter = true, 1 })
+	s.must(ModeRun, exitcode.Decision)
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.Restore, o.StopAfter = true, 1 })
 	if onDisk(s.workspace(), "mine") || s.treeIn(s.last("b").BaseCheckpoint)["mine"] != "" {
 		t.Error("what was to be put back is still there")
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 }
 
 // What a person has changed behind a rollback is asked about behind an undo and a
@@ -140,7 +142,7 @@ func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T)
 				s := stageOf(t, `{"hank": [
 				  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["*.txt"], "promptText": "echo a >a.txt"},
 				  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["*"], "promptText": "echo b >b"}]}`)
-				s.must(ModeRun, ExitDone)
+				s.must(ModeRun, exitcode.Done)
 				put(t, s.workspace(), "left.txt", "no codon has recorded it\n")
 				s.mustRollback("a")
 				if edit {
@@ -156,11 +158,11 @@ func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T)
 					s.mustCollect()
 				}
 				if !edit {
-					s.must(ModeRun, ExitDone)
+					s.must(ModeRun, exitcode.Done)
 					return
 				}
-				s.must(ModeRun, ExitDecision)
-				s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+				s.must(ModeRun, exitcode.Decision)
+				s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 				if onDisk(s.workspace(), "mine.txt") || s.treeIn(s.last("b").BaseCheckpoint)["mine.txt"] != "" {
 					t.Error("what was to be put back is still there")
 				}
@@ -177,15 +179,15 @@ func TestACommandThatAsksHasAdoptedNothing(t *testing.T) {
 		return `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo ` + word + ` >>log"}]}`
 	}
 	s := stageOf(t, hank("old"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	old := s.view().State
 	put(t, s.workspace(), "mine", "mine\n")
 	put(t, s.opts.Hank, "hank.json", hank("new"))
-	s.must(ModeRetry, ExitDecision, func(o *Options) { o.Codon, o.Adopt = "a", true })
+	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.Codon, o.Adopt = "a", true })
 	if now := s.view().State; now.Program != old.Program || now.HankHash != old.HankHash {
 		t.Error("a command that has only asked has adopted a hank")
 	}
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon, o.Adopt, o.Restore = "a", true, true })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon, o.Adopt, o.Restore = "a", true, true })
 	if s.view().State.Program == old.Program {
 		t.Error("nothing was adopted")
 	}
@@ -202,18 +204,18 @@ func TestAnAnswerAboutEditsHoldsAfterAnUndoLeadsBackToIt(t *testing.T) {
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b"}]}`)
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("a")
 	s.mustUndo() // to the end of a run, but by a move
 	put(t, s.workspace(), "mine", "a person's\n")
-	s.must(ModeRun, ExitDecision)
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Decision)
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("a")
 	s.mustUndo()
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	put(t, s.workspace(), "more", "a person's\n")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 	if onDisk(s.workspace(), "more") || !onDisk(s.workspace(), "mine") {
 		t.Errorf("an answer went to before the one before it: %v", s.tree())
 	}
@@ -228,11 +230,11 @@ func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 			map[bool]string{true: `, {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log"}`}[word == "new"] + `]}`
 	}
 	s := stageOf(t, hank("old"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	before, end := s.view().State, s.tree()
 	put(t, s.opts.Hank, "hank.json", hank("new"))
 	s.mustRollback("a")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Adopt = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Adopt = true })
 	adopted, there := s.view().State, s.tree()
 	if adopted.Program == before.Program || len(adopted.ExecutionPlan()) != 3 {
 		t.Fatal("nothing was adopted")
@@ -249,10 +251,10 @@ func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 		t.Errorf("taken back: program %.12s, plan %v, next %d", v.Program, prompt(v), v.Next())
 	}
 	sameTree(t, "taken back", s.tree(), end)
-	if res := s.must(ModeRun, ExitDecision); !strings.Contains(res.Message, "the hank has changed") {
+	if res := s.must(ModeRun, exitcode.Decision); !strings.Contains(res.Message, "the hank has changed") {
 		t.Errorf("run: %s", res.Message)
 	}
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Frozen = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Frozen = true })
 	sameTree(t, "and run", s.tree(), end)
 
 	s.mustUndo()
@@ -278,18 +280,18 @@ func TestAnAnswerAboutEditsKeepsTheAdoptedHank(t *testing.T) {
 		  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo ` + word + ` >>log"}]}`
 	}
 	s := stageOf(t, hank("old"))
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	old := s.view().State.Program
 	s.mustRollback("a")
 	s.mustUndo()
 	put(t, s.workspace(), "log", "mine\n")
 	put(t, s.opts.Hank, "hank.json", hank("new"))
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Adopt, o.Restore = true, true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Adopt, o.Restore = true, true })
 	adopted := s.view().State.Program
 	if adopted == old {
 		t.Error("the run did not keep the hank that it adopted")
 	}
-	s.must(ModeRun, ExitDone) // asks nothing
+	s.must(ModeRun, exitcode.Done) // asks nothing
 	s.mustUndo()
 	if now := s.view().State.Program; now != old {
 		t.Errorf("after the undo the program is %.8s, and was %.8s", now, old)

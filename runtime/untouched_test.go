@@ -20,6 +20,8 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
 	"hank/state"
 )
 
@@ -40,13 +42,13 @@ func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": %q},
 			  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo c2 >c2"}
 			]}`, c.first, c.second))
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 			work := s.workspace()
 			if name == "the rule disappears" { // the person's file is there, ignored, when c1 takes the rule away
 				put(t, work, "u.ign", "secret\n")
 				put(t, work, "sub/u.ign", "secret too\n")
 			}
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			put(t, work, "u.ign", "secret\n")
 			put(t, work, "sub/u.ign", "secret too\n")
 			for _, to := range []string{"c0", "c1", "initial"} {
@@ -66,7 +68,7 @@ func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 				}
 			}
 			s.mustRollback("c0")
-			s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter, o.KeepTree = 1, true })
+			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter, o.KeepTree = 1, true })
 			if got := content(t, work, "sub/u.ign"); got != "secret too\n" {
 				t.Errorf("run again: %q", got)
 			}
@@ -87,10 +89,10 @@ func uncovered(t *testing.T) *stage {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat mine.log >seen; echo b >>mine.log"}
 	]}`)
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	put(t, s.workspace(), ".gitignore", "*.log\n")
 	put(t, s.workspace(), "mine.log", "a person's\n")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	s.mustRollback("a")
 	if onDisk(s.workspace(), ".gitignore") || content(t, s.workspace(), "mine.log") != "a person's\nb\n" {
 		t.Fatalf("nothing was uncovered: %v", s.tree())
@@ -111,10 +113,10 @@ func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
 			t.Parallel()
 			s := uncovered(t)
 			change(t, s)
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.opts.Restore = false
 			done := s.tree()
-			s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "b" })
+			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" })
 			sameTree(t, "done again", s.tree(), done)
 			s.mustUndo()
 			sameTree(t, "taken back", s.tree(), done)
@@ -132,17 +134,17 @@ func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [], "promptText": "true"}
 	]}`)
 	put(t, s.workspace(), "other", "of the initial checkpoint alone\n")
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter, o.Fresh = 1, true })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter, o.Fresh = 1, true })
 	put(t, s.workspace(), ".gitignore", "*.log\n")
 	put(t, s.workspace(), "mine.log", "a person's\n")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	s.mustRollback("initial")
 	if onDisk(s.workspace(), ".gitignore") || content(t, s.workspace(), "mine.log") != "a person's\n" {
 		t.Fatalf("nothing was uncovered: %v", s.tree())
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	done := s.tree()
-	s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "a" })
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "a" })
 	sameTree(t, "done again", s.tree(), done)
 	put(t, s.workspace(), "other", "changed\n") // the base still has it as it was
 	s.mustRollback("initial")
@@ -167,7 +169,7 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 		"behind an answer": {func(t *testing.T, s *stage) {
 			put(t, s.workspace(), "edit", "a person's\n")
 			put(t, s.workspace(), "added.log", "mine, too\n")
-			s.must(ModeRetry, ExitDecision, func(o *Options) { o.Codon = "a" })
+			s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.Codon = "a" })
 			s.opts.Restore = true
 		}, "a person's\nb\n"},
 	} {
@@ -176,7 +178,7 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 			s := uncovered(t)
 			c.change(t, s)
 			before := s.tree()
-			s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
+			s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
 			s.opts.Restore = false
 			if got := content(t, s.workspace(), "mine.log"); got != c.left {
 				t.Errorf("mine.log: %q, want %q", got, c.left)
@@ -187,10 +189,10 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 			s.mustUndo()
 			sameTree(t, "taken back", s.tree(), before)
 			for _, file := range []string{"edit", "added.log"} {
-				must(t, os.RemoveAll(filepath.Join(s.workspace(), file)))
+				testkit.Must(t, os.RemoveAll(filepath.Join(s.workspace(), file)))
 			}
-			s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 }) // behind the undo
-			s.must(ModeRetry, ExitDone, func(o *Options) { o.Codon = "a" })                    // of what is tracked by now
+			s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 }) // behind the undo
+			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "a" })                    // of what is tracked by now
 			if got := content(t, s.workspace(), "seen"); got != c.left {
 				t.Errorf("the next codon has found %q, want %q", got, c.left)
 			}
@@ -208,16 +210,16 @@ func TestARetryReplacesAnUncoveredFileWhereItsBeginningHasAnother(t *testing.T) 
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat d.log/x >seen; rm -r d.log; echo b >b"},
 	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >c"}
 	]}`)
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 2 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 2 })
 	put(t, s.workspace(), ".gitignore", "*.log\n")
 	put(t, s.workspace(), "d.log", "a person's\n")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
 	s.mustRollback("b")
 	if content(t, s.workspace(), "d.log") != "a person's\n" {
 		t.Fatalf("nothing was uncovered: %v", s.tree())
 	}
 	before := s.tree()
-	s.must(ModeRetry, ExitStopped, func(o *Options) { o.Codon, o.StopAfter = "b", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "b", 1 })
 	if got := content(t, s.workspace(), "seen"); got != "in\n" {
 		t.Errorf("the codon has found %q", got)
 	}
@@ -231,7 +233,7 @@ func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
 	s := uncovered(t)
 	put(t, s.workspace(), "edit", "a person's\n")
-	s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 	if onDisk(s.workspace(), "edit") {
 		t.Error("the edit is still there")
 	}
@@ -256,7 +258,7 @@ func TestAnEditBehindAMoveIsAskedAboutWhereAnIgnoreRuleWas(t *testing.T) {
 		}, map[string]string{"added.log": "", "mine.log": "a person's\nb\nb\n"}},
 		"behind a move that was taken back, and made again": {func(t *testing.T, s *stage) {
 			s.mustUndo()
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			s.mustRollback("a")
 			put(t, s.workspace(), "added.log", "mine, too\n")
 		}, map[string]string{"added.log": "", "mine.log": "a person's\nb\nb\n"}},
@@ -265,8 +267,8 @@ func TestAnEditBehindAMoveIsAskedAboutWhereAnIgnoreRuleWas(t *testing.T) {
 			t.Parallel()
 			s := uncovered(t)
 			c.edit(t, s)
-			s.must(ModeRun, ExitDecision)
-			s.must(ModeRun, ExitDone, func(o *Options) { o.Restore = true })
+			s.must(ModeRun, exitcode.Decision)
+			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
 			for file, want := range c.left {
 				switch {
 				case want == "" && onDisk(s.workspace(), file):
@@ -312,11 +314,11 @@ func TestAnEditBehindAMoveThatWasKilledIsAskedAboutWhereAnIgnoreRuleWas(t *testi
 			if err != nil {
 				t.Fatal(err)
 			}
-			must(t, x.Close())
+			testkit.Must(t, x.Close())
 			put(t, s.workspace(), "added.log", "mine, too\n")
-			s.must(ModeRun, ExitDecision)
-			must(t, os.Remove(filepath.Join(s.workspace(), "added.log")))
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Decision)
+			testkit.Must(t, os.Remove(filepath.Join(s.workspace(), "added.log")))
+			s.must(ModeRun, exitcode.Done)
 			if got := content(t, s.workspace(), "seen"); got != "a person's\nb\n" {
 				t.Errorf("the codon has found %q", got)
 			}
@@ -410,21 +412,21 @@ func (w *wanderer) wander() {
 		}
 	}()
 	w.edit()
-	w.must(ModeRun, ExitDone)
+	w.must(ModeRun, exitcode.Done)
 	for range 6 {
 		switch w.IntN(6) {
 		case 0:
 			w.edit()
 		case 1:
 			w.did("run, edited %v", w.edited)
-			w.must(ModeRun, ExitDone, func(o *Options) { o.KeepTree = w.edited })
+			w.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = w.edited })
 			w.edited = false
 		case 2:
 			id := state.CodonID(fmt.Sprintf("c%d", w.IntN(3)))
 			keep := w.IntN(2) == 0
 			w.did("retry %s, keep %v", id, keep)
 			if _, err := w.run(ModeRetry, func(o *Options) { o.Codon, o.KeepTree, o.Restore = id, keep, !keep }); err != nil {
-				var usage *UsageError
+				var usage *exitcode.UsageError
 				if !errors.As(err, &usage) { // it has not run on the thread
 					w.t.Fatal(err)
 				}

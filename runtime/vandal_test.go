@@ -9,6 +9,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -29,16 +30,16 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 		}
 		return v.State.Lineage
 	}
-	s.must(ModeRun, ExitStopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
 	was := lineage()
-	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, exitcode.Decision)
 	if !strings.Contains(strings.Join(s.said, "\n"), ".hankweave was deleted") {
 		t.Errorf("it said:\n%s", strings.Join(s.said, "\n"))
 	}
 	if now := lineage(); now != was {
 		t.Errorf("the lineage was %s and is %s", was, now)
 	}
-	s.must(ModeRun, ExitDecision)
+	s.must(ModeRun, exitcode.Decision)
 	x, err := recovery.Open(t.Context(), s.opts.Execution, execution.Options{ReplaceStore: true})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRun, ExitDone)
+	s.must(ModeRun, exitcode.Done)
 	if got := content(t, s.workspace(), "log"); got != "before\nvandal\nafter\n" {
 		t.Errorf("the codons have left %q", got)
 	}
@@ -103,7 +104,7 @@ func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 			  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": %q},
 			  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
 			]}`, "cd ../.hankweave && until grep '\"vandal\"' events/events.jsonl | grep -q '\"running\"'; do :; done; ("+act+") && cd - && echo vandal >>log"))
-			s.must(ModeRun, ExitDone)
+			s.must(ModeRun, exitcode.Done)
 			if got := content(t, s.workspace(), "log"); got != "before\nvandal\nafter\n" {
 				t.Errorf("the codons have left %q", got)
 			}
@@ -133,7 +134,7 @@ func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 			if fi, err := os.Stat(v.Layout.Hankweave()); err != nil || fi.Mode().Perm() != 0o700 {
 				t.Errorf("the folder's mode is %v, %v", fi.Mode(), err)
 			}
-			s.must(ModeRun, ExitDone) // and opens again, with nothing left to do
+			s.must(ModeRun, exitcode.Done) // and opens again, with nothing left to do
 			s.mustRollback("before")
 			if got := content(t, s.workspace(), "log"); got != "before\n" {
 				t.Errorf("rolled back, it holds %q", got)

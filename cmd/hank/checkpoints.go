@@ -9,7 +9,8 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/state"
 )
 
@@ -17,7 +18,7 @@ import (
 type checkpointList struct {
 	Schema      int              `json:"schema"`
 	Execution   string           `json:"execution"`
-	Checkpoints []runtime.Listed `json:"checkpoints"`
+	Checkpoints []history.Listed `json:"checkpoints"`
 	Removed     []removedBranch  `json:"removed"` // by hank gc
 	Lost        []lostCheckpoint `json:"lost"`    // cannot be read
 }
@@ -83,18 +84,18 @@ files for secrets (.env) of that folder would come into a checkpoint, which
 				return err
 			}
 			if c.Bool("include-secrets") && c.Bool("exclude-secrets") {
-				return &runtime.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
+				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
 			}
 			if c.Bool("keep-tree") && c.Bool("restore") {
-				return &runtime.UsageError{Why: "--keep-tree and --restore exclude each other"}
+				return &exitcode.UsageError{Why: "--keep-tree and --restore exclude each other"}
 			}
 			switch verb := c.Args().First(); {
 			case verb == "":
 				return listCheckpoints(c)
 			case verb != "export" && verb != "import":
-				return &runtime.UsageError{Why: fmt.Sprintf("hank checkpoints does not know what to do with %q; see: hank checkpoints --help", verb)}
+				return &exitcode.UsageError{Why: fmt.Sprintf("hank checkpoints does not know what to do with %q; see: hank checkpoints --help", verb)}
 			case c.NArg() < 2:
-				return &runtime.UsageError{Why: "hank checkpoints " + verb + " needs a folder or the address of a git repository"}
+				return &exitcode.UsageError{Why: "hank checkpoints " + verb + " needs a folder or the address of a git repository"}
 			case verb == "export":
 				return exportCheckpoints(c, c.Args().Get(1))
 			}
@@ -113,7 +114,7 @@ func listCheckpoints(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	list, err := runtime.Checkpoints(c.Context, v.State, store, runtime.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
+	list, err := history.Checkpoints(c.Context, v.State, store, history.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func lostCheckpoints(list []recovery.Known) []lostCheckpoint {
 	return out
 }
 
-func printCheckpoints(list []runtime.Listed, limit int) error {
+func printCheckpoints(list []history.Listed, limit int) error {
 	t := term.NewTable(os.Stdout)
 	for _, k := range list {
 		mark := " "
@@ -177,14 +178,14 @@ func printCheckpoints(list []runtime.Listed, limit int) error {
 
 // printGraph draws the tree of runs: beside each run's newest checkpoint stands
 // where the run came from. At the end stand those whose checkpoints are gone.
-func printGraph(s *state.State, list []runtime.Listed, limit int) error {
+func printGraph(s *state.State, list []history.Listed, limit int) error {
 	tips := map[state.SHA]string{}
 	for _, r := range s.Runs {
 		if r.Head != "" && r.Removed == nil {
 			tips[r.Head] = cameFrom(r)
 		}
 	}
-	for _, line := range runtime.Graph(list) {
+	for _, line := range history.Graph(list) {
 		k := line.At
 		if k == nil {
 			say("%s\n", line.Draw)

@@ -21,6 +21,8 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/runtime"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -59,7 +61,7 @@ func executionOf(c *cli.Context) (string, error) {
 // and empty, such as a variable that is not set, means no folder, not this one.
 func namedExecution(c *cli.Context) (string, error) {
 	if c.IsSet("execution") && c.String("execution") == "" {
-		return "", &runtime.UsageError{Why: "-e needs the folder of an execution; it was given empty"}
+		return "", &exitcode.UsageError{Why: "-e needs the folder of an execution; it was given empty"}
 	}
 	return c.String("execution"), nil
 }
@@ -82,12 +84,12 @@ func executionOption(c *cli.Context) string {
 // forThis returns a text in which the commands of hank are for the execution that
 // this call is about.
 func forThis(c *cli.Context, text string) string {
-	return runtime.ForExecution(text, executionOption(c))
+	return runtimereport.ForExecution(text, executionOption(c))
 }
 
 // commandForThis is the same of a command by itself.
 func commandForThis(c *cli.Context, command string) string {
-	return runtime.CommandForExecution(command, executionOption(c))
+	return runtimereport.CommandForExecution(command, executionOption(c))
 }
 
 // findingsForThis is forThis of all findings.
@@ -124,9 +126,9 @@ func sayingForThis(action cli.ActionFunc) cli.ActionFunc {
 func arguments(c *cli.Context, least, most int) error {
 	switch n := c.NArg(); {
 	case n < least:
-		return &runtime.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
 	case most >= 0 && n > most:
-		return &runtime.UsageError{Why: fmt.Sprintf("hank %s does not know what to do with %q; see: hank %s --help", c.Command.Name, c.Args().Get(most), c.Command.Name)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s does not know what to do with %q; see: hank %s --help", c.Command.Name, c.Args().Get(most), c.Command.Name)}
 	}
 	return nil
 }
@@ -223,7 +225,7 @@ func lastBefore[T any](list []T, limit int, before string, key func(T) string) (
 	if before != "" {
 		at := slices.IndexFunc(list, func(e T) bool { return key(e) == before })
 		if at < 0 {
-			return nil, &runtime.UsageError{Why: fmt.Sprintf("%q, which --before names, is not in the list", before)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q, which --before names, is not in the list", before)}
 		}
 		list = list[:at]
 	}
@@ -236,13 +238,13 @@ func lastBefore[T any](list []T, limit int, before string, key func(T) string) (
 // sayInvalid prints what is wrong with a hank, if that is the error, and
 // returns the error to end with; else nil.
 func sayInvalid(err error) error {
-	var invalid *runtime.InvalidError
+	var invalid *exitcode.InvalidError
 	if !errors.As(err, &invalid) {
 		return nil
 	}
 	printFound(os.Stderr, invalid.Diagnostics)
 	remark("hank: the hank is invalid and was not run; nothing was changed\n")
-	return exitWith(runtime.ExitInvalid)
+	return exitWith(exitcode.Invalid)
 }
 
 // located returns diagnostics whose files are named from here instead of from

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/runtime"
+	"hank/runtime/exitcode"
 )
 
 // The program is asked for what can follow: with the words so far and, behind
@@ -74,7 +74,7 @@ Example: hank completion zsh > "${fpath[1]}/_hank"`,
 			}
 			script, ok := scripts[c.Args().First()]
 			if !ok {
-				return &runtime.UsageError{Why: fmt.Sprintf("there are scripts for bash, zsh and fish, not for %q", c.Args().First())}
+				return &exitcode.UsageError{Why: fmt.Sprintf("there are scripts for bash, zsh and fish, not for %q", c.Args().First())}
 			}
 			fmt.Print(script)
 			return nil

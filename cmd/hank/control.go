@@ -12,6 +12,8 @@ import (
 	"hank/recovery/finding"
 	"hank/runtime"
 	"hank/runtime/control"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 )
 
 func stopCommand() *cli.Command {
@@ -85,12 +87,12 @@ func tell(c *cli.Context, command, said string) error {
 	defer cancel()
 	answer, err := runtime.Control(limited, root, command)
 	if errors.Is(err, control.ErrNotRunning) && v.Live {
-		return &runtime.UnansweredError{Execution: shorten(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
+		return &control.UnansweredError{Execution: shorten(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}
 	if errors.Is(err, control.ErrNotRunning) {
-		return &runtime.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status", shorten(root))}
+		return &exitcode.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status", shorten(root))}
 	}
-	var mute *runtime.UnansweredError
+	var mute *control.UnansweredError
 	if errors.As(err, &mute) && v.Live && v.Holder != nil {
 		return fmt.Errorf("%w; if process %d is suspended, it goes on with: kill -CONT %d", err, v.Holder.PID, v.Holder.PID)
 	}
@@ -108,7 +110,7 @@ func tell(c *cli.Context, command, said string) error {
 		return &finding.DecisionError{What: "the run in " + shorten(root) + " refuses: " + answer.Error}
 	}
 	if !answer.OK {
-		return &runtime.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}
+		return &exitcode.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}
 	}
 	if c.Bool("wait") {
 		return sayEnded(c, root)
@@ -134,7 +136,7 @@ func sayEnded(c *cli.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	if verdict := runtime.ExecutionVerdict(v); verdict != runtime.VerdictStopped {
+	if verdict := runtimereport.ExecutionVerdict(v); verdict != runtimereport.VerdictStopped {
 		return say("the run has ended: %s\n", verdict)
 	}
 	return say("the run has stopped\n")

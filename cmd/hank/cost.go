@@ -10,7 +10,8 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 	"hank/state/costindex"
 )
@@ -57,18 +58,18 @@ Example: hank cost --by model --json`,
 			}
 			by, ok := costWays[c.String("by")]
 			if !ok {
-				return &runtime.UsageError{Why: fmt.Sprintf("--by takes run, codon, loop, model or day, not %q", c.String("by"))}
+				return &exitcode.UsageError{Why: fmt.Sprintf("--by takes run, codon, loop, model or day, not %q", c.String("by"))}
 			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			return printCosts(c, v, runtime.Costs(v, by, askIndex))
+			return printCosts(c, v, runtimereport.Costs(v, by, askIndex))
 		},
 	}
 }
 
-func printCosts(c *cli.Context, v *recovery.View, r runtime.CostReport) error {
+func printCosts(c *cli.Context, v *recovery.View, r runtimereport.CostReport) error {
 	out := costView{Schema: 1, Execution: v.Layout.Root, By: c.String("by"), Sums: []costSum{}, Total: costSumOf(r.All), NoIndex: r.NoIndex}
 	for _, t := range r.Totals {
 		if before := c.String("before"); before == "" || t.Key < before {
@@ -104,12 +105,12 @@ func printCosts(c *cli.Context, v *recovery.View, r runtime.CostReport) error {
 func costSumOf(t costindex.Total) costSum { return costSum{t.Key, t.Entries, t.Cost, t.Tokens} }
 
 // askIndex asks the cost index in another process.
-func askIndex(execution string, by costindex.By) (runtime.IndexAnswer, error) {
+func askIndex(execution string, by costindex.By) (runtimereport.IndexAnswer, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return runtime.IndexAnswer{}, err
+		return runtimereport.IndexAnswer{}, err
 	}
-	return runtime.AskIndex(self)(execution, by)
+	return runtimereport.AskIndex(self)(execution, by)
 }
 
 // catchUpLimit ends a catching up that hangs: hank cost does it again.
@@ -118,18 +119,18 @@ const catchUpLimit = time.Minute
 // costsRoleCommand is what a run starts at its end, and hank cost to ask.
 func costsRoleCommand() *cli.Command {
 	return &cli.Command{
-		Name: runtime.CostsVerb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR [WAY]",
+		Name: runtimereport.CostsVerb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR [WAY]",
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 2); err != nil {
 				return err
 			}
-			time.AfterFunc(catchUpLimit, func() { os.Exit(int(runtime.ExitIO)) })
+			time.AfterFunc(catchUpLimit, func() { os.Exit(int(exitcode.IO)) })
 			if c.NArg() == 1 {
-				return runtime.CatchUpCosts(c.Args().First())
+				return runtimereport.CatchUpCosts(c.Args().First())
 			}
-			answer, err := runtime.ReadIndex(c.Args().First(), costindex.By(c.Args().Get(1)[0]))
+			answer, err := runtimereport.ReadIndex(c.Args().First(), costindex.By(c.Args().Get(1)[0]))
 			if err != nil {
-				answer = runtime.IndexAnswer{Error: err.Error()}
+				answer = runtimereport.IndexAnswer{Error: err.Error()}
 			}
 			return printJSON(answer)
 		},

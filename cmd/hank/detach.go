@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/runtime"
+	"hank/runtime/exitcode"
 )
 
 // detachPatience is how long a detached run is watched for an early end, such
@@ -88,7 +89,7 @@ func endedEarly(log *os.File, err error) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return exitWith(runtime.ExitCode(exit.ExitCode()))
+		return exitWith(exitcode.Code(exit.ExitCode()))
 	}
 	return err
 }

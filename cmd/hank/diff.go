@@ -12,7 +12,8 @@ import (
 
 	"hank/checkpoint/diff"
 	"hank/internal/term"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 )
 
 func diffCommand() *cli.Command {
@@ -38,13 +39,13 @@ Exit code 0: printed, whether or not something differs; 2: a TARGET names nothin
 				return err
 			}
 			if exclusive(c, "stat", "patch", "name-only", "json") > 1 {
-				return &runtime.UsageError{Why: "--stat, --patch, --name-only and --json exclude each other"}
+				return &exitcode.UsageError{Why: "--stat, --patch, --name-only and --json exclude each other"}
 			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			d, err := runtime.Compare(c.Context, v, c.Args().Get(0), c.Args().Get(1))
+			d, err := history.Compare(c.Context, v, c.Args().Get(0), c.Args().Get(1))
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ func exclusive(c *cli.Context, names ...string) int {
 	return n
 }
 
-func printDiff(c *cli.Context, d *runtime.Difference) error {
+func printDiff(c *cli.Context, d *history.Difference) error {
 	switch {
 	case c.Bool("patch"):
 		return printPatch(d)
@@ -88,7 +89,7 @@ func printDiff(c *cli.Context, d *runtime.Difference) error {
 
 // printPatch writes a patch as it is, and to a terminal, which is not for git
 // apply, without what would steer it.
-func printPatch(d *runtime.Difference) error {
+func printPatch(d *history.Difference) error {
 	out := bufio.NewWriter(os.Stdout)
 	if !term.IsTerminal(os.Stdout) {
 		return errors.Join(d.Patch(out), out.Flush())
@@ -109,12 +110,12 @@ type changed struct {
 // differing is the JSON form of hank diff.
 type differing struct {
 	Schema  int             `json:"schema"`
-	From    runtime.Target  `json:"from"`
-	To      *runtime.Target `json:"to,omitempty"` // absent: the workspace
+	From    history.Target  `json:"from"`
+	To      *history.Target `json:"to,omitempty"` // absent: the workspace
 	Changes []changed       `json:"changes"`
 }
 
-func diffJSON(d *runtime.Difference, stats []diff.FileStat) differing {
+func diffJSON(d *history.Difference, stats []diff.FileStat) differing {
 	out := differing{Schema: 1, From: d.From, Changes: []changed{}}
 	if d.To.SHA != "" {
 		out.To = &d.To
@@ -128,7 +129,7 @@ func diffJSON(d *runtime.Difference, stats []diff.FileStat) differing {
 // statWidth is how wide the bar of a file's changed lines may get.
 const statWidth = 30
 
-func printStats(d *runtime.Difference, stats []diff.FileStat) {
+func printStats(d *history.Difference, stats []diff.FileStat) {
 	to := "the workspace"
 	if d.To.SHA != "" {
 		to = d.To.String()

@@ -23,7 +23,10 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/runtime"
+	"hank/runtime/agents"
+	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -106,7 +109,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 			}
 			var done []finding.Finding
 			if c.Bool("fix") {
-				if done, err = fix(c, root); err != nil && runtime.CodeOf(err) != runtime.ExitDecision {
+				if done, err = fix(c, root); err != nil && runtimereport.CodeOf(err) != exitcode.Decision {
 					return err
 				}
 			}
@@ -135,7 +138,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 				printDiagnosis(c, d)
 			}
 			if d.Condition == needsYou {
-				return exitWith(runtime.ExitDecision)
+				return exitWith(exitcode.Decision)
 			}
 			return nil
 		},
@@ -214,7 +217,7 @@ func (d *diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
 	if d.Live || !isDriven(d.Command) {
 		return
 	}
-	if missing := runtime.AgentsMissing(ctx, v); missing != nil {
+	if missing := agents.Missing(ctx, v); missing != nil {
 		command := d.Command
 		d.block(missing)
 		d.Command, d.first = command, "see to what is named above"
@@ -326,41 +329,41 @@ func remains(root string) []string {
 func happened(s status) string {
 	last := s.LastCodon
 	switch s.Verdict {
-	case runtime.VerdictRunning:
+	case runtimereport.VerdictRunning:
 		if s.LiveCodon != nil {
 			return fmt.Sprintf("codon %s is at work", s.LiveCodon.CodonID)
 		}
 		return "a run is at work"
-	case runtime.VerdictCreating:
+	case runtimereport.VerdictCreating:
 		return "the execution is being created"
-	case runtime.VerdictNotBegun:
+	case runtimereport.VerdictNotBegun:
 		return "nothing has run yet"
-	case runtime.VerdictBlocked:
+	case runtimereport.VerdictBlocked:
 		return "something is in the way: nothing runs before it is settled"
-	case runtime.VerdictRolledBack:
+	case runtimereport.VerdictRolledBack:
 		return fmt.Sprintf("rolled back to checkpoint %s", short(s.Position.CheckpointSHA))
-	case runtime.VerdictCompleted:
-		if more := runtime.CaveatText(s.Caveats); more != "" {
+	case runtimereport.VerdictCompleted:
+		if more := runtimereport.CaveatText(s.Caveats); more != "" {
 			return "the hank is done, with " + more
 		}
 		return "the hank is done"
-	case runtime.VerdictStopped:
+	case runtimereport.VerdictStopped:
 		if last != nil && last.Interrupted != "" {
 			return fmt.Sprintf("codon %s was stopped", last.CodonID)
 		}
 		return "the last run was stopped"
-	case runtime.VerdictCrashed:
+	case runtimereport.VerdictCrashed:
 		return "the last run crashed"
-	case runtime.VerdictFailed:
+	case runtimereport.VerdictFailed:
 		if last != nil && last.FailureReason != nil {
 			return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
 		}
 		return "the last run failed"
-	case runtime.VerdictRefused:
+	case runtimereport.VerdictRefused:
 		return "the provider refused the last run: " + firstLine(s.ended)
-	case runtime.VerdictBudget:
+	case runtimereport.VerdictBudget:
 		return "a budget ended the last run: " + firstLine(s.ended)
-	case runtime.VerdictPaused:
+	case runtimereport.VerdictPaused:
 		if s.Paused != nil {
 			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                // which a finding names as long as it holds
 			if rest, found := strings.CutPrefix(why, packdb.CannotRecord); found { // so it does the remedy

@@ -15,7 +15,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/hankweave"
-	"hank/runtime"
+	"hank/runtime/exitcode"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -45,7 +45,7 @@ Example: hank events --follow --type CodonTransitioned --codon review#1`,
 				return err
 			}
 			if c.Bool("follow") && c.Uint64("before") > 0 {
-				return &runtime.UsageError{Why: "--follow and --before exclude each other"}
+				return &exitcode.UsageError{Why: "--follow and --before exclude each other"}
 			}
 			v, err := view(c)
 			if err != nil {
@@ -223,7 +223,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, &runtime.UsageError{Why: fmt.Sprintf("--since takes a time such as 2026-01-02T15:04:05Z or a span such as 10m, not %q", text)}
+		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2026-01-02T15:04:05Z or a span such as 10m, not %q", text)}
 	}
 	return at, nil
 }

@@ -15,17 +15,18 @@ import (
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/layout"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/gc"
 )
 
 // garbageView is the JSON form of hank gc.
 type garbageView struct {
-	Schema      int               `json:"schema"`
-	Execution   string            `json:"execution"`
-	Applied     bool              `json:"applied"`
-	Bytes       int64             `json:"bytes"` // that went, or would go
-	Items       []runtime.Garbage `json:"items"`
-	Checkpoints int64             `json:"checkpointBytes"` // of the store as it is
+	Schema      int          `json:"schema"`
+	Execution   string       `json:"execution"`
+	Applied     bool         `json:"applied"`
+	Bytes       int64        `json:"bytes"` // that went, or would go
+	Items       []gc.Garbage `json:"items"`
+	Checkpoints int64        `json:"checkpointBytes"` // of the store as it is
 }
 
 func gcCommand() *cli.Command {
@@ -82,15 +83,15 @@ was removed from it; 5: a run is at work.`,
 			}
 			out := garbageView{Schema: 1, Execution: v.Layout.Root, Applied: c.Bool("apply")}
 			if out.Applied {
-				out.Items, err = runtime.Collect(c.Context, v.Layout.Root, p, work)
+				out.Items, err = gc.Collect(c.Context, v.Layout.Root, p, work)
 			} else {
-				out.Items, err = runtime.ListGarbage(c.Context, v, p)
+				out.Items, err = gc.ListGarbage(c.Context, v, p)
 			}
 			var damaged *checkpoint.DamagedError
 			if err != nil && !errors.As(err, &damaged) {
 				return err
 			}
-			if out.Applied && slices.ContainsFunc(out.Items, func(g runtime.Garbage) bool { return g.Kind == runtime.GarbageIndex }) {
+			if out.Applied && slices.ContainsFunc(out.Items, func(g gc.Garbage) bool { return g.Kind == gc.Index }) {
 				catchUp(v.Layout.Root)
 			}
 			if store, err := v.Store(); err == nil {
@@ -111,14 +112,14 @@ was removed from it; 5: a run is at work.`,
 }
 
 // policy reads what may go.
-func policy(c *cli.Context) (runtime.Policy, error) {
+func policy(c *cli.Context) (gc.Policy, error) {
 	age, err := parseAge(c.String("older-than"))
-	p := runtime.Policy{OlderThan: age, Now: time.Now()}
+	p := gc.Policy{OlderThan: age, Now: time.Now()}
 	for _, kind := range c.StringSlice("only") {
-		if !slices.Contains(runtime.GarbageKinds, runtime.GarbageKind(kind)) {
-			return p, &runtime.UsageError{Why: fmt.Sprintf("--only does not know %q; there are %s", kind, joined(runtime.GarbageKinds))}
+		if !slices.Contains(gc.Kinds, gc.Kind(kind)) {
+			return p, &exitcode.UsageError{Why: fmt.Sprintf("--only does not know %q; there are %s", kind, joined(gc.Kinds))}
 		}
-		p.Only = append(p.Only, runtime.GarbageKind(kind))
+		p.Only = append(p.Only, gc.Kind(kind))
 	}
 	return p, err
 }
@@ -189,7 +190,7 @@ func parseAge(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, &runtime.UsageError{Why: fmt.Sprintf("an age is a number with a unit, such as 30d, 12h or 10m, not %q", text)}
+		return 0, &exitcode.UsageError{Why: fmt.Sprintf("an age is a number with a unit, such as 30d, 12h or 10m, not %q", text)}
 	}
 	return d, nil
 }

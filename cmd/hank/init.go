@@ -12,7 +12,7 @@ import (
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/internal/vfs"
-	"hank/runtime"
+	"hank/runtime/exitcode"
 )
 
 // starter is a hank that runs without a key: two scripts and a check.
@@ -65,7 +65,7 @@ Exit code 0: written; 2: there is a hank.json already.`,
 			name := filepath.Join(dir, "hank.json")
 			f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 			if os.IsExist(err) {
-				return &runtime.UsageError{Why: name + " is there already; nothing was changed"}
+				return &exitcode.UsageError{Why: name + " is there already; nothing was changed"}
 			}
 			if err != nil {
 				return err

@@ -10,7 +10,9 @@ import (
 
 	"hank/internal/shell"
 	"hank/internal/term"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/land"
+	runtimereport "hank/runtime/report"
 )
 
 func landCommand() *cli.Command {
@@ -51,16 +53,16 @@ is no git.`,
 				return err
 			}
 			if c.String("branch") == "" {
-				return &runtime.UsageError{Why: "hank land needs --branch NAME; see: hank land --help"}
+				return &exitcode.UsageError{Why: "hank land needs --branch NAME; see: hank land --help"}
 			}
 			if c.String("message") != "" && !c.Bool("squash") {
-				return &runtime.UsageError{Why: "--message is the text of the one commit that --squash makes; give both"}
+				return &exitcode.UsageError{Why: "--message is the text of the one commit that --squash makes; give both"}
 			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			done, err := runtime.Land(c.Context, v, runtime.LandOptions{Branch: c.String("branch"), From: c.String("from"), To: c.String("to"),
+			done, err := land.Land(c.Context, v, land.Options{Branch: c.String("branch"), From: c.String("from"), To: c.String("to"),
 				Onto: c.String("onto"), Squash: c.Bool("squash"), Message: c.String("message"), DryRun: c.Bool("dry-run"), Now: time.Now(), Work: work})
 			if err != nil {
 				return err
@@ -73,14 +75,14 @@ is no git.`,
 				printLanding(done)
 			}
 			if !done.Right() {
-				return exitWith(runtime.ExitDecision)
+				return exitWith(exitcode.Decision)
 			}
 			return nil
 		},
 	}
 }
 
-func printLanding(l *runtime.Landing) {
+func printLanding(l *land.Landing) {
 	verb := "is"
 	if l.DryRun {
 		verb = "would be"
@@ -113,7 +115,7 @@ func printLanding(l *runtime.Landing) {
 		t.Row("codon", string(k.CodonID), word, k.Cost.Text(), note)
 	}
 	_ = t.Flush() // as with any print
-	if more := runtime.CaveatText(l.Caveats); more != "" {
+	if more := runtimereport.CaveatText(l.Caveats); more != "" {
 		say("caveats: %s\n", more)
 	}
 	if n := len(l.LeftOut); n > 0 {
@@ -147,7 +149,7 @@ func printLanding(l *runtime.Landing) {
 }
 
 // printPrivate warns of files for secrets, with the way to leave them out.
-func printPrivate(l *runtime.Landing) {
+func printPrivate(l *land.Landing) {
 	if len(l.Private) == 0 {
 		return
 	}
@@ -184,7 +186,7 @@ func landSign(kind string) term.Painted {
 	return term.Yellow(os.Stdout, "M")
 }
 
-func printNames(what string, names []runtime.FileName) {
+func printNames(what string, names []land.FileName) {
 	if len(names) == 0 {
 		return
 	}

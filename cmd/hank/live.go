@@ -11,7 +11,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/term"
-	"hank/runtime"
+	"hank/runtime/codon"
 )
 
 // How often the line of a running codon is looked at, and how often plain lines
@@ -24,7 +24,7 @@ const (
 // watcher shows what a run does while it runs: on a terminal as one line that
 // is drawn again and again, elsewhere as a plain line each minute.
 type watcher struct {
-	monitor *runtime.Monitor
+	monitor *codon.Monitor
 	live    *term.Live // nil: plain lines
 	say     func(line string)
 	working atomic.Pointer[countedWork] // what takes its time within the codon
@@ -52,7 +52,7 @@ func onScreen(print func()) {
 }
 
 // watch shows what a run does until stop is called.
-func watch(out *os.File, say func(line string), p *runtime.Monitor) (stop func()) {
+func watch(out *os.File, say func(line string), p *codon.Monitor) (stop func()) {
 	w := &watcher{monitor: p, say: say, live: term.NewLive(os.Stderr)}
 	if w.live == nil {
 		w.live = term.NewLive(out)
@@ -108,7 +108,7 @@ func (w *watcher) work(what string, p *checkpoint.Progress) (end func(), shown b
 }
 
 // plain prints a line for each full minute of an attempt.
-func (w *watcher) plain(a runtime.Activity, now time.Time) {
+func (w *watcher) plain(a codon.Activity, now time.Time) {
 	if a.Codon == "" {
 		return
 	}
@@ -123,7 +123,7 @@ func (w *watcher) plain(a runtime.Activity, now time.Time) {
 
 // liveLine is what a run does, in so many columns at most: the codon, its time
 // and cost always, then what it does or waits for, then its last words.
-func liveLine(a runtime.Activity, now time.Time, columns int) string {
+func liveLine(a codon.Activity, now time.Time, columns int) string {
 	if a.Codon == "" {
 		return ""
 	}
@@ -157,7 +157,7 @@ func liveLine(a runtime.Activity, now time.Time, columns int) string {
 }
 
 // plainLine is the same for a file or pipe.
-func plainLine(a runtime.Activity, now time.Time) string {
+func plainLine(a codon.Activity, now time.Time) string {
 	const most = 160
 	line := fmt.Sprintf("still running: %s, %s", a.Codon, now.Sub(a.Since).Truncate(time.Second))
 	if a.Cost > 0 {
@@ -176,7 +176,7 @@ func plainLine(a runtime.Activity, now time.Time) string {
 }
 
 // parts are what the agent does or is waited for, and what it printed last.
-func parts(a runtime.Activity) (doing, words string) {
+func parts(a codon.Activity) (doing, words string) {
 	doing = term.OneLine(a.Step)
 	if a.Tool != "" {
 		doing = term.OneLine(a.Tool)

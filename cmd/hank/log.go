@@ -18,8 +18,11 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime"
+	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -68,12 +71,12 @@ func transcriptOf(v *recovery.View, id state.CodonID) (*state.Codon, error) {
 		}
 	}
 	if id == "" {
-		return nil, &runtime.UsageError{Why: "no agent has been started yet"}
+		return nil, &exitcode.UsageError{Why: "no agent has been started yet"}
 	}
 	if !knows(v.State, id) {
-		return nil, runtime.UnknownCodon(v.State, id)
+		return nil, history.UnknownCodon(v.State, id)
 	}
-	return nil, &runtime.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
+	return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
 }
 
 // printSilence says what is known of an attempt whose agent has said nothing: how
@@ -89,8 +92,8 @@ func printSilence(c *cli.Context, record *state.Codon) error {
 			if k.ClaudeLogPath != record.ClaudeLogPath {
 				continue
 			}
-			ended = string(runtime.CodonVerdict(k, runtime.RunVerdict(v, r)))
-			if more := runtime.Qualification(k); more != "" {
+			ended = string(runtimereport.CodonVerdict(k, runtimereport.RunVerdict(v, r)))
+			if more := runtimereport.Qualification(k); more != "" {
 				ended += ", " + more
 			}
 			if k.FailureReason != nil {
@@ -105,7 +108,7 @@ func printSilence(c *cli.Context, record *state.Codon) error {
 func printTranscript(c *cli.Context, root, workspace, path string) (said bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, &runtime.UsageError{Why: fmt.Sprintf("the transcript %s is not there", shorten(path))}
+		return false, &exitcode.UsageError{Why: fmt.Sprintf("the transcript %s is not there", shorten(path))}
 	}
 	if err != nil {
 		return false, err

@@ -11,7 +11,8 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/layout"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 )
 
 // executions is the JSON form of hank ls.
@@ -47,7 +48,7 @@ Example: hank ls --limit 5`,
 			t := term.NewTable(os.Stdout)
 			for _, s := range list {
 				word := statusWord(s)
-				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == runtime.VerdictCompleted {
+				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == runtimereport.VerdictCompleted {
 					word += term.Sprintf(" (%s)", count(n, "caveat"))
 				}
 				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), s.Cost.Text(), s.Execution+"  "+s.Hank)
@@ -70,7 +71,7 @@ func listExecutions(limit int, before string, prune bool) ([]status, error) {
 		}
 		at := slices.IndexFunc(entries, func(e registry.Entry) bool { return e.Root == root })
 		if at < 0 {
-			return nil, &runtime.UsageError{Why: fmt.Sprintf("%s, which --before names, is not in the list; see: hank ls --limit 0", shorten(root))}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%s, which --before names, is not in the list; see: hank ls --limit 0", shorten(root))}
 		}
 		entries = entries[at+1:]
 	}

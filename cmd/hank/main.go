@@ -20,9 +20,10 @@ import (
 	"hank/internal/term"
 	"hank/internal/typo"
 	"hank/recovery/layout"
-	"hank/runtime"
+	"hank/runtime/exitcode"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
+	runtimereport "hank/runtime/report"
 )
 
 func main() {
@@ -40,7 +41,7 @@ func main() {
 }
 
 // run is the whole program but for its roles.
-func run(args []string) runtime.ExitCode {
+func run(args []string) exitcode.Code {
 	app := newApp()
 	if len(args) == 2 && slices.Contains([]string{"--version", "-version", "-v"}, args[1]) {
 		args = []string{args[0], "version"}
@@ -53,7 +54,7 @@ func run(args []string) runtime.ExitCode {
 }
 
 // finish says what went wrong and returns the exit code.
-func finish(err error) runtime.ExitCode {
+func finish(err error) exitcode.Code {
 	if said := sayInvalid(err); said != nil {
 		err = said
 	}
@@ -62,13 +63,13 @@ func finish(err error) runtime.ExitCode {
 		return ended.code
 	}
 	if err != nil {
-		remark("hank: %s%s\n", runtime.Sentence(err), remedy(err))
+		remark("hank: %s%s\n", runtimereport.Sentence(err), remedy(err))
 	}
 	var usage *argv.UsageError
 	if errors.As(err, &usage) {
-		return runtime.ExitUsage
+		return exitcode.Usage
 	}
-	return runtime.CodeOf(err)
+	return runtimereport.CodeOf(err)
 }
 
 // remedy says what to do where the system refused, which errors of the system
@@ -78,7 +79,7 @@ func remedy(err error) string {
 	switch {
 	case errors.As(err, &nowhere):
 		return remembered(nowhere.From)
-	case runtime.CodeOf(err) != runtime.ExitIO:
+	case runtimereport.CodeOf(err) != exitcode.IO:
 	case errors.Is(err, syscall.ENOSPC):
 		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
 	case errors.Is(err, fs.ErrPermission):
@@ -118,12 +119,12 @@ func was(e registry.Entry) string {
 }
 
 // endedError carries an exit code of a command that has said everything.
-type endedError struct{ code runtime.ExitCode }
+type endedError struct{ code exitcode.Code }
 
 func (e *endedError) Error() string { return fmt.Sprintf("ended with code %d", e.code) }
 
-func exitWith(code runtime.ExitCode) error {
-	if code == runtime.ExitDone {
+func exitWith(code exitcode.Code) error {
+	if code == exitcode.Done {
 		return nil
 	}
 	return &endedError{code}
@@ -141,10 +142,10 @@ func newApp() *cli.App {
 		UseShortOptionHandling: false,
 		Suggest:                true,
 		ExitErrHandler:         func(*cli.Context, error) {},
-		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &runtime.UsageError{Why: err.Error()} },
+		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &exitcode.UsageError{Why: err.Error()} },
 		CommandNotFound: func(c *cli.Context, name string) {
 			remark("hank: unknown command %q; %sto list all: hank help\n", name, meantCommand(c.App, name))
-			os.Exit(int(runtime.ExitUsage))
+			os.Exit(int(exitcode.Usage))
 		},
 		Commands: []*cli.Command{
 			initCommand(), validateCommand(), planCommand(),

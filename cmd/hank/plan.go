@@ -10,22 +10,24 @@ import (
 	"hank/plan"
 	"hank/recovery"
 	"hank/runtime"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
 // planned is an entry of the plan.
 type planned struct {
-	Index      int               `json:"index"` // from 1
-	CodonID    state.CodonID     `json:"codonId"`
-	Name       string            `json:"name"`
-	Model      string            `json:"model"`
-	Session    plan.Continuation `json:"continuationMode"`
-	LoopID     state.CodonID     `json:"loopId,omitempty"`
-	Iteration  *int              `json:"iteration,omitempty"` // from 0
-	Status     state.CodonStatus `json:"status,omitempty"`    // empty: to come
-	Verdict    runtime.Verdict   `json:"verdict,omitempty"`   // the status in a word for people
-	Checkpoint state.SHA         `json:"checkpointSha,omitempty"`
-	Next       bool              `json:"next,omitzero"`
+	Index      int                   `json:"index"` // from 1
+	CodonID    state.CodonID         `json:"codonId"`
+	Name       string                `json:"name"`
+	Model      string                `json:"model"`
+	Session    plan.Continuation     `json:"continuationMode"`
+	LoopID     state.CodonID         `json:"loopId,omitempty"`
+	Iteration  *int                  `json:"iteration,omitempty"` // from 0
+	Status     state.CodonStatus     `json:"status,omitempty"`    // empty: to come
+	Verdict    runtimereport.Verdict `json:"verdict,omitempty"`   // the status in a word for people
+	Checkpoint state.SHA             `json:"checkpointSha,omitempty"`
+	Next       bool                  `json:"next,omitzero"`
 
 	but string // what the verdict leaves unsaid
 }
@@ -94,7 +96,7 @@ func planOf(c *cli.Context) (planView, error) {
 		return planView{}, err
 	}
 	if program == nil {
-		return planView{}, &runtime.InvalidError{Diagnostics: located(path, found)}
+		return planView{}, &exitcode.InvalidError{Diagnostics: located(path, found)}
 	}
 	p := planView{Schema: 1, Hank: path}
 	for i, e := range program.Initial() {
@@ -123,7 +125,7 @@ func planOfState(v *recovery.View) planView {
 		entry.Next = i == next
 		if at := newest[e.CodonID]; at.Codon != nil && i <= next {
 			entry.Status, entry.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
-			entry.Verdict, entry.but = runtime.CodonVerdict(at.Codon, runtime.RunVerdict(v, at.Run)), runtime.Qualification(at.Codon)
+			entry.Verdict, entry.but = runtimereport.CodonVerdict(at.Codon, runtimereport.RunVerdict(v, at.Run)), runtimereport.Qualification(at.Codon)
 		}
 		p.Codons = append(p.Codons, entry)
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"hank/runtime"
+	"hank/runtime/history"
 )
 
 func restoreCommand() *cli.Command {
@@ -32,11 +32,11 @@ TARGET and --delete is missing; 4: nobody is there to be asked and
 			if err := arguments(c, 1, -1); err != nil {
 				return err
 			}
-			paths, err := runtime.CleanPaths(c.Args().Slice())
+			paths, err := history.CleanPaths(c.Args().Slice())
 			if err != nil {
 				return err
 			}
-			return goBack(c, runtime.RollbackOptions{To: c.String("from"), Paths: paths, Delete: c.Bool("delete")})
+			return goBack(c, history.RollbackOptions{To: c.String("from"), Paths: paths, Delete: c.Bool("delete")})
 		},
 	}
 }

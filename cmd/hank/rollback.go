@@ -11,7 +11,8 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/finding"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/state"
 )
 
@@ -47,14 +48,14 @@ be asked and --yes is missing, or something that no checkpoint holds is in the w
 				return err
 			}
 			if c.Bool("undo") && c.String("to") != "" {
-				return &runtime.UsageError{Why: "--undo and --to exclude each other"}
+				return &exitcode.UsageError{Why: "--undo and --to exclude each other"}
 			}
-			return goBack(c, runtime.RollbackOptions{To: c.String("to"), Undo: c.Bool("undo")})
+			return goBack(c, history.RollbackOptions{To: c.String("to"), Undo: c.Bool("undo")})
 		},
 	}
 }
 
-func goBack(c *cli.Context, o runtime.RollbackOptions) error {
+func goBack(c *cli.Context, o history.RollbackOptions) error {
 	root, err := executionOf(c)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	}
 	o.Execution, o.BreakLock, o.Work = root, c.String("break-lock"), work
 	if c.Bool("plan") {
-		p, err := runtime.PreviewRollback(c.Context, o)
+		p, err := history.PreviewRollback(c.Context, o)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 	}
 	ask := asker(c)
 	if ask == nil && !c.Bool("yes") {
-		target, err := runtime.LookUp(o)
+		target, err := history.LookUp(o)
 		if err != nil {
 			return err
 		}
@@ -91,12 +92,12 @@ func goBack(c *cli.Context, o runtime.RollbackOptions) error {
 		o.Say = func(line string) { say("%s\n", forThis(c, line)) }
 	}
 	if ask != nil {
-		o.Confirm = func(p runtime.Preview) bool {
+		o.Confirm = func(p history.Preview) bool {
 			printPreview(&p, false)
 			return ask("Do it?", []string{"yes", "no"}) == 0
 		}
 	}
-	done, err := runtime.Rollback(c.Context, o)
+	done, err := history.Rollback(c.Context, o)
 	if err != nil {
 		return err
 	}
@@ -176,12 +177,12 @@ func inSentence(paths []string) string {
 // most is how many paths a person is shown unless all are wanted.
 const most = 20
 
-func printPreview(p *runtime.Preview, all bool) {
+func printPreview(p *history.Preview, all bool) {
 	if p.Undoes != nil {
 		say("%s\n", p.Undoes)
 	}
 	say("to %s:\n", p.Target)
-	show := func(sign string, changes []runtime.PathChange, colour func(*os.File, string) term.Painted) {
+	show := func(sign string, changes []history.PathChange, colour func(*os.File, string) term.Painted) {
 		for i, ch := range changes {
 			if !all && i == most {
 				say("  %s and %d more\n", sign, len(changes)-i)
@@ -196,7 +197,7 @@ func printPreview(p *runtime.Preview, all bool) {
 	}
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
-	for _, list := range [][]runtime.PathChange{p.Blocked, p.InTheWay} {
+	for _, list := range [][]history.PathChange{p.Blocked, p.InTheWay} {
 		printInTheWay(list, all)
 	}
 	say("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
@@ -216,7 +217,7 @@ func printPreview(p *runtime.Preview, all bool) {
 }
 
 // printInTheWay names what stays, or stops a move, and why.
-func printInTheWay(list []runtime.PathChange, all bool) {
+func printInTheWay(list []history.PathChange, all bool) {
 	for i, ch := range list {
 		if !all && i == most {
 			say("  %s and %d more\n", term.Red(os.Stdout, "!"), len(list)-i)
@@ -235,18 +236,18 @@ type touched struct {
 // previewed is the JSON form of hank rollback --plan.
 type previewed struct {
 	Schema     int                  `json:"schema"`
-	Target     runtime.Target       `json:"target"`
+	Target     history.Target       `json:"target"`
 	Add        []touched            `json:"add"`
 	Change     []touched            `json:"change"`
 	Delete     []touched            `json:"delete"`
 	Blocked    []touched            `json:"blocked"`
 	InTheWay   []touched            `json:"inTheWay,omitempty"`
 	Kept       int                  `json:"kept"`
-	Superseded []runtime.Target     `json:"superseded"`
-	Unarchived []runtime.Unarchived `json:"unarchived,omitempty"`
+	Superseded []history.Target     `json:"superseded"`
+	Unarchived []history.Unarchived `json:"unarchived,omitempty"`
 	CostKept   state.USD            `json:"costKept"`
 	CostLeft   state.USD            `json:"costLeft"`
-	Undoes     *runtime.Undone      `json:"undoes,omitempty"`
+	Undoes     *history.Undone      `json:"undoes,omitempty"`
 }
 
 // rolledBack is the JSON form of hank rollback.
@@ -257,8 +258,8 @@ type rolledBack struct {
 	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was; nothing else was done
 }
 
-func previewOf(p *runtime.Preview) previewed {
-	list := func(changes []runtime.PathChange) []touched {
+func previewOf(p *history.Preview) previewed {
+	list := func(changes []history.PathChange) []touched {
 		out := make([]touched, len(changes))
 		for i, ch := range changes {
 			out[i] = touched{pathOf(ch.Path), ch.Kind}

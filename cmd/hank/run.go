@@ -16,6 +16,9 @@ import (
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -96,7 +99,7 @@ work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 			o.Hank, o.Data, o.Workspace, o.Output = hank, data, c.String("workspace"), c.String("output")
 			o.IncludeSecrets, o.ExcludeSecrets = c.Bool("include-secrets"), c.Bool("exclude-secrets")
 			if o.IncludeSecrets && o.ExcludeSecrets {
-				return &runtime.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
+				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
 			}
 			o.Replay, o.Fresh = c.String("replay"), c.Bool("fresh")
 			return drive(c, runtime.ModeRun, o)
@@ -174,7 +177,7 @@ The exit codes are those of hank run; 2: the codon has not run.`,
 				return err
 			}
 			if from := c.String("from"); from != "" && from != "rig-setup" {
-				return &runtime.UsageError{Why: "--from takes rig-setup, not " + from}
+				return &exitcode.UsageError{Why: "--from takes rig-setup, not " + from}
 			}
 			o, err := driveOptions(c)
 			if err != nil {
@@ -193,15 +196,15 @@ func driveOptions(c *cli.Context) (runtime.Options, error) {
 	for _, l := range c.StringSlice("label") {
 		key, value, ok := strings.Cut(l, "=")
 		if !ok {
-			return runtime.Options{}, &runtime.UsageError{Why: fmt.Sprintf("--label takes KEY=VALUE, not %q", l)}
+			return runtime.Options{}, &exitcode.UsageError{Why: fmt.Sprintf("--label takes KEY=VALUE, not %q", l)}
 		}
 		labels[key] = value
 	}
 	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
-		return runtime.Options{}, &runtime.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
+		return runtime.Options{}, &exitcode.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
 	}
 	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
-		return runtime.Options{}, &runtime.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
+		return runtime.Options{}, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
 	}
 	limits, err := limits(c)
 	if err != nil {
@@ -237,12 +240,12 @@ func settings(c *cli.Context) (plan.Layers, error) {
 			found[i].File = orDefault(name, "hankweave.json")
 		}
 	case name != "" || !os.IsNotExist(err):
-		return layers, &runtime.UsageError{Why: fmt.Sprintf("the settings %s cannot be read: %v", orDefault(name, "hankweave.json"), err)}
+		return layers, &exitcode.UsageError{Why: fmt.Sprintf("the settings %s cannot be read: %v", orDefault(name, "hankweave.json"), err)}
 	}
 	env, more := plan.ParseEnviron(os.Environ())
 	layers.Env = env
 	if found = append(found, more...); len(errorsOnly(found)) > 0 {
-		return layers, &runtime.InvalidError{Diagnostics: found}
+		return layers, &exitcode.InvalidError{Diagnostics: found}
 	}
 	layers.Flags = plan.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
 	if c.Bool("ignore-rig-failures") {
@@ -255,7 +258,7 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	switch layers.Flags.Sandbox = plan.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
 	case "", plan.NoSandbox, plan.WorkspaceSandbox:
 	default:
-		return layers, &runtime.UsageError{Why: fmt.Sprintf("--sandbox takes workspace or none, not %q", layers.Flags.Sandbox)}
+		return layers, &exitcode.UsageError{Why: fmt.Sprintf("--sandbox takes workspace or none, not %q", layers.Flags.Sandbox)}
 	}
 	return layers, nil
 }
@@ -289,7 +292,7 @@ func limit(c *cli.Context, name string) (*float64, error) {
 			return nil, badLimit(c, name)
 		}
 		if n > mostLimit {
-			return nil, &runtime.UsageError{Why: fmt.Sprintf("--%s takes at most %.0f (none: no limit), not %q", name, float64(mostLimit), text)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--%s takes at most %.0f (none: no limit), not %q", name, float64(mostLimit), text)}
 		}
 	}
 	return &n, nil
@@ -299,7 +302,7 @@ func limit(c *cli.Context, name string) (*float64, error) {
 const mostLimit = 9e9
 
 func badLimit(c *cli.Context, name string) error {
-	return &runtime.UsageError{Why: fmt.Sprintf("--%s takes a positive number or none, not %q", name, c.String(name))}
+	return &exitcode.UsageError{Why: fmt.Sprintf("--%s takes a positive number or none, not %q", name, c.String(name))}
 }
 
 // givenCap is what --checkpoint-cap says; not set where it is not given.
@@ -309,7 +312,7 @@ func givenCap(c *cli.Context) (plan.Size, error) {
 	}
 	size, err := plan.ParseSize(c.String("checkpoint-cap"))
 	if err != nil {
-		return "", &runtime.UsageError{Why: "--checkpoint-cap: " + err.Error()}
+		return "", &exitcode.UsageError{Why: "--checkpoint-cap: " + err.Error()}
 	}
 	return size, nil
 }
@@ -363,7 +366,7 @@ func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 	requests, stop := signals()
 	defer stop()
 	o.Requests = requests
-	o.Monitor = &runtime.Monitor{}
+	o.Monitor = &codon.Monitor{}
 	unwatch := watch(progressOut(c), o.Say, o.Monitor)
 	res, err := runtime.Run(c.Context, mode, o)
 	unwatch()
@@ -389,18 +392,18 @@ func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 // catchUp has the cost index brought up to date, best effort.
 func catchUp(execution string) {
 	if self, err := os.Executable(); err == nil {
-		runtime.StartCatchUp(self, execution)
+		runtimereport.StartCatchUp(self, execution)
 	}
 }
 
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
-	say("  codons       %s, %s\n", runtime.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost.Text())
+	say("  codons       %s, %s\n", runtimereport.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost.Text())
 	if r.Limits.Any() {
-		say("  limit        %s\n", runtime.DescribeLimits(r.Limits, r.Cost, -1))
+		say("  limit        %s\n", runtimereport.DescribeLimits(r.Limits, r.Cost, -1))
 	}
-	if more := runtime.CaveatText(r.Caveats); more != "" && r.Verdict != runtime.VerdictCompleted {
+	if more := runtimereport.CaveatText(r.Caveats); more != "" && r.Verdict != runtimereport.VerdictCompleted {
 		say("  caveats      %s\n", more)
 	}
 	if r.Output != "" {

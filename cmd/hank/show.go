@@ -13,7 +13,9 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
-	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
 	"hank/state"
 )
 
@@ -59,7 +61,7 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 	}
 	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
 	if at < 0 {
-		return nil, &runtime.UsageError{Why: fmt.Sprintf("there is no run %q; see: hank show", before)}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no run %q; see: hank show", before)}
 	}
 	return runs[at+1:], nil
 }
@@ -67,8 +69,8 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 // runView is a run with its records, as JSON.
 type runView struct {
 	*state.Run
-	Verdict runtime.Verdict `json:"verdict"` // in a word for people
-	Codons  []*state.Codon  `json:"codons"`
+	Verdict runtimereport.Verdict `json:"verdict"` // in a word for people
+	Codons  []*state.Codon        `json:"codons"`
 }
 
 // shownRuns and shownCodons are the JSON forms of hank show.
@@ -85,8 +87,8 @@ type shownCodons struct {
 
 // codonView is a record with the run that holds it.
 type codonView struct {
-	RunID   state.RunID     `json:"runId"`
-	Verdict runtime.Verdict `json:"verdict"` // in a word for people
+	RunID   state.RunID           `json:"runId"`
+	Verdict runtimereport.Verdict `json:"verdict"` // in a word for people
 	*state.Codon
 }
 
@@ -97,28 +99,28 @@ func showRuns(c *cli.Context, v *recovery.View, runs []*state.Run) error {
 	if c.Bool("json") {
 		out := shownRuns{Schema: 1, Limits: v.State.Limits, Runs: []runView{}}
 		for _, r := range runs {
-			out.Runs = append(out.Runs, runView{r, runtime.RunVerdict(v, r), r.Codons()})
+			out.Runs = append(out.Runs, runView{r, runtimereport.RunVerdict(v, r), r.Codons()})
 		}
 		return printJSON(out)
 	}
 	if l := v.State.Limits; l.Any() {
-		say("limit %s\n", runtime.DescribeLimits(l, v.State.TotalCost(), -1))
+		say("limit %s\n", runtimereport.DescribeLimits(l, v.State.TotalCost(), -1))
 	}
 	for _, r := range runs {
-		if err := printRun(r, runtime.RunVerdict(v, r)); err != nil {
+		if err := printRun(r, runtimereport.RunVerdict(v, r)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printRun(r *state.Run, verdict runtime.Verdict) error {
+func printRun(r *state.Run, verdict runtimereport.Verdict) error {
 	how := r.StartingConditions.Type
 	if src := r.StartingConditions.Source; src != nil {
 		how = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
 	}
 	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), verdict, how, r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
-	if r.EndDetail != "" && (verdict == runtime.VerdictBudget || verdict == runtime.VerdictPaused) {
+	if r.EndDetail != "" && (verdict == runtimereport.VerdictBudget || verdict == runtimereport.VerdictPaused) {
 		say("  %s: %s\n", verdict, firstLine(r.EndDetail))
 	}
 	if r.Note != "" {
@@ -129,7 +131,7 @@ func printRun(r *state.Run, verdict runtime.Verdict) error {
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Codons() {
-		t.Row("  "+string(k.CodonID), string(runtime.CodonVerdict(k, verdict)), orDefault(took(k), "-"), k.Cost().Text(), orDefault(short(k.Checkpoint()), "-"), why(k))
+		t.Row("  "+string(k.CodonID), string(runtimereport.CodonVerdict(k, verdict)), orDefault(took(k), "-"), k.Cost().Text(), orDefault(short(k.Checkpoint()), "-"), why(k))
 	}
 	return t.Flush()
 }
@@ -142,8 +144,8 @@ func took(k *state.Codon) string {
 }
 
 func why(k *state.Codon) string {
-	said := runtime.Qualification(k)
-	if k.FailureReason == nil || runtime.CodonVerdict(k, "") == runtime.VerdictStopped {
+	said := runtimereport.Qualification(k)
+	if k.FailureReason == nil || runtimereport.CodonVerdict(k, "") == runtimereport.VerdictStopped {
 		return said
 	}
 	if said != "" {
@@ -157,15 +159,15 @@ func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.Cod
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, codonView{r.RunID, runtime.CodonVerdict(k, runtime.RunVerdict(v, r)), k})
+				out.Codons = append(out.Codons, codonView{r.RunID, runtimereport.CodonVerdict(k, runtimereport.RunVerdict(v, r)), k})
 			}
 		}
 	}
 	if len(out.Codons) == 0 {
 		if knows(v.State, id) {
-			return &runtime.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: hank plan", id)}
+			return &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: hank plan", id)}
 		}
-		return &runtime.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: hank show, hank plan", id, cmp.Or(runtime.MeantCodon(v.State, id), ";"))}
+		return &exitcode.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: hank show, hank plan", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
 	}
 	if limit := c.Int("limit"); limit > 0 && len(out.Codons) > limit {
 		out.Codons = out.Codons[:limit]
@@ -176,7 +178,7 @@ func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.Cod
 	for i, k := range out.Codons {
 		finish := ""
 		if i == 0 && !v.Live {
-			command, first := runtime.Finish(v.State, id)
+			command, first := runtimereport.Finish(v.State, id)
 			finish = commandForThis(c, command) + before(first)
 		}
 		printCodon(c, k, finish)
@@ -199,9 +201,9 @@ func evidence(f *state.FailureReason) string {
 // again is whether another attempt may end otherwise.
 func again(k codonView) string {
 	switch {
-	case k.Verdict == runtime.VerdictRefused:
+	case k.Verdict == runtimereport.VerdictRefused:
 		command := "hank run"
-		if _, corrected := runtime.RefusedModel(k.Codon); corrected != "" {
+		if _, corrected := runtimereport.RefusedModel(k.Codon); corrected != "" {
 			command = corrected
 		}
 		return command + " does it again, once the cause is removed"
@@ -220,7 +222,7 @@ func printCodon(c *cli.Context, k codonView, finish string) {
 	if d := took(k.Codon); d != "" {
 		line("took", "%s", d)
 	}
-	if more := runtime.Qualification(k.Codon); more != "" {
+	if more := runtimereport.Qualification(k.Codon); more != "" {
 		line("but", "%s", more)
 	}
 	if finish != "" {

@@ -7,14 +7,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/runtime"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
 // signals turns signals into requests. On a terminal the first Ctrl-C lets the
 // codon finish, the second stops now, the third kills. Elsewhere, and with Ctrl-\,
 // the first stops now and the second kills.
-func signals() (requests <-chan runtime.Request, stop func()) {
+func signals() (requests <-chan codon.Request, stop func()) {
 	caught := make(chan os.Signal, 4)
 	want := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
@@ -22,7 +23,7 @@ func signals() (requests <-chan runtime.Request, stop func()) {
 	}
 	signal.Notify(caught, want...)
 	signal.Stop(quitting) // a run ends in order
-	out := make(chan runtime.Request, 4)
+	out := make(chan codon.Request, 4)
 	go func() {
 		defer close(out)
 		for count := 1; ; count++ {
@@ -30,8 +31,8 @@ func signals() (requests <-chan runtime.Request, stop func()) {
 			if !open {
 				return
 			}
-			code := runtime.ExitCode(128 + int(sig.(syscall.Signal)))
-			out <- runtime.Request{Signal: meaning(count, sig == os.Interrupt && isTerminal()), Reason: state.EndSignal, Code: code}
+			code := exitcode.Code(128 + int(sig.(syscall.Signal)))
+			out <- codon.Request{Signal: meaning(count, sig == os.Interrupt && isTerminal()), Reason: state.EndSignal, Code: code}
 		}
 	}()
 	return out, func() { catchQuit(); signal.Stop(caught); close(caught) }
@@ -49,21 +50,21 @@ func endOnQuit() {
 	catchQuit()
 	go func() {
 		<-quitting
-		os.Exit(int(runtime.ExitQuit))
+		os.Exit(int(exitcode.Quit))
 	}()
 }
 
 // meaning is what the n-th signal asks for; gentle is a Ctrl-C on a terminal.
-func meaning(n int, gentle bool) runtime.Signal {
+func meaning(n int, gentle bool) codon.Signal {
 	switch {
 	case gentle && n == 1:
 		remark("\nCtrl-C again stops the codon now, a third time kills it\n")
-		return runtime.StopAfterCodon
+		return codon.StopAfterCodon
 	case gentle && n == 2 || !gentle && n == 1:
 		remark("stopping now\n")
-		return runtime.StopNow
+		return codon.StopNow
 	}
-	return runtime.StopForce
+	return codon.StopForce
 }
 
 // outliveReaders lets a verb that changes something finish it although nobody

@@ -16,7 +16,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
-	"hank/runtime"
+	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
 )
 
@@ -64,7 +64,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	isNew := err != nil
 	if isNew {
 		if c.String("execution") == "" {
-			return &runtime.UsageError{Why: "there is no execution here to import into; a new one is made with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
+			return &exitcode.UsageError{Why: "there is no execution here to import into; a new one is made with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
 		}
 		if root, err = filepath.Abs(c.String("execution")); err != nil {
 			return err
@@ -123,7 +123,7 @@ func prefixOf(c *cli.Context) string { return strings.Trim(c.String("prefix"), "
 func choosePrefix(c *cli.Context, from remote.Remote, root string, isNew bool) (string, error) {
 	list, err := remote.Prefixes(c.Context, from.Address)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &runtime.UsageError{Why: "there is no git repository in " + from.Address}
+		return "", &exitcode.UsageError{Why: "there is no git repository in " + from.Address}
 	}
 	if err != nil {
 		return "", err
@@ -142,13 +142,13 @@ func choosePrefix(c *cli.Context, from remote.Remote, root string, isNew bool) (
 	case slices.Contains(list, want):
 		return want, nil
 	case len(list) == 0:
-		return "", &runtime.UsageError{Why: "there are no checkpoints of hank's in " + remote.WithoutSecrets(from.Address)}
+		return "", &exitcode.UsageError{Why: "there are no checkpoints of hank's in " + remote.WithoutSecrets(from.Address)}
 	case want == "" && len(list) == 1:
 		return list[0], nil
 	case want == "":
-		return "", &runtime.UsageError{Why: fmt.Sprintf("there are several executions in %s; choose one: --prefix %s", remote.WithoutSecrets(from.Address), strings.Join(list, ", or --prefix "))}
+		return "", &exitcode.UsageError{Why: fmt.Sprintf("there are several executions in %s; choose one: --prefix %s", remote.WithoutSecrets(from.Address), strings.Join(list, ", or --prefix "))}
 	}
-	return "", &runtime.UsageError{Why: fmt.Sprintf("there is nothing below %s in %s, but below %s; name one with --prefix", want, remote.WithoutSecrets(from.Address), strings.Join(list, ", "))}
+	return "", &exitcode.UsageError{Why: fmt.Sprintf("there is nothing below %s in %s, but below %s; name one with --prefix", want, remote.WithoutSecrets(from.Address), strings.Join(list, ", "))}
 }
 
 func printTransfer(c *cli.Context, root, prefix string, t *remote.Transfer, word string) error {
@@ -168,7 +168,7 @@ func printTransfer(c *cli.Context, root, prefix string, t *remote.Transfer, word
 	}
 	if len(out.Refused) > 0 {
 		remark("hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(out.Refused)), strings.Join(out.Refused, ", "))
-		return exitWith(runtime.ExitDecision)
+		return exitWith(exitcode.Decision)
 	}
 	if word == "imported" {
 		remark("to go on: hank status%s\n", executionOption(c))

@@ -16,6 +16,8 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/runtime"
+	"hank/runtime/agents"
+	"hank/runtime/exitcode"
 )
 
 func validateCommand() *cli.Command {
@@ -80,13 +82,13 @@ func hankHere(c *cli.Context) string {
 
 // validation is the JSON form of the result.
 type validation struct {
-	Schema      int                  `json:"schema"`
-	Valid       bool                 `json:"valid"`
-	Hank        string               `json:"hank"`
-	Codons      int                  `json:"codons"`
-	Diagnostics []plan.Diagnostic    `json:"diagnostics"`
-	Sandbox     *runtime.Confinement `json:"sandbox,omitempty"`
-	Private     []string             `json:"private,omitempty"` // files for secrets that checkpoints would hold, with what to do
+	Schema      int                 `json:"schema"`
+	Valid       bool                `json:"valid"`
+	Hank        string              `json:"hank"`
+	Codons      int                 `json:"codons"`
+	Diagnostics []plan.Diagnostic   `json:"diagnostics"`
+	Sandbox     *agents.Confinement `json:"sandbox,omitempty"`
+	Private     []string            `json:"private,omitempty"` // files for secrets that checkpoints would hold, with what to do
 }
 
 // confine works out what the workspace and the sandbox of the hank come to, in the execution that
@@ -104,11 +106,11 @@ func (v *validation) confine(c *cli.Context, p *plan.Program) {
 		l.Workspace = abs
 	}
 	v.Private = execution.WouldBePrivate(l.Workspace)
-	v.Sandbox = runtime.Confine(p, p.Settings.Sandbox, l, runtime.Overlay(os.Environ()), sandbox.Kernel())
+	v.Sandbox = agents.Confine(p, p.Settings.Sandbox, l, agents.Overlay(os.Environ()), sandbox.Kernel())
 }
 
 // said is the sandbox in one line.
-func said(s *runtime.Confinement) string {
+func said(s *agents.Confinement) string {
 	switch {
 	case s.Sandbox != plan.WorkspaceSandbox:
 		return "none: agents write wherever you can"
@@ -159,10 +161,10 @@ func printValidation(c *cli.Context, p *plan.Program, v validation) error {
 			}
 		}
 	default:
-		return &runtime.UsageError{Why: "--format takes text, json or github, not " + format}
+		return &exitcode.UsageError{Why: "--format takes text, json or github, not " + format}
 	}
 	if !valid {
-		return exitWith(runtime.ExitInvalid)
+		return exitWith(exitcode.Invalid)
 	}
 	return nil
 }

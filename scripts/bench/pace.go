@@ -9,7 +9,7 @@ import (
 
 	"hank/internal/vfs"
 	"hank/recovery/layout"
-	"hank/runtime"
+	"hank/runtime/exitcode"
 	"hank/runtime/harness/transcript"
 	"hank/state"
 	"hank/state/journal"
@@ -100,7 +100,7 @@ func (b *bench) realRun(name, program string, codons int, flags ...string) (stea
 	cmd.Dir = dir
 	cmd.Env = append(gitEnvironment(), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_DATA_HOME="+dir)
 	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState.ExitCode() != int(runtime.ExitStopped) {
+	if err != nil && cmd.ProcessState.ExitCode() != int(exitcode.Stopped) {
 		return steady{}, fmt.Errorf("hank run: %w: %s", err, out[max(0, len(out)-2000):])
 	}
 	each, err := paceOf(execution, codons)

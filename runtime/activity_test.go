@@ -1,0 +1,44 @@
+package runtime
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+)
+
+// A run shows each of its steps while it is at it, and nothing when it has ended.
+func TestARunShowsWhatItDoes(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 0},
+	   "rigSetup": [{"type": "command", "command": {"run": "touch ../in-rig; until [ -e ../rigged ]; do sleep 0.02; done"}}],
+	   "promptText": "[ -e ../again ] || { touch ../again; exit 1; }; echo '::hank usage {\"costUSD\":0.5}'; echo reading; until [ -e ../read ]; do sleep 0.02; done"}
+	]}`)
+	p := &codon.Monitor{}
+	s.opts.Monitor = p
+	await := func(what string, shows func(codon.Activity) bool) {
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+			if shows(p.Now()) {
+				return
+			}
+		}
+		t.Errorf("it is not shown that it is %s: %+v", what, p.Now())
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		await("running the rig", func(a codon.Activity) bool { return a.Codon == "a" && a.Step == "running the rig" })
+		put(t, s.root, "rigged", "")
+		await("reading", func(a codon.Activity) bool {
+			return a.Number == 1 && a.Planned == 1 && a.Words == "reading" && a.Step == "" && a.Cost == 500_000_000
+		})
+		put(t, s.root, "read", "")
+	})
+	s.must(ModeRun, exitcode.Done)
+	watching.Wait()
+	if now := p.Now(); now != (codon.Activity{}) {
+		t.Errorf("the run has ended, and shows %+v", now)
+	}
+}

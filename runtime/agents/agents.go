@@ -1,0 +1,146 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/githistory"
+	"hank/runtime/exitcode"
+	"hank/runtime/harness"
+	"hank/runtime/harness/claude"
+	"hank/runtime/harness/shell"
+	"hank/state"
+)
+
+// Harnesses are the agents that hank can drive, by the name that a model
+// leads to.
+var Harnesses = map[string]harness.Harness{
+	shell.Name:  shell.Harness{},
+	claude.Name: claude.Harness{},
+}
+
+// Missing says what of an agent's or of the hank's requirements is missing here
+// for a command that runs codons, as the command itself will; nil: nothing.
+func Missing(ctx context.Context, v *recovery.View) error {
+	if v.Live || v.Blocked != nil || v.State.Program == "" || v.State.Next() >= len(v.State.ExecutionPlan()) {
+		return nil
+	}
+	store, err := v.Store()
+	if err != nil {
+		return nil // who needs checkpoints says so
+	}
+	defer store.Close()
+	frozen, err := githistory.LoadProgram(store, v.State.Program)
+	if err != nil {
+		return nil // Question asks about it
+	}
+	return Found{}.Look(ctx, frozen.Hank, ToRun(v.State), Overlay(os.Environ()), func(string) {})
+}
+
+// ToRun is what of a plan is still to run.
+func ToRun(s *state.State) []plan.Entry {
+	var rest []plan.Entry
+	for _, e := range s.ExecutionPlan()[s.Next():] {
+		rest = append(rest, e.Entry)
+	}
+	return rest
+}
+
+// Found are those that were looked for, by the name of their harness.
+type Found map[string]harness.Check
+
+// Look looks for the agents of entries, and for what the hank requires, in an
+// environment. What is known of an agent already is not looked for again.
+func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) error {
+	if err := Requirements(h, environ); err != nil {
+		return err
+	}
+	var problems []string
+	for _, e := range entries {
+		name, err := e.Codon.Model.Harness()
+		if err != nil {
+			return &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
+		}
+		if _, known := a[name]; known {
+			continue
+		}
+		check := Harnesses[name].Check(ctx, environ)
+		a[name] = check
+		if check.Problem != "" {
+			problems = append(problems, check.Problem)
+		}
+		if check.Note != "" {
+			say(check.Note)
+		}
+	}
+	if len(problems) > 0 {
+		return &exitcode.AgentError{Why: strings.Join(problems, "; ")}
+	}
+	return nil
+}
+
+// Requirements checks that the variables and programs that a hank requires are
+// there.
+func Requirements(h *plan.Hank, environ []string) error {
+	if h.Requirements == nil {
+		return nil
+	}
+	env := harness.NewEnviron(environ)
+	var missing []string
+	for _, name := range h.Requirements.Env {
+		if env[name] == "" {
+			missing = append(missing, "the variable "+name)
+		}
+	}
+	for _, tool := range h.Requirements.Tools {
+		if harness.LookPath(tool, env) == "" {
+			missing = append(missing, "the program "+tool)
+		}
+	}
+	if len(missing) > 0 {
+		return &exitcode.AgentError{Why: "the hank requires what is not here: " + strings.Join(missing, ", ")}
+	}
+	return nil
+}
+
+// Overlay applies the variables HANKWEAVE_NAME to an environment.
+func Overlay(source []string) []string {
+	env := harness.NewEnviron(source)
+	for _, name := range sorted(env) {
+		rest, ours := strings.CutPrefix(name, "HANKWEAVE_")
+		if !ours {
+			continue
+		}
+		value := env[name]
+		delete(env, name)
+		if strings.HasPrefix(rest, "RUNTIME_") || strings.HasPrefix(rest, "SENTINEL_") || rest == "" {
+			continue
+		}
+		if value == "unset" {
+			delete(env, rest)
+		} else {
+			env[rest] = value
+		}
+	}
+	delete(env, "HANK_FAILPOINT") // a test's order to hank, not to its agents
+	return env.Finish(nil)
+}
+
+func sorted(env harness.Environ) []string {
+	names := make([]string, 0, len(env))
+	for name := range env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// WithEnv lays a codon's variables over an environment.
+func WithEnv(environ []string, over map[string]string) []string {
+	return harness.NewEnviron(environ).Finish(over)
+}

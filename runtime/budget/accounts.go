@@ -1,0 +1,144 @@
+package budget
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"hank/plan"
+	"hank/state"
+)
+
+// Accounts are what everything has used so far, every attempt however it
+// ended: a skip gives nothing back. The time is that in which codons were at
+// work.
+//
+// The total is that of all runs, for money that was spent is gone. What a
+// codon or loop has used is what it has used on the way to where the execution
+// stands: of what a person has gone back behind it starts anew.
+type Accounts struct {
+	Codons map[Place]account
+	Loops  map[plan.CodonID]account // of all codons that ran in a loop
+	Total  account
+	person state.Limits // what a person allows all of it to come to
+}
+
+// Place is where a codon stands in the hank, all iterations of a loop in one.
+type Place struct {
+	loop  plan.CodonID // empty on the top level
+	Codon plan.CodonID
+}
+
+type account struct {
+	Cost state.USD
+	Time time.Duration
+}
+
+func (a account) plus(cost state.USD, t time.Duration) account {
+	return account{a.Cost + max(0, cost), a.Time + max(0, t)}
+}
+
+// NewAccounts reads all records of a state that are final.
+func NewAccounts(s *state.State) *Accounts {
+	a := &Accounts{Codons: map[Place]account{}, Loops: map[plan.CodonID]account{}, person: s.Limits}
+	way := onTheWay(s)
+	for _, run := range s.Runs {
+		for i := range run.Len() {
+			switch c := run.Codon(i); {
+			case !c.Status.Terminal():
+			case way[c]:
+				a.Add(c)
+			default:
+				a.Total = a.Total.plus(used(c))
+			}
+		}
+	}
+	return a
+}
+
+// onTheWay are the records that led to where the execution stands: those of
+// its thread, and the attempts in between that were cut off or failed and were
+// followed by another one without a person's going back.
+func onTheWay(s *state.State) map[*state.Codon]bool {
+	way := map[*state.Codon]bool{}
+	from, at := s.Position, 0
+	whole := from == nil || from.Reason == state.ReasonContinue
+	if run := s.Standing(); from != nil && run != nil { // an undo has led back to its end
+		at, whole = slices.Index(s.Runs, run), true
+	}
+	for at < len(s.Runs) { // newest first
+		run := s.Runs[at]
+		if !whole {
+			older := slices.IndexFunc(s.Runs, func(r *state.Run) bool { return r.RunID == from.RunID })
+			if from.AfterCodon == nil || older < at {
+				break
+			}
+			at, run = older, s.Runs[older]
+		}
+		for _, c := range slices.Backward(run.Codons()) {
+			if whole = whole || c.CodonID == *from.AfterCodon; whole {
+				way[c] = true
+			}
+		}
+		if from = run.StartingConditions.Source; from == nil {
+			break
+		}
+		whole = run.StartingConditions.Reason == state.ReasonContinue
+		at++
+	}
+	return way
+}
+
+// Add takes in a record that has become final.
+func (a *Accounts) Add(c *state.Codon) {
+	cost, took := used(c)
+	at := Place{Codon: c.CodonID}
+	if l := c.LoopContext; l != nil {
+		at = Place{l.LoopID, baseID(c.CodonID)}
+		a.Loops[l.LoopID] = a.Loops[l.LoopID].plus(cost, took)
+	}
+	a.Codons[at] = a.Codons[at].plus(cost, took)
+	a.Total = a.Total.plus(cost, took)
+}
+
+// used is what a record has used.
+func used(c *state.Codon) (state.USD, time.Duration) {
+	if c.EndTime == nil {
+		return c.Cost(), 0
+	}
+	return c.Cost(), c.EndTime.Sub(c.StartTime.Time)
+}
+
+// baseID is the id in hank.json of an iteration: review of review#0.
+func baseID(id plan.CodonID) plan.CodonID {
+	if at := strings.LastIndexByte(string(id), '#'); at >= 0 {
+		return id[:at]
+	}
+	return id
+}
+
+// UsedBefore is what the earlier attempts at a codon have used, those of runs before
+// that a crash or a stop has cut off included: its own limits hold for all of
+// them together, until a person goes back to before it. Complexity: its records.
+func UsedBefore(s *state.State, run *state.Run, id plan.CodonID) Use {
+	var u Use
+	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
+		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
+			c := s.Runs[at].Codon(i)
+			if c.CodonID != id {
+				return u
+			}
+			if !c.Status.Terminal() {
+				continue
+			}
+			_, took := used(c)
+			u.Cost += max(0, c.Cost())
+			u.Output += max(0, c.TokenCount().Output)
+			u.Time += max(0, took)
+		}
+		if s.Runs[at].StartingConditions.Reason != state.ReasonContinue {
+			break
+		}
+	}
+	return u
+}

@@ -1,0 +1,98 @@
+package codon
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"hank/runtime/harness"
+	"hank/state"
+)
+
+// Activity is what a run does at a moment, for a person who watches it.
+type Activity struct {
+	Codon   state.CodonID // empty: no codon is running
+	Number  int           // of the codon in the plan, from 1
+	Planned int           // how many codons the plan has by now
+	Since   time.Time     // when the attempt began
+	Cost    state.USD     // of the attempt so far
+	Step    string        // what is waited for, where no tool is running
+	Tool    string        // the tool that is running, with its main argument
+	Words   string        // what the agent or script printed last
+	Stop    string        // what the run was asked to do when the codon has ended
+}
+
+// Monitor is where a run shows its Activity. To show it costs the run an
+// assignment, whoever watches; any goroutine may look. A nil Monitor shows
+// nothing.
+type Monitor struct {
+	mu   sync.Mutex
+	now  Activity
+	id   string // of the tool that is running
+	mask func(string) string
+}
+
+// Now returns what the run does, without the secrets that hank masks.
+func (p *Monitor) Now() Activity {
+	p.mu.Lock()
+	now, mask := p.now, p.mask
+	p.mu.Unlock()
+	if mask != nil {
+		now.Step, now.Tool, now.Words = mask(now.Step), mask(now.Tool), mask(now.Words)
+	}
+	return now
+}
+
+// Begin says how secrets are masked from now on.
+func (p *Monitor) Begin(mask func(string) string) {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.mask = mask
+	}
+}
+
+func (p *Monitor) Change(change func(*Activity)) {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		change(&p.now)
+	}
+}
+
+// Step names what is waited for. An empty one leaves it to the agent.
+func (p *Monitor) Step(what string) {
+	p.Change(func(a *Activity) { a.Step, a.Tool = what, "" })
+}
+
+// observe shows what an agent does. thinks is what is waited for while it does
+// nothing that can be seen; empty for a script, which does all that it does.
+func (p *Monitor) observe(o harness.Observation, workspace, thinks string, cost state.USD) {
+	p.Change(func(a *Activity) {
+		switch o := o.(type) {
+		case harness.SessionStarted:
+			if thinks != "" {
+				a.Step = thinks
+			}
+		case harness.Message:
+			a.Step = thinks
+			if !o.Thinking {
+				a.Words = beginning(o.Text)
+			}
+		case harness.ToolUse:
+			a.Step, a.Tool, p.id = "", strings.ReplaceAll(beginning(o.String()), workspace+"/", ""), o.ID
+		case harness.ToolResult:
+			if a.Step = thinks; o.ToolUseID == p.id {
+				a.Tool = ""
+			}
+		case harness.Usage:
+			a.Cost = cost
+		case harness.Retrying:
+			a.Step, a.Tool = "waiting for the provider, "+o.Why, ""
+		}
+	})
+}
+
+// beginning is more of a text than any line shows, so that nobody masks and cuts
+// all of a long one each time that it looks.
+func beginning(text string) string { return text[:min(len(text), 4000)] }

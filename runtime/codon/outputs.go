@@ -1,0 +1,61 @@
+package codon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"hank/runtime/agents"
+	"hank/runtime/keeper"
+	"hank/runtime/rig"
+	"hank/state"
+)
+
+// killed notes what the agent, a rig or a check has left running.
+func (a *Attempt) killed(exit keeper.Exit) {
+	for _, k := range exit.Killed {
+		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d (%s)", k.PID, k.Command))
+	}
+	if more := exit.KilledTotal - len(exit.Killed); more > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d more", more))
+	}
+}
+
+// copyOutputs runs the checks of a codon that has done its work and copies its
+// results. It returns why the codon has failed after all.
+func (a *Attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error) {
+	if len(a.Entry.Codon.OutputFiles) == 0 {
+		return nil, nil
+	}
+	writable, err := a.writable()
+	if err != nil {
+		return nil, err
+	}
+	a.Monitor.Step("checking and copying the output files")
+	listening, stop := a.listen(ctx)
+	done, err := rig.Outputs{
+		Workspace: a.Layout.Workspace, Dir: a.Output, Overwrite: a.Overwrite, Codon: a.Entry.Codon, CodonID: a.Entry.CodonID,
+		Environ: agents.WithEnv(a.commandEnviron(), a.Entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.Layout.Apart(), Note: a.note, Killed: a.killed,
+	}.Run(listening)
+	stop()
+	for _, p := range done.Unmatched {
+		a.notes = append(a.notes, fmt.Sprintf("no file fits the output pattern %q", p))
+	}
+	for _, p := range done.Skipped {
+		a.notes = append(a.notes, fmt.Sprintf("not copied, as it is no plain file: %q", p))
+	}
+	if len(done.Files) > 0 {
+		a.Say("  %d results in %s", len(done.Files), a.Output)
+	}
+	var check *rig.Failure
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.As(err, &check):
+		return a.rigFailed(check, "outputs", "beforeCopy")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
+		return nil, err
+	}
+	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: err.Error(), Class: "outputs", Rule: "copy"}, nil
+}

@@ -1,0 +1,94 @@
+package codon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"hank/checkpoint"
+	"hank/checkpoint/restore"
+	"hank/recovery"
+	"hank/recovery/layout"
+	"hank/runtime/agents"
+	"hank/runtime/harness"
+	"hank/runtime/harness/replay"
+	"hank/state"
+)
+
+// Recording is an execution whose agents are played again: their transcripts
+// instead of their work, and the differences between their checkpoints instead
+// of what they did to files.
+type Recording struct {
+	view  *recovery.View
+	store *checkpoint.Store
+	// records are the newest on the thread of each codon whose agent was started.
+	// They are looked up for each codon that is played.
+	records map[state.CodonID]*state.Codon
+}
+
+// OpenRecording opens an execution to be replayed. It is only read.
+func OpenRecording(dir string) (*Recording, error) {
+	root, err := layout.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	view, err := recovery.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	store, err := view.Store()
+	if err != nil {
+		return nil, err
+	}
+	records := map[state.CodonID]*state.Codon{}
+	for _, step := range view.State.Thread() {
+		if c := step.Codon; c.ClaudeLogPath != "" && c.Status.Terminal() {
+			records[c.CodonID] = c
+		}
+	}
+	return &Recording{view, store, records}, nil
+}
+
+func (r *Recording) Close() error {
+	if r == nil {
+		return nil
+	}
+	return r.store.Close()
+}
+
+// harness plays the transcript of a codon.
+func (r *Recording) harness(id state.CodonID) (harness.Harness, error) {
+	record := r.records[id]
+	if record == nil {
+		return nil, fmt.Errorf("%s has no recorded attempt at codon %s to play", r.view.Layout.Root, id)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	file := r.view.Layout.Resolve(record.ClaudeLogPath)
+	return replay.Open(self, file, func(name string) (harness.Harness, bool) {
+		h, ok := agents.Harnesses[name]
+		return h, ok
+	})
+}
+
+// applyFiles does to the workspace what the recorded codon did to its own.
+func (r *Recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
+	record := r.records[id]
+	if record == nil || record.BaseCheckpoint == "" || record.Checkpoint() == "" {
+		return nil
+	}
+	from, errFrom := r.store.CommitInfo(checkpoint.SHA(record.BaseCheckpoint))
+	to, errTo := r.store.CommitInfo(checkpoint.SHA(record.Checkpoint()))
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
+	}
+	report, err := restore.Restore(ctx, restore.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
+		Removable: func(string) bool { return true }})
+	if err == nil && len(report.Refused) > 0 {
+		err = fmt.Errorf("%q %s", report.Refused[0].Path, report.Refused[0].Why)
+	}
+	return err
+}

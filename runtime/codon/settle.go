@@ -1,0 +1,116 @@
+package codon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hank/plan"
+	"hank/runtime/harness"
+	"hank/state"
+)
+
+// settle decides how the codon ended, and records it.
+func (a *Attempt) settle(ctx context.Context, res ended) error {
+	s := a.judge(res)
+	if a.Replay != nil && s.Interrupted == "" {
+		if err := a.Replay.applyFiles(ctx, a.Workspace(), a.Entry.CodonID); err != nil {
+			s.Status = state.Failed
+			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "replay", Rule: "files"}
+		}
+	}
+	if s.Status == state.Completed {
+		failure, err := a.copyOutputs(ctx)
+		if err != nil {
+			return err
+		}
+		if failure != nil {
+			s.Status, s.FailureReason, s.ExitCode = state.Failed, failure, 1
+		}
+		if a.stopping() && failure != nil {
+			s.Interrupted = a.interruption()
+		}
+	}
+	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.Entry.Codon.Failure() == plan.Ignore
+	if a.isRefusal(s.FailureReason) {
+		a.ExplainModel(s.FailureReason, a.Entry.Codon)
+	}
+	ended := state.At(time.Now())
+	s.At = &ended
+	next := a.live().Settle(s)
+	next.ContextExceeded = a.context || res.verdict.ContextExceeded
+	next.BudgetExceeded = a.alsoOfLoop(a.exceeded)
+	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
+		finished := *next.BudgetExceeded
+		finished.Finished = true
+		next.BudgetExceeded = &finished
+	}
+	if res.verdict.Session != "" {
+		next.ClaudeSessionID = res.verdict.Session
+	}
+	next.Notes = append(next.Notes, a.notes...)
+	return a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
+}
+
+// judge is the table of final statuses; the first row that fits decides.
+func (a *Attempt) judge(res ended) state.Settling {
+	v := res.verdict
+	s := state.Settling{Status: state.Failed, ExitCode: res.exit.Code, ResultSeen: v.ResultSeen}
+	full := a.context || v.ContextExceeded
+	switch {
+	case a.stopping() && res.exit.Stopped:
+		s.Interrupted = a.interruption()
+		s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: "stopped on request", Class: "interrupted", Rule: s.Interrupted}
+	case a.skip:
+		s.Status = state.Skipped
+	case a.refused != nil:
+		s.FailureReason, s.Interrupted = a.refused, state.InterruptedByRefusal
+	case a.exceeded == nil && res.overTime:
+		a.exceeded = a.Limits.TimeExceeded()
+		fallthrough
+	case a.exceeded != nil && (v.Success || res.exit.Stopped): // or else it failed by itself, whatever it had used
+		if s.Status = state.Completed; a.Limits.OnExceeded == plan.Fail {
+			s.Status = state.Failed
+			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: a.Limits.Describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
+		}
+	case res.silent:
+		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",
+			Message: fmt.Sprintf("the agent showed no sign of life for %s", a.silence())}
+	case v.Success:
+		s.Status = state.Completed
+	case full && a.mayFillContext():
+		s.Status = state.Completed
+	default:
+		if s.FailureReason = a.verdictFailure(res); a.isRefusal(s.FailureReason) {
+			s.Interrupted = state.InterruptedByRefusal
+		}
+	}
+	return s
+}
+
+// isRefusal reports whether a failure is the provider's refusal of what the agent
+// asks with. A script has no provider.
+func (a *Attempt) isRefusal(f *state.FailureReason) bool {
+	return !a.Entry.Codon.Model.IsShell() && harness.Refused(f)
+}
+
+// mayFillContext tells whether a full context is a good end: in a loop that
+// waits for it, and for a codon that is to fill it.
+func (a *Attempt) mayFillContext() bool {
+	if a.Entry.Codon.ExhaustWithPrompt != "" {
+		return true
+	}
+	if a.Entry.LoopContext == nil {
+		return false
+	}
+	loop := a.Program.Loop(a.Entry.LoopContext.LoopID)
+	return loop != nil && loop.TerminateOn.Type == plan.ContextExceeded
+}
+
+func (a *Attempt) verdictFailure(res ended) *state.FailureReason {
+	if f := res.verdict.Failure; f != nil {
+		return f
+	}
+	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: "protocol", Rule: "no-reason",
+		Message: fmt.Sprintf("the agent ended with code %d and gave no reason", res.exit.Code)}
+}

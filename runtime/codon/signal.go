@@ -1,0 +1,72 @@
+package codon
+
+import (
+	"time"
+
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// signalled takes in a request while an agent works.
+func (a *Attempt) signalled(r Request) (stop, force bool) {
+	switch r.Signal {
+	case SkipCodon:
+		a.skip = true
+		a.Monitor.Change(func(now *Activity) { now.Stop = "skipping this codon" })
+		return true, false
+	case StopAfterCodon:
+		a.Stop = &r
+		a.Say("  stopping after this codon")
+		a.Monitor.Change(func(now *Activity) { now.Stop = "stopping after this codon" })
+		return false, false
+	case StopNow:
+		a.Stop = &r
+		a.Monitor.Change(func(now *Activity) { now.Stop = "stopping now" })
+		return true, false
+	}
+	a.Stop = &r
+	return true, true
+}
+
+// stopping tells whether the codon is to end now and not only the run.
+func (a *Attempt) stopping() bool { return a.Stop != nil && a.Stop.Signal != StopAfterCodon }
+
+func (a *Attempt) interruption() string {
+	if a.Stop != nil && a.Stop.Reason == state.EndSignal {
+		return state.InterruptedBySignal
+	}
+	return state.InterruptedByStop
+}
+
+// silence is the longest time that an agent may show no sign of life. Scripts
+// say what they like when they like: only a limit that is set holds for them.
+func (a *Attempt) silence() time.Duration {
+	if own := a.Program.IdleTimeout(a.Entry.Codon); own > 0 {
+		return own
+	}
+	if a.Settings.ShimIdleTimeout > 0 {
+		return time.Duration(a.Settings.ShimIdleTimeout) * time.Second
+	}
+	if a.Entry.Codon.Model.IsShell() {
+		return 0
+	}
+	return 180 * time.Second
+}
+
+// Signal is a request to a live run from outside.
+type Signal int
+
+// The requests.
+const (
+	StopAfterCodon Signal = iota // finish the codon, then stop
+	StopNow                      // stop the agent in order, then stop
+	StopForce                    // kill
+	SkipCodon                    // end the codon as skipped and go on
+)
+
+// Request is a Signal with where it comes from.
+type Request struct {
+	Signal Signal
+	Reason state.EndReason // EndStopped or EndSignal
+	Code   exitcode.Code   // with which the run then ends
+}

@@ -1,0 +1,297 @@
+package codon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+	"hank/runtime/keeper"
+	"hank/state"
+)
+
+// turn is one process of an agent: a first prompt, or one more in its session.
+type turn struct {
+	command  harness.Command
+	reader   harness.Reader
+	start    transcript.Start
+	log      *os.File // the attempt's transcript; turns of one attempt share it
+	attempt  string
+	writable []string      // what the agent may change; nil is anything
+	silence  time.Duration // the longest time without a sign of life; 0 is no limit
+	limit    time.Duration // what the budget leaves; 0 is no limit
+	lastWord time.Duration // what it has to end by itself before observe's stop is carried out
+
+	// started is told the agent's process id; its error kills the agent.
+	started func(pid int) error
+	// observe is told what the agent does. It may ask the agent to end.
+	observe func(harness.Observation) (stop bool, err error)
+	// tick is called a few times a second; its error kills the agent.
+	tick     func(now time.Time) error
+	requests <-chan Request
+	// signalled is told of a request and says whether the agent must end now.
+	signalled func(Request) (stop, force bool)
+}
+
+// ended is how a turn came out.
+type ended struct {
+	verdict  harness.Verdict
+	exit     keeper.Exit
+	silent   bool // it was stopped because it had shown no sign of life
+	overTime bool // it was stopped because its time was over
+}
+
+// longestLine bounds a line of an agent; a longer one is cut into pieces.
+const longestLine = 16 << 20
+
+// printed is a line that an agent printed.
+type printed struct {
+	stream transcript.Stream
+	text   []byte
+}
+
+// run starts the agent and sees it through to its end. When it returns nothing
+// that the agent started is alive. An error is one of hank, not of the agent:
+// the agent is killed and its work is left as it is.
+func (t *turn) run(ctx context.Context) (ended, error) {
+	lines := newBacklog()
+	out := &splitter{stream: transcript.Stdout, to: lines}
+	errs := &splitter{stream: transcript.Stderr, to: lines}
+	if err := t.write(transcript.Entry{Stream: transcript.StreamStart, Start: t.start}); err != nil {
+		return ended{}, err
+	}
+	p, err := keeper.Start(keeper.Spec{
+		Args: t.command.Args, Env: t.command.Env, Dir: t.command.Dir, Stdin: t.command.Stdin,
+		StopSignal: t.command.StopSignal, StopGrace: t.command.StopGrace, Attempt: t.attempt, Writable: t.writable,
+	}, keeper.Streams{Stdout: out, Stderr: errs})
+	if err != nil {
+		return ended{}, &startError{err}
+	}
+	var exit keeper.Exit
+	var waitErr error
+	go func() {
+		exit, waitErr = p.Wait()
+		out.flush()
+		errs.flush()
+		close(lines.queue)
+	}()
+	res, err := t.follow(ctx, p, lines)
+	for line := range lines.queue { // after an error: nothing more is looked at, but all is awaited
+		lines.done(line)
+	}
+	if err = errors.Join(err, aliveOnly(waitErr)); err != nil {
+		return ended{}, err
+	}
+	res.exit = exit
+	res.verdict = t.reader.End(exit.Code, exit.Signal)
+	if exit.KeeperLost && !res.verdict.Success {
+		res.verdict.Failure = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: harness.ClassInterrupted, Rule: "keeper-lost",
+			Message: "the keeper of the agent was killed, and the agent with it: how its work would have ended is not known"}
+	}
+	err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal}})
+	return res, errors.Join(err, t.log.Sync())
+}
+
+// startError is an agent that could not even be started: a failure of the
+// codon, not of hank.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+
+func (e *startError) Unwrap() error { return e.err }
+
+// aliveOnly keeps the error that makes going on unsafe: something that the
+// agent started cannot be killed. Trouble with its streams shows in the
+// transcript.
+func aliveOnly(err error) error {
+	var alive *keeper.AliveError
+	if errors.As(err, &alive) {
+		return err
+	}
+	return nil
+}
+
+// follow handles all that happens until the agent has ended.
+func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (ended, error) {
+	var res ended
+	if err := t.started(p.PID()); err != nil {
+		p.Kill()
+		return res, err
+	}
+	began, heard := time.Now(), time.Now()
+	stop := time.NewTimer(0)
+	stop.Stop()
+	defer stop.Stop()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	done, stopping := ctx.Done(), false
+	for {
+		select {
+		case line, more := <-lines.queue:
+			if !more {
+				return res, nil
+			}
+			heard = time.Now()
+			ends, err := t.line(line)
+			lines.done(line)
+			if err != nil {
+				p.Kill()
+				return res, err
+			}
+			switch {
+			case ends && t.lastWord == 0:
+				p.Stop()
+			case ends && !stopping:
+				stopping = true
+				stop.Reset(t.lastWord)
+			}
+		case <-stop.C:
+			p.Stop()
+		case s := <-t.requests:
+			switch stop, force := t.signalled(s); {
+			case force:
+				p.Kill()
+			case stop:
+				p.Stop()
+			}
+		case now := <-tick.C:
+			if err := t.tick(now); err != nil {
+				p.Kill()
+				return res, err
+			}
+			if t.silence > 0 && now.Sub(heard) > t.silence && !res.silent {
+				res.silent = true
+				p.Stop()
+			}
+			if t.limit > 0 && now.Sub(began) > t.limit && !res.overTime {
+				res.overTime = true
+				p.Stop()
+			}
+		case <-done:
+			p.Stop()
+			done = nil
+		}
+	}
+}
+
+// line keeps a line in the transcript and passes on what it means. It reports whether
+// the agent is to end.
+func (t *turn) line(line printed) (stop bool, err error) {
+	if err := t.write(transcript.Entry{Stream: line.stream, Line: line.text}); err != nil {
+		return false, err
+	}
+	read := t.reader.Line
+	if line.stream == transcript.Stderr {
+		read = t.reader.Stderr
+	}
+	for _, o := range read(line.text) {
+		ends, err := t.observe(o)
+		if err != nil {
+			return stop, err
+		}
+		stop = stop || ends
+	}
+	return stop, nil
+}
+
+func (t *turn) write(e transcript.Entry) error {
+	e.At = time.Now()
+	if _, err := t.log.Write(e.Append(nil)); err != nil {
+		return fmt.Errorf("writing the transcript: %w", err)
+	}
+	return nil
+}
+
+// maxBacklog bounds what an agent has printed and nobody has dealt with yet. An
+// agent that prints faster waits.
+const maxBacklog = longestLine
+
+// backlog is a queue of lines that is bounded by their bytes.
+type backlog struct {
+	queue chan printed
+
+	mu    sync.Mutex
+	room  sync.Cond
+	bytes int // of the lines that were put and are not done
+}
+
+func newBacklog() *backlog {
+	b := &backlog{queue: make(chan printed, 256)}
+	b.room.L = &b.mu
+	return b
+}
+
+// put waits until there is room for a line, and adds it.
+func (b *backlog) put(line printed) {
+	b.mu.Lock()
+	for b.bytes > 0 && b.bytes+len(line.text) > maxBacklog {
+		b.room.Wait()
+	}
+	b.bytes += len(line.text)
+	b.mu.Unlock()
+	b.queue <- line
+}
+
+// done makes room again for a line that was taken from the queue.
+func (b *backlog) done(line printed) {
+	b.mu.Lock()
+	b.bytes -= len(line.text)
+	b.mu.Unlock()
+	b.room.Broadcast()
+}
+
+// splitter cuts a stream into lines.
+type splitter struct {
+	stream transcript.Stream
+	to     *backlog
+	mu     sync.Mutex
+	rest   []byte // the beginning of a line, shorter than longestLine
+}
+
+func (s *splitter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for rest := p; len(rest) > 0; {
+		end, room := bytes.IndexByte(rest, '\n'), longestLine-len(s.rest)
+		switch {
+		case end >= 0 && end <= room:
+			s.put(rest[:end])
+			rest = rest[end+1:]
+		case len(rest) >= room:
+			s.put(rest[:room])
+			rest = rest[room:]
+		default:
+			s.rest, rest = append(s.rest, rest...), nil
+		}
+	}
+	return len(p), nil
+}
+
+// put passes on what there is of a line with its last part.
+func (s *splitter) put(last []byte) {
+	text := append(s.rest, last...)
+	s.rest = nil
+	s.to.put(printed{s.stream, text})
+}
+
+func (s *splitter) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rest) > 0 {
+		s.put(nil)
+	}
+}
+
+// openLog creates a transcript. An attempt never writes over another's.
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+}

@@ -1,0 +1,231 @@
+package codon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/runtime/harness"
+	"hank/runtime/harness/transcript"
+	"hank/state"
+)
+
+// work runs the agent, turn after turn. It returns with the record settling,
+// or with a failure if there was no session.
+func (a *Attempt) work(ctx context.Context) (*state.FailureReason, error) {
+	req, failure, err := a.request()
+	if err != nil || failure != nil {
+		return failure, err
+	}
+	log, err := openLog(a.Layout.Transcript(a.Run, a.Entry.CodonID, a.Number))
+	if err != nil {
+		return nil, fmt.Errorf("creating the transcript: %w", err)
+	}
+	defer log.Close()
+	for {
+		res, failure, err := a.turn(ctx, req, log)
+		if err != nil || failure != nil {
+			return failure, err
+		}
+		again, err := a.extend(&req, res)
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return nil, a.settle(ctx, res)
+		}
+	}
+}
+
+// turn runs one process of the agent.
+func (a *Attempt) turn(ctx context.Context, req harness.Request, log *os.File) (ended, *state.FailureReason, error) {
+	h, err := a.harness()
+	if err == nil {
+		req.Turn = a.extension
+	}
+	var command harness.Command
+	if err == nil {
+		command, err = h.Command(req)
+	}
+	if err != nil {
+		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "command"}, nil
+	}
+	writable, err := a.writable()
+	if err != nil {
+		return ended{}, nil, err
+	}
+	t := &turn{
+		command: command, reader: h.Reader(req), log: log, attempt: a.id, writable: writable, requests: a.Requests,
+		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
+		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()),
+		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
+		lastWord: a.lastWord(),
+		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
+	}
+	a.Monitor.Step(a.startStep())
+	res, err := t.run(ctx)
+	a.Monitor.Step("settling what the codon did")
+	var start *startError
+	if errors.As(err, &start) {
+		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "spawn"}, nil
+	}
+	if err != nil {
+		return ended{}, nil, err
+	}
+	a.killed(res.exit)
+	a.actions.finish(a)
+	if a.live().Status == state.Initializing { // it ended without ever having had a session
+		if a.stopping() || a.skip || !res.verdict.Success {
+			return res, a.verdictFailure(res), nil
+		}
+		if err := a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: a.live().Work(res.verdict.Session)}); err != nil {
+			return ended{}, nil, err
+		}
+	}
+	a.usage = res.verdict.Usage
+	return res, nil, a.recordUsage(time.Now(), true)
+}
+
+// spawned records the agent's process, and its session if that is known. A
+// second turn has both already. What is durable before it is enough to find
+// the process and to redo the codon, so nobody waits for the disk here.
+func (a *Attempt) spawned(req harness.Request, session string) func(int) error {
+	return func(pid int) error {
+		if a.live().Status != state.Starting {
+			return nil
+		}
+		path := a.Layout.Relative(a.Layout.Transcript(a.Run, a.Entry.CodonID, a.Number))
+		spawned := a.live().Spawn(pid, path, req.Session)
+		moves := []state.Transition{state.CodonTransitioned{RunID: a.Run, Record: spawned}}
+		if session != "" {
+			moves = append(moves, state.CodonTransitioned{RunID: a.Run, Record: spawned.Work(session)})
+		}
+		return a.X.RecordLater(moves...)
+	}
+}
+
+// observe takes in what the agent does.
+func (a *Attempt) observe(o harness.Observation) (stop bool, err error) {
+	defer func() { a.Monitor.observe(o, a.Layout.Workspace, a.thinks(), a.total().Cost) }()
+	switch o := o.(type) {
+	case harness.SessionStarted:
+		if a.live().Status == state.Initializing {
+			err = a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: a.live().Work(o.ID)})
+		}
+	case harness.Message:
+		a.messages++
+		action := "message"
+		if o.Thinking {
+			action = "thinking"
+		}
+		a.noteAction("assistant.action", map[string]any{"codonId": a.Entry.CodonID, "action": action, "content": harness.Excerpt(o.Text, 2500)})
+	case harness.ToolUse:
+		a.noteAction("assistant.action", map[string]any{"codonId": a.Entry.CodonID, "action": "tool_use", "content": "", "toolName": o.Name, "toolUseId": o.ID, "toolInput": toolInput(o.Input)})
+	case harness.ToolResult:
+		text := harness.Excerpt(o.Text, 2500)
+		a.noteAction("tool.result", map[string]any{"codonId": a.Entry.CodonID, "toolUseId": o.ToolUseID, "result": text, "truncated": text != o.Text, "originalLength": len(o.Text), "isError": o.IsError})
+	case harness.Usage:
+		a.usage = o
+		a.costs.owed = true
+		err = a.recordUsage(time.Now(), false)
+		stop = a.overBudget() && !o.Final
+	case harness.Retrying:
+		if o.Refused != nil {
+			a.refused = o.Refused
+			return true, nil
+		}
+		a.Say("  %s waits for its provider (try %d, %s): %s", a.Entry.CodonID, o.Attempt, o.After, o.Why)
+	case harness.ContextExceeded:
+		a.context = true
+	}
+	return stop, err
+}
+
+// lastWord is how long a script has to end by itself after it has reported a cost that
+// reaches a limit: what it reports may be its last line. An agent gives an account of
+// its turn at the end, and what it reports before is in the middle of its work.
+func (a *Attempt) lastWord() time.Duration {
+	if a.Entry.Codon.Model.IsShell() {
+		return 250 * time.Millisecond
+	}
+	return 0
+}
+
+// startStep is what is waited for until an agent or script shows a sign of life.
+func (a *Attempt) startStep() string {
+	if a.Entry.Codon.Model.IsShell() {
+		return "the script is running"
+	}
+	return "starting " + a.harnessName()
+}
+
+// thinks is what is waited for while an agent does nothing that can be seen.
+func (a *Attempt) thinks() string {
+	if a.Entry.Codon.Model.IsShell() {
+		return ""
+	}
+	return "waiting for the model"
+}
+
+// pace is how often something that changes is written down: at once where that was
+// last done a second ago, and else when the second is over.
+type pace struct {
+	last time.Time
+	owed bool // it has changed since
+}
+
+func (p *pace) due(now time.Time) bool { return p.owed && now.Sub(p.last) >= time.Second }
+
+func (p *pace) done(now time.Time) { *p = pace{last: now} }
+
+// recordUsage brings the record's figures up to date: at most once a second
+// while the agent works, and in any case at its end.
+func (a *Attempt) recordUsage(now time.Time, final bool) error {
+	if a.live().Status != state.Running || !final && !a.costs.due(now) {
+		return nil
+	}
+	a.costs.done(now)
+	total := a.total()
+	return a.X.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
+}
+
+// total is what all turns of the attempt have used, in money by the agent's
+// own figure or by the registry's price.
+func (a *Attempt) total() harness.Usage {
+	sum := a.usage
+	sum.Cost = a.priced(a.usage) + a.spent.Cost
+	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
+	return sum
+}
+
+// extend asks for one more turn in the session of a codon that is to fill its
+// context.
+func (a *Attempt) extend(req *harness.Request, res ended) (bool, error) {
+	v := res.verdict
+	if !v.Success || a.stopping() || a.skip || a.context || v.ContextExceeded || a.exceeded != nil || a.extension >= a.Entry.Codon.Extensions() {
+		return false, nil
+	}
+	prompt, err := a.Program.Extension(a.Entry, a.vars())
+	if err != nil || prompt == "" {
+		return false, err
+	}
+	req.SessionCost += a.priced(a.usage)
+	a.spent, a.usage = a.total(), harness.Usage{}
+	a.extension++
+	req.Prompt, req.Session = prompt, v.Session
+	a.note("codon.extended", map[string]any{"codonId": a.Entry.CodonID, "codonName": a.Entry.Codon.Name, "extensionNumber": a.extension,
+		"exhaustWithPrompt": prompt, "cumulativeTokens": a.spent.Tokens, "cumulativeCost": a.spent.Cost})
+	return true, nil
+}
+
+func toolInput(b []byte) any {
+	var v any
+	if json.Unmarshal(b, &v) != nil {
+		return string(b)
+	}
+	return v
+}

@@ -1,0 +1,55 @@
+package exitcode
+
+import (
+	"fmt"
+	"strings"
+
+	"hank/plan"
+)
+
+// Code is the exit code of the command line. The codes are published and
+// never change.
+type Code int
+
+// The exit codes, design.md section 10.
+const (
+	Done        Code = 0   // the hank is done
+	Failed      Code = 1   // a codon failed
+	Usage       Code = 2   // the command line is wrong
+	Invalid     Code = 3   // the hank or its configuration is invalid
+	Decision    Code = 4   // needs a person's decision
+	Held        Code = 5   // another runtime holds the execution or workspace
+	Budget      Code = 6   // a budget stopped it
+	Waiting     Code = 7   // waiting at a gate or held
+	Stopped     Code = 8   // stopped on request with work left
+	Agent       Code = 9   // an agent is missing or not logged in
+	Internal    Code = 70  // a bug
+	IO          Code = 74  // disk full or I/O error, work kept
+	Hangup      Code = 129 // by a signal, with work left
+	Interrupted Code = 130
+	Quit        Code = 131
+	Terminated  Code = 143
+)
+
+// UsageError is a wrong command line.
+type UsageError struct{ Why string }
+
+func (e *UsageError) Error() string { return e.Why }
+
+// InvalidError is a hank that cannot be run.
+type InvalidError struct{ Diagnostics []plan.Diagnostic }
+
+func (e *InvalidError) Error() string {
+	for _, d := range e.Diagnostics {
+		if d.Severity == plan.Error {
+			return fmt.Sprintf("the hank or its settings are invalid: %s; see: hank validate", strings.ReplaceAll(d.String(), "\n", " "))
+		}
+	}
+	return "the hank is invalid; see: hank validate"
+}
+
+// AgentError is an agent that is missing or not logged in, or a requirement of
+// the hank that this machine lacks.
+type AgentError struct{ Why string }
+
+func (e *AgentError) Error() string { return e.Why }

@@ -1,0 +1,243 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"hank/checkpoint/match"
+	"hank/internal/registry"
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
+	"hank/runtime/edits"
+	"hank/runtime/history"
+	"hank/state"
+)
+
+// Expired is an execution of this machine that could go as a whole.
+type Expired struct {
+	Execution string     `json:"execution"`
+	What      string     `json:"what"`
+	LastUsed  state.Time `json:"lastUsed"`
+	Files     int        `json:"files"`
+	Bytes     int64      `json:"bytes"`
+	Remove    bool       `json:"remove"`
+	Kept      bool       `json:"kept,omitempty"` // old enough, but What says why it must stay
+}
+
+// ListExpired lists the executions whose hank is done, and, if orphans, those
+// whose folder is gone. The first go when they were not used for so long, unless
+// something of a person's would be lost with them.
+func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, error) {
+	entries, err := registry.List()
+	if err != nil {
+		return nil, err
+	}
+	list := []Expired{}
+	for _, e := range entries {
+		x := Expired{Execution: e.Root, LastUsed: state.At(e.LastUsed)}
+		gone := !layout.Exists(e.Root) && !recovery.Discarding(e.Root)
+		if gone && !orphans || !gone && !done {
+			continue
+		}
+		switch {
+		case recovery.Discarding(e.Root):
+			x.What, x.Remove = "was being deleted", true
+		case gone:
+			x.What, x.Remove = "its folder is gone", true
+		default:
+			v, err := recovery.Read(e.Root)
+			if err != nil || v.State.Lineage != e.Lineage || v.Live || !finished(v) {
+				continue
+			}
+			x.What, x.LastUsed = "its hank is done", state.At(lastUsed(v, e.LastUsed))
+			if x.Remove = p.old(x.LastUsed.Time); x.Remove {
+				if why := mustStay(ctx, v); why != "" {
+					x.What, x.Remove, x.Kept = why, false, true
+				}
+			}
+			x.size(v)
+		}
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b Expired) int { return a.LastUsed.Compare(b.LastUsed.Time) })
+	return list, nil
+}
+
+// size measures what Discard would delete.
+func (x *Expired) size(v *recovery.View) {
+	paths := []string{v.Layout.Hankweave(), v.Layout.Archive()}
+	if v.Layout.Workspace == layout.DefaultWorkspace(v.Layout.Root) {
+		paths = append(paths, v.Layout.Workspace)
+	}
+	for _, path := range paths {
+		files, bytes := measure(path)
+		x.Files, x.Bytes = x.Files+files, x.Bytes+bytes
+	}
+}
+
+// finished tells whether the hank of an execution is done.
+func finished(v *recovery.View) bool {
+	r := v.State.Standing()
+	return r != nil && r.Status == state.StatusCompleted && v.State.Intent == nil && v.State.Next() == len(v.State.ExecutionPlan())
+}
+
+// mustStay is why an execution that is done may not go: something in it needs a
+// decision, a person has worked in the folders that would go with it since its last
+// run, or one of a person's files there is in no checkpoint. It is empty if nothing
+// speaks against it.
+func mustStay(ctx context.Context, v *recovery.View) string {
+	for _, f := range v.Report.Findings {
+		if f.Severity == finding.Blocked {
+			return "its hank is done, but " + f.What
+		}
+	}
+	if v.Blocked != nil {
+		return "its hank is done, but " + v.Blocked.What
+	}
+	if v.Layout.Workspace == layout.DefaultWorkspace(v.Layout.Root) && !v.Gone() {
+		if why := edited(ctx, v); why != "" {
+			return why
+		}
+	}
+	file, err := changedSince(v.Layout.Archive(), lastWritten(v), func(string) bool { return false })
+	if err != nil {
+		return fmt.Sprintf("its hank is done, but its archive cannot be looked through: %v", err)
+	} else if file != "" {
+		return fmt.Sprintf("its hank is done, but %q was changed or added after hank last did something there", file)
+	}
+	return ""
+}
+
+// edited is what would be lost of a person's work with the workspace: what the next
+// hank run would ask about; what that takes for none of its business, because no
+// checkpoint takes it, but that came after the last run; and what is left out of
+// every checkpoint. The hank is done, so that the run moves the workspace nowhere.
+func edited(ctx context.Context, v *recovery.View) string {
+	store, err := v.Store()
+	if err != nil {
+		return fmt.Sprintf("its hank is done, but its workspace cannot be compared with the last checkpoint: %v", err)
+	}
+	defer store.Close()
+	switch ask, err := edits.Changed(ctx, v, store, ""); {
+	case err != nil:
+		return fmt.Sprintf("its hank is done, but its workspace cannot be compared with the last checkpoint: %v", err)
+	case ask != nil:
+		return ask.What
+	}
+	for _, name := range match.LeftOut(store.DB) {
+		if _, err := os.Lstat(filepath.Join(v.Layout.Workspace, name)); err == nil {
+			return fmt.Sprintf("its hank is done, but %q is in it and, as it was to be, in no checkpoint", name)
+		}
+	}
+	tree, lost := history.TreeOf(store, edits.Comparison{State: v.State, Store: store, Layout: v.Layout}.LeftAt(false))
+	held := func(path string) bool { // as it is there, or there would be a question
+		return path == layout.DataName || lost == nil && store.HasFile(tree, path)
+	}
+	ended := lastWritten(v)
+	if end := v.State.Newest().EndTime; end != nil {
+		ended = end.Time
+	}
+	file, err := changedSince(v.Layout.Workspace, ended, held)
+	if err != nil {
+		return fmt.Sprintf("its hank is done, but its workspace cannot be looked through: %v", err)
+	} else if file != "" {
+		return fmt.Sprintf("its hank is done, but %q was changed or added after its last run, and the last checkpoint does not have it", file)
+	}
+	return ""
+}
+
+// changedSince returns the first file below a folder, relative to what holds it,
+// that was changed or has come there after a moment, but for those that are held
+// elsewhere, which are told by their path below the folder; empty if there is none. What
+// cannot be listed is an error.
+func changedSince(folder string, moment time.Time, held func(path string) bool) (found string, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		fi, err := e.Info()
+		if err != nil || !changedAt(fi).After(moment) {
+			return nil
+		}
+		if name, err := filepath.Rel(folder, path); err != nil || !held(filepath.ToSlash(name)) {
+			found = filepath.Join(filepath.Base(folder), name)
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found, err
+}
+
+// changedAt is when a file came where it is or was changed last: nobody can set that
+// time back, and what is moved or unpacked has it, too. Where a system keeps none it is
+// that of the content.
+func changedAt(fi fs.FileInfo) time.Time {
+	if id, ok := vfs.IdentityOf(fi); ok {
+		return time.Unix(0, id.CTime)
+	}
+	return fi.ModTime()
+}
+
+// lastUsed is when somebody last did something with an execution, as far as its
+// journal, its runs and the list of this machine tell.
+func lastUsed(v *recovery.View, known time.Time) time.Time {
+	if at := lastWritten(v); at.After(known) {
+		return at
+	}
+	return known
+}
+
+// lastWritten is when hank last did something in an execution.
+func lastWritten(v *recovery.View) (last time.Time) {
+	segments, _ := os.ReadDir(v.Layout.Events()) // a journal that is lost says nothing
+	for _, e := range segments {
+		if fi, err := e.Info(); err == nil && fi.ModTime().After(last) {
+			last = fi.ModTime()
+		}
+	}
+	if end := v.State.Newest().EndTime; end != nil && end.After(last) {
+		last = end.Time
+	}
+	return last
+}
+
+// Discard deletes the executions that may go and forgets them. It returns what
+// went.
+func Discard(ctx context.Context, p Policy, list []Expired) ([]Expired, error) {
+	gone, errs := []Expired{}, []error(nil)
+	for _, x := range list {
+		if !x.Remove {
+			continue
+		}
+		err := lock.MayAct(x.Execution)
+		if err == nil && (layout.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
+			err = recovery.Discard(x.Execution, func(v *recovery.View) (why string) {
+				if !finished(v) || !p.old(lastUsed(v, x.LastUsed.Time)) {
+					return "it has been used just now"
+				}
+				return mustStay(ctx, v)
+			})
+		}
+		if err == nil {
+			err = registry.Remove(x.Execution)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		gone = append(gone, x)
+	}
+	return gone, errors.Join(errs...)
+}

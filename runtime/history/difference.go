@@ -1,0 +1,142 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// Difference is what differs between two checkpoints, or between one and the
+// workspace as it is now. Nothing on disk is changed by it.
+type Difference struct {
+	From, To Target // To is the zero Target for the workspace
+	Changes  []diff.Change
+
+	store *checkpoint.Store
+}
+
+// Compare compares two targets (see ResolveTarget). An empty b is the
+// workspace, as far as the next codon's checkpoint looks at it; an empty a is
+// the checkpoint that the next codon starts from.
+func Compare(ctx context.Context, v *recovery.View, a, b string) (*Difference, error) {
+	store, err := v.Store()
+	if err != nil {
+		return nil, err
+	}
+	d := &Difference{store: store}
+	if err := d.compare(ctx, v, a, b); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Difference) compare(ctx context.Context, v *recovery.View, a, b string) error {
+	var err error
+	if d.From, err = fromTarget(v.State, d.store, a); err != nil {
+		return err
+	}
+	from, err := TreeOf(d.store, d.From.SHA)
+	if err != nil {
+		return err
+	}
+	if b == "" {
+		return d.withWorkspace(ctx, v, from)
+	}
+	if d.To, err = ResolveTarget(v.State, d.store, b); err != nil {
+		return err
+	}
+	to, err := TreeOf(d.store, d.To.SHA)
+	if err != nil {
+		return err
+	}
+	d.Changes, err = diff.Diff(d.store, from, to)
+	return err
+}
+
+func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, error) {
+	if text != "" {
+		return ResolveTarget(s, store, text)
+	}
+	base := s.Here().CheckpointSHA
+	if base == "" {
+		base = s.InitialCheckpoint
+	}
+	if base == "" {
+		return Target{}, &exitcode.UsageError{Why: "there is no checkpoint yet; begin with: hank run"}
+	}
+	return TargetOf(s, store, base), nil
+}
+
+func TreeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {
+	info, err := store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return "", fmt.Errorf("the checkpoint %.12s cannot be read; see: hank doctor: %w", sha, err)
+	}
+	return info.Tree, nil
+}
+
+// withWorkspace compares a tree with what is on disk. A checkpoint may hold
+// more than codons track; what it has and what is still there has not been
+// deleted.
+func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from checkpoint.SHA) error {
+	ws, err := v.Layout.OpenWorkspace()
+	if err != nil {
+		return fmt.Errorf("the workspace cannot be read: %w", err)
+	}
+	defer ws.Close()
+	sel := execution.Tracked(v.State, nextOf(v.State))
+	sel.Never = execution.Never
+	snap, err := d.store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: sel, Base: checkpoint.SHA(d.From.SHA)})
+	if err != nil {
+		return err
+	}
+	changes, err := diff.Diff(d.store, from, snap.Tree)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(v.Layout.Workspace)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	d.Changes = slices.DeleteFunc(changes, func(c diff.Change) bool {
+		if c.Kind != diff.Deleted {
+			return false
+		}
+		_, err := root.Lstat(c.Path)
+		return err == nil
+	})
+	return nil
+}
+
+// nextOf is the codon that comes next; the last one if there is none.
+func nextOf(s *state.State) state.CodonID {
+	if i := s.Next(); i < len(s.ExecutionPlan()) {
+		return s.ExecutionPlan()[i].CodonID
+	}
+	return lastOfPlan(s)
+}
+
+// Stat counts lines, in the order of Changes.
+func (d *Difference) Stat() ([]diff.FileStat, error) {
+	return diff.Stat(d.store, d.Changes)
+}
+
+// Patch writes the difference in git's extended format.
+func (d *Difference) Patch(w io.Writer) error { return diff.WritePatch(w, d.store, d.Changes) }
+
+// Close forgets what was read of the workspace.
+func (d *Difference) Close() error {
+	d.store.Abort()
+	return d.store.Close()
+}

@@ -1,0 +1,265 @@
+package history
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hank/checkpoint"
+	"hank/checkpoint/repair"
+	"hank/internal/lazyregexp"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// Listed is a checkpoint as it stands in a list.
+type Listed struct {
+	SHA     state.SHA            `json:"sha"`
+	Kind    state.CheckpointKind `json:"kind"` // empty for a commit that hank did not make
+	CodonID state.CodonID        `json:"codonId,omitempty"`
+	RunID   state.RunID          `json:"runId,omitempty"`
+	Branch  string               `json:"branch"`
+	Time    state.Time           `json:"time"`
+	Name    string               `json:"name,omitempty"`
+	Current bool                 `json:"current,omitzero"` // the one that the workspace was last at
+	Parents []state.SHA          `json:"parents"`
+	Cut     bool                 `json:"cut,omitzero"` // what came before it is lost
+}
+
+// List is a list of checkpoints.
+type List struct {
+	Checkpoints []Listed
+	// Lost are those that cannot be read whole, oldest first. They are looked for
+	// where the list has come to something that is lost.
+	Lost []recovery.Known
+}
+
+// ListOptions limit a list of checkpoints.
+type ListOptions struct {
+	Run    state.RunID // empty: all
+	Limit  int         // 0: no limit
+	Before string      // a target (see ResolveTarget): only what comes behind it in the list
+}
+
+// Store is what a list needs of a store; *checkpoint.Store is one.
+type Store interface {
+	Resolver
+	Refs(prefix string) (map[string]checkpoint.SHA, error)
+	Judge(context.Context) *repair.Verifier
+}
+
+const Branches = "refs/heads/"
+
+// Checkpoints lists checkpoints, newest first, as the journal counts and not as
+// clocks say: each stands before its parents. It reads as many commits as it
+// lists and skips, and no trees.
+func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions) (List, error) {
+	var before state.SHA
+	if o.Before != "" {
+		t, err := ResolveTarget(s, store, o.Before)
+		if err != nil {
+			return List{}, err
+		}
+		before = t.SHA
+	}
+	w := walk{state: s, store: store, run: o.Run, seen: map[checkpoint.SHA]bool{}}
+	if err := w.begin(); err != nil {
+		return List{}, err
+	}
+	out, current := List{Checkpoints: []Listed{}}, execution.Head(s)
+	for skipping := before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out.Checkpoints) < o.Limit); {
+		l, err := w.next()
+		if err != nil {
+			return List{}, err
+		}
+		if !skipping && (o.Run == "" || l.RunID == o.Run) {
+			l.Current = l.SHA == current
+			out.Checkpoints = append(out.Checkpoints, l)
+		}
+		skipping = skipping && l.SHA != before
+	}
+	if !w.lost {
+		return out, nil
+	}
+	judge := store.Judge(ctx)
+	var err error
+	out.Lost, err = recovery.LostCheckpoints(s, judge.Whole)
+	if o.Run != "" {
+		out.Lost = slices.DeleteFunc(out.Lost, func(k recovery.Known) bool { return k.Branch != "run-"+string(o.Run) })
+	}
+	return out, err
+}
+
+// walk goes through the commits of all branches, newest first.
+type walk struct {
+	state *state.State
+	store Store
+	run   state.RunID // empty: all branches
+	seen  map[checkpoint.SHA]bool
+	queue queue
+	lost  bool // it has come to something that is lost
+}
+
+// waiting is a commit that the walk has come to, with its parents still to be
+// looked at.
+type waiting struct {
+	Listed
+	seq     uint64 // of its event in the journal; 0 if hank did not make it
+	parents []checkpoint.SHA
+}
+
+func (w *walk) begin() error {
+	refs, err := w.store.Refs(Branches)
+	if err != nil {
+		return fmt.Errorf("listing the branches of the store: %w", err)
+	}
+	if w.run != "" {
+		tip, ok := refs[Branches+"run-"+string(w.run)]
+		if run := w.state.Run(w.run); !ok && run != nil && run.Removed == nil && run.Head != "" {
+			return w.lose()
+		}
+		if at := w.state.RemovedAt("run-" + string(w.run)); !ok && at != nil {
+			return &exitcode.UsageError{Why: fmt.Sprintf("the checkpoints of run %s were removed by hank gc on %s", w.run, at.Local().Format("2006-01-02 15:04"))}
+		}
+		if !ok {
+			return &exitcode.UsageError{Why: fmt.Sprintf("there is no run %s with checkpoints; see: hank show", w.run)}
+		}
+		return w.push(tip, "run-"+string(w.run))
+	}
+	for _, r := range w.state.Runs {
+		if _, there := refs[Branches+r.GitBranch]; !there && r.Removed == nil && r.Head != "" {
+			if err := w.lose(); err != nil {
+				return err
+			}
+		}
+	}
+	for ref, tip := range refs {
+		if branch := strings.TrimPrefix(ref, Branches); branch != githistory.ProgramBranch && branch != state.RemovedBranch {
+			if err := w.push(tip, branch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) push(sha checkpoint.SHA, branch string) error {
+	if w.seen[sha] {
+		return nil
+	}
+	w.seen[sha] = true
+	info, err := w.store.CommitInfo(sha)
+	if githistory.IsLost(err) {
+		return w.lose()
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint %.12s on branch %s cannot be read; see: hank doctor: %w", sha, branch, err)
+	}
+	l := Describe(info)
+	l.Cut = info.Cut
+	if info.Cut {
+		if err := w.lose(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.Kind == state.KindInitial:
+		l.Branch = "main"
+	case l.RunID != "":
+		l.Branch = "run-" + string(l.RunID)
+	default:
+		l.Branch = branch
+	}
+	l.Parents = make([]state.SHA, len(info.Parents))
+	for i, p := range info.Parents {
+		l.Parents[i] = state.SHA(p)
+	}
+	heap.Push(&w.queue, waiting{l, githistory.SeqOf(info), info.Parents})
+	return nil
+}
+
+// lose is for when the way to older checkpoints is lost: those that the state
+// has are looked for by their names.
+func (w *walk) lose() error {
+	if w.lost {
+		return nil
+	}
+	w.lost = true
+	for _, k := range recovery.KnownCheckpoints(w.state) {
+		if w.run != "" && k.Branch != "run-"+string(w.run) {
+			continue
+		}
+		if err := w.push(checkpoint.SHA(k.SHA), k.Branch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next takes the newest commit and puts its parents in its place. In the list
+// of one run the walk ends where the run began.
+func (w *walk) next() (Listed, error) {
+	at := heap.Pop(&w.queue).(waiting)
+	if w.run != "" && at.RunID != w.run {
+		return at.Listed, nil
+	}
+	for _, p := range at.parents {
+		if err := w.push(p, at.Branch); err != nil {
+			return Listed{}, err
+		}
+	}
+	return at.Listed, nil
+}
+
+// titleForm is the first line of a checkpoint's message. An id of Hankweave's
+// may have spaces.
+var titleForm = lazyregexp.New(`^([a-z-]+):(?:(.*?) \[run:([^\]]+)\]|(\S*))(?: (.*))?$`)
+
+// Describe reads a checkpoint's message: the title, and the time to the
+// millisecond, which git itself keeps in seconds.
+func Describe(info checkpoint.Info) Listed {
+	l := Listed{SHA: state.SHA(info.SHA), Time: state.At(info.When)}
+	title, rest, _ := strings.Cut(info.Message, "\n")
+	m := titleForm.FindStringSubmatch(title)
+	if m == nil {
+		l.Name = title
+		return l
+	}
+	l.Kind, l.CodonID, l.RunID, l.Name = state.CheckpointKind(m[1]), state.CodonID(m[2]+m[4]), state.RunID(m[3]), m[5]
+	for line := range strings.SplitSeq(rest, "\n") {
+		if stamp, ok := strings.CutPrefix(line, "Timestamp: "); ok {
+			_ = l.Time.UnmarshalJSON([]byte(`"` + stamp + `"`)) // one that cannot be read leaves git's
+		}
+	}
+	return l
+}
+
+// queue is a heap of commits, newest first.
+type queue []waiting
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	if q[i].seq != q[j].seq {
+		return q[i].seq > q[j].seq
+	}
+	if !q[i].Time.Equal(q[j].Time.Time) {
+		return q[i].Time.After(q[j].Time.Time)
+	}
+	return q[i].SHA < q[j].SHA // any order, but always the same
+}
+
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *queue) Push(x any) { *q = append(*q, x.(waiting)) }
+
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

@@ -1,0 +1,36 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/plan"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/state"
+)
+
+// Replan brings an execution's plan into line with its program and what is
+// settled on its thread.
+func Replan(x *execution.Execution, p *plan.Program) error {
+	s := x.State()
+	want := p.Derive(githistory.Outcomes(s))
+	same := slices.EqualFunc(want, s.ExecutionPlan(), func(a plan.Entry, b *state.PlanEntry) bool { return a.CodonID == b.CodonID })
+	if same {
+		return nil
+	}
+	entries, err := EncodeEntries(want)
+	if err != nil {
+		return err
+	}
+	return x.Record(state.PlanSet{Program: s.Program, HankHash: s.HankHash, Entries: entries})
+}
+
+func EncodeEntries(entries []plan.Entry) ([]byte, error) {
+	stored := make([]plan.Entry, len(entries))
+	for i, e := range entries {
+		stored[i] = e.Stored()
+	}
+	return json.Marshal(stored)
+}

@@ -1,0 +1,603 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/checkpoint/restore"
+	"hank/internal/secret"
+	"hank/internal/shell"
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/keeper"
+	"hank/runtime/usergit"
+	"hank/state"
+)
+
+// RollbackOptions say where to go back to.
+type RollbackOptions struct {
+	Execution string
+	To        string // see ResolveTarget; empty is last-success
+	Undo      bool   // take the last rollback or retry back
+	Paths     []string
+	Delete    bool // of Paths, what the target has not goes
+	BreakLock string
+	// CheckpointCap holds from now on; not set leaves it as it is.
+	CheckpointCap plan.Size
+	Say           func(string)
+	Work          execution.Work // shows what takes its time
+	// Confirm is asked before anything is changed; nil is a yes.
+	Confirm func(Preview) bool
+}
+
+// previewSchema is the version of what --json prints of a rollback.
+const previewSchema = 1
+
+// Preview is what a rollback would do.
+type Preview struct {
+	Schema  int           `json:"schema"`
+	Target  Target        `json:"target"`
+	Plan    *restore.Plan `json:"-"`
+	Add     []PathChange  `json:"add"`
+	Change  []PathChange  `json:"change"`
+	Delete  []PathChange  `json:"delete"`
+	Keep    int           `json:"kept"` // files that stay because no checkpoint tracked them
+	Blocked []PathChange  `json:"blocked,omitempty"`
+	// InTheWay is what the system does not let be removed or written: it is going
+	// to stay as it is, or has stayed.
+	InTheWay []PathChange `json:"inTheWay,omitempty"`
+	// Unarchived are those of Add that only the archive has; it keeps its copy.
+	Unarchived []Unarchived `json:"unarchived,omitempty"`
+	// Folders are empty ones that come back with Paths.
+	Folders []string `json:"-"`
+	// Superseded are the checkpoints that lie behind the target on the thread:
+	// left, not lost.
+	Superseded []Target  `json:"superseded"`
+	CostKept   state.USD `json:"costKept"` // what the attempts that led to the target cost
+	CostLeft   state.USD `json:"costLeft"` // what all others cost
+	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
+	// it has another one now. hank does not move it.
+	HeadMoved string `json:"projectHead,omitempty"`
+	// Undoes is the move that an undo takes back.
+	Undoes *Undone `json:"undoes,omitempty"`
+	// unasked are those of Blocked that only Delete would delete.
+	unasked []string
+}
+
+// Undone is a move that is taken back.
+type Undone struct {
+	Kind string     `json:"kind"` // rollback, undo, retry, restart
+	Time state.Time `json:"time"`
+	From Target     `json:"from"` // where the execution stood
+	To   Target     `json:"to"`
+}
+
+func (u *Undone) String() string {
+	at := u.Time.Local().Format("2006-01-02 15:04:05")
+	what := fmt.Sprintf("the %s of %s", u.Kind, at)
+	if u.Kind == "restart" {
+		what = fmt.Sprintf("that hank run began a codon again on %s", at)
+	}
+	switch {
+	case u.From.SHA == u.To.SHA:
+		return fmt.Sprintf("undoes %s; the checkpoint was %s before and after", what, u.From)
+	case u.Kind == "undo": // a word for it depends on how many came before
+		return fmt.Sprintf("undoes %s: from %s back to %s", what, u.To, u.From)
+	}
+	return fmt.Sprintf("undoes %s, from %s to %s", what, u.From, u.To)
+}
+
+// Before says when the workspace was as the undo makes it.
+func (u *Undone) Before() string {
+	if u.Kind == "restart" {
+		return "before hank run began a codon again"
+	}
+	return "before the " + u.Kind
+}
+
+// undone says what an undo that goes to a safety checkpoint takes back; nil if
+// the checkpoint does not tell.
+func undone(s *state.State, store Resolver, safety state.SHA) *Undone {
+	info, err := store.CommitInfo(checkpoint.SHA(safety))
+	if err != nil {
+		return nil
+	}
+	kind, to := execution.MoveAfter(info)
+	if kind == "" {
+		return nil
+	}
+	return &Undone{kind, Describe(info).Time, TargetOf(s, store, execution.EndedAt(store, safety)), TargetOf(s, store, execution.EndedAt(store, to))}
+}
+
+// Unarchived is a file that comes back from the archive.
+type Unarchived struct {
+	Path        string        `json:"path"`
+	ArchivePath string        `json:"archivePath"` // relative to the execution
+	CodonID     state.CodonID `json:"codonId"`     // who archived it
+}
+
+// PathChange is a path that a rollback touches.
+type PathChange struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+}
+
+// RolledBack is what a rollback did.
+type RolledBack struct {
+	Preview
+	Safety state.SHA `json:"safetyCheckpoint"` // everything that was there before
+	// TakenBack: an interrupted move was, and nothing else was done.
+	TakenBack bool `json:"takenBack,omitzero"`
+}
+
+// ErrDeclined says that a person said no.
+var ErrDeclined = errors.New("nothing was changed")
+
+// CleanPaths returns paths in the workspace as checkpoints have them.
+func CleanPaths(paths []string) ([]string, error) {
+	clean := make([]string, len(paths))
+	for i, p := range paths {
+		clean[i] = path.Clean(filepath.ToSlash(p))
+		if !utf8.ValidString(p) {
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the name %q is not UTF-8, and hank cannot record it as the path of a move; name the folder that it is in, which comes back with all that it holds", p)}
+		}
+		if p == "" || clean[i] != "." && !fs.ValidPath(clean[i]) || strings.ContainsRune(p, 0) {
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is no path in the workspace; name files and folders relative to it", p)}
+		}
+	}
+	return clean, nil
+}
+
+// Rollback brings workspace and position back to a checkpoint. What was there
+// before is in a safety checkpoint, so that Undo brings it back.
+func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
+	root, err := Locate(o.Execution)
+	if err != nil {
+		return nil, err
+	}
+	unfinished := recovery.AskUnfinished
+	if o.Undo {
+		unfinished = recovery.UndoUnfinished
+		if err := o.confirmUnfinished(ctx, root); err != nil {
+			return nil, err
+		}
+	}
+	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: o.CheckpointCap.Limit(), Unfinished: unfinished, Reap: keeper.ReapNames, Work: o.Work,
+		Warn: func(line string) { secret.Say(o.Say, line) }})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range x.Report.Findings {
+		secret.Say(o.Say, fmt.Sprintf("%s: %s", f.Severity.Word(), f.What))
+	}
+	switch {
+	case o.Undo && x.GivenUp != nil:
+		return nil, errors.Join(x.GivenUp, x.Close())
+	case x.Undone: // what was to be undone
+		err := x.KeepCap()
+		return &RolledBack{Preview: Preview{Schema: state.SchemaVersion, Target: standing(x.State())}, TakenBack: true}, errors.Join(err, x.Close())
+	}
+	done, err := rollback(ctx, x, o)
+	return done, errors.Join(err, x.Close())
+}
+
+// standing is where an execution stands.
+func standing(s *state.State) Target {
+	here := s.Here()
+	t := Target{SHA: execution.Head(s), RunID: here.RunID, Position: here}
+	if here.AfterCodon != nil {
+		t.CodonID = *here.AfterCodon
+	}
+	return t
+}
+
+// confirmUnfinished asks before an interrupted move is taken back, which opening
+// the execution does.
+func (o *RollbackOptions) confirmUnfinished(ctx context.Context, root string) error {
+	view, err := recovery.Read(root)
+	if err != nil || !view.Unfinished() || o.Confirm == nil {
+		return err
+	}
+	p, err := PreviewRollback(ctx, *o)
+	if err != nil {
+		return err
+	}
+	if !o.Confirm(*p) {
+		return ErrDeclined
+	}
+	o.Confirm = nil
+	return nil
+}
+
+func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*RolledBack, error) {
+	target, err := chooseTarget(x.State(), x.Store, o)
+	if err != nil {
+		return nil, err
+	}
+	tracked := TrackedAround(x.State(), x.Store, target.Position)
+	preview, err := preview(ctx, x.Layout, x.State(), x.Store, x.Workspace, target, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(preview.unasked) > 0 {
+		return nil, needDelete(preview, o.Paths)
+	}
+	if o.Confirm != nil && !o.Confirm(*preview) {
+		return nil, ErrDeclined
+	}
+	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
+		o.Say(preview.Undoes.String())
+	}
+	m := execution.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
+	if o.Undo {
+		m.Kind = "undo"
+	}
+	if len(o.Paths) == 0 {
+		before := x.State().Standpoint()
+		position := target.Position
+		position.Reason, position.Before = state.ReasonRollback, &before
+		m.Position = &position
+	} else {
+		m.Kind = "restore"
+	}
+	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
+	moved, err := x.MoveTree(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.KeepCap(); err != nil {
+		return nil, err
+	}
+	if head := preview.HeadMoved; head != "" && o.Say != nil {
+		o.Say(fmt.Sprintf("the project's own git was at %.12s then and is not now; hank does not move it", head))
+	}
+	noteUnarchived(x, preview.Unarchived, o.Say)
+	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})
+	if m.Position != nil {
+		if program, err := x.LoadProgram(x.State().Program); err == nil {
+			if err := Replan(x, program); err != nil {
+				return nil, err
+			}
+		}
+	}
+	preview.InTheWay = inTheWay(moved.Report.Refused)
+	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
+}
+
+func inTheWay(refused []restore.Refused) (list []PathChange) {
+	for _, r := range refused {
+		list = append(list, PathChange{r.Path, r.Why})
+	}
+	return list
+}
+
+// noteUnarchived says what has come back from the archive.
+func noteUnarchived(x *execution.Execution, files []Unarchived, say func(string)) {
+	type restored struct {
+		CodonID       state.CodonID `json:"codonId"`
+		RestoredPaths []string      `json:"restoredPaths"`
+		Status        string        `json:"status"`
+	}
+	for len(files) > 0 {
+		e := restored{CodonID: files[0].CodonID, Status: "completed"}
+		for len(files) > 0 && files[0].CodonID == e.CodonID {
+			e.RestoredPaths, files = append(e.RestoredPaths, files[0].Path), files[1:]
+		}
+		_ = x.Note("rollback.archiveRestore", e)
+		if say != nil {
+			say(fmt.Sprintf("back from %s, which keeps its copy (codon %s): %s", layout.ArchiveName, e.CodonID, strings.Join(e.RestoredPaths, ", ")))
+		}
+	}
+}
+
+// TrackedAround is what codon checkpoints take up to where the execution
+// stands, or up to where it goes if that is further on. At what lies behind
+// nobody has looked.
+func TrackedAround(s *state.State, store *checkpoint.Store, to state.Position) checkpoint.Selection {
+	there := *s
+	there.Position = &to
+	var sel checkpoint.Selection
+	add := func(more checkpoint.Selection) {
+		sel.All, sel.Patterns = sel.All || more.All, append(sel.Patterns, more.Patterns...)
+	}
+	for _, at := range []*state.State{s, &there} {
+		if thread := at.Thread(); len(thread) > 0 {
+			add(execution.Tracked(s, thread[len(thread)-1].Codon.CodonID))
+		}
+		if at.Position == nil {
+			continue
+		}
+		// It may stand inside of a codon: behind its rig, or at its failure.
+		if sha := execution.SavedAt(store, at.Position.CheckpointSHA); sha != s.InitialCheckpoint {
+			add(execution.Taken(s, store, sha))
+		}
+	}
+	return sel
+}
+
+func lastOfPlan(s *state.State) state.CodonID {
+	if plan := s.ExecutionPlan(); len(plan) > 0 {
+		return plan[len(plan)-1].CodonID
+	}
+	return ""
+}
+
+// chooseTarget resolves what is to be gone back to. To take a rollback back
+// is to go to where it came from.
+func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, error) {
+	if !o.Undo {
+		to := o.To
+		if to == "" {
+			to = "last-success"
+		}
+		return ResolveTarget(s, store, to)
+	}
+	if i := s.Intent; i != nil { // seen by a reader: an interrupted move is undone first
+		here := s.Here()
+		return Target{SHA: i.Safety, Kind: state.KindRecovery, RunID: here.RunID, Position: here}, nil
+	}
+	before := s.Undoable()
+	if before == nil {
+		return Target{}, &exitcode.UsageError{Why: "there is no rollback to take back; every state that a rollback left is still there: hank checkpoints"}
+	}
+	t := Target{SHA: before.CheckpointSHA, Kind: state.KindRecovery, RunID: before.RunID, Position: *before}
+	if before.AfterCodon != nil {
+		t.CodonID = *before.AfterCodon
+	}
+	return t, nil
+}
+
+// LookUp finds where a rollback would go back to. It takes no lock and changes
+// nothing on disk.
+func LookUp(o RollbackOptions) (Target, error) {
+	root, err := Locate(o.Execution)
+	if err != nil {
+		return Target{}, err
+	}
+	view, err := recovery.Read(root)
+	if err != nil {
+		return Target{}, err
+	}
+	store, err := view.Store()
+	if err != nil {
+		return Target{}, err
+	}
+	defer store.Close()
+	return chooseTarget(view.State, store, o)
+}
+
+// PreviewRollback says what a rollback would do. It takes no lock and changes
+// nothing on disk.
+func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
+	root, err := Locate(o.Execution)
+	if err != nil {
+		return nil, err
+	}
+	view, err := recovery.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	if view.Blocked != nil && !view.Unfinished() && !execution.IsClosed(view.Blocked) { // that is in the way as other paths are
+		return nil, view.Blocked
+	}
+	store, err := view.Store()
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	ws, err := view.Layout.OpenWorkspace()
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	target, err := chooseTarget(view.State, store, o)
+	if err != nil {
+		return nil, err
+	}
+	return preview(ctx, view.Layout, view.State, store, ws, target, o)
+}
+
+func preview(ctx context.Context, l layout.Layout, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, o RollbackOptions) (*Preview, error) {
+	defer store.Abort() // what the scan has found is not kept
+	defer store.HoldTrees()()
+	position := &target.Position
+	if len(o.Paths) > 0 {
+		position = nil
+	}
+	back, err := execution.WayBack(ctx, l, s, store, target.SHA, position)
+	if err != nil {
+		return nil, err
+	}
+	head := execution.Head(s)
+	tracked := TrackedAround(s, store, target.Position)
+	tracked.Never = execution.Never
+	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
+	defer end()
+	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(execution.SavedAt(store, head)), Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	inWay, err := back.InTheWay(ws, owned.Tree)
+	if err != nil {
+		return nil, err
+	}
+	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: execution.Never}, Base: checkpoint.SHA(head), MustInclude: inWay, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	removable, err := back.Removable(s, ws, owned.Tree, target.SHA)
+	if err != nil {
+		return nil, err
+	}
+	req := back.Request(ws, all.Tree, removable, o.Paths)
+	if len(o.Paths) > 0 && !o.Delete {
+		req.Removable = nil
+	}
+	plan, err := restore.PlanRestore(req)
+	if err != nil {
+		return nil, err
+	}
+	empty := back.Empty
+	for _, name := range o.Paths {
+		there := restore.HasPath(store.DB, all.Tree, name) || len(execution.FoldersWithin(all.Empty, []string{name})) > 0
+		switch {
+		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(execution.FoldersWithin(empty, []string{name})) > 0:
+		case !there && !planTouches(plan, name):
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
+		case !o.Delete:
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is not in %s, so that there is nothing to bring back; --delete deletes what the workspace has there", name, target)}
+		}
+	}
+	p := &Preview{Schema: previewSchema, Target: target, Plan: plan, Add: pathChanges(plan.Add), Change: pathChanges(plan.Change), Delete: pathChanges(plan.Delete), Keep: len(plan.Keep)}
+	for _, b := range plan.Blocked {
+		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
+	}
+	if len(o.Paths) > 0 && !o.Delete { // only what stands where the target has something else would go
+		for _, c := range plan.Delete {
+			p.unasked = append(p.unasked, c.Path)
+			p.Blocked = append(p.Blocked, PathChange{c.Path, "is in the way of what the checkpoint has there; --delete deletes it"})
+		}
+		p.Delete = []PathChange{}
+	}
+	p.InTheWay = inTheWay(plan.Refused)
+	for _, a := range back.Returning {
+		p.Unarchived = append(p.Unarchived, Unarchived{a.SourcePath, a.ArchivePath, a.CodonID})
+	}
+	if o.Undo {
+		p.Undoes = undone(s, store, target.SHA)
+	}
+	p.Superseded = []Target{}
+	if len(o.Paths) > 0 {
+		p.Folders = slices.DeleteFunc(execution.FoldersWithin(empty, o.Paths), func(name string) bool {
+			return slices.Contains(all.Empty, name) || restore.HasPath(store.DB, all.Tree, name)
+		})
+	} else {
+		p.account(s, target)
+	}
+	if then, now := HeadAt(s, target), usergit.Head(ws.Path()); then != "" && then != now {
+		p.HeadMoved = then
+	}
+	return p, nil
+}
+
+// needDelete asks for Delete where files stand in the way of what is to be brought
+// back: a file in the place of a folder, or the files of a folder in the place of a
+// file.
+func needDelete(p *Preview, paths []string) *finding.DecisionError {
+	const show = 3
+	var names []string
+	for _, name := range p.unasked[:min(show, len(p.unasked))] {
+		names = append(names, strconv.Quote(name))
+	}
+	var at []string
+	for _, name := range paths {
+		at = append(at, shell.Quote(name))
+	}
+	list, verb, them := strings.Join(names, ", "), "is", "it"
+	if more := len(p.unasked) - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	if len(p.unasked) > 1 {
+		verb, them = "are", "them"
+	}
+	return &finding.DecisionError{
+		What: fmt.Sprintf("%s %s in the way of what %s has there, and restore deletes nothing without --delete; nothing was changed", list, verb, p.Target),
+		Options: []string{
+			fmt.Sprintf("--delete puts %s into a checkpoint and deletes %s, with all that codons have added at %s and the target has not (--delete --plan lists it)", them, them, strings.Join(at, " ")),
+			"move " + them + " away, then give the same command again",
+		},
+	}
+}
+
+// planTouches tells whether a restore is about a path or something below it.
+func planTouches(p *restore.Plan, name string) bool {
+	within := func(c diff.Change) bool { return c.Path == name || strings.HasPrefix(c.Path, name+"/") }
+	return slices.ContainsFunc(slices.Concat(p.Add, p.Change, p.Delete), within) ||
+		slices.ContainsFunc(p.Refused, func(r restore.Refused) bool { return within(diff.Change{Path: r.Path}) })
+}
+
+// HeadAt is the HEAD of the project's own git at a checkpoint: what the codon
+// that started from there found, else what the codon of the checkpoint itself
+// found when it began.
+func HeadAt(s *state.State, t Target) string {
+	head := ""
+	for _, r := range s.Runs {
+		for i := range r.Len() {
+			switch c := r.Codon(i); {
+			case c.BaseCheckpoint == t.SHA && c.ProjectHead != "":
+				return c.ProjectHead
+			case r.RunID == t.RunID && c.CodonID == t.CodonID:
+				head = c.ProjectHead
+			}
+		}
+	}
+	return head
+}
+
+func pathChanges(changes []diff.Change) []PathChange {
+	out := make([]PathChange, len(changes))
+	for i, c := range changes {
+		out[i] = PathChange{c.Path, c.Kind.String()}
+	}
+	return out
+}
+
+// account says what is left behind and what is kept, in checkpoints and money.
+// All that the execution has cost is in one of the two.
+func (p *Preview) account(s *state.State, target Target) {
+	kept := keptBy(s, target)
+	for _, step := range s.Thread() {
+		if t, ok := EndOf(s, step, ""); ok && !kept[step.Codon] {
+			p.Superseded = append(p.Superseded, t)
+		}
+	}
+	for c := range kept {
+		p.CostKept += c.Cost()
+	}
+	p.CostLeft = s.TotalCost() - p.CostKept
+}
+
+// keptBy returns the attempts that led to a target: those on its thread, the one
+// whose end it is, and those that were cut off or failed before one of these was
+// begun at the same place.
+func keptBy(s *state.State, target Target) map[*state.Codon]bool {
+	type place struct {
+		codon state.CodonID
+		base  state.SHA
+	}
+	there, kept, places := *s, map[*state.Codon]bool{}, map[place]bool{}
+	there.Position = &target.Position
+	keep := func(c *state.Codon) { kept[c], places[place{c.CodonID, c.BaseCheckpoint}] = true, true }
+	for _, step := range there.Thread() {
+		keep(step.Codon)
+	}
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if c.ErrorCheckpoint != "" && c.ErrorCheckpoint == target.SHA {
+				keep(c)
+			}
+		}
+	}
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if !c.Settled() && places[place{c.CodonID, c.BaseCheckpoint}] {
+				kept[c] = true
+			}
+		}
+	}
+	return kept
+}

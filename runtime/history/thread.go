@@ -1,0 +1,26 @@
+package history
+
+import "hank/state"
+
+// LastRun is the run behind whose end the execution stands, else the newest.
+func LastRun(s *state.State) *state.Run {
+	if r := s.Standing(); r != nil {
+		return r
+	}
+	return s.Newest()
+}
+
+func LastRecord(s *state.State) *state.Codon {
+	if r := LastRun(s); r != nil && r.Len() > 0 {
+		return r.Codon(r.Len() - 1)
+	}
+	return nil
+}
+
+// NextID is the codon that comes next; empty if none does.
+func NextID(s *state.State) state.CodonID {
+	if i := s.Next(); i < len(s.ExecutionPlan()) {
+		return s.ExecutionPlan()[i].CodonID
+	}
+	return ""
+}

@@ -1,0 +1,297 @@
+package land
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/internal/vfs"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/runtime/history"
+	"hank/runtime/usergit"
+)
+
+// compareStart compares what was there when the run began with the commit that
+// HEAD was at then. A file that differs holds the user's changes too. A file
+// that the run changed must be in the base as it was then: else the landing
+// would take back what somebody has committed since.
+func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile) error {
+	head, known := l.headThen(ctx)
+	then := l.base
+	if known && head != l.out.Base {
+		var err error
+		if then, err = l.repo.Entries(ctx, head); err != nil {
+			return err
+		}
+	}
+	if known {
+		l.out.HeadThen = head
+	}
+	start, whole, err := l.start()
+	if err != nil {
+		return err
+	}
+	differs, err := l.differing(ctx, orElse(head, l.out.Base), then, start, landed, whole)
+	if err != nil {
+		return err
+	}
+	var moved []string
+	for _, path := range slices.Sorted(maps.Keys(differs)) {
+		if file, changed := landed[path]; changed && file.entry == (usergit.Entry{}) {
+			l.out.Deleted = append(l.out.Deleted, fileName(path))
+		} else if changed {
+			l.out.Mixed = append(l.out.Mixed, fileName(path))
+		} else if l.excluded[strings.TrimPrefix(path, l.repo.Prefix)] == "" {
+			l.out.Uncommitted = append(l.out.Uncommitted, fileName(path))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(landed)) {
+		b, h := l.base[path], then[path]
+		i, dirty := differs[path]
+		if !dirty {
+			i = h
+		}
+		if same := known && b == h || b == i || b == landed[path].entry; !same && (known || b != (usergit.Entry{})) {
+			moved = append(moved, path)
+		}
+	}
+	if len(moved) > 0 {
+		return l.conflict(moved)
+	}
+	return nil
+}
+
+// headThen is the commit that the user's HEAD was at when the run began.
+func (l *lander) headThen(ctx context.Context) (head string, known bool) {
+	if head = history.HeadAt(l.v.State, l.from); head != "" {
+		if found, err := l.repo.Commit(ctx, head); err == nil {
+			return found, true
+		}
+	}
+	// Nobody has written it down. Where there is no commit, there was none; a
+	// person who names the base says that it was that.
+	return l.out.Base, l.out.Base == "" || l.o.Onto != ""
+}
+
+// start is what was there when the part that lands began: all files, or only
+// those that the run changed.
+func (l *lander) start() (files map[string]diff.Entry, whole bool, err error) {
+	files = map[string]diff.Entry{}
+	if l.from.SHA != l.v.State.InitialCheckpoint {
+		for _, c := range net(l.parts) {
+			if c.From != (diff.Entry{}) {
+				files[c.Path] = c.From
+			}
+		}
+		return files, false, nil
+	}
+	tree, err := history.TreeOf(l.store, l.from.SHA)
+	if err != nil {
+		return nil, false, err
+	}
+	err = l.store.Walk(tree, func(path string, mode filemode.FileMode, blob checkpoint.SHA) error {
+		files[path] = diff.Entry{Mode: mode, Blob: blob}
+		return nil
+	})
+	return files, true, err
+}
+
+// differing returns which files differed from a commit, and what git would
+// have made of them. Only what is not the same byte for byte is given to git.
+func (l *lander) differing(ctx context.Context, head string, then map[string]usergit.Entry, start map[string]diff.Entry, landed map[string]landedFile, whole bool) (map[string]usergit.Entry, error) {
+	differs := map[string]usergit.Entry{}
+	var add []usergit.File
+	var remove []string
+	nested, apart := map[string]bool{}, l.v.Layout.Apart()
+	for name, e := range start {
+		path := l.inRepository(name)
+		h, tracked := then[path]
+		_, changed := landed[path]
+		switch {
+		case tracked && (h.Mode == usergit.Submodule || h == sameBytes(e)), l.inOther(name, nested) != "":
+			continue
+		case !tracked && (!changed || l.base[path] == (usergit.Entry{})):
+			differs[path] = sameBytes(e) // nothing is compared with it
+			continue
+		}
+		f, err := l.file(name, e)
+		if err != nil {
+			return nil, err
+		}
+		add = append(add, f)
+	}
+	for path, h := range then {
+		name, inside := strings.CutPrefix(path, l.repo.Prefix)
+		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !layout.Protected(name) && !apart(name) {
+			remove = append(remove, path)
+			differs[path] = usergit.Entry{}
+		}
+	}
+	if len(add) == 0 {
+		return differs, nil
+	}
+	x, err := l.stage.NewIndex(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	before, err := x.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Apply(ctx, remove, add); err != nil {
+		return nil, err
+	}
+	after, err := x.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := x.Changes(ctx, before, after)
+	for path, c := range changes {
+		differs[path] = c.Entry
+	}
+	return differs, err
+}
+
+// sameBytes is what git has for a file that no filter changes.
+func sameBytes(e diff.Entry) usergit.Entry {
+	return usergit.Entry{Mode: fmt.Sprintf("%06o", uint32(e.Mode)), ID: string(e.Blob)}
+}
+
+// mostNamed is how many paths an error names.
+const mostNamed = 10
+
+func (l *lander) conflict(paths []string) error {
+	names := make([]string, min(len(paths), mostNamed))
+	for i := range names {
+		names[i] = fmt.Sprintf("%q", paths[i])
+	}
+	list := strings.Join(names, ", ")
+	if more := len(paths) - len(names); more > 0 {
+		list += fmt.Sprintf(", and %d more", more)
+	}
+	head := l.out.HeadThen
+	if head == "" {
+		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know at which commit that was; nothing was written", l.out.Base, list),
+			Options: []string{l.o.command("REV") + " lands on the commit REV, and takes it for the one that the run began from"}}
+	}
+	return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has changed too since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
+		Options: []string{l.o.command(head[:12]) + " lands there, to be merged or rebased"}}
+}
+
+// readBack compares what the branch's tip gives with the checkpoint, for each
+// path that the run changed: by its digest or, where git converts it, as a
+// check-out writes it.
+func (l *lander) readBack(ctx context.Context, landed map[string]landedFile) error {
+	there, err := l.repoEntries(ctx)
+	if err != nil {
+		return err
+	}
+	var other []FileName
+	var convert []usergit.File
+	source := map[string]diff.Entry{}
+	for _, path := range slices.Sorted(maps.Keys(landed)) {
+		f := landed[path]
+		have := there[path]
+		switch {
+		case have != f.entry:
+			return fmt.Errorf("the commit has %v at %q instead of %v; no branch was made", have, path, f.entry)
+		case f.source == (diff.Entry{}) || have == sameBytes(f.source):
+			continue
+		}
+		file, err := l.file(strings.TrimPrefix(path, l.repo.Prefix), f.source)
+		if err != nil {
+			return err
+		}
+		source[path] = f.source
+		convert = append(convert, file)
+	}
+	check := Check{What: fmt.Sprintf("%d changed paths are in the last commit as in the checkpoint, %d of them through git's filters", len(landed), len(convert)), Right: true}
+	err = l.stage.CheckOut(ctx, l.out.Tip, convert, l.o.DryRun, func(root *os.Root, batch []usergit.File) error {
+		for _, f := range batch {
+			same, err := sameFile(root, f)
+			if err != nil {
+				return err
+			}
+			if !same {
+				other = append(other, fileName(f.Path))
+			}
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		check.Right, check.Why = false, "git could not check them out: "+err.Error()
+	} else if len(other) > 0 {
+		check.Right, check.Files, check.Why = false, other, fmt.Sprintf("git's own conversion gives %d of them another content or mode than the checkpoint has", len(other))
+	}
+	l.out.Checks = append(l.out.Checks, check)
+	return nil
+}
+
+// repoEntries are the files of the tip, from where it is.
+func (l *lander) repoEntries(ctx context.Context) (map[string]usergit.Entry, error) {
+	if l.o.DryRun {
+		return l.stage.Entries(ctx, l.out.Tip)
+	}
+	return l.repo.Entries(ctx, l.out.Tip)
+}
+
+// sameFile tells whether a file that git has written is that of a checkpoint.
+func sameFile(root *os.Root, f usergit.File) (bool, error) {
+	fi, err := root.Lstat(f.Path)
+	if err != nil || fi.Mode().Type() != f.Mode.Type() || f.Mode.IsRegular() && fi.Mode()&0o100 != f.Mode&0o100 {
+		return false, nil
+	}
+	want, err := f.Open()
+	if err != nil {
+		return false, err
+	}
+	defer want.Close()
+	if fi.Mode()&fs.ModeSymlink != 0 {
+		to, err := root.Readlink(f.Path)
+		if err != nil {
+			return false, err
+		}
+		text, err := io.ReadAll(want)
+		return to == string(text), err
+	}
+	have, err := root.Open(f.Path)
+	if err != nil {
+		return false, err
+	}
+	defer have.Close()
+	return vfs.SameBytes(have, want)
+}
+
+// checkUntouched compares the repository with how it was.
+func (l *lander) checkUntouched(ctx context.Context, before usergit.State) error {
+	after, err := l.repo.State(ctx, l.o.Branch)
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct{ what, before, after string }{
+		{"your index is as it was, byte for byte", before.Index, after.Index},
+		{"your HEAD is where it was", before.Head, after.Head},
+		{"all other references are as they were", before.References, after.References},
+		{"git status prints what it printed before", before.Status, after.Status},
+	} {
+		check := Check{What: c.what, Right: c.before == c.after}
+		if !check.Right {
+			check.Why = "it changed meanwhile; hank land does not touch it, so something else is at work there"
+		}
+		l.out.Checks = append(l.out.Checks, check)
+	}
+	return nil
+}

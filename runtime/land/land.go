@@ -1,0 +1,374 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/internal/failpoint"
+	"hank/internal/shell"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/usergit"
+	"hank/state"
+)
+
+// Options say what is to land where.
+type Options struct {
+	Branch   string // the new branch
+	From, To string // see ResolveTarget; empty: initial, and the last codon that is settled
+	Onto     string // a revision of the user's repository; empty: HEAD
+	Squash   bool   // one commit
+	Message  string // of that one commit; empty: made from the codons
+	DryRun   bool   // make everything, and put nothing into the repository
+	Now      time.Time
+	Work     execution.Work
+}
+
+// command is the same landing on a commit, as a command.
+func (o Options) command(onto string) string {
+	text := "hank land"
+	add := func(option, value string) {
+		if value != "" {
+			text += " " + shell.Quote(option+"="+value)
+		}
+	}
+	add("--branch", o.Branch)
+	add("--from", o.From)
+	add("--to", o.To)
+	if o.Squash {
+		text += " --squash"
+	}
+	add("--message", o.Message)
+	if o.DryRun {
+		text += " --dry-run"
+	}
+	add("--onto", onto)
+	return text
+}
+
+// Land makes a branch in the repository that the workspace is in: on top of a
+// commit of the user's one commit for each codon that changed something. Only
+// paths that the run changed differ from that commit. It is a reader of the
+// execution, and takes no lock. Work tree, index and HEAD stay as they are.
+//
+// All commits are made on a stage, outside of the repository. Only what was
+// checked goes into its object store, as one pack; the branch comes last.
+//
+// A crash before the branch leaves a repository as it was but for that pack,
+// which git gc removes; the same landing begins anew. One between the branch and
+// the report is finished by the same landing: see Landing.CutShort.
+func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
+	if !o.DryRun {
+		if err := lock.MayAct(v.Layout.Root); err != nil {
+			return nil, err
+		}
+	}
+	store, err := v.Store()
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	l := &lander{o: o, v: v, store: store, out: &Landing{Schema: 1, Time: o.Now, Execution: v.Layout.Root, Branch: o.Branch, DryRun: o.DryRun, Squash: o.Squash,
+		LeftOut: []LeftOut{}, Mixed: []FileName{}, Deleted: []FileName{}, Uncommitted: []FileName{}, Private: []FileName{}, Commits: []Commit{}, Checks: []Check{}}}
+	if err := l.land(ctx); err != nil {
+		return nil, landError(err)
+	}
+	return l.out, nil
+}
+
+// landError gives errors of the user's repository the exit codes that they
+// deserve.
+func landError(err error) error {
+	var nowhere *usergit.NoWorkTreeError
+	var git *usergit.GitError
+	switch {
+	case errors.Is(err, usergit.ErrNoGit):
+		return &exitcode.AgentError{Why: "hank land needs git: " + err.Error()}
+	case errors.As(err, &nowhere):
+		return &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s; hank land needs one that is, or is a folder of, your own repository (--workspace of hank run)", err)}
+	case errors.As(err, &git):
+		return &finding.DecisionError{What: err.Error() + "; mend what git says, then give the same command again"}
+	}
+	return err
+}
+
+// lander makes one landing.
+type lander struct {
+	o     Options
+	v     *recovery.View
+	store *checkpoint.Store
+	repo  *usergit.Repository
+	stage *usergit.Stage
+	out   *Landing
+
+	from, to history.Target
+	thread   []state.Step
+	parts    []part
+	base     map[string]usergit.Entry // the base commit's files
+	excluded map[string]string        // why a path (in the workspace) does not land
+}
+
+func (l *lander) land(ctx context.Context) (err error) {
+	if l.repo, err = usergit.Open(ctx, l.v.Layout.Workspace); err != nil {
+		return err
+	}
+	l.out.Repository = l.repo.Top
+	if finished, err := l.prepare(ctx); err != nil || finished {
+		return err
+	}
+	before, err := l.repo.State(ctx, l.o.Branch)
+	if err != nil {
+		return err
+	}
+	dir, err := l.makeStage()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if l.stage, err = l.repo.NewStage(dir); err != nil {
+		return err
+	}
+	failpoint.Hit("land.staged")
+	_, end := l.o.Work.Begin("making the commits")
+	defer end()
+	if err := l.choose(ctx); err != nil {
+		return err
+	}
+	landed, err := l.commit(ctx)
+	if err != nil {
+		return err
+	}
+	failpoint.Hit("land.committed")
+	if err := l.compareStart(ctx, landed); err != nil {
+		return err
+	}
+	if len(l.out.Commits) == 0 {
+		return l.nothing()
+	}
+	if !l.o.DryRun {
+		if err := l.stage.Publish(ctx, l.out.Base, l.out.Tip); err != nil {
+			return err
+		}
+		failpoint.Hit("land.published")
+	}
+	if err := l.readBack(ctx, landed); err != nil {
+		return err
+	}
+	if l.o.DryRun {
+		return nil
+	}
+	if err := l.out.announce(l.v.Layout); err != nil {
+		return err
+	}
+	failpoint.Hit("land.announced")
+	if err := l.repo.Branch(ctx, l.o.Branch, l.out.Tip, "hank land: "+l.to.String()); err != nil {
+		return errors.Join(err, l.out.withdraw(l.v.Layout))
+	}
+	failpoint.Hit("land.branched")
+	err = l.checkUntouched(ctx, before)
+	if err == nil {
+		err = l.out.save(l.v.Layout)
+	}
+	if err != nil {
+		return fmt.Errorf("branch %s is made, but what follows failed: %w", l.o.Branch, err)
+	}
+	return nil
+}
+
+// prepare finds everything that the landing is made from, and refuses what
+// cannot be. One that was cut short behind its branch is finished.
+func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
+	why, err := l.repo.CheckBranch(ctx, l.o.Branch)
+	if err != nil {
+		return false, err
+	}
+	if why != "" {
+		if finished, err := l.finish(ctx); err != nil || finished {
+			return finished, err
+		}
+		return false, &exitcode.UsageError{Why: fmt.Sprintf("branch %q cannot be made in %s: %s; name another one", l.o.Branch, l.repo.Top, why)}
+	}
+	return false, l.choosePoints(ctx)
+}
+
+// choosePoints finds from where to where the landing goes, and onto what.
+func (l *lander) choosePoints(ctx context.Context) (err error) {
+	if err := l.repo.CheckIdentity(ctx); err != nil {
+		return &finding.DecisionError{What: "git does not know who makes the commits; nothing was written", Options: []string{
+			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
+	}
+	if l.out.Base, err = l.repo.Commit(ctx, orElse(l.o.Onto, "HEAD")); err != nil {
+		return &exitcode.UsageError{Why: err.Error()}
+	}
+	if l.base, err = l.repo.Entries(ctx, l.out.Base); err != nil {
+		return err
+	}
+	if err := l.chooseTargets(); err != nil {
+		return err
+	}
+	s := l.v.State
+	var points []point
+	l.thread, points = way(s, l.store, l.to)
+	l.parts, err = partsOf(s, l.store, l.from, points)
+	return err
+}
+
+func (l *lander) chooseTargets() (err error) {
+	s := l.v.State
+	if l.from, err = history.ResolveTarget(s, l.store, orElse(l.o.From, "initial")); err != nil {
+		return err
+	}
+	if l.o.To == "" {
+		l.to, err = landTo(s, l.store)
+	} else {
+		l.to, err = history.ResolveTarget(s, l.store, l.o.To)
+	}
+	l.out.From, l.out.To = l.from, l.to
+	return err
+}
+
+// finish writes the report of the same landing, if one was cut short when its
+// branch was made.
+func (l *lander) finish(ctx context.Context) (bool, error) {
+	if l.o.DryRun {
+		return false, nil
+	}
+	if err := l.chooseTargets(); err != nil {
+		return false, err
+	}
+	for _, had := range announced(l.v.Layout) {
+		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.From.SHA != l.from.SHA || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash {
+			continue
+		}
+		if tip, err := l.repo.Commit(ctx, "refs/heads/"+l.o.Branch); err != nil || tip != had.Tip {
+			continue
+		}
+		had.CutShort = true
+		l.out = had
+		return true, had.save(l.v.Layout)
+	}
+	return false, nil
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+func (l *lander) makeStage() (string, error) {
+	if err := os.MkdirAll(l.v.Layout.Temps(), 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(l.v.Layout.Temps(), "land-")
+}
+
+// inRepository is the path from the repository's root of one in the workspace.
+func (l *lander) inRepository(path string) string { return l.repo.Prefix + path }
+
+// choose finds out what cannot land.
+func (l *lander) choose(ctx context.Context) error {
+	l.excluded = map[string]string{}
+	nested, asked := map[string]bool{}, map[string]bool{}
+	var ask []string
+	for _, p := range l.parts { // what is gone in the end is on the way
+		for _, c := range p.changes {
+			if why := l.inOther(c.Path, nested); why != "" {
+				l.excluded[c.Path] = why
+			} else if c.To != (diff.Entry{}) && !asked[c.Path] {
+				asked[c.Path] = true
+				ask = append(ask, l.inRepository(c.Path))
+			}
+		}
+	}
+	x, err := l.stage.NewIndex(ctx, l.out.Base)
+	if err != nil {
+		return err
+	}
+	ignored, err := x.Ignored(ctx, ask)
+	if err != nil {
+		return err
+	}
+	for path, rule := range ignored {
+		l.excluded[strings.TrimPrefix(path, l.repo.Prefix)] = "your ignore rules leave it out (" + rule + ")"
+	}
+	for _, c := range net(l.parts) {
+		if why, out := l.excluded[c.Path]; out {
+			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(c.Path)), why})
+		}
+	}
+	return l.chooseOthers()
+}
+
+// inOther says in which other repository a path is, if it is in one.
+func (l *lander) inOther(path string, nested map[string]bool) string {
+	why := ""
+	if l.base[l.inRepository(path)].Mode == usergit.Submodule {
+		return "a submodule is there"
+	}
+	eachAbove(path, func(dir string) {
+		isNested, known := nested[dir]
+		if !known {
+			_, err := os.Lstat(filepath.Join(l.v.Layout.Workspace, filepath.FromSlash(dir), ".git"))
+			isNested = err == nil
+			nested[dir] = isNested
+		}
+		switch {
+		case l.base[l.inRepository(dir)].Mode == usergit.Submodule:
+			why = fmt.Sprintf("it is in the submodule %s", l.inRepository(dir))
+		case isNested:
+			why = fmt.Sprintf("it is in %s, a repository of its own", l.inRepository(dir))
+		}
+	})
+	return why
+}
+
+// chooseOthers names what is in no checkpoint's tree: new empty folders, and
+// the data.
+func (l *lander) chooseOthers() error {
+	from, err := l.store.CommitInfo(checkpoint.SHA(l.from.SHA))
+	if err != nil {
+		return err
+	}
+	to, err := l.store.CommitInfo(checkpoint.SHA(l.to.SHA))
+	if err != nil {
+		return err
+	}
+	had := execution.EmptyFolders(from)
+	for _, name := range execution.EmptyFolders(to) {
+		if !slices.Contains(had, name) {
+			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(name)), "it is an empty folder, which git does not hold"})
+		}
+	}
+	if _, err := os.Lstat(l.v.Layout.Data()); err == nil {
+		l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(layout.DataName)), "it is the data that codons read, which no checkpoint holds"})
+	}
+	return nil
+}
+
+// nothing is the error of a landing without a commit.
+func (l *lander) nothing() error {
+	what := fmt.Sprintf("nothing can land: between %s and %s the run changed nothing that %.12s does not have", l.from, l.to, orElse(l.out.Base, "the empty repository"))
+	if n := len(l.out.LeftOut); n > 0 {
+		first := l.out.LeftOut[0]
+		what += fmt.Sprintf("; what it changed is left out: %q, because %s", first.FileName, first.Why)
+		if n > 1 {
+			what += fmt.Sprintf(", and %d more", n-1)
+		}
+	}
+	return &finding.DecisionError{What: what + "; no branch was made"}
+}

@@ -1,0 +1,203 @@
+package land
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/failpoint"
+	"hank/internal/vfs"
+	"hank/recovery/layout"
+	"hank/runtime/history"
+	runtimereport "hank/runtime/report"
+	"hank/state"
+)
+
+// Landing is the report of hank land: what is on the branch, what is not, and
+// what was checked. All paths are relative to the root of the repository.
+type Landing struct {
+	Schema     int            `json:"schema"`
+	Time       time.Time      `json:"time"`
+	Execution  string         `json:"execution"`
+	Repository string         `json:"repository"` // its work tree
+	Branch     string         `json:"branch"`
+	DryRun     bool           `json:"dryRun,omitzero"` // nothing was written
+	Squash     bool           `json:"squash,omitzero"` // into one commit
+	Base       string         `json:"base,omitempty"`  // the commit that the branch begins from; absent: it has a root of its own
+	Tip        string         `json:"tip"`             // the branch
+	From       history.Target `json:"from"`
+	To         history.Target `json:"to"`
+	HeadThen   string         `json:"projectHead,omitempty"` // HEAD when the run began, as far as it is known
+	Commits    []Commit       `json:"commits"`
+	Codons     []Codon        `json:"codons"`
+	Caveats    state.Caveats  `json:"caveats,omitzero"` // what the verdicts on them leave unsaid
+	// LeftOut is what the run changed and what is not on the branch.
+	LeftOut []LeftOut `json:"leftOut"`
+	// Mixed files were changed by the run and differed from HEAD when it began: on
+	// the branch they are as the run has left them.
+	Mixed []FileName `json:"mixed"`
+	// Deleted files differed from HEAD when the run began, and it deleted them: they
+	// are not on the branch, and the checkpoint From has them.
+	Deleted []FileName `json:"deleted"`
+	// Uncommitted files differed from HEAD when the run began, and it did not
+	// change them: they are not on the branch.
+	Uncommitted []FileName `json:"uncommitted"`
+	// Private files hold secrets by their names, and the base does not have them:
+	// with the branch they would be new in the repository.
+	Private []FileName `json:"private"`
+	Checks  []Check    `json:"checks"`
+	Report  string     `json:"report,omitempty"` // the file that has this
+	// CutShort: hank was killed when the branch was made, and the same landing
+	// has finished the report. Whether index, HEAD and references were as before
+	// was not looked at.
+	CutShort bool `json:"cutShort,omitzero"`
+}
+
+// Commit is a commit on the branch.
+type Commit struct {
+	SHA        string          `json:"sha"`
+	Title      string          `json:"title"`
+	Checkpoint state.SHA       `json:"checkpoint"`
+	Codons     []state.CodonID `json:"codons"`
+	Files      []File          `json:"files"`
+}
+
+// File is a file of a commit: added, modified or deleted.
+type File struct {
+	FileName
+	Kind string `json:"kind"`
+}
+
+// Codon is a record on the thread that the landing is of.
+type Codon struct {
+	CodonID state.CodonID         `json:"codonId"`
+	RunID   state.RunID           `json:"runId"`
+	Attempt int                   `json:"attempt,omitzero"`
+	Status  state.CodonStatus     `json:"status"`
+	Verdict runtimereport.Verdict `json:"verdict"`
+	But     string                `json:"but,omitempty"` // what the verdict leaves unsaid
+	Cost    state.USD             `json:"cost"`
+	Commit  string                `json:"commit,omitempty"` // absent: it changed nothing that is on the branch
+	Notes   []string              `json:"notes,omitempty"`  // what its checkpoint could not hold, among others
+}
+
+// LeftOut is something that could not land.
+type LeftOut struct {
+	FileName
+	Why string `json:"why"`
+}
+
+// Check is something that was looked at before the landing was called one.
+type Check struct {
+	What  string     `json:"what"`
+	Right bool       `json:"right"`
+	Why   string     `json:"why,omitempty"`   // what was found, if it is not right
+	Files []FileName `json:"files,omitempty"` // those it is about
+}
+
+// FileName is a path in JSON: as text or, where it is not UTF-8, in base64.
+type FileName struct {
+	Path       string `json:"path,omitempty"`
+	PathBase64 []byte `json:"pathBase64,omitempty"`
+}
+
+func fileName(p string) FileName {
+	if utf8.ValidString(p) {
+		return FileName{Path: p}
+	}
+	return FileName{PathBase64: []byte(p)}
+}
+
+// String returns the path as it is.
+func (n FileName) String() string {
+	if n.PathBase64 != nil {
+		return string(n.PathBase64)
+	}
+	return n.Path
+}
+
+// Right tells whether everything that was checked is as it should be.
+func (l *Landing) Right() bool {
+	for _, c := range l.Checks {
+		if !c.Right {
+			return false
+		}
+	}
+	return true
+}
+
+// file is where the report goes.
+func (l *Landing) file(at layout.Layout) string {
+	return filepath.Join(at.Reports(), "land-"+l.Time.UTC().Format("20060102T150405.000000000Z")+".json")
+}
+
+// pending ends the name of a report whose branch may be there or not.
+const pending = ".pending"
+
+// announce writes the report, durably, before the branch is made: where the next
+// landing finds it if this one is killed. Those of earlier tries for the branch
+// go.
+func (l *Landing) announce(at layout.Layout) error {
+	for _, had := range announced(at) {
+		if had.Branch == l.Branch && had.Repository == l.Repository {
+			if err := had.withdraw(at); err != nil {
+				return err
+			}
+		}
+	}
+	return l.write(at, l.file(at)+pending)
+}
+
+// withdraw removes what announce has written.
+func (l *Landing) withdraw(at layout.Layout) error {
+	if err := vfs.OS.Remove(l.file(at) + pending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// announced lists the landings of which nobody has said that they are done. What
+// cannot be read is none.
+func announced(at layout.Layout) []*Landing {
+	names, _ := filepath.Glob(filepath.Join(at.Reports(), "land-*.json"+pending))
+	var list []*Landing
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		had := &Landing{}
+		if err == nil && json.Unmarshal(text, had, jsontext.AllowInvalidUTF8(true)) == nil && had.file(at)+pending == name {
+			list = append(list, had)
+		}
+	}
+	return list
+}
+
+// save writes the report beside those of other landings, durably.
+func (l *Landing) save(at layout.Layout) error {
+	l.Report = l.file(at)
+	if err := l.write(at, l.Report); err != nil {
+		return err
+	}
+	failpoint.Hit("land.reported")
+	return l.withdraw(at)
+}
+
+func (l *Landing) write(at layout.Layout, name string) error {
+	text, err := json.Marshal(l, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err == nil {
+		err = vfs.MkdirAll(vfs.OS, at.Reports(), 0o700)
+	}
+	if err == nil {
+		err = vfs.WriteFile(vfs.OS, name, append(text, '\n'), os.FileMode(0o600))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the report %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,9 +1,0 @@
-//go:build unix
-
-package runtime
-
-import "syscall"
-
-// nonblock keeps the opening of a FIFO, which may have taken a file's place,
-// from waiting for a writer.
-const nonblock = syscall.O_NONBLOCK

@@ -1,0 +1,334 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/recovery/hankweave"
+	"hank/recovery/layout"
+	"hank/state"
+	"hank/state/costindex"
+	"hank/state/journal"
+)
+
+// CostsVerb is the argument with which hank starts itself to bring a cost index
+// up to date, and to ask it: the folder of the execution follows, and the way to
+// sum up. Badger may end its process, so it is open in no other.
+const CostsVerb = "__costs"
+
+// catchUpPatience is how long the end of a run waits for its cost index. What
+// takes longer goes on by itself.
+const catchUpPatience = 3 * time.Second
+
+// StartCatchUp has another process, of the program self, bring the cost index
+// of an execution up to date. It is best effort: hank cost does the same.
+func StartCatchUp(self, execution string) {
+	cmd := exec.Command(self, CostsVerb, execution)
+	if cmd.Start() != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(catchUpPatience):
+	}
+}
+
+// IndexAnswer is what a cost index says, one way.
+type IndexAnswer struct {
+	Position uint64            `json:"position"` // the last event that is counted
+	Totals   []costindex.Total `json:"totals"`
+	Error    string            `json:"error,omitempty"` // why there are none
+}
+
+// ReadIndex brings the cost index of an execution up to date and asks it, in
+// this process.
+func ReadIndex(execution string, by costindex.By) (IndexAnswer, error) {
+	x, err := openCosts(layout.Layout{Root: execution})
+	if err != nil {
+		return IndexAnswer{}, err
+	}
+	totals, err := x.Totals(by)
+	return IndexAnswer{Position: x.Position(), Totals: totals}, errors.Join(err, x.Close())
+}
+
+// AskIndex is ReadIndex in another process, of the program self.
+func AskIndex(self string) func(execution string, by costindex.By) (IndexAnswer, error) {
+	return func(execution string, by costindex.By) (IndexAnswer, error) {
+		text, err := exec.Command(self, CostsVerb, execution, string(rune(by))).Output()
+		if err != nil {
+			return IndexAnswer{}, fmt.Errorf("asking the cost index in another process: %w", err)
+		}
+		var a IndexAnswer
+		if err := json.Unmarshal(text, &a); err != nil {
+			return IndexAnswer{}, fmt.Errorf("asking the cost index in another process: its answer cannot be read: %w", err)
+		}
+		if a.Error != "" {
+			return IndexAnswer{}, errors.New(a.Error)
+		}
+		return a, nil
+	}
+}
+
+// CatchUpCosts brings the cost index of an execution up to date.
+func CatchUpCosts(execution string) error {
+	x, err := openCosts(layout.Layout{Root: execution})
+	if err != nil {
+		return err
+	}
+	return x.Close()
+}
+
+// openCosts opens the cost index and counts what the journal has had since.
+// The index is one of this journal since it last began anew.
+func openCosts(l layout.Layout) (*costindex.Index, error) {
+	if hankweave.ForeignJournal(l) {
+		return nil, errors.New("the journal is Hankweave's until hank goes on with the execution")
+	}
+	found, err := layout.InspectJournal(l)
+	if err != nil {
+		return nil, err
+	}
+	if !found.Whole() {
+		return nil, errors.New("the journal is damaged; the next hank run mends it")
+	}
+	meta, err := layout.ReadMeta(l.Root)
+	if err != nil {
+		return nil, err
+	}
+	source := fmt.Sprintf("%s@%d", meta.Lineage, found.Base)
+	x, _, err := costindex.Open(l.CostIndex(), source)
+	if err != nil {
+		return nil, err
+	}
+	err = x.CatchUp(costsSince(l, max(x.Position()+1, found.Base)))
+	if err == nil {
+		return x, nil
+	}
+	// What is doubtful about a projection is answered by making it anew.
+	err = x.Reset(source)
+	if err == nil {
+		err = x.CatchUp(costsSince(l, found.Base))
+	}
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// costsSince reads the costs in a journal: those of each record that became
+// final, and those in the state that the journal begins with.
+func costsSince(l layout.Layout, from uint64) iter.Seq2[costindex.Entry, error] {
+	return func(yield func(costindex.Entry, error) bool) {
+		enough := errors.New("enough")
+		err := journal.ReadWanted(vfs.OS, l.Events(), from, mayCost, func(e journal.Event) error {
+			costs, err := costsIn(e)
+			for _, c := range costs {
+				if !yield(c, nil) {
+					return enough
+				}
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, enough) {
+			yield(costindex.Entry{}, err)
+		}
+	}
+}
+
+// mayCost tells whether an event may be one that costsIn finds costs in, by its
+// text: of what happens to a codon, only its end. It may say yes too often.
+func mayCost(quotedType, data []byte) bool {
+	if string(quotedType) != `"`+state.TransitionEvent+`"` {
+		return false
+	}
+	rest, ok := bytes.CutPrefix(data, []byte(`{"transitionType":"`))
+	name, rest, more := bytes.Cut(rest, []byte(`"`))
+	if !ok || !more {
+		return true
+	}
+	switch state.TransitionType(name) {
+	case state.CodonStarted{}.Type(), state.CostsUpdated{}.Type(), state.PlanGrown{}.Type(), state.PlanSet{}.Type(), state.CheckpointCreated{}.Type():
+		return false
+	case state.CodonTransitioned{}.Type():
+		// The first status is the record's own.
+		_, status, found := bytes.Cut(rest, []byte(`"status":"`))
+		status, _, _ = bytes.Cut(status, []byte(`"`))
+		return !found || state.CodonStatus(status).Terminal()
+	}
+	return true
+}
+
+// costsIn returns the costs that an event tells of.
+func costsIn(e journal.Event) ([]costindex.Entry, error) {
+	if e.Type != state.TransitionEvent {
+		return nil, nil
+	}
+	t, err := state.Decode(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case state.CodonTransitioned:
+		if t.Record.Status.Terminal() {
+			return costsOf(e.Seq, t.RunID, t.Record), nil
+		}
+	case state.Rebased:
+		s, err := state.Apply(&state.State{}, e.Seq, t)
+		if err != nil {
+			return nil, err
+		}
+		return costsOfState(s, e.Seq, false), nil
+	}
+	return nil, nil
+}
+
+// costsOfState returns the costs of all records, or of all final ones.
+func costsOfState(s *state.State, seq uint64, live bool) []costindex.Entry {
+	var out []costindex.Entry
+	var planned map[state.CodonID]string // models, for records of another runtime, which have none
+	for _, r := range slices.Backward(s.Runs) {
+		for _, c := range r.Codons() {
+			if !live && !c.Status.Terminal() {
+				continue
+			}
+			costs := costsOf(seq, r.RunID, c)
+			if c.Model == "" {
+				if planned == nil {
+					planned = plannedModels(s)
+				}
+				costs[0].Model = planned[c.CodonID]
+			}
+			out = append(out, costs...)
+		}
+	}
+	return out
+}
+
+// plannedModels are the models of the plan's codons.
+func plannedModels(s *state.State) map[state.CodonID]string {
+	models := map[state.CodonID]string{}
+	for _, e := range s.ExecutionPlan() {
+		models[e.CodonID] = e.Codon.Model.String()
+	}
+	return models
+}
+
+// costsOf returns the costs of a record: its agent's and each observer's.
+func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
+	e := costindex.Entry{Seq: seq, Time: c.StartTime.Time, RunID: string(run), CodonID: string(c.CodonID), Model: c.Model, Cost: c.Cost(), Tokens: c.TokenCount()}
+	if c.EndTime != nil {
+		e.Time = c.EndTime.Time
+	}
+	if c.LoopContext != nil {
+		e.Loop = string(c.LoopContext.LoopID)
+	}
+	out := []costindex.Entry{e}
+	if c.Sentinels == nil {
+		return out
+	}
+	e.Observer = true
+	rest := c.Sentinels.TotalCost
+	for _, s := range slices.Concat(c.Sentinels.Executed, c.Sentinels.Loaded) {
+		e.Model, e.Cost, e.Tokens = s.Model, s.TotalCost, state.Tokens{}
+		out, rest = append(out, e), rest-s.TotalCost
+	}
+	if rest != 0 { // of observers that are not named
+		e.Model, e.Cost, e.Tokens = "", rest, state.Tokens{}
+		out = append(out, e)
+	}
+	return out
+}
+
+// CostReport is what an execution has cost, summed up one way.
+type CostReport struct {
+	Totals []costindex.Total // sorted by key
+	All    costindex.Total
+	// NoIndex says why the records were summed up instead of asking the index;
+	// the sums are the same.
+	NoIndex string
+}
+
+// Costs sums up what an execution has cost, abandoned timelines and the codon
+// at work included: money spent stays spent. ask brings the cost index up to date
+// and asks it: ReadIndex or AskIndex. Where the index is in use, cannot be written
+// or ends its process, the records of the state are summed up instead.
+func Costs(v *recovery.View, by costindex.By, ask func(string, costindex.By) (IndexAnswer, error)) CostReport {
+	totals, err := indexed(v, by, ask)
+	r := CostReport{}
+	if err != nil {
+		r.NoIndex = err.Error()
+		totals = addCosts(nil, by, costsOfState(v.State, v.State.Seq, true))
+	}
+	slices.SortFunc(totals, func(a, b costindex.Total) int { return cmp.Compare(a.Key, b.Key) })
+	r.Totals = totals
+	for _, t := range totals {
+		r.All.Entries, r.All.Cost, r.All.Tokens = r.All.Entries+t.Entries, r.All.Cost+t.Cost, r.All.Tokens.Add(t.Tokens)
+	}
+	return r
+}
+
+// indexed asks the index, and adds the record that is not final yet. If the
+// index knows of an event that the state has not seen, that record may have
+// become final meanwhile and be counted already.
+func indexed(v *recovery.View, by costindex.By, ask func(string, costindex.By) (IndexAnswer, error)) ([]costindex.Total, error) {
+	a, err := ask(v.Layout.Root, by)
+	if err != nil {
+		return nil, err
+	}
+	if a.Position < v.State.Seq { // a checkpoint has what a kill has kept from the journal
+		return addCosts(nil, by, costsOfState(v.State, v.State.Seq, true)), nil
+	}
+	totals := a.Totals
+	if run := v.State.Newest(); run != nil && run.Live() != nil && a.Position <= v.State.Seq {
+		totals = addCosts(totals, by, costsOf(v.State.Seq, run.RunID, run.Live()))
+	}
+	return totals, nil
+}
+
+// addCosts adds entries to totals.
+func addCosts(totals []costindex.Total, by costindex.By, entries []costindex.Entry) []costindex.Total {
+	place := map[string]int{}
+	for i, t := range totals {
+		place[t.Key] = i
+	}
+	for _, e := range entries {
+		key := costKey(by, e)
+		i, ok := place[key]
+		if !ok {
+			i = len(totals)
+			place[key], totals = i, append(totals, costindex.Total{Key: key})
+		}
+		t := &totals[i]
+		t.Entries, t.Cost, t.Tokens = t.Entries+e.Attempts(), t.Cost+e.Cost, t.Tokens.Add(e.Tokens)
+	}
+	return totals
+}
+
+func costKey(by costindex.By, e costindex.Entry) string {
+	switch by {
+	case costindex.ByRun:
+		return e.RunID
+	case costindex.ByCodon:
+		return e.CodonID
+	case costindex.ByLoop:
+		return e.Loop
+	case costindex.ByModel:
+		return e.Model
+	}
+	return e.Time.UTC().Format(time.DateOnly)
+}

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"hank/internal/shell"
+	"hank/runtime/budget"
+	"hank/runtime/history"
+	"hank/state"
+)
+
+// DescribeLimits says in words what an execution may use and has used. A
+// negative time is not known.
+func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) string {
+	var parts []string
+	if l.MaxDollars > 0 {
+		parts = append(parts, fmt.Sprintf("%s for this execution, %s spent", l.MaxDollars.Text(), spent.Text()))
+	}
+	if l.MaxTimeSeconds > 0 {
+		text := fmt.Sprintf("%s of work for this execution", budget.Seconds(l.MaxTimeSeconds))
+		if worked >= 0 {
+			text += fmt.Sprintf(", %s used", worked.Round(time.Millisecond))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Continue is the command that continues an execution, given its verb. A limit
+// of the execution that is reached is raised by what it was. Where a budget of
+// the hank has ended the run, it is raised in its hank.json and adopted, for
+// which a person has to edit it first: see RaiseFirst. A limit of the execution
+// that has ended the run, and is not reached any more, needs nothing.
+func Continue(s *state.State, verb string, byBudget bool) string {
+	a, raised := budget.NewAccounts(s), false
+	if l := s.Limits.MaxDollars; l > 0 && a.Total.Cost >= l {
+		verb, raised = verb+" --max-cost "+upToCents(a.Total.Cost+l).String(), true
+	}
+	if l := s.Limits.MaxTimeSeconds; l > 0 && a.Total.Time >= budget.Seconds(l) {
+		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.Total.Time.Seconds()+l)), true
+	}
+	if byBudget && !raised && !endedByLimit(s) {
+		verb += AdoptOption
+	}
+	return verb
+}
+
+const AdoptOption = " --adopt"
+
+// limitOfExecution is how what a run says of its end names a limit of the execution.
+const limitOfExecution = "limit of this execution"
+
+// endedByLimit reports whether a limit of the execution, and no budget of the
+// hank, has ended the run.
+func endedByLimit(s *state.State) bool {
+	run := history.LastRun(s)
+	if run == nil {
+		return false
+	}
+	if last := history.LastRecord(s); last != nil && !last.Settled() && last.BudgetExceeded != nil {
+		return last.BudgetExceeded.Scope == budget.ScopeExecution
+	}
+	return strings.Contains(run.EndDetail, limitOfExecution)
+}
+
+// RaiseFirst is what a person must do before a command of Continue; empty if that
+// is nothing.
+func RaiseFirst(command string) string {
+	if strings.HasSuffix(command, AdoptOption) {
+		return "raise the budget in hank.json"
+	}
+	return ""
+}
+
+// Finish is the command that does a codon again that a budget has cut off on the
+// way to where the execution stands, the first such codon where none is named, and
+// what a person must do before it; empty if none was cut off. The codon has a new
+// budget then, of which the old size would end it the same way.
+func Finish(s *state.State, id state.CodonID) (command, first string) {
+	for _, cut := range s.Caveats().CutOff {
+		if id != "" && cut.CodonID != id {
+			continue
+		}
+		command = Continue(s, "hank retry "+shell.Quote(string(cut.CodonID)), false)
+		if cut.BudgetExceeded.Scope == budget.ScopeExecution {
+			return command, ""
+		}
+		return command + AdoptOption, fmt.Sprintf("raise %s in hank.json", whose(cut.BudgetExceeded.Scope))
+	}
+	return "", ""
+}
+
+// upToCents rounds up to the next whole cent.
+func upToCents(u state.USD) state.USD {
+	const cent = state.Dollar / 100
+	return (u + cent - 1) / cent * cent
+}

@@ -1,0 +1,216 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hank/recovery"
+	"hank/runtime/budget"
+	"hank/state"
+)
+
+// Verdict is the word by which people are told how an execution, a run or an
+// attempt at a codon stands. state.json keeps the statuses that are documented
+// there; a verdict says which of them a person has asked for, and which not.
+type Verdict string
+
+// The verdicts. An attempt that is not over has its status as its verdict.
+const (
+	VerdictNotBegun   Verdict = "not begun"
+	VerdictCreating   Verdict = "being created"
+	VerdictRunning    Verdict = "running"
+	VerdictCompleted  Verdict = "completed"
+	VerdictFailed     Verdict = "failed"  // a codon failed
+	VerdictStopped    Verdict = "stopped" // by a person or a signal
+	VerdictCrashed    Verdict = "crashed" // the runtime is gone and did not end it
+	VerdictBudget     Verdict = "budget"  // a budget is used up
+	VerdictRefused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
+	VerdictPaused     Verdict = "paused"  // hank itself could not continue
+	VerdictBlocked    Verdict = "blocked" // nothing can run before a decision
+	VerdictRolledBack Verdict = "rolled back"
+	VerdictSkipped    Verdict = "skipped"
+)
+
+// ExecutionVerdict is how an execution stands.
+func ExecutionVerdict(v *recovery.View) Verdict {
+	run := v.State.Standing()
+	if v.State.Position == nil {
+		run = v.State.Newest() // also where it came to no codon
+	}
+	switch {
+	case v.Creating():
+		return VerdictCreating
+	case v.Live:
+		return VerdictRunning
+	case v.Blocked != nil || v.Unfinished():
+		return VerdictBlocked
+	case run != nil:
+		return RunVerdict(v, run)
+	case v.State.Position == nil:
+		return VerdictNotBegun
+	case v.Head.Planned > 0 && v.Head.Done == v.Head.Planned:
+		return VerdictCompleted
+	}
+	return VerdictRolledBack
+}
+
+// RunVerdict is how a run stands.
+func RunVerdict(v *recovery.View, r *state.Run) Verdict {
+	return VerdictOn(r, v.Live, v.Crashed(r))
+}
+
+// VerdictOn is the table of verdicts on a run; the first row that fits decides.
+// live: a runtime holds the execution. gone: the run says running, and its runtime
+// is proven gone.
+func VerdictOn(r *state.Run, live, gone bool) Verdict {
+	switch {
+	case gone || r.Status == state.StatusCrashed:
+		return VerdictCrashed
+	case r.Paused != nil && !live:
+		return VerdictPaused
+	case r.Status == state.StatusRunning:
+		return VerdictRunning
+	case r.Status == state.StatusCompleted:
+		return VerdictCompleted
+	}
+	switch r.EndReason {
+	case state.EndStopped, state.EndSignal:
+		return VerdictStopped
+	case state.EndBudget:
+		return VerdictBudget
+	case state.EndDecision, state.EndError:
+		return VerdictPaused
+	case state.EndCrash:
+		return VerdictCrashed
+	case state.EndAgent:
+		return VerdictRefused
+	}
+	return VerdictFailed
+}
+
+// CodonVerdict is how an attempt at a codon stands, given the verdict on its run.
+func CodonVerdict(c *state.Codon, run Verdict) Verdict {
+	switch {
+	case c.Status.Terminal():
+	case run == VerdictCrashed || run == VerdictPaused:
+		return run
+	default:
+		return Verdict(c.Status)
+	}
+	if c.Status != state.Failed {
+		return Verdict(c.Status)
+	}
+	switch c.Interrupted {
+	case state.InterruptedByStop, state.InterruptedBySignal:
+		return VerdictStopped
+	case state.InterruptedByCrash:
+		return VerdictCrashed
+	case state.InterruptedByPause:
+		return VerdictPaused
+	case state.InterruptedByRefusal:
+		return VerdictRefused
+	}
+	return VerdictFailed
+}
+
+// Resumable reports whether hank resume can continue the session of an agent that
+// was interrupted. c is the newest record, and verdict that on it.
+func Resumable(c *state.Codon, verdict Verdict) bool {
+	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Settling != nil {
+		return false
+	}
+	return verdict == VerdictStopped || verdict == VerdictCrashed || verdict == VerdictPaused
+}
+
+// Qualification is what a verdict on a codon leaves unsaid; empty if that is
+// nothing.
+func Qualification(c *state.Codon) string {
+	switch {
+	case c.Status == state.Completed && c.BudgetExceeded != nil:
+		if c.BudgetExceeded.Finished {
+			return fmt.Sprintf("%s is reached (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+		}
+		return fmt.Sprintf("cut off by %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+	case c.Status == state.Completed && c.ContextExceeded:
+		return "its context was full"
+	case c.Status == state.Failed && c.FailureIgnored:
+		return "failure ignored"
+	}
+	return ""
+}
+
+// whose is the budget of a scope, in words.
+func whose(scope string) string {
+	switch scope {
+	case budget.ScopeLoop:
+		return "the budget of its loop"
+	case budget.ScopeHank:
+		return "the budget of the hank"
+	case budget.ScopeExecution:
+		return "the limit of this execution"
+	}
+	return "its budget"
+}
+
+// ProgressText is how many codons are done, and how many of them only so to speak.
+func ProgressText(done, planned int, c state.Caveats) string {
+	text := fmt.Sprintf("%d of %d done", done, planned)
+	if n := len(c.Skipped); n > 0 {
+		text += fmt.Sprintf(", %d of them skipped", n)
+	}
+	if n := len(c.Ignored); n > 0 {
+		text += fmt.Sprintf(", %d of them failed", n)
+	}
+	return text
+}
+
+// CaveatText names what the word completed leaves unsaid of a hank; empty if that
+// is nothing.
+func CaveatText(c state.Caveats) string {
+	var parts []string
+	add := func(list []state.Caveat, one, many string) {
+		if len(list) == 0 {
+			return
+		}
+		names := make([]string, len(list))
+		for i, of := range list {
+			if names[i] = string(of.CodonID); of.BudgetExceeded != nil {
+				names[i] += ": " + of.BudgetExceeded.String()
+			}
+		}
+		parts = append(parts, counted(names, one, many))
+	}
+	for _, by := range []struct{ scope, many string }{
+		{budget.ScopeCodon, "their budgets"}, {budget.ScopeLoop, "the budgets of their loops"}, {budget.ScopeHank, whose(budget.ScopeHank)}, {budget.ScopeExecution, whose(budget.ScopeExecution)},
+	} {
+		cut := slices.DeleteFunc(slices.Clone(c.CutOff), func(of state.Caveat) bool { return whose(of.BudgetExceeded.Scope) != whose(by.scope) })
+		add(cut, "codon cut off by "+whose(by.scope), "codons cut off by "+by.many)
+	}
+	add(c.Ignored, "failure ignored", "failures ignored")
+	add(c.FullContext, "codon ended by a full context", "codons ended by a full context")
+	if len(c.Skipped) > 0 {
+		names := make([]string, len(c.Skipped))
+		for i, id := range c.Skipped {
+			names[i] = string(id)
+		}
+		parts = append(parts, counted(names, "codon skipped", "codons skipped"))
+	}
+	if last := len(parts) - 1; last > 0 {
+		return strings.Join(parts[:last], ", ") + " and " + parts[last]
+	}
+	return strings.Join(parts, "")
+}
+
+// counted is a number of things, and the names of the first of them.
+func counted(names []string, one, many string) string {
+	const most = 5
+	n, what, more := len(names), many, ""
+	if n == 1 {
+		what = one
+	}
+	if n > most {
+		names, more = names[:most], fmt.Sprintf(", and %d more", n-most)
+	}
+	return fmt.Sprintf("%d %s (%s%s)", n, what, strings.Join(names, ", "), more)
+}

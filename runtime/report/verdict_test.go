@@ -1,0 +1,115 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"hank/runtime/budget"
+	"hank/state"
+)
+
+func TestWhatPeopleAreToldOfARun(t *testing.T) {
+	t.Parallel()
+	pause := &state.Pause{Reason: state.EndDecision}
+	for _, c := range []struct {
+		run        state.Run
+		live, gone bool
+		want       Verdict
+	}{
+		{run: state.Run{Status: state.StatusRunning}, live: true, want: VerdictRunning},
+		{run: state.Run{Status: state.StatusRunning}, want: VerdictRunning}, // not proven gone
+		{run: state.Run{Status: state.StatusRunning}, gone: true, want: VerdictCrashed},
+		{run: state.Run{Status: state.StatusRunning, Paused: pause}, want: VerdictPaused},
+		{run: state.Run{Status: state.StatusCompleted}, want: VerdictCompleted},
+		{run: state.Run{Status: state.StatusCrashed, EndReason: state.EndCrash}, want: VerdictCrashed},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndCodonFailed}, want: VerdictFailed},
+		{run: state.Run{Status: state.StatusFailed}, want: VerdictFailed}, // another runtime's
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndStopped}, want: VerdictStopped},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndSignal}, want: VerdictStopped},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndBudget}, want: VerdictBudget},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndAgent}, want: VerdictRefused},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndDecision}, want: VerdictPaused},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndError}, want: VerdictPaused},
+	} {
+		if got := VerdictOn(&c.run, c.live, c.gone); got != c.want {
+			t.Errorf("%+v: %s, want %s", c, got, c.want)
+		}
+	}
+}
+
+func TestWhatPeopleAreToldOfACodon(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		codon state.Codon
+		run   Verdict
+		want  Verdict
+		more  string
+	}{
+		{codon: state.Codon{Status: state.Preparing}, run: VerdictRunning, want: "preparing"},
+		{codon: state.Codon{Status: state.Running}, run: VerdictCrashed, want: VerdictCrashed},
+		{codon: state.Codon{Status: state.Running}, run: VerdictPaused, want: VerdictPaused},
+		{codon: state.Codon{Status: state.Failed}, run: VerdictCrashed, want: VerdictFailed},
+		{codon: state.Codon{Status: state.Failed, FailureIgnored: true}, want: VerdictFailed, more: "failure ignored"},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByStop}, want: VerdictStopped},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedBySignal}, want: VerdictStopped},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByCrash}, want: VerdictCrashed},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByPause}, want: VerdictPaused},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByRefusal}, want: VerdictRefused},
+		{codon: state.Codon{Status: state.Skipped}, want: VerdictSkipped},
+		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: VerdictCompleted, more: "its context was full"},
+		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: VerdictCompleted, more: "cut off by its budget ($2.11 of $2.00)"},
+	} {
+		if got, more := CodonVerdict(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
+			t.Errorf("%+v: %s (%s), want %s (%s)", c.codon, got, more, c.want, c.more)
+		}
+	}
+}
+
+func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
+	t.Parallel()
+	var c state.Caveats
+	for _, id := range strings.Fields("a b c d e f g") {
+		c.Ignored = append(c.Ignored, state.Caveat{CodonID: state.CodonID(id)})
+	}
+	c.Skipped = []state.CodonID{"x"}
+	if got, want := CaveatText(c), "7 failures ignored (a, b, c, d, e, and 2 more) and 1 codon skipped (x)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := ProgressText(9, 12, c), "9 of 12 done, 1 of them skipped, 7 of them failed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What cut codons off is named as what it is: a limit that the command line has set
+// is no budget of theirs.
+func TestCutOffNamesWhatCutOff(t *testing.T) {
+	t.Parallel()
+	cut := func(id state.CodonID, scope string) state.Caveat {
+		return state.Caveat{CodonID: id, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 3, Scope: scope}}
+	}
+	for want, list := range map[string][]state.Caveat{
+		"1 codon cut off by the limit of this execution (a: $3.00 of $2.00)":                                                              {cut("a", budget.ScopeExecution)},
+		"2 codons cut off by the limit of this execution (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                          {cut("a", budget.ScopeExecution), cut("b", budget.ScopeExecution)},
+		"1 codon cut off by its budget (a: $3.00 of $2.00) and 1 codon cut off by the limit of this execution (b: $3.00 of $2.00)":        {cut("b", budget.ScopeExecution), cut("a", budget.ScopeCodon)},
+		"2 codons cut off by their budgets (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                                        {cut("a", budget.ScopeCodon), cut("b", "")}, // an older hank said no scope
+		"1 codon cut off by the budget of its loop (a: $3.00 of $2.00) and 1 codon cut off by the budget of the hank (b: $3.00 of $2.00)": {cut("a", budget.ScopeLoop), cut("b", budget.ScopeHank)},
+	} {
+		if got := CaveatText(state.Caveats{CutOff: list}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// An agent that has ended by itself was not cut off, however much it has used.
+func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
+	t.Parallel()
+	over := state.BudgetExceeded{Currency: "cost", Limit: 0.4, Used: 0.5}
+	c := &state.Codon{CodonID: "c", Status: state.Completed, BudgetExceeded: &over}
+	if got, want := Qualification(c), "cut off by its budget ($0.50 of $0.40)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	over.Finished = true
+	if got, want := Qualification(c), "its budget is reached ($0.50 of $0.40)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
