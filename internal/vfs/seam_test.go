@@ -31,6 +31,7 @@ var exceptions = map[string]string{
 	"recovery/execution/folders.go foldersInTheWay os.OpenRoot": "folders of the workspace are looked at",
 	"recovery/execution/late.go changedFiles os.OpenRoot":       "files of the workspace are looked at",
 	"recovery/execution/private.go hiddenPrivate os.OpenRoot":   "files of the workspace are looked at",
+	"recovery/view.go Unreadable os.OpenRoot":                   "files of the workspace are looked at",
 	"recovery/execution/guard.go mendModes os.Chmod":            "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
 	"recovery/discard.go Discard os.Rename":                     "a whole execution is thrown away, its lock with it",
 	"recovery/discard.go finishDiscard os.RemoveAll":            "a whole execution is thrown away",
