@@ -338,6 +338,29 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	s.sameFolders("after an undo of the retry", "n")
 }
 
+// A folder that is empty because a person has removed the empty folder in it is none
+// that they have made.
+func TestAFolderThatAPersonHasEmptiedIsNoneOfTheirs(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "echo 0 >x; test -e ../once || mkdir -p e/f k/l"}
+	]}`)
+	s.must(ModeRun, exitcode.Done)
+	for _, name := range []string{"e/f", "k/l"} {
+		if err := os.Remove(filepath.Join(s.workspace(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(s.workspace(), "k/mine"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.root, "once", "\n")
+	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "c0" })
+	s.sameFolders("after a retry", "k/mine")
+	s.mustUndo()
+	s.sameFolders("after an undo", "e", "k/mine")
+}
+
 func init() {
 	testkit.Parts["retry"] = func(args []string) error {
 		_, err := Run(context.Background(), ModeRetry, Options{Execution: args[0], Codon: state.CodonID(args[1])})

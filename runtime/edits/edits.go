@@ -153,11 +153,17 @@ func (c Comparison) Unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []di
 	}
 	had := execution.EmptyFolders(before)
 	for _, name := range snap.Empty {
-		if !slices.Contains(had, name) {
+		if !holds(had, name) {
 			names = append(names, name)
 		}
 	}
 	return names, err
+}
+
+// holds reports whether a folder is one of the empty folders, or above one: what was
+// in it was removed.
+func holds(empty []string, folder string) bool {
+	return slices.ContainsFunc(empty, func(name string) bool { return name == folder || strings.HasPrefix(name, folder+"/") })
 }
 
 // Uncovered lists the files of a snapshot that a checkpoint has not, and that the moves
@@ -190,7 +196,7 @@ func (c Comparison) FoldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made
 	}
 	had, takes := execution.EmptyFolders(info), execution.Taken(c.State, c.Store, sha).Matcher()
 	for _, name := range execution.KeptFolders(snap.Empty) {
-		if takes(name) && !slices.Contains(had, name) && !restore.HasPath(c.Store.DB, info.Tree, name) {
+		if takes(name) && !holds(had, name) && !restore.HasPath(c.Store.DB, info.Tree, name) {
 			made = append(made, name)
 		}
 	}
