@@ -1,0 +1,8 @@
+// Package remote copies the checkpoints of a store to another git repository, and back.
+//
+// A remote is an address and a prefix of branches; a transfer is what was sent or fetched,
+// and what was refused. An address is shown without its secrets.
+//
+// It speaks git's protocols through go-git and changes no state of an execution. An
+// interrupted transfer leaves the references as they were.
+package remote
