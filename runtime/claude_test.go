@@ -141,11 +141,11 @@ func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		refusal modelserver.Error
-		says    string
+		refusal    modelserver.Error
+		says, next string
 	}{
-		"key":   {modelserver.Error{Status: 401}, "refuses the key or the login: authentication_failed (HTTP 401)"},
-		"model": {modelserver.Error{Status: 404}, "model"},
+		"key":   {modelserver.Error{Status: 401}, "refuses the key or the login: authentication_failed (HTTP 401)", "hank run"},
+		"model": {modelserver.Error{Status: 404}, `correct "model" of codon write`, "hank run --adopt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +159,7 @@ func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 			s.opts.Hank = hank
 			s.opts.Environ = append(s.opts.Environ, "CLAUDE_CODE_MAX_RETRIES=10")
 			res := s.must(ModeRun, exitcode.Agent)
-			if res.EndReason != state.EndAgent || !strings.Contains(res.Message, c.says) || res.Next != "hank run" {
+			if res.EndReason != state.EndAgent || !strings.Contains(res.Message, c.says) || res.Next != c.next {
 				t.Errorf("%s: %q, next %q", res.EndReason, res.Message, res.Next)
 			}
 			record := s.last("write")
