@@ -287,6 +287,7 @@ func (r *passage) begin(c codon) {
 	r.begun, p.made, p.left = true, nil, nil
 	r.note("tracked", p.next)
 	if c.rig && !p.rigDone {
+		p.tree.clearCopies()
 		p.tree.clear("rigged")
 		p.tree.put("rigged/r", node{kind: "file", text: "rig\n"})
 		r.note("rig-setup", p.next)

@@ -733,6 +733,8 @@ func (l *lane) changeHank() bool {
 func (l *lane) gc() bool {
 	before := l.list()
 	l.want(0, "gc", "--apply", "--older-than", "0s")
+	l.m.at.tree.clearCopies()
+	l.m.at.clean.clearCopies()
 	there := map[string]bool{}
 	for _, c := range l.list() {
 		there[c.SHA] = true

@@ -114,6 +114,13 @@ func (t tree) clear(path string) {
 	}
 }
 
+// clearCopies removes what the copy of a rig has left that was cut off. No checkpoint has
+// it; the next copy and gc remove it: docs/checkpoints.md.
+func (t tree) clearCopies() {
+	t.clear(".hankweave-rig-new")
+	t.clear(".hankweave-rig-old")
+}
+
 // way makes the folders that lead to path; a file or link in their place goes.
 func (t tree) way(path string) {
 	for up := parent(path); up != ""; up = parent(up) {
