@@ -3,5 +3,5 @@
 //
 // run.go begins and ends a run, start.go decides where it goes on, driver.go goes
 // through the plan. Everything that is remembered goes through
-// recovery.Execution; everything that is started goes through the keeper.
+// execution.Execution; everything that is started goes through the keeper.
 package runtime

@@ -16,7 +16,7 @@ import (
 	"hank/state"
 )
 
-// Question returns a *recovery.DecisionError where a command that runs codons would
+// Question returns a *finding.DecisionError where a command that runs codons would
 // ask a person before it does: about a workspace that is gone or was changed, and
 // about a hank that was changed, or whose frozen copy is lost. Its Command is that command with an answer. An
 // empty command is one for a hank that is done. Nothing on disk is changed. layers

@@ -457,7 +457,7 @@ func (b *Back) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) ([]string,
 	return InTheWay(b.store, w, from, b.Tree, b.Leaving(w.Path())...)
 }
 
-// InTheWay is checkpoint.PathsInTheWay, with more paths, without what is left out of
+// InTheWay is restore.PathsInTheWay, with more paths, without what is left out of
 // every checkpoint.
 func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpoint.SHA, more ...string) ([]string, error) {
 	found, err := restore.PathsInTheWay(store, w, from, to)

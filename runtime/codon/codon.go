@@ -18,7 +18,7 @@ import (
 	"hank/state"
 )
 
-// Execution is what an attempt needs of its execution; *recovery.Execution is one.
+// Execution is what an attempt needs of its execution; *execution.Execution is one.
 // Record returns when the transitions are durable; RecordLater does not wait.
 type Execution interface {
 	State() *state.State

@@ -31,7 +31,7 @@ type placement struct {
 }
 
 // Names in the workspace. No checkpoint holds the first two: see
-// checkpoint.IsTemporary.
+// worktree.IsTemporary.
 const (
 	PlaceNew = ".hankweave-rig-new" // what a copy is building
 	PlaceOld = ".hankweave-rig-old" // what it has replaced and is about to delete
