@@ -271,7 +271,7 @@ func pages(t testing.TB) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"../README.md", "../fixtures/*/README.md"} {
+	for _, pattern := range []string{"../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../fixtures/*/README.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
