@@ -1,0 +1,78 @@
+package docs
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the reading order names is there: files, declarations, tests, failpoints.
+func TestReadingOrderNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	text, file, rows := read(t, "reading.md"), "", 0
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 7 || !strings.Contains(cells[5], "`") {
+			continue
+		}
+		rows++
+		if m := code.FindStringSubmatch(cells[1]); m != nil {
+			file = read(t, filepath.Join(root, m[1]))
+		}
+		names := code.FindAllStringSubmatch(cells[2], -1)
+		if len(names) == 0 {
+			t.Errorf("%s names nothing to read", cells[1])
+		}
+		for _, m := range names {
+			if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |\t)` + m[1] + `\b`).MatchString(file) {
+				t.Errorf("%s: there is no %s", cells[1], m[1])
+			}
+		}
+		for _, m := range code.FindAllStringSubmatch(cells[5], -1) {
+			test := testName.FindStringSubmatch(m[1])
+			if test == nil {
+				t.Errorf("%q is not package.Test", m[1])
+				continue
+			}
+			files, err := filepath.Glob(filepath.Join(root, test[1], "*_test.go"))
+			if err != nil || !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "func "+test[2]+"(") }) {
+				t.Errorf("there is no test %s", m[1])
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("reading.md has only %d rows", rows)
+	}
+}
+
+// Every failpoint that the pages name is in the code.
+func TestFailpointsThatPagesNameExist(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, dir := range []string{"checkpoint", "recovery", "runtime", "state", "internal"} {
+		for _, pattern := range []string{"*.go", "*/*.go"} {
+			files, err := filepath.Glob(filepath.Join(root, dir, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				for _, m := range regexp.MustCompile(`failpoint\.Hit\("([a-z.]+)"\)`).FindAllStringSubmatch(read(t, f), -1) {
+					known[m[1]] = true
+				}
+			}
+		}
+	}
+	found := 0
+	for _, page := range []string{"reading.md"} {
+		for _, m := range regexp.MustCompile("(?:`|HANK_FAILPOINT=)((?:checkpoint|journal|pack|ref|snapshot|transition|move|restore)\\.[a-z.]+)").FindAllStringSubmatch(read(t, page), -1) {
+			if found++; !known[m[1]] {
+				t.Errorf("%s: there is no failpoint %s", page, m[1])
+			}
+		}
+	}
+	if found < 12 {
+		t.Errorf("only %d failpoints were found", found)
+	}
+}
