@@ -80,7 +80,7 @@ func TestAReaderClaimsNoRepair(t *testing.T) {
 	for name, hurt := range map[string]func(layout.Layout) error{
 		"state.json": func(l layout.Layout) error { return os.Truncate(l.State(), 50) },
 		"all but git": func(l layout.Layout) error {
-			return errors.Join(os.Remove(l.State()), os.Remove(l.State()+".bak"), os.RemoveAll(l.Events()))
+			return errors.Join(os.Remove(l.State()), os.RemoveAll(l.State()+".bak"), os.RemoveAll(l.Events())) // a quick history has been written once, and has none
 		},
 		"state, journal": func(l layout.Layout) error { return errors.Join(os.Remove(l.State()), os.RemoveAll(l.Events())) },
 		"a branch": func(l layout.Layout) error {
