@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,7 +66,7 @@ func TestFailpointsThatPagesNameExist(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, page := range []string{"reading.md"} {
+	for _, page := range []string{"reading.md", "../CONTRIBUTING.md"} {
 		for _, m := range regexp.MustCompile("(?:`|HANK_FAILPOINT=)((?:checkpoint|journal|pack|ref|snapshot|transition|move|restore)\\.[a-z.]+)").FindAllStringSubmatch(read(t, page), -1) {
 			if found++; !known[m[1]] {
 				t.Errorf("%s: there is no failpoint %s", page, m[1])
@@ -74,5 +75,30 @@ func TestFailpointsThatPagesNameExist(t *testing.T) {
 	}
 	if found < 12 {
 		t.Errorf("only %d failpoints were found", found)
+	}
+}
+
+// Tests and commands that CONTRIBUTING.md names exist.
+func TestContributingNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	text, tests := read(t, "../CONTRIBUTING.md"), ""
+	for _, pattern := range []string{"*/*_test.go", "*/*/*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			tests += read(t, f)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(text, -1) {
+		if !strings.Contains(tests, "func "+name+"(") {
+			t.Errorf("there is no test %s", name)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\b(?:scripts|cmd|runtime|internal|docs|fixtures)/[\w./]*\w`).FindAllString(text, -1) {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Errorf("there is no %s", name)
+		}
 	}
 }
