@@ -9,6 +9,5 @@
 //     returned, it survives a crash and a power cut.
 //
 // It knows nothing of codons, runs or executions, and never writes into a workspace:
-// that is what checkpoint/restore does. Types of go-git appear in this tree of packages
-// alone.
+// that is what checkpoint/restore does.
 package checkpoint

@@ -8,5 +8,5 @@
 //   - The user's index tells which files their own repository tracks: these are taken
 //     although they are ignored.
 //
-// It walks no folder and writes nothing but the list of what is left out.
+// It walks no directory and writes nothing but the list of what is left out.
 package match

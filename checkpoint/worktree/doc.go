@@ -1,8 +1,8 @@
-// Package worktree opens the folder that checkpoints are taken of, and the files below
+// Package worktree opens the directory that checkpoints are taken of, and the files below
 // it, and knows which names a tree may have.
 //
-//   - A workspace is a folder that is held open by its descriptor; it notices when
-//     another folder stands at its path.
+//   - A workspace is a directory that is held open by its descriptor; it notices when
+//     another directory stands at its path.
 //   - An escaped name is how a tree stores a name that git refuses, such as .git.
 //   - A temporary name is that of a file which a restore is writing.
 //

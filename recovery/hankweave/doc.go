@@ -1,3 +1,3 @@
 // Package hankweave reads the event journal that the compatible system has left in a
-// folder, so that its executions can be adopted. It writes nothing.
+// directory, so that its executions can be adopted. It writes nothing.
 package hankweave

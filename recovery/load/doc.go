@@ -1,4 +1,4 @@
-// Package load reads the state of an execution from the best memory that is intact:
+// Package load reads the state of an execution from the best record that is intact:
 // state.json, its copy and the journal behind it, in this order. The head file is a short
 // form of the result for readers that only want to know how a run stands.
 //

@@ -1,4 +1,4 @@
-// Package edits finds what a person has changed in a workspace since hank has last
+// Package edits finds what the user has changed in a workspace since hank has last
 // looked, and words the question about it.
 //
 // An edit is a difference between the checkpoint that the workspace was left at
