@@ -9,7 +9,7 @@ import (
 
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/transcript"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -88,7 +88,7 @@ func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 		s.must(ModeRun, exitcode.Done)
 		crash(s, try.crashes)
 		res, err := s.run(ModeRun, try.change)
-		code := runtimereport.CodeOf(err)
+		code := verdict.CodeOf(err)
 		if err == nil {
 			code = res.Code
 		}

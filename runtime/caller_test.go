@@ -14,7 +14,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 func init() {
@@ -32,9 +32,9 @@ func init() {
 	// act does what hank's commands do.
 	testkit.Parts["act"] = func(args []string) error {
 		_, err := Control(context.Background(), args[0], "skip")
-		fmt.Println("skip", int(runtimereport.CodeOf(err)))
+		fmt.Println("skip", int(verdict.CodeOf(err)))
 		_, err = history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], To: "initial"})
-		fmt.Println("rollback", int(runtimereport.CodeOf(err)))
+		fmt.Println("rollback", int(verdict.CodeOf(err)))
 		return nil
 	}
 }

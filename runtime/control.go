@@ -16,7 +16,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -30,7 +30,7 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 	}
 	d.accounts = budget.NewAccounts(d.x.State())
 	if l := d.x.State().Limits; l.Any() {
-		d.say("limit %s", runtimereport.DescribeLimits(l, d.accounts.Total.Cost, d.accounts.Total.Time))
+		d.say("limit %s", verdict.DescribeLimits(l, d.accounts.Total.Cost, d.accounts.Total.Time))
 	}
 	if err := d.startRun(s); err != nil {
 		return outcome{}, err

@@ -5,7 +5,7 @@ import (
 
 	"hank/recovery"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/report/cost"
 	"hank/state/costindex"
 )
 
@@ -21,12 +21,12 @@ func TestAnIndexThatEndsItsProcessCostsNoSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, self := range map[string]string{"exits": "/bin/false", "says nothing": "/bin/true", "rubbish": "/bin/echo", "is not there": "/not/there"} {
-		r := runtimereport.Costs(v, costindex.ByCodon, runtimereport.AskIndex(self))
+		r := cost.Of(v, costindex.ByCodon, cost.AskIndex(self))
 		if r.NoIndex == "" || r.All.Cost != 5_000_000_000 || len(r.Totals) != 1 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r := runtimereport.Costs(v, costindex.ByCodon, runtimereport.ReadIndex); r.NoIndex != "" || r.All.Cost != 5_000_000_000 {
+	if r := cost.Of(v, costindex.ByCodon, cost.ReadIndex); r.NoIndex != "" || r.All.Cost != 5_000_000_000 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -190,7 +190,7 @@ func (d *driver) host() *codon.Host {
 		return recovery.Finish(ctx, d.x, run, name, final, sel)
 	}, LeftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, Layout: d.x.Layout, Workspace: func() *checkpoint.Workspace { return d.x.Workspace }, Output: d.x.Meta().Output,
 		HasData: d.x.Meta().ReadOnlySourceDataPath != "", Run: d.run, ExplainModel: func(f *state.FailureReason, c *plan.Codon) {
-			runtimereport.ExplainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
+			verdict.ExplainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
 		}, Program: d.program, Settings: d.settings, Agents: d.agents, Accounts: d.accounts, Requests: d.requests, Replay: d.replay,
 		Environ: d.opts.environ(), Confinement: d.confinement, IgnoreRigs: d.ignoreRigs, Overwrite: d.opts.Overwrite, Monitor: d.opts.Monitor, Say: d.say, Selection: d.selection}
 }
@@ -373,9 +373,9 @@ func (d *driver) announce(e plan.Entry, index, number, most int) {
 // run says why, once.
 func (d *driver) report(c *state.Codon, goesOn bool) {
 	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
-	verdict := runtimereport.CodonVerdict(c, "")
-	line := "  " + string(verdict)
-	if more := runtimereport.Qualification(c); more != "" {
+	how := verdict.OfCodon(c, "")
+	line := "  " + string(how)
+	if more := verdict.Qualification(c); more != "" {
 		line += ", " + more + ","
 	}
 	line += fmt.Sprintf(" in %s", took)
@@ -385,7 +385,7 @@ func (d *driver) report(c *state.Codon, goesOn bool) {
 	if sha := c.Checkpoint(); sha != "" {
 		line += fmt.Sprintf(", checkpoint %.12s", sha)
 	}
-	if c.FailureReason != nil && verdict != runtimereport.VerdictStopped && (goesOn || c.Settled()) { // which is why
+	if c.FailureReason != nil && how != verdict.Stopped && (goesOn || c.Settled()) { // which is why
 		line += ": " + c.FailureReason.Message
 	}
 	d.say("%s", line)

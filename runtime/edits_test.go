@@ -14,7 +14,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -184,7 +184,7 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 
 				_, err := s.run(situation.mode)
 				var decision *finding.DecisionError
-				if !errors.As(err, &decision) || runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "log") {
+				if !errors.As(err, &decision) || verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "log") {
 					t.Fatalf("nobody was asked: %v", err)
 				}
 				s.must(situation.mode, exitcode.Decision, func(o *Options) { o.Ask = func(string, []string) int { return -1 } })
@@ -557,7 +557,7 @@ func TestAHankThatIsGoneOrBroken(t *testing.T) {
 	put(t, s.workspace(), "fixed.txt", "")
 	put(t, dir, "hank.json", "{ broken")
 	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.KeepTree = true })
-	if _, err := s.run(ModeRetry, func(o *Options) { o.KeepTree, o.Adopt = true, true }); runtimereport.CodeOf(err) != exitcode.Invalid {
+	if _, err := s.run(ModeRetry, func(o *Options) { o.KeepTree, o.Adopt = true, true }); verdict.CodeOf(err) != exitcode.Invalid {
 		t.Errorf("a broken hank was adopted: %v", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {

@@ -17,7 +17,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -50,8 +50,8 @@ func growing(t *testing.T, extra string) (s *stage, count string, start, stop fu
 func unstable(t *testing.T, res *Result, err error) {
 	t.Helper()
 	var e *checkpoint.UnstableError
-	if !errors.As(err, &e) || runtimereport.CodeOf(err) != exitcode.Decision || e.Path != "growing" || !strings.Contains(err.Error(), e.Remedy) {
-		t.Fatalf("it ended with %d: %v", runtimereport.CodeOf(err), err)
+	if !errors.As(err, &e) || verdict.CodeOf(err) != exitcode.Decision || e.Path != "growing" || !strings.Contains(err.Error(), e.Remedy) {
+		t.Fatalf("it ended with %d: %v", verdict.CodeOf(err), err)
 	}
 	if res != nil && (res.EndReason != state.EndDecision || res.Status != state.StatusFailed || res.Next != "hank run" || res.Codon != "b") {
 		t.Errorf("the result is %+v", res)
@@ -229,8 +229,8 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	if runtimereport.CodeOf(err) != exitcode.IO || res.EndReason != state.EndError || res.Code != exitcode.IO || res.Codon != "b" || res.Next != "hank run" {
-		t.Fatalf("it ended with %d: %v, %+v", runtimereport.CodeOf(err), err, res)
+	if verdict.CodeOf(err) != exitcode.IO || res.EndReason != state.EndError || res.Code != exitcode.IO || res.Codon != "b" || res.Next != "hank run" {
+		t.Fatalf("it ended with %d: %v, %+v", verdict.CodeOf(err), err, res)
 	}
 	found := s.view().Report.Findings // the file, and what it has led to
 	if f := found[len(found)-1]; len(found) != 2 || f.Severity != finding.Mended || !strings.Contains(f.What, "paused at codon b (starting), which hank run does again") || !strings.Contains(f.What, "transcript") {

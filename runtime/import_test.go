@@ -19,7 +19,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 func init() {
@@ -63,10 +63,10 @@ func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 				s.isImported(root, want, records)
 			}
 			if cut {
-				if _, err := recovery.Read(root); runtimereport.CodeOf(err) != exitcode.Decision {
+				if _, err := recovery.Read(root); verdict.CodeOf(err) != exitcode.Decision {
 					t.Errorf("%s:%d: a reader finds %v", point, n, err)
 				}
-				if _, err := s.at(root).run(ModeRun); runtimereport.CodeOf(err) != exitcode.Decision {
+				if _, err := s.at(root).run(ModeRun); verdict.CodeOf(err) != exitcode.Decision {
 					t.Errorf("%s:%d: a run on half an import says %v", point, n, err)
 				}
 			}

@@ -22,7 +22,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -64,7 +64,7 @@ func init() {
 			Execution: o.Execution, Hank: o.Hank, Data: o.Data, Output: o.Output, Requests: requests,
 			Observe: o.observe, Say: func(line string) { fmt.Println("say", line) },
 		})
-		code := runtimereport.CodeOf(err)
+		code := verdict.CodeOf(err)
 		if err != nil {
 			fmt.Println("say", err)
 		} else {

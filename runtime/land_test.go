@@ -17,7 +17,7 @@ import (
 	"hank/runtime/gc"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/land"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 func init() {
@@ -159,7 +159,7 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 			t.Errorf("%s: there are %s commits", c.point, n)
 		}
 		sameTree(t, c.point+", landed", untouched(t, repo), before)
-		if _, err := landOn(template.root, "result"); runtimereport.CodeOf(err) != exitcode.Usage {
+		if _, err := landOn(template.root, "result"); verdict.CodeOf(err) != exitcode.Usage {
 			t.Errorf("%s: once more: %v", c.point, err)
 		}
 		if all, _ := filepath.Glob(filepath.Join(template.view().Layout.Reports(), "*")); len(all) != reports {

@@ -17,7 +17,7 @@ import (
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -97,7 +97,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			now := s.tree()
 			for range 2 {
 				res, err := s.run(ModeRun)
-				if runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "after codon a had ended and before its checkpoint was made "+c.named[:len(c.named)-1]) {
+				if verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "after codon a had ended and before its checkpoint was made "+c.named[:len(c.named)-1]) {
 					t.Fatalf("asked: %+v, %v", res, err)
 				}
 				if foreseen == nil || !strings.Contains(err.Error(), foreseen.What) || foreseen.Command != "hank run --keep-tree" {

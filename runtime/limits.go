@@ -10,7 +10,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/runtime/budget"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -77,7 +77,7 @@ func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why
 	switch {
 	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
 		return "", true
-	case raise && runtimereport.RaiseFirst(command) != "":
+	case raise && verdict.RaiseFirst(command) != "":
 		return "a budget is used up; nothing runs before it is raised", true
 	case loop != nil:
 		return loop.What + "; an unattended start is refused", true

@@ -11,7 +11,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -121,7 +121,7 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 	s.opts.Environ = append(s.opts.Environ, "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE="+filepath.Join(bin, "claude"), "ANTHROPIC_API_KEY=none")
 	one := func(o *Options) { o.StopAfter = 1 }
 	model := func(name string) func(*Options) { return func(o *Options) { o.Layers.Flags.Model = name } }
-	if _, err := s.run(ModeRun, one); runtimereport.CodeOf(err) != exitcode.Invalid {
+	if _, err := s.run(ModeRun, one); verdict.CodeOf(err) != exitcode.Invalid {
 		t.Fatalf("without a model that is known: %v", err)
 	}
 	planned := func() string { return s.view().State.ExecutionPlan()[2].Codon.Model.String() }
@@ -134,7 +134,7 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 		t.Errorf("c is planned with %s", got)
 	}
 	s.must(ModeRetry, exitcode.Stopped, one, func(o *Options) { o.Codon = "b" })
-	if _, err := s.run(ModeRun, one, model("sonnet")); runtimereport.CodeOf(err) != exitcode.Decision {
+	if _, err := s.run(ModeRun, one, model("sonnet")); verdict.CodeOf(err) != exitcode.Decision {
 		t.Errorf("another model: %v", err)
 	}
 	s.must(ModeRetry, exitcode.Stopped, one, model("sonnet"), func(o *Options) { o.Adopt, o.Codon = true, "b" })
@@ -142,7 +142,7 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 	if got := planned(); got != "anthropic/claude-sonnet-5" {
 		t.Errorf("c is planned with %s", got)
 	}
-	if _, err := s.run(ModeRun, one, model("none")); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "a-model-of-another-day") {
+	if _, err := s.run(ModeRun, one, model("none")); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "a-model-of-another-day") {
 		t.Errorf("without the model of before: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","se
 	refused := func(says string) {
 		t.Helper()
 		res, err := s.run(ModeRun)
-		if runtimereport.CodeOf(err) != exitcode.Agent || res != nil || !strings.Contains(err.Error(), says) {
+		if verdict.CodeOf(err) != exitcode.Agent || res != nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want one that says %q", err, says)
 		}
 		if entries, _ := os.ReadDir(s.root); len(entries) > 0 {
@@ -209,7 +209,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","se
 	give("ANTHROPIC_API_KEY=") // the agent's codon is done
 	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "none"))
 	s.must(ModeRun, exitcode.Done)
-	if _, err := s.run(ModeRetry, func(o *Options) { o.Codon = "a" }); runtimereport.CodeOf(err) != exitcode.Agent {
+	if _, err := s.run(ModeRetry, func(o *Options) { o.Codon = "a" }); verdict.CodeOf(err) != exitcode.Agent {
 		t.Errorf("the agent's codon again: %v", err)
 	}
 }

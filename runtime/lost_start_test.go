@@ -15,7 +15,7 @@ import (
 	"hank/recovery/execution"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -54,8 +54,8 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 				put(t, s.workspace(), "by-hand", "kept\n")
 				before := s.tree()
 				for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Restore = true }} {
-					if _, err := s.run(mode, change); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
-						t.Errorf("it ended with %d: %v", runtimereport.CodeOf(err), err)
+					if _, err := s.run(mode, change); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
+						t.Errorf("it ended with %d: %v", verdict.CodeOf(err), err)
 					}
 				}
 				if !maps.Equal(s.tree(), before) {
@@ -143,8 +143,8 @@ func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	s.loosen()
 	s.opts.Environ = append(s.opts.Environ, "OBJECT="+s.loose("a", "log"))
 	for range 2 {
-		if _, err := s.run(ModeRun); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") {
-			t.Fatalf("it ended with %d: %v", runtimereport.CodeOf(err), err)
+		if _, err := s.run(ModeRun); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") {
+			t.Fatalf("it ended with %d: %v", verdict.CodeOf(err), err)
 		}
 	}
 	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
@@ -224,11 +224,11 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 			ask := func(when string) {
 				t.Helper()
 				v := s.view()
-				if v.Blocked == nil || runtimereport.ExecutionVerdict(v) != runtimereport.VerdictBlocked || v.Blocked.Command != "hank run --keep-tree" || !strings.Contains(v.Blocked.Error(), "read-only file system") {
-					t.Errorf("%s: %v, %v", when, runtimereport.ExecutionVerdict(v), v.Blocked)
+				if v.Blocked == nil || verdict.OfExecution(v) != verdict.Blocked || v.Blocked.Command != "hank run --keep-tree" || !strings.Contains(v.Blocked.Error(), "read-only file system") {
+					t.Errorf("%s: %v, %v", when, verdict.OfExecution(v), v.Blocked)
 				}
 				res, err := s.run(ModeRun, func(o *Options) { o.Restore = true })
-				if runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(fmt.Sprint(err), "make it writable again") || strings.Contains(err.Error(), "did not begin") {
+				if verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(fmt.Sprint(err), "make it writable again") || strings.Contains(err.Error(), "did not begin") {
 					t.Errorf("%s, hank run: %v, %v", when, res, err)
 				}
 				sameTree(t, when, s.tree(), before)

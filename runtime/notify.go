@@ -16,8 +16,8 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
-	runtimereport "hank/runtime/report"
 	"hank/runtime/rig"
+	"hank/runtime/verdict"
 )
 
 // notifyLimit is the longest time that a notification may take.
@@ -30,7 +30,7 @@ const notifyLimit = 30 * time.Second
 // an execution that another runtime holds end nothing, and are not told. Nothing
 // that the command does changes the result.
 func notifyEnd(ctx context.Context, o Options, res *Result, err error) {
-	code := runtimereport.CodeOf(err)
+	code := verdict.CodeOf(err)
 	if o.Notify == "" || code == exitcode.Usage || code == exitcode.Held || res == nil && err == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func Notify(ctx context.Context, o Options, err error) { notifyEnd(ctx, o, nil, 
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
 func unopened(o Options, err error) *Result {
-	res := &Result{Schema: outputSchema, Code: runtimereport.CodeOf(err), Message: runtimereport.Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
+	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
@@ -60,7 +60,7 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	told := *res
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option := " -e " + shell.Quote(res.Execution)
-		told.Next, told.Finish, told.Message = runtimereport.CommandForExecution(told.Next, option), runtimereport.CommandForExecution(told.Finish, option), runtimereport.ForExecution(told.Message, option)
+		told.Next, told.Finish, told.Message = verdict.CommandForExecution(told.Next, option), verdict.CommandForExecution(told.Finish, option), verdict.ForExecution(told.Message, option)
 	}
 	text, err := json.Marshal(told)
 	if err != nil {

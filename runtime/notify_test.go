@@ -15,7 +15,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -131,8 +131,8 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			_, err := s.run(mode, change, func(o *Options) {
 				o.Notify, o.Environ = `cat >>"$OUT"`, append(o.Environ, "OUT="+out)
 			})
-			if runtimereport.CodeOf(err) != try.code {
-				t.Fatalf("it ended with %d: %v", runtimereport.CodeOf(err), err)
+			if verdict.CodeOf(err) != try.code {
+				t.Fatalf("it ended with %d: %v", verdict.CodeOf(err), err)
 			}
 			text, readErr := os.ReadFile(out)
 			if try.says == "" {
@@ -145,7 +145,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			if readErr != nil || json.Unmarshal(text, &got) != nil {
 				t.Fatalf("%v, told %q, said %q", readErr, text, s.said)
 			}
-			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != runtimereport.ForExecution(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
+			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != verdict.ForExecution(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
 				t.Errorf("told %s of %v", text, err)
 			}
 		})

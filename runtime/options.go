@@ -7,7 +7,7 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -92,24 +92,24 @@ const outputSchema = 1
 
 // Result says how a run ended, for people and, as JSON, for programs.
 type Result struct {
-	Schema    int                   `json:"schema"`
-	Code      exitcode.Code         `json:"exitCode"`
-	RunID     state.RunID           `json:"runId,omitempty"`
-	Status    state.RunStatus       `json:"status,omitempty"`
-	EndReason state.EndReason       `json:"endReason,omitempty"`
-	Verdict   runtimereport.Verdict `json:"verdict,omitempty"` // on the run, for people
-	Message   string                `json:"message"`
-	Done      int                   `json:"codonsDone"`
-	Planned   int                   `json:"codonsPlanned"`
-	Codon     state.CodonID         `json:"codonId,omitempty"` // the one that ended the run
-	Cost      state.USD             `json:"cost"`
-	Limits    state.Limits          `json:"limits,omitzero"` // of the execution
-	Execution string                `json:"execution"`
-	Workspace string                `json:"workspace"`
-	Output    string                `json:"output,omitempty"`
-	Sandbox   *agents.Confinement   `json:"sandbox,omitempty"` // what confined its processes, if anything
-	Next      string                `json:"next,omitempty"`    // the command to go on with
-	Finish    string                `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+	Schema    int                 `json:"schema"`
+	Code      exitcode.Code       `json:"exitCode"`
+	RunID     state.RunID         `json:"runId,omitempty"`
+	Status    state.RunStatus     `json:"status,omitempty"`
+	EndReason state.EndReason     `json:"endReason,omitempty"`
+	Verdict   verdict.Verdict     `json:"verdict,omitempty"` // on the run, for people
+	Message   string              `json:"message"`
+	Done      int                 `json:"codonsDone"`
+	Planned   int                 `json:"codonsPlanned"`
+	Codon     state.CodonID       `json:"codonId,omitempty"` // the one that ended the run
+	Cost      state.USD           `json:"cost"`
+	Limits    state.Limits        `json:"limits,omitzero"` // of the execution
+	Execution string              `json:"execution"`
+	Workspace string              `json:"workspace"`
+	Output    string              `json:"output,omitempty"`
+	Sandbox   *agents.Confinement `json:"sandbox,omitempty"` // what confined its processes, if anything
+	Next      string              `json:"next,omitempty"`    // the command to go on with
+	Finish    string              `json:"finish,omitempty"`  // the one that does again what a budget has cut off
 
 	FinishFirst string `json:"finishFirst,omitempty"` // what a person must do before that
 

@@ -15,7 +15,7 @@ import (
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -157,7 +157,7 @@ func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 	}))
 	for i, err := range <-refused {
 		var held *lock.HeldError
-		if !errors.As(err, &held) || runtimereport.CodeOf(err) != exitcode.Held {
+		if !errors.As(err, &held) || verdict.CodeOf(err) != exitcode.Held {
 			t.Errorf("%s was not refused: %v", []string{"a second execution in the workspace", "a second run of the execution"}[i], err)
 		}
 	}
@@ -243,8 +243,8 @@ func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 	check := func(err error) {
 		t.Helper()
 		var unstable *checkpoint.UnstableError
-		if !errors.As(err, &unstable) || runtimereport.CodeOf(err) != exitcode.Decision || unstable.Path != "growing" || unstable.Remedy == "" || !strings.Contains(err.Error(), unstable.Remedy) {
-			t.Errorf("the run ended with %d: %v", runtimereport.CodeOf(err), err)
+		if !errors.As(err, &unstable) || verdict.CodeOf(err) != exitcode.Decision || unstable.Path != "growing" || unstable.Remedy == "" || !strings.Contains(err.Error(), unstable.Remedy) {
+			t.Errorf("the run ended with %d: %v", verdict.CodeOf(err), err)
 		}
 	}
 	check(err)

@@ -16,7 +16,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -149,7 +149,7 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
 		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"},
-	}, runtimereport.AdoptOption
+	}, verdict.AdoptOption
 }
 
 func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
@@ -223,7 +223,7 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 // both. Its limits and its cap go, too. It returns the reason; a frozen program that
 // cannot be read stays replaced.
 func (d *driver) withdraw(why error) error {
-	switch runtimereport.CodeOf(why) {
+	switch verdict.CodeOf(why) {
 	case exitcode.Usage, exitcode.Invalid, exitcode.Decision, exitcode.Agent:
 		return errors.Join(why, d.unadopt(), d.forgetLimits())
 	}

@@ -12,7 +12,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime/edits"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -46,8 +46,8 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	defer store.Close()
 	ask, answer := changedProgram(v, store, layers, mode)
 	unanswerable := ask != nil && answer == ""
-	if strings.HasSuffix(command, runtimereport.AdoptOption) {
-		answer = strings.TrimPrefix(answer, runtimereport.AdoptOption)
+	if strings.HasSuffix(command, verdict.AdoptOption) {
+		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
 	}
 	edits, err := edits.Changed(ctx, v, store, goesTo(s, mode))
 	if err != nil {
@@ -104,7 +104,7 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 	case ask == nil:
 		return nil
 	case answer != "":
-		ask.Command = strings.TrimSuffix(command, runtimereport.AdoptOption) + answer
+		ask.Command = strings.TrimSuffix(command, verdict.AdoptOption) + answer
 	}
 	return ask
 }
@@ -143,7 +143,7 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 	if live == nil {
 		return programQuestion(changes, live), " --frozen"
 	}
-	return programQuestion(changes, live), runtimereport.AdoptOption
+	return programQuestion(changes, live), verdict.AdoptOption
 }
 
 // goesTo is the checkpoint that a command moves the workspace to before it runs a

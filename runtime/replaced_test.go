@@ -10,7 +10,7 @@ import (
 
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 // What comes into the workspace's place between two codons was not put there by
@@ -34,13 +34,13 @@ func TestAWorkspaceThatIsReplacedBetweenTwoCodonsStopsTheRun(t *testing.T) {
 			}
 		}
 	})
-	if runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "replaced while no codon was running") {
+	if verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "replaced while no codon was running") {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := s.records(); len(got) != 1 {
 		t.Errorf("records: %v", got)
 	}
-	if _, err = s.run(ModeRun); runtimereport.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "--keep-tree") {
+	if _, err = s.run(ModeRun); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "--keep-tree") {
 		t.Errorf("the next run: %v", err)
 	}
 	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })

@@ -16,7 +16,7 @@ import (
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -195,16 +195,16 @@ func TestTargetsNameWhatTheySay(t *testing.T) {
 	for _, text := range []string{"nobody", "equipped:error", "codon:initial", string(v.State.Program), "sha:" + string(v.State.Program)[:12], "sha:zz", "sha:abc", "run:0-none", "deadbeef", ""} {
 		_, err := history.ResolveTarget(v.State, store, text)
 		var target *history.TargetError
-		if !errors.As(err, &target) || len(target.Candidates) > 0 || runtimereport.CodeOf(err) != exitcode.Usage {
-			t.Errorf("%q is taken for something: %v (code %d)", text, err, runtimereport.CodeOf(err))
+		if !errors.As(err, &target) || len(target.Candidates) > 0 || verdict.CodeOf(err) != exitcode.Usage {
+			t.Errorf("%q is taken for something: %v (code %d)", text, err, verdict.CodeOf(err))
 		}
 	}
-	if _, err := s.rollback(history.RollbackOptions{To: "nobody"}); runtimereport.CodeOf(err) != exitcode.Usage {
-		t.Errorf("rolling back to nobody: %v (code %d)", err, runtimereport.CodeOf(err))
+	if _, err := s.rollback(history.RollbackOptions{To: "nobody"}); verdict.CodeOf(err) != exitcode.Usage {
+		t.Errorf("rolling back to nobody: %v (code %d)", err, verdict.CodeOf(err))
 	}
 	_, err = history.ResolveTarget(v.State, twins{store}, "sha:"+string(equipped.RigSetupCheckpoint)[:6])
 	var target *history.TargetError
-	if !errors.As(err, &target) || len(target.Candidates) != 2 || runtimereport.CodeOf(err) != exitcode.Usage ||
+	if !errors.As(err, &target) || len(target.Candidates) != 2 || verdict.CodeOf(err) != exitcode.Usage ||
 		!strings.Contains(err.Error(), "equipped:rig-setup") || !strings.Contains(err.Error(), "initial") {
 		t.Errorf("two commits with one prefix: %v", err)
 	}
@@ -311,7 +311,7 @@ func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	before := s.tree()
 	_, err = s.rollback(history.RollbackOptions{To: "first"})
 	var held *lock.HeldError
-	if !errors.As(err, &held) || runtimereport.CodeOf(err) != exitcode.Held {
+	if !errors.As(err, &held) || verdict.CodeOf(err) != exitcode.Held {
 		t.Errorf("rolled back under a holder: %v", err)
 	}
 	sameTree(t, "held", s.tree(), before)

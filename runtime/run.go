@@ -32,7 +32,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -60,11 +60,11 @@ const (
 // when the execution could be opened. Options.Notify is told of both.
 func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	res, err := conduct(ctx, mode, o)
-	if runtimereport.CodeOf(err) == exitcode.Decision && (res == nil || res.RunID == "") {
+	if verdict.CodeOf(err) == exitcode.Decision && (res == nil || res.RunID == "") {
 		sayUnkept(o)
 	}
 	if res != nil && err != nil {
-		res.Code, res.Message = runtimereport.CodeOf(err), runtimereport.Sentence(err)
+		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
 	}
 	notifyEnd(ctx, o, res, err)
 	return res, err
@@ -493,7 +493,7 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 // the codon's checkpoint. If not even that can be written, the next opening will
 // call it a crash. A write that has failed is not tried again.
 func (d *driver) leave(ctx context.Context, err error) (outcome, error) {
-	out := outcome{reason: leftFor(err), code: runtimereport.CodeOf(err), detail: runtimereport.Sentence(err)}
+	out := outcome{reason: leftFor(err), code: verdict.CodeOf(err), detail: verdict.Sentence(err)}
 	live := d.x.State().Run(d.run).Live()
 	if live == nil {
 		if endErr := d.endRun(context.WithoutCancel(ctx), out); endErr != nil && !errors.Is(err, endErr) {
@@ -526,7 +526,7 @@ func changing(err error) string {
 
 // leftFor is the reason for which an error of hank itself ends a run.
 func leftFor(err error) state.EndReason {
-	switch runtimereport.CodeOf(err) {
+	switch verdict.CodeOf(err) {
 	case exitcode.Decision:
 		return state.EndDecision
 	case exitcode.Interrupted:
@@ -545,17 +545,17 @@ func (d *driver) result(out outcome, err error) *Result {
 		if res.Status = run.Status; run.Paused != nil {
 			res.Status = state.StatusFailed // which is what it will be closed as
 		}
-		res.Verdict = runtimereport.VerdictOn(run, false, false)
+		res.Verdict = verdict.On(run, false, false)
 	}
 	if res.Verdict == "" && err == nil { // there was nothing to run
-		res.Verdict = runtimereport.VerdictOn(endedAs(out.reason), false, false)
+		res.Verdict = verdict.On(endedAs(out.reason), false, false)
 	}
 	switch {
 	case err != nil:
-		res.Code, res.Message = runtimereport.CodeOf(err), runtimereport.Sentence(err)
+		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
 	case out.reason == "":
 		if res.Message = "the hank is done"; !res.Caveats.Empty() {
-			res.Message += ", with " + runtimereport.CaveatText(res.Caveats)
+			res.Message += ", with " + verdict.CaveatText(res.Caveats)
 		}
 	default:
 		res.Message = out.detail
@@ -564,8 +564,8 @@ func (d *driver) result(out outcome, err error) *Result {
 		}
 	}
 	res.Next = d.nextCommand(out)
-	res.Finish, res.FinishFirst = runtimereport.Finish(s, "")
-	if first := runtimereport.RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
+	res.Finish, res.FinishFirst = verdict.Finish(s, "")
+	if first := verdict.RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
 		res.Message += "; " + first + " first"
 	}
 	return res
@@ -598,7 +598,7 @@ func (d *driver) nextCommand(out outcome) string {
 	case "":
 		return ""
 	case state.EndAgent:
-		if _, command := runtimereport.RefusedModel(history.LastRecord(s)); command != "" {
+		if _, command := verdict.RefusedModel(history.LastRecord(s)); command != "" {
 			verb = command
 		}
 	case state.EndCodonFailed:
@@ -608,7 +608,7 @@ func (d *driver) nextCommand(out outcome) string {
 			verb = "hank retry"
 		}
 	}
-	return runtimereport.Continue(s, verb, out.reason == state.EndBudget)
+	return verdict.Continue(s, verb, out.reason == state.EndBudget)
 }
 
 func newToken() string {

@@ -22,7 +22,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -126,7 +126,7 @@ func (s *stage) run(mode Mode, change ...func(*Options)) (*Result, error) {
 func (s *stage) must(mode Mode, code exitcode.Code, change ...func(*Options)) *Result {
 	s.t.Helper()
 	res, err := s.run(mode, change...)
-	got := runtimereport.CodeOf(err)
+	got := verdict.CodeOf(err)
 	if err == nil {
 		got = res.Code
 	}

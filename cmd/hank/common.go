@@ -22,7 +22,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -84,12 +84,12 @@ func executionOption(c *cli.Context) string {
 // forThis returns a text in which the commands of hank are for the execution that
 // this call is about.
 func forThis(c *cli.Context, text string) string {
-	return runtimereport.ForExecution(text, executionOption(c))
+	return verdict.ForExecution(text, executionOption(c))
 }
 
 // commandForThis is the same of a command by itself.
 func commandForThis(c *cli.Context, command string) string {
-	return runtimereport.CommandForExecution(command, executionOption(c))
+	return verdict.CommandForExecution(command, executionOption(c))
 }
 
 // findingsForThis is forThis of all findings.

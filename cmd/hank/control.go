@@ -13,7 +13,7 @@ import (
 	"hank/runtime"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 func stopCommand() *cli.Command {
@@ -136,8 +136,8 @@ func sayEnded(c *cli.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	if verdict := runtimereport.ExecutionVerdict(v); verdict != runtimereport.VerdictStopped {
-		return say("the run has ended: %s\n", verdict)
+	if how := verdict.OfExecution(v); how != verdict.Stopped {
+		return say("the run has ended: %s\n", how)
 	}
 	return say("the run has stopped\n")
 }

@@ -11,7 +11,7 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/report/cost"
 	"hank/state"
 	"hank/state/costindex"
 )
@@ -64,12 +64,12 @@ Example: hank cost --by model --json`,
 			if err != nil {
 				return err
 			}
-			return printCosts(c, v, runtimereport.Costs(v, by, askIndex))
+			return printCosts(c, v, cost.Of(v, by, askIndex))
 		},
 	}
 }
 
-func printCosts(c *cli.Context, v *recovery.View, r runtimereport.CostReport) error {
+func printCosts(c *cli.Context, v *recovery.View, r cost.Report) error {
 	out := costView{Schema: 1, Execution: v.Layout.Root, By: c.String("by"), Sums: []costSum{}, Total: costSumOf(r.All), NoIndex: r.NoIndex}
 	for _, t := range r.Totals {
 		if before := c.String("before"); before == "" || t.Key < before {
@@ -105,12 +105,12 @@ func printCosts(c *cli.Context, v *recovery.View, r runtimereport.CostReport) er
 func costSumOf(t costindex.Total) costSum { return costSum{t.Key, t.Entries, t.Cost, t.Tokens} }
 
 // askIndex asks the cost index in another process.
-func askIndex(execution string, by costindex.By) (runtimereport.IndexAnswer, error) {
+func askIndex(execution string, by costindex.By) (cost.Answer, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return runtimereport.IndexAnswer{}, err
+		return cost.Answer{}, err
 	}
-	return runtimereport.AskIndex(self)(execution, by)
+	return cost.AskIndex(self)(execution, by)
 }
 
 // catchUpLimit ends a catching up that hangs: hank cost does it again.
@@ -119,18 +119,18 @@ const catchUpLimit = time.Minute
 // costsRoleCommand is what a run starts at its end, and hank cost to ask.
 func costsRoleCommand() *cli.Command {
 	return &cli.Command{
-		Name: runtimereport.CostsVerb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR [WAY]",
+		Name: cost.Verb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR [WAY]",
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 2); err != nil {
 				return err
 			}
 			time.AfterFunc(catchUpLimit, func() { os.Exit(int(exitcode.IO)) })
 			if c.NArg() == 1 {
-				return runtimereport.CatchUpCosts(c.Args().First())
+				return cost.CatchUp(c.Args().First())
 			}
-			answer, err := runtimereport.ReadIndex(c.Args().First(), costindex.By(c.Args().Get(1)[0]))
+			answer, err := cost.ReadIndex(c.Args().First(), costindex.By(c.Args().Get(1)[0]))
 			if err != nil {
-				answer = runtimereport.IndexAnswer{Error: err.Error()}
+				answer = cost.Answer{Error: err.Error()}
 			}
 			return printJSON(answer)
 		},

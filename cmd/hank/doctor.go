@@ -26,7 +26,7 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -109,7 +109,7 @@ Exit code 0: the next command brings everything in order, or there is nothing to
 			}
 			var done []finding.Finding
 			if c.Bool("fix") {
-				if done, err = fix(c, root); err != nil && runtimereport.CodeOf(err) != exitcode.Decision {
+				if done, err = fix(c, root); err != nil && verdict.CodeOf(err) != exitcode.Decision {
 					return err
 				}
 			}
@@ -329,41 +329,41 @@ func remains(root string) []string {
 func happened(s status) string {
 	last := s.LastCodon
 	switch s.Verdict {
-	case runtimereport.VerdictRunning:
+	case verdict.Running:
 		if s.LiveCodon != nil {
 			return fmt.Sprintf("codon %s is at work", s.LiveCodon.CodonID)
 		}
 		return "a run is at work"
-	case runtimereport.VerdictCreating:
+	case verdict.Creating:
 		return "the execution is being created"
-	case runtimereport.VerdictNotBegun:
+	case verdict.NotBegun:
 		return "nothing has run yet"
-	case runtimereport.VerdictBlocked:
+	case verdict.Blocked:
 		return "something is in the way: nothing runs before it is settled"
-	case runtimereport.VerdictRolledBack:
+	case verdict.RolledBack:
 		return fmt.Sprintf("rolled back to checkpoint %s", short(s.Position.CheckpointSHA))
-	case runtimereport.VerdictCompleted:
-		if more := runtimereport.CaveatText(s.Caveats); more != "" {
+	case verdict.Completed:
+		if more := verdict.CaveatText(s.Caveats); more != "" {
 			return "the hank is done, with " + more
 		}
 		return "the hank is done"
-	case runtimereport.VerdictStopped:
+	case verdict.Stopped:
 		if last != nil && last.Interrupted != "" {
 			return fmt.Sprintf("codon %s was stopped", last.CodonID)
 		}
 		return "the last run was stopped"
-	case runtimereport.VerdictCrashed:
+	case verdict.Crashed:
 		return "the last run crashed"
-	case runtimereport.VerdictFailed:
+	case verdict.Failed:
 		if last != nil && last.FailureReason != nil {
 			return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
 		}
 		return "the last run failed"
-	case runtimereport.VerdictRefused:
+	case verdict.Refused:
 		return "the provider refused the last run: " + firstLine(s.ended)
-	case runtimereport.VerdictBudget:
+	case verdict.Budget:
 		return "a budget ended the last run: " + firstLine(s.ended)
-	case runtimereport.VerdictPaused:
+	case verdict.Paused:
 		if s.Paused != nil {
 			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                // which a finding names as long as it holds
 			if rest, found := strings.CutPrefix(why, packdb.CannotRecord); found { // so it does the remedy

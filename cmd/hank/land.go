@@ -12,7 +12,7 @@ import (
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/land"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 func landCommand() *cli.Command {
@@ -115,7 +115,7 @@ func printLanding(l *land.Landing) {
 		t.Row("codon", string(k.CodonID), word, k.Cost.Text(), note)
 	}
 	_ = t.Flush() // as with any print
-	if more := runtimereport.CaveatText(l.Caveats); more != "" {
+	if more := verdict.CaveatText(l.Caveats); more != "" {
 		say("caveats: %s\n", more)
 	}
 	if n := len(l.LeftOut); n > 0 {

@@ -22,7 +22,7 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -92,8 +92,8 @@ func printSilence(c *cli.Context, record *state.Codon) error {
 			if k.ClaudeLogPath != record.ClaudeLogPath {
 				continue
 			}
-			ended = string(runtimereport.CodonVerdict(k, runtimereport.RunVerdict(v, r)))
-			if more := runtimereport.Qualification(k); more != "" {
+			ended = string(verdict.OfCodon(k, verdict.OfRun(v, r)))
+			if more := verdict.Qualification(k); more != "" {
 				ended += ", " + more
 			}
 			if k.FailureReason != nil {

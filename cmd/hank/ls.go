@@ -12,7 +12,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 // executions is the JSON form of hank ls.
@@ -48,7 +48,7 @@ Example: hank ls --limit 5`,
 			t := term.NewTable(os.Stdout)
 			for _, s := range list {
 				word := statusWord(s)
-				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == runtimereport.VerdictCompleted {
+				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == verdict.Completed {
 					word += term.Sprintf(" (%s)", count(n, "caveat"))
 				}
 				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), s.Cost.Text(), s.Execution+"  "+s.Hank)

@@ -23,7 +23,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 )
 
 func main() {
@@ -63,13 +63,13 @@ func finish(err error) exitcode.Code {
 		return ended.code
 	}
 	if err != nil {
-		remark("hank: %s%s\n", runtimereport.Sentence(err), remedy(err))
+		remark("hank: %s%s\n", verdict.Sentence(err), remedy(err))
 	}
 	var usage *argv.UsageError
 	if errors.As(err, &usage) {
 		return exitcode.Usage
 	}
-	return runtimereport.CodeOf(err)
+	return verdict.CodeOf(err)
 }
 
 // remedy says what to do where the system refused, which errors of the system
@@ -79,7 +79,7 @@ func remedy(err error) string {
 	switch {
 	case errors.As(err, &nowhere):
 		return remembered(nowhere.From)
-	case runtimereport.CodeOf(err) != exitcode.IO:
+	case verdict.CodeOf(err) != exitcode.IO:
 	case errors.Is(err, syscall.ENOSPC):
 		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
 	case errors.Is(err, fs.ErrPermission):

@@ -11,23 +11,23 @@ import (
 	"hank/recovery"
 	"hank/runtime"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
 // planned is an entry of the plan.
 type planned struct {
-	Index      int                   `json:"index"` // from 1
-	CodonID    state.CodonID         `json:"codonId"`
-	Name       string                `json:"name"`
-	Model      string                `json:"model"`
-	Session    plan.Continuation     `json:"continuationMode"`
-	LoopID     state.CodonID         `json:"loopId,omitempty"`
-	Iteration  *int                  `json:"iteration,omitempty"` // from 0
-	Status     state.CodonStatus     `json:"status,omitempty"`    // empty: to come
-	Verdict    runtimereport.Verdict `json:"verdict,omitempty"`   // the status in a word for people
-	Checkpoint state.SHA             `json:"checkpointSha,omitempty"`
-	Next       bool                  `json:"next,omitzero"`
+	Index      int               `json:"index"` // from 1
+	CodonID    state.CodonID     `json:"codonId"`
+	Name       string            `json:"name"`
+	Model      string            `json:"model"`
+	Session    plan.Continuation `json:"continuationMode"`
+	LoopID     state.CodonID     `json:"loopId,omitempty"`
+	Iteration  *int              `json:"iteration,omitempty"` // from 0
+	Status     state.CodonStatus `json:"status,omitempty"`    // empty: to come
+	Verdict    verdict.Verdict   `json:"verdict,omitempty"`   // the status in a word for people
+	Checkpoint state.SHA         `json:"checkpointSha,omitempty"`
+	Next       bool              `json:"next,omitzero"`
 
 	but string // what the verdict leaves unsaid
 }
@@ -125,7 +125,7 @@ func planOfState(v *recovery.View) planView {
 		entry.Next = i == next
 		if at := newest[e.CodonID]; at.Codon != nil && i <= next {
 			entry.Status, entry.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
-			entry.Verdict, entry.but = runtimereport.CodonVerdict(at.Codon, runtimereport.RunVerdict(v, at.Run)), runtimereport.Qualification(at.Codon)
+			entry.Verdict, entry.but = verdict.OfCodon(at.Codon, verdict.OfRun(v, at.Run)), verdict.Qualification(at.Codon)
 		}
 		p.Codons = append(p.Codons, entry)
 	}

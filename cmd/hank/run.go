@@ -18,7 +18,8 @@ import (
 	"hank/runtime"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/report/cost"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -392,18 +393,18 @@ func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
 // catchUp has the cost index brought up to date, best effort.
 func catchUp(execution string) {
 	if self, err := os.Executable(); err == nil {
-		runtimereport.StartCatchUp(self, execution)
+		cost.StartCatchUp(self, execution)
 	}
 }
 
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
-	say("  codons       %s, %s\n", runtimereport.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost.Text())
+	say("  codons       %s, %s\n", verdict.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost.Text())
 	if r.Limits.Any() {
-		say("  limit        %s\n", runtimereport.DescribeLimits(r.Limits, r.Cost, -1))
+		say("  limit        %s\n", verdict.DescribeLimits(r.Limits, r.Cost, -1))
 	}
-	if more := runtimereport.CaveatText(r.Caveats); more != "" && r.Verdict != runtimereport.VerdictCompleted {
+	if more := verdict.CaveatText(r.Caveats); more != "" && r.Verdict != verdict.Completed {
 		say("  caveats      %s\n", more)
 	}
 	if r.Output != "" {

@@ -15,7 +15,7 @@ import (
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -69,8 +69,8 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 // runView is a run with its records, as JSON.
 type runView struct {
 	*state.Run
-	Verdict runtimereport.Verdict `json:"verdict"` // in a word for people
-	Codons  []*state.Codon        `json:"codons"`
+	Verdict verdict.Verdict `json:"verdict"` // in a word for people
+	Codons  []*state.Codon  `json:"codons"`
 }
 
 // shownRuns and shownCodons are the JSON forms of hank show.
@@ -87,8 +87,8 @@ type shownCodons struct {
 
 // codonView is a record with the run that holds it.
 type codonView struct {
-	RunID   state.RunID           `json:"runId"`
-	Verdict runtimereport.Verdict `json:"verdict"` // in a word for people
+	RunID   state.RunID     `json:"runId"`
+	Verdict verdict.Verdict `json:"verdict"` // in a word for people
 	*state.Codon
 }
 
@@ -99,29 +99,29 @@ func showRuns(c *cli.Context, v *recovery.View, runs []*state.Run) error {
 	if c.Bool("json") {
 		out := shownRuns{Schema: 1, Limits: v.State.Limits, Runs: []runView{}}
 		for _, r := range runs {
-			out.Runs = append(out.Runs, runView{r, runtimereport.RunVerdict(v, r), r.Codons()})
+			out.Runs = append(out.Runs, runView{r, verdict.OfRun(v, r), r.Codons()})
 		}
 		return printJSON(out)
 	}
 	if l := v.State.Limits; l.Any() {
-		say("limit %s\n", runtimereport.DescribeLimits(l, v.State.TotalCost(), -1))
+		say("limit %s\n", verdict.DescribeLimits(l, v.State.TotalCost(), -1))
 	}
 	for _, r := range runs {
-		if err := printRun(r, runtimereport.RunVerdict(v, r)); err != nil {
+		if err := printRun(r, verdict.OfRun(v, r)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printRun(r *state.Run, verdict runtimereport.Verdict) error {
-	how := r.StartingConditions.Type
+func printRun(r *state.Run, how verdict.Verdict) error {
+	began := r.StartingConditions.Type
 	if src := r.StartingConditions.Source; src != nil {
-		how = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
+		began = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
 	}
-	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), verdict, how, r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
-	if r.EndDetail != "" && (verdict == runtimereport.VerdictBudget || verdict == runtimereport.VerdictPaused) {
-		say("  %s: %s\n", verdict, firstLine(r.EndDetail))
+	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), how, began, r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
+	if r.EndDetail != "" && (how == verdict.Budget || how == verdict.Paused) {
+		say("  %s: %s\n", how, firstLine(r.EndDetail))
 	}
 	if r.Note != "" {
 		say("  note: %s\n", r.Note)
@@ -131,7 +131,7 @@ func printRun(r *state.Run, verdict runtimereport.Verdict) error {
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Codons() {
-		t.Row("  "+string(k.CodonID), string(runtimereport.CodonVerdict(k, verdict)), orDefault(took(k), "-"), k.Cost().Text(), orDefault(short(k.Checkpoint()), "-"), why(k))
+		t.Row("  "+string(k.CodonID), string(verdict.OfCodon(k, how)), orDefault(took(k), "-"), k.Cost().Text(), orDefault(short(k.Checkpoint()), "-"), why(k))
 	}
 	return t.Flush()
 }
@@ -144,8 +144,8 @@ func took(k *state.Codon) string {
 }
 
 func why(k *state.Codon) string {
-	said := runtimereport.Qualification(k)
-	if k.FailureReason == nil || runtimereport.CodonVerdict(k, "") == runtimereport.VerdictStopped {
+	said := verdict.Qualification(k)
+	if k.FailureReason == nil || verdict.OfCodon(k, "") == verdict.Stopped {
 		return said
 	}
 	if said != "" {
@@ -159,7 +159,7 @@ func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.Cod
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, codonView{r.RunID, runtimereport.CodonVerdict(k, runtimereport.RunVerdict(v, r)), k})
+				out.Codons = append(out.Codons, codonView{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), k})
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.Cod
 	for i, k := range out.Codons {
 		finish := ""
 		if i == 0 && !v.Live {
-			command, first := runtimereport.Finish(v.State, id)
+			command, first := verdict.Finish(v.State, id)
 			finish = commandForThis(c, command) + before(first)
 		}
 		printCodon(c, k, finish)
@@ -201,9 +201,9 @@ func evidence(f *state.FailureReason) string {
 // again is whether another attempt may end otherwise.
 func again(k codonView) string {
 	switch {
-	case k.Verdict == runtimereport.VerdictRefused:
+	case k.Verdict == verdict.Refused:
 		command := "hank run"
-		if _, corrected := runtimereport.RefusedModel(k.Codon); corrected != "" {
+		if _, corrected := verdict.RefusedModel(k.Codon); corrected != "" {
 			command = corrected
 		}
 		return command + " does it again, once the cause is removed"
@@ -222,7 +222,7 @@ func printCodon(c *cli.Context, k codonView, finish string) {
 	if d := took(k.Codon); d != "" {
 		line("took", "%s", d)
 	}
-	if more := runtimereport.Qualification(k.Codon); more != "" {
+	if more := verdict.Qualification(k.Codon); more != "" {
 		line("but", "%s", more)
 	}
 	if finish != "" {

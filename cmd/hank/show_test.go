@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -16,7 +16,7 @@ func TestARefusedCodonIsSaidToBeDoneAgain(t *testing.T) {
 		"may be tried again":         {Status: state.Failed, FailureReason: &state.FailureReason{Retriable: true}},
 		"trying again will not help": {Status: state.Failed, FailureReason: &state.FailureReason{}},
 	} {
-		if got := again(codonView{Verdict: runtimereport.CodonVerdict(c, ""), Codon: c}); got != want {
+		if got := again(codonView{Verdict: verdict.OfCodon(c, ""), Codon: c}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -20,44 +20,44 @@ import (
 	"hank/recovery/finding"
 	"hank/runtime"
 	"hank/runtime/control"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
 // status is the JSON form of hank status.
 type status struct {
-	Schema     int                   `json:"schema"`
-	Execution  string                `json:"execution"`
-	Workspace  string                `json:"workspace"`
-	Hank       string                `json:"hank,omitempty"`
-	Live       bool                  `json:"live"`
-	RunID      state.RunID           `json:"runId,omitempty"`
-	Verdict    runtimereport.Verdict `json:"verdict"` // in a word for people
-	RunStatus  state.RunStatus       `json:"runStatus,omitempty"`
-	EndReason  state.EndReason       `json:"endReason,omitempty"`
-	Paused     *state.Pause          `json:"paused,omitempty"` // the run could not go on; a finding says what to do
-	Done       int                   `json:"codonsDone"`
-	Planned    int                   `json:"codonsPlanned"`
-	Next       state.CodonID         `json:"nextCodon,omitempty"`
-	LiveCodon  *state.Codon          `json:"liveCodon,omitempty"`
-	LastCodon  *state.Codon          `json:"lastCodon,omitempty"`
-	Cost       state.USD             `json:"cost"`
-	Limits     state.Limits          `json:"limits,omitzero"` // of the execution
-	LastEvent  *time.Time            `json:"lastEvent,omitempty"`
-	Said       string                `json:"said,omitempty"`      // the last line of the agent
-	Tool       string                `json:"tool,omitempty"`      // that the agent uses at the moment
-	Silent     bool                  `json:"silent"`              // past the silence limit
-	Stopping   string                `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
-	Mute       bool                  `json:"unanswered,omitzero"` // the run does not answer
-	StoreBytes int64                 `json:"storeBytes"`          // what the checkpoints take
-	StoreCap   int64                 `json:"checkpointCap"`       // where the run pauses; 0: nowhere
-	Position   *state.Position       `json:"position,omitempty"`
-	Findings   []finding.Finding     `json:"findings"`
-	Quarantine []string              `json:"quarantine,omitempty"`
-	Command    string                `json:"command,omitempty"` // the one to run next
-	After      string                `json:"next,omitempty"`    // the same for a person, also where a program is given none
-	Resume     string                `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
-	Finish     string                `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+	Schema     int               `json:"schema"`
+	Execution  string            `json:"execution"`
+	Workspace  string            `json:"workspace"`
+	Hank       string            `json:"hank,omitempty"`
+	Live       bool              `json:"live"`
+	RunID      state.RunID       `json:"runId,omitempty"`
+	Verdict    verdict.Verdict   `json:"verdict"` // in a word for people
+	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
+	EndReason  state.EndReason   `json:"endReason,omitempty"`
+	Paused     *state.Pause      `json:"paused,omitempty"` // the run could not go on; a finding says what to do
+	Done       int               `json:"codonsDone"`
+	Planned    int               `json:"codonsPlanned"`
+	Next       state.CodonID     `json:"nextCodon,omitempty"`
+	LiveCodon  *state.Codon      `json:"liveCodon,omitempty"`
+	LastCodon  *state.Codon      `json:"lastCodon,omitempty"`
+	Cost       state.USD         `json:"cost"`
+	Limits     state.Limits      `json:"limits,omitzero"` // of the execution
+	LastEvent  *time.Time        `json:"lastEvent,omitempty"`
+	Said       string            `json:"said,omitempty"`      // the last line of the agent
+	Tool       string            `json:"tool,omitempty"`      // that the agent uses at the moment
+	Silent     bool              `json:"silent"`              // past the silence limit
+	Stopping   string            `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
+	Mute       bool              `json:"unanswered,omitzero"` // the run does not answer
+	StoreBytes int64             `json:"storeBytes"`          // what the checkpoints take
+	StoreCap   int64             `json:"checkpointCap"`       // where the run pauses; 0: nowhere
+	Position   *state.Position   `json:"position,omitempty"`
+	Findings   []finding.Finding `json:"findings"`
+	Quarantine []string          `json:"quarantine,omitempty"`
+	Command    string            `json:"command,omitempty"` // the one to run next
+	After      string            `json:"next,omitempty"`    // the same for a person, also where a program is given none
+	Resume     string            `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
+	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has cut off
 
 	state.Caveats // of the codons that are done
 
@@ -127,7 +127,7 @@ func statusOf(v *recovery.View) status {
 	st, weight := v.State, v.Weigh()
 	s := status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
-		Verdict: runtimereport.ExecutionVerdict(v), Caveats: v.Head.Caveats,
+		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), aside: asideOf(v)}
 	if s.Findings == nil {
@@ -140,13 +140,13 @@ func statusOf(v *recovery.View) status {
 	}
 	correct := ""
 	if s.Command = nextStep(s); s.Command == "hank run" && !s.movedAway() {
-		if first, command := runtimereport.RefusedModel(s.LastCodon); command != "" {
+		if first, command := verdict.RefusedModel(s.LastCodon); command != "" {
 			correct, s.Command = first, command
 		}
 	}
 	s.Command = s.raised(v)
 	s.warnOfCrashes(v)
-	switch s.first = runtimereport.RaiseFirst(s.Command); {
+	switch s.first = verdict.RaiseFirst(s.Command); {
 	case correct != "":
 		s.first = correct
 	case s.EndReason == state.EndAgent && !s.movedAway():
@@ -163,7 +163,7 @@ func statusOf(v *recovery.View) status {
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
 	}
-	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && runtimereport.Resumable(last, runtimereport.CodonVerdict(last, s.Verdict)) {
+	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
 		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
 			s.Resume = ""
 			s.noSession = &finding.Finding{Severity: finding.Warning, What: recovery.NoSession(last)}
@@ -309,7 +309,7 @@ func (s *status) raised(v *recovery.View) string {
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
 		v = whole
 	}
-	return runtimereport.Continue(v.State, s.Command, budget)
+	return verdict.Continue(v.State, s.Command, budget)
 }
 
 // refuse says that the command to go on with would refuse the settings here.
@@ -346,7 +346,7 @@ func (s *status) foresee(v *recovery.View) {
 
 // block adds why the command to run next would be refused as it is.
 func (s *status) block(why error) {
-	s.Verdict, s.Resume = runtimereport.VerdictBlocked, ""
+	s.Verdict, s.Resume = verdict.Blocked, ""
 	s.Findings = slices.Clone(s.Findings)
 	for i := range s.Findings {
 		s.Findings[i] = s.Findings[i].Held()
@@ -404,7 +404,7 @@ func (s *status) finishing(v *recovery.View) {
 // finishingOf is finishing of an execution that was read whole.
 func (s *status) finishingOf(v *recovery.View) {
 	if len(s.CutOff) > 0 && !v.Live && v.Blocked == nil {
-		s.Finish, s.finishFirst = runtimereport.Finish(v.State, "")
+		s.Finish, s.finishFirst = verdict.Finish(v.State, "")
 	}
 }
 
@@ -422,7 +422,7 @@ func nextStep(s status) string {
 
 func printStatus(s status, c *cli.Context) {
 	title := statusWord(s)
-	if more := runtimereport.CaveatText(s.Caveats); more != "" && s.Verdict == runtimereport.VerdictCompleted {
+	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict == verdict.Completed {
 		title += term.Sprintf(", with %s", more)
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, shorten(s.Execution)), title)
@@ -430,25 +430,25 @@ func printStatus(s status, c *cli.Context) {
 		say("  %-10s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
-	line("codons", "%s, %s", runtimereport.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost.Text())
+	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost.Text())
 	if s.Limits.Any() {
-		line("limit", "%s", runtimereport.DescribeLimits(s.Limits, s.Cost, -1))
+		line("limit", "%s", verdict.DescribeLimits(s.Limits, s.Cost, -1))
 	}
 	line("workspace", "%s", shorten(s.Workspace))
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
 		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.movedAway():
-		word := runtimereport.CodonVerdict(last, "")
-		if word == runtimereport.VerdictStopped || word == runtimereport.VerdictCrashed {
+		word := verdict.OfCodon(last, "")
+		if word == verdict.Stopped || word == verdict.Crashed {
 			line(string(word), "%s while %s", last.CodonID, last.FailedDuring)
 			break
 		}
 		line(string(word), "%s while %s: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
-	case s.ended != "" && (s.Verdict == runtimereport.VerdictBudget || s.Verdict == runtimereport.VerdictPaused):
+	case s.ended != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
 		line(string(s.Verdict), "%s", firstLine(s.ended))
 	}
-	if more := runtimereport.CaveatText(s.Caveats); more != "" && s.Verdict != runtimereport.VerdictCompleted {
+	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict != verdict.Completed {
 		line("caveats", "%s", more)
 	}
 	switch {
@@ -516,11 +516,11 @@ func before(first string) string {
 // statusWord is the verdict, coloured.
 func statusWord(s status) term.Painted {
 	switch word := string(s.Verdict); s.Verdict {
-	case runtimereport.VerdictRunning:
+	case verdict.Running:
 		return term.Green(os.Stdout, word)
-	case runtimereport.VerdictFailed, runtimereport.VerdictCrashed, runtimereport.VerdictBlocked:
+	case verdict.Failed, verdict.Crashed, verdict.Blocked:
 		return term.Red(os.Stdout, word)
-	case runtimereport.VerdictStopped, runtimereport.VerdictBudget, runtimereport.VerdictPaused, runtimereport.VerdictRefused, runtimereport.VerdictRolledBack:
+	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Refused, verdict.RolledBack:
 		return term.Yellow(os.Stdout, word)
 	default:
 		return term.Sprintf("%s", word)

@@ -3,5 +3,5 @@
 // command line, a hank that cannot be run, an agent that is missing.
 //
 // It imports nothing of the runtime. Which code an error of another package has
-// is decided by report.CodeOf.
+// is decided by verdict.CodeOf.
 package exitcode

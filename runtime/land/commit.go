@@ -15,8 +15,8 @@ import (
 
 	"hank/checkpoint/diff"
 	"hank/internal/secret"
-	runtimereport "hank/runtime/report"
 	"hank/runtime/usergit"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -233,7 +233,7 @@ func (l *lander) accountCodons(made map[state.SHA]string) {
 		c := step.Codon
 		landed = append(landed, c)
 		l.out.Codons = append(l.out.Codons, Codon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Cost: c.Cost(), Commit: made[c.Checkpoint()], Notes: c.Notes,
-			Verdict: runtimereport.CodonVerdict(c, runtimereport.RunVerdict(l.v, step.Run)), But: runtimereport.Qualification(c)})
+			Verdict: verdict.OfCodon(c, verdict.OfRun(l.v, step.Run)), But: verdict.Qualification(c)})
 		if c.Checkpoint() == l.to.SHA {
 			break
 		}

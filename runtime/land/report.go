@@ -16,7 +16,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery/layout"
 	"hank/runtime/history"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -77,15 +77,15 @@ type File struct {
 
 // Codon is a record on the thread that the landing is of.
 type Codon struct {
-	CodonID state.CodonID         `json:"codonId"`
-	RunID   state.RunID           `json:"runId"`
-	Attempt int                   `json:"attempt,omitzero"`
-	Status  state.CodonStatus     `json:"status"`
-	Verdict runtimereport.Verdict `json:"verdict"`
-	But     string                `json:"but,omitempty"` // what the verdict leaves unsaid
-	Cost    state.USD             `json:"cost"`
-	Commit  string                `json:"commit,omitempty"` // absent: it changed nothing that is on the branch
-	Notes   []string              `json:"notes,omitempty"`  // what its checkpoint could not hold, among others
+	CodonID state.CodonID     `json:"codonId"`
+	RunID   state.RunID       `json:"runId"`
+	Attempt int               `json:"attempt,omitzero"`
+	Status  state.CodonStatus `json:"status"`
+	Verdict verdict.Verdict   `json:"verdict"`
+	But     string            `json:"but,omitempty"` // what the verdict leaves unsaid
+	Cost    state.USD         `json:"cost"`
+	Commit  string            `json:"commit,omitempty"` // absent: it changed nothing that is on the branch
+	Notes   []string          `json:"notes,omitempty"`  // what its checkpoint could not hold, among others
 }
 
 // LeftOut is something that could not land.

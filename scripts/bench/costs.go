@@ -12,7 +12,7 @@ import (
 
 	"hank/recovery"
 	"hank/recovery/layout"
-	runtimereport "hank/runtime/report"
+	"hank/runtime/report/cost"
 	"hank/state"
 	"hank/state/costindex"
 )
@@ -155,7 +155,7 @@ func (b *bench) fromJournal(u *costUse, h *history) error {
 		return err
 	}
 	start := time.Now() // as at the end of a run, in a process of its own
-	if out, err := exec.Command(hank, runtimereport.CostsVerb, h.root).CombinedOutput(); err != nil {
+	if out, err := exec.Command(hank, cost.Verb, h.root).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	u.Journal = journalRebuild{Events: h.seq, Costs: h.codons, Took: time.Since(start)}
@@ -164,7 +164,7 @@ func (b *bench) fromJournal(u *costUse, h *history) error {
 	if err != nil {
 		return err
 	}
-	sum := runtimereport.Costs(v, costindex.ByRun, runtimereport.AskIndex(hank))
+	sum := cost.Of(v, costindex.ByRun, cost.AskIndex(hank))
 	if sum.NoIndex != "" || sum.All.Cost != v.State.TotalCost() || sum.All.Entries != int64(h.codons) {
 		return fmt.Errorf("by the index %d codons cost $%s, by the state %d cost $%s (%s)", sum.All.Entries, sum.All.Cost, h.codons, v.State.TotalCost(), sum.NoIndex)
 	}

@@ -1,4 +1,4 @@
-package report
+package cost
 
 import (
 	"cmp"
@@ -150,7 +150,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 func (c *costJournal) check() {
 	v := &recovery.View{Layout: c.layout, State: c.s}
 	by := rapid.SampledFrom([]costindex.By{costindex.ByRun, costindex.ByCodon, costindex.ByLoop, costindex.ByModel, costindex.ByDay}).Draw(c.rt, "by")
-	got := Costs(v, by, ReadIndex)
+	got := Of(v, by, ReadIndex)
 	if got.NoIndex != "" {
 		c.rt.Fatalf("no index: %s", got.NoIndex)
 	}
@@ -168,7 +168,7 @@ func (c *costJournal) check() {
 // cannot be started is not waited for.
 func TestACatchUpThatFailsIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := CatchUpCosts(t.TempDir()); err == nil {
+	if err := CatchUp(t.TempDir()); err == nil {
 		t.Error("no journal, and no error")
 	}
 	began := time.Now()

@@ -1,4 +1,10 @@
-package report
+// Package cost sums up what an execution has cost, from the cost index, a
+// projection of the journal, or, where that cannot be asked, from the records
+// themselves, with the same sums.
+//
+// The index is the only file that it writes, in another process if the caller
+// wants that.
+package cost
 
 import (
 	"bytes"
@@ -21,10 +27,10 @@ import (
 	"hank/state/journal"
 )
 
-// CostsVerb is the argument with which hank starts itself to bring a cost index
+// Verb is the argument with which hank starts itself to bring a cost index
 // up to date, and to ask it: the folder of the execution follows, and the way to
 // sum up. Badger may end its process, so it is open in no other.
-const CostsVerb = "__costs"
+const Verb = "__costs"
 
 // catchUpPatience is how long the end of a run waits for its cost index. What
 // takes longer goes on by itself.
@@ -33,7 +39,7 @@ const catchUpPatience = 3 * time.Second
 // StartCatchUp has another process, of the program self, bring the cost index
 // of an execution up to date. It is best effort: hank cost does the same.
 func StartCatchUp(self, execution string) {
-	cmd := exec.Command(self, CostsVerb, execution)
+	cmd := exec.Command(self, Verb, execution)
 	if cmd.Start() != nil {
 		return
 	}
@@ -48,8 +54,8 @@ func StartCatchUp(self, execution string) {
 	}
 }
 
-// IndexAnswer is what a cost index says, one way.
-type IndexAnswer struct {
+// Answer is what a cost index says, one way.
+type Answer struct {
 	Position uint64            `json:"position"` // the last event that is counted
 	Totals   []costindex.Total `json:"totals"`
 	Error    string            `json:"error,omitempty"` // why there are none
@@ -57,35 +63,35 @@ type IndexAnswer struct {
 
 // ReadIndex brings the cost index of an execution up to date and asks it, in
 // this process.
-func ReadIndex(execution string, by costindex.By) (IndexAnswer, error) {
+func ReadIndex(execution string, by costindex.By) (Answer, error) {
 	x, err := openCosts(layout.Layout{Root: execution})
 	if err != nil {
-		return IndexAnswer{}, err
+		return Answer{}, err
 	}
 	totals, err := x.Totals(by)
-	return IndexAnswer{Position: x.Position(), Totals: totals}, errors.Join(err, x.Close())
+	return Answer{Position: x.Position(), Totals: totals}, errors.Join(err, x.Close())
 }
 
 // AskIndex is ReadIndex in another process, of the program self.
-func AskIndex(self string) func(execution string, by costindex.By) (IndexAnswer, error) {
-	return func(execution string, by costindex.By) (IndexAnswer, error) {
-		text, err := exec.Command(self, CostsVerb, execution, string(rune(by))).Output()
+func AskIndex(self string) func(execution string, by costindex.By) (Answer, error) {
+	return func(execution string, by costindex.By) (Answer, error) {
+		text, err := exec.Command(self, Verb, execution, string(rune(by))).Output()
 		if err != nil {
-			return IndexAnswer{}, fmt.Errorf("asking the cost index in another process: %w", err)
+			return Answer{}, fmt.Errorf("asking the cost index in another process: %w", err)
 		}
-		var a IndexAnswer
+		var a Answer
 		if err := json.Unmarshal(text, &a); err != nil {
-			return IndexAnswer{}, fmt.Errorf("asking the cost index in another process: its answer cannot be read: %w", err)
+			return Answer{}, fmt.Errorf("asking the cost index in another process: its answer cannot be read: %w", err)
 		}
 		if a.Error != "" {
-			return IndexAnswer{}, errors.New(a.Error)
+			return Answer{}, errors.New(a.Error)
 		}
 		return a, nil
 	}
 }
 
-// CatchUpCosts brings the cost index of an execution up to date.
-func CatchUpCosts(execution string) error {
+// CatchUp brings the cost index of an execution up to date.
+func CatchUp(execution string) error {
 	x, err := openCosts(layout.Layout{Root: execution})
 	if err != nil {
 		return err
@@ -254,8 +260,8 @@ func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	return out
 }
 
-// CostReport is what an execution has cost, summed up one way.
-type CostReport struct {
+// Report is what an execution has cost, summed up one way.
+type Report struct {
 	Totals []costindex.Total // sorted by key
 	All    costindex.Total
 	// NoIndex says why the records were summed up instead of asking the index;
@@ -263,13 +269,13 @@ type CostReport struct {
 	NoIndex string
 }
 
-// Costs sums up what an execution has cost, abandoned timelines and the codon
+// Of sums up what an execution has cost, abandoned timelines and the codon
 // at work included: money spent stays spent. ask brings the cost index up to date
 // and asks it: ReadIndex or AskIndex. Where the index is in use, cannot be written
 // or ends its process, the records of the state are summed up instead.
-func Costs(v *recovery.View, by costindex.By, ask func(string, costindex.By) (IndexAnswer, error)) CostReport {
+func Of(v *recovery.View, by costindex.By, ask func(string, costindex.By) (Answer, error)) Report {
 	totals, err := indexed(v, by, ask)
-	r := CostReport{}
+	r := Report{}
 	if err != nil {
 		r.NoIndex = err.Error()
 		totals = addCosts(nil, by, costsOfState(v.State, v.State.Seq, true))
@@ -285,7 +291,7 @@ func Costs(v *recovery.View, by costindex.By, ask func(string, costindex.By) (In
 // indexed asks the index, and adds the record that is not final yet. If the
 // index knows of an event that the state has not seen, that record may have
 // become final meanwhile and be counted already.
-func indexed(v *recovery.View, by costindex.By, ask func(string, costindex.By) (IndexAnswer, error)) ([]costindex.Total, error) {
+func indexed(v *recovery.View, by costindex.By, ask func(string, costindex.By) (Answer, error)) ([]costindex.Total, error) {
 	a, err := ask(v.Layout.Root, by)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"fmt"
@@ -17,83 +17,83 @@ type Verdict string
 
 // The verdicts. An attempt that is not over has its status as its verdict.
 const (
-	VerdictNotBegun   Verdict = "not begun"
-	VerdictCreating   Verdict = "being created"
-	VerdictRunning    Verdict = "running"
-	VerdictCompleted  Verdict = "completed"
-	VerdictFailed     Verdict = "failed"  // a codon failed
-	VerdictStopped    Verdict = "stopped" // by a person or a signal
-	VerdictCrashed    Verdict = "crashed" // the runtime is gone and did not end it
-	VerdictBudget     Verdict = "budget"  // a budget is used up
-	VerdictRefused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
-	VerdictPaused     Verdict = "paused"  // hank itself could not continue
-	VerdictBlocked    Verdict = "blocked" // nothing can run before a decision
-	VerdictRolledBack Verdict = "rolled back"
-	VerdictSkipped    Verdict = "skipped"
+	NotBegun   Verdict = "not begun"
+	Creating   Verdict = "being created"
+	Running    Verdict = "running"
+	Completed  Verdict = "completed"
+	Failed     Verdict = "failed"  // a codon failed
+	Stopped    Verdict = "stopped" // by a person or a signal
+	Crashed    Verdict = "crashed" // the runtime is gone and did not end it
+	Budget     Verdict = "budget"  // a budget is used up
+	Refused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
+	Paused     Verdict = "paused"  // hank itself could not continue
+	Blocked    Verdict = "blocked" // nothing can run before a decision
+	RolledBack Verdict = "rolled back"
+	Skipped    Verdict = "skipped"
 )
 
-// ExecutionVerdict is how an execution stands.
-func ExecutionVerdict(v *recovery.View) Verdict {
+// OfExecution is how an execution stands.
+func OfExecution(v *recovery.View) Verdict {
 	run := v.State.Standing()
 	if v.State.Position == nil {
 		run = v.State.Newest() // also where it came to no codon
 	}
 	switch {
 	case v.Creating():
-		return VerdictCreating
+		return Creating
 	case v.Live:
-		return VerdictRunning
+		return Running
 	case v.Blocked != nil || v.Unfinished():
-		return VerdictBlocked
+		return Blocked
 	case run != nil:
-		return RunVerdict(v, run)
+		return OfRun(v, run)
 	case v.State.Position == nil:
-		return VerdictNotBegun
+		return NotBegun
 	case v.Head.Planned > 0 && v.Head.Done == v.Head.Planned:
-		return VerdictCompleted
+		return Completed
 	}
-	return VerdictRolledBack
+	return RolledBack
 }
 
-// RunVerdict is how a run stands.
-func RunVerdict(v *recovery.View, r *state.Run) Verdict {
-	return VerdictOn(r, v.Live, v.Crashed(r))
+// OfRun is how a run stands.
+func OfRun(v *recovery.View, r *state.Run) Verdict {
+	return On(r, v.Live, v.Crashed(r))
 }
 
-// VerdictOn is the table of verdicts on a run; the first row that fits decides.
+// On is the table of verdicts on a run; the first row that fits decides.
 // live: a runtime holds the execution. gone: the run says running, and its runtime
 // is proven gone.
-func VerdictOn(r *state.Run, live, gone bool) Verdict {
+func On(r *state.Run, live, gone bool) Verdict {
 	switch {
 	case gone || r.Status == state.StatusCrashed:
-		return VerdictCrashed
+		return Crashed
 	case r.Paused != nil && !live:
-		return VerdictPaused
+		return Paused
 	case r.Status == state.StatusRunning:
-		return VerdictRunning
+		return Running
 	case r.Status == state.StatusCompleted:
-		return VerdictCompleted
+		return Completed
 	}
 	switch r.EndReason {
 	case state.EndStopped, state.EndSignal:
-		return VerdictStopped
+		return Stopped
 	case state.EndBudget:
-		return VerdictBudget
+		return Budget
 	case state.EndDecision, state.EndError:
-		return VerdictPaused
+		return Paused
 	case state.EndCrash:
-		return VerdictCrashed
+		return Crashed
 	case state.EndAgent:
-		return VerdictRefused
+		return Refused
 	}
-	return VerdictFailed
+	return Failed
 }
 
-// CodonVerdict is how an attempt at a codon stands, given the verdict on its run.
-func CodonVerdict(c *state.Codon, run Verdict) Verdict {
+// OfCodon is how an attempt at a codon stands, given the verdict on its run.
+func OfCodon(c *state.Codon, run Verdict) Verdict {
 	switch {
 	case c.Status.Terminal():
-	case run == VerdictCrashed || run == VerdictPaused:
+	case run == Crashed || run == Paused:
 		return run
 	default:
 		return Verdict(c.Status)
@@ -103,15 +103,15 @@ func CodonVerdict(c *state.Codon, run Verdict) Verdict {
 	}
 	switch c.Interrupted {
 	case state.InterruptedByStop, state.InterruptedBySignal:
-		return VerdictStopped
+		return Stopped
 	case state.InterruptedByCrash:
-		return VerdictCrashed
+		return Crashed
 	case state.InterruptedByPause:
-		return VerdictPaused
+		return Paused
 	case state.InterruptedByRefusal:
-		return VerdictRefused
+		return Refused
 	}
-	return VerdictFailed
+	return Failed
 }
 
 // Resumable reports whether hank resume can continue the session of an agent that
@@ -120,7 +120,7 @@ func Resumable(c *state.Codon, verdict Verdict) bool {
 	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Settling != nil {
 		return false
 	}
-	return verdict == VerdictStopped || verdict == VerdictCrashed || verdict == VerdictPaused
+	return verdict == Stopped || verdict == Crashed || verdict == Paused
 }
 
 // Qualification is what a verdict on a codon leaves unsaid; empty if that is

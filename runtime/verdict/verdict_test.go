@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"strings"
@@ -16,22 +16,22 @@ func TestWhatPeopleAreToldOfARun(t *testing.T) {
 		live, gone bool
 		want       Verdict
 	}{
-		{run: state.Run{Status: state.StatusRunning}, live: true, want: VerdictRunning},
-		{run: state.Run{Status: state.StatusRunning}, want: VerdictRunning}, // not proven gone
-		{run: state.Run{Status: state.StatusRunning}, gone: true, want: VerdictCrashed},
-		{run: state.Run{Status: state.StatusRunning, Paused: pause}, want: VerdictPaused},
-		{run: state.Run{Status: state.StatusCompleted}, want: VerdictCompleted},
-		{run: state.Run{Status: state.StatusCrashed, EndReason: state.EndCrash}, want: VerdictCrashed},
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndCodonFailed}, want: VerdictFailed},
-		{run: state.Run{Status: state.StatusFailed}, want: VerdictFailed}, // another runtime's
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndStopped}, want: VerdictStopped},
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndSignal}, want: VerdictStopped},
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndBudget}, want: VerdictBudget},
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndAgent}, want: VerdictRefused},
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndDecision}, want: VerdictPaused},
-		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndError}, want: VerdictPaused},
+		{run: state.Run{Status: state.StatusRunning}, live: true, want: Running},
+		{run: state.Run{Status: state.StatusRunning}, want: Running}, // not proven gone
+		{run: state.Run{Status: state.StatusRunning}, gone: true, want: Crashed},
+		{run: state.Run{Status: state.StatusRunning, Paused: pause}, want: Paused},
+		{run: state.Run{Status: state.StatusCompleted}, want: Completed},
+		{run: state.Run{Status: state.StatusCrashed, EndReason: state.EndCrash}, want: Crashed},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndCodonFailed}, want: Failed},
+		{run: state.Run{Status: state.StatusFailed}, want: Failed}, // another runtime's
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndStopped}, want: Stopped},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndSignal}, want: Stopped},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndBudget}, want: Budget},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndAgent}, want: Refused},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndDecision}, want: Paused},
+		{run: state.Run{Status: state.StatusFailed, EndReason: state.EndError}, want: Paused},
 	} {
-		if got := VerdictOn(&c.run, c.live, c.gone); got != c.want {
+		if got := On(&c.run, c.live, c.gone); got != c.want {
 			t.Errorf("%+v: %s, want %s", c, got, c.want)
 		}
 	}
@@ -45,21 +45,21 @@ func TestWhatPeopleAreToldOfACodon(t *testing.T) {
 		want  Verdict
 		more  string
 	}{
-		{codon: state.Codon{Status: state.Preparing}, run: VerdictRunning, want: "preparing"},
-		{codon: state.Codon{Status: state.Running}, run: VerdictCrashed, want: VerdictCrashed},
-		{codon: state.Codon{Status: state.Running}, run: VerdictPaused, want: VerdictPaused},
-		{codon: state.Codon{Status: state.Failed}, run: VerdictCrashed, want: VerdictFailed},
-		{codon: state.Codon{Status: state.Failed, FailureIgnored: true}, want: VerdictFailed, more: "failure ignored"},
-		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByStop}, want: VerdictStopped},
-		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedBySignal}, want: VerdictStopped},
-		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByCrash}, want: VerdictCrashed},
-		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByPause}, want: VerdictPaused},
-		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByRefusal}, want: VerdictRefused},
-		{codon: state.Codon{Status: state.Skipped}, want: VerdictSkipped},
-		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: VerdictCompleted, more: "its context was full"},
-		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: VerdictCompleted, more: "cut off by its budget ($2.11 of $2.00)"},
+		{codon: state.Codon{Status: state.Preparing}, run: Running, want: "preparing"},
+		{codon: state.Codon{Status: state.Running}, run: Crashed, want: Crashed},
+		{codon: state.Codon{Status: state.Running}, run: Paused, want: Paused},
+		{codon: state.Codon{Status: state.Failed}, run: Crashed, want: Failed},
+		{codon: state.Codon{Status: state.Failed, FailureIgnored: true}, want: Failed, more: "failure ignored"},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByStop}, want: Stopped},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedBySignal}, want: Stopped},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByCrash}, want: Crashed},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByPause}, want: Paused},
+		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByRefusal}, want: Refused},
+		{codon: state.Codon{Status: state.Skipped}, want: Skipped},
+		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: Completed, more: "its context was full"},
+		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: Completed, more: "cut off by its budget ($2.11 of $2.00)"},
 	} {
-		if got, more := CodonVerdict(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
+		if got, more := OfCodon(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
 			t.Errorf("%+v: %s (%s), want %s (%s)", c.codon, got, more, c.want, c.more)
 		}
 	}
