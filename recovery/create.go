@@ -181,24 +181,10 @@ func unmake(x *execution.Execution, made folders, why error) error {
 		if to, readErr := os.Readlink(x.Layout.Data()); readErr == nil && to == x.Metadata.ReadOnlySourceDataPath {
 			_ = x.FS.Remove(x.Layout.Data())
 		}
-		removeTree(x.FS, x.Layout.Hankweave())
+		_ = vfs.RemoveTree(x.FS, x.Layout.Hankweave()) // as far as it can be
 		made.remove(x.FS)
 	}
 	return errors.Join(why, err, x.Lock.Release())
-}
-
-// removeTree deletes a folder with all that is in it, as far as it can.
-func removeTree(fsys vfs.FS, dir string) {
-	entries, _ := fsys.ReadDir(dir)
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if e.IsDir() {
-			removeTree(fsys, path)
-		} else {
-			_ = fsys.Remove(path)
-		}
-	}
-	_ = fsys.Remove(dir)
 }
 
 func create(x *execution.Execution, o CreateOptions) error {

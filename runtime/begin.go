@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/match"
+	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -120,7 +121,7 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 	huge := HugeFolder{Path: d.x.Layout.Workspace, Files: int64(size.Files), Bytes: size.Bytes}
 	home, _ := os.UserHomeDir()
 	switch {
-	case home != "" && sameFolder(home, huge.Path):
+	case home != "" && vfs.SameFile(home, huge.Path):
 		huge.Why = "it is your home directory"
 	case size.Files > hugeFiles:
 		huge.Why = fmt.Sprintf("it has over %d files", hugeFiles)
@@ -137,10 +138,4 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("the first checkpoint of %s would be large: %s", huge.Path, huge.Why),
 		Options: []string{"--yes takes it", "put what is not needed into .gitignore (hank names the largest folders)"}}
-}
-
-func sameFolder(a, b string) bool {
-	fa, errA := os.Stat(a)
-	fb, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }

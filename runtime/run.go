@@ -309,7 +309,7 @@ func absolute(path string) string {
 // sameInputs refuses to go on with other data or in another workspace than
 // the execution was begun with.
 func sameInputs(x *execution.Execution, from origin, o Options) error {
-	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !sameFolder(have, from.data) {
+	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
 		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
 	}
 	if o.Workspace != "" {

@@ -187,7 +187,7 @@ func Init(o Options) (*DB, error) {
 		return nil, &fs.PathError{Op: "make checkpoint store", Path: s.Dir, Err: fs.ErrExist}
 	}
 	tmp := s.Dir + ".tmp"
-	if err := RemoveTree(s.FS, tmp); err != nil {
+	if err := vfs.RemoveTree(s.FS, tmp); err != nil {
 		return nil, fmt.Errorf("clearing away a half-made checkpoint store: %w", err)
 	}
 	for _, dir := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "info"} {
@@ -401,27 +401,4 @@ func (s *DB) PackBytes() int64 {
 		}
 	}
 	return sum
-}
-
-// RemoveTree removes a folder of hank's own with all below.
-func RemoveTree(fsys vfs.FS, name string) error {
-	fi, err := fsys.Lstat(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if fi.IsDir() {
-		list, err := fsys.ReadDir(name)
-		if err != nil {
-			return err
-		}
-		for _, e := range list {
-			if err := RemoveTree(fsys, filepath.Join(name, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return fsys.Remove(name)
 }

@@ -16,6 +16,7 @@ import (
 
 	"hank/checkpoint/packdb"
 	"hank/internal/failpoint"
+	"hank/internal/vfs"
 )
 
 // fetch receives branches by go-git's transport. What comes is durable before
@@ -30,7 +31,7 @@ func fetch(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error) {
 		return fetchInto(ctx, s, from)
 	}
 	o := packdb.Options{FS: s.FS, Dir: s.Dir + fetchedSuffix, Now: s.Opts.Now}
-	if err := packdb.RemoveTree(s.FS, o.Dir); err != nil {
+	if err := vfs.RemoveTree(s.FS, o.Dir); err != nil {
 		return nil, err
 	}
 	fetched, err := packdb.Init(o)
@@ -44,7 +45,7 @@ func fetch(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error) {
 			t, err = copyBranches(ctx, fetched, s, refs)
 		}
 	}
-	return t, errors.Join(err, fetched.Close(), packdb.RemoveTree(s.FS, o.Dir))
+	return t, errors.Join(err, fetched.Close(), vfs.RemoveTree(s.FS, o.Dir))
 }
 
 // fetchedSuffix ends the name of the store that fetch uses. What a crash has

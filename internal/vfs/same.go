@@ -3,9 +3,17 @@ package vfs
 import (
 	"errors"
 	"io"
+	"os"
 )
 
-// SameBytes tells whether two streams have the same content.
+// SameFile reports whether two paths lead to one file or directory.
+func SameFile(a, b string) bool {
+	fa, errA := os.Stat(a)
+	fb, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(fa, fb)
+}
+
+// SameBytes reports whether two streams have the same content.
 func SameBytes(a, b io.Reader) (bool, error) {
 	var bufA, bufB [64 << 10]byte
 	for {

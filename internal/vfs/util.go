@@ -110,6 +110,26 @@ func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
+// RemoveTree removes name and everything in it, as far as it can. Links are removed, not
+// followed. A name that is not there is no error.
+func RemoveTree(fsys FS, name string) error {
+	fi, err := fsys.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && fi.IsDir() {
+		var entries []fs.DirEntry
+		entries, err = fsys.ReadDir(name)
+		for _, e := range entries {
+			err = errors.Join(err, RemoveTree(fsys, filepath.Join(name, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return fsys.Remove(name)
+}
+
 func removeIfThere(fsys FS, name string) error {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -102,20 +102,13 @@ func (l Layout) Rehouse(s *state.State) (at *state.State, strayed bool) {
 	housed.Runs = make([]*state.Run, len(s.Runs))
 	for i, r := range s.Runs {
 		housed.Runs[i] = r
-		if want := l.RunFolder(r.RunID); r.RunFolder != want && !sameFolder(r.RunFolder, want) {
+		if want := l.RunFolder(r.RunID); r.RunFolder != want && !vfs.SameFile(r.RunFolder, want) {
 			run := *r
 			run.RunFolder, strayed = want, true
 			housed.Runs[i] = &run
 		}
 	}
 	return &housed, strayed
-}
-
-// sameFolder tells whether two paths lead to one folder.
-func sameFolder(a, b string) bool {
-	fa, errA := os.Stat(a)
-	fb, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }
 
 // Transcript is where an attempt's raw output goes, never overwritten.
@@ -211,7 +204,7 @@ func Obstructed(root string) error {
 	}
 	options := []string{"move it away, and hank run begins a new execution"}
 	to, err := filepath.EvalSymlinks(dir)
-	if m, metaErr := ReadMetaFile(vfs.OS, Layout{Root: root}.Meta()); err == nil && metaErr == nil && sameFolder(m.Root, root) { // else it may be anybody's
+	if m, metaErr := ReadMetaFile(vfs.OS, Layout{Root: root}.Meta()); err == nil && metaErr == nil && vfs.SameFile(m.Root, root) { // else it may be anybody's
 		options = append([]string{fmt.Sprintf("put the folder back where it was: rm %[1]s && mv %[2]s %[1]s", shell.Quote(dir), shell.Quote(to))}, options...)
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("%s is %s and not the folder that hank keeps: something has replaced it", dir, What(dir, fi)), Options: options}
