@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
 	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/scan"
@@ -30,6 +32,22 @@ type (
 	Workspace        = worktree.Workspace
 )
 
-var (
-	ErrNoRoom = packdb.ErrNoRoom
+// Mode is what a tree says an entry is.
+type Mode = filemode.FileMode
+
+// The modes of entries that are not directories.
+const (
+	Regular    = filemode.Regular
+	Executable = filemode.Executable
+	Symlink    = filemode.Symlink
+	Submodule  = filemode.Submodule // another repository's commit
 )
+
+var (
+	ErrMissing = packdb.ErrMissing
+	ErrNoRoom  = packdb.ErrNoRoom
+)
+
+// IsMissing reports whether an error means that an object of a store is missing or
+// damaged, and not that the disk cannot be read at the moment.
+func IsMissing(err error) bool { return packdb.IsMissing(err) }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"hank/internal/gitignore"
 )
 
 // Source is what a copy operation copies.
@@ -158,21 +158,14 @@ func (l *loader) ignoreRules() matcher {
 	if l.ignored != nil {
 		return l.ignored
 	}
-	lines := ignoredByDefault
+	rules := gitignore.Parse("", []byte(strings.Join(ignoredByDefault, "\n")))
 	if info, err := l.source.stat(".gitignore"); err == nil && info.Mode().IsRegular() && !l.frozen {
 		data, err := readAll(l.source, ".gitignore")
 		if err != nil {
 			l.report(l.hank.doc, "", "unreadable-reference", "", ".gitignore cannot be read: %v", err)
 		}
-		lines = strings.Split(string(data), "\n")
+		rules = gitignore.Parse("", data)
 	}
-	var patterns []gitignore.Pattern
-	for _, line := range lines {
-		if line = strings.TrimSuffix(line, "\r"); strings.TrimSpace(line) != "" && line[0] != '#' {
-			patterns = append(patterns, gitignore.ParsePattern(line, nil))
-		}
-	}
-	m := gitignore.NewMatcher(patterns)
-	l.ignored = func(name string, dir bool) bool { return m.Match(strings.Split(name, "/"), dir) }
+	l.ignored = rules.Excludes
 	return l.ignored
 }

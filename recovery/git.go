@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
 	"hank/recovery/execution"
@@ -91,7 +89,7 @@ func leadsTo(x *execution.Execution, from, to state.SHA) (bool, error) {
 		found = state.SHA(info.SHA) == to
 		return !found, nil
 	})
-	if githistory.Gone(err) {
+	if checkpoint.IsMissing(err) {
 		err = nil
 	}
 	return found, err
@@ -244,9 +242,9 @@ func stand(ctx context.Context, x *execution.Execution) error {
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("its tree %.12s: %w", tree, plumbing.ErrObjectNotFound)
+		err = fmt.Errorf("its tree %.12s: %w", tree, checkpoint.ErrMissing)
 	}
-	if !githistory.Gone(err) {
+	if !checkpoint.IsMissing(err) {
 		return fmt.Errorf("the newest checkpoint: %w", err)
 	}
 	if !x.Opts.ReplaceStore {

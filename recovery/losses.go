@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
 	"hank/recovery/execution"
@@ -80,7 +78,7 @@ func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, e
 		return false, nil // no file can bring that back
 	}
 	there, err := execution.InTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
-	if githistory.Gone(err) {
+	if checkpoint.IsMissing(err) {
 		there, err = nil, nil
 	}
 	if err != nil {
@@ -148,26 +146,14 @@ func partFromLost(ctx context.Context, x *execution.Execution) error {
 
 // shorten ends branches before what is lost.
 func shorten(x *execution.Execution, cuts []checkpoint.SHA) error {
-	have, err := x.Store.Shallow()
-	if err != nil {
-		return err
+	cut, joined, err := repair.EndHistories(x.Store.DB, cuts)
+	for _, sha := range cut {
+		x.Report.Add(finding.Lost, "what came right before checkpoint %.12s cannot be read; the history now begins with it there", sha)
 	}
-	before := map[plumbing.Hash]bool{}
-	for _, id := range have {
-		before[id] = true
+	for _, sha := range joined {
+		x.Report.Add(finding.Mended, "what came before checkpoint %.12s is there again", sha)
 	}
-	ids := make([]plumbing.Hash, len(cuts))
-	for i, sha := range cuts {
-		ids[i] = plumbing.NewHash(string(sha))
-		if !before[ids[i]] {
-			x.Report.Add(finding.Lost, "what came right before checkpoint %.12s cannot be read; the history now begins with it there", sha)
-		}
-		delete(before, ids[i])
-	}
-	for id := range before {
-		x.Report.Add(finding.Mended, "what came before checkpoint %.12s is there again", id.String())
-	}
-	return x.Store.SetShallow(ids)
+	return err
 }
 
 func moveLostTip(x *execution.Execution, tip repair.LostTip) error {

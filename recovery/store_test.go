@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
 	"hank/recovery/execution"
@@ -237,7 +235,7 @@ func TestALostPackLosesOnlyItsOwnCheckpoints(t *testing.T) {
 		snap := must(x.Snapshot(context.Background(), checkpoint.Selection{All: true}, x.Head()))(t)
 		sha := must(x.Preserve(context.Background(), snap, x.RecoveryBranch(), "", "whole again"))(t)
 		tree := must(x.Tree(sha))(t)
-		ok(t, x.Store.Walk(tree, func(path string, _ filemode.FileMode, blob checkpoint.SHA) error {
+		ok(t, x.Store.Walk(tree, func(path string, _ checkpoint.Mode, blob checkpoint.SHA) error {
 			if !x.Store.Has(blob) {
 				t.Errorf("without %s: a new checkpoint lacks %s", filepath.Base(idx), path)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/gitignore"
 	"hank/internal/vfs"
 )
 
@@ -18,9 +19,9 @@ import (
 // its .gitignore files were those of a tree. The excludes and the user's own
 // index are those of today. The function may be called by several goroutines.
 func Ignored(s *packdb.DB, tree packdb.SHA, ws *worktree.Workspace) func(path string) bool {
-	x := &treeRules{store: s, tree: tree, repo: NewRepository(ws.Path(), "", nil), own: map[string]*IgnoreRules{}}
+	x := &treeRules{store: s, tree: tree, repo: NewRepository(ws.Path(), "", nil), own: map[string]*gitignore.Rules{}}
 	if text, err := vfs.ReadFile(s.FS, filepath.Join(s.Dir, "info", "exclude")); err == nil {
-		x.excludes = append(x.excludes, ParseIgnore("", text))
+		x.excludes = append(x.excludes, gitignore.Parse("", text))
 	}
 	x.excludes = append(x.excludes, UserExclude(ws.Path()))
 	return x.ignores
@@ -42,11 +43,11 @@ func IsExecution(dir string) bool { return worktree.LastComponent(CleanDir(dir))
 
 // FolderRules are the rules of a folder's .gitignore. That of another execution
 // hides it from git, and says nothing of what its owner wants to keep.
-func FolderRules(dir string, text []byte) IgnoreRules {
+func FolderRules(dir string, text []byte) gitignore.Rules {
 	if string(text) == hidesAll && IsExecution(dir) {
-		return ParseIgnore(dir, nil)
+		return gitignore.Parse(dir, nil)
 	}
-	return ParseIgnore(dir, text)
+	return gitignore.Parse(dir, text)
 }
 
 // hidesAll is the text of the .gitignore in the folder of an execution.
@@ -57,15 +58,15 @@ type treeRules struct {
 	store    *packdb.DB
 	tree     packdb.SHA
 	repo     *Repository
-	excludes []IgnoreRules
+	excludes []gitignore.Rules
 
 	mu  sync.Mutex
-	own map[string]*IgnoreRules // by folder, "" or ending in a slash; nil: it has none
+	own map[string]*gitignore.Rules // by folder, "" or ending in a slash; nil: it has none
 }
 
 // ignores looks at the folders of a path from the top down, as a scan comes by.
 func (x *treeRules) ignores(path string) bool {
-	var rules []*IgnoreRules
+	var rules []*gitignore.Rules
 	for at := 0; ; {
 		dir := path[:at]
 		if r := x.of(dir); r != nil {
@@ -86,22 +87,22 @@ func (x *treeRules) ignores(path string) bool {
 	}
 }
 
-func (x *treeRules) decide(rules []*IgnoreRules, path, name string, isDir bool) bool {
+func (x *treeRules) decide(rules []*gitignore.Rules, path, name string, isDir bool) bool {
 	for _, r := range slices.Backward(rules) {
-		if v := r.Match(path, name, isDir); v != Undecided {
-			return v == Excluded
+		if v := r.Match(path, name, isDir); v != gitignore.Undecided {
+			return v == gitignore.Excluded
 		}
 	}
 	for i := range x.excludes {
-		if v := x.excludes[i].Match(path, name, isDir); v != Undecided {
-			return v == Excluded
+		if v := x.excludes[i].Match(path, name, isDir); v != gitignore.Undecided {
+			return v == gitignore.Excluded
 		}
 	}
 	return false
 }
 
 // of returns the rules of a folder's own .gitignore.
-func (x *treeRules) of(dir string) *IgnoreRules {
+func (x *treeRules) of(dir string) *gitignore.Rules {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if r, known := x.own[dir]; known {

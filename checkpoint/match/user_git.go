@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"hank/internal/gitignore"
 	"hank/internal/vfs"
 )
 
@@ -40,16 +41,16 @@ func userGitDir(workspace string) (own, common string) {
 }
 
 // UserExclude returns the rules of the user's info/exclude.
-func UserExclude(workspace string) IgnoreRules {
+func UserExclude(workspace string) gitignore.Rules {
 	_, common := userGitDir(workspace)
 	if common == "" {
-		return IgnoreRules{}
+		return gitignore.Rules{}
 	}
 	text, err := vfs.ReadLimited(filepath.Join(common, "info", "exclude"), RulesLimit)
 	if err != nil {
-		return IgnoreRules{}
+		return gitignore.Rules{}
 	}
-	return ParseIgnore("", text)
+	return gitignore.Parse("", text)
 }
 
 // Repository is one of the user's own, with the workspace as its root or a

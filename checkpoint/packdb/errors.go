@@ -3,7 +3,26 @@ package packdb
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+
+	"github.com/go-git/go-git/v5/plumbing"
 )
+
+// ErrMissing is the error of an object that the store does not have.
+var ErrMissing = plumbing.ErrObjectNotFound
+
+// IsAbsent reports whether an error means that an object, or the pack that it was in,
+// is not there.
+func IsAbsent(err error) bool {
+	return errors.Is(err, ErrMissing) || errors.Is(err, fs.ErrNotExist)
+}
+
+// IsMissing reports whether an error means that an object is absent or damaged, and not
+// that the disk cannot be read at the moment.
+func IsMissing(err error) bool {
+	var damaged *DamagedError
+	return IsAbsent(err) || errors.As(err, &damaged)
+}
 
 // DamagedError says that a file of the store is not what hank or git wrote.
 // Nothing was changed; `hank doctor` shows what can be rebuilt.

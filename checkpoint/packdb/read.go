@@ -84,7 +84,7 @@ func (s *DB) objectAt(id plumbing.Hash, depth int) (*GitObject, error) {
 		return nil, errEndless
 	}
 	o, err := s.readObject(id, depth)
-	for again := 0; Missing(err) && again < MaxLooks && s.Reread(); again++ {
+	for again := 0; IsAbsent(err) && again < MaxLooks && s.Reread(); again++ {
 		if o, err = s.readObject(id, depth); errors.Is(err, plumbing.ErrObjectNotFound) {
 			break // the list is new, and does not have it
 		}
@@ -95,11 +95,6 @@ func (s *DB) objectAt(id plumbing.Hash, depth int) (*GitObject, error) {
 // MaxLooks is how often the packs are listed again: each time there may have
 // been another merge.
 const MaxLooks = 3
-
-// Missing tells that an object, or the pack that it was in, is not there.
-func Missing(err error) bool {
-	return errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, fs.ErrNotExist)
-}
 
 func (s *DB) readObject(id plumbing.Hash, depth int) (*GitObject, error) {
 	src, off, err := s.locate(id)
@@ -143,7 +138,7 @@ func (s *DB) readObject(id plumbing.Hash, depth int) (*GitObject, error) {
 func (s *DB) large(id plumbing.Hash, src packSource, h packedHeader) *GitObject {
 	return &GitObject{id: id, Kind: h.kind, Bytes: h.size, Open: func() (io.ReadCloser, error) {
 		r, release, err := src.reader()
-		if Missing(err) { // its pack was merged since
+		if IsAbsent(err) { // its pack was merged since
 			o, err := s.Object(id)
 			if err != nil {
 				return nil, err
@@ -232,7 +227,7 @@ func (s *DB) tables() ([]PackIndex, error) {
 		if err == nil {
 			return tables, nil
 		}
-		if again == MaxLooks || !Missing(err) || !s.Reread() {
+		if again == MaxLooks || !IsAbsent(err) || !s.Reread() {
 			return nil, err
 		}
 	}
@@ -370,6 +365,20 @@ func (s *DB) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
 	}
 	r, err := o.Reader()
 	return r, o.Bytes, err
+}
+
+// BlobSize returns how many bytes a file has.
+func (s *DB) BlobSize(blob SHA) (int64, error) {
+	return s.EncodedObjectSize(plumbing.NewHash(string(blob)))
+}
+
+// OpenBlob opens the contents of a file.
+func (s *DB) OpenBlob(blob SHA) (io.ReadCloser, error) {
+	o, err := s.EncodedObject(plumbing.BlobObject, plumbing.NewHash(string(blob)))
+	if err != nil {
+		return nil, err
+	}
+	return o.Reader()
 }
 
 // HasFile tells whether a tree has a file, not a folder, at a path.

@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport/client"
 
 	"hank/checkpoint/packdb"
-	"hank/checkpoint/repair"
 )
 
 // push sends branches over go-git's transport, in one session: what the other
@@ -142,7 +141,7 @@ func pass(w *packdb.Walker, tip plumbing.Hash) error {
 			return err
 		}
 		commit, err := gitobject.GetCommit(w.S, id)
-		if repair.Lost(err) {
+		if packdb.IsMissing(err) {
 			continue // somebody else's, a tag, or behind where this store begins
 		}
 		if err != nil {
@@ -150,7 +149,7 @@ func pass(w *packdb.Walker, tip plumbing.Hash) error {
 		}
 		w.Seen[id] = true
 		if id == tip {
-			if err := w.Object(commit.TreeHash, plumbing.TreeObject); err != nil && !repair.Lost(err) {
+			if err := w.Object(commit.TreeHash, plumbing.TreeObject); err != nil && !packdb.IsMissing(err) {
 				return err
 			}
 		}

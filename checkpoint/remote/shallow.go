@@ -47,7 +47,7 @@ func endWhereNothingIs(ctx context.Context, s *packdb.DB, tips map[string]packdb
 		if err != nil {
 			return fmt.Errorf("what was fetched is not whole: %w", err)
 		}
-		if slices.ContainsFunc(c.ParentHashes, func(p plumbing.Hash) bool { return packdb.Missing(s.HasEncodedObject(p)) }) {
+		if slices.ContainsFunc(c.ParentHashes, func(p plumbing.Hash) bool { return packdb.IsAbsent(s.HasEncodedObject(p)) }) {
 			ends = append(slices.Clone(ends), id)
 			continue
 		}

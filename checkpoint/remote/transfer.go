@@ -76,7 +76,7 @@ func Export(ctx context.Context, s *packdb.DB, to Remote) (*Transfer, error) {
 			return nil, err
 		}
 		t, err := export(ctx, s, to, refs)
-		if again < packdb.MaxLooks && repair.Lost(err) {
+		if again < packdb.MaxLooks && packdb.IsMissing(err) {
 			if now, nerr := s.Refs(packdb.Branches); nerr == nil && !maps.Equal(refs, now) {
 				continue
 			}
@@ -390,7 +390,7 @@ func survey(ctx context.Context, s *packdb.DB) (lacking map[plumbing.Hash]bool, 
 		if whole && !s.Opts.Shared {
 			whole, err = judge.Whole(packdb.SHA(id.String()))
 		}
-		if err != nil && !repair.Lost(err) {
+		if err != nil && !packdb.IsMissing(err) {
 			return nil, err
 		}
 		if lacking[id] = !whole; !whole {

@@ -74,7 +74,7 @@ func (c *checker) problem(format string, args ...any) {
 func (c *checker) pack(p *packdb.Pack) error {
 	c.report.Packs++
 	x, err := p.Table()
-	if packdb.Missing(err) {
+	if packdb.IsAbsent(err) {
 		return nil // a merge removes the index first; what is left is an orphan, and what references need is looked for
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *checker) pack(p *packdb.Pack) error {
 	if !x.Intact() {
 		c.problem("%s.idx: its checksum is wrong", p.Base)
 	}
-	if err := checksum(p, x); packdb.Missing(err) && p.Gone() {
+	if err := checksum(p, x); packdb.IsAbsent(err) && p.Gone() {
 		return nil
 	} else if err != nil {
 		c.problem("%s: %v", p, err)

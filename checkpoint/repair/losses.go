@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // MissingObjects are the places where a store leads to what it does not have.
 type MissingObjects struct {
 	// Cuts are commits that are whole and have a parent that is not: with all of
-	// them shallow (see SetShallow), nothing leads to what is lost.
+	// them shallow (see EndHistories), nothing leads to what is lost.
 	Cuts []packdb.SHA
 	Tips []LostTip
 	// Remnants are those of the commits asked for that are whole, and that no
@@ -133,7 +132,7 @@ func (w *surveyor) walk(from packdb.SHA) error {
 func (w *surveyor) nearest(sha packdb.SHA) (packdb.SHA, error) {
 	for {
 		parents, err := w.parents(sha)
-		if Lost(err) || err == nil && len(parents) == 0 {
+		if packdb.IsMissing(err) || err == nil && len(parents) == 0 {
 			return "", nil
 		}
 		if err != nil {
@@ -181,7 +180,7 @@ func (j *Verifier) Whole(sha packdb.SHA) (bool, error) {
 	if whole {
 		whole, err = j.tree(c.TreeHash)
 	}
-	if err != nil && !Lost(err) {
+	if err != nil && !packdb.IsMissing(err) {
 		return false, fmt.Errorf("commit %.12s: %w", sha, err)
 	}
 	j.seen[id] = whole
@@ -206,7 +205,7 @@ func (j *Verifier) tree(id plumbing.Hash) (bool, error) {
 			whole, err = j.blob(e.Hash)
 		}
 	}
-	if err != nil && !Lost(err) {
+	if err != nil && !packdb.IsMissing(err) {
 		return false, err
 	}
 	j.seen[id] = whole
@@ -218,16 +217,31 @@ func (j *Verifier) blob(id plumbing.Hash) (bool, error) {
 		return whole, nil
 	}
 	err := j.s.HasEncodedObject(id)
-	if err != nil && !Lost(err) {
+	if err != nil && !packdb.IsMissing(err) {
 		return false, err
 	}
 	j.seen[id] = err == nil
 	return err == nil, nil
 }
 
-// Lost tells that an object is missing or damaged, and not that the disk cannot
-// be read at the moment.
-func Lost(err error) bool {
-	var damaged *packdb.DamagedError
-	return packdb.Missing(err) || errors.As(err, &damaged)
+// EndHistories makes some commits, and no others, count as having no parents. It returns
+// those of them that had parents until now, and those that have theirs again.
+func EndHistories(s *packdb.DB, at []packdb.SHA) (cut, joined []packdb.SHA, err error) {
+	before, err := s.Shallow()
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]plumbing.Hash, len(at))
+	for i, sha := range at {
+		ids[i] = plumbing.NewHash(string(sha))
+		if !slices.Contains(before, ids[i]) {
+			cut = append(cut, sha)
+		}
+	}
+	for _, id := range before {
+		if !slices.Contains(ids, id) {
+			joined = append(joined, packdb.SHA(id.String()))
+		}
+	}
+	return cut, joined, s.SetShallow(ids)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/gitignore"
 )
 
 // StatCache remembers what the last scan of a workspace found: for each file
@@ -87,7 +87,7 @@ func (f fingerprint) zero() bool { return f == fingerprint{} }
 // ignoreFile is a .gitignore that was read.
 type ignoreFile struct {
 	stat  fingerprint
-	rules match.IgnoreRules
+	rules gitignore.Rules
 }
 
 func (e *cachedEntry) taken() bool { return e.Flags&entryTaken != 0 }

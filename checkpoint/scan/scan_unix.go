@@ -17,6 +17,7 @@ import (
 	"hank/checkpoint/match"
 	"hank/checkpoint/worktree"
 	"hank/internal/failpoint"
+	"hank/internal/gitignore"
 	secrets "hank/internal/secret"
 )
 
@@ -33,7 +34,7 @@ type scan struct {
 	last     *StatCache
 	tokens   chan struct{}
 	stamp    stamp
-	excludes []match.IgnoreRules
+	excludes []gitignore.Rules
 	progress *Progress // of files that are read
 	// count, if it is set, is told of each file that would be read or trusted;
 	// nothing is read then, and no tree is made.
@@ -74,7 +75,7 @@ func newScan(s *Scanner, req SnapshotRequest) *scan {
 	}
 	c.last = s.CacheFor(req.Workspace)
 	text, leftOut := match.Excludes(s.db)
-	c.excludes, c.refused = append(c.excludes, match.ParseIgnore("", []byte(text))), leftOut
+	c.excludes, c.refused = append(c.excludes, gitignore.Parse("", []byte(text))), leftOut
 	c.excludes = append(c.excludes, match.UserExclude(req.Workspace.Path()))
 	return c
 }
@@ -115,12 +116,12 @@ func (c *scan) fail(err error) {
 type folder struct {
 	path    string // "" or ending in a slash
 	fd      int
-	rules   []*match.IgnoreRules // of the folders above and its own, outermost first
-	ignored bool                 // all below is ignored, unless it was recorded before
-	base    *baseTree            // what the checkpoint before has here
-	on      *volume              // the file system of the folder above, or nil
-	repo    *match.Repository    // the user's own that the folder is in
-	old     *CachedDir           // what the last scan found here
+	rules   []*gitignore.Rules // of the folders above and its own, outermost first
+	ignored bool               // all below is ignored, unless it was recorded before
+	base    *baseTree          // what the checkpoint before has here
+	on      *volume            // the file system of the folder above, or nil
+	repo    *match.Repository  // the user's own that the folder is in
+	old     *CachedDir         // what the last scan found here
 }
 
 // folderScan is the work on one directory.
@@ -334,13 +335,13 @@ func (w *folderScan) isIgnored(name string, isDir bool) bool {
 	}
 	path := w.path + name
 	for _, r := range slices.Backward(w.rules) {
-		if v := r.Match(path, name, isDir); v != match.Undecided {
-			return v == match.Excluded
+		if v := r.Match(path, name, isDir); v != gitignore.Undecided {
+			return v == gitignore.Excluded
 		}
 	}
 	for i := range w.excludes {
-		if v := w.excludes[i].Match(path, name, isDir); v != match.Undecided {
-			return v == match.Excluded
+		if v := w.excludes[i].Match(path, name, isDir); v != gitignore.Undecided {
+			return v == gitignore.Excluded
 		}
 	}
 	return false

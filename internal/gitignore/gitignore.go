@@ -1,27 +1,29 @@
-package match
+// Package gitignore decides by the patterns of gitignore(5) which paths are left out, with the
+// meaning that git's own dir.c gives them. It reads no files: callers find the texts and
+// combine those of several directories.
+package gitignore
 
 import (
 	"bytes"
 	"strings"
 )
 
-// IgnoreRules are the patterns of one file of gitignore(5), with the meaning
-// that git's dir.c gives them.
-type IgnoreRules struct {
+// Rules are the patterns of one ignore file.
+type Rules struct {
 	dir   string // folder that the patterns are relative to, "" or ending in /
-	rules []ignoreRule
+	rules []rule
 }
 
-type ignoreRule struct {
+type rule struct {
 	pattern  string
 	negative bool // !pattern
 	dirOnly  bool // pattern/
 	anywhere bool // no slash in it: matched against the last component
 }
 
-// ParseIgnore reads the text of an ignore file in the folder dir.
-func ParseIgnore(dir string, text []byte) IgnoreRules {
-	out := IgnoreRules{dir: dir}
+// Parse reads the text of an ignore file in the folder dir.
+func Parse(dir string, text []byte) Rules {
+	out := Rules{dir: dir}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range strings.SplitSeq(string(text), "\n") {
 		// As git reads it: a CR is taken off the line, then a NUL ends it.
@@ -30,7 +32,7 @@ func ParseIgnore(dir string, text []byte) IgnoreRules {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		var r ignoreRule
+		var r rule
 		r.pattern, r.negative = strings.CutPrefix(line, "!")
 		if r.pattern, r.dirOnly = strings.CutSuffix(r.pattern, "/"); r.pattern == "" {
 			continue
@@ -60,18 +62,18 @@ func trimTrailingSpaces(line string) string {
 	return line[:min(end, len(line))]
 }
 
-// verdict is what rules say about a path.
-type verdict int8
+// Verdict is what rules say about a path.
+type Verdict int8
 
 const (
-	Undecided verdict = iota
+	Undecided Verdict = iota // no pattern fits
 	Excluded
-	wanted
+	Included // by a pattern that begins with !
 )
 
 // Match returns what the last rule that fits says about path, which is in the
 // folder of the rules.
-func (x *IgnoreRules) Match(path, base string, isDir bool) verdict {
+func (x *Rules) Match(path, base string, isDir bool) Verdict {
 	rel := strings.TrimPrefix(path, x.dir)
 	for i := len(x.rules) - 1; i >= 0; i-- {
 		r := &x.rules[i]
@@ -86,12 +88,28 @@ func (x *IgnoreRules) Match(path, base string, isDir bool) verdict {
 		}
 		if fits {
 			if r.negative {
-				return wanted
+				return Included
 			}
 			return Excluded
 		}
 	}
 	return Undecided
+}
+
+// Excludes reports whether the rules, as those of the upper directory, leave out a path. A
+// directory that is left out takes along everything in it.
+func (x *Rules) Excludes(path string, isDir bool) bool {
+	for at := 0; ; {
+		name, _, inside := strings.Cut(path[at:], "/")
+		at += len(name)
+		if x.Match(path[:at], name, inside || isDir) == Excluded {
+			return true
+		}
+		if !inside {
+			return false
+		}
+		at++
+	}
 }
 
 // pathMatch matches a pattern with a slash in it. git compares what stands

@@ -1,4 +1,4 @@
-package match
+package gitignore
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func stockIgnored(t interface{ Fatal(...any) }, dir string, paths []string) map[
 
 // ours decides as the scan does: folder by folder, deeper files first, then
 // info/exclude. The path of a folder ends in a slash.
-func ours(files map[string]IgnoreRules, exclude IgnoreRules, path string) bool {
+func ours(files map[string]Rules, exclude Rules, path string) bool {
 	path, folder := strings.CutSuffix(path, "/")
 	parts := strings.Split(path, "/")
 	for i := range parts {
@@ -56,14 +56,28 @@ func ours(files map[string]IgnoreRules, exclude IgnoreRules, path string) bool {
 // The last rule that fits decides: of one file, and of the files on the way down.
 func TestTheLastRuleThatFitsDecides(t *testing.T) {
 	t.Parallel()
-	rules := ParseIgnore("", []byte("*.o\n!keep.o\nkeep.o/\n!/build\n/build\n"))
-	for path, want := range map[string]verdict{"a.o": Excluded, "keep.o": wanted, "build": Excluded, "a.c": Undecided} {
+	rules := Parse("", []byte("*.o\n!keep.o\nkeep.o/\n!/build\n/build\n"))
+	for path, want := range map[string]Verdict{"a.o": Excluded, "keep.o": Included, "build": Excluded, "a.c": Undecided} {
 		if got := rules.Match(path, path, false); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
 	if got := rules.Match("keep.o", "keep.o", true); got != Excluded {
 		t.Errorf("the folder keep.o: %v", got)
+	}
+}
+
+// What is in a directory that is left out is left out, whatever comes after.
+func TestADirectoryTakesAlongWhatIsInIt(t *testing.T) {
+	t.Parallel()
+	rules := Parse("", []byte("dist/\n!dist/keep\n/a/b\n*.log\n"))
+	for path, want := range map[string]bool{"dist": false, "dist/keep": true, "sub/dist/x": true, "a/b/c": true, "x/a/b": false, "x/y.log": true, "a": false} {
+		if got := rules.Excludes(path, false); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	if !rules.Excludes("x/dist", true) {
+		t.Error("a pattern for directories does not leave out a directory")
 	}
 }
 
@@ -108,7 +122,7 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, ".git/info/exclude"), []byte(excludes), 0o644); err != nil {
 			rt.Fatal(err)
 		}
-		files := map[string]IgnoreRules{}
+		files := map[string]Rules{}
 		for _, at := range []string{"", "a", "a/b", "\xff"} {
 			text := text(rt, at+"/.gitignore")
 			if err := os.WriteFile(filepath.Join(dir, at, ".gitignore"), []byte(text), 0o644); err != nil {
@@ -118,9 +132,9 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 			if at != "" {
 				prefix += "/"
 			}
-			files[at] = ParseIgnore(prefix, []byte(text))
+			files[at] = Parse(prefix, []byte(text))
 		}
-		exclude := ParseIgnore("", []byte(excludes))
+		exclude := Parse("", []byte(excludes))
 		want := stockIgnored(rt, dir, paths)
 		var wrong []string
 		for _, p := range paths {
@@ -139,7 +153,7 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 func TestANULBehindACREndsThePatternAfterTheCR(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"a\r\x00x\n": "a\r", "a\x00\r\n": "a", "a\r\n": "a"} {
-		if rules := ParseIgnore("", []byte(text)).rules; len(rules) != 1 || rules[0].pattern != want {
+		if rules := Parse("", []byte(text)).rules; len(rules) != 1 || rules[0].pattern != want {
 			t.Errorf("%q is read as %+v", text, rules)
 		}
 	}

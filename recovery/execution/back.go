@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
 	"hank/checkpoint"
 	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
@@ -88,7 +86,7 @@ func (b *Back) untouch(s *state.State, to state.SHA) error {
 			}
 			asked[step.Codon] = true
 			info, err := b.store.CommitInfo(checkpoint.SHA(base))
-			if githistory.Gone(err) || err == nil && !led.Reaches(info) {
+			if checkpoint.IsMissing(err) || err == nil && !led.Reaches(info) {
 				continue
 			}
 			if err != nil {
@@ -425,9 +423,9 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 	if err != nil || !info.Mode().IsRegular() {
 		return checkpoint.TreeFile{}, false
 	}
-	mode := filemode.Regular
+	mode := checkpoint.Regular
 	if info.Mode()&0o100 != 0 {
-		mode = filemode.Executable
+		mode = checkpoint.Executable
 	}
 	return checkpoint.TreeFile{Path: as, Mode: mode, Open: func() (io.ReadCloser, int64, error) {
 		f, err := os.Open(copied)

@@ -18,7 +18,6 @@ import (
 	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
-	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -127,7 +126,7 @@ func (x *Execution) foldersMadeBehind(kind string, target checkpoint.Info, paths
 		return nil, nil
 	}
 	made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)
-	if githistory.Gone(err) {
+	if checkpoint.IsMissing(err) {
 		return nil, nil
 	}
 	if err != nil {

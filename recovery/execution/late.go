@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/vfs"
@@ -158,7 +156,7 @@ func changedFiles(workspace string, files []diff.Change, empty []string, executa
 			continue
 		}
 		modeOnly := !time.Unix(0, id.MTime).After(since) && !folders[path.Dir(c.Path)]
-		if modeOnly && (c.To.Mode == filemode.Executable) == executable(c) {
+		if modeOnly && (c.To.Mode == checkpoint.Executable) == executable(c) {
 			continue
 		}
 		found = append(found, c.Path)

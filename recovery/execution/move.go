@@ -396,7 +396,7 @@ func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpo
 	if s.InitialCheckpoint != "" {
 		initial, err := store.CommitInfo(checkpoint.SHA(s.InitialCheckpoint))
 		switch {
-		case githistory.Gone(err): // with the store of before: any file may have been there first
+		case checkpoint.IsMissing(err): // with the store of before: any file may have been there first
 			first = func(string) bool { return true }
 		case err != nil:
 			return nil, fmt.Errorf("the initial checkpoint cannot be read: %w", err)

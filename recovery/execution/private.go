@@ -11,11 +11,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
-
 	"hank/checkpoint"
 	"hank/checkpoint/match"
 	"hank/checkpoint/scan"
+	"hank/internal/gitignore"
 	"hank/internal/secret"
 	"hank/internal/vfs"
 	"hank/recovery/finding"
@@ -167,17 +166,11 @@ const largestRules = 16 << 20
 // would hold. It looks at the two upper levels, and at the rules of the upper
 // folder.
 func WouldBePrivate(workspace string) []string {
-	rules, _ := vfs.ReadLimited(filepath.Join(workspace, ".gitignore"), largestRules) // none ignore nothing
-	var patterns []gitignore.Pattern
-	for line := range strings.Lines(string(rules)) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' {
-			patterns = append(patterns, gitignore.ParsePattern(line, nil))
-		}
-	}
-	ignored := gitignore.NewMatcher(patterns)
+	text, _ := vfs.ReadLimited(filepath.Join(workspace, ".gitignore"), largestRules) // none ignores nothing
+	ignored := gitignore.Parse("", text)
 	var found []string
 	for _, name := range secret.PrivateFiles(workspace) {
-		if !ignored.Match(strings.Split(name, "/"), false) {
+		if !ignored.Excludes(name, false) {
 			found = append(found, privateWarning(name, "would go into the checkpoints"))
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
 	"hank/checkpoint"
 	"hank/plan"
 	"hank/recovery/githistory"
@@ -34,9 +32,9 @@ func (x *Execution) freeze(ctx context.Context, p *plan.Program) (state.SHA, err
 	}
 	files := make([]checkpoint.TreeFile, len(frozen))
 	for i, f := range frozen {
-		mode := filemode.Regular
+		mode := checkpoint.Regular
 		if f.Mode&0o111 != 0 {
-			mode = filemode.Executable
+			mode = checkpoint.Executable
 		}
 		files[i] = checkpoint.TreeFile{Path: f.Path, Mode: mode, Open: func() (io.ReadCloser, int64, error) {
 			r, err := f.Open()

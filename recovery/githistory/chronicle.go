@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
@@ -174,7 +172,7 @@ func (g Chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, erro
 			continue
 		}
 		info, err := g.Store.CommitInfo(checkpoint.SHA(sha))
-		if Gone(err) {
+		if checkpoint.IsMissing(err) {
 			continue
 		}
 		if err != nil {
@@ -237,12 +235,12 @@ func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
 	for branch, sha := range refs {
 		if !OfHistory(branch) {
 			if !g.Store.Has(checkpoint.SHA(sha)) {
-				a.Lost, whole = append(a.Lost, LostTip{branch, sha, plumbing.ErrObjectNotFound}), false
+				a.Lost, whole = append(a.Lost, LostTip{branch, sha, checkpoint.ErrMissing}), false
 			}
 			continue
 		}
 		info, err := g.Store.CommitInfo(checkpoint.SHA(sha))
-		if Gone(err) {
+		if checkpoint.IsMissing(err) {
 			a.Lost = append(a.Lost, LostTip{branch, sha, err})
 			continue
 		}
@@ -286,17 +284,6 @@ func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
 		}
 	}
 	return out, err
-}
-
-// IsLost tells whether an error means that an object of the store is missing or
-// damaged.
-func IsLost(err error) bool { return err != nil && Gone(err) }
-
-// Gone tells whether an error means that an object is missing or damaged, and
-// not that the disk cannot be read at the moment.
-func Gone(err error) bool {
-	var damaged *checkpoint.DamagedError
-	return errors.Is(err, plumbing.ErrObjectNotFound) || errors.As(err, &damaged) || errors.Is(err, fs.ErrNotExist)
 }
 
 // rebuild returns base brought forward by every record of its lineage.
@@ -391,7 +378,7 @@ func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
 		}
 		delete(left, branch)
 		if !slices.ContainsFunc(a.Lost, func(l LostTip) bool { return l.Branch == branch }) {
-			a.Lost = append(a.Lost, LostTip{branch, sha, plumbing.ErrObjectNotFound})
+			a.Lost = append(a.Lost, LostTip{branch, sha, checkpoint.ErrMissing})
 		}
 	}
 	if a.Strays, err = g.strays(left); err != nil {
@@ -420,7 +407,7 @@ func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
 		switch {
 		case errors.As(err, &newer):
 			return nil, err
-		case Gone(err):
+		case checkpoint.IsMissing(err):
 			g.Rep.Add(finding.Lost, "branch %s cannot be read to its beginning: %v", branch, err)
 		case err != nil:
 			return nil, fmt.Errorf("branch %s: %w", branch, err)

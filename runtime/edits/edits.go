@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/checkpoint/match"
@@ -299,7 +297,7 @@ func (c Comparison) stillThere(at diff.Change) bool {
 	}
 	defer root.Close()
 	fi, err := root.Lstat(at.Path)
-	return err == nil && (!fi.IsDir() || at.From.Mode == filemode.Submodule)
+	return err == nil && (!fi.IsDir() || at.From.Mode == checkpoint.Submodule)
 }
 
 // tree is the tree of a checkpoint.

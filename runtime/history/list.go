@@ -154,7 +154,7 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 	}
 	w.seen[sha] = true
 	info, err := w.store.CommitInfo(sha)
-	if githistory.IsLost(err) {
+	if checkpoint.IsMissing(err) {
 		return w.lose()
 	}
 	if err != nil {

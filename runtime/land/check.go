@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/vfs"
@@ -99,7 +97,7 @@ func (l *lander) start() (files map[string]diff.Entry, whole bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	err = l.store.Walk(tree, func(path string, mode filemode.FileMode, blob checkpoint.SHA) error {
+	err = l.store.Walk(tree, func(path string, mode checkpoint.Mode, blob checkpoint.SHA) error {
 		files[path] = diff.Entry{Mode: mode, Blob: blob}
 		return nil
 	})

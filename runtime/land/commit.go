@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-
+	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/secret"
 	"hank/runtime/usergit"
@@ -128,22 +126,22 @@ func (l *lander) changesOf(changes []diff.Change) (remove []string, add []usergi
 func (l *lander) file(path string, e diff.Entry) (usergit.File, error) {
 	f := usergit.File{Path: l.inRepository(path), Mode: 0o644}
 	switch e.Mode {
-	case filemode.Symlink:
+	case checkpoint.Symlink:
 		f.Mode = os.ModeSymlink
-	case filemode.Executable:
+	case checkpoint.Executable:
 		f.Mode = 0o755
 	}
-	size, err := l.store.EncodedObjectSize(plumbing.NewHash(string(e.Blob)))
+	size, err := l.store.BlobSize(e.Blob)
 	if err != nil {
 		return f, fmt.Errorf("reading %q from the checkpoint: %w", path, err)
 	}
 	f.Size = size
 	f.Open = func() (io.ReadCloser, error) {
-		o, err := l.store.EncodedObject(plumbing.BlobObject, plumbing.NewHash(string(e.Blob)))
+		r, err := l.store.OpenBlob(e.Blob)
 		if err != nil {
 			return nil, fmt.Errorf("reading %q from the checkpoint: %w", path, err)
 		}
-		return o.Reader()
+		return r, nil
 	}
 	return f, nil
 }
