@@ -417,7 +417,7 @@ func (d *driver) startRun(start start) error {
 	}
 	failpoint.Hit("run.foldered")
 	d.run = id
-	if err := d.x.Guard(); err != nil {
+	if err := d.x.Watch(); err != nil {
 		return err
 	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{

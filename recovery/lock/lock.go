@@ -147,11 +147,11 @@ type Lock struct {
 
 // watch is told when the execution's folder was deleted.
 type watch interface {
-	// NobodyElses tells whether nothing of another execution is in the folder that
+	// IsUnclaimed reports whether nothing of another execution is in the folder that
 	// has the name now.
-	NobodyElses() bool
-	// remade is called when that folder, or a new one, is the locked one.
-	Remade()
+	IsUnclaimed() bool
+	// Recreated is called when that folder, or a new one, is the locked one.
+	Recreated()
 }
 
 // Acquire takes the execution and the workspace, in this order.
@@ -405,10 +405,10 @@ func (k *Lock) Held() error {
 	if !deleted || k.Watch == nil {
 		return &LostError{Path: path, Deleted: deleted}
 	}
-	if err := k.takeAnew(path); err != nil {
+	if err := k.recreate(path); err != nil {
 		return &LostError{path, true, errors.Is(err, errForeign) || errors.Is(err, flock.ErrHeld)}
 	}
-	k.Watch.Remade()
+	k.Watch.Recreated()
 	return nil
 }
 
@@ -429,27 +429,29 @@ func (k *Lock) Unwatch() {
 	k.Watch = nil
 }
 
-// takeAnew makes the execution's folder anew and locks it. One that is deleted
-// can never come back, and nobody else can hold it. There may be another one by
-// then: what hank writes while the folder is being deleted makes it again, and
-// so may whoever has deleted it. That is taken where nobody holds it, and where
-// it is not another execution's. It is tried for a while, once: another runtime
-// that starts there takes it until it finds the workspace held, and what is in
-// memory is nowhere else.
-func (k *Lock) takeAnew(path string) error {
-	for began := time.Now(); ; time.Sleep(layout.Breather) {
-		err := k.takeOnce(path)
+// recreate makes the execution's directory again and locks it. One that is deleted can
+// never come back, and nobody else can hold it. There may be another one by then: what hank
+// writes while the directory is being deleted makes it again, and so may whoever has
+// deleted it. That is taken where nobody holds it, and where it is not another execution's.
+// Another runtime that starts there holds it until it finds the workspace held: that is
+// waited for, once.
+func (k *Lock) recreate(path string) error {
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		err := k.recreateOnce(path)
 		if err == nil || errors.Is(err, errForeign) || k.waited {
 			return err
 		}
-		k.waited = time.Since(began) > layout.Vandalism
+		k.waited = time.Since(began) > recreateTimeout
 	}
 }
+
+// recreateTimeout is how long a directory that has the name of a deleted one is waited for.
+const recreateTimeout = time.Second
 
 // errForeign says that what has the folder's name is not this execution's.
 var errForeign = errors.New("it is not this execution's")
 
-func (k *Lock) takeOnce(path string) error {
+func (k *Lock) recreateOnce(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -473,7 +475,7 @@ func (k *Lock) takeOnce(path string) error {
 	case err != nil:
 	case lerr != nil || !os.SameFile(opened, there) || !os.SameFile(name, there):
 		err = flock.ErrHeld
-	case !k.Watch.NobodyElses():
+	case !k.Watch.IsUnclaimed():
 		err = errForeign
 	}
 	if err != nil {
