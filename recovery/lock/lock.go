@@ -103,23 +103,6 @@ func (e *HeldError) root() string {
 	return root
 }
 
-// name adds who has the lock, where the lock file is silent or a dead one's. The
-// kernel may have told already; to ask it each time would more than double what a
-// refusal takes.
-func (e *HeldError) name(dir *os.File, owner int) {
-	if e.Holder != nil {
-		if verdict, _ := e.Holder.Process.Check(); verdict != proc.Dead {
-			return
-		}
-	}
-	if owner == unasked {
-		owner = livingOwner(dir)
-	}
-	if owner != 0 {
-		e.Why += fmt.Sprintf("; process %d has the lock", owner)
-	}
-}
-
 // heartbeat is how often a holder refreshes its lock file.
 const heartbeat = 30 * time.Second
 
@@ -225,10 +208,9 @@ func (k *Lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	owner := unasked
 	err = flock.Exclusive(dir)
 	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderStays()) {
-		owner, err = patiently(flock.Exclusive, dir)
+		err = retryFor(patience, flock.Exclusive, dir)
 	}
 	if err != nil {
 		held := &HeldError{Path: path, Why: "its folder is locked"}
@@ -240,7 +222,6 @@ func (k *Lock) take(path string) error {
 		} else { // the lock file here is our own execution's
 			held.Execution, held.Holder = holderOf(path, k.layout.Root)
 		}
-		held.name(dir, owner)
 		return errors.Join(held, dir.Close())
 	}
 	k.Dirs, k.names = append(k.Dirs, dir), append(k.names, name)
@@ -269,47 +250,19 @@ func (k *Lock) holderStays() bool {
 	return errors.Is(flock.Shared(probe), flock.ErrHeld)
 }
 
-// patiently tries to lock again for a moment: a reader that looks whether the
-// folder is held (View.Live) holds it itself while it looks, and what a dead
-// holder was starting has its descriptors until it executes its program. One
-// of whom the kernel tells that he lives gets a shorter moment, in which he may
-// write his lock file, or let go after he has removed it. To ask the kernel takes
-// 8 or 16 ms of that, and once is enough: not the reader of a moment. The owner is
-// what livingOwner says then, or unasked.
-func patiently(lock func(*os.File) error, dir *os.File) (owner int, err error) {
-	const pause, brief, patience = time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
-	owner, err = unasked, lock(dir)
-	for began := time.Now(); errors.Is(err, flock.ErrHeld); err = lock(dir) {
-		switch waited := time.Since(began); {
-		case waited > patience, owner > 0 && waited > brief:
-			return owner, err
-		case waited > pause && owner == unasked:
-			owner = livingOwner(dir)
-		default:
-			time.Sleep(pause)
-		}
+// retryFor tries to lock again for a while: a reader that looks whether the directory is
+// held (View.Live) holds it itself while it looks, and what a dead holder was starting
+// has its descriptors until it executes its program.
+func retryFor(patience time.Duration, lock func(*os.File) error, dir *os.File) error {
+	err := lock(dir)
+	for began := time.Now(); errors.Is(err, flock.ErrHeld) && time.Since(began) <= patience; err = lock(dir) {
+		time.Sleep(time.Millisecond)
 	}
-	return owner, err
+	return err
 }
 
-// unasked stands for an owner that the kernel was not asked for.
-const unasked = -1
-
-// livingOwner is the process that has the lock of a folder and lives, where the
-// kernel tells, or 0.
-func livingOwner(dir *os.File) (pid int) {
-	if pid = flock.Owner(dir); pid == 0 {
-		return 0
-	}
-	owner, err := proc.Of(pid)
-	if err != nil {
-		return 0
-	}
-	if verdict, _ := owner.Check(); verdict == proc.Dead {
-		return 0
-	}
-	return pid
-}
+// patience is how long a lock that somebody else has is waited for.
+const patience = 200 * time.Millisecond
 
 func ReadLock(fsys vfs.FS, path string) (*LockInfo, error) {
 	text, err := vfs.ReadFile(fsys, path)
