@@ -62,7 +62,7 @@ func init() {
 		}()
 		res, err := Run(context.Background(), ModeRun, Options{
 			Execution: o.Execution, Hank: o.Hank, Data: o.Data, Output: o.Output, Requests: requests,
-			Observe: o.observe, Say: func(line string) { fmt.Println("say", line) },
+			appended: o.observe, Say: func(line string) { fmt.Println("say", line) },
 		})
 		code := verdict.CodeOf(err)
 		if err != nil {

@@ -51,11 +51,12 @@ type Options struct {
 	Kernel       *sandbox.Support     // what can be confined; nil asks the kernel
 	Requests     <-chan codon.Request // to stop or skip, from outside
 	Ask          Asker                // nil: nobody is there to be asked
-	Observe      func(journal.Event, *state.State)
-	Say          func(line string) // progress and warnings for a person, a line each
-	Work         execution.Work    // shows what takes its time
-	Monitor      *codon.Monitor    // where the run shows what it does; may be nil
+	Say          func(line string)    // progress and warnings for a person, a line each
+	Work         execution.Work       // shows what takes its time
+	Monitor      *codon.Monitor       // where the run shows what it does; may be nil
 	ConfirmHuge  func(HugeFolder) bool
+
+	appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
 }
 
 // LimitChange is what a command says about the limits of its execution. What is

@@ -29,11 +29,13 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
+	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
 	"hank/runtime/verdict"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // Mode is what a person asked for.
@@ -112,11 +114,14 @@ func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
 	}
 	secrets := &secret.Values{}
 	secrets.Add(o.environ())
-	x, err := openOrCreate(ctx, mode, root, where, secrets, o)
+	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
+		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
+	})
+	x, err := openOrCreate(ctx, mode, root, where, secrets, bus, o)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, opts: o, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, events: bus, opts: o, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
 	res, err := d.whole(ctx, mode, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
@@ -216,7 +221,7 @@ func hankIn(dir string) string {
 	return filepath.Join(dir, "hank.json")
 }
 
-func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, o Options) (*execution.Execution, error) {
+func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, bus *events.Bus, o Options) (*execution.Execution, error) {
 	ro := execution.Options{
 		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: keeper.ReapNames, Workspace: absolute(o.Workspace),
 		CheckpointCap: o.Layers.Merge(nil).CheckpointCap.Limit(),
@@ -224,7 +229,14 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 		Mask:          secrets.Text,
 		Unfinished:    unfinishedFor(o),
 		Late:          o.late(mode),
-		Observe:       o.Observe, Warn: func(line string) { secret.Say(o.Say, line) }, Work: o.Work,
+		Synced:        bus.Synced,
+		Appended: func(e journal.Event, s *state.State) {
+			bus.Appended(e)
+			if o.appended != nil {
+				o.appended(e, s)
+			}
+		},
+		Warn: func(line string) { secret.Say(o.Say, line) }, Work: o.Work,
 	}
 	if layout.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)

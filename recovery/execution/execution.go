@@ -97,9 +97,12 @@ type Options struct {
 	FullDisk func() error
 	// Reap ends what an attempt has left running and says what it was.
 	Reap func(attempt string) ([]string, error)
-	// Observe is told of every event once it is acknowledged. It must be
-	// quick and cannot fail the transition.
-	Observe func(journal.Event, *state.State)
+	// Appended is told of every event when it is in the journal and the state is
+	// replaced, Synced of the newest event each time that the journal was synced.
+	// Both are called in the path of Record: they take a note for others, see
+	// package events, and wait for nobody.
+	Appended func(journal.Event, *state.State)
+	Synced   func(last uint64)
 	// Mask takes secrets out of a text that is about to be written into journal,
 	// state and commits; nil is secret.Text.
 	Mask func(string) string
@@ -139,8 +142,11 @@ func (o Options) WithDefaults() Options {
 	if o.Late == nil {
 		o.Late = func(string) Late { return LateAsk }
 	}
-	if o.Observe == nil {
-		o.Observe = func(journal.Event, *state.State) {}
+	if o.Appended == nil {
+		o.Appended = func(journal.Event, *state.State) {}
+	}
+	if o.Synced == nil {
+		o.Synced = func(uint64) {}
 	}
 	if o.Mask == nil {
 		o.Mask = secret.Text
@@ -180,7 +186,7 @@ func (x *Execution) Held() error { return x.Lock.Held() }
 //     refuses everything after it and must be opened again.
 //  3. The state in memory is replaced.
 //  4. A save of state.json is asked for.
-//  5. Observers are told.
+//  5. Those who follow the journal are told: see Options.Appended.
 func (x *Execution) Record(transitions ...state.Transition) error {
 	return x.record(true, transitions...)
 }
@@ -220,7 +226,10 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 	x.Current.Store(next)
 	x.Saver.Ask(next, x.Journal.End(), durable)
 	for _, e := range events {
-		x.Opts.Observe(e, next)
+		x.Opts.Appended(e, next)
+	}
+	if durable {
+		x.Opts.Synced(x.Journal.Last())
 	}
 	return nil
 }
@@ -236,7 +245,7 @@ func (x *Execution) Note(eventType string, data any) error {
 		if err := x.append(false, e); err != nil {
 			return err
 		}
-		x.Opts.Observe(e, x.State())
+		x.Opts.Appended(e, x.State())
 		return nil
 	})
 }
@@ -269,6 +278,7 @@ func (x *Execution) Sync() error {
 		x.Broken = err
 		return err
 	}
+	x.Opts.Synced(x.Journal.Last())
 	return nil
 }
 
