@@ -30,7 +30,7 @@ func (d *driver) askAboutHankweaves(live *plan.Program) error {
 		return nil
 	}
 	question := fmt.Sprintf("the hank has other codons than the one that Hankweave ran here (then: %s; now: %s)", listed(before), listed(now))
-	if d.opts.Adopt {
+	if d.answers.Adopt {
 		d.say("note: %s", question)
 		return nil
 	}

@@ -20,7 +20,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	if !d.archiveDue(index) {
 		return nil
 	}
-	d.opts.Monitor.Step("moving files to rigArchive")
+	d.ui.Monitor.Step("moving files to rigArchive")
 	last, stored := d.settled, d.x.State().ExecutionPlan()[index].Entry
 	own, ofLoop := stored.Codon.ArchiveOnSuccess, d.loopArchive(index, stored)
 	if last.Status != state.Completed {

@@ -47,9 +47,9 @@ func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, er
 		return false, err
 	}
 	ask, keep := edits.Question(changes, to == "" && d.nextID() == "")
-	kept, revert := d.opts.KeepTree, d.opts.Restore
-	if !kept && !revert && d.opts.Ask != nil {
-		switch d.opts.Ask(ask.What, []string{keep, "put the checkpoint back (your changes are kept in a checkpoint)"}) {
+	kept, revert := d.answers.KeepTree, d.answers.Restore
+	if !kept && !revert {
+		switch d.ui.choose(ask.What, keep, "put the checkpoint back (your changes are kept in a checkpoint)") {
 		case 0:
 			kept = true
 		case 1:
@@ -121,19 +121,17 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 	return &at
 }
 
-// late is what a person has decided, or decides on a terminal, about a codon
+// decideLate is what the user has decided, or decides on a terminal, about a codon
 // whose workspace was changed between its end and its checkpoint.
-func (o Options) late(mode Mode) func(question string) execution.Late {
+func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Late {
 	return func(question string) execution.Late {
 		switch {
-		case o.KeepTree || mode == ModeResume && !o.Restore:
+		case a.keepsTree(mode):
 			return execution.LateKeep
-		case o.Restore:
+		case a.Restore:
 			return execution.LateRedo
-		case o.Ask == nil:
-			return execution.LateAsk
 		}
-		switch o.Ask(question, []string{"take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it"}) {
+		switch ui.choose(question, "take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it") {
 		case 0:
 			return execution.LateKeep
 		case 1:
@@ -155,8 +153,8 @@ func (d *driver) askAboutLoss(ctx context.Context, m move) (bool, error) {
 		return false, err
 	}
 	ask := lostStart(m.to, m.codon)
-	if d.opts.KeepTree || !d.opts.Restore && d.opts.Ask != nil &&
-		d.opts.Ask(ask.What, []string{"do the codon on the workspace as it is, which may have a part of its work", "leave it"}) == 0 {
+	if d.answers.KeepTree || !d.answers.Restore &&
+		d.ui.choose(ask.What, "do the codon on the workspace as it is, which may have a part of its work", "leave it") == 0 {
 		return true, nil
 	}
 	return false, ask

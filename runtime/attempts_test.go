@@ -73,16 +73,16 @@ func TestAnExtendedCodonCostsAllItsTurns(t *testing.T) {
 // at one codon; a person is not, and begins the count anew.
 func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 	t.Parallel()
-	unattended := func(o *Options) { o.Unattended = true }
+	unattended := func(o *command) { o.Unattended = true }
 	for _, try := range []struct {
 		name    string
 		crashes int
-		change  func(*Options)
+		change  func(*command)
 		code    exitcode.Code
 	}{
 		{"two", 2, unattended, exitcode.Done},
 		{"three", 3, unattended, exitcode.Decision},
-		{"a person", 3, func(*Options) {}, exitcode.Done},
+		{"a person", 3, func(*command) {}, exitcode.Done},
 	} {
 		s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
 		s.must(ModeRun, exitcode.Done)

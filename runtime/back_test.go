@@ -69,7 +69,7 @@ func TestFilesThatACodonBeginsToTrackComeBackAsItFoundThem(t *testing.T) {
 	check("a rollback further back", "0\n", "one\n")
 	s.must(ModeRun, exitcode.Done)
 	sameTree(t, "run on", s.tree(), final)
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "two" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "two" })
 	sameTree(t, "two again", s.tree(), final)
 	s.fsck()
 
@@ -106,14 +106,14 @@ func TestARetryLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	s.mustRollback("c0")
 	put(t, s.workspace(), "mine", "a person's\n")
 	testkit.Must(t, os.Mkdir(filepath.Join(s.workspace(), "folder"), 0o755))
-	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "c0", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "c0", 1 })
 	if !onDisk(s.workspace(), "mine") {
 		t.Errorf("a file that no codon had tracked was deleted: %v", s.tree())
 	}
 	s.sameFolders("after a retry", "folder")
 	put(t, s.workspace(), "y", "added\n")
-	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.Codon = "c0" })
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon, o.Restore = "c0", true })
+	s.must(ModeRetry, exitcode.Decision, func(o *command) { o.Codon = "c0" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon, o.Restore = "c0", true })
 	if onDisk(s.workspace(), "y") {
 		t.Error("an answered --restore left what a codon tracks")
 	}

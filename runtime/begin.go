@@ -25,10 +25,10 @@ const (
 // begin makes the checkpoint of the untouched workspace, if there is none.
 func (d *driver) begin(ctx context.Context) error {
 	if d.x.State().InitialCheckpoint != "" {
-		if d.opts.Fresh {
+		if d.answers.Fresh {
 			d.say("note: --fresh has no effect: this execution has its checkpoints, and goes on")
 		}
-		if d.opts.ExcludeSecrets && len(match.LeftOut(d.x.Store.DB)) == 0 {
+		if d.answers.ExcludeSecrets && len(match.LeftOut(d.x.Store.DB)) == 0 {
 			d.say("--exclude-secrets has no effect: the first checkpoint was made without it")
 		}
 		return nil
@@ -41,13 +41,13 @@ func (d *driver) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := askAboutPrivate(size.Private, &d.opts); err != nil {
+	if d.answers, err = askAboutPrivate(size.Private, d.answers, d.ui); err != nil {
 		return err
 	}
 	if err := d.askAboutHuge(size); err != nil {
 		return err
 	}
-	if d.opts.ExcludeSecrets && len(size.Private) > 0 {
+	if d.answers.ExcludeSecrets && len(size.Private) > 0 {
 		if err := d.x.LeaveOut(size.Private); err != nil {
 			return err
 		}
@@ -69,53 +69,51 @@ func (d *driver) begin(ctx context.Context) error {
 
 // askBeforeCreation asks what must be known before anything is made: whether the
 // workspace that is there has files for secrets.
-func askBeforeCreation(ctx context.Context, root string, o *Options) error {
-	if o.IncludeSecrets || o.ExcludeSecrets {
-		return nil
+func askBeforeCreation(ctx context.Context, root string, r Request, a Answers, ui UI) (Answers, error) {
+	if a.IncludeSecrets || a.ExcludeSecrets {
+		return a, nil
 	}
-	l := layout.Layout{Root: root, Workspace: absolute(o.Workspace)}
-	if o.Workspace == "" {
+	l := layout.Layout{Root: root, Workspace: absolute(r.Workspace)}
+	if r.Workspace == "" {
 		l.Workspace = layout.DefaultWorkspace(root)
 	}
 	if fi, err := os.Stat(l.Workspace); err != nil || !fi.IsDir() {
-		return nil // there is none, or creation says what is wrong with it
+		return a, nil // there is none, or creation says what is wrong with it
 	}
 	size, err := execution.FirstEstimate(ctx, l)
 	if err != nil {
-		return fmt.Errorf("looking for files with secrets in the workspace: %w", err)
+		return a, fmt.Errorf("looking for files with secrets in the workspace: %w", err)
 	}
-	return askAboutPrivate(size.Private, o)
+	return askAboutPrivate(size.Private, a, ui)
 }
 
 // askAboutPrivate decides whether the first checkpoint takes files for secrets:
 // what is in a checkpoint stays in it.
-func askAboutPrivate(files []string, o *Options) error {
-	if len(files) == 0 || o.IncludeSecrets || o.ExcludeSecrets {
-		return nil
+func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
+	if len(files) == 0 || a.IncludeSecrets || a.ExcludeSecrets {
+		return a, nil
 	}
 	shown := strings.Join(files[:min(3, len(files))], ", ")
 	if more := len(files) - 3; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	what := "the workspace has files that hold secrets by their names, and the first checkpoint would keep them: " + shown
-	if o.Ask != nil {
-		switch o.Ask(what, []string{"leave them out of every checkpoint", "include them in the checkpoints", "stop"}) {
-		case 0:
-			o.ExcludeSecrets = true
-			return nil
-		case 1:
-			o.IncludeSecrets = true
-			return nil
-		}
+	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints", "stop") {
+	case 0:
+		a.ExcludeSecrets = true
+		return a, nil
+	case 1:
+		a.IncludeSecrets = true
+		return a, nil
 	}
-	return &finding.DecisionError{What: what, Options: []string{
+	return a, &finding.DecisionError{What: what, Options: []string{
 		"--exclude-secrets leaves them out of every checkpoint", "--include-secrets includes them", "ignore them in .gitignore",
 	}}
 }
 
 // askAboutHuge refuses to swallow a home directory by accident.
 func (d *driver) askAboutHuge(size checkpoint.Size) error {
-	if d.opts.Yes {
+	if d.answers.Yes {
 		return nil
 	}
 	huge := HugeFolder{Path: d.x.Layout.Workspace, Files: int64(size.Files), Bytes: size.Bytes}
@@ -133,7 +131,7 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 	for _, f := range size.Largest {
 		huge.Largest = append(huge.Largest, Folder{Path: f.Path, Files: int64(f.Files), Bytes: f.Bytes, Ignore: f.Ignore})
 	}
-	if d.opts.ConfirmHuge != nil && d.opts.ConfirmHuge(huge) {
+	if d.ui.ConfirmHuge != nil && d.ui.ConfirmHuge(huge) {
 		return nil
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("the first checkpoint of %s would be large: %s", huge.Path, huge.Why),

@@ -109,8 +109,8 @@ func TestACodonMayRunAHankOfItsOwn(t *testing.T) {
 
 func init() {
 	testkit.Parts["nested"] = func(args []string) error {
-		o := Options{Execution: args[0], Hank: args[0], Output: args[0] + "/out", Version: "test", Environ: os.Environ(), Say: func(string) {}}
-		res, err := Run(context.Background(), ModeRun, o)
+		r := Request{Mode: ModeRun, Execution: args[0], Hank: args[0], Output: args[0] + "/out", Version: "test", Environ: os.Environ()}
+		res, err := Run(context.Background(), r, Answers{}, UI{Say: func(string) {}})
 		if err == nil && res.Code != exitcode.Done {
 			err = fmt.Errorf("it ended with %d", res.Code)
 		}

@@ -127,7 +127,7 @@ func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 
 	// A retry goes on in the session of the codon before.
 	better := modelserver.New(t, extends, extended)
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Environ = append(o.Environ, better.Environ()...) })
 	if got := content(t, s.workspace(), "haiku.txt"); got != haiku+haiku {
 		t.Errorf("haiku.txt: %q", got)
 	}
@@ -170,7 +170,7 @@ func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 				t.Errorf("the provider was asked %d times", n)
 			}
 			better := modelserver.New(t, writes, written, extends, extended)
-			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Environ = append(o.Environ, better.Environ()...) })
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Environ = append(o.Environ, better.Environ()...) })
 			if got := strings.Join(s.records(), " "); got != "write:failed write:completed extend:completed" {
 				t.Errorf("the records are %s", got)
 			}

@@ -20,9 +20,9 @@ import (
 	"hank/state"
 )
 
-// underControl starts the run, drives it while others may talk to it, and
+// serve starts the run, drives it while others may talk to it, and
 // closes it.
-func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
+func (d *driver) serve(ctx context.Context, s start) (outcome, error) {
 	// What a lost keeper leaves behind comes to this process. Where that
 	// cannot be had, it is found by its environment.
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
@@ -41,15 +41,14 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 	} else {
 		defer server.Close()
 	}
-	defer d.events.Close() // before the server: its clients get the end of the run
 	done := make(chan struct{})
 	defer close(done)
 	go d.forward(done)
-	d.opts.Monitor.Begin(d.secrets.Text)
+	d.ui.Monitor.Begin(d.secrets.Text)
 	out, err := d.drive(ctx)
-	d.opts.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
+	d.ui.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
 	if err != nil {
-		return d.leave(ctx, err)
+		return d.abort(ctx, err)
 	}
 	return out, d.endRun(ctx, out)
 }
@@ -58,7 +57,7 @@ func (d *driver) underControl(ctx context.Context, s start) (outcome, error) {
 func (d *driver) forward(done <-chan struct{}) {
 	for {
 		select {
-		case r, open := <-d.opts.Requests:
+		case r, open := <-d.ui.Requests:
 			if !open {
 				return
 			}

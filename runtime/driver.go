@@ -22,7 +22,6 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
-	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -31,8 +30,10 @@ import (
 // driver takes one run through the plan.
 type driver struct {
 	x        *execution.Execution
-	events   *events.Bus // what others follow
-	opts     Options
+	request  Request
+	answers  Answers
+	ui       UI
+	layers   plan.Layers // the request's, with the model that holds
 	settings plan.Settings
 	program  *plan.Program
 	allowed  *execution.Allowances // what held before this command; nil: nothing of it is kept yet
@@ -106,7 +107,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		i++
-		if d.finished++; d.opts.StopAfter > 0 && d.finished >= d.opts.StopAfter && d.Stop == nil {
+		if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.Stop == nil {
 			d.Stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
 		}
 	}
@@ -150,7 +151,7 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 	for try := 0; ; try++ {
 		a := &codon.Attempt{Host: d.host(), Carried: &d.Carried, Entry: entry, Index: index, Number: d.attemptsOf(entry.CodonID) + 1, Limits: d.limits(entry)}
 		d.announce(entry, index, a.Number, most+1)
-		d.opts.Monitor.Change(func(now *codon.Activity) {
+		d.ui.Monitor.Change(func(now *codon.Activity) {
 			*now = codon.Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
 		})
 		final, err := a.Perform(ctx)
@@ -166,11 +167,11 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
 		d.say("  trying again in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
-		d.opts.Monitor.Step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
+		d.ui.Monitor.Step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			return final, nil
 		}
-		d.opts.Monitor.Step("putting the workspace back")
+		d.ui.Monitor.Step("putting the workspace back")
 		// Every attempt starts from the same tree, not from what the one
 		// before it has left.
 		if left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint); err != nil {
@@ -192,9 +193,9 @@ func (d *driver) host() *codon.Host {
 		return recovery.Finish(ctx, d.x, run, name, final, sel)
 	}, LeftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, Layout: d.x.Layout, Workspace: func() *checkpoint.Workspace { return d.x.Workspace }, Output: d.x.Meta().Output,
 		HasData: d.x.Meta().ReadOnlySourceDataPath != "", Run: d.run, ExplainModel: func(f *state.FailureReason, c *plan.Codon) {
-			verdict.ExplainModel(f, c, d.program, d.opts.Layers, d.opts.Frozen, d.x.Meta().HankPath)
+			verdict.ExplainModel(f, c, d.program, d.layers, d.answers.Frozen, d.x.Meta().HankPath)
 		}, Program: d.program, Settings: d.settings, Agents: d.agents, Accounts: d.accounts, Requests: d.requests, Replay: d.replay,
-		Environ: d.opts.environ(), Confinement: d.confinement, IgnoreRigs: d.ignoreRigs, Overwrite: d.opts.Overwrite, Monitor: d.opts.Monitor, Say: d.say, Selection: d.selection}
+		Environ: d.request.environ(), Confinement: d.confinement, IgnoreRigs: d.ignoreRigs, Overwrite: d.request.Overwrite, Monitor: d.ui.Monitor, Say: d.say, Selection: d.selection}
 }
 
 func (d *driver) attemptsOf(id state.CodonID) int {
@@ -358,8 +359,8 @@ func (d *driver) parents() []state.SHA { return []state.SHA{d.x.Head()} }
 func (d *driver) note(eventType string, data any) { _ = d.x.Note(eventType, data) }
 
 func (d *driver) say(format string, args ...any) {
-	if d.opts.Say != nil {
-		d.opts.Say(d.secrets.Text(fmt.Sprintf(format, args...)))
+	if d.ui.Say != nil {
+		d.ui.Say(d.secrets.Text(fmt.Sprintf(format, args...)))
 	}
 }
 

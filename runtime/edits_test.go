@@ -58,14 +58,14 @@ func TestRunAfterAFailureDoesNothing(t *testing.T) {
 func TestRetryRestoresTheTreeFromBeforeTheCodon(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*command)
 		log    string
 		rig    string
 	}{
-		"with its rig":        {func(*Options) {}, "a\nb\nc\n", "rig\n"},
-		"behind its rig":      {func(o *Options) { o.FromRigSetup = true }, "a\nb\nc\n", "rig\n"},
-		"of an older codon":   {func(o *Options) { o.Codon = "a" }, "a\nb\nc\n", "rig\n"},
-		"of the failed by id": {func(o *Options) { o.Codon = "b" }, "a\nb\nc\n", "rig\n"},
+		"with its rig":        {func(*command) {}, "a\nb\nc\n", "rig\n"},
+		"behind its rig":      {func(o *command) { o.FromRigSetup = true }, "a\nb\nc\n", "rig\n"},
+		"of an older codon":   {func(o *command) { o.Codon = "a" }, "a\nb\nc\n", "rig\n"},
+		"of the failed by id": {func(o *command) { o.Codon = "b" }, "a\nb\nc\n", "rig\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ func TestARetryOfADoneHankCanBeTakenBack(t *testing.T) {
 	open()
 	s.must(ModeRetry, exitcode.Done)
 	done := s.tree()
-	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "a", 1 })
 	if got := content(t, s.workspace(), "log"); got != "a\n" {
 		t.Errorf("log: %q", got)
 	}
@@ -109,10 +109,10 @@ func TestARetryThatCannotBeIsRefused(t *testing.T) {
 	s := newStage(t, fixture(t, "hanks/two-steps"))
 	s.must(ModeRetry, exitcode.Usage) // there is no execution
 	s.must(ModeRun, exitcode.Done)
-	for _, change := range []func(*Options){
-		func(*Options) {}, // nothing has failed
-		func(o *Options) { o.Codon = "nobody" },
-		func(o *Options) { o.Codon, o.FromRigSetup = "first", true }, // it has no rig
+	for _, change := range []func(*command){
+		func(*command) {}, // nothing has failed
+		func(o *command) { o.Codon = "nobody" },
+		func(o *command) { o.Codon, o.FromRigSetup = "first", true }, // it has no rig
 	} {
 		before := s.tree()
 		s.must(ModeRetry, exitcode.Usage, change)
@@ -163,16 +163,16 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 		"after a stop": {func(t *testing.T) *stage {
 			s := stageOf(t, rigged)
 			s.opts.Environ = append(s.opts.Environ, "OK=/dev/null")
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			return s
 		}, ModeRun},
 	}
 	for name, situation := range situations {
-		for answer, change := range map[string]func(*Options){
-			"keep":        func(o *Options) { o.KeepTree = true },
-			"restore":     func(o *Options) { o.Restore = true },
-			"say keep":    func(o *Options) { o.Ask = func(string, []string) int { return 0 } },
-			"say restore": func(o *Options) { o.Ask = func(string, []string) int { return 1 } },
+		for answer, change := range map[string]func(*command){
+			"keep":        func(o *command) { o.KeepTree = true },
+			"restore":     func(o *command) { o.Restore = true },
+			"say keep":    func(o *command) { o.Ask = func(string, []string) int { return 0 } },
+			"say restore": func(o *command) { o.Ask = func(string, []string) int { return 1 } },
 		} {
 			t.Run(name+"/"+answer, func(t *testing.T) {
 				t.Parallel()
@@ -187,7 +187,7 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 				if !errors.As(err, &decision) || verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "log") {
 					t.Fatalf("nobody was asked: %v", err)
 				}
-				s.must(situation.mode, exitcode.Decision, func(o *Options) { o.Ask = func(string, []string) int { return -1 } })
+				s.must(situation.mode, exitcode.Decision, func(o *command) { o.Ask = func(string, []string) int { return -1 } })
 				sameTree(t, "undecided", s.tree(), before)
 				if got := s.records(); len(got) != len(records) {
 					t.Errorf("undecided, and yet something has run: %v", got)
@@ -228,7 +228,7 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 			work := s.workspace()
 			put(t, work, "log", "edited\n")
 			put(t, work, "added", "added\n")
-			s.must(ModeRetry, exitcode.Failed, func(o *Options) { o.Restore = true })
+			s.must(ModeRetry, exitcode.Failed, func(o *command) { o.Restore = true })
 			undo(s)
 			before := s.tree()
 			if before["added"] == "" || content(t, work, "log") != "edited\n" {
@@ -237,7 +237,7 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 			open()
 			s.must(ModeRetry, exitcode.Decision)
 			sameTree(t, "undecided", s.tree(), before)
-			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.KeepTree = true })
+			s.must(ModeRetry, exitcode.Done, func(o *command) { o.KeepTree = true })
 			if got := content(t, work, "log") + content(t, work, "added"); got != "edited\nb\nc\nadded\n" {
 				t.Errorf("log and added: %q", got)
 			}
@@ -255,7 +255,7 @@ func TestAFileThatIsAFolderNowIsAskedAbout(t *testing.T) {
 	testkit.Must(t, os.Remove(filepath.Join(s.workspace(), "a")))
 	testkit.Must(t, os.Mkdir(filepath.Join(s.workspace(), "a"), 0o755))
 	s.must(ModeRun, exitcode.Decision)
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 	sameTree(t, "put back", s.tree(), left)
 	s.fsck()
 }
@@ -272,7 +272,7 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 			left := s.tree()
 			if again {
 				put(t, s.workspace(), "earlier", "removed by an answer\n")
-				s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+				s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 			}
 			put(t, s.workspace(), "a", "edited\n")
 			put(t, s.workspace(), "added", "added\n")
@@ -282,7 +282,7 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 			s.mustUndo()
 			sameTree(t, "taken back", s.tree(), edited)
 			s.must(ModeRun, exitcode.Decision)
-			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 			sameTree(t, "put back", s.tree(), left)
 		})
 	}
@@ -305,7 +305,7 @@ func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
 			put(t, s.workspace(), ".gitignore", "*.log\n")
 			put(t, s.workspace(), "f.log", "mine\n")
 			s.must(ModeRun, exitcode.Decision)
-			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 			if work := s.workspace(); onDisk(work, ".gitignore") || !onDisk(work, "f.log") {
 				t.Fatalf("put back: %v", s.tree())
 			}
@@ -328,13 +328,13 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	for name, drive := range map[string]func(t *testing.T){
 		"archives": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/archive"))
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			s.must(ModeRun, exitcode.Done)
 		},
 		"checks before outputs": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/outputs"))
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			s.must(ModeRun, exitcode.Done)
 		},
 		"a check that fails after it has written": func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 			s.must(ModeRetry, exitcode.Failed)
 			put(t, s.workspace(), "fixed", "")
 			s.must(ModeRetry, exitcode.Decision)
-			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.KeepTree = true })
+			s.must(ModeRetry, exitcode.Done, func(o *command) { o.KeepTree = true })
 		},
 		"a rig that fails after it has written": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/rig-failing"))
@@ -373,7 +373,7 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 			s := stageOf(t, choosy)
 			s.opts.Workspace = t.TempDir()
 			put(t, s.opts.Workspace, "more/early", "there before the codon that tracks it\n")
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			s.mustRollback("one")
 			if got := content(t, s.opts.Workspace, "more/early"); got != "there before the codon that tracks it\n" {
 				t.Errorf("more/early: %q", got)
@@ -387,7 +387,7 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 			s.must(ModeRun, exitcode.Stopped, s.stopAt("wait", codon.StopNow))
 			put(t, gate, "open", "")
 			// The tree is restored, and then something that is needed is missing.
-			s.must(ModeRun, exitcode.Agent, func(o *Options) { o.Environ = o.Environ[:len(o.Environ)-1] })
+			s.must(ModeRun, exitcode.Agent, func(o *command) { o.Environ = o.Environ[:len(o.Environ)-1] })
 			s.must(ModeRun, exitcode.Done)
 			if got := content(t, s.workspace(), "log.txt"); got != "before\nwait\nafter\n" {
 				t.Errorf("log: %q", got)
@@ -396,9 +396,9 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 		"an edit that was put back": func(t *testing.T) {
 			s, _ := failing(t)
 			put(t, s.workspace(), "log", "edited\n")
-			s.must(ModeRetry, exitcode.Agent, func(o *Options) { o.Restore, o.Environ = true, []string{"PATH="} }, agentless(s))
+			s.must(ModeRetry, exitcode.Agent, func(o *command) { o.Restore, o.Environ = true, []string{"PATH="} }, agentless(s))
 			s.must(ModeRetry, exitcode.Decision) // what is refused has moved nothing
-			s.must(ModeRetry, exitcode.Failed, func(o *Options) { o.Restore = true })
+			s.must(ModeRetry, exitcode.Failed, func(o *command) { o.Restore = true })
 			s.must(ModeRetry, exitcode.Failed)
 		},
 	} {
@@ -410,14 +410,14 @@ func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 }
 
 // agentless makes the harness's check fail: there is no sh.
-func agentless(*stage) func(*Options) {
-	return func(o *Options) { o.Environ = []string{"PATH=/nonexistent"} }
+func agentless(*stage) func(*command) {
+	return func(o *command) { o.Environ = []string{"PATH=/nonexistent"} }
 }
 
 // stopAt sends a request when a codon is at work.
-func (s *stage) stopAt(id state.CodonID, signal codon.Signal) func(*Options) {
+func (s *stage) stopAt(id state.CodonID, signal codon.Signal) func(*command) {
 	requests := make(chan codon.Request, 1)
-	return func(o *Options) {
+	return func(o *command) {
 		o.Requests = requests
 		onStatus(id, state.Running, func() { requests <- codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped} })(o)
 	}
@@ -445,7 +445,7 @@ func init() {
 	// Runs a hank, and dies as soon as a codon has failed: before it is tried
 	// again.
 	testkit.Parts["die-of-failure"] = func(args []string) error {
-		_, err := Run(context.Background(), ModeRun, Options{Execution: args[0], Hank: args[1], appended: func(_ journal.Event, s *state.State) {
+		_, err := Run(context.Background(), Request{Mode: ModeRun, Execution: args[0], Hank: args[1]}, Answers{}, UI{Observe: func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).Status == state.Failed {
 				if self, err := os.FindProcess(os.Getpid()); err == nil {
 					_ = self.Kill()
@@ -514,14 +514,14 @@ const mended = "echo mended >good.txt\n"
 func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*command)
 		code   exitcode.Code
 	}{
-		"nobody to ask": {func(*Options) {}, exitcode.Decision},
-		"adopted":       {func(o *Options) { o.Adopt = true }, exitcode.Done},
-		"frozen":        {func(o *Options) { o.Frozen = true }, exitcode.Failed},
-		"said adopt":    {func(o *Options) { o.Ask = func(string, []string) int { return 0 } }, exitcode.Done},
-		"said frozen":   {func(o *Options) { o.Ask = func(string, []string) int { return 1 } }, exitcode.Failed},
+		"nobody to ask": {func(*command) {}, exitcode.Decision},
+		"adopted":       {func(o *command) { o.Adopt = true }, exitcode.Done},
+		"frozen":        {func(o *command) { o.Frozen = true }, exitcode.Failed},
+		"said adopt":    {func(o *command) { o.Ask = func(string, []string) int { return 0 } }, exitcode.Done},
+		"said frozen":   {func(o *command) { o.Ask = func(string, []string) int { return 1 } }, exitcode.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -556,14 +556,14 @@ func TestAHankThatIsGoneOrBroken(t *testing.T) {
 	s, dir := editable(t)
 	put(t, s.workspace(), "fixed.txt", "")
 	put(t, dir, "hank.json", "{ broken")
-	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.KeepTree = true })
-	if _, err := s.run(ModeRetry, func(o *Options) { o.KeepTree, o.Adopt = true, true }); verdict.CodeOf(err) != exitcode.Invalid {
+	s.must(ModeRetry, exitcode.Decision, func(o *command) { o.KeepTree = true })
+	if _, err := s.run(ModeRetry, func(o *command) { o.KeepTree, o.Adopt = true, true }); verdict.CodeOf(err) != exitcode.Invalid {
 		t.Errorf("a broken hank was adopted: %v", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.KeepTree = true })
 	if got := strings.Join(s.records(), " "); got != "good:completed bad:failed bad:completed never:completed" {
 		t.Errorf("records: %s", got)
 	}
@@ -578,7 +578,7 @@ func TestAnAdoptedHankGoesOnBehindWhatIsSettled(t *testing.T) {
 	  {"id": "between", "name": "New", "model": "shell", "continuationMode": "fresh", "promptText": "echo between >between.txt"},
 	  {"id": "never", "name": "Last", "model": "shell", "continuationMode": "fresh", "promptText": "echo never >never.txt"}
 	]}`)
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Adopt = true })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Adopt = true })
 	if got := strings.Join(s.records(), " "); got != "good:completed bad:failed between:completed never:completed" {
 		t.Errorf("records: %s", got)
 	}

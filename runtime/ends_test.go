@@ -76,7 +76,7 @@ func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 	for name, next := range map[string]func(*stage){
 		"run":      func(s *stage) { s.must(ModeRun, exitcode.Done) },
 		"resume":   func(s *stage) { s.must(ModeResume, exitcode.Done) },
-		"retry":    func(s *stage) { s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" }) },
+		"retry":    func(s *stage) { s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "b" }) },
 		"rollback": func(s *stage) { s.mustRollback("b"); s.must(ModeRun, exitcode.Done) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 	defer stop()
 	put(t, s.opts.Workspace, "gone", "to the archive")
 	var once sync.Once
-	_, err := s.run(ModeRun, func(o *Options) {
-		o.appended = func(_ journal.Event, st *state.State) {
+	_, err := s.run(ModeRun, func(o *command) {
+		o.Observe = func(_ journal.Event, st *state.State) {
 			if r := st.Current(); r != nil && r.Live() == nil && r.Len() == 1 {
 				once.Do(start)
 			}
@@ -204,7 +204,7 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 		t.Errorf("the run ended %s (%s), found %v", r.Status, r.EndReason, s.view().Report.Findings)
 	}
 	stop()
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	if onDisk(s.opts.Workspace, "gone") || content(t, s.root, "rigArchive/a/gone") != "to the archive" {
 		t.Error("the archive is not made")
 	}

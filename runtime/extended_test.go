@@ -16,12 +16,12 @@ func TestAFileThatOnlyANewCodonTracksStaysInARestore(t *testing.T) {
 	}
 	s := stageOf(t, hank(""))
 	put(t, s.workspace(), "y", "from the start\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Fresh = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Fresh = true })
 	put(t, s.opts.Hank, "hank.json", hank(`,
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["y", "new"], "promptText": "true"}`))
 	put(t, s.workspace(), "new", "a person's\n")
 	put(t, s.workspace(), "x", "edited\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Adopt, o.Restore = true, true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Adopt, o.Restore = true, true })
 	if !onDisk(s.workspace(), "y") {
 		t.Error("the file of the start is gone")
 	}

@@ -19,7 +19,7 @@ func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh",
 	   "promptText": "echo b >>log; echo '::hank usage {\"costUSD\":1}'; [ -e \"$GATE/ok\" ] || [ -e \"$GATE/fail\" ] || sleep 120; [ -e \"$GATE/ok\" ]"}]}`
-	keep := func(o *Options) { o.KeepTree = true }
+	keep := func(o *command) { o.KeepTree = true }
 	for name, try := range map[string]struct {
 		left string // the gate that the first run finds; empty: it is killed
 		mode Mode
@@ -39,7 +39,7 @@ func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 			s.opts.Environ = append(s.opts.Environ, "GATE="+gate)
 			switch try.left {
 			case "":
-				s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+				s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 				l := order{Execution: s.root, Hank: s.opts.Hank, Output: s.opts.Output}.start(t, "GATE="+gate)
 				l.until(t, "event", "*", "CostsUpdated")
 				l.kill()
@@ -58,7 +58,7 @@ func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 				put(t, s.workspace(), "log", "mended\n")
 				want = "mended\nb\n"
 			}
-			s.must(try.mode, exitcode.Done, keep, func(o *Options) {
+			s.must(try.mode, exitcode.Done, keep, func(o *command) {
 				if try.mode == ModeRetry {
 					o.Codon = "b"
 				}

@@ -60,10 +60,8 @@ func init() {
 				requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndSignal, Code: exitcode.Code(128 + int(s.(syscall.Signal)))}
 			}
 		}()
-		res, err := Run(context.Background(), ModeRun, Options{
-			Execution: o.Execution, Hank: o.Hank, Data: o.Data, Output: o.Output, Requests: requests,
-			appended: o.observe, Say: func(line string) { fmt.Println("say", line) },
-		})
+		res, err := Run(context.Background(), Request{Mode: ModeRun, Execution: o.Execution, Hank: o.Hank, Data: o.Data, Output: o.Output}, Answers{},
+			UI{Requests: requests, Observe: o.observe, Say: func(line string) { fmt.Println("say", line) }})
 		code := verdict.CodeOf(err)
 		if err != nil {
 			fmt.Println("say", err)

@@ -106,13 +106,13 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			}
 			sameTree(t, "asked about", s.tree(), now)
 			if name == "an edit" { // the two answers
-				s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+				s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 				if got := content(t, work, "work") + content(t, s.root, "ran"); got != "agent\nran\nran\n" || !s.reachable("PERSON\n") {
 					t.Errorf("run again: %q", got)
 				}
 				return
 			}
-			s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 			a := s.last("a")
 			if a.Status != state.Completed || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "taken as its work by a person: ") }) {
 				t.Errorf("kept: %s, %q", a.Status, a.Notes)

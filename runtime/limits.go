@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -22,15 +21,15 @@ func (d *driver) accept() error {
 		return nil
 	}
 	d.allowed = &execution.Allowances{Limits: d.x.State().Limits, Cap: d.x.Meta().CheckpointCap}
-	return errors.Join(d.x.SetLimits(d.opts.limit(d.allowed.Limits)), d.x.KeepCap())
+	return errors.Join(d.x.SetLimits(d.request.limit(d.allowed.Limits)), d.x.KeepCap())
 }
 
 // limit changes limits as the command says.
-func (o *Options) limit(next state.Limits) state.Limits {
-	if c := o.Limits.MaxDollars; c != nil {
+func (r Request) limit(next state.Limits) state.Limits {
+	if c := r.Limits.MaxDollars; c != nil {
 		next.MaxDollars = *c
 	}
-	if c := o.Limits.MaxTimeSeconds; c != nil {
+	if c := r.Limits.MaxTimeSeconds; c != nil {
 		next.MaxTimeSeconds = *c
 	}
 	return next
@@ -46,15 +45,15 @@ func (d *driver) forgetLimits() error {
 
 // sayUnkept says of a command that ends with a question which of its limits its
 // answer has to give again.
-func sayUnkept(o Options) {
+func (ui UI) sayUnkept(r Request) {
 	var given []string
 	for _, l := range []struct {
 		flag  string
 		given bool
 	}{
-		{"--max-cost", o.Limits.MaxDollars != nil},
-		{"--max-time", o.Limits.MaxTimeSeconds != nil},
-		{"--checkpoint-cap", o.Layers.Flags.CheckpointCap != ""},
+		{"--max-cost", r.Limits.MaxDollars != nil},
+		{"--max-time", r.Limits.MaxTimeSeconds != nil},
+		{"--checkpoint-cap", r.Layers.Flags.CheckpointCap != ""},
 	} {
 		if l.given {
 			given = append(given, l.flag)
@@ -63,9 +62,9 @@ func sayUnkept(o Options) {
 	switch n := len(given); n {
 	case 0:
 	case 1:
-		secret.Say(o.Say, "note: "+given[0]+" of this command is not kept: give it again with the answer")
+		ui.say("note: " + given[0] + " of this command is not kept: give it again with the answer")
 	default:
-		secret.Say(o.Say, fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
+		ui.say(fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
 	}
 }
 

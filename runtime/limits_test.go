@@ -31,7 +31,7 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 	s := stageOf(t, paying)
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNT="+count)
-	s.must(ModeRun, exitcode.Stopped, maxCost(2.5), func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, maxCost(2.5), func(o *command) { o.StopAfter = 1 })
 
 	l := order{Execution: s.root, Hank: s.opts.Hank, Output: s.opts.Output}.start(t, "COUNT="+count)
 	l.until(t, "event", "*", "CostsUpdated")
@@ -57,10 +57,10 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 	s.mustUndo()
 	over("taken back", s.must(ModeRun, exitcode.Budget))
 	s.mustRollback("b")
-	if res := s.must(ModeRun, exitcode.Budget, func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 5.5" {
+	if res := s.must(ModeRun, exitcode.Budget, func(o *command) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 5.5" {
 		t.Errorf("after another rollback next is %q", res.Next)
 	}
-	over("retried", s.must(ModeRetry, exitcode.Budget, func(o *Options) { o.Codon = "b" }))
+	over("retried", s.must(ModeRetry, exitcode.Budget, func(o *command) { o.Codon = "b" }))
 	said := strings.Join(s.said, "\n")
 	if !strings.Contains(said, "limit $2.50 for this execution, $3.00 spent") {
 		t.Errorf("no run says its limit:\n%s", said)
@@ -70,7 +70,7 @@ func TestALimitStaysUntilItIsGivenAgain(t *testing.T) {
 	if res.Limits.MaxDollars != state.Dollars(5.5) || res.Cost != 5*state.Dollar {
 		t.Errorf("raised: %+v", res)
 	}
-	res = s.must(ModeRetry, exitcode.Budget, func(o *Options) { o.Codon = "b" })
+	res = s.must(ModeRetry, exitcode.Budget, func(o *command) { o.Codon = "b" })
 	if res.Cost != 6*state.Dollar {
 		t.Errorf("under the raised limit $%s were spent", res.Cost)
 	}
@@ -91,7 +91,7 @@ func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
 	s.must(ModeRun, exitcode.Done, maxTime(600))
 
 	s = newStage(t, fixture(t, "hanks/budget-loop")) // stopped by a person when the limit is reached too
-	if res = s.must(ModeRun, exitcode.Stopped, maxCost(0.4), func(o *Options) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 0.8" {
+	if res = s.must(ModeRun, exitcode.Stopped, maxCost(0.4), func(o *command) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 0.8" {
 		t.Errorf("stopped: next %q", res.Next)
 	}
 
@@ -119,8 +119,8 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 	put(t, bin, "claude", "#!/bin/sh\necho 2.1.329\n")
 	testkit.Must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
 	s.opts.Environ = append(s.opts.Environ, "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE="+filepath.Join(bin, "claude"), "ANTHROPIC_API_KEY=none")
-	one := func(o *Options) { o.StopAfter = 1 }
-	model := func(name string) func(*Options) { return func(o *Options) { o.Layers.Flags.Model = name } }
+	one := func(o *command) { o.StopAfter = 1 }
+	model := func(name string) func(*command) { return func(o *command) { o.Layers.Flags.Model = name } }
 	if _, err := s.run(ModeRun, one); verdict.CodeOf(err) != exitcode.Invalid {
 		t.Fatalf("without a model that is known: %v", err)
 	}
@@ -133,12 +133,12 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 	if got := planned(); got != "anthropic/claude-haiku-4-5" {
 		t.Errorf("c is planned with %s", got)
 	}
-	s.must(ModeRetry, exitcode.Stopped, one, func(o *Options) { o.Codon = "b" })
+	s.must(ModeRetry, exitcode.Stopped, one, func(o *command) { o.Codon = "b" })
 	if _, err := s.run(ModeRun, one, model("sonnet")); verdict.CodeOf(err) != exitcode.Decision {
 		t.Errorf("another model: %v", err)
 	}
-	s.must(ModeRetry, exitcode.Stopped, one, model("sonnet"), func(o *Options) { o.Adopt, o.Codon = true, "b" })
-	s.must(ModeRetry, exitcode.Stopped, one, func(o *Options) { o.Codon = "b" })
+	s.must(ModeRetry, exitcode.Stopped, one, model("sonnet"), func(o *command) { o.Adopt, o.Codon = true, "b" })
+	s.must(ModeRetry, exitcode.Stopped, one, func(o *command) { o.Codon = "b" })
 	if got := planned(); got != "anthropic/claude-sonnet-5" {
 		t.Errorf("c is planned with %s", got)
 	}
@@ -204,12 +204,12 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","se
 	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "claude"))
 	refused("claude has no credentials")
 	give("ANTHROPIC_API_KEY=none")
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 
 	give("ANTHROPIC_API_KEY=") // the agent's codon is done
 	give("CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + filepath.Join(bin, "none"))
 	s.must(ModeRun, exitcode.Done)
-	if _, err := s.run(ModeRetry, func(o *Options) { o.Codon = "a" }); verdict.CodeOf(err) != exitcode.Agent {
+	if _, err := s.run(ModeRetry, func(o *command) { o.Codon = "a" }); verdict.CodeOf(err) != exitcode.Agent {
 		t.Errorf("the agent's codon again: %v", err)
 	}
 }

@@ -47,15 +47,15 @@ func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, overall string
-		limit         func(*Options)
-		raise         []func(*Options)
+		limit         func(*command)
+		raise         []func(*command)
 		ran           string
 	}{
-		{"--max-cost in the middle of a round", "", maxCost(0.8), []func(*Options){maxCost(5)}, "a0 b0 a1"},
-		{"--max-cost in the first codon", "", maxCost(0.2), []func(*Options){maxCost(5)}, "a0"},
-		{"--max-cost raised twice", "", maxCost(0.5), []func(*Options){maxCost(1), maxCost(5)}, "a0"},
-		{"the hank's ceiling", `"maxDollars": 0.8`, func(*Options) {}, nil, "a0 b0 a1"},
-		{"the hank's ceiling, divided", `"maxDollars": 0.8, "allocation": "proportional", "shares": {"rounds": 1}`, func(*Options) {}, nil, "a0 b0 a1"},
+		{"--max-cost in the middle of a round", "", maxCost(0.8), []func(*command){maxCost(5)}, "a0 b0 a1"},
+		{"--max-cost in the first codon", "", maxCost(0.2), []func(*command){maxCost(5)}, "a0"},
+		{"--max-cost raised twice", "", maxCost(0.5), []func(*command){maxCost(1), maxCost(5)}, "a0"},
+		{"the hank's ceiling", `"maxDollars": 0.8`, func(*command) {}, nil, "a0 b0 a1"},
+		{"the hank's ceiling, divided", `"maxDollars": 0.8, "allocation": "proportional", "shares": {"rounds": 1}`, func(*command) {}, nil, "a0 b0 a1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +70,7 @@ func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 			}
 			if c.raise == nil {
 				put(t, s.opts.Hank, "hank.json", roundsText(strings.Replace(c.overall, "0.8", "5", 1), ""))
-				c.raise = []func(*Options){func(o *Options) { o.Adopt = true }}
+				c.raise = []func(*command){func(o *command) { o.Adopt = true }}
 			}
 			for i, raise := range c.raise {
 				code := exitcode.Done
@@ -90,10 +90,10 @@ func TestALoopEndsByABudgetOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, overall, loop string
-		limit               func(*Options)
+		limit               func(*command)
 	}{
-		{"its budget", "", `, "budget": {"maxDollars": 0.8}`, func(*Options) {}},
-		{"its share of the hank's", `"maxDollars": 4, "allocation": "proportional", "shares": {"rounds": 0.2}`, "", func(*Options) {}},
+		{"its budget", "", `, "budget": {"maxDollars": 0.8}`, func(*command) {}},
+		{"its share of the hank's", `"maxDollars": 4, "allocation": "proportional", "shares": {"rounds": 0.2}`, "", func(*command) {}},
 		{"its budget, and a lower limit of all", "", `, "budget": {"maxDollars": 0.9}`, maxCost(0.8)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

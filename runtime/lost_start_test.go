@@ -24,9 +24,9 @@ import (
 // does it on the tree as it is.
 func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	for name, again := range map[string]func(*Options){
-		"told":  func(o *Options) { o.KeepTree = true },
-		"asked": func(o *Options) { o.Ask = func(string, []string) int { return 0 } },
+	for name, again := range map[string]func(*command){
+		"told":  func(o *command) { o.KeepTree = true },
+		"asked": func(o *command) { o.Ask = func(string, []string) int { return 0 } },
 	} {
 		for _, mode := range []Mode{ModeRun, ModeRetry} {
 			t.Run(name+" "+string(mode), func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 				}
 				put(t, s.workspace(), "by-hand", "kept\n")
 				before := s.tree()
-				for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Restore = true }} {
+				for _, change := range []func(*command){func(*command) {}, func(o *command) { o.Restore = true }} {
 					if _, err := s.run(mode, change); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "from before codon b") || !strings.Contains(err.Error(), "--keep-tree") {
 						t.Errorf("it ended with %d: %v", verdict.CodeOf(err), err)
 					}
@@ -139,7 +139,7 @@ func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 1},
 	   "promptText": "echo b >>log; rm -f \"$OBJECT\"; [ $(wc -l <log) -gt 2 ]"}
 	]}`)
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	s.loosen()
 	s.opts.Environ = append(s.opts.Environ, "OBJECT="+s.loose("a", "log"))
 	for range 2 {
@@ -147,7 +147,7 @@ func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 			t.Fatalf("it ended with %d: %v", verdict.CodeOf(err), err)
 		}
 	}
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	if got := content(t, s.workspace(), "log"); got != "a\nb\nb\n" {
 		t.Errorf("log: %q", got)
 	}
@@ -172,9 +172,9 @@ func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := s.tree()
-	again := func(o *Options) { o.Codon, o.StopAfter = "b", 1 }
+	again := func(o *command) { o.Codon, o.StopAfter = "b", 1 }
 	s.must(ModeRetry, exitcode.Decision, again)
-	s.must(ModeRetry, exitcode.Stopped, again, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRetry, exitcode.Stopped, again, func(o *command) { o.KeepTree = true })
 	after := s.tree()
 	before["log"], after["log"] = "", ""
 	if !maps.Equal(before, after) {
@@ -199,7 +199,7 @@ func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 			s.must(ModeRun, exitcode.Stopped, s.stopAt("b", codon.StopNow))
 		}
 		put(t, filepath.Dir(s.workspace()), "go", "")
-		s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = keep })
+		s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = keep })
 		if got := content(t, s.workspace(), "log"); got != want {
 			t.Errorf("keep %v: log %q, want %q", keep, got, want)
 		}
@@ -227,7 +227,7 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 				if v.Blocked == nil || verdict.OfExecution(v) != verdict.Blocked || v.Blocked.Command != "hank run --keep-tree" || !strings.Contains(v.Blocked.Error(), "read-only file system") {
 					t.Errorf("%s: %v, %v", when, verdict.OfExecution(v), v.Blocked)
 				}
-				res, err := s.run(ModeRun, func(o *Options) { o.Restore = true })
+				res, err := s.run(ModeRun, func(o *command) { o.Restore = true })
 				if verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(fmt.Sprint(err), "make it writable again") || strings.Contains(err.Error(), "did not begin") {
 					t.Errorf("%s, hank run: %v, %v", when, res, err)
 				}
@@ -246,7 +246,7 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 					t.Errorf("writable again: %v", v.Blocked)
 				}
 			}
-			s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree, o.Restore = keep, !keep })
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree, o.Restore = keep, !keep })
 			if got := content(t, s.workspace(), "log"); got != want {
 				t.Errorf("log: %q", got)
 			}

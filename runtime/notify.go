@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
-	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/layout"
@@ -29,26 +28,26 @@ const notifyLimit = 30 * time.Second
 // because something is wrong or a person must decide. A wrong command line and
 // an execution that another runtime holds end nothing, and are not told. Nothing
 // that the command does changes the result.
-func notifyEnd(ctx context.Context, o Options, res *Result, err error) {
+func notifyEnd(ctx context.Context, r Request, ui UI, res *Result, err error) {
 	code := verdict.CodeOf(err)
-	if o.Notify == "" || code == exitcode.Usage || code == exitcode.Held || res == nil && err == nil {
+	if r.Notify == "" || code == exitcode.Usage || code == exitcode.Held || res == nil && err == nil {
 		return
 	}
 	if res == nil {
-		res = unopened(o, err)
+		res = unopened(r, err)
 	}
-	if err := notify(ctx, o, res); err != nil {
-		secret.Say(o.Say, fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", rig.QuoteCommand(o.Notify), err))
+	if err := notify(ctx, r, res); err != nil {
+		ui.say(fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", rig.QuoteCommand(r.Notify), err))
 	}
 }
 
-// Notify tells Options.Notify of what has kept a run from being begun at all.
-func Notify(ctx context.Context, o Options, err error) { notifyEnd(ctx, o, nil, err) }
+// Notify tells Request.Notify of what has kept a run from being begun at all.
+func Notify(ctx context.Context, r Request, ui UI, err error) { notifyEnd(ctx, r, ui, nil, err) }
 
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
-func unopened(o Options, err error) *Result {
-	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: absolute(cmp.Or(o.Execution, "."))}
+func unopened(r Request, err error) *Result {
+	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: absolute(cmp.Or(r.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
@@ -56,7 +55,7 @@ func unopened(o Options, err error) *Result {
 	return res
 }
 
-func notify(ctx context.Context, o Options, res *Result) error {
+func notify(ctx context.Context, r Request, res *Result) error {
 	told := *res
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option := " -e " + shell.Quote(res.Execution)
@@ -70,13 +69,13 @@ func notify(ctx context.Context, o Options, res *Result) error {
 	if err != nil {
 		return err
 	}
-	environ := o.Environ
+	environ := r.Environ
 	if environ == nil {
 		environ = os.Environ()
 	}
 	out := &rig.Console{}
 	p, err := keeper.Start(keeper.Spec{
-		Args: []string{"sh", "-c", o.Notify}, Env: environ, Dir: here, Stdin: append(text, '\n'),
+		Args: []string{"sh", "-c", r.Notify}, Env: environ, Dir: here, Stdin: append(text, '\n'),
 		Attempt: proc.NotifyPrefix + newToken(), StopGrace: time.Second,
 	}, keeper.Streams{Stdout: out.Writer(rig.Stdout), Stderr: out.Writer(rig.Stderr)})
 	if err != nil {

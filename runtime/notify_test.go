@@ -25,7 +25,7 @@ func TestANotificationGetsTheResultEvenWhenTheRunWasCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var said []string
-	notifyEnd(ctx, Options{Notify: `cat >"$OUT"`, Environ: append(os.Environ(), "OUT="+out), Say: func(line string) { said = append(said, line) }},
+	notifyEnd(ctx, Request{Notify: `cat >"$OUT"`, Environ: append(os.Environ(), "OUT="+out)}, UI{Say: func(line string) { said = append(said, line) }},
 		&Result{Schema: 1, Code: exitcode.Interrupted, Message: "stopped \"here\"\n"}, nil)
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 		"head -c 50000000 /dev/zero | tr '\\0' x; echo last; exit 1": "last",
 	} {
 		var said []string
-		notifyEnd(context.Background(), Options{Notify: command, Say: func(line string) { said = append(said, line) }}, &Result{}, nil)
+		notifyEnd(context.Background(), Request{Notify: command}, UI{Say: func(line string) { said = append(said, line) }}, &Result{}, nil)
 		if len(said) != 1 || !strings.Contains(said[0], want) || !strings.HasPrefix(said[0], "warning: ") || len(said[0]) > 20_000 {
 			t.Errorf("%s: %.300q", command, said)
 		}
@@ -59,8 +59,8 @@ func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 func TestWithoutACommandOrAResultNothingIsStarted(t *testing.T) {
 	t.Parallel()
 	say := func(line string) { t.Error(line) }
-	notifyEnd(context.Background(), Options{Say: say}, &Result{}, nil)
-	notifyEnd(context.Background(), Options{Notify: "exit 1", Say: say}, nil, nil)
+	notifyEnd(context.Background(), Request{}, UI{Say: say}, &Result{}, nil)
+	notifyEnd(context.Background(), Request{Notify: "exit 1"}, UI{Say: say}, nil, nil)
 }
 
 // What goes wrong before there is a run, in the opening or in the choosing of
@@ -77,33 +77,33 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 		}
 	}
 	for name, try := range map[string]struct {
-		spoil func(*stage) func(*Options)
+		spoil func(*stage) func(*command)
 		code  exitcode.Code
 		says  string // empty: nothing is told
 	}{
-		"nothing is left of the state": {func(s *stage) func(*Options) {
+		"nothing is left of the state": {func(s *stage) func(*command) {
 			lose(s, "state.json", "state.json.bak", "events", "checkpoints")
 			return nil
 		}, exitcode.Decision, "nothing is left"},
-		"the checkpoints are gone": {func(s *stage) func(*Options) { lose(s, "checkpoints"); return nil }, exitcode.Decision, "checkpoint"},
-		"the disk refuses": {func(s *stage) func(*Options) {
+		"the checkpoints are gone": {func(s *stage) func(*command) { lose(s, "checkpoints"); return nil }, exitcode.Decision, "checkpoint"},
+		"the disk refuses": {func(s *stage) func(*command) {
 			put(s.t, s.root, layout.Dir+"/execution-meta.json.tmp/x", "a folder in the way")
 			return nil
 		}, exitcode.IO, "execution-meta.json.tmp"},
-		"the hank is invalid": {func(s *stage) func(*Options) {
+		"the hank is invalid": {func(s *stage) func(*command) {
 			lose(s, ".")
 			put(s.t, s.opts.Hank, "hank.json", `{"hank": [{"id": "a"}]}`)
 			return nil
 		}, exitcode.Invalid, "invalid"},
-		"the workspace was changed": {func(s *stage) func(*Options) {
+		"the workspace was changed": {func(s *stage) func(*command) {
 			put(s.t, s.workspace(), "by-hand", "x")
-			return func(o *Options) { o.Codon = "a" }
+			return func(o *command) { o.Codon = "a" }
 		}, exitcode.Decision, "the workspace was changed"},
-		"a crash loop": {func(s *stage) func(*Options) {
+		"a crash loop": {func(s *stage) func(*command) {
 			crash(s, 3)
-			return func(o *Options) { o.Unattended = true }
+			return func(o *command) { o.Unattended = true }
 		}, exitcode.Decision, "3 times in a row"},
-		"it is held": {func(s *stage) func(*Options) {
+		"it is held": {func(s *stage) func(*command) {
 			x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 			if err != nil {
 				s.t.Fatal(err)
@@ -111,8 +111,8 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			s.t.Cleanup(func() { _ = x.Close() })
 			return nil
 		}, exitcode.Held, ""},
-		"the command line is wrong": {func(s *stage) func(*Options) {
-			return func(o *Options) { o.Data = s.root }
+		"the command line is wrong": {func(s *stage) func(*command) {
+			return func(o *command) { o.Data = s.root }
 		}, exitcode.Usage, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,13 +122,13 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			s.must(ModeRun, exitcode.Done)
 			change := try.spoil(s)
 			if change == nil {
-				change = func(*Options) {}
+				change = func(*command) {}
 			}
 			mode := ModeRun
 			if name == "the workspace was changed" {
 				mode = ModeRetry
 			}
-			_, err := s.run(mode, change, func(o *Options) {
+			_, err := s.run(mode, change, func(o *command) {
 				o.Notify, o.Environ = `cat >>"$OUT"`, append(o.Environ, "OUT="+out)
 			})
 			if verdict.CodeOf(err) != try.code {

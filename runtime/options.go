@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"hank/internal/sandbox"
+	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/runtime/agents"
@@ -12,52 +13,91 @@ import (
 	"hank/state/journal"
 )
 
-// Options say what to run and how. The zero value of every member is a
+// Request is what a command asks for. The zero value of every field but Mode is a
 // sensible default.
-type Options struct {
-	Execution string // folder of the execution; empty is the current directory
-	Hank      string // hank.json or its folder; empty is the one of the execution, or ./hank.json
-	Data      string // folder or file that codons read
-	Workspace string // an existing folder to work in, instead of agentRoot
+type Request struct {
+	Mode      Mode
+	Execution string // directory of the execution; empty is the current directory
+	Hank      string // hank.json or its directory; empty is the one of the execution, or ./hank.json
+	Data      string // directory or file that codons read
+	Workspace string // an existing directory to work in, instead of agentRoot
 	Output    string // where outputFiles are copied
 	Overwrite bool   // replace what is in Output instead of renaming
 
 	Limits LimitChange // of the execution, from now on
 	Layers plan.Layers // settings of file, environment and command line
 
-	forgetModel bool // -m none: the codons have their own models again
-
-	Adopt    bool // a changed hank: go on with the new one
-	Frozen   bool // a changed hank: go on with the old one
-	KeepTree bool // a changed workspace: work on what is there
-	Restore  bool // a changed workspace: put the checkpoint back
-	Fresh    bool // nothing is left of the state: begin anew
-	Yes      bool // do not ask before a first checkpoint of a huge folder
-
-	IncludeSecrets bool // files for secrets (.env): the first checkpoint takes them in
-	ExcludeSecrets bool // the same: no checkpoint ever does
-
 	Codon        state.CodonID // retry: the codon to go back to; empty is the one that failed
 	FromRigSetup bool          // retry: keep the rig's work
 	Replay       string        // play the transcripts of another execution instead of its agents
-	StopAfter    int           // end in order after so many codons; 0 is no limit
+	StopAfter    int           // stop after so many codons; 0 is no limit
 	Unattended   bool          // started by a supervisor: crashes are capped
-	BreakLock    string
 	Note         string
 	Labels       map[string]string
 	Notify       string // command that gets the result as JSON on its standard input
 	Version      string // of hank
 	Environ      []string
-	Kernel       *sandbox.Support     // what can be confined; nil asks the kernel
-	Requests     <-chan codon.Request // to stop or skip, from outside
-	Ask          Asker                // nil: nobody is there to be asked
-	Say          func(line string)    // progress and warnings for a person, a line each
-	Work         execution.Work       // shows what takes its time
-	Monitor      *codon.Monitor       // where the run shows what it does; may be nil
-	ConfirmHuge  func(HugeFolder) bool
-
-	appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
+	Kernel       *sandbox.Support // what can be confined; nil asks the kernel
 }
+
+// Answers are decisions that the user has taken in advance. A question on the
+// terminal adds to a copy.
+type Answers struct {
+	Adopt    bool // a changed hank: continue with the new one
+	Frozen   bool // a changed hank: continue with the old one
+	KeepTree bool // a changed workspace: work on what is there
+	Restore  bool // a changed workspace: put the checkpoint back
+	Fresh    bool // nothing is left of the state: start over
+	Yes      bool // do not ask before a first checkpoint of a huge directory
+
+	IncludeSecrets bool // files for secrets (.env): the first checkpoint includes them
+	ExcludeSecrets bool // the same: no checkpoint ever does
+
+	BreakLock string // lockId of a holder to be ignored, where locks cannot be trusted
+}
+
+// UI is how a run talks with whoever started it. What is nil is not there.
+type UI struct {
+	Ask         Asker // nil: not running interactively
+	ConfirmHuge func(HugeFolder) bool
+	Say         func(line string) // progress and warnings, a line each
+	Observe     func(journal.Event, *state.State)
+	Work        execution.Work       // shows what takes its time
+	Monitor     *codon.Monitor       // where the run shows what it does
+	Requests    <-chan codon.Request // to stop or skip, from outside
+}
+
+// noModel takes back what -m has named before.
+const noModel = "none"
+
+// layers are the settings around a program that was frozen with a model: that model
+// stays until another is named.
+func (r Request) layers(frozen string) plan.Layers {
+	l := r.Layers
+	switch l.Flags.Model {
+	case "":
+		l.Flags.Model = frozen
+	case noModel:
+		l.Flags.Model = ""
+	}
+	return l
+}
+
+// keepsTree reports whether a workspace that differs from its checkpoint stays as it
+// is: resume keeps it unless told otherwise.
+func (a Answers) keepsTree(mode Mode) bool {
+	return a.KeepTree || mode == ModeResume && !a.Restore
+}
+
+// choose returns the index of the answer that the user chooses; -1 is none.
+func (ui UI) choose(question string, answers ...string) int {
+	if ui.Ask == nil {
+		return -1
+	}
+	return ui.Ask(question, answers)
+}
+
+func (ui UI) say(line string) { secret.Say(ui.Say, line) }
 
 // LimitChange is what a command says about the limits of its execution. What is
 // nil stays as it is, and 0 takes a limit away.

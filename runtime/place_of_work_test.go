@@ -119,7 +119,7 @@ func TestAProjectsOwnGitIsNeverTouched(t *testing.T) {
 	s.mustRollback("initial")
 	s.must(ModeRun, exitcode.Done)
 	sameTree(t, "run again", treeOn(t, work), done)
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "a" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "a" })
 	sameTree(t, "retried", treeOn(t, work), done)
 
 	if got := repositories(); !maps.Equal(got, before) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hank/internal/sandbox"
-	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
@@ -17,30 +16,30 @@ import (
 // before anything is started. s is the state from which it is started.
 func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	rest := agents.ToRun(s)
-	if rest == nil || d.opts.Replay != "" { // nil: only the run's end is to come
+	if rest == nil || d.request.Replay != "" { // nil: only the run's end is to come
 		return nil
 	}
 	if d.agents == nil {
 		d.agents = agents.Found{}
 	}
-	return d.agents.Look(ctx, d.program.Hank, rest, d.opts.environ(), func(line string) { d.say("%s", line) })
+	return d.agents.Look(ctx, d.program.Hank, rest, d.request.environ(), func(line string) { d.say("%s", line) })
 }
 
 // preflightNew is preflight for a hank that has no execution yet: none is made
 // that could not run here. What it finds is not looked for again.
-func preflightNew(ctx context.Context, p *plan.Program, o Options) (agents.Found, error) {
+func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agents.Found, error) {
 	found := agents.Found{}
-	if o.Replay != "" {
+	if r.Replay != "" {
 		return found, nil
 	}
-	return found, found.Look(ctx, p.Hank, p.Initial(), o.environ(), func(line string) { secret.Say(o.Say, line) })
+	return found, found.Look(ctx, p.Hank, p.Initial(), r.environ(), ui.say)
 }
 
 // environ is what every agent and rig gets: hank's own environment with the
 // overlay HANKWEAVE_NAME=value (NAME=value; the value unset removes NAME), and
 // without the variables that are meant for hank.
-func (o Options) environ() []string {
-	source := o.Environ
+func (r Request) environ() []string {
+	source := r.Environ
 	if source == nil {
 		source = os.Environ()
 	}
@@ -50,7 +49,7 @@ func (o Options) environ() []string {
 // confine sees that what is asked for is in force before anything is started,
 // and says what it comes to.
 func (d *driver) confine() error {
-	c := agents.Confine(d.program, d.settings.Sandbox, d.x.Layout, d.opts.environ(), d.opts.kernel())
+	c := agents.Confine(d.program, d.settings.Sandbox, d.x.Layout, d.request.environ(), d.request.kernel())
 	if err := c.Refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
 		return err
 	}
@@ -61,18 +60,18 @@ func (d *driver) confine() error {
 }
 
 // kernel is what the run may count on.
-func (o Options) kernel() sandbox.Support {
-	if o.Kernel != nil {
-		return *o.Kernel
+func (r Request) kernel() sandbox.Support {
+	if r.Kernel != nil {
+		return *r.Kernel
 	}
 	return sandbox.Kernel()
 }
 
 // confineNew is confine for an execution that is not made yet.
-func confineNew(p *plan.Program, root string, o Options) error {
+func confineNew(p *plan.Program, root string, r Request) error {
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
-	if o.Workspace != "" {
-		l.Workspace = absolute(o.Workspace)
+	if r.Workspace != "" {
+		l.Workspace = absolute(r.Workspace)
 	}
-	return agents.Confine(p, p.Settings.Sandbox, l, o.environ(), o.kernel()).Refusal()
+	return agents.Confine(p, p.Settings.Sandbox, l, r.environ(), r.kernel()).Refusal()
 }

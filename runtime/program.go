@@ -23,7 +23,7 @@ import (
 // chooseProgram settles which program the run follows: the author's at first,
 // then the frozen one. When they differ a person decides; but a retry takes over
 // what the author has changed for the very codon that is done again.
-func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Program, loadErr error) error {
+func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr error) error {
 	s := d.x.State()
 	if s.Program == "" {
 		if live == nil {
@@ -44,9 +44,9 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		return d.adopt(ctx, live)
 	}
 	d.program = frozen
-	if frozen.Model != "" && d.opts.Layers.Flags.Model == "" && !d.opts.forgetModel {
-		d.opts.Layers.Flags.Model = frozen.Model // it stays until another is named
-		live, _, loadErr = loadHank(d.x.Layout.Root, d.opts)
+	if with := d.request.layers(frozen.Model); with.Flags.Model != d.layers.Flags.Model {
+		d.layers = with
+		live, _, loadErr = loadHank(d.x.Layout.Root, d.request, with)
 	}
 	if live == nil && errors.Is(loadErr, os.ErrNotExist) {
 		if path := d.x.Meta().HankPath; path != "" {
@@ -56,19 +56,19 @@ func (d *driver) chooseProgram(ctx context.Context, mode Mode, live *plan.Progra
 		}
 	}
 	changes := hankChanges(s, frozen, live, loadErr)
-	if len(changes) == 0 || d.opts.Frozen {
+	if len(changes) == 0 || d.answers.Frozen {
 		return d.replan()
 	}
-	if own := ownChanges(s, mode, d.opts, frozen, live); len(own) > 0 && !d.opts.Adopt {
+	if own := ownChanges(s, d.request, frozen, live); len(own) > 0 && !d.answers.Adopt {
 		d.say("%s: takes your changed %s", history.LastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
 		return d.adopt(ctx, live)
 	}
 	for _, c := range changes {
 		d.say("  %s", c)
 	}
-	adopt := d.opts.Adopt
-	if !adopt && d.opts.Ask != nil {
-		switch d.opts.Ask(hankChanged, []string{"go on with the new one", "go on with the frozen one"}) {
+	adopt := d.answers.Adopt
+	if !adopt {
+		switch d.ui.choose(hankChanged, "go on with the new one", "go on with the frozen one") {
 		case 0:
 			adopt = true
 		case 1:
@@ -101,16 +101,16 @@ func programQuestion(changes []string, live *plan.Program) *finding.DecisionErro
 // again because it failed, if nothing else differs: its prompts or script, its
 // rig, and the files that these name. With the rig's work kept, what the rig is
 // does not count.
-func ownChanges(s *state.State, mode Mode, o Options, frozen, live *plan.Program) []string {
+func ownChanges(s *state.State, r Request, frozen, live *plan.Program) []string {
 	last := history.LastRecord(s)
-	if mode != ModeRetry || live == nil || last == nil || last.Settled() || o.Codon != "" && o.Codon != last.CodonID {
+	if r.Mode != ModeRetry || live == nil || last == nil || last.Settled() || r.Codon != "" && r.Codon != last.CodonID {
 		return nil
 	}
 	i := s.PlanIndex(last.CodonID)
 	if i < 0 {
 		return nil
 	}
-	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, o.FromRigSetup)
+	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, r.FromRigSetup)
 }
 
 // askAboutLostProgram asks where the frozen program is lost with the store whether
@@ -121,7 +121,7 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 	case ask == nil:
 		d.say("%v; the hank is the one that was frozen, and takes its place", why)
 		return nil
-	case answer != "" && (d.opts.Adopt || d.opts.Ask != nil && d.opts.Ask(ask.What, []string{"go on with the hank as it is now", "leave it"}) == 0):
+	case answer != "" && (d.answers.Adopt || d.ui.choose(ask.What, "go on with the hank as it is now", "leave it") == 0):
 		d.say("note: %s; the hank as it is now takes its place", ask.What)
 		return nil
 	}
@@ -152,7 +152,7 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	}, verdict.AdoptOption
 }
 
-func (d *driver) hankName() string { return cmp.Or(d.opts.Hank, d.x.Meta().HankPath, "the hank") }
+func (d *driver) hankName() string { return cmp.Or(d.request.Hank, d.x.Meta().HankPath, "the hank") }
 
 // hankChanges says, per codon, in what the author's hank differs from the frozen
 // one. A hank that is gone or broken by now differs as a whole; so does every one

@@ -87,7 +87,7 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 	if v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "" || s.Program == "" || v.Gone() {
 		return nil
 	}
-	if live, _, err := loadHank(v.Layout.Root, Options{Layers: layers}); len(hankChanges(s, nil, live, err)) == 0 {
+	if live, _, err := loadHank(v.Layout.Root, Request{}, layers); len(hankChanges(s, nil, live, err)) == 0 {
 		return nil
 	}
 	whole, err := recovery.Read(v.Layout.Root)
@@ -128,16 +128,12 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 	}
 	frozen, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
-		live, _, loadErr := loadHank(v.Layout.Root, Options{Layers: layers})
+		live, _, loadErr := loadHank(v.Layout.Root, Request{}, layers)
 		return lostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
 	}
-	if layers.Flags.Model == "" {
-		layers.Flags.Model = frozen.Model
-	}
-	o := Options{Layers: layers}
-	live, _, loadErr := loadHank(v.Layout.Root, o)
+	live, _, loadErr := loadHank(v.Layout.Root, Request{}, Request{Layers: layers}.layers(frozen.Model))
 	changes := hankChanges(v.State, frozen, live, loadErr)
-	if len(changes) == 0 || len(ownChanges(v.State, mode, o, frozen, live)) > 0 {
+	if len(changes) == 0 || len(ownChanges(v.State, Request{Mode: mode}, frozen, live)) > 0 {
 		return nil, ""
 	}
 	if live == nil {

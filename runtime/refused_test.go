@@ -24,12 +24,12 @@ func TestWhatIsRefusedHasAdoptedNothing(t *testing.T) {
 		mode    Mode
 		crashes int
 		hank    string
-		change  func(*Options)
+		change  func(*command)
 		code    exitcode.Code
 	}{
-		"a variable that is not set": {ModeRetry, 0, hank("true", `"requirements": {"env": ["MISSING_KEY"]}, `), func(*Options) {}, exitcode.Agent},
-		"an agent that is not there": {ModeRetry, 0, strings.Replace(hank("true", ""), `B", "model": "shell"`, `B", "model": "opus"`, 1), func(*Options) {}, exitcode.Agent},
-		"three crashes":              {ModeRun, 3, hank("false", ""), func(o *Options) { o.Unattended = true }, exitcode.Decision},
+		"a variable that is not set": {ModeRetry, 0, hank("true", `"requirements": {"env": ["MISSING_KEY"]}, `), func(*command) {}, exitcode.Agent},
+		"an agent that is not there": {ModeRetry, 0, strings.Replace(hank("true", ""), `B", "model": "shell"`, `B", "model": "opus"`, 1), func(*command) {}, exitcode.Agent},
+		"three crashes":              {ModeRun, 3, hank("false", ""), func(o *command) { o.Unattended = true }, exitcode.Decision},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +44,7 @@ func TestWhatIsRefusedHasAdoptedNothing(t *testing.T) {
 			if name == "an agent that is not there" {
 				s.opts.Environ[0] = "PATH=" + t.TempDir()
 			}
-			s.must(try.mode, try.code, try.change, maxCost(9), func(o *Options) { o.Adopt = true })
+			s.must(try.mode, try.code, try.change, maxCost(9), func(o *command) { o.Adopt = true })
 			after := s.view().State
 			if after.Program != before.Program || after.HankHash != before.HankHash {
 				t.Errorf("the hank was adopted:\n%s", strings.Join(s.said, "\n"))

@@ -22,7 +22,7 @@ func TestAWorkspaceThatIsReplacedBetweenTwoCodonsStopsTheRun(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log"}
 	]}`)
 	ws := filepath.Join(s.root, "agentRoot")
-	res, err := s.run(ModeRun, func(o *Options) {
+	res, err := s.run(ModeRun, func(o *command) {
 		say := o.Say
 		o.Say = func(line string) {
 			if strings.Contains(line, "completed in") {
@@ -43,7 +43,7 @@ func TestAWorkspaceThatIsReplacedBetweenTwoCodonsStopsTheRun(t *testing.T) {
 	if _, err = s.run(ModeRun); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "--keep-tree") {
 		t.Errorf("the next run: %v", err)
 	}
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 	if got := content(t, ws, "log"); got != "a\nb\n" {
 		t.Errorf("log is %q", got)
 	}

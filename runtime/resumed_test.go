@@ -24,9 +24,9 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 	]}`)
 	requests := make(chan codon.Request, 1)
 	var once sync.Once
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) {
+	s.must(ModeRun, exitcode.Stopped, func(o *command) {
 		o.Requests = requests
-		o.appended = func(_ journal.Event, s *state.State) {
+		o.Observe = func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "b" && r.Live().Cost() > 0 {
 				once.Do(func() {
 					requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}
@@ -57,7 +57,7 @@ func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 			if c := s.last("b"); c.BaseCheckpoint != base || c.RigSetupCheckpoint != "" {
 				t.Errorf("resumed from %.12s, and its rig at %q; want %.12s and none", c.BaseCheckpoint, c.RigSetupCheckpoint, base)
 			}
-			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" })
+			s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "b" })
 			if got := content(t, s.workspace(), "b"); got != "line\ndone\n" {
 				t.Errorf("tried again: %q", got)
 			}
@@ -95,6 +95,6 @@ func TestARollbackAccountsForAllMoney(t *testing.T) {
 	preview("b", 2*half+tried, 0)
 	preview("a", half, half+tried)
 	preview("initial", 0, 2*half+tried)
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "b" })
 	preview("a", half, 2*half+tried)
 }

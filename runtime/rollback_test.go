@@ -250,7 +250,7 @@ func TestRollingBackToAFailureAndToItsRig(t *testing.T) {
 	}
 	s.mustRollback("b:error")
 	put(t, work, "ok", "")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	if got := content(t, work, "log"); got != "a\nb\nb\n" {
 		t.Errorf("gone on from the error, the log is %q", got)
 	}
@@ -302,7 +302,7 @@ func TestRestoringPathsTouchesNothingElse(t *testing.T) {
 func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.StopAfter = 0 })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.StopAfter = 0 })
 	x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -323,14 +323,14 @@ func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rollback string // before the edit
-		answer   func(*Options)
+		answer   func(*command)
 	}{
-		"kept":                     {"", func(o *Options) { o.KeepTree = true }},
-		"not kept":                 {"", func(o *Options) { o.Restore = true }},
-		"kept behind a move":       {"a", func(o *Options) { o.KeepTree = true }},
-		"not kept behind a move":   {"a", func(o *Options) { o.Restore = true }},
-		"kept at a rig":            {"b:rig-setup", func(o *Options) { o.KeepTree = true }},
-		"kept where all was begun": {"initial", func(o *Options) { o.KeepTree = true }},
+		"kept":                     {"", func(o *command) { o.KeepTree = true }},
+		"not kept":                 {"", func(o *command) { o.Restore = true }},
+		"kept behind a move":       {"a", func(o *command) { o.KeepTree = true }},
+		"not kept behind a move":   {"a", func(o *command) { o.Restore = true }},
+		"kept at a rig":            {"b:rig-setup", func(o *command) { o.KeepTree = true }},
+		"kept where all was begun": {"initial", func(o *command) { o.KeepTree = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -339,7 +339,7 @@ func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 			  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b", "rigSetup": [{"type": "command", "command": {"run": "echo r >>r", "workingDirectory": "project"}}]}
 			]}`)
 			if c.rollback == "" {
-				s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+				s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			} else {
 				s.must(ModeRun, exitcode.Done)
 				s.mustRollback(c.rollback)

@@ -29,13 +29,11 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
-	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
 	"hank/runtime/verdict"
 	"hank/state"
-	"hank/state/journal"
 )
 
 // Mode is what a person asked for.
@@ -59,78 +57,70 @@ const (
 //  5. Start a run, drive it, close it; an exit checkpoint carries its end.
 //
 // The error says why there was no run, or what broke it; Result is not nil
-// when the execution could be opened. Options.Notify is told of both.
-func Run(ctx context.Context, mode Mode, o Options) (*Result, error) {
-	res, err := conduct(ctx, mode, o)
+// when the execution could be opened. Request.Notify is told of both.
+func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
+	res, err := open(ctx, r, a, ui)
 	if verdict.CodeOf(err) == exitcode.Decision && (res == nil || res.RunID == "") {
-		sayUnkept(o)
+		ui.sayUnkept(r)
 	}
 	if res != nil && err != nil {
 		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
 	}
-	notifyEnd(ctx, o, res, err)
+	notifyEnd(ctx, r, ui, res, err)
 	return res, err
 }
 
-// conduct is Run without its notification.
-func conduct(ctx context.Context, mode Mode, o Options) (*Result, error) {
-	root, err := locate(mode, o)
+// open is Run without its notification.
+func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
+	root, err := locate(r)
 	if err != nil {
 		return nil, err
-	}
-	if o.Layers.Flags.Model == noModel {
-		o.Layers.Flags.Model, o.forgetModel = "", true
 	}
 	if err := layout.Obstructed(root); err != nil {
 		return nil, err
 	}
-	program, where, loadErr := loadHank(root, o)
+	layers := r.layers("")
+	program, where, loadErr := loadHank(root, r, layers)
 	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
 	var replay *codon.Recording
-	if o.Replay != "" {
-		if replay, err = codon.OpenRecording(o.Replay); err != nil {
+	if r.Replay != "" {
+		if replay, err = codon.OpenRecording(r.Replay); err != nil {
 			return nil, err
 		}
 		defer replay.Close()
 	}
 	var found agents.Found
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
-		if err := confineNew(program, root, o); err != nil {
+		if err := confineNew(program, root, r); err != nil {
 			return nil, err
 		}
-		if err := askAboutRemains(mode, root, o); err != nil {
+		if err := askAboutRemains(root, r, a, ui); err != nil {
 			return nil, err
 		}
-		if mode == ModeRun {
-			if found, err = preflightNew(ctx, program, o); err != nil {
+		if r.Mode == ModeRun {
+			if found, err = preflightNew(ctx, program, r, ui); err != nil {
 				return nil, err
 			}
 		}
-		if err := askBeforeCreation(ctx, root, &o); err != nil {
+		if a, err = askBeforeCreation(ctx, root, r, a, ui); err != nil {
 			return nil, err
 		}
 	}
 	secrets := &secret.Values{}
-	secrets.Add(o.environ())
-	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
-		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
-	})
-	x, err := openOrCreate(ctx, mode, root, where, secrets, bus, o)
+	secrets.Add(r.environ())
+	x, err := openOrCreate(ctx, root, where, secrets, r, a, ui)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, events: bus, opts: o, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
-	res, err := d.whole(ctx, mode, program, loadErr)
+	d := &driver{x: x, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
+	res, err := d.runOpened(ctx, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
 	}
 	return res, err
 }
-
-// noModel takes back what -m has said before.
-const noModel = "none"
 
 // tolerable tells whether an execution can go on without the author's hank:
 // it has a frozen one.
@@ -140,9 +130,9 @@ func tolerable(err error) bool {
 }
 
 // locate finds the folder of the execution, or the one in which a run begins it.
-func locate(mode Mode, o Options) (string, error) {
-	found, err := history.Locate(o.Execution)
-	if err == nil || mode != ModeRun || o.Execution != "" {
+func locate(r Request) (string, error) {
+	found, err := history.Locate(r.Execution)
+	if err == nil || r.Mode != ModeRun || r.Execution != "" {
 		return found, err
 	}
 	return filepath.Abs(".")
@@ -157,10 +147,10 @@ type origin struct {
 }
 
 // loadHank reads the author's hank: the one that is named, or the one of the
-// execution, or hank.json here.
-func loadHank(root string, o Options) (*plan.Program, origin, error) {
+// execution, or hank.json here; with the settings that hold.
+func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin, error) {
 	var from origin
-	path := o.Hank
+	path := r.Hank
 	if path == "" && layout.Exists(root) {
 		if view, err := layout.ReadMeta(root); err == nil {
 			path = view.HankPath
@@ -181,25 +171,24 @@ func loadHank(root string, o Options) (*plan.Program, origin, error) {
 		abs = hankIn(abs)
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		if o.Hank == "" && layout.Exists(root) { // it has a frozen one
+		if r.Hank == "" && layout.Exists(root) { // it has a frozen one
 			return nil, from, fmt.Errorf("there is no hank.json in %s: %w", path, os.ErrNotExist)
 		}
 		return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
 	}
 	from.path = abs
-	if o.Data != "" {
-		if from.data, err = filepath.Abs(o.Data); err != nil {
+	if r.Data != "" {
+		if from.data, err = filepath.Abs(r.Data); err != nil {
 			return nil, from, err
 		}
 		if _, err := os.Stat(from.data); err != nil {
-			return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("the data %s cannot be read: %v", o.Data, err)}
+			return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("the data %s cannot be read: %v", r.Data, err)}
 		}
 	}
 	dir, err := os.OpenRoot(filepath.Dir(abs))
 	if err != nil {
 		return nil, from, err
 	}
-	layers := o.Layers
 	if meta, err := layout.ReadMeta(root); err == nil {
 		layers.AnyIDs = meta.Foreign()
 	}
@@ -221,59 +210,52 @@ func hankIn(dir string) string {
 	return filepath.Join(dir, "hank.json")
 }
 
-func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secrets *secret.Values, bus *events.Bus, o Options) (*execution.Execution, error) {
+func openOrCreate(ctx context.Context, root string, from origin, secrets *secret.Values, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
-		Command: "hank " + string(mode), BreakLock: o.BreakLock, Fresh: o.Fresh, Reap: keeper.ReapNames, Workspace: absolute(o.Workspace),
-		CheckpointCap: o.Layers.Merge(nil).CheckpointCap.Limit(),
-		Limit:         o.limit,
+		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: absolute(r.Workspace),
+		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
+		Limit:         r.limit,
 		Mask:          secrets.Text,
-		Unfinished:    unfinishedFor(o),
-		Late:          o.late(mode),
-		Synced:        bus.Synced,
-		Appended: func(e journal.Event, s *state.State) {
-			bus.Appended(e)
-			if o.appended != nil {
-				o.appended(e, s)
-			}
-		},
-		Warn: func(line string) { secret.Say(o.Say, line) }, Work: o.Work,
+		Unfinished:    unfinishedFor(a),
+		Late:          decideLate(r.Mode, a, ui),
+		Observe:       ui.Observe, Warn: ui.say, Work: ui.Work,
 	}
 	if layout.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)
 		if err != nil {
 			return nil, err
 		}
-		if err := sameInputs(x, from, o); err != nil {
+		if err := sameInputs(x, from, r); err != nil {
 			return nil, errors.Join(err, x.Close())
 		}
 		return x, nil
 	}
-	if mode != ModeRun {
+	if r.Mode != ModeRun {
 		return nil, &layout.NotFoundError{From: root}
 	}
 	workspace, output := "", ""
 	var err error
-	if o.Workspace != "" {
-		if workspace, err = filepath.Abs(o.Workspace); err != nil {
+	if r.Workspace != "" {
+		if workspace, err = filepath.Abs(r.Workspace); err != nil {
 			return nil, err
 		}
 		if fi, err := os.Stat(workspace); err != nil || !fi.IsDir() {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a folder", o.Workspace)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a folder", r.Workspace)}
 		}
 	}
-	if o.Output != "" {
-		if output, err = filepath.Abs(o.Output); err != nil {
+	if r.Output != "" {
+		if output, err = filepath.Abs(r.Output); err != nil {
 			return nil, err
 		}
 	}
 	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
-		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: o.Version,
+		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: r.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the folder may be a mistyped one
-		secret.Say(o.Say, "a new execution begins in "+root)
+		ui.say("a new execution begins in " + root)
 		for _, d := range from.found {
 			if d.Severity == plan.Warning {
-				secret.Say(o.Say, d.String())
+				ui.say(d.String())
 			}
 		}
 	}
@@ -281,8 +263,8 @@ func openOrCreate(ctx context.Context, mode Mode, root string, from origin, secr
 }
 
 // unfinishedFor is what becomes of an interrupted move that cannot be finished.
-func unfinishedFor(o Options) execution.Unfinished {
-	if o.KeepTree {
+func unfinishedFor(a Answers) execution.Unfinished {
+	if a.KeepTree {
 		return recovery.KeepUnfinished
 	}
 	return recovery.AskUnfinished
@@ -291,16 +273,16 @@ func unfinishedFor(o Options) execution.Unfinished {
 // askAboutRemains asks before an execution is begun where there may have been one:
 // all codons would run again, and what is there would count as the workspace from
 // before them.
-func askAboutRemains(mode Mode, root string, o Options) error {
+func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 	what := ""
-	if mode == ModeRun && !o.Fresh {
-		what = recovery.Remains(root, o.Workspace != "")
+	if r.Mode == ModeRun && !a.Fresh {
+		what = recovery.Remains(root, r.Workspace != "")
 	}
 	if what == "" {
 		return nil
 	}
 	question := "there is no execution in " + root + ", but " + what
-	if o.Ask != nil && o.Ask(question, []string{"begin with what is there as the initial checkpoint; every codon runs", "leave it"}) == 0 {
+	if ui.choose(question, "begin with what is there as the initial checkpoint; every codon runs", "leave it") == 0 {
 		return nil
 	}
 	return &finding.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
@@ -320,12 +302,12 @@ func absolute(path string) string {
 
 // sameInputs refuses to go on with other data or in another workspace than
 // the execution was begun with.
-func sameInputs(x *execution.Execution, from origin, o Options) error {
+func sameInputs(x *execution.Execution, from origin, r Request) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
 		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
 	}
-	if o.Workspace != "" {
-		if abs, err := filepath.Abs(o.Workspace); err != nil || abs != x.Layout.Workspace {
+	if r.Workspace != "" {
+		if abs, err := filepath.Abs(r.Workspace); err != nil || abs != x.Layout.Workspace {
 			return &exitcode.UsageError{Why: fmt.Sprintf("this execution works in %s; another workspace wants an execution of its own: -e DIR", x.Layout.Workspace)}
 		}
 	}
@@ -339,12 +321,12 @@ func orNothing(s string) string {
 	return s
 }
 
-// whole is everything between opening and closing the execution.
-func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (*Result, error) {
+// runOpened is everything between opening and closing the execution.
+func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr error) (*Result, error) {
 	for _, f := range d.x.Report.Findings {
 		d.say("%s: %s", f.Severity.Word(), f.What)
 	}
-	start, err := d.begins(ctx, mode, program, loadErr)
+	start, err := d.begins(ctx, program, loadErr)
 	if err == nil {
 		err = d.accept()
 	} else {
@@ -353,7 +335,7 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 	if err != nil || start.done != nil {
 		return d.result(deref(start.done), err), err
 	}
-	out, err := d.underControl(ctx, start)
+	out, err := d.serve(ctx, start)
 	return d.result(out, err), err
 }
 
@@ -361,8 +343,8 @@ func (d *driver) whole(ctx context.Context, mode Mode, program *plan.Program, lo
 // with the command are kept before the first checkpoint is made, or the workspace is
 // moved: killed there, the next command has them. One that is refused, or ends with a
 // question, has changed none.
-func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, loadErr error) (start, error) {
-	if err := d.checkUsage(mode); err != nil {
+func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (start, error) {
+	if err := d.checkUsage(); err != nil {
 		return start{}, err
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
@@ -370,7 +352,7 @@ func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, l
 	if err := d.begin(ctx); err != nil {
 		return start{}, err
 	}
-	if err := d.chooseProgram(ctx, mode, program, loadErr); err != nil {
+	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
 		return start{}, err
 	}
 	d.checkData(ctx)
@@ -378,12 +360,12 @@ func (d *driver) begins(ctx context.Context, mode Mode, program *plan.Program, l
 	if err := d.confine(); err != nil {
 		return start{}, err
 	}
-	return d.chooseStart(ctx, mode)
+	return d.chooseStart(ctx)
 }
 
 // checkUsage refuses a command that cannot mean anything where the execution stands.
-func (d *driver) checkUsage(mode Mode) error {
-	s := d.x.State()
+func (d *driver) checkUsage() error {
+	s, mode := d.x.State(), d.request.Mode
 	if mode != ModeRun && s.Newest() == nil && s.Position == nil {
 		return &exitcode.UsageError{Why: "nothing has run yet; begin with: hank run"}
 	}
@@ -396,7 +378,7 @@ func (d *driver) checkUsage(mode Mode) error {
 
 // prepare reads the settings that hold.
 func (d *driver) prepare() {
-	d.settings = d.opts.Layers.Merge(d.program.Hank.Overrides)
+	d.settings = d.layers.Merge(d.program.Hank.Overrides)
 	present := *d.program // what was frozen had the settings of another day
 	present.Settings = d.settings
 	d.program = &present
@@ -429,13 +411,13 @@ func (d *driver) startRun(start start) error {
 	}
 	failpoint.Hit("run.foldered")
 	d.run = id
-	if err := d.x.Watch(); err != nil {
+	if err := d.x.Guard(); err != nil {
 		return err
 	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{
 		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: start.conditions,
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
-		StartedBy: startedBy(self.Host, d.opts.Unattended), Note: d.opts.Note, Labels: d.opts.Labels,
+		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels,
 	}})
 }
 
@@ -500,11 +482,11 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 	return err
 }
 
-// leave ends a run that hank itself cannot go on with, and says why. Where a
+// abort ends a run that hank itself cannot go on with, and says why. Where a
 // codon is at work the run stays open, paused, until the next opening has made
 // the codon's checkpoint. If not even that can be written, the next opening will
 // call it a crash. A write that has failed is not tried again.
-func (d *driver) leave(ctx context.Context, err error) (outcome, error) {
+func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
 	out := outcome{reason: leftFor(err), code: verdict.CodeOf(err), detail: verdict.Sentence(err)}
 	live := d.x.State().Run(d.run).Live()
 	if live == nil {

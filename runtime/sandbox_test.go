@@ -88,7 +88,7 @@ func TestWithoutTheSandboxTheSameScriptGetsOut(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	s := stageOf(t, confinedHank("echo x >"+outside+"/new; echo x >inside"))
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Layers.Flags.Sandbox = plan.NoSandbox })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = plan.NoSandbox })
 	if !onDisk(outside, "new") {
 		t.Error("nothing was confined, and it could not write")
 	}
@@ -111,7 +111,7 @@ func TestChildrenOfTheConfinedAreConfined(t *testing.T) {
 func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, confinedHank("echo x >inside"))
-	without := func(o *Options) { o.Kernel = &sandbox.Support{Why: "it was not switched on at boot"} }
+	without := func(o *command) { o.Kernel = &sandbox.Support{Why: "it was not switched on at boot"} }
 	_, err := s.run(ModeRun, without)
 	var agent *exitcode.AgentError
 	if !errors.As(err, &agent) || !strings.Contains(err.Error(), "not switched on") || !strings.Contains(err.Error(), "--sandbox none") {
@@ -120,8 +120,8 @@ func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
 	if onDisk(s.root, layout.Dir) {
 		t.Error("an execution was made")
 	}
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Layers.Flags.Sandbox = plan.NoSandbox })
-	if _, err := s.run(ModeRetry, without, func(o *Options) { o.Codon = "a" }); !errors.As(err, &agent) {
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = plan.NoSandbox })
+	if _, err := s.run(ModeRetry, without, func(o *command) { o.Codon = "a" }); !errors.As(err, &agent) {
 		t.Errorf("an execution that is there: %v", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestAWorkspaceThatHoldsTheExecutionCannotBeConfined(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, confinedHank("echo x >inside"))
 	around := filepath.Dir(s.root)
-	_, err := s.run(ModeRun, func(o *Options) { o.Workspace = around })
+	_, err := s.run(ModeRun, func(o *command) { o.Workspace = around })
 	var usage *exitcode.UsageError
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "-e DIR") {
 		t.Errorf("got %v", err)
@@ -143,7 +143,7 @@ func TestAWorkspaceThatHoldsTheExecutionCannotBeConfined(t *testing.T) {
 	if err := os.Symlink(around, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.run(ModeRun, func(o *Options) { o.Workspace = link }); !errors.As(err, &usage) {
+	if _, err := s.run(ModeRun, func(o *command) { o.Workspace = link }); !errors.As(err, &usage) {
 		t.Errorf("by a link: %v", err)
 	}
 }

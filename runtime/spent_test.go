@@ -23,10 +23,10 @@ func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNT="+count)
 	var once sync.Once
-	stop := func(o *Options) { // when its first two dollars are on record
+	stop := func(o *command) { // when its first two dollars are on record
 		requests := make(chan codon.Request, 1)
 		o.Requests = requests
-		o.appended = func(_ journal.Event, st *state.State) {
+		o.Observe = func(_ journal.Event, st *state.State) {
 			if r := st.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "pay" && r.Live().Cost() > 0 {
 				once.Do(func() {
 					requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}
@@ -43,7 +43,7 @@ func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
 		t.Errorf("gone on: %+v", c)
 	}
 	put(t, count, "go", "")
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "pay" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "pay" })
 	if c := s.last("pay"); c.BudgetExceeded != nil {
 		t.Errorf("a person's retry: %+v", c.BudgetExceeded)
 	}

@@ -28,21 +28,28 @@ import (
 )
 
 // maxCost is --max-cost, of which 0 is none.
-func maxCost(dollars float64) func(*Options) {
+func maxCost(dollars float64) func(*command) {
 	amount := state.Dollars(dollars)
-	return func(o *Options) { o.Limits.MaxDollars = &amount }
+	return func(o *command) { o.Limits.MaxDollars = &amount }
 }
 
 // maxTime is --max-time.
-func maxTime(seconds float64) func(*Options) {
-	return func(o *Options) { o.Limits.MaxTimeSeconds = &seconds }
+func maxTime(seconds float64) func(*command) {
+	return func(o *command) { o.Limits.MaxTimeSeconds = &seconds }
+}
+
+// command is what Run is given.
+type command struct {
+	Request
+	Answers
+	UI
 }
 
 // stage is an execution that a test drives through Run and Rollback.
 type stage struct {
 	t    *testing.T
 	root string
-	opts Options
+	opts command
 
 	mu   sync.Mutex
 	said []string
@@ -62,8 +69,8 @@ func fixture(t *testing.T, name string) string {
 func newStage(t *testing.T, hank string) *stage {
 	t.Helper()
 	s := &stage{t: t, root: filepath.Join(t.TempDir(), "execution")}
-	s.opts = Options{Execution: s.root, Hank: hank, Output: filepath.Join(t.TempDir(), "output"), Version: "test",
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, Say: s.say}
+	s.opts = command{Request: Request{Execution: s.root, Hank: hank, Output: filepath.Join(t.TempDir(), "output"), Version: "test",
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}}, UI: UI{Say: s.say}}
 	return s
 }
 
@@ -114,16 +121,17 @@ func (s *stage) say(line string) {
 }
 
 // run is Run with some options changed.
-func (s *stage) run(mode Mode, change ...func(*Options)) (*Result, error) {
+func (s *stage) run(mode Mode, change ...func(*command)) (*Result, error) {
 	o := s.opts
 	for _, c := range change {
 		c(&o)
 	}
-	return Run(context.Background(), mode, o)
+	o.Mode = mode
+	return Run(context.Background(), o.Request, o.Answers, o.UI)
 }
 
 // must runs and fails the test if the run does not end with a code.
-func (s *stage) must(mode Mode, code exitcode.Code, change ...func(*Options)) *Result {
+func (s *stage) must(mode Mode, code exitcode.Code, change ...func(*command)) *Result {
 	s.t.Helper()
 	res, err := s.run(mode, change...)
 	got := verdict.CodeOf(err)
@@ -388,10 +396,10 @@ func onDisk(dir, name string) bool {
 }
 
 // onStatus calls f when a codon gets a status.
-func onStatus(id state.CodonID, status state.CodonStatus, f func()) func(*Options) {
+func onStatus(id state.CodonID, status state.CodonStatus, f func()) func(*command) {
 	var once sync.Once
-	return func(o *Options) {
-		o.appended = func(_ journal.Event, s *state.State) {
+	return func(o *command) {
+		o.Observe = func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Live() != nil && r.Live().CodonID == id && r.Live().Status == status {
 				once.Do(f)
 			}

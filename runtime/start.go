@@ -34,8 +34,8 @@ type start struct {
 // Before any of this moves the tree, what a person has changed since the last
 // checkpoint is found and asked about. So is it where the checkpoint to go back
 // to is lost.
-func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
-	s := d.x.State()
+func (d *driver) chooseStart(ctx context.Context) (start, error) {
+	s, mode := d.x.State(), d.request.Mode
 	if s.Newest() == nil && s.Position == nil {
 		if err := d.preflight(ctx, s); err != nil {
 			return start{}, err
@@ -59,14 +59,14 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 	if err := d.preflight(ctx, &there); err != nil { // before anything is moved
 		return start{}, err
 	}
-	if mode == ModeResume && !d.opts.Restore {
-		d.opts.KeepTree = true
+	if mode == ModeResume && !d.answers.Restore {
+		d.answers.KeepTree = true
 	}
 	lost, err := d.askAboutLoss(ctx, move)
 	if err != nil {
 		return start{}, err
 	}
-	if lost || mode == ModeRun && d.opts.KeepTree && move.to != "" { // asked for by name: the tree is not put back unasked
+	if lost || mode == ModeRun && d.answers.KeepTree && move.to != "" { // asked for by name: the tree is not put back unasked
 		lost = true
 		d.keepLost(&move)
 	}
@@ -78,7 +78,7 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 		return start{}, err
 	}
 	if move.to != "" && !kept || move.position != nil {
-		asked := mode == ModeRetry && d.opts.KeepTree // also where nothing was edited, or a crash hides what was
+		asked := mode == ModeRetry && d.answers.KeepTree // also where nothing was edited, or a crash hides what was
 		if err := d.accept(); err != nil {
 			return start{}, err
 		}
@@ -97,13 +97,13 @@ func (d *driver) chooseStart(ctx context.Context, mode Mode) (start, error) {
 // file, so that it cannot be put back: it is done on the workspace as it is where a
 // person wants that, and asked about else.
 func (d *driver) onClosed(ctx context.Context, mode Mode, m move, why error) error {
-	if d.opts.KeepTree {
+	if d.answers.KeepTree {
 		d.keepLost(&m)
 		return d.goBack(ctx, m, true)
 	}
 	command := "hank run"
 	if mode == ModeRetry {
-		if command = "hank retry " + shell.Quote(string(m.codon.CodonID)); d.opts.FromRigSetup {
+		if command = "hank retry " + shell.Quote(string(m.codon.CodonID)); d.request.FromRigSetup {
 			command += " --from rig-setup"
 		}
 	}
@@ -130,7 +130,7 @@ func (m move) kind() string {
 // keepLost makes a move one that leaves the tree as it is, because the checkpoint
 // to go back to is lost. What the codon's rig has done is in the tree.
 func (d *driver) keepLost(m *move) {
-	m.to, d.opts.KeepTree = "", true
+	m.to, d.answers.KeepTree = "", true
 	if m.codon.RigSetupCheckpoint != "" {
 		d.RigDone = true
 		m.position.RigDone = true
@@ -275,8 +275,8 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 	s := d.x.State()
 	target := state.Step{}
 	switch {
-	case d.opts.Codon != "":
-		found, err := history.FindOnThread(s, d.opts.Codon)
+	case d.request.Codon != "":
+		found, err := history.FindOnThread(s, d.request.Codon)
 		if err != nil {
 			return move{}, err
 		}
@@ -288,7 +288,7 @@ func (d *driver) chooseRetry(last *state.Codon) (move, error) {
 	}
 	record := target.Codon
 	m := move{to: record.BaseCheckpoint, codon: record}
-	if d.opts.FromRigSetup {
+	if d.request.FromRigSetup {
 		if record.RigSetupCheckpoint == "" {
 			return move{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no rig checkpoint to go back to", record.CodonID)}
 		}
@@ -397,7 +397,7 @@ func (d *driver) continuation(mode Mode) state.StartingConditions {
 const maxCrashes = 3
 
 func (d *driver) checkCrashLoop(s *state.State) error {
-	if ask := CrashLoop(s); d.opts.Unattended && ask != nil {
+	if ask := CrashLoop(s); d.request.Unattended && ask != nil {
 		return ask
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
 	s.must(ModeRun, exitcode.Done)
 	done, first := s.head(), s.tree()
 	s.mustRollback("initial")
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	s.must(ModeRun, exitcode.Done) // whose first deed is the archive
 	second := s.tree()
 	if len(first) != 1 || len(second) != 1 {
@@ -210,7 +210,7 @@ func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 			  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", `+c.tracked+`"promptText": "mkdir -p e; echo 0 >x"},
 			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "test -e ../good"}
 			]}`)
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			c.prepare(s)
 			put(t, s.workspace(), "x", "edited\n")
 			put(t, s.workspace(), "new/y", "added\n")
@@ -221,7 +221,7 @@ func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 			}
 			put(t, s.root, "good", "\n")
 			s.must(c.mode, exitcode.Decision)
-			s.must(c.mode, exitcode.Done, func(o *Options) { o.Restore = true })
+			s.must(c.mode, exitcode.Done, func(o *command) { o.Restore = true })
 			if x := content(t, s.workspace(), "x"); x != "0\n" {
 				t.Errorf("x is %q", x)
 			}
@@ -243,7 +243,7 @@ func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
 	put(t, s.workspace(), "d/mine", "mine\n")
 	s.mustRollback("initial")
 	s.mustUndo()
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	if work := s.workspace(); !onDisk(work, "d/mine") || onDisk(work, "d/made") || onDisk(s.root, "rigArchive/c0/d/mine") {
 		t.Errorf("the workspace: %v", s.tree())
 	}
@@ -276,7 +276,7 @@ func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 			s.sameFolders("taken back from "+to.target, end...)
 		}
 	}
-	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "c1", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "c1", 1 })
 	s.sameFolders("c1 done again", "build/p", "build/q")
 	s.must(ModeRun, exitcode.Done)
 	s.fsck()
@@ -297,7 +297,7 @@ func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	mkdir("mine/deep")
 	s.must(ModeRun, exitcode.Failed)
 	s.sameFolders("after two attempts", "kept/a", "left", "mine/deep")
@@ -323,7 +323,7 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >y; rmdir n"},
 	  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >z"}
 	]}`)
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 2 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 2 })
 	s.mustRollback("c0")
 	s.sameFolders("after a rollback", "n")
 	s.mustUndo()
@@ -332,7 +332,7 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.workspace(), "n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "c2" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "c2" })
 	s.sameFolders("after a retry", "n")
 	s.mustUndo()
 	s.sameFolders("after an undo of the retry", "n")
@@ -355,7 +355,7 @@ func TestAFolderThatAPersonHasEmptiedIsNoneOfTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, s.root, "once", "\n")
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "c0" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "c0" })
 	s.sameFolders("after a retry", "k/mine")
 	s.mustUndo()
 	s.sameFolders("after an undo", "e", "k/mine")
@@ -363,7 +363,7 @@ func TestAFolderThatAPersonHasEmptiedIsNoneOfTheirs(t *testing.T) {
 
 func init() {
 	testkit.Parts["retry"] = func(args []string) error {
-		_, err := Run(context.Background(), ModeRetry, Options{Execution: args[0], Codon: state.CodonID(args[1])})
+		_, err := Run(context.Background(), Request{Mode: ModeRetry, Execution: args[0], Codon: state.CodonID(args[1])}, Answers{}, UI{})
 		return err
 	}
 }

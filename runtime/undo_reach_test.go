@@ -25,7 +25,7 @@ func TestAnUndoReachesOverManyRuns(t *testing.T) {
 	before := s.tree()
 	s.mustRollback("initial")
 	for range 2 {
-		s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+		s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	}
 	after := s.tree()
 	if _, err := gc.Collect(t.Context(), s.root, ancient(), nil); err != nil {
@@ -44,7 +44,7 @@ func TestAnUndoOfARetryTakesItsAdoptionBack(t *testing.T) {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo old >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo old >b"}
 	]}`)
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	program := s.view().State.Program
 	hank := filepath.Join(s.opts.Hank, "hank.json")
 	text, err := os.ReadFile(hank)
@@ -52,7 +52,7 @@ func TestAnUndoOfARetryTakesItsAdoptionBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, s.opts.Hank, "hank.json", strings.ReplaceAll(string(text), "old", "new"))
-	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter, o.Adopt = "a", 1, true })
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter, o.Adopt = "a", 1, true })
 	adopted := s.view().State.Program
 	s.mustUndo()
 	if now := s.view().State.Program; now != program || adopted == program {

@@ -99,7 +99,7 @@ func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
 		t.Errorf("%d runs, want %d", n, runs)
 	}
 	sameTree(t, "run", s.tree(), end)
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "c" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "c" })
 	sameTree(t, "and c again", s.tree(), end)
 }
 
@@ -109,13 +109,13 @@ func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	s, allow := outside(t)
 	allow()
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	put(t, s.workspace(), "mine", "mine\n")
 	s.must(ModeRun, exitcode.Decision)
 	s.mustRollback("initial")
 	s.mustUndo()
 	s.must(ModeRun, exitcode.Decision)
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.Restore, o.StopAfter = true, 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.Restore, o.StopAfter = true, 1 })
 	if onDisk(s.workspace(), "mine") || s.treeIn(s.last("b").BaseCheckpoint)["mine"] != "" {
 		t.Error("what was to be put back is still there")
 	}
@@ -162,7 +162,7 @@ func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T)
 					return
 				}
 				s.must(ModeRun, exitcode.Decision)
-				s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+				s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 				if onDisk(s.workspace(), "mine.txt") || s.treeIn(s.last("b").BaseCheckpoint)["mine.txt"] != "" {
 					t.Error("what was to be put back is still there")
 				}
@@ -183,11 +183,11 @@ func TestACommandThatAsksHasAdoptedNothing(t *testing.T) {
 	old := s.view().State
 	put(t, s.workspace(), "mine", "mine\n")
 	put(t, s.opts.Hank, "hank.json", hank("new"))
-	s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.Codon, o.Adopt = "a", true })
+	s.must(ModeRetry, exitcode.Decision, func(o *command) { o.Codon, o.Adopt = "a", true })
 	if now := s.view().State; now.Program != old.Program || now.HankHash != old.HankHash {
 		t.Error("a command that has only asked has adopted a hank")
 	}
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon, o.Adopt, o.Restore = "a", true, true })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon, o.Adopt, o.Restore = "a", true, true })
 	if s.view().State.Program == old.Program {
 		t.Error("nothing was adopted")
 	}
@@ -209,13 +209,13 @@ func TestAnAnswerAboutEditsHoldsAfterAnUndoLeadsBackToIt(t *testing.T) {
 	s.mustUndo() // to the end of a run, but by a move
 	put(t, s.workspace(), "mine", "a person's\n")
 	s.must(ModeRun, exitcode.Decision)
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	s.must(ModeRun, exitcode.Done)
 	s.mustRollback("a")
 	s.mustUndo()
 	s.must(ModeRun, exitcode.Done)
 	put(t, s.workspace(), "more", "a person's\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 	if onDisk(s.workspace(), "more") || !onDisk(s.workspace(), "mine") {
 		t.Errorf("an answer went to before the one before it: %v", s.tree())
 	}
@@ -234,7 +234,7 @@ func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 	before, end := s.view().State, s.tree()
 	put(t, s.opts.Hank, "hank.json", hank("new"))
 	s.mustRollback("a")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Adopt = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Adopt = true })
 	adopted, there := s.view().State, s.tree()
 	if adopted.Program == before.Program || len(adopted.ExecutionPlan()) != 3 {
 		t.Fatal("nothing was adopted")
@@ -254,7 +254,7 @@ func TestAnUndoBringsBackTheHankThatWasAdopted(t *testing.T) {
 	if res := s.must(ModeRun, exitcode.Decision); !strings.Contains(res.Message, "the hank has changed") {
 		t.Errorf("run: %s", res.Message)
 	}
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Frozen = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Frozen = true })
 	sameTree(t, "and run", s.tree(), end)
 
 	s.mustUndo()
@@ -286,7 +286,7 @@ func TestAnAnswerAboutEditsKeepsTheAdoptedHank(t *testing.T) {
 	s.mustUndo()
 	put(t, s.workspace(), "log", "mine\n")
 	put(t, s.opts.Hank, "hank.json", hank("new"))
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Adopt, o.Restore = true, true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Adopt, o.Restore = true, true })
 	adopted := s.view().State.Program
 	if adopted == old {
 		t.Error("the run did not keep the hank that it adopted")

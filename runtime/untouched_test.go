@@ -42,7 +42,7 @@ func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 			  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": %q},
 			  {"id": "c2", "name": "2", "model": "shell", "continuationMode": "fresh", "promptText": "echo c2 >c2"}
 			]}`, c.first, c.second))
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 			work := s.workspace()
 			if name == "the rule disappears" { // the person's file is there, ignored, when c1 takes the rule away
 				put(t, work, "u.ign", "secret\n")
@@ -68,7 +68,7 @@ func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 				}
 			}
 			s.mustRollback("c0")
-			s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter, o.KeepTree = 1, true })
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter, o.KeepTree = 1, true })
 			if got := content(t, work, "sub/u.ign"); got != "secret too\n" {
 				t.Errorf("run again: %q", got)
 			}
@@ -89,10 +89,10 @@ func uncovered(t *testing.T) *stage {
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat mine.log >seen; echo b >>mine.log"}
 	]}`)
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	put(t, s.workspace(), ".gitignore", "*.log\n")
 	put(t, s.workspace(), "mine.log", "a person's\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	s.mustRollback("a")
 	if onDisk(s.workspace(), ".gitignore") || content(t, s.workspace(), "mine.log") != "a person's\nb\n" {
 		t.Fatalf("nothing was uncovered: %v", s.tree())
@@ -116,7 +116,7 @@ func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
 			s.must(ModeRun, exitcode.Done)
 			s.opts.Restore = false
 			done := s.tree()
-			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "b" })
+			s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "b" })
 			sameTree(t, "done again", s.tree(), done)
 			s.mustUndo()
 			sameTree(t, "taken back", s.tree(), done)
@@ -134,17 +134,17 @@ func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [], "promptText": "true"}
 	]}`)
 	put(t, s.workspace(), "other", "of the initial checkpoint alone\n")
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter, o.Fresh = 1, true })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter, o.Fresh = 1, true })
 	put(t, s.workspace(), ".gitignore", "*.log\n")
 	put(t, s.workspace(), "mine.log", "a person's\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	s.mustRollback("initial")
 	if onDisk(s.workspace(), ".gitignore") || content(t, s.workspace(), "mine.log") != "a person's\n" {
 		t.Fatalf("nothing was uncovered: %v", s.tree())
 	}
 	s.must(ModeRun, exitcode.Done)
 	done := s.tree()
-	s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "a" })
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "a" })
 	sameTree(t, "done again", s.tree(), done)
 	put(t, s.workspace(), "other", "changed\n") // the base still has it as it was
 	s.mustRollback("initial")
@@ -169,7 +169,7 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 		"behind an answer": {func(t *testing.T, s *stage) {
 			put(t, s.workspace(), "edit", "a person's\n")
 			put(t, s.workspace(), "added.log", "mine, too\n")
-			s.must(ModeRetry, exitcode.Decision, func(o *Options) { o.Codon = "a" })
+			s.must(ModeRetry, exitcode.Decision, func(o *command) { o.Codon = "a" })
 			s.opts.Restore = true
 		}, "a person's\nb\n"},
 	} {
@@ -178,7 +178,7 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 			s := uncovered(t)
 			c.change(t, s)
 			before := s.tree()
-			s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 })
+			s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "a", 1 })
 			s.opts.Restore = false
 			if got := content(t, s.workspace(), "mine.log"); got != c.left {
 				t.Errorf("mine.log: %q, want %q", got, c.left)
@@ -191,8 +191,8 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 			for _, file := range []string{"edit", "added.log"} {
 				testkit.Must(t, os.RemoveAll(filepath.Join(s.workspace(), file)))
 			}
-			s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "a", 1 }) // behind the undo
-			s.must(ModeRetry, exitcode.Done, func(o *Options) { o.Codon = "a" })                    // of what is tracked by now
+			s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "a", 1 }) // behind the undo
+			s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "a" })                    // of what is tracked by now
 			if got := content(t, s.workspace(), "seen"); got != c.left {
 				t.Errorf("the next codon has found %q, want %q", got, c.left)
 			}
@@ -210,16 +210,16 @@ func TestARetryReplacesAnUncoveredFileWhereItsBeginningHasAnother(t *testing.T) 
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat d.log/x >seen; rm -r d.log; echo b >b"},
 	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >c"}
 	]}`)
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 2 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 2 })
 	put(t, s.workspace(), ".gitignore", "*.log\n")
 	put(t, s.workspace(), "d.log", "a person's\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 	s.mustRollback("b")
 	if content(t, s.workspace(), "d.log") != "a person's\n" {
 		t.Fatalf("nothing was uncovered: %v", s.tree())
 	}
 	before := s.tree()
-	s.must(ModeRetry, exitcode.Stopped, func(o *Options) { o.Codon, o.StopAfter = "b", 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "b", 1 })
 	if got := content(t, s.workspace(), "seen"); got != "in\n" {
 		t.Errorf("the codon has found %q", got)
 	}
@@ -233,7 +233,7 @@ func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
 	s := uncovered(t)
 	put(t, s.workspace(), "edit", "a person's\n")
-	s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 	if onDisk(s.workspace(), "edit") {
 		t.Error("the edit is still there")
 	}
@@ -268,7 +268,7 @@ func TestAnEditBehindAMoveIsAskedAboutWhereAnIgnoreRuleWas(t *testing.T) {
 			s := uncovered(t)
 			c.edit(t, s)
 			s.must(ModeRun, exitcode.Decision)
-			s.must(ModeRun, exitcode.Done, func(o *Options) { o.Restore = true })
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
 			for file, want := range c.left {
 				switch {
 				case want == "" && onDisk(s.workspace(), file):
@@ -419,13 +419,13 @@ func (w *wanderer) wander() {
 			w.edit()
 		case 1:
 			w.did("run, edited %v", w.edited)
-			w.must(ModeRun, exitcode.Done, func(o *Options) { o.KeepTree = w.edited })
+			w.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = w.edited })
 			w.edited = false
 		case 2:
 			id := state.CodonID(fmt.Sprintf("c%d", w.IntN(3)))
 			keep := w.IntN(2) == 0
 			w.did("retry %s, keep %v", id, keep)
-			if _, err := w.run(ModeRetry, func(o *Options) { o.Codon, o.KeepTree, o.Restore = id, keep, !keep }); err != nil {
+			if _, err := w.run(ModeRetry, func(o *command) { o.Codon, o.KeepTree, o.Restore = id, keep, !keep }); err != nil {
 				var usage *exitcode.UsageError
 				if !errors.As(err, &usage) { // it has not run on the thread
 					w.t.Fatal(err)

@@ -30,7 +30,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 		}
 		return v.State.Lineage
 	}
-	s.must(ModeRun, exitcode.Stopped, func(o *Options) { o.StopAfter = 1 })
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
 	was := lineage()
 	s.must(ModeRun, exitcode.Decision)
 	if !strings.Contains(strings.Join(s.said, "\n"), ".hankweave was deleted") {

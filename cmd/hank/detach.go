@@ -12,7 +12,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/runtime"
 	"hank/runtime/exitcode"
 )
 
@@ -22,8 +21,8 @@ const detachPatience = time.Second
 
 // detach starts the same command again, in a session of its own, with its
 // output in a file.
-func detach(c *cli.Context, o runtime.Options) error {
-	root, err := filepath.Abs(orDefault(o.Execution, "."))
+func detach(c *cli.Context, execution string) error {
+	root, err := filepath.Abs(orDefault(execution, "."))
 	if err != nil {
 		return err
 	}

@@ -93,17 +93,16 @@ work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 					return err
 				}
 			}
-			o, err := driveOptions(c)
+			r, a, err := driveOptions(c, runtime.ModeRun)
 			if err != nil {
 				return err
 			}
-			o.Hank, o.Data, o.Workspace, o.Output = hank, data, c.String("workspace"), c.String("output")
-			o.IncludeSecrets, o.ExcludeSecrets = c.Bool("include-secrets"), c.Bool("exclude-secrets")
-			if o.IncludeSecrets && o.ExcludeSecrets {
+			r.Hank, r.Data, r.Workspace, r.Output, r.Replay = hank, data, c.String("workspace"), c.String("output"), c.String("replay")
+			a.Fresh, a.IncludeSecrets, a.ExcludeSecrets = c.Bool("fresh"), c.Bool("include-secrets"), c.Bool("exclude-secrets")
+			if a.IncludeSecrets && a.ExcludeSecrets {
 				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
 			}
-			o.Replay, o.Fresh = c.String("replay"), c.Bool("fresh")
-			return drive(c, runtime.ModeRun, o)
+			return drive(c, r, a)
 		},
 	}
 }
@@ -149,11 +148,11 @@ The exit codes are those of hank run.`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			o, err := driveOptions(c)
+			r, a, err := driveOptions(c, runtime.ModeResume)
 			if err != nil {
 				return err
 			}
-			return drive(c, runtime.ModeResume, o)
+			return drive(c, r, a)
 		},
 	}
 }
@@ -180,52 +179,54 @@ The exit codes are those of hank run; 2: the codon has not run.`,
 			if from := c.String("from"); from != "" && from != "rig-setup" {
 				return &exitcode.UsageError{Why: "--from takes rig-setup, not " + from}
 			}
-			o, err := driveOptions(c)
+			r, a, err := driveOptions(c, runtime.ModeRetry)
 			if err != nil {
 				return err
 			}
-			o.Codon, o.FromRigSetup = state.CodonID(c.Args().First()), c.String("from") != ""
-			return drive(c, runtime.ModeRetry, o)
+			r.Codon, r.FromRigSetup = state.CodonID(c.Args().First()), c.String("from") != ""
+			return drive(c, r, a)
 		},
 	}
 }
 
 // driveOptions reads the flags that run, resume and retry share.
-func driveOptions(c *cli.Context) (runtime.Options, error) {
+func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runtime.Answers, err error) {
 	layers, settingsErr := settings(c)
 	labels := map[string]string{}
 	for _, l := range c.StringSlice("label") {
 		key, value, ok := strings.Cut(l, "=")
 		if !ok {
-			return runtime.Options{}, &exitcode.UsageError{Why: fmt.Sprintf("--label takes KEY=VALUE, not %q", l)}
+			return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--label takes KEY=VALUE, not %q", l)}
 		}
 		labels[key] = value
 	}
 	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
-		return runtime.Options{}, &exitcode.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
+		return r, a, &exitcode.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
 	}
 	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
-		return runtime.Options{}, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
+		return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
 	}
 	limits, err := limits(c)
 	if err != nil {
-		return runtime.Options{}, err
+		return r, a, err
 	}
 	execution, err := namedExecution(c)
 	if err != nil {
-		return runtime.Options{}, err
+		return r, a, err
 	}
-	o := runtime.Options{
-		Execution: execution, Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
-		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
-		Yes: c.Bool("yes"), StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"), BreakLock: c.String("break-lock"),
+	r = runtime.Request{
+		Mode: mode, Execution: execution, Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
+		StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"),
 		Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
-		Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: sayer(c), Work: work,
+	}
+	a = runtime.Answers{
+		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
+		Yes: c.Bool("yes"), BreakLock: c.String("break-lock"),
 	}
 	if settingsErr != nil {
-		runtime.Notify(c.Context, o, settingsErr)
+		runtime.Notify(c.Context, r, runtime.UI{Say: sayer(c)}, settingsErr)
 	}
-	return o, settingsErr
+	return r, a, settingsErr
 }
 
 // settings reads hankweave.json, the environment and the flags.
@@ -353,23 +354,22 @@ func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
 }
 
 // drive runs and prints the result.
-func drive(c *cli.Context, mode runtime.Mode, o runtime.Options) error {
-	if mode != runtime.ModeRun { // only run makes an execution where there is none
+func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
+	if r.Mode != runtime.ModeRun { // only run makes an execution where there is none
 		root, err := executionOf(c)
 		if err != nil {
 			return err
 		}
-		o.Execution = root
+		r.Execution = root
 	}
 	if c.Bool("detach") {
-		return detach(c, o)
+		return detach(c, r.Execution)
 	}
 	requests, stop := signals()
 	defer stop()
-	o.Requests = requests
-	o.Monitor = &codon.Monitor{}
-	unwatch := watch(progressOut(c), o.Say, o.Monitor)
-	res, err := runtime.Run(c.Context, mode, o)
+	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: sayer(c), Work: work, Monitor: &codon.Monitor{}, Requests: requests}
+	unwatch := watch(progressOut(c), ui.Say, ui.Monitor)
+	res, err := runtime.Run(c.Context, r, a, ui)
 	unwatch()
 	if res != nil && res.RunID != "" {
 		catchUp(res.Execution)
