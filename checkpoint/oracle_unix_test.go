@@ -414,6 +414,7 @@ func (w *world) goBack(now *checkpoint.Snapshot) {
 // disk, or none.
 func TestCheckpointEqualsOracle(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	const steps, short = 50, 8
 	var seeds, done atomic.Int64
 	deadline := time.Now().Add(*oracleFor)

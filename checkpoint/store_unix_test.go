@@ -26,6 +26,7 @@ import (
 
 func TestEveryCheckpointEqualsATreeMadeByReadingEveryByte(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	names := []string{"a", "b c", "d/e", "d/f", "d/g/h", "-x", "new\nline", "\xff\xfe", strings.Repeat("n", 255), "émoji☃", "d/-", "z/y/x/w/v/u", "empty", "a.b", "a/b", "a0"}
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -369,5 +370,13 @@ func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 			s.Close()
 		}
 		os.WriteFile(name, good, 0o600)
+	}
+}
+
+// heavy marks a test that takes seconds: scripts/check leaves it to scripts/test.
+func heavy(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes seconds: scripts/test runs it")
 	}
 }

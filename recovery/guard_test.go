@@ -247,6 +247,7 @@ func (d *deleting) SyncDir(name string) error { d.call(); return d.FS.SyncDir(na
 // it again: what was recorded is on the disk when the execution is closed.
 func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for n := 2; ; n++ {
 		root := t.TempDir()
 		disk := &deleting{FS: fast, folder: layout.Layout{Root: root}.Hankweave()}

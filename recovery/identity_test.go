@@ -334,6 +334,7 @@ func (s *scene) injected(edit func(*proc.Identity)) {
 // can take it, and no dead one is left running.
 func TestIdentityMatrix(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	var mu sync.Mutex
 	var read, refused []int64
 	t.Run("row", func(t *testing.T) {

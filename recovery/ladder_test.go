@@ -25,6 +25,7 @@ func boxed(t testing.TB, n int) *box {
 // what is left, and the report says what was gone.
 func TestWhateverIsDeletedTheStateComesBack(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	b := boxed(t, 24)
 	files := []struct{ name, path, said string }{
 		{"state.json", b.l.State(), ""},
@@ -154,6 +155,7 @@ func offsets(text []byte, rng *rand.Rand) []int {
 // which keeps the damaged file.
 func TestADamagedStateIsNeverTakenForAState(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	b := boxed(t, 200)
 	text, journal := b.files[b.l.State()], b.files[b.journal()]
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -205,6 +207,7 @@ func TestADamagedStateIsNeverTakenForAState(t *testing.T) {
 // One memory after the other is damaged, at seeded places, in 200 codons.
 func TestTheLadderGoesDownOneRungAtATime(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	b := boxed(t, 200)
 	rungs := []string{b.l.State(), b.l.State() + ".bak", b.journal(), b.l.Meta(), b.l.StatCache()}
 	rng := rand.New(rand.NewPCG(seed, 11))

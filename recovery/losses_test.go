@@ -20,6 +20,7 @@ import (
 // and the execution goes on and can be exported.
 func TestAStoreIsWholeWithoutALostPack(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, b := range map[string]*box{"merged": boxed(t, 14), "not merged": unmerged(t, 12)} {
 		t.Run(name, func(t *testing.T) { partsFromEachPack(t, b) })
 	}

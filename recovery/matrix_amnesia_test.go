@@ -509,6 +509,7 @@ func TestAFolderInThePlaceOfTheStatCacheGoesAside(t *testing.T) {
 // By default one set in 16, and of the damages one in 8.
 func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	sets, few, random := 16, 8, 40
 	if long {
 		sets, few, random = 1, 1, 1500

@@ -198,6 +198,7 @@ func stockFsck(t testing.TB, fsys vfs.FS, dir, what string) {
 // shares of a story each, so that few images are in memory at a time.
 func TestASagaSurvivesAPowerCutAtEveryCall(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	shares, seeds, of, deep := 1, uint64(2), 41, 40
 	if long {
 		shares, seeds, of, deep = 16, 8, 16, 40
@@ -275,6 +276,7 @@ var failures = []struct {
 // By default one call in 101; a short write is one of writes only.
 func TestASagaSurvivesAnErrorOfEveryCall(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	root := filepath.Join(t.TempDir(), "x")
 	real(t, root)
 	mem := vfstest.NewMem()

@@ -108,6 +108,7 @@ func contains(acked, got *state.State) error {
 // four seeds.
 func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	root := t.TempDir()
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	ok(t, os.MkdirAll(l.Hankweave(), 0o700)) // for the locks; all else is in memory
@@ -184,6 +185,7 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 // works again. By default one in seventeen ways is tried; the long form tries all.
 func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	var calls atomic.Int64
 	w := &witnessed{}
 	ok(t, w.story(t, t.TempDir(), vfstest.Inject(fast, func(c vfstest.Call) error {

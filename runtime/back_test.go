@@ -250,6 +250,7 @@ func init() {
 // nothing done.
 func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	hank := strings.Replace(attic, `"checkpointedFiles": ["kept/*"], "archiveOnSuccess": ["draft"]`, `"checkpointedFiles": ["kept/*", "late/*"], "archiveOnSuccess": ["draft"]`, 1)
 	hank = strings.Replace(hank, "echo 3 >kept/a", "echo 3 >kept/a; echo 3 >late/a; rm late/b; echo 3 >late/c", 1)
 	s := stageOf(t, hank)
@@ -307,6 +308,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 // they wrote is in a checkpoint.
 func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	const hank = `{"hank": [
   {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done; echo same >u"},
   {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore; mkdir -p p/q; echo 2 >p/q/x; echo same >u"}

@@ -57,6 +57,7 @@ func TestRunAfterAFailureDoesNothing(t *testing.T) {
 
 func TestRetryRestoresTheTreeFromBeforeTheCodon(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct {
 		change func(*command)
 		log    string
@@ -147,6 +148,7 @@ func TestEachAutomaticRetryStartsFromTheSameTree(t *testing.T) {
 // What a person does between two runs is asked about, and never lost.
 func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	const edit, added = "what a person wrote\n", "a new file of a person\n"
 	situations := map[string]struct {
 		prepare func(t *testing.T) *stage
@@ -325,6 +327,7 @@ func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
 // Nobody has edited anything, and nobody is asked.
 func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, drive := range map[string]func(t *testing.T){
 		"archives": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/archive"))

@@ -126,6 +126,7 @@ func TestAfterGCTheLastRollbackCanBeTakenBack(t *testing.T) {
 // finishes it.
 func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for _, point := range []string{"pack.written", "pack.renamed", "pack.indexed:1", "checkpoint.packed", "ref.locked:1", "ref.written", "ref.renamed", "checkpoint.referenced",
 		"transition.acknowledged", "gc.acknowledged", "ref.locked:2", "gc.unreferenced:1", "gc.unreferenced:2", "pack.indexed:2", "collect.exchanged:1", "merge.removed:1", "gc.collected"} {
 		t.Run(point, func(t *testing.T) {

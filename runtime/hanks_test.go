@@ -19,6 +19,7 @@ import (
 // TestEveryFixtureEndsAsItsReadmeSays runs the small hanks.
 func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct {
 		code    exitcode.Code
 		records string
@@ -181,6 +182,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 // from each, the hank ends with the same tree.
 func TestEveryCheckpointOfEveryFixtureIsAPlaceToGoOnFrom(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for _, name := range []string{"two-steps", "context-loop", "rigs", "archive", "outputs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -264,6 +266,7 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 
 func TestAReplayEndsWithTheSameTree(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "budget-loop"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

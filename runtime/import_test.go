@@ -48,6 +48,7 @@ var importPoints = map[string]int{
 // an execution, or a whole one; and the same import goes on with it.
 func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	s, mirror := exported(t)
 	want, records := s.tree(), s.records()
 	killed := 0

@@ -15,6 +15,7 @@ import (
 // for a codon that is done.
 func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	const hank = `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh",

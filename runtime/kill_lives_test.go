@@ -73,6 +73,7 @@ func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 // undisturbed run.
 func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +175,7 @@ func (l *lane) tell() {
 // has it, since when, and what to do; continued, it comes to the same end.
 func TestAStoppedRuntimeIsNotDead(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +254,7 @@ func (l *lane) killedWith(cmd *exec.Cmd, i int) (string, bool) {
 // at most one works at a time, and each agent begins once.
 func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -333,6 +336,7 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 // the run behind it ends, and ends again, before its first codon has begun.
 func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -368,6 +372,7 @@ func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 // leaves nothing behind that anybody has to look at.
 func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -399,6 +404,7 @@ func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 // the workspace is in its exit checkpoint in the end.
 func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -422,6 +428,7 @@ func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 // to go on from there ends before its codon has begun.
 func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -209,6 +209,7 @@ func parent(t *testing.T, pid int) int {
 // the codon from before it.
 func TestASignalEndsTheRunInOrder(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for sig, code := range map[syscall.Signal]exitcode.Code{syscall.SIGTERM: exitcode.Terminated, syscall.SIGINT: exitcode.Interrupted} {
 		for _, inRig := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in the rig: %v", sig, inRig), func(t *testing.T) {

@@ -125,6 +125,7 @@ type killing struct {
 // agree.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	dir := t.TempDir()
 	rounds := max(3, *killCount/8)
 	hank, data := countingQuickstart(t, dir, rounds), slice(t, dir)

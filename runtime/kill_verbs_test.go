@@ -107,6 +107,7 @@ var verbs = []verb{
 // program, at random moments and at failpoints.
 func TestVerbsKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

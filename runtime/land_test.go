@@ -98,6 +98,7 @@ func untouched(t *testing.T, repo string) map[string]string {
 // before, within and behind a call that changes something there.
 func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	template, repo := ownRepository(t)
 	whole, err := landOn(template.root, "whole")
 	if err != nil || !whole.Right() {

@@ -55,6 +55,7 @@ func killedAtItsEnd(t *testing.T, end string) *stage {
 
 func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct {
 		change func(s *stage)
 		named  string // in the question; empty: there is none

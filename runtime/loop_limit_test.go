@@ -45,6 +45,7 @@ func (s *stage) wrote(want string) {
 // in: a run that may spend more continues in the loop.
 func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for _, c := range []struct {
 		name, overall string
 		limit         func(*command)

@@ -24,6 +24,7 @@ import (
 // does it on the tree as it is.
 func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, again := range map[string]func(*command){
 		"told":  func(o *command) { o.KeepTree = true },
 		"asked": func(o *command) { o.Ask = func(string, []string) int { return 0 } },
@@ -210,6 +211,7 @@ func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 // put back. Readers say so, hank run asks, and both answers lead on.
 func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
 			t.Parallel()

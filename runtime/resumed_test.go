@@ -41,6 +41,7 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 // was, however often the execution has moved in between.
 func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, moved := range map[string]func(*stage){
 		"as it was":       func(*stage) {},
 		"over an undo":    func(s *stage) { s.mustRollback("a"); s.mustUndo() },

@@ -35,6 +35,7 @@ func (s *stage) commits() []state.SHA {
 
 func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	s := quickstart(t)
 	s.must(ModeRun, exitcode.Done)
 	final := s.tree()
@@ -72,6 +73,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 // form, with HANK_LONG set, tries every checkpoint.
 func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	s := quickstart(t)
 	s.must(ModeRun, exitcode.Done)
 	want, plan := s.tree(), s.planIDs()
@@ -101,6 +103,7 @@ func (s *stage) planIDs() []state.CodonID {
 
 func TestARollbackCutsTheLoopBackAndItGrowsAgain(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	s := newStage(t, fixture(t, "hanks/loop"))
 	s.must(ModeRun, exitcode.Done)
 	want := s.tree()
@@ -321,6 +324,7 @@ func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 // wherever the answer has put it.
 func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct {
 		rollback string // before the edit
 		answer   func(*command)

@@ -18,6 +18,7 @@ import (
 // not before: killed behind that sync, its codons are done and it has not ended.
 func TestARunEndsOnlyWhenItsWorkIsOnTheDisk(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -111,6 +111,7 @@ func TestFilesComeBackAsTheirOwnTimelineFoundThem(t *testing.T) {
 
 func TestAnUndoLeavesTheFoldersThatWereThere(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct {
 		first, second  string
 		before, inside []string // empty folders at the end, and at c0
@@ -372,6 +373,7 @@ func init() {
 // the empty folders are those of before the move or those behind it.
 func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, lost := range map[string]bool{"the state is there": false, "the state is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,6 +68,7 @@ func TestAnUndoBringsBackThatACodonHasFailed(t *testing.T) {
 
 func TestAnUndoBringsBackThatACodonWasStopped(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; test -e ../once || sleep 120"}
@@ -127,6 +128,7 @@ func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 // asked about behind the rollback, they are not then either. gc keeps what tells that.
 func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	undo, elsewhere := func(s *stage) { s.mustUndo() }, func(s *stage) { s.mustRollback("initial") }
 	back := map[string][]func(*stage){
 		"a redo":                              {undo, undo},

@@ -29,6 +29,7 @@ import (
 // when one goes there from where it is not ignored.
 func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct{ first, second string }{
 		"the rule appears":    {`echo a >a`, `echo "*.ign" >.gitignore`},
 		"the rule disappears": {`echo "*.ign" >.gitignore`, `rm .gitignore`},
@@ -160,6 +161,7 @@ func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.
 // deletes.
 func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, c := range map[string]struct {
 		change func(*testing.T, *stage)
 		left   string // in mine.log
@@ -333,6 +335,7 @@ func TestAnEditBehindAMoveThatWasKilledIsAskedAboutWhereAnIgnoreRuleWas(t *testi
 // unless the target needs its place. HANK_LONG tries many, from HANK_SEED on.
 func TestEveryMoveCanBeTakenBackWhateverIsIgnored(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	first, lives := uint64(1), uint64(4)
 	if os.Getenv("HANK_LONG") != "" {
 		lives = 300

@@ -96,6 +96,7 @@ var vandals = map[string]string{
 // it is said, and nothing of the history is lost.
 func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	for name, act := range vandals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 // After each, both are compared.
 func TestRandomOperations(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds: scripts/test runs it")
+	}
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 // compared with git's on the way. The clock is not looked at.
 func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds: scripts/test runs it")
+	}
 	out := t.TempDir()
 	args := []string{"checkpoint", "--quick", "--all", "--runs", "2", "--dir", t.TempDir(), "--out", out}
 	if code := dispatch(args); code != 0 {
@@ -79,6 +82,9 @@ func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 // a real run say with what was made. The clock is not looked at.
 func TestQuickFormOfTheStateBench(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds: scripts/test runs it")
+	}
 	out := t.TempDir()
 	if code := dispatch([]string{"state", "--quick", "--dir", t.TempDir(), "--out", out}); code != 0 {
 		t.Fatalf("exit code %d", code)
