@@ -8,40 +8,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
-	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/report"
 	"hank/state"
 )
-
-// checkpointList is the JSON form of hank checkpoints.
-type checkpointList struct {
-	Schema      int              `json:"schema"`
-	Execution   string           `json:"execution"`
-	Checkpoints []history.Listed `json:"checkpoints"`
-	Removed     []removedBranch  `json:"removed"` // by hank gc
-	Lost        []lostCheckpoint `json:"lost"`    // cannot be read
-}
-
-// removedBranch is a branch that hank gc has removed.
-type removedBranch struct {
-	Branch string     `json:"branch"`
-	Head   state.SHA  `json:"head"`
-	Time   state.Time `json:"time"`
-}
-
-func removedBranches(s *state.State) []removedBranch {
-	out := []removedBranch{}
-	for _, r := range s.Runs {
-		if r.Removed != nil {
-			out = append(out, removedBranch{r.GitBranch, r.Head, *r.Removed})
-		}
-	}
-	for _, r := range s.Removed {
-		out = append(out, removedBranch(r))
-	}
-	return out
-}
 
 func checkpointsCommand() *cli.Command {
 	return &cli.Command{
@@ -109,20 +80,15 @@ func listCheckpoints(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := v.Store()
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	list, err := history.Checkpoints(c.Context, v.State, store, history.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
+	list, err := report.ReadCheckpoints(c.Context, v, history.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(checkpointList{1, v.Layout.Root, list.Checkpoints, removedBranches(v.State), lostCheckpoints(list.Lost)})
+		return printJSON(list)
 	}
 	if c.Bool("graph") {
-		err = printGraph(v.State, list.Checkpoints, c.Int("limit"))
+		err = printGraph(v.State, list, c.Int("limit"))
 	} else {
 		err = printCheckpoints(list.Checkpoints, c.Int("limit"))
 	}
@@ -131,7 +97,7 @@ func listCheckpoints(c *cli.Context) error {
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
-		remark("%s cannot be read: lost (%s%s); see: hank doctor%s\n", count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), executionOption(c))
+		remark("%s cannot be read: lost (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), executionOption(c))
 	}
 	return err
 }
@@ -143,21 +109,6 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n-fewer)
 }
 
-// lostCheckpoint is one that the state has and the store cannot read.
-type lostCheckpoint struct {
-	SHA     state.SHA     `json:"sha"`
-	Branch  string        `json:"branch"`
-	CodonID state.CodonID `json:"codonId,omitempty"`
-}
-
-func lostCheckpoints(list []recovery.Known) []lostCheckpoint {
-	out := []lostCheckpoint{}
-	for _, k := range list {
-		out = append(out, lostCheckpoint{k.SHA, k.Branch, k.Codon})
-	}
-	return out
-}
-
 func printCheckpoints(list []history.Listed, limit int) error {
 	t := term.NewTable(os.Stdout)
 	for _, k := range list {
@@ -165,27 +116,27 @@ func printCheckpoints(list []history.Listed, limit int) error {
 		if k.Current {
 			mark = "*"
 		}
-		t.Row(mark, short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), k.Branch, k.Name)
+		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), k.Branch, k.Name)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if limit > 0 && len(list) == limit {
-		remark("there may be more: --before %s, or --limit 0\n", short(list[limit-1].SHA))
+		remark("there may be more: --before %s, or --limit 0\n", report.Short(list[limit-1].SHA))
 	}
 	return nil
 }
 
 // printGraph draws the tree of runs: beside each run's newest checkpoint stands
 // where the run came from. At the end stand those whose checkpoints are gone.
-func printGraph(s *state.State, list []history.Listed, limit int) error {
+func printGraph(s *state.State, list *report.Checkpoints, limit int) error {
 	tips := map[state.SHA]string{}
 	for _, r := range s.Runs {
 		if r.Head != "" && r.Removed == nil {
 			tips[r.Head] = cameFrom(r)
 		}
 	}
-	for _, line := range history.Graph(list) {
+	for _, line := range history.Graph(list.Checkpoints) {
 		k := line.At
 		if k == nil {
 			say("%s\n", line.Draw)
@@ -195,7 +146,7 @@ func printGraph(s *state.State, list []history.Listed, limit int) error {
 		if k.CodonID != "" {
 			name = string(k.CodonID) + ":" + name
 		}
-		text := fmt.Sprintf("%s  %s  %s  %s", line.Draw, short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(name, "-"))
+		text := fmt.Sprintf("%s  %s  %s  %s", line.Draw, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(name, "-"))
 		if k.Name != "" && k.Kind == state.KindRecovery {
 			text += " " + k.Name
 		}
@@ -212,10 +163,10 @@ func printGraph(s *state.State, list []history.Listed, limit int) error {
 		}
 		say("%s\n", text)
 	}
-	for _, r := range removedBranches(s) {
-		say("x  %s  %s, removed by hank gc on %s\n", short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
+	for _, r := range list.Removed {
+		say("x  %s  %s, removed by hank gc on %s\n", report.Short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
 	}
-	if limit > 0 && len(list) == limit {
+	if limit > 0 && len(list.Checkpoints) == limit {
 		remark("there may be more: --limit 0\n")
 	}
 	return nil
@@ -232,16 +183,4 @@ func cameFrom(r *state.Run) string {
 		from = fmt.Sprintf("after %s of run %s", *src.AfterCodon, src.RunID)
 	}
 	return fmt.Sprintf(", %s %s", orDefault(r.StartingConditions.Reason, "continues"), from)
-}
-
-// knows tells whether a state has a codon, in its plan or in a run.
-func knows(s *state.State, id state.CodonID) bool {
-	for _, r := range s.Runs {
-		for _, k := range r.Codons() {
-			if k.CodonID == id {
-				return true
-			}
-		}
-	}
-	return s.PlanIndex(id) >= 0
 }

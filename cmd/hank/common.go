@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -18,12 +17,10 @@ import (
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery"
-	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/exitcode"
 	"hank/runtime/verdict"
-	"hank/state"
 )
 
 // Flags that many verbs share.
@@ -90,15 +87,6 @@ func forThis(c *cli.Context, text string) string {
 // commandForThis is the same of a command by itself.
 func commandForThis(c *cli.Context, command string) string {
 	return verdict.CommandForExecution(command, executionOption(c))
-}
-
-// findingsForThis is forThis of all findings.
-func findingsForThis(c *cli.Context, found []finding.Finding) []finding.Finding {
-	out := slices.Clone(found)
-	for i := range out {
-		out[i].What = forThis(c, out[i].What)
-	}
-	return out
 }
 
 // errorForThis is an error whose text is forThis.
@@ -194,32 +182,6 @@ func work(what string, p *checkpoint.Progress) (end func()) {
 	return term.Work(os.Stderr, what, p.Done)
 }
 
-// shorten makes a path relative to where the person is, if that is shorter.
-func shorten(p string) string {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return p
-	}
-	rel, err := filepath.Rel(cwd, p)
-	if err != nil || len(rel) >= len(p) {
-		return p
-	}
-	if !strings.HasPrefix(rel, ".") {
-		rel = "./" + rel
-	}
-	return rel
-}
-
-// count is a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-func short(sha state.SHA) string { return string(sha[:min(12, len(sha))]) }
-
 // lastBefore cuts a list, oldest first, to the last ones before a key.
 func lastBefore[T any](list []T, limit int, before string, key func(T) string) ([]T, error) {
 	if before != "" {
@@ -256,7 +218,7 @@ func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
 	}
 	out := slices.Clone(found)
 	for i := range out {
-		out[i].File = shorten(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
+		out[i].File = term.ShortPath(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime"
@@ -87,10 +88,10 @@ func tell(c *cli.Context, command, said string) error {
 	defer cancel()
 	answer, err := runtime.Control(limited, root, command)
 	if errors.Is(err, control.ErrNotRunning) && v.Live {
-		return &control.UnansweredError{Execution: shorten(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
+		return &control.UnansweredError{Execution: term.ShortPath(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}
 	if errors.Is(err, control.ErrNotRunning) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status", shorten(root))}
+		return &exitcode.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status", term.ShortPath(root))}
 	}
 	var mute *control.UnansweredError
 	if errors.As(err, &mute) && v.Live && v.Holder != nil {
@@ -107,10 +108,10 @@ func tell(c *cli.Context, command, said string) error {
 		say("%s\n", said)
 	}
 	if answer.Denied {
-		return &finding.DecisionError{What: "the run in " + shorten(root) + " refuses: " + answer.Error}
+		return &finding.DecisionError{What: "the run in " + term.ShortPath(root) + " refuses: " + answer.Error}
 	}
 	if !answer.OK {
-		return &exitcode.UsageError{Why: "the run in " + shorten(root) + " refuses: " + answer.Error}
+		return &exitcode.UsageError{Why: "the run in " + term.ShortPath(root) + " refuses: " + answer.Error}
 	}
 	if c.Bool("wait") {
 		return sayEnded(c, root)
@@ -149,8 +150,10 @@ func untilFree(ctx context.Context, root string) error {
 		if err != nil || !v.Live {
 			return err
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/term"
 	"hank/runtime/exitcode"
 )
 
@@ -58,7 +59,7 @@ func detach(c *cli.Context, execution string) error {
 	case <-time.After(detachPatience):
 	}
 	say("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%[3]s\n",
-		cmd.Process.Pid, shorten(log.Name()), executionOption(c))
+		cmd.Process.Pid, term.ShortPath(log.Name()), executionOption(c))
 	return nil
 }
 

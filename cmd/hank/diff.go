@@ -147,7 +147,7 @@ func printStats(d *history.Difference, stats []diff.FileStat) {
 	for i, s := range stats {
 		say("%s %-*s  %s\n", sign(d.Changes[i].Kind), widest, quotePath(d.Changes[i].Path), bar(s, longest))
 	}
-	say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, count(len(stats), "file"), count(added, "line"), deleted)
+	say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, term.Count(len(stats), "file"), term.Count(added, "line"), deleted)
 }
 
 func sign(k diff.ChangeKind) term.Painted {

@@ -143,14 +143,14 @@ func printGarbage(out garbageView, c *cli.Context) error {
 		if out.Applied {
 			word = "deleted"
 		}
-		what, bytes := count(g.Files, "file"), term.Bytes(g.Bytes)
+		what, bytes := term.Count(g.Files, "file"), term.Bytes(g.Bytes)
 		switch {
 		case g.Branch != "":
 			what, bytes = g.Branch, "" // its objects are counted together with those of the others
 		case g.Path == layout.LayoutOf(out.Execution).Store():
-			what = count(g.Files, "object")
+			what = term.Count(g.Files, "object")
 		}
-		t.Row(word, string(g.Kind), bytes, what, shorten(g.Path), g.What)
+		t.Row(word, string(g.Kind), bytes, what, term.ShortPath(g.Path), g.What)
 	}
 	t.Row("stays", "", term.Bytes(out.Checkpoints), "", "", "checkpoints, with all that is not named above")
 	if err := t.Flush(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/land"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 )
 
@@ -90,7 +91,7 @@ func printLanding(l *land.Landing) {
 	if l.CutShort {
 		say("this landing was cut short when its branch was made; here is its report:\n")
 	}
-	say("branch %s %s %s on top of %s\n", l.Branch, verb, count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
+	say("branch %s %s %s on top of %s\n", l.Branch, verb, term.Count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
 	for _, k := range l.Commits {
 		say("\n%s %s\n", term.Yellow(os.Stdout, k.SHA[:12]), k.Title)
 		for i, f := range k.Files {
@@ -119,7 +120,7 @@ func printLanding(l *land.Landing) {
 		say("caveats: %s\n", more)
 	}
 	if n := len(l.LeftOut); n > 0 {
-		say("left out, %s:\n", count(n, "path"))
+		say("left out, %s:\n", term.Count(n, "path"))
 		for i, f := range l.LeftOut {
 			if i == most {
 				say("  and %d more\n", n-i)
@@ -129,7 +130,7 @@ func printLanding(l *land.Landing) {
 		}
 	}
 	printNames("changed by the run, and not committed as they were when it began; the branch has them as the run left them, your changes included where it kept them:", l.Mixed)
-	printNames(fmt.Sprintf("deleted by the run, and not committed as they were when it began; the branch does not have them, checkpoint %s has them as they were:", short(l.From.SHA)), l.Deleted)
+	printNames(fmt.Sprintf("deleted by the run, and not committed as they were when it began; the branch does not have them, checkpoint %s has them as they were:", report.Short(l.From.SHA)), l.Deleted)
 	printNames("not committed as they were when the run began, and not changed by it; the branch does not have them:", l.Uncommitted)
 	printPrivate(l)
 	for _, k := range l.Checks {
@@ -144,7 +145,7 @@ func printLanding(l *land.Landing) {
 	case l.DryRun:
 		say("nothing was written to your repository\n")
 	case l.Report != "":
-		say("report    %s\nto see it git%s log -p %s\n", shorten(l.Report), within(l.Repository), shell.Quote(l.Branch))
+		say("report    %s\nto see it git%s log -p %s\n", term.ShortPath(l.Report), within(l.Repository), shell.Quote(l.Branch))
 	}
 }
 
@@ -154,7 +155,7 @@ func printPrivate(l *land.Landing) {
 		return
 	}
 	printNames(string(term.Yellow(os.Stdout, "new files on the branch that hold secrets by their names:")), l.Private)
-	say("a line for each in %s, such as /%s, leaves them out of the next landing", shorten(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
+	say("a line for each in %s, such as /%s, leaves them out of the next landing", term.ShortPath(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
 	if !l.DryRun {
 		say("; git%s branch -D %s removes this one", within(l.Repository), shell.Quote(l.Branch))
 	}
@@ -173,7 +174,7 @@ func within(repository string) string {
 			break // it is in another repository, or in none
 		}
 	}
-	return " -C " + shell.Quote(shorten(repository))
+	return " -C " + shell.Quote(term.ShortPath(repository))
 }
 
 func landSign(kind string) term.Painted {

@@ -11,6 +11,7 @@ import (
 	"hank/recovery"
 	"hank/runtime"
 	"hank/runtime/exitcode"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -145,7 +146,7 @@ func printPlan(p planView) error {
 			name += " (" + e.but + ")"
 		}
 		grows = grows || e.LoopID != "" && e.Status == ""
-		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, orDefault(short(e.Checkpoint), "-"), e.Model, name)
+		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, orDefault(report.Short(e.Checkpoint), "-"), e.Model, name)
 	}
 	if err := t.Flush(); err != nil {
 		return err

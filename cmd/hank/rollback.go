@@ -9,10 +9,10 @@ import (
 
 	"hank/internal/shell"
 	"hank/internal/term"
-	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/report"
 	"hank/state"
 )
 
@@ -101,32 +101,29 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if v, err := recovery.Glance(root); err == nil {
-		next = commandForThis(c, statusOf(v).Command)
-	}
+	next := commandForThis(c, report.NextCommand(root))
 	if c.Bool("json") {
 		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety, next, done.TakenBack})
 	}
 	butFor := ""
 	if n := len(done.InTheWay); n > 0 {
 		printInTheWay(done.InTheWay, false)
-		butFor = ", but for " + count(n, "path")
+		butFor = ", but for " + term.Count(n, "path")
 	}
 	if len(o.Paths) > 0 {
 		names, also := namesOf(o.Paths), ""
 		if len(done.Add)+len(done.Folders) > 0 {
 			also = " --delete"
 		}
-		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, short(done.Safety), also, unasked(), executionOption(c))
+		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, report.Short(done.Safety), also, unasked(), executionOption(c))
 		return nil
 	}
 	at := "in " + done.Target.String()
 	if u := done.Undoes; u != nil {
-		at = fmt.Sprintf("it was %s (checkpoint %s)", u.Before(), short(done.Target.SHA))
+		at = fmt.Sprintf("it was %s (checkpoint %s)", u.Before(), report.Short(done.Target.SHA))
 	}
 	if !done.TakenBack { // else the findings have said it
-		say("the workspace is as %s%s; what was there is in checkpoint %s\n", at, butFor, short(done.Safety))
+		say("the workspace is as %s%s; what was there is in checkpoint %s\n", at, butFor, report.Short(done.Safety))
 	}
 	if next != "" {
 		say("  to go on         %s\n", next)
@@ -200,16 +197,16 @@ func printPreview(p *history.Preview, all bool) {
 	for _, list := range [][]history.PathChange{p.Blocked, p.InTheWay} {
 		printInTheWay(list, all)
 	}
-	say("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", count(len(p.Add), "file"), len(p.Change), len(p.Delete), count(p.Keep, "file"))
+	say("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", term.Count(len(p.Add), "file"), len(p.Change), len(p.Delete), term.Count(p.Keep, "file"))
 	for i, u := range p.Unarchived {
 		if !all && i == most {
-			say("and %s more from the archive\n", count(len(p.Unarchived)-i, "file"))
+			say("and %s more from the archive\n", term.Count(len(p.Unarchived)-i, "file"))
 			break
 		}
 		say("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
 	}
 	if n := len(p.Superseded); n > 0 {
-		say("left behind, not deleted: %s\n", count(n, "checkpoint"))
+		say("left behind, not deleted: %s\n", term.Count(n, "checkpoint"))
 	}
 	if p.CostKept+p.CostLeft > 0 {
 		say("of all that was spent, %s led there and %s did not\n", p.CostKept.Text(), p.CostLeft.Text())

@@ -18,6 +18,7 @@ import (
 	"hank/runtime"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/report"
 	"hank/runtime/report/cost"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -265,6 +266,12 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	return layers, nil
 }
 
+// settingsHere are the settings that hold here, for those who only report.
+func settingsHere(c *cli.Context) report.Settings {
+	layers, err := settings(c)
+	return report.Settings{Layers: layers, Wrong: err}
+}
+
 // limits are what --max-cost and --max-time say.
 func limits(c *cli.Context) (runtime.LimitChange, error) {
 	var change runtime.LimitChange
@@ -408,14 +415,14 @@ func printResult(r *runtime.Result) {
 		say("  caveats      %s\n", more)
 	}
 	if r.Output != "" {
-		say("  results      %s\n", shorten(r.Output))
+		say("  results      %s\n", term.ShortPath(r.Output))
 	}
 	l := layout.Layout{Root: r.Execution, Workspace: r.Workspace}
-	say("  workspace    %s\n", shorten(r.Workspace))
-	say("  state        %s\n", shorten(l.State()))
-	say("  checkpoints  git --git-dir=%s log --graph --all\n", shell.Quote(shorten(l.Store())))
+	say("  workspace    %s\n", term.ShortPath(r.Workspace))
+	say("  state        %s\n", term.ShortPath(l.State()))
+	say("  checkpoints  git --git-dir=%s log --graph --all\n", shell.Quote(term.ShortPath(l.Store())))
 	if r.Finish != "" {
-		say("  to finish    %s%s\n", r.Finish, before(r.FinishFirst))
+		say("  to finish    %s%s\n", r.Finish, report.Before(r.FinishFirst))
 	}
 	if r.Next != "" {
 		say("  to go on     %s\n", r.Next)

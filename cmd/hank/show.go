@@ -13,8 +13,7 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
-	"hank/runtime/exitcode"
-	"hank/runtime/history"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -39,89 +38,39 @@ Exit code 0: printed; 2: there is no such run or codon.`,
 			if err != nil {
 				return err
 			}
-			runs, err := runsBefore(v.State.Runs, c.String("before"))
-			if err != nil {
-				return err
-			}
 			name := c.Args().First()
-			if run := v.State.Run(state.RunID(name)); run != nil {
-				return showRuns(c, v, []*state.Run{run})
+			run := v.State.Run(state.RunID(name))
+			if name != "" && run == nil {
+				return showCodon(c, v, state.CodonID(name))
 			}
-			if name == "" {
-				return showRuns(c, v, runs)
-			}
-			return showCodon(c, v, runs, state.CodonID(name))
+			return showRuns(c, v, run)
 		},
 	}
 }
 
-func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
-	if before == "" {
-		return runs, nil
-	}
-	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
-	if at < 0 {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no run %q; see: hank show", before)}
-	}
-	return runs[at+1:], nil
-}
-
-// runView is a run with its records, as JSON.
-type runView struct {
-	*state.Run
-	Verdict verdict.Verdict `json:"verdict"` // in a word for people
-	Codons  []*state.Codon  `json:"codons"`
-}
-
-// shownRuns and shownCodons are the JSON forms of hank show.
-type shownRuns struct {
-	Schema int          `json:"schema"`
-	Limits state.Limits `json:"limits,omitzero"` // of the execution
-	Runs   []runView    `json:"runs"`
-}
-
-type shownCodons struct {
-	Schema int         `json:"schema"`
-	Codons []codonView `json:"codons"`
-}
-
-// codonView is a record with the run that holds it.
-type codonView struct {
-	RunID   state.RunID     `json:"runId"`
-	Verdict verdict.Verdict `json:"verdict"` // in a word for people
-	*state.Codon
-}
-
-func showRuns(c *cli.Context, v *recovery.View, runs []*state.Run) error {
-	if limit := c.Int("limit"); limit > 0 && len(runs) > limit {
-		runs = runs[:limit]
+func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
+	list, err := report.ListRuns(v, named, c.Int("limit"), c.String("before"))
+	if err != nil {
+		return err
 	}
 	if c.Bool("json") {
-		out := shownRuns{Schema: 1, Limits: v.State.Limits, Runs: []runView{}}
-		for _, r := range runs {
-			out.Runs = append(out.Runs, runView{r, verdict.OfRun(v, r), r.Codons()})
-		}
-		return printJSON(out)
+		return printJSON(list)
 	}
-	if l := v.State.Limits; l.Any() {
-		say("limit %s\n", verdict.DescribeLimits(l, v.State.TotalCost(), -1))
+	if list.Limits.Any() {
+		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.TotalCost(), -1))
 	}
-	for _, r := range runs {
-		if err := printRun(r, verdict.OfRun(v, r)); err != nil {
+	for _, r := range list.Runs {
+		if err := printRun(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printRun(r *state.Run, how verdict.Verdict) error {
-	began := r.StartingConditions.Type
-	if src := r.StartingConditions.Source; src != nil {
-		began = fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
-	}
-	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), how, began, r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
-	if r.EndDetail != "" && (how == verdict.Budget || how == verdict.Paused) {
-		say("  %s: %s\n", how, firstLine(r.EndDetail))
+func printRun(r report.Run) error {
+	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
+	if ending := r.Ending(); ending != "" {
+		say("  %s: %s\n", r.Verdict, ending)
 	}
 	if r.Note != "" {
 		say("  note: %s\n", r.Note)
@@ -130,96 +79,44 @@ func printRun(r *state.Run, how verdict.Verdict) error {
 		say("  label: %s=%s\n", key, r.Labels[key])
 	}
 	t := term.NewTable(os.Stdout)
-	for _, k := range r.Codons() {
-		t.Row("  "+string(k.CodonID), string(verdict.OfCodon(k, how)), orDefault(took(k), "-"), k.Cost().Text(), orDefault(short(k.Checkpoint()), "-"), why(k))
+	for _, k := range r.Attempts() {
+		t.Row("  "+string(k.CodonID), k.Verdict, orDefault(took(k), "-"), k.Cost().Text(), orDefault(report.Short(k.Checkpoint()), "-"), k.Why())
 	}
 	return t.Flush()
 }
 
-func took(k *state.Codon) string {
-	if k.EndTime == nil {
-		return ""
+func took(k report.Attempt) string {
+	if d, over := k.Took(); over {
+		return term.Duration(d)
 	}
-	return term.Duration(k.EndTime.Sub(k.StartTime.Time))
+	return ""
 }
 
-func why(k *state.Codon) string {
-	said := verdict.Qualification(k)
-	if k.FailureReason == nil || verdict.OfCodon(k, "") == verdict.Stopped {
-		return said
-	}
-	if said != "" {
-		said += ": "
-	}
-	return said + firstLine(k.FailureReason.Message)
-}
-
-func showCodon(c *cli.Context, v *recovery.View, runs []*state.Run, id state.CodonID) error {
-	out := shownCodons{Schema: 1, Codons: []codonView{}}
-	for _, r := range runs {
-		for i := r.Len() - 1; i >= 0; i-- {
-			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, codonView{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), k})
-			}
-		}
-	}
-	if len(out.Codons) == 0 {
-		if knows(v.State, id) {
-			return &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: hank plan", id)}
-		}
-		return &exitcode.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: hank show, hank plan", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
-	}
-	if limit := c.Int("limit"); limit > 0 && len(out.Codons) > limit {
-		out.Codons = out.Codons[:limit]
+func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
+	list, err := report.ListAttempts(v, id, c.Int("limit"), c.String("before"))
+	if err != nil {
+		return err
 	}
 	if c.Bool("json") {
-		return printJSON(out)
+		return printJSON(list)
 	}
-	for i, k := range out.Codons {
+	for i, k := range list.Codons {
 		finish := ""
-		if i == 0 && !v.Live {
-			command, first := verdict.Finish(v.State, id)
-			finish = commandForThis(c, command) + before(first)
+		if i == 0 && list.Finish != "" {
+			finish = commandForThis(c, list.Finish) + report.Before(list.FinishFirst)
 		}
 		printCodon(c, k, finish)
 	}
 	return nil
 }
 
-// evidence is how a failure was told, as far as its record says.
-func evidence(f *state.FailureReason) string {
-	text := ""
-	if f.Class != "" {
-		text += f.Class + ", "
-	}
-	if f.Rule != "" {
-		text += "rule " + f.Rule + ", "
-	}
-	return text
-}
-
-// again is whether another attempt may end otherwise.
-func again(k codonView) string {
-	switch {
-	case k.Verdict == verdict.Refused:
-		command := "hank run"
-		if _, corrected := verdict.RefusedModel(k.Codon); corrected != "" {
-			command = corrected
-		}
-		return command + " does it again, once the cause is removed"
-	case k.FailureReason.Retriable:
-		return "may be tried again"
-	}
-	return "trying again will not help"
-}
-
-func printCodon(c *cli.Context, k codonView, finish string) {
+func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Verdict, max(k.Attempt, 1), k.RunID)
 	line := func(label, format string, args ...any) {
 		say("  %-12s %s\n", label, term.Sprintf(format, args...))
 	}
 	line("started", "%s", k.StartTime.Local().Format(time.DateTime))
-	if d := took(k.Codon); d != "" {
+	if d := took(k); d != "" {
 		line("took", "%s", d)
 	}
 	if more := verdict.Qualification(k.Codon); more != "" {
@@ -234,7 +131,7 @@ func printCodon(c *cli.Context, k codonView, finish string) {
 			during = fmt.Sprintf("while %s: ", k.FailedDuring)
 		}
 		line(string(k.Verdict), "%s%s", during, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
-		line("", "%s%s", evidence(f), forThis(c, again(k)))
+		line("", "%s", forThis(c, k.Evidence()))
 	}
 	if k.Interrupted != "" {
 		line("interrupted", "by %s", k.Interrupted)
@@ -253,7 +150,7 @@ func printCodon(c *cli.Context, k codonView, finish string) {
 		sha   state.SHA
 	}{{"from", k.BaseCheckpoint}, {"rig", k.RigSetupCheckpoint}, {"completed", k.CompletionCheckpoint}, {"error", k.ErrorCheckpoint}, {"skipped", k.SkipCheckpoint}} {
 		if s.sha != "" {
-			line(s.label, "checkpoint %s", short(s.sha))
+			line(s.label, "checkpoint %s", report.Short(s.sha))
 		}
 	}
 	if k.ClaudeLogPath != "" {

@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint/remote"
 	"hank/internal/registry"
+	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -164,7 +165,7 @@ func printTransfer(c *cli.Context, root, prefix string, t *remote.Transfer, word
 			return err
 		}
 	} else {
-		say("%s %s below %s; %d had nothing new; %s sent\n", word, branchesOf(len(out.Moved)), prefix, out.Same, count(out.Objects, "object"))
+		say("%s %s below %s; %d had nothing new; %s sent\n", word, branchesOf(len(out.Moved)), prefix, out.Same, term.Count(out.Objects, "object"))
 	}
 	if len(out.Refused) > 0 {
 		remark("hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(out.Refused)), strings.Join(out.Refused, ", "))

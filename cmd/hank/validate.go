@@ -77,7 +77,7 @@ func hankHere(c *cli.Context) string {
 	if err != nil || meta.HankPath == "" {
 		return "."
 	}
-	return shorten(meta.HankPath)
+	return term.ShortPath(meta.HankPath)
 }
 
 // validation is the JSON form of the result.
@@ -153,7 +153,7 @@ func printValidation(c *cli.Context, p *plan.Program, v validation) error {
 			case !valid:
 				word = "invalid with --strict"
 			}
-			say("%s: %s, %s to begin with\n", p.Hank.Title(), word, count(v.Codons, "codon"))
+			say("%s: %s, %s to begin with\n", p.Hank.Title(), word, term.Count(v.Codons, "codon"))
 			printStructure(p)
 			say("  %-24s %s\n", "sandbox", said(v.Sandbox))
 			for _, line := range v.Private {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"os"
@@ -47,7 +47,7 @@ func TestAnAgentThatSaysNothingIsSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		event := now.Add(-try.journal)
-		said := status{LastEvent: &event}
+		said := Status{LastEvent: &event}
 		if said.ofRun(v, run); said.Silent != try.silent {
 			t.Errorf("%s: silent is %v", try.name, said.Silent)
 		}

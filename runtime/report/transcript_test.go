@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"slices"
@@ -28,12 +28,12 @@ func TestATranscriptIsPrintedWithoutNoise(t *testing.T) {
 		`plain`,
 	}
 	want := []string{"I look.\nBash: go vet a.go && ls", "Read: sub/b.go", "All is well.", "Another end.", "ended: error_max_turns", `{"type":"mine","of":"a script"}`, "plain"}
-	p := &printer{workspace: "/w"}
+	p := &speech{workspace: "/w"}
 	var got []string
 	for _, line := range lines {
 		entry := transcript.Entry{At: time.Unix(1e9, 0), Stream: transcript.Stdout, Line: []byte(line)}
-		if text, ok := p.shown([]byte(strings.TrimSuffix(string(entry.Append(nil)), "\n"))); ok {
-			got = append(got, string(text))
+		if l := p.line([]byte(strings.TrimSuffix(string(entry.Append(nil)), "\n"))); l.Kind != Silent {
+			got = append(got, l.Text)
 		}
 	}
 	if !slices.Equal(got, want) {

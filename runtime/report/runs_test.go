@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestARefusedCodonIsSaidToBeDoneAgain(t *testing.T) {
 		"may be tried again":         {Status: state.Failed, FailureReason: &state.FailureReason{Retriable: true}},
 		"trying again will not help": {Status: state.Failed, FailureReason: &state.FailureReason{}},
 	} {
-		if got := again(codonView{Verdict: verdict.OfCodon(c, ""), Codon: c}); got != want {
+		if got := (Attempt{Verdict: verdict.OfCodon(c, ""), Codon: c}).again(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"hank/internal/registry"
+	"hank/internal/term"
+	"hank/recovery"
+	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+)
+
+// Executions are those of this machine: what hank ls prints.
+type Executions struct {
+	Schema     int      `json:"schema"`
+	Executions []Status `json:"executions"`
+}
+
+// ListExecutions looks at the executions of this machine, the last used first: at
+// most limit, or all if that is 0, after the one in the directory before. prune
+// forgets those whose directory is gone.
+func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
+	entries, err := registry.List()
+	if err != nil {
+		return nil, fmt.Errorf("the list of executions cannot be read: %w", err)
+	}
+	slices.SortFunc(entries, func(a, b registry.Entry) int { return b.LastUsed.Compare(a.LastUsed) })
+	if before != "" {
+		root, err := layout.Find(before)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(entries, func(e registry.Entry) bool { return e.Root == root })
+		if at < 0 {
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%s, which --before names, is not in the list; see: hank ls --limit 0", term.ShortPath(root))}
+		}
+		entries = entries[at+1:]
+	}
+	out := &Executions{1, []Status{}}
+	for _, e := range entries {
+		if limit > 0 && len(out.Executions) == limit {
+			break
+		}
+		v, err := recovery.Read(e.Root)
+		if err == nil && v.State.Lineage == e.Lineage {
+			s := statusOf(v)
+			s.offer("")
+			out.Executions = append(out.Executions, s)
+			continue
+		}
+		if prune && !layout.Exists(e.Root) {
+			if err := registry.Remove(e.Root); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"hank/recovery"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// Runs are runs of an execution with their records, newest first.
+type Runs struct {
+	Schema int          `json:"schema"`
+	Limits state.Limits `json:"limits,omitzero"` // of the execution
+	Runs   []Run        `json:"runs"`
+}
+
+// Run is a run with its records.
+type Run struct {
+	*state.Run
+	Verdict verdict.Verdict `json:"verdict"` // in a word for people
+	Codons  []*state.Codon  `json:"codons"`
+}
+
+// Attempts are attempts at a codon, newest first.
+type Attempts struct {
+	Schema int       `json:"schema"`
+	Codons []Attempt `json:"codons"`
+
+	Finish      string `json:"-"` // the command that does the newest again, which a budget interrupted
+	FinishFirst string `json:"-"` // what must be done before it
+}
+
+// Attempt is a record with the run that holds it.
+type Attempt struct {
+	RunID   state.RunID     `json:"runId"`
+	Verdict verdict.Verdict `json:"verdict"` // in a word for people
+	*state.Codon
+}
+
+// ListRuns lists the runs of an execution, at most limit, or all if that is 0; named
+// is the only one, and without it those older than the run before.
+func ListRuns(v *recovery.View, named *state.Run, limit int, before string) (*Runs, error) {
+	runs, err := runsBefore(v.State.Runs, before)
+	if err != nil {
+		return nil, err
+	}
+	if named != nil {
+		runs = []*state.Run{named}
+	}
+	if limit > 0 && len(runs) > limit {
+		runs = runs[:limit]
+	}
+	out := &Runs{Schema: 1, Limits: v.State.Limits, Runs: []Run{}}
+	for _, r := range runs {
+		out.Runs = append(out.Runs, Run{r, verdict.OfRun(v, r), r.Codons()})
+	}
+	return out, nil
+}
+
+// ListAttempts lists the attempts at a codon, at most limit, or all if that is 0, in
+// runs that are older than the run before.
+func ListAttempts(v *recovery.View, id state.CodonID, limit int, before string) (*Attempts, error) {
+	runs, err := runsBefore(v.State.Runs, before)
+	if err != nil {
+		return nil, err
+	}
+	out := &Attempts{Schema: 1, Codons: []Attempt{}}
+	for _, r := range runs {
+		for i := r.Len() - 1; i >= 0; i-- {
+			if k := r.Codon(i); k.CodonID == id {
+				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), k})
+			}
+		}
+	}
+	switch {
+	case len(out.Codons) > 0:
+	case knows(v.State, id):
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: hank plan", id)}
+	default:
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: hank show, hank plan", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
+	}
+	if limit > 0 && len(out.Codons) > limit {
+		out.Codons = out.Codons[:limit]
+	}
+	if !v.Live {
+		out.Finish, out.FinishFirst = verdict.Finish(v.State, id)
+	}
+	return out, nil
+}
+
+func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
+	if before == "" {
+		return runs, nil
+	}
+	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
+	if at < 0 {
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no run %q; see: hank show", before)}
+	}
+	return runs[at+1:], nil
+}
+
+// knows reports whether a state has a codon, in its plan or in a run.
+func knows(s *state.State, id state.CodonID) bool {
+	for _, r := range s.Runs {
+		for _, k := range r.Codons() {
+			if k.CodonID == id {
+				return true
+			}
+		}
+	}
+	return s.PlanIndex(id) >= 0
+}
+
+// Attempts are the records of the run, each with its verdict.
+func (r Run) Attempts() []Attempt {
+	out := make([]Attempt, len(r.Codons))
+	for i, k := range r.Codons {
+		out[i] = Attempt{r.RunID, verdict.OfCodon(k, r.Verdict), k}
+	}
+	return out
+}
+
+// Origin is how the run came about: fresh, or from which run.
+func (r Run) Origin() string {
+	if src := r.StartingConditions.Source; src != nil {
+		return fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
+	}
+	return string(r.StartingConditions.Type)
+}
+
+// Ending is what the run recorded of its end, where the verdict does not tell all.
+func (r Run) Ending() string {
+	if r.Verdict == verdict.Budget || r.Verdict == verdict.Paused {
+		return FirstLine(r.EndDetail)
+	}
+	return ""
+}
+
+// Took is how long the attempt took; false while it is not over.
+func (a Attempt) Took() (d time.Duration, over bool) {
+	if a.EndTime == nil {
+		return 0, false
+	}
+	return a.EndTime.Sub(a.StartTime.Time), true
+}
+
+// Why is what the verdict leaves unsaid, in one line; empty if that is nothing.
+func (a Attempt) Why() string {
+	text := verdict.Qualification(a.Codon)
+	if a.FailureReason == nil || verdict.OfCodon(a.Codon, "") == verdict.Stopped {
+		return text
+	}
+	if text != "" {
+		text += ": "
+	}
+	return text + FirstLine(a.FailureReason.Message)
+}
+
+// Evidence is how the failure was recognized, as far as its record has that, and
+// whether another attempt may end otherwise.
+func (a Attempt) Evidence() string {
+	text := ""
+	if f := a.FailureReason; f.Class != "" {
+		text += f.Class + ", "
+	}
+	if f := a.FailureReason; f.Rule != "" {
+		text += "rule " + f.Rule + ", "
+	}
+	return text + a.again()
+}
+
+// again is whether another attempt may end otherwise.
+func (a Attempt) again() string {
+	switch {
+	case a.Verdict == verdict.Refused:
+		command := "hank run"
+		if _, corrected := verdict.RefusedModel(a.Codon); corrected != "" {
+			command = corrected
+		}
+		return command + " does it again, once the cause is removed"
+	case a.FailureReason.Retriable:
+		return "may be tried again"
+	}
+	return "trying again will not help"
+}

@@ -1,0 +1,412 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/runtime"
+	"hank/runtime/control"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// Status is where an execution is: what hank status prints.
+type Status struct {
+	Schema     int               `json:"schema"`
+	Execution  string            `json:"execution"`
+	Workspace  string            `json:"workspace"`
+	Hank       string            `json:"hank,omitempty"`
+	Live       bool              `json:"live"`
+	RunID      state.RunID       `json:"runId,omitempty"`
+	Verdict    verdict.Verdict   `json:"verdict"` // in a word for people
+	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
+	EndReason  state.EndReason   `json:"endReason,omitempty"`
+	Paused     *state.Pause      `json:"paused,omitempty"` // the run could not go on; a finding says what to do
+	Done       int               `json:"codonsDone"`
+	Planned    int               `json:"codonsPlanned"`
+	Next       state.CodonID     `json:"nextCodon,omitempty"`
+	LiveCodon  *state.Codon      `json:"liveCodon,omitempty"`
+	LastCodon  *state.Codon      `json:"lastCodon,omitempty"`
+	Cost       state.USD         `json:"cost"`
+	Limits     state.Limits      `json:"limits,omitzero"` // of the execution
+	LastEvent  *time.Time        `json:"lastEvent,omitempty"`
+	Said       string            `json:"said,omitempty"`      // the last line of the agent
+	Tool       string            `json:"tool,omitempty"`      // that the agent uses at the moment
+	Silent     bool              `json:"silent"`              // past the silence limit
+	Stopping   string            `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
+	Mute       bool              `json:"unanswered,omitzero"` // the run does not answer
+	StoreBytes int64             `json:"storeBytes"`          // what the checkpoints take
+	StoreCap   int64             `json:"checkpointCap"`       // where the run pauses; 0: nowhere
+	Position   *state.Position   `json:"position,omitempty"`
+	Findings   []finding.Finding `json:"findings"`
+	Quarantine []string          `json:"quarantine,omitempty"`
+	Command    string            `json:"command,omitempty"` // the one to run next
+	After      string            `json:"next,omitempty"`    // the same for a person, also where a program is given none
+	Resume     string            `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
+	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+
+	state.Caveats // of the codons that are done
+
+	EndDetail   string `json:"-"` // what the newest run recorded of its end
+	FinishFirst string `json:"-"` // what must be done before Finish
+	OfOrigin    bool   `json:"-"` // Quarantine has only files of the execution that this is a copy of
+
+	first      string // what must be done before Command
+	unreadable bool   // that is to make a file readable, which only the user can
+	raise      bool   // that is to raise a budget, see runtime.PersonDecides
+
+	loop      *finding.DecisionError // why a supervisor's start is refused
+	noSession *finding.Finding       // why Resume is not offered
+}
+
+// Settings are those that apply where a command is given.
+type Settings struct {
+	Layers plan.Layers
+	Wrong  error // why a run refuses them
+}
+
+// ReadStatus looks where an execution is, without taking its lock. The commands in
+// it have the option, " -e DIR", with which they find the execution.
+func ReadStatus(ctx context.Context, root string, in Settings, option string) (*Status, error) {
+	v, err := recovery.Glance(root)
+	if err != nil {
+		return nil, err
+	}
+	s := statusOf(v)
+	s.askRun(ctx)
+	s.finishing(v)
+	switch lost := v.StoreLost(); {
+	case lost != nil && v.Blocked == nil:
+		s.ask(lost)
+	case in.Wrong != nil:
+		s.refuse(in.Wrong)
+	case isDriven(s.Command):
+		s.ask(runtime.QuestionOfHank(v, in.Layers, s.Command))
+		s.foresee(v)
+	}
+	s.offer(option)
+	return &s, nil
+}
+
+// NextCommand is the command to run next in an execution, without options; empty if
+// there is none.
+func NextCommand(root string) string {
+	v, err := recovery.Glance(root)
+	if err != nil {
+		return ""
+	}
+	return statusOf(v).Command
+}
+
+// offer names the commands for where they are read. A command that only the user may
+// give is in After alone, which is not for programs.
+func (s *Status) offer(option string) {
+	personal := s.isPersonal()
+	s.Findings = inExecution(s.Findings, option)
+	s.Command, s.Resume, s.Finish = verdict.CommandForExecution(s.Command, option), verdict.CommandForExecution(s.Resume, option), verdict.CommandForExecution(s.Finish, option)
+	if s.Command != "" {
+		s.After = s.Command + Before(verdict.ForExecution(s.first, option))
+	}
+	if personal {
+		s.Command = ""
+	}
+}
+
+// inExecution is a list of findings whose commands have the option.
+func inExecution(found []finding.Finding, option string) []finding.Finding {
+	out := slices.Clone(found)
+	for i := range out {
+		out[i].What = verdict.ForExecution(out[i].What, option)
+	}
+	return out
+}
+
+// silenceWarning is how long an agent may say nothing before status says so.
+const silenceWarning = 3 * time.Minute
+
+func statusOf(v *recovery.View) Status {
+	st, weight := v.State, v.Weigh()
+	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
+		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
+		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
+		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
+		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
+	if s.Findings == nil {
+		s.Findings = []finding.Finding{}
+	}
+	s.Next, _ = v.Head.Next()
+	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
+	if run := standing(st); run != nil {
+		s.ofRun(v, run)
+	}
+	correct := ""
+	if s.Command = nextStep(s); s.Command == "hank run" && !s.MovedAway() {
+		if first, command := verdict.RefusedModel(s.LastCodon); command != "" {
+			correct, s.Command = first, command
+		}
+	}
+	s.Command = s.raised(v)
+	s.warnOfCrashes(v)
+	switch s.first = verdict.RaiseFirst(s.Command); {
+	case correct != "":
+		s.first = correct
+	case s.EndReason == state.EndAgent && !s.MovedAway():
+		s.first = FirstLine(s.EndDetail)
+	default:
+		s.raise = s.first != ""
+	}
+	if name := v.Unreadable(); name != "" {
+		s.first, s.unreadable = makeReadable(name), true
+	}
+	if v.Unfinished() {
+		s.Command = fixCommand
+	}
+	if v.Blocked != nil {
+		s.Command = v.Blocked.Command
+	}
+	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.MovedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
+		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
+			s.Resume = ""
+			s.noSession = &finding.Finding{Severity: finding.Warning, What: recovery.NoSession(last)}
+			s.Findings = append(slices.Clone(s.Findings), *s.noSession)
+		}
+	}
+	return s
+}
+
+// warnOfCrashes says that a supervisor's start is refused, which takes the whole
+// history of runs.
+func (s *Status) warnOfCrashes(v *recovery.View) {
+	run := v.State.Newest()
+	if v.Live || run == nil || run.Status != state.StatusCrashed || run.StartedBy == nil || !run.StartedBy.Unattended {
+		return
+	}
+	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		v = whole
+	}
+	if s.loop = runtime.CrashLoop(v.State); s.loop != nil {
+		s.Findings = append(slices.Clone(s.Findings), finding.Finding{Severity: finding.Warning, What: s.loop.What + "; an unattended start is refused"})
+	}
+}
+
+// standing is the run whose verdict holds: the newest one, unless an undo has
+// gone back to the end of another.
+func standing(s *state.State) *state.Run {
+	if run := s.Standing(); run != nil {
+		return run
+	}
+	return s.Newest()
+}
+
+// MovedAway reports whether the execution stands where a move has brought it,
+// and not at the end of a run.
+func (s *Status) MovedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
+
+// answerPatience is how long status waits for a word of the live run.
+const answerPatience = time.Second
+
+// askRun adds what only the live run knows.
+func (s *Status) askRun(ctx context.Context) {
+	if s.LiveCodon == nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	live, err := runtime.Live(limited, s.Execution)
+	var mute *control.UnansweredError
+	s.Stopping, s.Mute = live.Stopping, errors.As(err, &mute)
+}
+
+// ofRun fills in what that run is about.
+func (s *Status) ofRun(v *recovery.View, run *state.Run) {
+	s.RunID, s.RunStatus, s.EndReason, s.EndDetail = run.RunID, run.Status, run.EndReason, run.EndDetail
+	if run.Paused != nil && !v.Live {
+		s.Paused, s.RunStatus, s.EndReason = run.Paused, state.StatusFailed, run.Paused.Reason
+	}
+	if v.Crashed(run) {
+		s.RunStatus, s.EndReason = state.StatusCrashed, state.EndCrash
+	}
+	if run.Len() > 0 {
+		s.LastCodon = run.Codon(run.Len() - 1)
+	}
+	live := run.Live()
+	if live == nil || !v.Live {
+		return
+	}
+	s.LiveCodon = live
+	if live.ClaudeLogPath == "" {
+		return
+	}
+	log := v.Layout.Resolve(live.ClaudeLogPath)
+	s.Said, s.Tool = lastWords(log, v.Layout.Workspace)
+	heard := s.LastEvent
+	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
+		heard = at
+	}
+	s.Silent = heard != nil && time.Since(*heard) > silenceWarning
+}
+
+// lastEventAt is the time of the last event of a file of the journal, as the event
+// has it; nil if that cannot be read.
+func lastEventAt(path string) *time.Time {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() { // a FIFO would not be opened before somebody writes to it
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for width := int64(8 << 10); ; width *= 8 {
+		from := max(0, fi.Size()-width)
+		tail, err := io.ReadAll(io.NewSectionReader(f, from, fi.Size()-from))
+		if err != nil {
+			return nil
+		}
+		end := bytes.LastIndexByte(tail, '\n') // what stands behind it is being written
+		begin := bytes.LastIndexByte(tail[:max(0, end)], '\n') + 1
+		if from > 0 && (end < 0 || begin == 0) {
+			continue // the line is longer
+		}
+		var event struct {
+			Timestamp time.Time `json:"timestamp"`
+		}
+		if json.Unmarshal(tail[begin:max(0, end)], &event) != nil || event.Timestamp.IsZero() {
+			return nil
+		}
+		at := event.Timestamp.UTC()
+		return &at
+	}
+}
+
+// changedAt is when a file was last written to; nil if it is not there.
+func changedAt(path string) *time.Time {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	at := fi.ModTime().UTC()
+	return &at
+}
+
+// raised is a command to continue with, and raises what is used up. What was
+// used is in all records, of which a glance has only the last.
+func (s *Status) raised(v *recovery.View) string {
+	budget := s.EndReason == state.EndBudget && !s.MovedAway()
+	if s.Command == "" || !budget && !s.Limits.Any() {
+		return s.Command
+	}
+	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		v = whole
+	}
+	return verdict.Continue(v.State, s.Command, budget)
+}
+
+// refuse says that the command to go on with would refuse the settings here.
+func (s *Status) refuse(wrong error) {
+	if s.Live || !isDriven(s.Command) {
+		return
+	}
+	s.first = correctSettings
+	s.block(wrong)
+}
+
+// ask adds what the command to run next would ask, and gives it an answer.
+func (s *Status) ask(why error) {
+	var question *finding.DecisionError
+	if !errors.As(why, &question) {
+		return // what cannot be read is said elsewhere
+	}
+	s.Command, s.first, s.raise = question.Command, "", false
+	s.block(question)
+}
+
+// foresee says what the command to go on with would ask, as far as a look at the
+// workspace's folder tells.
+func (s *Status) foresee(v *recovery.View) {
+	if ask := runtime.QuestionAtOnce(v); ask != nil && s.Command != "" {
+		s.Findings = withoutGone(s.Findings, v)
+		s.block(ask)
+		if command, answer := s.Command, strings.TrimPrefix(ask.Command, "hank run"); strings.HasPrefix(command, "hank run") {
+			ask.Command = command + answer
+		}
+		s.Command, s.first, s.raise = ask.Command, "", false
+	}
+}
+
+// block adds why the command to run next would be refused as it is.
+func (s *Status) block(why error) {
+	s.Verdict, s.Resume = verdict.Blocked, ""
+	s.Findings = slices.Clone(s.Findings)
+	for i := range s.Findings {
+		s.Findings[i] = s.Findings[i].Held()
+	}
+	s.Findings = append(s.Findings, finding.Finding{Severity: finding.Blocked, What: why.Error()})
+}
+
+// withoutGone leaves out the warning of a workspace that is gone, where a question
+// says more.
+func withoutGone(findings []finding.Finding, v *recovery.View) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool {
+		return f.Severity == finding.Warning && strings.HasPrefix(f.What, "the workspace "+v.Layout.Workspace+" is gone")
+	})
+}
+
+// isPersonal reports whether the command to run next is a person's to give.
+func (s Status) isPersonal() bool {
+	_, decides := runtime.PersonDecides(s.Command, s.raise, s.loop)
+	return (decides || s.unreadable) && !s.Live && isDriven(s.Command)
+}
+
+// makeReadable is what a person does before a run that was paused for a file goes on.
+func makeReadable(name string) string { return fmt.Sprintf("make %q readable", name) }
+
+// isDriven reports whether a command is one that reads the settings.
+func isDriven(command string) bool {
+	return strings.Contains(command, "hank run") || strings.Contains(command, "hank retry")
+}
+
+const correctSettings = "correct the settings that are named above"
+
+// finishing says how what a budget has cut off is done again. It needs all records,
+// of which a glance has only the last.
+func (s *Status) finishing(v *recovery.View) {
+	if len(s.CutOff) == 0 || v.Live || v.Blocked != nil {
+		return
+	}
+	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		s.finishingOf(whole)
+	}
+}
+
+// finishingOf is finishing of an execution that was read whole.
+func (s *Status) finishingOf(v *recovery.View) {
+	if len(s.CutOff) > 0 && !v.Live && v.Blocked == nil {
+		s.Finish, s.FinishFirst = verdict.Finish(v.State, "")
+	}
+}
+
+// nextStep is the one command that makes sense now.
+func nextStep(s Status) string {
+	last := s.LastCodon
+	switch {
+	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.MovedAway()):
+		return ""
+	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && !s.MovedAway():
+		return "hank retry"
+	}
+	return "hank run"
+}
