@@ -34,7 +34,7 @@ var manyFiles = map[string]bool{"cmd/hank": true}
 // larger are the packages with more than maxLines lines, with the number that each
 // may have at most.
 var larger = map[string]int{
-	"cmd/hank": 5707,
+	"cmd/hank": 4450,
 	"plan":     5191,
 }
 
