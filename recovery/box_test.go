@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -107,7 +108,9 @@ func (b *box) recovers(what string) finding.Report {
 	if hash(b.t, b.root) != before {
 		b.t.Fatalf("%s: a reader has written", what)
 	}
+	foreseen := foresee(vfs.OS, b.root)
 	x, err := Open(context.Background(), b.root, execution.Options{FS: fast})
+	foreseen.came(b.t, what, x, err)
 	if err != nil {
 		b.t.Fatalf("%s: opening: %v", what, err)
 	}

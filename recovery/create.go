@@ -234,14 +234,10 @@ func storeOptions(x *execution.Execution) checkpoint.Options {
 // is for makeStore.
 func openStore(x *execution.Execution) error {
 	store, err := checkpoint.Open(storeOptions(x))
-	if err != nil {
-		return err
+	if err == nil {
+		x.Store = store
 	}
-	x.Store = store
-	if was := store.HeadWas; was != "" {
-		x.Report.Add(finding.Mended, "HEAD of the checkpoint store was %s; it was written anew, git needs it and hank does not", was)
-	}
-	return nil
+	return err
 }
 
 // makeStore makes the store that could not be opened. Where checkpoints are
@@ -307,8 +303,21 @@ func makeWorkspace(l layout.Layout, m layout.Meta, metaErr error, rep *finding.R
 	if _, err := os.Stat(l.Workspace); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	rep.Add(finding.Mended, "the workspace %s was gone; an empty one was made, its files are in the checkpoints", l.Workspace)
+	missingWorkspace(l).report(rep)
 	return os.MkdirAll(l.Workspace, 0o755)
+}
+
+// missingWorkspace is what becomes of a workspace that is not there. For a reader it is
+// a warning: the user may have it elsewhere.
+func missingWorkspace(l layout.Layout) Repair {
+	return Repair{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("the workspace %s is gone", l.Workspace),
+		Will: "its files are in the checkpoints: hank doctor names the command that brings them back", Did: "an empty one was made, its files are in the checkpoints"}
+}
+
+// unreadableMeta is what becomes of an execution-meta.json that cannot be read.
+func unreadableMeta(why error) Repair {
+	return Repair{Severity: finding.Mended, Found: fmt.Sprintf("execution-meta.json cannot be read (%v)", why),
+		Will: "the next command writes it again", Did: "it is written again"}
 }
 
 // blockedWorkspace says what a person must do before anything can be done in

@@ -29,7 +29,7 @@ func where(v *View) string {
 // glance is a view by the head alone; nil if the head does not do.
 func glance(t *testing.T, root string) *View {
 	t.Helper()
-	v := must(look(root))(t)
+	v := must(look(vfs.OS, root))(t)
 	if !v.glance() {
 		return nil
 	}
@@ -149,7 +149,7 @@ func TestAHeadIsNotBelievedWhenAFileWasTouched(t *testing.T) {
 		}
 	}
 	// A branch that has moved is for those who read everything.
-	v := must(look(root))(t)
+	v := must(look(vfs.OS, root))(t)
 	s := must(Read(root))(t).State
 	ref := filepath.Join(l.Store(), "refs", "heads", s.Newest().GitBranch)
 	ok(t, os.WriteFile(ref, []byte(string(s.InitialCheckpoint)+"\n"), 0o600))

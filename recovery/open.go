@@ -53,7 +53,7 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	meta, metaErr := layout.ReadMetaFile(o.FS, layout.Layout{Root: root}.Meta())
 	l := layout.Layout{Root: root, Workspace: layout.ResolveWorkspace(meta, root)}
 	if metaErr != nil {
-		rep.Add(finding.Mended, "execution-meta.json could not be read (%v); it is written anew", metaErr)
+		unreadableMeta(metaErr).report(&rep)
 		if o.Workspace != "" {
 			l.Workspace = o.Workspace
 		}
@@ -99,27 +99,17 @@ func open(ctx context.Context, x *execution.Execution) error {
 	if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
 		return err
 	}
-	if m.Unsaved {
-		x.Report.Add(finding.Mended, "state.json was gone; it is written anew from the journal")
-	}
 	storeErr := openStore(x)
 	if x.Opts.Refill != nil {
 		if storeErr, err = refill(ctx, x, storeErr); err != nil {
 			return err
 		}
 	}
-	var a githistory.Advice
-	if m.Foreign {
-		if m.State, err = (githistory.Chronicle{Store: x.Store, Rep: &x.Report}).Adopt(m.State); err != nil {
-			return fmt.Errorf("reading the branches of the store: %w", err)
-		}
+	a, err := consultGit(&m, x.Store, &x.Report)
+	if err != nil {
+		return err
 	}
-	if storeErr == nil {
-		if a, err = (githistory.Chronicle{Store: x.Store, Rep: &x.Report}).Advise(m); err != nil {
-			return fmt.Errorf("comparing the state with the checkpoints: %w", err)
-		}
-	}
-	take(&m, a, &x.Report)
+	reportJournal(m, &x.Report)
 	if m.State == nil {
 		if err := beginAnew(x, &m, storeErr); err != nil {
 			return err
@@ -137,30 +127,10 @@ func open(ctx context.Context, x *execution.Execution) error {
 			return err
 		}
 	}
-	if err := setAsideDamagedRefs(x); err != nil {
-		return err
-	}
 	if err := openJournal(x, m); err != nil {
 		return err
 	}
 	return attach(ctx, x, a)
-}
-
-// take lets git's history win where it is further.
-func take(m *load.Memory, a githistory.Advice, rep *finding.Report) {
-	switch {
-	case a.Rebuilt == nil:
-	case m.State == nil || a.Rebuilt.Lineage != m.State.Lineage:
-		m.State, m.Source = a.Rebuilt, "git"
-		m.Rebase = "state and journal were lost; they were rebuilt from the checkpoints"
-		rep.Add(finding.Mended, "state and journal were lost; %s, up to event %d", rep.Will("they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints"), m.State.Seq)
-		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
-	default:
-		rep.Add(finding.Mended, "the checkpoints know more (up to event %d) than state and journal (up to %d); %s", a.Rebuilt.Seq, m.State.Seq,
-			rep.Will("the history was rebuilt from them", "the next command rebuilds the history from them"))
-		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
-		m.State, m.Source, m.Rebase = a.Rebuilt, "git", "rebuilt from the checkpoints"
-	}
 }
 
 // beginAnew is for when no memory can be read. An execution whose creation was
@@ -217,12 +187,6 @@ func openJournal(x *execution.Execution, m load.Memory) error {
 	}
 	x.Journal = j
 	layout.KeepKnown(x.FS, x.Layout, m.Found, x.Lock.Info.Process.BootID)
-	switch {
-	case m.Found.Torn != nil && m.Rebase != "": // others knew more
-		x.Report.Add(finding.Note, "the end of the journal was torn; it is in quarantine")
-	case m.Found.Torn != nil:
-		x.Report.Add(finding.Note, "the end of the journal was torn by a crash; it had not been acknowledged and is in quarantine")
-	}
 	if m.Rebase == "" {
 		return nil
 	}
@@ -257,7 +221,11 @@ func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) er
 			return err
 		}
 	}
-	if err := heed(x, a); err != nil {
+	branches, _, err := planBranches(x.Store, x.State(), a)
+	if err != nil {
+		return fmt.Errorf("comparing the branches with the state: %w", err)
+	}
+	if err := applyAll(ctx, x, branches); err != nil {
 		return err
 	}
 	x.Settled = false

@@ -175,7 +175,7 @@ func TestWithoutReferencesTheCommitsTell(t *testing.T) {
 			if strings.HasPrefix(name, "HEAD") {
 				says(t, name, rep, "HEAD of the checkpoint store")
 			} else {
-				says(t, name, rep, "branch main was gone")
+				says(t, name, rep, "branch main is gone")
 			}
 			for path, want := range b.files {
 				if !strings.HasPrefix(path, heads) && path != headFile || !ruined && strings.Contains(path, "recovery") {
@@ -280,7 +280,7 @@ func TestADamagedReferenceIsPutBack(t *testing.T) {
 		}
 		b.reset()
 		remove(t, ref)
-		says(t, "deleted "+filepath.Base(ref), b.recovers("deleted "+filepath.Base(ref)), "was gone")
+		says(t, "deleted "+filepath.Base(ref), b.recovers("deleted "+filepath.Base(ref)), "is gone")
 	}
 }
 

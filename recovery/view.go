@@ -132,14 +132,18 @@ type View struct {
 	State  *state.State
 	Head   state.Head // of State
 	Report finding.Report
-	Holder *lock.LockInfo // who says to hold it; see Live
-	Live   bool           // a runtime is at work
+	// Repairs are what the next opening does, in its order; what of them is worth a
+	// finding is in Report.
+	Repairs []Repair
+	Holder  *lock.LockInfo // who says to hold it; see Live
+	Live    bool           // a runtime is at work
 	// Blocked is what a person must do about the workspace before anything else;
 	// nil: nothing. It is in Report, too.
 	Blocked *finding.DecisionError
 	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
 	ForeignJournal bool
 
+	fs       vfs.FS
 	metaErr  error // why Meta could not be read
 	storeErr error // why the checkpoints could not be used
 }
@@ -160,8 +164,10 @@ func (e *CreatingError) Error() string {
 
 // Read looks at an execution. A state that cannot be read at all is a
 // *DecisionError.
-func Read(root string) (*View, error) {
-	v, err := look(root)
+func Read(root string) (*View, error) { return read(vfs.OS, root) }
+
+func read(fsys vfs.FS, root string) (*View, error) {
+	v, err := look(fsys, root)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +182,7 @@ func Read(root string) (*View, error) {
 // same however long the history is, as long as the files are those that hank
 // has left in this boot; else it is Read.
 func Glance(root string) (*View, error) {
-	v, err := look(root)
+	v, err := look(vfs.OS, root)
 	if err != nil {
 		return nil, err
 	}
@@ -187,17 +193,17 @@ func Glance(root string) (*View, error) {
 }
 
 // look sees what does not depend on the state.
-func look(root string) (*View, error) {
-	if mark, cut := importing(vfs.OS, root); cut {
+func look(fsys vfs.FS, root string) (*View, error) {
+	if mark, cut := importing(fsys, root); cut {
 		return nil, importCut(root, mark)
 	}
-	v := &View{Report: finding.Report{Reading: true}}
+	v := &View{fs: fsys, Report: finding.Report{Reading: true}}
 	v.Layout = layout.Layout{Root: root}
 	v.Live = v.holdsOrBegins()
-	meta, metaErr := layout.ReadMeta(root)
+	meta, metaErr := layout.ReadMetaFile(fsys, v.Layout.Meta())
 	v.Layout.Workspace = layout.ResolveWorkspace(meta, root) // CheckOwner names it
 	if metaErr != nil && !(v.Live && errors.Is(metaErr, fs.ErrNotExist)) && !(errors.Is(metaErr, fs.ErrPermission) && v.Barred() != nil) {
-		v.Report.Add(finding.Mended, "execution-meta.json could not be read (%v); the next run writes it anew", metaErr)
+		unreadableMeta(metaErr).report(&v.Report)
 	}
 	meta.Doubt(&v.Report)
 	v.Meta, v.Layout = meta, layout.Layout{Root: root, Workspace: layout.ResolveWorkspace(meta, root)}
@@ -208,10 +214,10 @@ func look(root string) (*View, error) {
 // glance takes the state from the head. It is false if there is anything to be
 // said that takes the whole state.
 func (v *View) glance() bool {
-	if paths, _ := layout.Irregular(vfs.OS, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
+	if paths, _ := layout.Irregular(v.fs, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
 		return false
 	}
-	head, ok := load.ReadHead(vfs.OS, v.Layout, layout.Boot(), v.Live)
+	head, ok := load.ReadHead(v.fs, v.Layout, layout.Boot(), v.Live)
 	if !ok || head.State.Lineage != v.Meta.Lineage {
 		return false
 	}
@@ -227,15 +233,15 @@ func (v *View) glance() bool {
 // read reads the state from whichever memory knows most of it.
 func (v *View) read() error {
 	meta := v.Meta
-	m, err := load.Recall(vfs.OS, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
+	m, err := load.Recall(v.fs, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
 	if err != nil {
 		return v.orOwner(fmt.Errorf("reading the state: %w", err))
 	}
-	if m.Unsaved && !v.Live {
-		v.Report.Add(finding.Mended, "state.json is gone; the next command writes it anew from the journal")
-	}
 	if err := v.consult(&m); err != nil {
 		return v.orOwner(err)
+	}
+	if !v.Live { // else both may change at any moment
+		reportJournal(m, &v.Report)
 	}
 	if m.State == nil && m.Barred {
 		if owner := v.Barred(); owner != nil {
@@ -279,7 +285,7 @@ func (v *View) conclude(m load.Memory) {
 	v.State, _ = v.Layout.Rehouse(m.State)
 	v.ForeignJournal = m.Apart
 	v.Report.Source = m.Source
-	v.Holder, _ = lock.ReadLock(vfs.OS, v.Layout.Lock())
+	v.Holder, _ = lock.ReadLock(v.fs, v.Layout.Lock())
 	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
 		v.Blocked = v.Barred()
 	}
@@ -302,10 +308,8 @@ func (v *View) conclude(m load.Memory) {
 	} else {
 		v.lookAtWorkspace()
 	}
-	for _, dir := range v.Layout.OwnFolders() {
-		if why := layout.InTheWay(vfs.OS, dir); why != nil {
-			v.Report.Add(finding.Mended, "%s: %v; the next command puts it into quarantine", filepath.Base(dir), why)
-		}
+	for _, o := range layout.Obstacles(v.fs, v.Layout) {
+		o.Report(&v.Report)
 	}
 	v.judge()
 }
@@ -323,7 +327,7 @@ func (v *View) lookAtWorkspace() {
 	switch now, err := layout.FolderAt(v.Layout.Workspace); {
 	case v.Live || v.Head.Planned == 0:
 	case v.Gone():
-		v.Report.Add(finding.Warning, "the workspace %s is gone; its files are in the checkpoints: hank doctor names the command that brings them back", v.Layout.Workspace)
+		missingWorkspace(v.Layout).report(&v.Report)
 	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
 		next := "hank run compares it with the last checkpoint, and asks only where it differs"
 		if r := v.State.Newest(); r != nil && r.Live() != nil {
@@ -340,58 +344,41 @@ func (v *View) consult(m *load.Memory) error {
 		return nil
 	}
 	store, err := v.Store()
-	if err != nil && m.Foreign {
-		m.State, _ = m.State.Adopt("", nil)
-	}
 	var damaged *checkpoint.DamagedError
 	var decision *finding.DecisionError
 	var creating *CreatingError
-	if errors.As(err, &decision) || errors.As(err, &damaged) || errors.As(err, &creating) {
-		v.storeErr = err
-		return nil // whoever needs checkpoints says so
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &decision) || errors.As(err, &damaged) || errors.As(err, &creating):
+		v.storeErr = err // whoever needs checkpoints says so
+	case err != nil:
 		return err
 	}
-	defer store.Close()
-	if m.Foreign {
-		if m.State, err = (githistory.Chronicle{Store: store, Rep: &v.Report}).Adopt(m.State); err != nil || v.Live {
-			return err
-		}
+	if err == nil {
+		defer store.Close()
 	}
-	a, err := (githistory.Chronicle{Store: store, Rep: &v.Report}).Advise(*m)
+	if m.Foreign && v.Live {
+		m.State, err = (githistory.Chronicle{Store: store, Rep: &v.Report}).Adopt(m.State)
+		return err
+	}
+	a, err := consultGit(m, store, &v.Report)
+	if err != nil || m.State == nil || store == nil { // there is nothing to compare
+		return err
+	}
+	repairs, next, err := planBranches(store, m.State, a)
 	if err != nil {
-		return fmt.Errorf("comparing the state with the checkpoints: %w", err)
+		return fmt.Errorf("comparing the branches with the state: %w", err)
 	}
-	take(m, a, &v.Report)
-	for _, w := range a.Evict {
-		v.Report.Add(finding.Mended, "checkpoint %.12s on %s was never acknowledged; the next command keeps it on a recovery branch", w.SHA, w.Branch)
-	}
-	if m.State == nil {
-		return nil // there is nothing to compare with
-	}
-	for _, l := range a.Lost {
-		if misled(a, store, m.State, l) {
-			v.Report.Add(finding.Mended, "branch %s leads to checkpoint %.12s, which is not there; the next command puts it back", l.Branch, l.SHA)
-			continue
-		}
-		if !githistory.OfHistory(l.Branch) {
-			continue
-		}
-		v.Report.Add(finding.Lost, "checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.SHA, l.Branch, cause(l.Why))
-	}
-	if a.Forward == nil {
-		return nil
-	}
-	t, err := a.Forward.Record.Transition(a.Forward.SHA)
-	if err != nil {
-		return nil // it will be evicted
-	}
-	if next, err := state.Apply(m.State, a.Forward.Record.Seq, t); err == nil {
-		m.State = next
-		v.Report.Add(finding.Mended, "checkpoint %.12s was complete when hank ended; the next command acknowledges it", a.Forward.SHA)
-	}
+	v.plan(repairs)
+	m.State = next
 	return nil
+}
+
+// plan adds what the next opening repairs.
+func (v *View) plan(repairs []Repair) {
+	for _, r := range repairs {
+		v.Repairs = append(v.Repairs, r)
+		r.report(&v.Report)
+	}
 }
 
 // beginning is how long a folder of hank's own that is empty may be one that
@@ -404,7 +391,7 @@ const beginning = 200 * time.Millisecond
 func (v *View) holdsOrBegins() bool {
 	for end := time.Now().Add(beginning); ; time.Sleep(5 * time.Millisecond) {
 		live := lock.IsHeld(v.Layout) || v.heldByHankweave()
-		if live || time.Now().After(end) || layout.ExistsIn(vfs.OS, v.Layout.Root) {
+		if live || time.Now().After(end) || layout.ExistsIn(v.fs, v.Layout.Root) {
 			return live
 		}
 	}
@@ -422,7 +409,7 @@ func (v *View) began() bool {
 
 // heldByHankweave tells whether the lock file is a Hankweave's that may live.
 func (v *View) heldByHankweave() bool {
-	h, err := lock.ReadLock(vfs.OS, v.Layout.Lock())
+	h, err := lock.ReadLock(v.fs, v.Layout.Lock())
 	if err != nil || !h.Foreign() {
 		return false
 	}
@@ -572,11 +559,11 @@ func (v *View) over(r *state.Run) (bool, string) {
 // Store opens the checkpoint store for reading: the stat cache is used, and left
 // as it is.
 func (v *View) Store() (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(checkpoint.Options{Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: layout.Boot(), ReadOnly: true})
+	store, err := checkpoint.Open(checkpoint.Options{FS: v.fs, Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: layout.Boot(), ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) && v.Live && (v.State == nil || v.Creating()) {
 		return nil, &CreatingError{v.Layout.Root}
 	}
-	if errors.Is(err, fs.ErrNotExist) || err != nil && layout.InTheWay(vfs.OS, filepath.Dir(v.Layout.Store())) != nil {
+	if errors.Is(err, fs.ErrNotExist) || err != nil && layout.InTheWay(v.fs, filepath.Dir(v.Layout.Store())) != nil {
 		lost := "is gone"
 		if damaged := new(checkpoint.DamagedError); errors.As(err, &damaged) {
 			lost = "is damaged: " + damaged.Why

@@ -42,8 +42,8 @@ type Options struct {
 // New objects go into one pending pack, which Commit and Flush make durable.
 // Reading is safe from several goroutines; writing is for one at a time.
 type DB struct {
-	// HeadWas is what Open found in the place of a HEAD that it has written anew;
-	// empty if that was right.
+	// HeadWas is what Open found in the place of HEAD, which it writes again unless the
+	// store is ReadOnly; empty if that was right.
 	HeadWas string
 
 	FS        vfs.FS
@@ -130,25 +130,34 @@ const (
 	mainHead = "ref: refs/heads/main\n"
 )
 
-// mendHead writes HEAD anew where it leads nowhere: without it git takes the
-// store for no repository. What it was is in HeadWas.
-func (s *DB) mendHead() error {
-	name := filepath.Join(s.Dir, headName)
-	text, err := vfs.ReadFile(s.FS, name)
+// readHead puts into HeadWas what stands in the place of a HEAD that leads somewhere.
+// Without one git takes the store for no repository.
+func (s *DB) readHead() error {
+	text, err := vfs.ReadFile(s.FS, filepath.Join(s.Dir, headName))
 	switch {
 	case err == nil && s.leadsSomewhere(strings.TrimSuffix(string(text), "\n")):
-		return nil
 	case err == nil:
 		s.HeadWas = fmt.Sprintf("%.40q", text)
 	case errors.Is(err, fs.ErrNotExist):
 		s.HeadWas = "gone"
 	case errors.Is(err, vfs.ErrNotRegular):
 		s.HeadWas = "no file"
+	default:
+		return err
+	}
+	return nil
+}
+
+// repairHead writes a HEAD that leads somewhere where there is none.
+func (s *DB) repairHead() error {
+	if err := s.readHead(); err != nil || s.HeadWas == "" {
+		return err
+	}
+	name := filepath.Join(s.Dir, headName)
+	if fi, err := s.FS.Lstat(name); err == nil && !fi.Mode().IsRegular() {
 		if err := s.FS.Remove(name); err != nil {
 			return err
 		}
-	default:
-		return err
 	}
 	return vfs.WriteFile(s.FS, name, []byte(mainHead), 0o600)
 }
@@ -238,9 +247,12 @@ func Open(o Options) (*DB, error) {
 			return nil, &DamagedError{Path: s.Dir, Why: headName + " cannot be found", Err: err}
 		}
 	}
+	if o.ReadOnly && !o.Shared {
+		_ = s.readHead() // nobody needs it for reading
+	}
 	if !o.ReadOnly && !o.Shared {
-		if err := s.mendHead(); err != nil {
-			return nil, fmt.Errorf("mending the checkpoint store: %w", err)
+		if err := s.repairHead(); err != nil {
+			return nil, fmt.Errorf("repairing the checkpoint store: %w", err)
 		}
 	}
 	if o.Shared && !o.ReadOnly {

@@ -2,45 +2,27 @@ package execution
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
 
-	"hank/recovery/finding"
 	"hank/recovery/layout"
 )
 
 // ErrOfOrigin is said of what a copy has brought along.
 var ErrOfOrigin = errors.New("it is of the execution that this is a copy of; nothing in it is damaged")
 
-// ClearWay sets aside what stands where hank's folders, the stat cache and the
-// files of the journal must be.
+// ClearWay sets the obstacles aside.
 func (x *Execution) ClearWay() error {
-	q := x.aside()
+	q, obstacles := x.aside(), layout.Obstacles(x.FS, x.Layout)
 	if err := q.Prepare(); err != nil {
 		return err
 	}
-	for _, dir := range x.Layout.OwnFolders() {
-		if why := layout.InTheWay(x.FS, dir); why != nil {
-			if err := q.SetAside(dir, why); err != nil {
+	for _, o := range obstacles {
+		if o.Path != q.Dir { // else it was the first
+			if err := q.SetAside(o.Path, o.Why); err != nil {
 				return err
 			}
-			x.Report.Add(finding.Mended, "%s: %v; it is in quarantine", filepath.Base(dir), why)
 		}
-	}
-	cache := x.Layout.StatCache()
-	if fi, err := x.FS.Lstat(cache); err == nil && !fi.Mode().IsRegular() { // it could not be kept any more
-		why := fmt.Errorf("%s stood where the stat cache must be", layout.What(cache, fi))
-		if err := q.SetAside(cache, why); err != nil {
-			return err
-		}
-		x.Report.Add(finding.Mended, "%v; it is in quarantine", why)
-	}
-	paths, whys := layout.Irregular(x.FS, x.Layout.Events())
-	for i, path := range paths {
-		if err := q.SetAside(path, whys[i]); err != nil {
-			return err
-		}
+		o.Report(&x.Report)
 	}
 	return nil
 }

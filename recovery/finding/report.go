@@ -23,7 +23,9 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
 
-	Next string // the end of What: what the next command does, unless it asks first
+	// Next is the end of What: what the next command does, unless it asks first, or, in
+	// the report of an opening, what it did.
+	Next string
 }
 
 // Held is a finding beside something that the next command asks about first.
@@ -74,6 +76,16 @@ func (s Severity) Planned() string {
 
 func (r *Report) Add(s Severity, format string, args ...any) {
 	r.Insert(Finding{Severity: s, What: fmt.Sprintf(format, args...)})
+}
+
+// Repair adds a finding that ends with what the opening did about it or, for a reader,
+// with what the next command will do.
+func (r *Report) Repair(s Severity, found, did, todo string) {
+	f := Finding{Severity: s, What: found, Next: r.Will(did, todo)}
+	if f.Next != "" {
+		f.What += "; " + f.Next
+	}
+	r.Insert(f)
 }
 
 func (r *Report) Insert(f Finding) {

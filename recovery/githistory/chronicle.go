@@ -142,10 +142,6 @@ func (g Chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	for _, d := range damaged {
-		g.Rep.Add(finding.Mended, "the reference %s is damaged (%s); %s to where the state, or its own checkpoints, have it", d.Path, d.Why,
-			g.Rep.Will("its branch is put back", "the next command puts its branch back"))
-	}
 	out := map[string]state.SHA{}
 	for ref, sha := range refs {
 		out[strings.TrimPrefix(ref, Heads)] = state.SHA(sha)

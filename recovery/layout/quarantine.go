@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hank/internal/vfs"
+	"hank/recovery/finding"
 )
 
 // Quarantine is the folder of what was found damaged, or in the way of what
@@ -121,4 +122,35 @@ func Irregular(fsys vfs.FS, dir string) (paths []string, whys []error) {
 		}
 	}
 	return paths, whys
+}
+
+// Obstacle is what has the name of a directory or file of hank's own and is none.
+type Obstacle struct {
+	Path string
+	Why  error
+}
+
+// Obstacles lists what stands where hank's directories, the stat cache and the files of
+// the journal must be.
+func Obstacles(fsys vfs.FS, l Layout) []Obstacle {
+	var found []Obstacle
+	for _, dir := range l.OwnFolders() {
+		if why := InTheWay(fsys, dir); why != nil {
+			found = append(found, Obstacle{dir, why})
+		}
+	}
+	cache := l.StatCache()
+	if fi, err := fsys.Lstat(cache); err == nil && !fi.Mode().IsRegular() { // it could not be kept any more
+		found = append(found, Obstacle{cache, fmt.Errorf("%s stood where the stat cache must be", What(cache, fi))})
+	}
+	paths, whys := Irregular(fsys, l.Events())
+	for i, path := range paths {
+		found = append(found, Obstacle{path, whys[i]})
+	}
+	return found
+}
+
+// Report adds the obstacle to a report.
+func (o Obstacle) Report(rep *finding.Report) {
+	rep.Repair(finding.Mended, fmt.Sprintf("%s: %v", filepath.Base(o.Path), o.Why), "it is in quarantine", "the next command puts it into quarantine")
 }

@@ -92,10 +92,8 @@ func Recall(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Rep
 		m.Traces, m.Rebase = true, "the journal was gone"
 		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
 	}
-	paths, whys := layout.Irregular(fsys, l.Events())
-	for i, path := range paths {
+	if paths, _ := layout.Irregular(fsys, l.Events()); len(paths) > 0 {
 		m.Traces = true
-		rep.Add(finding.Mended, "%s: %v; it goes to quarantine", filepath.Base(path), whys[i])
 	}
 	if m.Apart {
 		m.Traces, m.Rebase = true, "the journal is Hankweave's"
@@ -114,7 +112,7 @@ func Recall(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Rep
 	m.Found = &found
 	m.Last, m.High, m.Traces, m.Foreign = found.Last, found.Highest, true, false
 	for _, d := range found.Damage {
-		rep.Add(finding.Mended, "the journal is damaged (%s); the damaged part goes to quarantine", d)
+		rep.Repair(finding.Mended, fmt.Sprintf("the journal is damaged (%s)", d), "the damaged part is in quarantine", "the next command puts the damaged part into quarantine")
 	}
 	if !found.Whole() {
 		m.Rebase = "the journal was damaged"
@@ -185,7 +183,7 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Memory, rep *finding.Report) ([]
 		if errors.Is(err, fs.ErrPermission) {
 			m.Barred = true
 			if !rep.Reading || layout.CheckOwner(l) == nil { // else the reader says whose it is
-				rep.Add(finding.Mended, "%s cannot be read (permission denied); %s", name, rep.Will("it is replaced", "the next command replaces it"))
+				rep.Repair(finding.Mended, fmt.Sprintf("%s cannot be read (permission denied)", name), "it is replaced", "the next command replaces it")
 			}
 			continue
 		}
@@ -195,15 +193,16 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Memory, rep *finding.Report) ([]
 			if errors.As(err, &damaged) {
 				why = damaged.Why // without the path, which is the execution's
 			}
-			rep.Add(finding.Mended, "%s is damaged (%s); %s", name, why, rep.Will("it is replaced, and kept in quarantine", "the next command replaces it, and keeps it in quarantine"))
+			rep.Repair(finding.Mended, fmt.Sprintf("%s is damaged (%s)", name, why), "it is replaced, and kept in quarantine", "the next command replaces it, and keeps it in quarantine")
 			continue
 		}
 		out = append(out, candidate{name, s})
 	}
 	if len(out) == 2 && out[1].state.Seq > out[0].state.Seq {
 		if out[1].state.Lineage == out[0].state.Lineage { // a save never leaves it so
-			rep.Add(finding.Mended, "%s is an older copy (save %d, event %d; %s is save %d, event %d); it does not count, and %s",
-				out[0].name, out[0].state.Serial, out[0].state.Seq, out[1].name, out[1].state.Serial, out[1].state.Seq, rep.Will("is replaced", "the next command replaces it"))
+			older, newer := out[0], out[1]
+			rep.Repair(finding.Mended, fmt.Sprintf("%s is an older copy (save %d, event %d; %s is save %d, event %d) and does not count",
+				older.name, older.state.Serial, older.state.Seq, newer.name, newer.state.Serial, newer.state.Seq), "it is replaced", "the next command replaces it")
 		}
 		out[0], out[1] = out[1], out[0]
 	}

@@ -356,7 +356,6 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: term.Count(report.Unindexed, "pack") +
 			" without an index; it is made anew from the pack, and what is said to be lost may be whole: hank doctor says it again after that"})
 	}
-	d.examineBranches(v, store)
 	if len(report.Problems) > 0 && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
 	}
@@ -374,18 +373,6 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		d.Safe = append(d.Safe, fmt.Sprintf("the checkpoints: %d objects, %s, none is damaged", report.Objects, term.Bytes(size)))
 	}
 	return err
-}
-
-// examineBranches names the branches that the next command puts back.
-func (d *Diagnosis) examineBranches(v *recovery.View, store *checkpoint.Store) {
-	for _, r := range v.State.Runs {
-		if v.Live || r.Removed != nil || r.Head == "" || r.GitBranch == "" {
-			continue
-		}
-		if at, err := store.Ref("refs/heads/" + r.GitBranch); err == nil && at == "" && recovery.Begun(store, r.GitBranch, r.Head) {
-			d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: "branch " + r.GitBranch + " is gone; the next command puts it back to where the state has it"})
-		}
-	}
 }
 
 // judge decides whether a person is needed, and what is to be done next.

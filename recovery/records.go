@@ -1,0 +1,65 @@
+package recovery
+
+import (
+	"fmt"
+
+	"hank/checkpoint"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/load"
+)
+
+// consultGit asks git, the last memory, for what the others do not know, and lets it
+// win where it is further. store is nil where it cannot be used.
+func consultGit(m *load.Memory, store *checkpoint.Store, rep *finding.Report) (a githistory.Advice, err error) {
+	history := githistory.Chronicle{Store: store, Rep: rep}
+	if m.Foreign {
+		if m.State, err = history.Adopt(m.State); err != nil {
+			return a, fmt.Errorf("reading the branches of the store: %w", err)
+		}
+	}
+	if store == nil {
+		return a, nil
+	}
+	if was := store.HeadWas; was != "" {
+		rep.Repair(finding.Mended, "HEAD of the checkpoint store is "+was, "it was written again: git needs it and hank does not", "the next command writes it again: git needs it and hank does not")
+	}
+	if a, err = history.Advise(*m); err != nil {
+		return a, fmt.Errorf("comparing the state with the checkpoints: %w", err)
+	}
+	take(m, a, rep)
+	return a, nil
+}
+
+// take lets git's history win where it is further.
+func take(m *load.Memory, a githistory.Advice, rep *finding.Report) {
+	switch {
+	case a.Rebuilt == nil:
+	case m.State == nil || a.Rebuilt.Lineage != m.State.Lineage:
+		m.State, m.Source = a.Rebuilt, "git"
+		m.Rebase = "state and journal were lost; they were rebuilt from the checkpoints"
+		rep.Repair(finding.Mended, fmt.Sprintf("state and journal are lost, and the checkpoints know everything up to event %d", m.State.Seq),
+			"they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints")
+		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+	default:
+		rep.Repair(finding.Mended, fmt.Sprintf("the checkpoints know more (up to event %d) than state and journal (up to %d)", a.Rebuilt.Seq, m.State.Seq),
+			"the history was rebuilt from them", "the next command rebuilds the history from them")
+		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+		m.State, m.Source, m.Rebase = a.Rebuilt, "git", "rebuilt from the checkpoints"
+	}
+}
+
+// reportJournal says what becomes of state.json and of the end of the journal.
+func reportJournal(m load.Memory, rep *finding.Report) {
+	if m.Unsaved {
+		rep.Repair(finding.Mended, "state.json is gone", "it is written again from the journal", "the next command writes it again from the journal")
+	}
+	if m.Found == nil || m.Found.Torn == nil {
+		return
+	}
+	torn := "the end of the journal was torn by a crash; it had not been acknowledged"
+	if m.Rebase != "" { // others knew more
+		torn = "the end of the journal is torn"
+	}
+	rep.Repair(finding.Note, torn, "it is in quarantine", "the next command puts it into quarantine")
+}
