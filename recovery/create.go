@@ -104,7 +104,7 @@ func Remains(root string, elsewhere bool) string {
 			continue
 		}
 		if n := entriesIn(dir); n > 0 {
-			return fmt.Sprintf("%s has %s in it", dir, execution.Things(n))
+			return fmt.Sprintf("%s has %s in it", dir, layout.Entries(n))
 		}
 	}
 	list, err := os.ReadDir(l.Hankweave())

@@ -214,7 +214,7 @@ func askAboutTree(ctx context.Context, root string, cut bool, o execution.Option
 	} else if answered {
 		return nil
 	}
-	return &finding.DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, execution.Things(n)), Options: []string{
+	return &finding.DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, layout.Entries(n)), Options: []string{
 		"--keep-tree leaves it as it is: hank run then compares it with the newest checkpoint, and asks where it differs",
 		"--restore makes it as in the newest checkpoint, and keeps what is there in a checkpoint of its own",
 		"-e DIR imports into another folder"}}

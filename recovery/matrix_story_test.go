@@ -59,7 +59,7 @@ func newSaga(t testing.TB, root string, fsys vfs.FS) *saga {
 func (g *saga) now() time.Time { return g.begun.Add(time.Duration(g.ticks.Add(1)) * 10 * time.Second) }
 
 func (g *saga) options() execution.Options {
-	return execution.Options{FS: g.fsys, Now: g.now, Observe: g.observe, Command: "a test's"}
+	return execution.Options{FS: g.fsys, Now: g.now, Appended: g.observe, Command: "a test's"}
 }
 
 func (g *saga) observe(e journal.Event, s *state.State) {

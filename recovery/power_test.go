@@ -41,7 +41,7 @@ func (w *witnessed) observe(e journal.Event, s *state.State) {
 // and the end.
 func (w *witnessed) story(t testing.TB, root string, fsys vfs.FS) error {
 	a := &author{t: t, ctx: context.Background(), program: program(t, 7)}
-	x, err := Create(a.ctx, root, CreateOptions{Options: execution.Options{FS: fsys, Observe: w.observe}})
+	x, err := Create(a.ctx, root, CreateOptions{Options: execution.Options{FS: fsys, Appended: w.observe}})
 	if err != nil {
 		return err
 	}

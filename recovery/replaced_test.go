@@ -39,7 +39,7 @@ func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 		data := t.TempDir()
 		a := begin(t, filepath.Join(t.TempDir(), "x"), 4, CreateOptions{Data: data})
 		ok(t, a.start())
-		ok(t, a.x.Guard())
+		ok(t, a.x.Watch())
 		l := a.x.Layout
 		if err := a.play(attempt{upto: state.CompletingSentinels}); !errors.Is(err, errCut) {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 		ok(t, Finish(a.ctx, a.x, a.run, "", a.x.State().Newest().Live().Conclude(a.x.Now()), checkpoint.Selection{All: true}))
 		done := a.x.State().Newest().Codon(0)
 		tree := must(a.x.Tree(done.Checkpoint()))(t)
-		if !a.x.Store.HasFile(tree, "work") || !strings.Contains(strings.Join(done.Notes, ""), "folder was replaced") {
+		if !a.x.Store.HasFile(tree, "work") || !strings.Contains(strings.Join(done.Notes, ""), "directory was replaced") {
 			t.Errorf("%s: %+v", name, done)
 		}
 		dir := must(flock.OpenFolder(l.Workspace))(t)

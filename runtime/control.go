@@ -41,6 +41,7 @@ func (d *driver) serve(ctx context.Context, s start) (outcome, error) {
 	} else {
 		defer server.Close()
 	}
+	defer d.events.Close() // before the server: its clients get the end of the run
 	done := make(chan struct{})
 	defer close(done)
 	go d.forward(done)

@@ -22,6 +22,7 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
+	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -30,6 +31,7 @@ import (
 // driver takes one run through the plan.
 type driver struct {
 	x        *execution.Execution
+	events   *events.Bus // what others follow
 	request  Request
 	answers  Answers
 	ui       UI

@@ -194,7 +194,7 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 	put(t, s.opts.Workspace, "gone", "to the archive")
 	var once sync.Once
 	_, err := s.run(ModeRun, func(o *command) {
-		o.Observe = func(_ journal.Event, st *state.State) {
+		o.appended = func(_ journal.Event, st *state.State) {
 			if r := st.Current(); r != nil && r.Live() == nil && r.Len() == 1 {
 				once.Do(start)
 			}

@@ -60,11 +60,12 @@ type Answers struct {
 type UI struct {
 	Ask         Asker // nil: not running interactively
 	ConfirmHuge func(HugeFolder) bool
-	Say         func(line string) // progress and warnings, a line each
-	Observe     func(journal.Event, *state.State)
+	Say         func(line string)    // progress and warnings, a line each
 	Work        execution.Work       // shows what takes its time
 	Monitor     *codon.Monitor       // where the run shows what it does
 	Requests    <-chan codon.Request // to stop or skip, from outside
+
+	appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
 }
 
 // noModel takes back what -m has named before.

@@ -29,11 +29,13 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
+	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
 	"hank/runtime/verdict"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // Mode is what a person asked for.
@@ -110,11 +112,14 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	secrets := &secret.Values{}
 	secrets.Add(r.environ())
-	x, err := openOrCreate(ctx, root, where, secrets, r, a, ui)
+	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
+		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
+	})
+	x, err := openOrCreate(ctx, root, where, secrets, bus, r, a, ui)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
 	res, err := d.runOpened(ctx, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
@@ -210,7 +215,7 @@ func hankIn(dir string) string {
 	return filepath.Join(dir, "hank.json")
 }
 
-func openOrCreate(ctx context.Context, root string, from origin, secrets *secret.Values, r Request, a Answers, ui UI) (*execution.Execution, error) {
+func openOrCreate(ctx context.Context, root string, from origin, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
 		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
@@ -218,7 +223,14 @@ func openOrCreate(ctx context.Context, root string, from origin, secrets *secret
 		Mask:          secrets.Text,
 		Unfinished:    unfinishedFor(a),
 		Late:          decideLate(r.Mode, a, ui),
-		Observe:       ui.Observe, Warn: ui.say, Work: ui.Work,
+		Synced:        bus.Synced,
+		Appended: func(e journal.Event, s *state.State) {
+			bus.Appended(e)
+			if ui.appended != nil {
+				ui.appended(e, s)
+			}
+		},
+		Warn: ui.say, Work: ui.Work,
 	}
 	if layout.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)
@@ -411,7 +423,7 @@ func (d *driver) startRun(start start) error {
 	}
 	failpoint.Hit("run.foldered")
 	d.run = id
-	if err := d.x.Guard(); err != nil {
+	if err := d.x.Watch(); err != nil {
 		return err
 	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{

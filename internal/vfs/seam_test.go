@@ -15,7 +15,7 @@ import (
 
 // Where what must not be lost is kept, and from where: every file of these
 // packages writes through FS.
-var behindTheSeam = []string{"recovery", "state", "state/journal", "state/snapshot", "checkpoint", "checkpoint/diff", "checkpoint/match", "checkpoint/packdb", "checkpoint/remote", "checkpoint/repair", "checkpoint/restore", "checkpoint/scan", "checkpoint/worktree", "recovery/execution", "recovery/finding", "recovery/githistory", "recovery/hankweave", "recovery/layout", "recovery/load", "recovery/lock"}
+var behindTheSeam = []string{"recovery", "state", "state/journal", "state/snapshot", "checkpoint", "checkpoint/diff", "checkpoint/match", "checkpoint/packdb", "checkpoint/remote", "checkpoint/repair", "checkpoint/restore", "checkpoint/scan", "checkpoint/worktree", "recovery/execution", "recovery/finding", "recovery/githistory", "recovery/hankweave", "recovery/integrity", "recovery/layout", "recovery/load", "recovery/lock"}
 
 // pure packages do not even read past the seam.
 var pure = []string{"state", "state/journal", "state/snapshot"}
@@ -23,7 +23,7 @@ var pure = []string{"state", "state/journal", "state/snapshot"}
 // exceptions are the calls that change a disk past the seam, by file, function
 // and call. Files that end in * are all of one kind.
 var exceptions = map[string]string{
-	"recovery/lock/lock.go takeOnce os.Mkdir":                   "the folder that is locked must be a real one",
+	"recovery/lock/lock.go recreateOnce os.Mkdir":               "the folder that is locked must be a real one",
 	"recovery/layout/meta.go LinkData os.Remove":                "the link to the data lies in the workspace",
 	"recovery/layout/meta.go LinkData os.Symlink":               "the link to the data lies in the workspace",
 	"recovery/create.go makeWorkspace os.MkdirAll":              "the workspace itself",
@@ -32,7 +32,7 @@ var exceptions = map[string]string{
 	"recovery/execution/late.go changedFiles os.OpenRoot":       "files of the workspace are looked at",
 	"recovery/execution/private.go hiddenPrivate os.OpenRoot":   "files of the workspace are looked at",
 	"recovery/view.go Unreadable os.OpenRoot":                   "files of the workspace are looked at",
-	"recovery/execution/guard.go mendModes os.Chmod":            "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
+	"recovery/integrity/monitor.go RestoreModes os.Chmod":       "a mode that is put back holds nothing; if it cannot be, what needs the folder fails",
 	"recovery/discard.go Discard os.Rename":                     "a whole execution is thrown away, its lock with it",
 	"recovery/discard.go finishDiscard os.RemoveAll":            "a whole execution is thrown away",
 	"recovery/discard.go finishDiscard os.Remove":               "a whole execution is thrown away",

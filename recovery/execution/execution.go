@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/recovery/integrity"
 	"hank/recovery/layout"
 	"hank/recovery/load"
 	"hank/recovery/lock"
@@ -47,13 +47,13 @@ type Execution struct {
 	Merger        *merger
 	warned        map[string]bool // files for secrets that warnOfPrivate has named
 	Current       atomic.Pointer[state.State]
-	Files         []load.StateFile // state.json and its backup as opening has found them
-	OnDisk        *state.State     // what state.json says, if nothing is to be mended about either
-	Monitor       *guard           // of hank's own files, while a run is at work
-	Origin        string           // the lineage that this opening has found to be that of a copy's original
-	AllowedBefore *Allowances      // what held before allow has changed it
-	Settled       bool             // the opening is over, or has not come to what allow is before
-	Broken        error            // the first failure of the journal: nothing is acknowledged after it
+	Files         []load.StateFile   // state.json and its backup as opening has found them
+	OnDisk        *state.State       // what state.json says, if nothing is to be mended about either
+	Monitor       *integrity.Monitor // of hank's own files, during a run
+	Origin        string             // the lineage that this opening has found to be that of a copy's original
+	AllowedBefore *Allowances        // what held before allow has changed it
+	Settled       bool               // the opening is over, or has not come to what allow is before
+	Broken        error              // the first failure of the journal: nothing is acknowledged after it
 }
 
 // Options say how an execution is opened.
@@ -97,9 +97,12 @@ type Options struct {
 	FullDisk func() error
 	// Reap ends what an attempt has left running and says what it was.
 	Reap func(attempt string) ([]string, error)
-	// Observe is told of every event once it is acknowledged. It must be
-	// quick and cannot fail the transition.
-	Observe func(journal.Event, *state.State)
+	// Appended is told of every event when it is in the journal and the state is
+	// replaced, Synced of the newest event each time that the journal was synced.
+	// Both are called in the path of Record: they take a note for others, see
+	// package events, and wait for nobody.
+	Appended func(journal.Event, *state.State)
+	Synced   func(last uint64)
 	// Mask takes secrets out of a text that is about to be written into journal,
 	// state and commits; nil is secret.Text.
 	Mask func(string) string
@@ -139,8 +142,11 @@ func (o Options) WithDefaults() Options {
 	if o.Late == nil {
 		o.Late = func(string) Late { return LateAsk }
 	}
-	if o.Observe == nil {
-		o.Observe = func(journal.Event, *state.State) {}
+	if o.Appended == nil {
+		o.Appended = func(journal.Event, *state.State) {}
+	}
+	if o.Synced == nil {
+		o.Synced = func(uint64) {}
 	}
 	if o.Mask == nil {
 		o.Mask = secret.Text
@@ -180,7 +186,7 @@ func (x *Execution) Held() error { return x.Lock.Held() }
 //     refuses everything after it and must be opened again.
 //  3. The state in memory is replaced.
 //  4. A save of state.json is asked for.
-//  5. Observers are told.
+//  5. Those who follow the journal are told: see Options.Appended.
 func (x *Execution) Record(transitions ...state.Transition) error {
 	return x.record(true, transitions...)
 }
@@ -189,24 +195,6 @@ func (x *Execution) Record(transitions ...state.Transition) error {
 // its events are synced together with the next that are.
 func (x *Execution) RecordLater(transitions ...state.Transition) error {
 	return x.record(false, transitions...)
-}
-
-// untampered calls write, which appends to the journal, again if somebody else
-// has changed the journal between the look at it and the append.
-func (x *Execution) untampered(write func() error) error {
-	if x.Broken != nil {
-		return x.Broken
-	}
-	for began := time.Now(); ; {
-		if err := x.mendJournal(); err != nil {
-			return err
-		}
-		err := write()
-		if x.Monitor == nil || !errors.Is(err, journal.ErrForeign) || time.Since(began) > layout.Vandalism {
-			return err
-		}
-		x.Broken = nil // nothing was written
-	}
 }
 
 func (x *Execution) record(durable bool, transitions ...state.Transition) error {
@@ -238,7 +226,10 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 	x.Current.Store(next)
 	x.Saver.Ask(next, x.Journal.End(), durable)
 	for _, e := range events {
-		x.Opts.Observe(e, next)
+		x.Opts.Appended(e, next)
+	}
+	if durable {
+		x.Opts.Synced(x.Journal.Last())
 	}
 	return nil
 }
@@ -254,7 +245,7 @@ func (x *Execution) Note(eventType string, data any) error {
 		if err := x.append(false, e); err != nil {
 			return err
 		}
-		x.Opts.Observe(e, x.State())
+		x.Opts.Appended(e, x.State())
 		return nil
 	})
 }
@@ -287,6 +278,7 @@ func (x *Execution) Sync() error {
 		x.Broken = err
 		return err
 	}
+	x.Opts.Synced(x.Journal.Last())
 	return nil
 }
 
@@ -396,9 +388,7 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 	if err := x.Store.SetRef(ref, old, checkpoint.SHA(to)); err != nil {
 		return err
 	}
-	if x.Monitor != nil {
-		x.Monitor.refs[ref] = checkpoint.SHA(to)
-	}
+	x.Monitor.RefMoved(ref, checkpoint.SHA(to))
 	return nil
 }
 
@@ -413,31 +403,6 @@ func (x *Execution) Close() error {
 		failed = multierror.Append(failed, x.Journal.Sync())
 	}
 	return x.GiveBack(failed)
-}
-
-// lastLook writes anew what somebody else has changed since the last checkpoint.
-func (x *Execution) lastLook() error {
-	if x.Monitor == nil {
-		return nil
-	}
-	held := x.Held()
-	var lost *lock.LostError
-	switch {
-	case errors.As(x.Broken, &lost) && lost.Deleted && held == nil: // another was in its place for a moment
-	case errors.Is(x.Broken, journal.ErrForeign), errors.Is(x.Broken, fs.ErrNotExist): // nothing was written
-	case x.Broken != nil: // behind which the memory may be wrong
-		return nil
-	}
-	if held != nil {
-		x.Broken = held
-		return held
-	}
-	changed := x.mendState()
-	if !changed && x.Broken == nil && !x.Monitor.wasDeleted() && x.Journal.Changed() == nil {
-		return nil
-	}
-	x.Broken = nil
-	return x.Inspect()
 }
 
 // GiveBack closes what is open, the locks last. What failed before is in the
@@ -464,7 +429,7 @@ func (x *Execution) CloseAll(failed *multierror.Error) *multierror.Error {
 	}
 	x.Merger.close()
 	if x.Store != nil {
-		if x.Held() != nil || x.Monitor.wasDeleted() {
+		if x.Held() != nil || x.Monitor.WasDeleted() {
 			x.Store.Forsake() // the folder that has its name is not the one that it knows
 		} else {
 			note(x.Store.Close())

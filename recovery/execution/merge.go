@@ -48,6 +48,13 @@ func (m *merger) ask() {
 // longer is given up, and begun anew by the next process.
 const patience = 2 * time.Second
 
+// stop gives up a merge that is under way.
+func (m *merger) stop() {
+	if m != nil {
+		m.cancel()
+	}
+}
+
 func (m *merger) close() {
 	if m == nil {
 		return

@@ -38,7 +38,7 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if err := x.onWorkspace(); err != nil {
 		return nil, err
 	}
-	if x.Monitor.wasDeleted() { // else what is stored now would go to a store that is deleted
+	if x.Monitor.WasDeleted() { // else what is stored now would go to a store that is deleted
 		if err := x.Inspect(); err != nil {
 			return nil, err
 		}

@@ -42,13 +42,8 @@ func (x *Execution) LeaveOut(paths []string) error {
 	if err := match.LeaveOut(x.Store.DB, paths); err != nil {
 		return err
 	}
-	if x.Monitor != nil {
-		list := filepath.Join(x.Layout.Store(), "info", "exclude")
-		text, err := vfs.ReadFile(x.FS, list)
-		if err != nil {
-			return err
-		}
-		x.Monitor.files[list] = text
+	if err := x.Monitor.Rewritten(filepath.Join(x.Layout.Store(), "info", "exclude")); err != nil {
+		return err
 	}
 	return x.SetMeta(func(m *layout.Meta) { m.LeftOut = x.leftOut() })
 }

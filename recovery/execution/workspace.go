@@ -35,24 +35,13 @@ func (x *Execution) onWorkspace() error {
 	}
 	old := x.Workspace
 	x.Workspace = ws
-	x.noticeReplaced()
+	x.Monitor.Note("the workspace's directory was replaced while the codon was running; the one that is there now has its work")
 	return errors.Join(old.Close(), x.LinkData(), x.SetMeta(func(m *layout.Meta) { m.RememberWorkspace(x.Lock.Workspace()) }))
 }
 
 // CheckWorkspace is for the moment before a codon begins: what stands in the place
 // of the workspace then was not put there by one.
 func (x *Execution) CheckWorkspace() error { return x.Lock.OnWorkspace() }
-
-// noticeReplaced keeps for the record that a codon has replaced its workspace.
-func (x *Execution) noticeReplaced() {
-	const what = "the workspace's folder was replaced while the codon was running; the one that is there now has its work"
-	if x.Monitor == nil {
-		return
-	}
-	x.Monitor.mu.Lock()
-	defer x.Monitor.mu.Unlock()
-	x.Monitor.Found = append(x.Monitor.Found, what)
-}
 
 // SameWorkspace checks, before what a codon has left is taken, that it is in the
 // folder that was its workspace, or in one that may stand for it. After a boot, or on

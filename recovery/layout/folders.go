@@ -2,9 +2,9 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"hank/checkpoint"
 	"hank/checkpoint/worktree"
@@ -39,6 +39,10 @@ func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
 	return w, err
 }
 
-const Vandalism = time.Second
-
-const Breather = 2 * time.Millisecond
+// Entries words a number of directory entries.
+func Entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}

@@ -103,23 +103,6 @@ func (e *HeldError) root() string {
 	return root
 }
 
-// name adds who has the lock, where the lock file is silent or a dead one's. The
-// kernel may have told already; to ask it each time would more than double what a
-// refusal takes.
-func (e *HeldError) name(dir *os.File, owner int) {
-	if e.Holder != nil {
-		if verdict, _ := e.Holder.Process.Check(); verdict != proc.Dead {
-			return
-		}
-	}
-	if owner == unasked {
-		owner = livingOwner(dir)
-	}
-	if owner != 0 {
-		e.Why += fmt.Sprintf("; process %d has the lock", owner)
-	}
-}
-
 // heartbeat is how often a holder refreshes its lock file.
 const heartbeat = 30 * time.Second
 
@@ -147,11 +130,11 @@ type Lock struct {
 
 // watch is told when the execution's folder was deleted.
 type watch interface {
-	// NobodyElses tells whether nothing of another execution is in the folder that
+	// IsUnclaimed reports whether nothing of another execution is in the folder that
 	// has the name now.
-	NobodyElses() bool
-	// remade is called when that folder, or a new one, is the locked one.
-	Remade()
+	IsUnclaimed() bool
+	// Recreated is called when that folder, or a new one, is the locked one.
+	Recreated()
 }
 
 // Acquire takes the execution and the workspace, in this order.
@@ -225,10 +208,9 @@ func (k *Lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	owner := unasked
 	err = flock.Exclusive(dir)
 	if errors.Is(err, flock.ErrHeld) && !(path == k.layout.Hankweave() && k.holderStays()) {
-		owner, err = patiently(flock.Exclusive, dir)
+		err = retryFor(patience, flock.Exclusive, dir)
 	}
 	if err != nil {
 		held := &HeldError{Path: path, Why: "its folder is locked"}
@@ -240,7 +222,6 @@ func (k *Lock) take(path string) error {
 		} else { // the lock file here is our own execution's
 			held.Execution, held.Holder = holderOf(path, k.layout.Root)
 		}
-		held.name(dir, owner)
 		return errors.Join(held, dir.Close())
 	}
 	k.Dirs, k.names = append(k.Dirs, dir), append(k.names, name)
@@ -269,47 +250,19 @@ func (k *Lock) holderStays() bool {
 	return errors.Is(flock.Shared(probe), flock.ErrHeld)
 }
 
-// patiently tries to lock again for a moment: a reader that looks whether the
-// folder is held (View.Live) holds it itself while it looks, and what a dead
-// holder was starting has its descriptors until it executes its program. One
-// of whom the kernel tells that he lives gets a shorter moment, in which he may
-// write his lock file, or let go after he has removed it. To ask the kernel takes
-// 8 or 16 ms of that, and once is enough: not the reader of a moment. The owner is
-// what livingOwner says then, or unasked.
-func patiently(lock func(*os.File) error, dir *os.File) (owner int, err error) {
-	const pause, brief, patience = time.Millisecond, 4 * time.Millisecond, 200 * time.Millisecond
-	owner, err = unasked, lock(dir)
-	for began := time.Now(); errors.Is(err, flock.ErrHeld); err = lock(dir) {
-		switch waited := time.Since(began); {
-		case waited > patience, owner > 0 && waited > brief:
-			return owner, err
-		case waited > pause && owner == unasked:
-			owner = livingOwner(dir)
-		default:
-			time.Sleep(pause)
-		}
+// retryFor tries to lock again for a while: a reader that looks whether the directory is
+// held (View.Live) holds it itself while it looks, and what a dead holder was starting
+// has its descriptors until it executes its program.
+func retryFor(patience time.Duration, lock func(*os.File) error, dir *os.File) error {
+	err := lock(dir)
+	for began := time.Now(); errors.Is(err, flock.ErrHeld) && time.Since(began) <= patience; err = lock(dir) {
+		time.Sleep(time.Millisecond)
 	}
-	return owner, err
+	return err
 }
 
-// unasked stands for an owner that the kernel was not asked for.
-const unasked = -1
-
-// livingOwner is the process that has the lock of a folder and lives, where the
-// kernel tells, or 0.
-func livingOwner(dir *os.File) (pid int) {
-	if pid = flock.Owner(dir); pid == 0 {
-		return 0
-	}
-	owner, err := proc.Of(pid)
-	if err != nil {
-		return 0
-	}
-	if verdict, _ := owner.Check(); verdict == proc.Dead {
-		return 0
-	}
-	return pid
-}
+// patience is how long a lock that somebody else has is waited for.
+const patience = 200 * time.Millisecond
 
 func ReadLock(fsys vfs.FS, path string) (*LockInfo, error) {
 	text, err := vfs.ReadFile(fsys, path)
@@ -405,10 +358,10 @@ func (k *Lock) Held() error {
 	if !deleted || k.Watch == nil {
 		return &LostError{Path: path, Deleted: deleted}
 	}
-	if err := k.takeAnew(path); err != nil {
+	if err := k.recreate(path); err != nil {
 		return &LostError{path, true, errors.Is(err, errForeign) || errors.Is(err, flock.ErrHeld)}
 	}
-	k.Watch.Remade()
+	k.Watch.Recreated()
 	return nil
 }
 
@@ -429,27 +382,29 @@ func (k *Lock) Unwatch() {
 	k.Watch = nil
 }
 
-// takeAnew makes the execution's folder anew and locks it. One that is deleted
-// can never come back, and nobody else can hold it. There may be another one by
-// then: what hank writes while the folder is being deleted makes it again, and
-// so may whoever has deleted it. That is taken where nobody holds it, and where
-// it is not another execution's. It is tried for a while, once: another runtime
-// that starts there takes it until it finds the workspace held, and what is in
-// memory is nowhere else.
-func (k *Lock) takeAnew(path string) error {
-	for began := time.Now(); ; time.Sleep(layout.Breather) {
-		err := k.takeOnce(path)
+// recreate makes the execution's directory again and locks it. One that is deleted can
+// never come back, and nobody else can hold it. There may be another one by then: what hank
+// writes while the directory is being deleted makes it again, and so may whoever has
+// deleted it. That is taken where nobody holds it, and where it is not another execution's.
+// Another runtime that starts there holds it until it finds the workspace held: that is
+// waited for, once.
+func (k *Lock) recreate(path string) error {
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		err := k.recreateOnce(path)
 		if err == nil || errors.Is(err, errForeign) || k.waited {
 			return err
 		}
-		k.waited = time.Since(began) > layout.Vandalism
+		k.waited = time.Since(began) > recreateTimeout
 	}
 }
+
+// recreateTimeout is how long a directory that has the name of a deleted one is waited for.
+const recreateTimeout = time.Second
 
 // errForeign says that what has the folder's name is not this execution's.
 var errForeign = errors.New("it is not this execution's")
 
-func (k *Lock) takeOnce(path string) error {
+func (k *Lock) recreateOnce(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -473,7 +428,7 @@ func (k *Lock) takeOnce(path string) error {
 	case err != nil:
 	case lerr != nil || !os.SameFile(opened, there) || !os.SameFile(name, there):
 		err = flock.ErrHeld
-	case !k.Watch.NobodyElses():
+	case !k.Watch.IsUnclaimed():
 		err = errForeign
 	}
 	if err != nil {

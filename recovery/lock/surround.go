@@ -50,11 +50,10 @@ func (k *Lock) share(path string) error {
 	if err != nil || fi.Mode()&fs.ModeSticky != 0 && fi.Mode().Perm()&0o002 != 0 {
 		return errors.Join(err, dir.Close())
 	}
-	owner, err := patiently(flock.Shared, dir)
+	err = retryFor(patience, flock.Shared, dir)
 	if errors.Is(err, flock.ErrHeld) {
 		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
 		held.Execution, held.Holder = holderOf(path, k.layout.Root)
-		held.name(dir, owner)
 		return errors.Join(held, dir.Close())
 	}
 	k.around = append(k.around, dir) // without a lock where the file system has none
@@ -104,6 +103,5 @@ func IsHeld(l layout.Layout) bool {
 	}
 	// Nobody who lives says to hold it: what a dead one was starting may, for
 	// the moment until it executes its program.
-	_, err = patiently(flock.Shared, dir)
-	return err != nil
+	return retryFor(patience, flock.Shared, dir) != nil
 }

@@ -67,7 +67,7 @@ func (b *bench) newHistory() (*history, error) {
 	h.program = program
 	ctx := context.Background()
 	var err error
-	if h.x, err = recovery.Create(ctx, h.root, recovery.CreateOptions{Options: execution.Options{FS: unsynced{vfs.OS}, Observe: h.observe}}); err != nil {
+	if h.x, err = recovery.Create(ctx, h.root, recovery.CreateOptions{Options: execution.Options{FS: unsynced{vfs.OS}, Appended: h.observe}}); err != nil {
 		return nil, err
 	}
 	return h, errors.Join(h.outset(ctx), h.x.Close())
@@ -108,7 +108,7 @@ func stored(entries []plan.Entry) ([]byte, error) {
 // open opens the execution and begins a run in it.
 func (h *history) open(fsys vfs.FS) error {
 	var err error
-	h.x, err = recovery.Open(context.Background(), h.root, execution.Options{FS: fsys, Observe: h.observe, Warn: func(line string) { h.b.say("%s", line) }})
+	h.x, err = recovery.Open(context.Background(), h.root, execution.Options{FS: fsys, Appended: h.observe, Warn: func(line string) { h.b.say("%s", line) }})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestAFolderDeletedBeforeTheEndIsWrittenAnew(t *testing.T) {
 	root := t.TempDir()
 	a := begin(t, root, 3, CreateOptions{})
 	ok(t, a.start())
-	ok(t, a.x.Guard())
+	ok(t, a.x.Watch())
 	ok(t, a.upto(3))
 	ok(t, a.exit(""))
 	for os.RemoveAll(a.x.Layout.Hankweave()) != nil { // a save may be under way
@@ -65,19 +65,19 @@ func TestPackedReferencesAreNoTampering(t *testing.T) {
 		}
 	}
 	pack()
-	ok(t, a.x.Guard())
+	ok(t, a.x.Watch())
 	for range 2 {
 		ok(t, a.upto(a.x.State().Next()+1))
 		pack()
 		ok(t, a.x.Inspect())
-		if found := a.x.Monitor.Found; len(found) > 0 {
+		if found := a.x.Noticed(); len(found) > 0 {
 			t.Errorf("it was noticed: %q", found)
 		}
 	}
 	packed := filepath.Join(a.x.Layout.Store(), "packed-refs")
 	ok(t, os.WriteFile(packed, nil, 0o600))
 	ok(t, a.x.Inspect())
-	if found := a.x.Monitor.Found; len(found) == 0 {
+	if found := a.x.Noticed(); len(found) == 0 {
 		t.Error("references that were taken away were not noticed")
 	}
 	ok(t, a.x.Close())
@@ -96,11 +96,11 @@ func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 	})
 	a := begin(t, t.TempDir(), 3, CreateOptions{Options: execution.Options{FS: fsys}})
 	ok(t, a.start())
-	ok(t, a.x.Guard())
+	ok(t, a.x.Watch())
 	ok(t, a.upto(2))
 	l := a.x.Layout
 	armed.Store(true)
-	for _, look := range []func() error{a.x.MendMeta, a.x.MendLock, a.x.MendStore} {
+	for _, look := range []func() error{func() error { return a.x.Monitor.CheckFiles(a.x.Meta(), nil) }, a.x.Monitor.CheckStore} {
 		if err := look(); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("without descriptors: %v", err)
 		}
@@ -125,7 +125,7 @@ func TestAFileInTheWayOfAFolderDoesNotStopARun(t *testing.T) {
 	for _, name := range []string{"index", "quarantine"} {
 		a := begin(t, t.TempDir(), 3, CreateOptions{})
 		ok(t, a.start())
-		ok(t, a.x.Guard())
+		ok(t, a.x.Watch())
 		ok(t, a.upto(2))
 		path := filepath.Join(a.x.Layout.Hankweave(), name)
 		ok(t, os.RemoveAll(path))
@@ -161,7 +161,7 @@ func TestAJournalChangedJustBeforeAWriteIsWrittenAnew(t *testing.T) {
 			ok(t, a.start())
 			var said []string
 			a.x.Opts.Warn = func(line string) { said = append(said, line) }
-			ok(t, a.x.Guard())
+			ok(t, a.x.Watch())
 			mask, done := a.x.Opts.Mask, false
 			a.x.Opts.Mask = func(text string) string {
 				if !done { // after the look, before the write
@@ -253,7 +253,7 @@ func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 		disk := &deleting{FS: fast, folder: layout.Layout{Root: root}.Hankweave()}
 		a := begin(t, root, 3, CreateOptions{Options: execution.Options{FS: disk}})
 		ok(t, a.start())
-		ok(t, a.x.Guard())
+		ok(t, a.x.Watch())
 		ok(t, a.play(attempt{}))
 		before := a.x.State()
 		disk.begin(n)
@@ -369,7 +369,7 @@ func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {
 			root, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 			a := begin(t, root, 3, CreateOptions{})
 			ok(t, a.start())
-			ok(t, a.x.Guard())
+			ok(t, a.x.Watch())
 			ok(t, a.play(attempt{}))
 			a.waitForSave()
 			at := a.x.Layout.Hankweave()
@@ -423,7 +423,7 @@ func TestAnOlderCopyWhereADeletedFolderWas(t *testing.T) {
 	root, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	a := begin(t, root, 4, CreateOptions{})
 	ok(t, a.start())
-	ok(t, a.x.Guard())
+	ok(t, a.x.Watch())
 	ok(t, a.play(attempt{}))
 	copyAll(t, a.x.Layout.Hankweave(), copied)
 	a.write("only-behind-it", "x\n")
@@ -477,7 +477,7 @@ func TestWhatIsDeletedBehindTheLastCheckpoint(t *testing.T) {
 		root := t.TempDir()
 		a := begin(t, root, 3, CreateOptions{})
 		ok(t, a.start())
-		ok(t, a.x.Guard())
+		ok(t, a.x.Watch())
 		ok(t, a.play(attempt{}))
 		ok(t, a.exit(state.EndStopped))
 		a.waitForSave()
@@ -525,7 +525,7 @@ func TestAStateDeletedAsSoonAsItIsSavedIsNoticed(t *testing.T) {
 	disk := &hasty{FS: fast}
 	a := begin(t, root, 3, CreateOptions{Options: execution.Options{FS: disk}})
 	ok(t, a.start())
-	ok(t, a.x.Guard())
+	ok(t, a.x.Watch())
 	a.waitForSave()
 	a.x.Saver.Disk.Lock() // no save is under way
 	disk.name = a.x.Layout.State()
