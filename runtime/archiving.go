@@ -17,7 +17,7 @@ import (
 // It is asked before the next codon starts, in a later run too, so that a crash
 // in between repeats it; what is archived already stays so.
 func (d *driver) archive(ctx context.Context, index int) error {
-	if !d.archiveDue(index) {
+	if !d.archiveDue(d.settled, index) {
 		return nil
 	}
 	d.ui.Monitor.Step("moving files to rigArchive")
@@ -77,10 +77,21 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	return err
 }
 
-// archiveDue tells whether nothing but a person's changes has come since the end
-// of the entry at an index, and that entry, or the loop that it ends, archives.
-func (d *driver) archiveDue(index int) bool {
-	last, s := d.settled, d.x.State()
+// archiveMissing reports whether the plan is completed but for the archive of its last
+// codon.
+func (d *driver) archiveMissing() bool {
+	s := d.x.State()
+	if s.Next() < len(s.ExecutionPlan()) {
+		return false
+	}
+	_, last := s.Settled()
+	return last != nil && d.archiveDue(last.Codon, len(s.ExecutionPlan())-1)
+}
+
+// archiveDue reports whether nothing but changes by the user has come since last, the
+// end of the entry at an index, and that entry, or the loop that it ends, archives.
+func (d *driver) archiveDue(last *state.Codon, index int) bool {
+	s := d.x.State()
 	if index < 0 || last == nil || last.Status == state.Failed || execution.EndedAt(d.x.Store, s.Base) != last.Checkpoint() {
 		return false
 	}

@@ -20,92 +20,101 @@ func (d *driver) comparison() edits.Comparison {
 	return edits.Comparison{State: d.x.State(), Store: d.x.Store, Layout: d.x.Layout, Workspace: d.x.Workspace}
 }
 
-// askAboutEdits finds what a person has changed since the last checkpoint. It
-// returns true if the tree is to be kept as it is. What is not kept is
-// preserved in a checkpoint all the same.
-func (d *driver) askAboutEdits(ctx context.Context, to state.SHA) (kept bool, err error) {
-	head := d.comparison().LeftAt(to != "")
-	snap, err := d.snapshot(ctx, head)
-	var changes []diff.Change
-	if err == nil {
-		changes, err = d.comparison().List(head, to, snap)
+// edited is what the user has changed in the workspace before a start.
+type edited struct {
+	head    state.SHA            // the checkpoint that it was left at
+	snap    *checkpoint.Snapshot // of the workspace, pending in the store
+	changes []diff.Change
+}
+
+// findEdits looks what the user has changed since the last checkpoint. The snapshot is
+// to be committed or aborted.
+func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edited, err error) {
+	e.head = d.comparison().LeftAt(to != "")
+	if e.snap, err = d.snapshot(ctx, e.head); err == nil {
+		e.changes, err = d.comparison().List(e.head, to, e.snap)
 	}
 	if to == "" && d.x.State().Position != nil { // reached by a move, which leaves what nobody has recorded
 		d.moved = true
 	}
 	if err == nil {
-		d.unasked, err = d.comparison().FoldersSince(head, snap)
+		d.unasked, err = d.comparison().FoldersSince(e.head, e.snap)
 		d.moved = d.moved || len(d.unasked) > 0
 	}
 	if err == nil && to != "" {
 		var files []string
-		files, err = d.comparison().Uncovered(head, snap)
+		files, err = d.comparison().Uncovered(e.head, e.snap)
 		d.unasked = append(d.unasked, files...)
 	}
-	if err != nil || len(changes) == 0 {
-		d.x.Store.Abort()
-		return false, err
-	}
-	ask, keep := edits.Question(changes, to == "" && d.nextID() == "")
-	kept, revert := d.answers.KeepTree, d.answers.Restore
-	if !kept && !revert {
-		switch d.ui.choose(ask.What, keep, "put the checkpoint back (your changes are kept in a checkpoint)") {
-		case 0:
-			kept = true
-		case 1:
-			revert = true
-		}
-	}
-	if !kept && !revert {
-		d.x.Store.Abort()
-		return false, ask
-	}
-	if revert { // what cannot be put back is not stored once more for each answer
-		if closed := restore.Writable(d.x.Workspace); closed != nil {
-			d.x.Store.Abort()
-			return false, execution.NeedOpen(cmp.Or(to, head), closed)
-		}
-	}
-	if err := d.accept(); err != nil {
-		d.x.Store.Abort()
-		return false, err
-	}
-	run := d.x.State().Newest()
-	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: edits.Summary(changes)}
-	if kept && run != nil && d.x.State().Position == nil { // else the tree does not stay there
-		t.RunID, t.Branch = run.RunID, run.GitBranch
-	}
-	sha, err := d.x.Commit(ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: t.RunID, Name: edits.Summary(changes)},
-		Snapshot: snap, Parents: []state.SHA{d.x.Head()}, Branch: t.Branch, Transition: t})
-	if err != nil {
-		return false, err
-	}
-	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
-	if revert && to == "" {
-		d.moved = true
-		leave, err := d.comparison().Unasked(head, snap, changes)
-		if err != nil {
-			return false, err
-		}
-		moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: head, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(head), Leave: leave})
-		if err != nil {
-			return false, err
-		}
-		d.sayRefused(moved)
-	}
-	return kept, nil
+	return e, err
 }
 
-// askAboutResults is askAboutEdits for a hank that is done: a workspace that is gone,
-// or holds something else than codons or a person have left, is not its result.
-func (d *driver) askAboutResults(ctx context.Context) error {
-	kept, err := d.askAboutEdits(ctx, "")
-	if err != nil || !kept || d.x.State().Position == nil {
+// askAboutEdits finds what the user has changed since the last checkpoint, and asks
+// about it. It reports whether the workspace is to stay as it is. Either way the
+// changes are kept in a checkpoint.
+func (d *driver) askAboutEdits(ctx context.Context, st Start) (kept bool, err error) {
+	e, err := d.findEdits(ctx, st.To)
+	if err == nil && len(e.changes) > 0 {
+		kept, err = d.decideEdits(st, e)
+	}
+	if err == nil && len(e.changes) > 0 {
+		err = d.accept()
+	}
+	if err != nil || len(e.changes) == 0 {
+		d.x.Store.Abort()
+		return false, err
+	}
+	return kept, d.keepEdits(ctx, st, e, kept)
+}
+
+// decideEdits asks what becomes of the changes, unless that is decided. What cannot be
+// put back is not stored once more for each answer.
+func (d *driver) decideEdits(st Start, e edited) (keep bool, err error) {
+	answers := d.answers // of this question alone: what is kept here is not kept by name
+	keep, missing := decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
+	if missing != nil {
+		if answers, err = d.ui.answer(missing, answers); err != nil {
+			return false, err
+		}
+		keep, _ = decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
+	}
+	if !keep {
+		if closed := restore.Writable(d.x.Workspace); closed != nil {
+			return false, execution.NeedOpen(cmp.Or(st.To, e.head), closed)
+		}
+	}
+	return keep, nil
+}
+
+// keepEdits makes the manual checkpoint of the changes, and puts the checkpoint that
+// the workspace was left at back where the changes do not stay and the start goes
+// nowhere else.
+func (d *driver) keepEdits(ctx context.Context, st Start, e edited, kept bool) error {
+	run := d.x.State().Newest()
+	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: edits.Summary(e.changes)}
+	if kept && run != nil && d.x.State().Position == nil { // else the workspace does not stay there
+		t.RunID, t.Branch = run.RunID, run.GitBranch
+	}
+	sha, err := d.x.Commit(ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: t.RunID, Name: edits.Summary(e.changes)},
+		Snapshot: e.snap, Parents: []state.SHA{d.x.Head()}, Branch: t.Branch, Transition: t})
+	if err != nil {
 		return err
 	}
-	sha := d.x.State().Base
-	_, err = d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: sha, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(sha), Stay: true})
-	return err
+	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
+	if kept || st.To != "" {
+		return nil
+	}
+	d.moved = true
+	leave, err := d.comparison().Unasked(e.head, e.snap, e.changes)
+	if err != nil {
+		return err
+	}
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: e.head, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(e.head), Leave: leave})
+	if err != nil {
+		return err
+	}
+	d.sayRefused(moved)
+	return nil
 }
 
 // standAt is the present position with another checkpoint; nil if that is its
@@ -115,7 +124,7 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 	if s.Position == nil || s.Position.CheckpointSHA == sha {
 		return nil
 	}
-	at, before := *s.Position, d.standpoint(s)
+	at, before := *s.Position, situation{state: s, replaced: d.replaced}.standpoint()
 	at.CheckpointSHA, at.Before = sha, &before
 	at.Program, at.HankHash = "", "" // of the undo that has led here; an answer keeps the present program
 	return &at
@@ -139,25 +148,6 @@ func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Lat
 		}
 		return execution.LateAsk
 	}
-}
-
-// askAboutLoss returns true if the checkpoint that the tree is to go back to is
-// lost, and a person wants to go on with the tree as it is: what of it is the
-// codon's own work nobody knows.
-func (d *driver) askAboutLoss(ctx context.Context, m move) (bool, error) {
-	if m.to == "" {
-		return false, nil
-	}
-	left, err := recovery.IsLeft(ctx, d.x, m.to)
-	if err != nil || left {
-		return false, err
-	}
-	ask := lostStart(m.to, m.codon)
-	if d.answers.KeepTree || !d.answers.Restore &&
-		d.ui.choose(ask.What, "do the codon on the workspace as it is, which may have a part of its work", "leave it") == 0 {
-		return true, nil
-	}
-	return false, ask
 }
 
 // lostStart is the question about a lost checkpoint from which a codon was to be

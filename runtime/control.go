@@ -22,7 +22,7 @@ import (
 
 // serve starts the run, drives it while others may talk to it, and
 // closes it.
-func (d *driver) serve(ctx context.Context, s start) (outcome, error) {
+func (d *driver) serve(ctx context.Context, st Start) (outcome, error) {
 	// What a lost keeper leaves behind comes to this process. Where that
 	// cannot be had, it is found by its environment.
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
@@ -32,7 +32,7 @@ func (d *driver) serve(ctx context.Context, s start) (outcome, error) {
 	if l := d.x.State().Limits; l.Any() {
 		d.say("limit %s", verdict.DescribeLimits(l, d.accounts.Total.Cost, d.accounts.Total.Time))
 	}
-	if err := d.startRun(s); err != nil {
+	if err := d.startRun(st); err != nil {
 		return outcome{}, err
 	}
 	server, err := control.Listen(d.x.Layout.Socket(), d.control)

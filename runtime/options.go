@@ -5,6 +5,7 @@ import (
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
@@ -96,6 +97,35 @@ func (ui UI) choose(question string, answers ...string) int {
 		return -1
 	}
 	return ui.Ask(question, answers)
+}
+
+// question is a decision that is missing: open is the error where nobody takes it on
+// the terminal.
+type question struct {
+	open    *finding.DecisionError
+	choices []choice
+}
+
+// choice is what the user can answer on the terminal. Without with it decides nothing.
+type choice struct {
+	text string
+	with func(Answers) Answers
+}
+
+// answer puts a question to the user and returns the answers with that one.
+func (ui UI) answer(q *question, a Answers) (Answers, error) {
+	texts := make([]string, len(q.choices))
+	for i, c := range q.choices {
+		texts[i] = c.text
+	}
+	if len(texts) == 0 {
+		return a, q.open
+	}
+	i := ui.choose(q.open.What, texts...)
+	if i < 0 || q.choices[i].with == nil {
+		return a, q.open
+	}
+	return q.choices[i].with(a), nil
 }
 
 func (ui UI) say(line string) { secret.Say(ui.Say, line) }

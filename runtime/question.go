@@ -11,9 +11,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/runtime/edits"
-	"hank/runtime/history"
 	"hank/runtime/verdict"
-	"hank/state"
 )
 
 // Question returns a *finding.DecisionError where a command that runs codons would
@@ -49,7 +47,8 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	if strings.HasSuffix(command, verdict.AdoptOption) {
 		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
 	}
-	edits, err := edits.Changed(ctx, v, store, goesTo(s, mode))
+	st, _ := decide(situation{state: s}, Request{Mode: mode}, Answers{}) // a command that cannot mean anything moves nothing
+	edits, err := edits.Changed(ctx, v, store, st.To)
 	if err != nil {
 		return err
 	}
@@ -140,14 +139,4 @@ func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layer
 		return programQuestion(changes, live), " --frozen"
 	}
 	return programQuestion(changes, live), verdict.AdoptOption
-}
-
-// goesTo is the checkpoint that a command moves the workspace to before it runs a
-// codon; empty if the workspace stays. See chooseMove.
-func goesTo(s *state.State, mode Mode) state.SHA {
-	last := history.LastRecord(s)
-	if last == nil || last.Settled() || mode == ModeRun && (s.MovedTo() != nil || s.Next() == len(s.ExecutionPlan())) {
-		return ""
-	}
-	return last.BaseCheckpoint
 }

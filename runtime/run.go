@@ -344,8 +344,8 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 	} else {
 		err = d.withdraw(err)
 	}
-	if err != nil || start.done != nil {
-		return d.result(deref(start.done), err), err
+	if err != nil || start.End != nil {
+		return d.result(deref(start.End), err), err
 	}
 	out, err := d.serve(ctx, start)
 	return d.result(out, err), err
@@ -355,37 +355,24 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 // with the command are kept before the first checkpoint is made, or the workspace is
 // moved: killed there, the next command has them. One that is refused, or ends with a
 // question, has changed none.
-func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (start, error) {
-	if err := d.checkUsage(); err != nil {
-		return start{}, err
+func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (Start, error) {
+	if _, err := decide(situation{state: d.x.State()}, d.request, d.answers); err != nil { // it cannot mean anything here
+		return Start{}, err
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
 		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
 	if err := d.begin(ctx); err != nil {
-		return start{}, err
+		return Start{}, err
 	}
 	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
-		return start{}, err
+		return Start{}, err
 	}
 	d.checkData(ctx)
 	d.prepare()
 	if err := d.confine(); err != nil {
-		return start{}, err
+		return Start{}, err
 	}
-	return d.chooseStart(ctx)
-}
-
-// checkUsage refuses a command that cannot mean anything where the execution stands.
-func (d *driver) checkUsage() error {
-	s, mode := d.x.State(), d.request.Mode
-	if mode != ModeRun && s.Newest() == nil && s.Position == nil {
-		return &exitcode.UsageError{Why: "nothing has run yet; begin with: hank run"}
-	}
-	if mode != ModeRetry {
-		return nil
-	}
-	_, err := d.chooseRetry(history.LastRecord(s))
-	return err
+	return d.start(ctx)
 }
 
 // prepare reads the settings that hold.
@@ -406,7 +393,7 @@ func deref(o *outcome) outcome {
 }
 
 // startRun opens a run.
-func (d *driver) startRun(start start) error {
+func (d *driver) startRun(st Start) error {
 	self, err := proc.Self()
 	if err != nil {
 		return err
@@ -427,7 +414,7 @@ func (d *driver) startRun(start start) error {
 		return err
 	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{
-		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: start.conditions,
+		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
 		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels,
 	}})
