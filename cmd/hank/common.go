@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,20 +142,6 @@ func remark(format string, args ...any) error { return printTo(os.Stderr, format
 func printTo(out *os.File, format string, args ...any) (err error) {
 	onScreen(func() { err = term.Fprintf(out, format, args...) })
 	return err
-}
-
-// path is a path in JSON output: as text, or, where it is not UTF-8, in
-// base64.
-type path struct {
-	Path       string `json:"path,omitempty"`
-	PathBase64 []byte `json:"pathBase64,omitempty"`
-}
-
-func pathOf(p string) path {
-	if utf8.ValidString(p) {
-		return path{Path: p}
-	}
-	return path{PathBase64: []byte(p)}
 }
 
 // isTerminal tells whether a person is there to be asked.

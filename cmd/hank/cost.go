@@ -9,34 +9,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
-	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/report/cost"
-	"hank/state"
 	"hank/state/costindex"
 )
-
-var costWays = map[string]costindex.By{
-	"run": costindex.ByRun, "codon": costindex.ByCodon, "loop": costindex.ByLoop, "model": costindex.ByModel, "day": costindex.ByDay,
-}
-
-// costSum is a line of hank cost.
-type costSum struct {
-	Key      string       `json:"key"`
-	Attempts int64        `json:"attempts"`
-	Cost     state.USD    `json:"cost"`
-	Tokens   state.Tokens `json:"tokens"`
-}
-
-// costView is the JSON form of hank cost.
-type costView struct {
-	Schema    int       `json:"schema"`
-	Execution string    `json:"execution"`
-	By        string    `json:"by"`
-	Sums      []costSum `json:"sums"`
-	Total     costSum   `json:"total"` // of all sums, listed or not
-	NoIndex   string    `json:"noIndex,omitempty"`
-}
 
 func costCommand() *cli.Command {
 	return &cli.Command{
@@ -56,53 +32,43 @@ Example: hank cost --by model --json`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			by, ok := costWays[c.String("by")]
-			if !ok {
+			if _, ok := cost.Ways[c.String("by")]; !ok {
 				return &exitcode.UsageError{Why: fmt.Sprintf("--by takes run, codon, loop, model or day, not %q", c.String("by"))}
 			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			return printCosts(c, v, cost.Of(v, by, askIndex))
+			sums := cost.SumUp(v, c.String("by"), c.Int("limit"), c.String("before"), askIndex)
+			if c.Bool("json") {
+				return printJSON(sums)
+			}
+			return printCosts(sums)
 		},
 	}
 }
 
-func printCosts(c *cli.Context, v *recovery.View, r cost.Report) error {
-	out := costView{Schema: 1, Execution: v.Layout.Root, By: c.String("by"), Sums: []costSum{}, Total: costSumOf(r.All), NoIndex: r.NoIndex}
-	for _, t := range r.Totals {
-		if before := c.String("before"); before == "" || t.Key < before {
-			out.Sums = append(out.Sums, costSumOf(t))
-		}
-	}
-	if limit := c.Int("limit"); limit > 0 && len(out.Sums) > limit {
-		out.Sums = out.Sums[len(out.Sums)-limit:]
-	}
-	if c.Bool("json") {
-		return printJSON(out)
-	}
+func printCosts(sums *cost.Sums) error {
 	t := term.NewTable(os.Stdout)
-	t.Row(out.By, "attempts", "cost", "input", "output", "cache written", "cache read")
-	row := func(s costSum) {
+	t.Row(sums.By, "attempts", "cost", "input", "output", "cache written", "cache read")
+	row := func(s cost.Sum) {
 		t.Row(orDefault(s.Key, "-"), strconv.FormatInt(s.Attempts, 10), s.Cost.Text(), strconv.FormatInt(s.Tokens.Input, 10),
 			strconv.FormatInt(s.Tokens.Output, 10), strconv.FormatInt(s.Tokens.CacheCreation, 10), strconv.FormatInt(s.Tokens.CacheRead, 10))
 	}
-	for _, s := range out.Sums {
+	for _, s := range sums.Sums {
 		row(s)
 	}
-	out.Total.Key = "total"
-	row(out.Total)
+	total := sums.Total
+	total.Key = "total"
+	row(total)
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if r.NoIndex != "" {
-		remark("note: summed up without the cost index: %s\n", r.NoIndex)
+	if sums.NoIndex != "" {
+		remark("note: summed up without the cost index: %s\n", sums.NoIndex)
 	}
 	return nil
 }
-
-func costSumOf(t costindex.Total) costSum { return costSum{t.Key, t.Entries, t.Cost, t.Tokens} }
 
 // askIndex asks the cost index in another process.
 func askIndex(execution string, by costindex.By) (cost.Answer, error) {

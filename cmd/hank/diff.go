@@ -14,6 +14,7 @@ import (
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/report"
 )
 
 func diffCommand() *cli.Command {
@@ -81,7 +82,7 @@ func printDiff(c *cli.Context, d *history.Difference) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(diffJSON(d, stats))
+		return printJSON(report.DifferenceOf(d, stats))
 	}
 	printStats(d, stats)
 	return nil
@@ -96,34 +97,6 @@ func printPatch(d *history.Difference) error {
 	}
 	shown := term.Lines(out)
 	return errors.Join(d.Patch(shown), shown.Close(), out.Flush())
-}
-
-// changed is a path that differs, as JSON.
-type changed struct {
-	path
-	Kind    string `json:"kind"` // added, deleted, modified, type changed
-	Added   int    `json:"addedLines"`
-	Deleted int    `json:"deletedLines"`
-	Binary  bool   `json:"binary"`
-}
-
-// differing is the JSON form of hank diff.
-type differing struct {
-	Schema  int             `json:"schema"`
-	From    history.Target  `json:"from"`
-	To      *history.Target `json:"to,omitempty"` // absent: the workspace
-	Changes []changed       `json:"changes"`
-}
-
-func diffJSON(d *history.Difference, stats []diff.FileStat) differing {
-	out := differing{Schema: 1, From: d.From, Changes: []changed{}}
-	if d.To.SHA != "" {
-		out.To = &d.To
-	}
-	for i, ch := range d.Changes {
-		out.Changes = append(out.Changes, changed{pathOf(ch.Path), ch.Kind.String(), stats[i].Added, stats[i].Deleted, stats[i].Binary})
-	}
-	return out
 }
 
 // statWidth is how wide the bar of a file's changed lines may get.

@@ -11,23 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/checkpoint"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
+	"hank/runtime/report"
 )
-
-// garbageView is the JSON form of hank gc.
-type garbageView struct {
-	Schema      int          `json:"schema"`
-	Execution   string       `json:"execution"`
-	Applied     bool         `json:"applied"`
-	Bytes       int64        `json:"bytes"` // that went, or would go
-	Items       []gc.Garbage `json:"items"`
-	Checkpoints int64        `json:"checkpointBytes"` // of the store as it is
-}
 
 func gcCommand() *cli.Command {
 	return &cli.Command{
@@ -81,27 +71,12 @@ was removed from it; 5: a run is at work.`,
 			if err != nil {
 				return err
 			}
-			out := garbageView{Schema: 1, Execution: v.Layout.Root, Applied: c.Bool("apply")}
-			if out.Applied {
-				out.Items, err = gc.Collect(c.Context, v.Layout.Root, p, work)
-			} else {
-				out.Items, err = gc.ListGarbage(c.Context, v, p)
-			}
-			var damaged *checkpoint.DamagedError
-			if err != nil && !errors.As(err, &damaged) {
+			out, err := report.CollectGarbage(c.Context, v, p, c.Bool("apply"), work)
+			if out == nil {
 				return err
 			}
-			if out.Applied && slices.ContainsFunc(out.Items, func(g gc.Garbage) bool { return g.Kind == gc.Index }) {
+			if out.Applied && out.HasIndex() {
 				catchUp(v.Layout.Root)
-			}
-			if store, err := v.Store(); err == nil {
-				out.Checkpoints, _ = store.Size() // shown only
-				store.Close()
-			}
-			for _, g := range out.Items {
-				if g.Remove {
-					out.Bytes += g.Bytes
-				}
 			}
 			if c.Bool("json") {
 				return errors.Join(printJSON(out), err)
@@ -133,7 +108,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(out, ", ")
 }
 
-func printGarbage(out garbageView, c *cli.Context) error {
+func printGarbage(out *report.Garbage, c *cli.Context) error {
 	t := term.NewTable(os.Stdout)
 	for _, g := range out.Items {
 		word := "stays"

@@ -9,38 +9,17 @@ import (
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
+	"hank/runtime/report"
 )
-
-// expiredView is the JSON form of hank gc --executions.
-type expiredView struct {
-	Schema  int          `json:"schema"`
-	Applied bool         `json:"applied"`
-	Bytes   int64        `json:"bytes"` // that went, or would go
-	Items   []gc.Expired `json:"items"` // with applied: what went, and what was kept
-}
 
 // gcExecutions is hank gc --executions and --orphans.
 func gcExecutions(c *cli.Context, p gc.Policy) error {
 	if c.String("execution") != "" || len(p.Only) > 0 {
 		return &exitcode.UsageError{Why: "--executions and --orphans are about all executions of this machine and take neither -e nor --only"}
 	}
-	list, err := gc.ListExpired(c.Context, p, c.Bool("executions"), c.Bool("orphans"))
-	if err != nil {
+	out, err := report.CollectExpired(c.Context, p, c.Bool("executions"), c.Bool("orphans"), c.Bool("apply"))
+	if out == nil {
 		return err
-	}
-	out := expiredView{Schema: 1, Applied: c.Bool("apply"), Items: list}
-	if out.Applied {
-		out.Items, err = gc.Discard(c.Context, p, list)
-		for _, x := range list {
-			if x.Kept {
-				out.Items = append(out.Items, x)
-			}
-		}
-	}
-	for _, x := range out.Items {
-		if x.Remove {
-			out.Bytes += x.Bytes
-		}
 	}
 	if c.Bool("json") {
 		return errors.Join(printJSON(out), err)

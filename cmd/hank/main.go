@@ -6,23 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/argv"
-	"hank/internal/registry"
-	"hank/internal/term"
 	"hank/internal/typo"
-	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 )
 
@@ -63,59 +57,13 @@ func finish(err error) exitcode.Code {
 		return ended.code
 	}
 	if err != nil {
-		remark("hank: %s%s\n", verdict.Sentence(err), remedy(err))
+		remark("hank: %s%s\n", verdict.Sentence(err), report.Remedy(err))
 	}
 	var usage *argv.UsageError
 	if errors.As(err, &usage) {
 		return exitcode.Usage
 	}
 	return verdict.CodeOf(err)
-}
-
-// remedy says what to do where the system refused, which errors of the system
-// do not.
-func remedy(err error) string {
-	var nowhere *layout.NotFoundError
-	switch {
-	case errors.As(err, &nowhere):
-		return remembered(nowhere.From)
-	case verdict.CodeOf(err) != exitcode.IO:
-	case errors.Is(err, syscall.ENOSPC):
-		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
-	case errors.Is(err, fs.ErrPermission):
-		return "; let this user write there, then give the same command again: nothing is lost"
-	}
-	return ""
-}
-
-// remembered says what this machine knows of an execution that was in a folder,
-// or in one above it, and whose own folder is gone.
-func remembered(from string) string {
-	list, err := registry.List()
-	if err != nil {
-		return ""
-	}
-	for at := from; ; at = filepath.Dir(at) {
-		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !layout.Exists(at) })
-		if i >= 0 {
-			return was(list[i])
-		}
-		if at == filepath.Dir(at) {
-			return ""
-		}
-	}
-}
-
-func was(e registry.Entry) string {
-	said := fmt.Sprintf("; there was one in %s (last used %s", e.Root, term.Age(e.LastUsed, time.Now()))
-	if e.Hank != "" {
-		said += ", of " + e.Hank
-	}
-	said += "), and its folder " + layout.Dir + " is gone"
-	if fi, err := os.Stat(layout.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
-		said += "; its workspace " + layout.DefaultWorkspace(e.Root) + " is there"
-	}
-	return said + "; put it back from a copy, or hank checkpoints import brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
 }
 
 // endedError carries an exit code of a command that has said everything.

@@ -13,7 +13,6 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report"
-	"hank/state"
 )
 
 func rollbackCommand() *cli.Command {
@@ -70,7 +69,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 			return err
 		}
 		if c.Bool("json") {
-			return printJSON(previewOf(p))
+			return printJSON(report.MoveOf(p))
 		}
 		printPreview(p, true)
 		return nil
@@ -103,7 +102,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	}
 	next := commandForThis(c, report.NextCommand(root))
 	if c.Bool("json") {
-		return printJSON(rolledBack{previewOf(&done.Preview), done.Safety, next, done.TakenBack})
+		return printJSON(report.Moved{Move: report.MoveOf(&done.Preview), Safety: done.Safety, Command: next, TakenBack: done.TakenBack})
 	}
 	butFor := ""
 	if n := len(done.InTheWay); n > 0 {
@@ -222,47 +221,4 @@ func printInTheWay(list []history.PathChange, all bool) {
 		}
 		say("  %s %s %s\n", term.Red(os.Stdout, "!"), quotePath(ch.Path), ch.Kind)
 	}
-}
-
-// touched is a path that a rollback is about, as JSON.
-type touched struct {
-	path
-	Kind string `json:"kind"`
-}
-
-// previewed is the JSON form of hank rollback --plan.
-type previewed struct {
-	Schema     int                  `json:"schema"`
-	Target     history.Target       `json:"target"`
-	Add        []touched            `json:"add"`
-	Change     []touched            `json:"change"`
-	Delete     []touched            `json:"delete"`
-	Blocked    []touched            `json:"blocked"`
-	InTheWay   []touched            `json:"inTheWay,omitempty"`
-	Kept       int                  `json:"kept"`
-	Superseded []history.Target     `json:"superseded"`
-	Unarchived []history.Unarchived `json:"unarchived,omitempty"`
-	CostKept   state.USD            `json:"costKept"`
-	CostLeft   state.USD            `json:"costLeft"`
-	Undoes     *history.Undone      `json:"undoes,omitempty"`
-}
-
-// rolledBack is the JSON form of hank rollback.
-type rolledBack struct {
-	previewed
-	Safety    state.SHA `json:"safetyCheckpoint"`
-	Command   string    `json:"command,omitempty"`  // the one to run next; none: the hank is done
-	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was; nothing else was done
-}
-
-func previewOf(p *history.Preview) previewed {
-	list := func(changes []history.PathChange) []touched {
-		out := make([]touched, len(changes))
-		for i, ch := range changes {
-			out[i] = touched{pathOf(ch.Path), ch.Kind}
-		}
-		return out
-	}
-	return previewed{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay),
-		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, Undoes: p.Undoes}
 }

@@ -4,20 +4,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan"
-	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
+	"hank/runtime/report"
 )
 
 func validateCommand() *cli.Command {
@@ -54,10 +52,7 @@ Example: hank validate my-hank --strict --format github`,
 			if err != nil {
 				return err
 			}
-			v := validation{Schema: 1, Hank: path, Diagnostics: located(path, found)}
-			if program != nil {
-				v.confine(c, program)
-			}
+			v := report.Validate(path, program, located(path, found), layoutHere(c), c.Bool("strict"))
 			return printValidation(c, program, v)
 		},
 	}
@@ -80,20 +75,8 @@ func hankHere(c *cli.Context) string {
 	return term.ShortPath(meta.HankPath)
 }
 
-// validation is the JSON form of the result.
-type validation struct {
-	Schema      int                 `json:"schema"`
-	Valid       bool                `json:"valid"`
-	Hank        string              `json:"hank"`
-	Codons      int                 `json:"codons"`
-	Diagnostics []plan.Diagnostic   `json:"diagnostics"`
-	Sandbox     *agents.Confinement `json:"sandbox,omitempty"`
-	Private     []string            `json:"private,omitempty"` // files for secrets that checkpoints would hold, with what to do
-}
-
-// confine works out what the workspace and the sandbox of the hank come to, in the execution that
-// hank run would use.
-func (v *validation) confine(c *cli.Context, p *plan.Program) {
+// layoutHere is where hank run would have its execution and workspace.
+func layoutHere(c *cli.Context) layout.Layout {
 	root, err := executionOf(c)
 	if err != nil {
 		root = orDefault(c.String("execution"), ".")
@@ -105,8 +88,7 @@ func (v *validation) confine(c *cli.Context, p *plan.Program) {
 	if abs, err := filepath.Abs(c.String("workspace")); err == nil && c.String("workspace") != "" {
 		l.Workspace = abs
 	}
-	v.Private = execution.WouldBePrivate(l.Workspace)
-	v.Sandbox = agents.Confine(p, p.Settings.Sandbox, l, agents.Overlay(os.Environ()), sandbox.Kernel())
+	return l
 }
 
 // said is the sandbox in one line.
@@ -122,36 +104,27 @@ func said(s *agents.Confinement) string {
 	return fmt.Sprintf("workspace, in force here (Landlock %d); agents, rigs and checks write only in %s", s.ABI, strings.Join(s.Writable, ", "))
 }
 
-func printValidation(c *cli.Context, p *plan.Program, v validation) error {
-	path, found := v.Hank, v.Diagnostics
-	valid := p != nil && v.Sandbox.Problem == "" && !(c.Bool("strict") && has(found, plan.Warning))
-	v.Valid = valid
-	if v.Diagnostics == nil {
-		v.Diagnostics = []plan.Diagnostic{}
-	}
-	if p != nil {
-		v.Codons = len(p.Initial())
-	}
+func printValidation(c *cli.Context, p *plan.Program, v *report.Validation) error {
 	switch format := c.String("format"); {
 	case c.Bool("json") || format == "json":
 		if err := printJSON(v); err != nil {
 			return err
 		}
 	case format == "github":
-		for _, d := range found {
+		for _, d := range v.Diagnostics {
 			say("::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubLevel(d), filepath.ToSlash(strings.TrimPrefix(d.File, "./")), d.Line, d.Column, d.Rule, githubText.Replace(d.Message))
 		}
 	case format == "text":
-		printFound(os.Stdout, found)
+		printFound(os.Stdout, v.Diagnostics)
 		if p == nil {
-			say("%s: invalid\n", path)
+			say("%s: invalid\n", v.Hank)
 		} else {
 			word := "valid"
 			switch {
-			case v.Sandbox.Problem != "":
-				word = "invalid"
-			case !valid:
+			case v.OnlyStrict:
 				word = "invalid with --strict"
+			case !v.Valid:
+				word = "invalid"
 			}
 			say("%s: %s, %s to begin with\n", p.Hank.Title(), word, term.Count(v.Codons, "codon"))
 			printStructure(p)
@@ -163,7 +136,7 @@ func printValidation(c *cli.Context, p *plan.Program, v validation) error {
 	default:
 		return &exitcode.UsageError{Why: "--format takes text, json or github, not " + format}
 	}
-	if !valid {
+	if !v.Valid {
 		return exitWith(exitcode.Invalid)
 	}
 	return nil
@@ -224,11 +197,6 @@ func printStructure(p *plan.Program) {
 			say("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
 		}
 	}
-}
-
-// has reports whether there is a diagnostic of a severity.
-func has(found []plan.Diagnostic, s plan.Severity) bool {
-	return slices.ContainsFunc(found, func(d plan.Diagnostic) bool { return d.Severity == s })
 }
 
 func errorsOnly(found []plan.Diagnostic) []plan.Diagnostic {

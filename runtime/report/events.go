@@ -1,0 +1,195 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/recovery/hankweave"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// EventQuery selects events of a journal. What is empty selects all.
+type EventQuery struct {
+	Limit      int // 0: no limit
+	Before     uint64
+	Since      time.Time
+	Types      []string // of events, or of transitions
+	Codon, Run string
+}
+
+// EventSink gets the events that a query selects, in order, and what is wrong with
+// the journal.
+type EventSink struct {
+	Event  func(Event) error
+	Damage func(why string)
+}
+
+// Event is an event of the journal.
+type Event struct {
+	Schema    int            `json:"schema"`
+	Seq       uint64         `json:"seq"`
+	ID        string         `json:"id"`
+	Timestamp state.Time     `json:"timestamp"`
+	Type      string         `json:"type"`
+	Data      jsontext.Value `json:"data"`
+}
+
+// Summary is what an event is about, in two words: its type, or that of its
+// transition, and the codon or run with its status.
+func (e Event) Summary() (kind, about string) {
+	s := scopeOf(e.Data)
+	if s.TransitionType == "" {
+		return e.Type, string(e.Data)
+	}
+	about = s.CodonID
+	if status := s.Transition.Data.Record.Status; status != "" {
+		about += " " + string(status)
+	}
+	if about == "" {
+		about = s.RunID
+	}
+	return s.TransitionType, about
+}
+
+// scope is what filters look at in an event's data.
+type scope struct {
+	TransitionType string `json:"transitionType"`
+	RunID          string `json:"runId"`
+	CodonID        string `json:"codonId"`
+	Transition     struct {
+		Data struct {
+			Record struct {
+				Status state.CodonStatus `json:"status"`
+			} `json:"record"`
+		} `json:"data"`
+	} `json:"transition"`
+}
+
+func scopeOf(data jsontext.Value) scope {
+	var s scope
+	_ = json.Unmarshal(data, &s) // data of another shape has no scope
+	return s
+}
+
+// ReadEvents reads the events of an execution that a query selects.
+func ReadEvents(v *recovery.View, q EventQuery, to EventSink) error {
+	r := eventReader{EventQuery: q, EventSink: to}
+	return r.readAll(v)
+}
+
+// FollowEvents is ReadEvents, and then waits for more until the context ends.
+func FollowEvents(ctx context.Context, v *recovery.View, q EventQuery, to EventSink) error {
+	r := eventReader{EventQuery: q, EventSink: to}
+	if err := r.readAll(v); err != nil || v.ForeignJournal {
+		return err
+	}
+	r.Limit = 0
+	for {
+		err := journal.Follow(ctx, vfs.OS, v.Layout.Events(), r.last+1, followEvery, r.take)
+		next, ok := r.after(err)
+		if !ok {
+			return err
+		}
+		r.last = next - 1
+	}
+}
+
+// eventReader passes on the events that a query selects.
+type eventReader struct {
+	EventQuery
+	EventSink
+
+	kept []journal.Event // the last ones, as far as there is a limit
+	last uint64
+}
+
+func (r *eventReader) readAll(v *recovery.View) error {
+	read := func() error { return r.readThrough(v.Layout.Events(), v.State.Seq) }
+	if v.ForeignJournal {
+		read = func() error { return r.readForeign(v) }
+	}
+	if err := read(); err != nil {
+		return err
+	}
+	for _, e := range r.kept {
+		if err := r.pass(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readThrough reads the whole journal, past damage, which it reports. Where there is
+// none there is nothing to read; known is the last event that the state knows.
+func (r *eventReader) readThrough(dir string, known uint64) error {
+	for from := uint64(1); ; {
+		err := journal.Read(vfs.OS, dir, from, r.take)
+		next, ok := r.after(err)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && r.last == 0:
+			if known > 0 {
+				r.Damage("the journal " + dir + " is gone; see: hank doctor")
+			}
+			return nil
+		case !ok || next <= from && from > 1:
+			return err
+		}
+		from = next
+	}
+}
+
+// readForeign reads the journal of an execution that hank has not continued yet.
+func (r *eventReader) readForeign(v *recovery.View) error {
+	return v.ReadForeignEvents(func(line uint64, e hankweave.ForeignEvent) error {
+		return r.take(journal.Event{Seq: line, ID: e.ID, Timestamp: e.Timestamp.Time, Type: e.Type, Data: e.Data})
+	})
+}
+
+// after is where the journal continues after damage, which it reports.
+func (r *eventReader) after(err error) (next uint64, ok bool) {
+	var gap *journal.GapError
+	if !errors.As(err, &gap) || gap.Next == 0 {
+		return 0, false
+	}
+	r.Damage(gap.Error())
+	return gap.Next, true
+}
+
+func (r *eventReader) take(e journal.Event) error {
+	r.last = max(r.last, e.Seq)
+	switch {
+	case !r.wants(e):
+		return nil
+	case r.Limit <= 0:
+		return r.pass(e)
+	}
+	if r.kept = append(r.kept, e); len(r.kept) > r.Limit {
+		r.kept = r.kept[1:]
+	}
+	return nil
+}
+
+func (r *eventReader) pass(e journal.Event) error {
+	return r.Event(Event{1, e.Seq, e.ID, state.At(e.Timestamp), e.Type, e.Data})
+}
+
+func (r *eventReader) wants(e journal.Event) bool {
+	if r.Before > 0 && e.Seq >= r.Before || e.Timestamp.Before(r.Since) {
+		return false
+	}
+	if r.Codon == "" && r.Run == "" && len(r.Types) == 0 {
+		return true
+	}
+	about := scopeOf(e.Data)
+	return (r.Codon == "" || r.Codon == about.CodonID) && (r.Run == "" || r.Run == about.RunID) &&
+		(len(r.Types) == 0 || slices.Contains(r.Types, e.Type) || about.TransitionType != "" && slices.Contains(r.Types, about.TransitionType))
+}

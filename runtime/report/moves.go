@@ -1,0 +1,95 @@
+package report
+
+import (
+	"unicode/utf8"
+
+	"hank/checkpoint/diff"
+	"hank/runtime/history"
+	"hank/state"
+)
+
+// Path is a path in JSON: as text, or, where it is not UTF-8, in base64.
+type Path struct {
+	Path       string `json:"path,omitempty"`
+	PathBase64 []byte `json:"pathBase64,omitempty"`
+}
+
+func pathOf(p string) Path {
+	if utf8.ValidString(p) {
+		return Path{Path: p}
+	}
+	return Path{PathBase64: []byte(p)}
+}
+
+// Difference is what differs between two checkpoints, or one and the workspace.
+type Difference struct {
+	Schema  int             `json:"schema"`
+	From    history.Target  `json:"from"`
+	To      *history.Target `json:"to,omitempty"` // absent: the workspace
+	Changes []ChangedPath   `json:"changes"`
+}
+
+// ChangedPath is a path that differs.
+type ChangedPath struct {
+	Path
+	Kind    string `json:"kind"` // added, deleted, modified, type changed
+	Added   int    `json:"addedLines"`
+	Deleted int    `json:"deletedLines"`
+	Binary  bool   `json:"binary"`
+}
+
+// DifferenceOf is a difference with the changed lines of each file.
+func DifferenceOf(d *history.Difference, stats []diff.FileStat) *Difference {
+	out := &Difference{Schema: 1, From: d.From, Changes: []ChangedPath{}}
+	if d.To.SHA != "" {
+		out.To = &d.To
+	}
+	for i, ch := range d.Changes {
+		out.Changes = append(out.Changes, ChangedPath{pathOf(ch.Path), ch.Kind.String(), stats[i].Added, stats[i].Deleted, stats[i].Binary})
+	}
+	return out
+}
+
+// Move is what a rollback or a restore would change.
+type Move struct {
+	Schema     int                  `json:"schema"`
+	Target     history.Target       `json:"target"`
+	Add        []MovedPath          `json:"add"`
+	Change     []MovedPath          `json:"change"`
+	Delete     []MovedPath          `json:"delete"`
+	Blocked    []MovedPath          `json:"blocked"`
+	InTheWay   []MovedPath          `json:"inTheWay,omitempty"`
+	Kept       int                  `json:"kept"`
+	Superseded []history.Target     `json:"superseded"`
+	Unarchived []history.Unarchived `json:"unarchived,omitempty"`
+	CostKept   state.USD            `json:"costKept"`
+	CostLeft   state.USD            `json:"costLeft"`
+	Undoes     *history.Undone      `json:"undoes,omitempty"`
+}
+
+// MovedPath is a path that a move is about.
+type MovedPath struct {
+	Path
+	Kind string `json:"kind"`
+}
+
+// Moved is what a rollback or a restore has changed.
+type Moved struct {
+	Move
+	Safety    state.SHA `json:"safetyCheckpoint"`
+	Command   string    `json:"command,omitempty"`  // the one to run next; none: all codons are completed
+	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
+}
+
+// MoveOf is a preview as data.
+func MoveOf(p *history.Preview) Move {
+	list := func(changes []history.PathChange) []MovedPath {
+		out := make([]MovedPath, len(changes))
+		for i, ch := range changes {
+			out[i] = MovedPath{pathOf(ch.Path), ch.Kind}
+		}
+		return out
+	}
+	return Move{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay),
+		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, Undoes: p.Undoes}
+}

@@ -1,0 +1,64 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"hank/internal/registry"
+	"hank/internal/term"
+	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+	"hank/runtime/verdict"
+)
+
+// Remedy is what to do about an error where the error does not name it: the system
+// refused something, or an execution is gone. It is empty, or continues the sentence.
+func Remedy(err error) string {
+	var nowhere *layout.NotFoundError
+	switch {
+	case errors.As(err, &nowhere):
+		return remembered(nowhere.From)
+	case verdict.CodeOf(err) != exitcode.IO:
+	case errors.Is(err, syscall.ENOSPC):
+		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
+	case errors.Is(err, fs.ErrPermission):
+		return "; let this user write there, then give the same command again: nothing is lost"
+	}
+	return ""
+}
+
+// remembered is what this machine knows of an execution that was in a directory, or
+// in one above it, and whose own directory is gone.
+func remembered(from string) string {
+	list, err := registry.List()
+	if err != nil {
+		return ""
+	}
+	for at := from; ; at = filepath.Dir(at) {
+		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !layout.Exists(at) })
+		if i >= 0 {
+			return missing(list[i])
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
+}
+
+func missing(e registry.Entry) string {
+	text := fmt.Sprintf("; there was one in %s (last used %s", e.Root, term.Age(e.LastUsed, time.Now()))
+	if e.Hank != "" {
+		text += ", of " + e.Hank
+	}
+	text += "), and its folder " + layout.Dir + " is gone"
+	if fi, err := os.Stat(layout.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
+		text += "; its workspace " + layout.DefaultWorkspace(e.Root) + " is there"
+	}
+	return text + "; put it back from a copy, or hank checkpoints import brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
+}
