@@ -22,9 +22,13 @@
 // "journal.segment", seq the number of the event before it, and as data the
 // schema number and whether the segment is a base:
 //
-//	{"seq":6,"id":"segment",...,"type":"journal.segment","data":{"schema":1,"base":false},"sum":"..."}
+//	{"seq":6,"id":"segment",...,"type":"journal.segment","data":{"schema":2,"base":false},"sum":"..."}
 //
 // A base starts the story anew: its first event carries all that a reader
 // must know of the past, and its number may be any one higher than those
 // before. A journal begins with a base, and gets another when it is damaged.
+//
+// All events of a segment have the schema of its header or an older one. What is
+// appended to a journal of an older schema begins a segment, so that a hank that
+// does not know the new schema refuses the journal before it reads such an event.
 package journal

@@ -38,6 +38,7 @@ type Journal struct {
 	highest uint64   // the highest number in use, behind damage too
 
 	damaged *DamagedError // a base must be begun before anything is appended
+	older   bool          // the current segment has an older schema: its hank must not read what is appended
 	mark    os.FileInfo   // of the current segment after this process wrote to it last; nil: not asked yet
 	foreign error         // what Append has seen of a change that it could write behind
 	found   Opened
@@ -167,6 +168,7 @@ func (j *Journal) heal() error {
 	}
 	seg := j.found.Segments[len(j.found.Segments)-1]
 	j.first, j.size, j.synced = seg.First, seg.keep, seg.keep
+	j.older = j.found.current < Schema
 	if j.f, err = j.fs.OpenFile(j.path(current), os.O_RDWR|os.O_APPEND, 0); err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (j *Journal) Append(events ...Event) error {
 	if j.buf = buf; cap(buf) > 1<<20 {
 		j.buf = nil // one huge event must not hold its memory for ever
 	}
-	if j.size >= j.segmentSize {
+	if j.size >= j.segmentSize || j.older {
 		if err := j.rotate(); err != nil {
 			return j.fail(err, j.synced)
 		}

@@ -239,6 +239,42 @@ func TestANewerSchemaIsReadButNotWritten(t *testing.T) {
 	}
 }
 
+// An older hank must not read events of this schema as its own: they never share a
+// segment, and the number of the new one is there before its first event.
+func TestEventsNeverGoIntoASegmentOfAnOlderSchema(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	must(t, fill(t, m, 3, 0).Close())
+	_, rest, _ := bytes.Cut(get(t, m, current), []byte("\n"))
+	head, err := appendLine(nil, Event{ID: "segment", Timestamp: start, Type: headerType, Data: jsontext.Value(`{"schema":1,"base":true}`)})
+	must(t, err)
+	older := append(head, rest...)
+	put(t, m, current, older)
+	j, found, err := Open(m, dir, noQuarantine(t))
+	must(t, err)
+	if found.Schema != 1 || !bytes.Equal(get(t, m, current), older) {
+		t.Fatalf("opening it has changed it, or its schema is %d and not 1", found.Schema)
+	}
+	must(t, j.Append(event(4)))
+	if got := get(t, m, closedName(1)); !bytes.Equal(got, older) {
+		t.Fatalf("the closed segment has %q, want %q", got, older)
+	}
+	must(t, j.Append(event(5)))
+	must(t, j.Close())
+	j, found, err = Open(m, dir, noQuarantine(t))
+	must(t, err)
+	if found.Schema != Schema || len(found.Segments) != 2 || !found.Whole() || found.Last != 5 {
+		t.Fatalf("%+v", found)
+	}
+	must(t, j.Append(event(6)))
+	if got, err := readAll(m, 1); err != nil || !isStory(got, 1, 6) {
+		t.Fatalf("read %d events, %v", len(got), err)
+	}
+	if len(get(t, m, closedName(1))) != len(older) {
+		t.Fatal("the older segment has grown")
+	}
+}
+
 func TestUnknownTypesAreNotDamage(t *testing.T) {
 	t.Parallel()
 	m := newDisk(t)

@@ -155,7 +155,7 @@ func (j *Journal) begin(base bool, events []Event) error {
 		return err
 	}
 	j.first, j.size, j.synced, j.mark = after+1, int64(len(buf)), int64(len(buf)), nil
-	j.foreign = nil
+	j.foreign, j.older = nil, false
 	j.last = after + uint64(len(events))
 	j.highest = max(j.highest, j.last)
 	return nil

@@ -54,7 +54,8 @@ type Segment struct {
 // Opened is what was found on disk.
 type Opened struct {
 	// Schema is the highest schema number of a segment.
-	Schema int
+	Schema  int
+	current int // that of the current segment
 	// Base is the number of the event that the story starts with, and Last
 	// that of the last event of the unbroken sequence from there; Base-1 if
 	// there is none.
@@ -112,6 +113,7 @@ func inspect(fsys vfs.FS, dir string, known Known, now time.Time) (Opened, error
 		}
 	}
 	o := s.found
+	o.current = s.schema
 	o.Last = o.Base - 1
 	if s.start < len(o.Ranges) && o.Ranges[s.start].First == o.Base {
 		o.Last = o.Ranges[s.start].Last
