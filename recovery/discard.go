@@ -45,7 +45,7 @@ func Discard(root string, refuse func(*View) (why string)) error {
 		return errors.Join(err, k.Release())
 	}
 	if l.Workspace != layout.DefaultWorkspace(root) {
-		err = vfs.WriteFile(vfs.OS, l.Hank("keep-workspace"), nil, 0o600)
+		err = vfs.ReplaceFile(vfs.OS, l.Hank("keep-workspace"), nil, 0o600, vfs.Durable)
 	}
 	if err == nil {
 		err = os.Rename(l.Hankweave(), filepath.Join(root, discarded))

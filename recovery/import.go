@@ -276,7 +276,7 @@ func beginImport(root string, from remote.Remote, keep, exclude bool, o executio
 	}
 	failpoint.Hit("import.begun")
 	mark := importMark{from.Prefix, repeatable(from.Address), keep, exclude}
-	if err := vfs.WriteFile(o.FS, l.Importing(), []byte(mark.text()), 0o600); err != nil {
+	if err := vfs.ReplaceFile(o.FS, l.Importing(), []byte(mark.text()), 0o600, vfs.Durable); err != nil {
 		return err
 	}
 	failpoint.Hit("import.marked")

@@ -114,7 +114,7 @@ func forgetful(t testing.TB, root string) *amnesic {
 		ok(t, vfs.MkdirAll(m.whole, dir, 0o700))
 	}
 	for path, text := range m.now {
-		ok(t, vfs.WriteFile(m.whole, path, text, 0o600))
+		ok(t, vfs.ReplaceFile(m.whole, path, text, 0o600, vfs.Durable))
 		rel, _ := filepath.Rel(m.l.Store(), path)
 		switch {
 		case strings.HasSuffix(path, ".pack"):
@@ -237,7 +237,7 @@ func (m *amnesic) inflict(d *loss) (image *vfstest.Mem, broken [][]byte, fsys vf
 			case folder:
 				ok(m.t, image.Mkdir(path, 0o700))
 			default:
-				ok(m.t, vfs.WriteFile(image, path, text, 0o600))
+				ok(m.t, vfs.ReplaceFile(image, path, text, 0o600, vfs.Durable))
 				if how != older && i < memJournal {
 					broken = append(broken, text)
 				}
@@ -462,7 +462,7 @@ func TestADamagedLockIsNotTakenForAnothers(t *testing.T) {
 	for bit := range 8 * len(text) {
 		flipped := slices.Clone(text)
 		flipped[bit/8] ^= 1 << (bit % 8)
-		ok(t, vfs.WriteFile(mem, "/lock", flipped, 0o600))
+		ok(t, vfs.ReplaceFile(mem, "/lock", flipped, 0o600, vfs.Durable))
 		if h, err := lock.ReadLock(mem, "/lock"); err == nil && h.Foreign() {
 			t.Errorf("bit %d flipped: %s", bit, flipped)
 		}

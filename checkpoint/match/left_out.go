@@ -36,7 +36,7 @@ func LeaveOut(s *packdb.DB, paths []string) error {
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		after += "/" + globEscapes.Replace(p) + "\n"
 	}
-	return vfs.WriteFile(s.FS, filepath.Join(s.Dir, "info", "exclude"), []byte(before+after), 0o600)
+	return vfs.ReplaceFile(s.FS, filepath.Join(s.Dir, "info", "exclude"), []byte(before+after), 0o600, vfs.Durable)
 }
 
 // LeftOut lists the files that LeaveOut was called with, sorted.

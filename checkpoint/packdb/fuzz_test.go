@@ -234,7 +234,7 @@ func onDisk(t testing.TB, files map[string]string) (*vfstest.Mem, *DB) {
 		if err := vfs.MkdirAll(m, path.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := vfs.WriteFile(m, file, []byte(text), 0o600); err != nil {
+		if err := vfs.ReplaceFile(m, file, []byte(text), 0o600, vfs.Durable); err != nil {
 			t.Fatal(err)
 		}
 	}

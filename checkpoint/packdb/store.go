@@ -159,7 +159,7 @@ func (s *DB) repairHead() error {
 			return err
 		}
 	}
-	return vfs.WriteFile(s.FS, name, []byte(mainHead), 0o600)
+	return vfs.ReplaceFile(s.FS, name, []byte(mainHead), 0o600, vfs.Durable)
 }
 
 // leadsSomewhere tells whether a HEAD is one that git takes, and not cut off.
@@ -205,7 +205,7 @@ func Init(o Options) (*DB, error) {
 		}
 	}
 	for _, f := range storeFiles {
-		if err := vfs.WriteFile(s.FS, filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
+		if err := vfs.ReplaceFile(s.FS, filepath.Join(tmp, f.name), []byte(f.text), 0o600, vfs.Durable); err != nil {
 			return nil, fmt.Errorf("making the checkpoint store: %w", err)
 		}
 	}

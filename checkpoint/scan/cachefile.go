@@ -2,7 +2,6 @@ package scan
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -180,7 +179,7 @@ func (s *Scanner) keepCache(packs []string) error {
 	if err := vfs.MkdirAll(s.db.FS, filepath.Dir(s.db.Opts.CacheFile), 0o700); err != nil {
 		return err
 	}
-	if err := writeUnsynced(s.db.FS, s.db.Opts.CacheFile, data); err != nil {
+	if err := vfs.ReplaceFile(s.db.FS, s.db.Opts.CacheFile, data, 0o600, vfs.Volatile); err != nil {
 		return errors.Join(errors.New("the stat cache was not kept"), err)
 	}
 	s.cacheKept, s.unkept = true, 0
@@ -223,7 +222,7 @@ func (s *Scanner) RewriteCache() error {
 	if data, err = c.Encode(now); err != nil {
 		return err
 	}
-	return writeUnsynced(s.db.FS, s.db.Opts.CacheFile, data)
+	return vfs.ReplaceFile(s.db.FS, s.db.Opts.CacheFile, data, 0o600, vfs.Volatile)
 }
 
 // removeCache deletes the stat cache on disk.
@@ -232,19 +231,4 @@ func (s *Scanner) removeCache() error {
 		return nil
 	}
 	return packdb.IgnoreMissing(s.db.FS.Remove(s.db.Opts.CacheFile))
-}
-
-// writeUnsynced replaces a file that is checked when it is read, and may be
-// lost in a power cut.
-func writeUnsynced(fsys vfs.FS, name string, data []byte) error {
-	tmp := name + ".tmp"
-	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return fsys.Rename(tmp, name)
 }

@@ -67,7 +67,7 @@ func Add(e Entry) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(vfs.OS, file(dir, e.Root), append(text, '\n'), 0o600)
+	return vfs.ReplaceFile(vfs.OS, file(dir, e.Root), append(text, '\n'), 0o600, vfs.Durable)
 }
 
 // List returns what is remembered. Files that cannot be read are left out.

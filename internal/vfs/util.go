@@ -78,11 +78,19 @@ func MkdirAll(fsys FS, name string, perm fs.FileMode) error {
 	return fsys.SyncDir(parent)
 }
 
-// WriteFile creates name durably: a temporary name in the same folder is
-// written and synced, renamed over name, and the folder synced. A crash leaves
-// the old content or the new one, and perhaps the temporary name, which the
-// next call replaces.
-func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
+// Durability is what is left of a new file after a power cut.
+type Durability int
+
+const (
+	Durable  Durability = iota // the old contents before ReplaceFile has returned, the new ones after that
+	Volatile                   // anything: for a file that is checked when it is read, and can be missed
+)
+
+// ReplaceFile gives name new contents, whole: they are written to a temporary name in the
+// same directory, which is renamed over name. If they are to be Durable, the file is synced
+// before that and the directory after it. A crash leaves the old contents or the new ones,
+// and perhaps the temporary name, which the next call replaces.
+func ReplaceFile(fsys FS, name string, data []byte, perm fs.FileMode, d Durability) error {
 	tmp := name + ".tmp"
 	// A FIFO there would hang it, and what a link leads to would be lost.
 	if fi, err := fsys.Lstat(tmp); err == nil && !fi.Mode().IsRegular() {
@@ -95,7 +103,7 @@ func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(data)
-	if err == nil {
+	if err == nil && d == Durable {
 		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {
@@ -104,7 +112,7 @@ func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return errors.Join(err, removeIfThere(fsys, tmp))
 	}
-	if err := fsys.Rename(tmp, name); err != nil {
+	if err := fsys.Rename(tmp, name); err != nil || d != Durable {
 		return err
 	}
 	return fsys.SyncDir(filepath.Dir(name))

@@ -82,7 +82,7 @@ func (x *Execution) CheckData(ctx context.Context) (*DataChange, error) {
 		}
 	}
 	if len(listing) <= listingSize {
-		err = vfs.WriteFile(x.FS, keep, listing, 0o600)
+		err = vfs.ReplaceFile(x.FS, keep, listing, 0o600, vfs.Durable)
 	} else {
 		err = x.FS.Remove(keep)
 	}

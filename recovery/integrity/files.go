@@ -115,7 +115,7 @@ func (m *Monitor) checkFile(path string, want []byte) error {
 	if err := vfs.MkdirAll(m.FS, filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return vfs.WriteFile(m.FS, path, want, 0o600)
+	return vfs.ReplaceFile(m.FS, path, want, 0o600, vfs.Durable)
 }
 
 // refsUnchanged reports whether every reference points to what it must.

@@ -26,7 +26,7 @@ func MakeOwnFolders(fsys vfs.FS, l Layout) error {
 	if _, err := fsys.Lstat(l.Hank(".gitignore")); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return vfs.WriteFile(fsys, l.Hank(".gitignore"), []byte("*\n"), 0o600)
+	return vfs.ReplaceFile(fsys, l.Hank(".gitignore"), []byte("*\n"), 0o600, vfs.Durable)
 }
 
 // OpenWorkspace opens the agents' folder. The execution's own folders are no part

@@ -42,6 +42,6 @@ func KeepKnown(fsys vfs.FS, l Layout, found *journal.Opened, boot string) {
 		return
 	}
 	if text, err := known.Marshal(); err == nil {
-		_ = vfs.WriteFile(fsys, l.Segments(), text, 0o600)
+		_ = vfs.ReplaceFile(fsys, l.Segments(), text, 0o600, vfs.Durable)
 	}
 }

@@ -144,7 +144,7 @@ func WriteMeta(fsys vfs.FS, path string, m Meta) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(fsys, path, append(text, '\n'), 0o600)
+	return vfs.ReplaceFile(fsys, path, append(text, '\n'), 0o600, vfs.Durable)
 }
 
 // relocation tells how an execution that is not where it was last opened got

@@ -31,7 +31,7 @@ func (q Quarantine) Keep(name string, content io.Reader, why error) error {
 		return err
 	}
 	path := q.path(name)
-	if err := vfs.WriteFile(q.FS, path, bytes, 0o600); err != nil {
+	if err := vfs.ReplaceFile(q.FS, path, bytes, 0o600, vfs.Durable); err != nil {
 		return err
 	}
 	return q.explain(path, name, why)
@@ -71,7 +71,7 @@ func (q Quarantine) path(name string) string {
 }
 
 func (q Quarantine) explain(path, name string, why error) error {
-	return vfs.WriteFile(q.FS, path+".why", fmt.Appendf(nil, "%s was set aside: %v\n", name, why), 0o600)
+	return vfs.ReplaceFile(q.FS, path+".why", fmt.Appendf(nil, "%s was set aside: %v\n", name, why), 0o600, vfs.Durable)
 }
 
 // InTheWay says what has the name of a folder and is none; nil: nothing. A

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 
 	"github.com/go-json-experiment/json"
 
@@ -83,25 +82,8 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 	if err != nil {
 		return
 	}
-	_ = replaceUnsynced(fsys, l.Head(), fmt.Appendf(body, "\n%x\n", sha256.Sum256(body)))
-}
-
-// replaceUnsynced replaces a file whole, and does not wait for the disk, whose
-// time belongs to the transitions.
-func replaceUnsynced(fsys vfs.FS, name string, data []byte) error {
-	tmp := name + ".tmp"
-	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return fsys.Rename(tmp, name)
+	// The time of the disk belongs to the transitions.
+	_ = vfs.ReplaceFile(fsys, l.Head(), fmt.Appendf(body, "\n%x\n", sha256.Sum256(body)), 0o600, vfs.Volatile)
 }
 
 // ReadHead returns the head of an execution as it stands now, or false. While

@@ -284,7 +284,7 @@ func (k *Lock) write() error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(k.fsys, k.layout.Lock(), append(text, '\n'), 0o600)
+	return vfs.ReplaceFile(k.fsys, k.layout.Lock(), append(text, '\n'), 0o600, vfs.Durable)
 }
 
 // WriteFirst is write by one who has just got the lock.

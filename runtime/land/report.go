@@ -194,7 +194,7 @@ func (l *Landing) write(at layout.Layout, name string) error {
 		err = vfs.MkdirAll(vfs.OS, at.Reports(), 0o700)
 	}
 	if err == nil {
-		err = vfs.WriteFile(vfs.OS, name, append(text, '\n'), os.FileMode(0o600))
+		err = vfs.ReplaceFile(vfs.OS, name, append(text, '\n'), os.FileMode(0o600), vfs.Durable)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the report %s: %w", name, err)

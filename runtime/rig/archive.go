@@ -306,7 +306,7 @@ func (a Archiving) record(m layout.Manifest, known map[string]layout.Archived, f
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(a.FS, a.Layout.Manifest(), append(data, '\n'), 0o644)
+	return vfs.ReplaceFile(a.FS, a.Layout.Manifest(), append(data, '\n'), 0o644, vfs.Durable)
 }
 
 // removeUnchanged deletes a file of the workspace if it is still the one that

@@ -72,7 +72,7 @@ func box(fsys vfs.FS, folder string) Quarantine {
 		if err != nil {
 			return err
 		}
-		return vfs.WriteFile(fsys, filepath.Join(folder, fmt.Sprintf("%03d.%s", len(list), name)), append(data, "\n"+why.Error()...), 0o600)
+		return vfs.ReplaceFile(fsys, filepath.Join(folder, fmt.Sprintf("%03d.%s", len(list), name)), append(data, "\n"+why.Error()...), 0o600, vfs.Durable)
 	}
 }
 
@@ -129,7 +129,7 @@ func names(t testing.TB, fsys vfs.FS) (list []string) {
 // put replaces a file.
 func put(t testing.TB, fsys vfs.FS, name string, data []byte) {
 	t.Helper()
-	must(t, vfs.WriteFile(fsys, filepath.Join(dir, name), data, 0o600))
+	must(t, vfs.ReplaceFile(fsys, filepath.Join(dir, name), data, 0o600, vfs.Durable))
 }
 
 func get(t testing.TB, fsys vfs.FS, name string) []byte {

@@ -67,7 +67,7 @@ func store(fsys vfs.FS, dir string) *Store {
 
 func put(t testing.TB, fsys vfs.FS, name string, data []byte) {
 	t.Helper()
-	must(t, vfs.WriteFile(fsys, filepath.Join(folder, name), data, 0o600))
+	must(t, vfs.ReplaceFile(fsys, filepath.Join(folder, name), data, 0o600, vfs.Durable))
 }
 
 func quarantined(t testing.TB, fsys vfs.FS) (list []string) {

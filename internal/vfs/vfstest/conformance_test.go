@@ -210,7 +210,7 @@ func TestUtilitiesWorkOnEveryImplementation(t *testing.T) {
 			}
 			f := filepath.Join(dir, "f")
 			for _, s := range []string{"long content", "short"} {
-				if err := vfs.WriteFile(fsys, f, []byte(s), 0o600); err != nil {
+				if err := vfs.ReplaceFile(fsys, f, []byte(s), 0o600, vfs.Durable); err != nil {
 					t.Fatal(err)
 				}
 				if got, err := vfs.ReadFile(fsys, f); err != nil || !bytes.Equal(got, []byte(s)) {

@@ -106,7 +106,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 		if err := vfs.MkdirAll(vfs.OS, c.layout.Events(), 0o700); err != nil {
 			rt.Fatal(err)
 		}
-		if err := vfs.WriteFile(vfs.OS, c.layout.Meta(), []byte(`{"version":"1","createdAt":"2026-01-01T00:00:00Z","lastUsed":"2026-01-01T00:00:00Z","environment":{},"lineage":"lineage"}`), 0o600); err != nil {
+		if err := vfs.ReplaceFile(vfs.OS, c.layout.Meta(), []byte(`{"version":"1","createdAt":"2026-01-01T00:00:00Z","lastUsed":"2026-01-01T00:00:00Z","environment":{},"lineage":"lineage"}`), 0o600, vfs.Durable); err != nil {
 			rt.Fatal(err)
 		}
 		c.rebase()
