@@ -105,7 +105,11 @@ func takeBack(ctx context.Context, x *execution.Execution, intent *state.Intent,
 	if isTakingBack(intent) {
 		return giveUp(ctx, x, intent, why)
 	}
-	back, err := x.Safeguard(ctx, execution.Move{Kind: "undo", To: intent.Safety, Tracked: checkpoint.Selection{All: true}, Paths: intent.Paths})
+	var back *state.Intent
+	p, err := x.PlanMove(ctx, execution.Move{Kind: "undo", To: intent.Safety, Tracked: checkpoint.Selection{All: true}, Paths: intent.Paths})
+	if err == nil {
+		back, err = x.Safeguard(ctx, p)
+	}
 	if err != nil { // what it would have saved is moved aside instead
 		back = &state.Intent{ID: layout.NewID(8), Kind: "undo", Safety: intent.To, Owned: intent.To, To: intent.Safety, Paths: intent.Paths}
 	}

@@ -41,7 +41,8 @@ func leaveHalf(t *testing.T) *halfMoved {
 	here := x.State().Here()
 	at := here
 	at.CheckpointSHA, at.Reason, at.Before = to, state.ReasonRollback, &here
-	intent := must(x.Safeguard(t.Context(), execution.Move{Kind: "rollback", To: to, Tracked: checkpoint.Selection{All: true}, Position: &at}))(t)
+	plan := must(x.PlanMove(t.Context(), execution.Move{Kind: "rollback", To: to, Tracked: checkpoint.Selection{All: true}, Position: &at}))(t)
+	intent := must(x.Safeguard(t.Context(), plan))(t)
 	ok(t, x.Record(state.IntentOpened{Intent: *intent}))
 	ok(t, x.Close())
 	h := &halfMoved{t, root, *intent}

@@ -321,7 +321,7 @@ func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error
 	kept, found := cmp.KeptAt(s.Base, snap), cmp.UncoveredAt(s.Base, snap)
 	there := *s
 	there.Position = at.Before
-	back, err := execution.WayBack(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
+	back, err := execution.NewRestoreTarget(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
 	if err != nil {
 		return err
 	}

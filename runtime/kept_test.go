@@ -3,12 +3,14 @@
 package runtime
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 
 	"hank/internal/failpoint"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 )
 
 // What a retry could not put back is no part of what the codon starts from: the next
@@ -56,5 +58,29 @@ func TestWhatARetryCouldNotPutBackDoesNotBecomeItsBase(t *testing.T) {
 				t.Errorf("the attempt behind the obstacle found what one before has added: %q", got)
 			}
 		})
+	}
+}
+
+// An empty directory that the system does not let be removed or made is named by the
+// preview of a rollback as by the rollback itself.
+func TestAPreviewNamesTheEmptyDirectoriesThatStay(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+		{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p old/gone; echo 1 >f"},
+		{"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "rmdir old/gone old; mkdir -p new/stays; echo 2 >f"}]}`)
+	s.must(ModeRun, exitcode.Done)
+	for _, name := range []string{"new/stays", "old/gone"} {
+		defer failpoint.Refuse(s.workspace(), name, syscall.EPERM)()
+	}
+	preview, err := history.PreviewRollback(t.Context(), history.RollbackOptions{Execution: s.root, To: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"new/stays" "is an empty folder that cannot be removed: operation not permitted"} {"old/gone" "is an empty folder that cannot be made: operation not permitted"}]`
+	if got := fmt.Sprintf("%q", preview.InTheWay); got != want {
+		t.Errorf("the preview names %s, want %s", got, want)
+	}
+	if got := fmt.Sprintf("%q", s.mustRollback("a").InTheWay); got != want {
+		t.Errorf("the rollback names %s, want %s", got, want)
 	}
 }

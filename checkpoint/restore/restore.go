@@ -102,6 +102,12 @@ type RestoreReport struct {
 	Refused []Refused
 }
 
+// What is said of an empty directory that the system does not let be removed or made.
+const (
+	CannotRemoveFolder = "is an empty folder that cannot be removed: %v"
+	CannotMakeFolder   = "is an empty folder that cannot be made: %v"
+)
+
 // BlockedError refuses a restore because something that was not saved stands
 // in the way. Nothing was touched.
 type BlockedError struct{ Blocked []Blocked }

@@ -32,6 +32,9 @@ func ClearUp(storer.EncodedObjectStorer, *worktree.Workspace) ([]string, []Refus
 // Writable returns nothing: restores are refused on this system anyway.
 func Writable(w *worktree.Workspace) error { return nil }
 
+// RefusedFolders foresees nothing: restores are refused on this system anyway.
+func RefusedFolders(*worktree.Workspace, *Plan, []string, []string) []Refused { return nil }
+
 // PathsInTheWay returns the files that a restore would replace; not on this system.
 func PathsInTheWay(storer.EncodedObjectStorer, *worktree.Workspace, packdb.SHA, packdb.SHA) ([]string, error) {
 	return nil, errNoRestore

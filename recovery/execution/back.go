@@ -21,10 +21,10 @@ import (
 	"hank/state"
 )
 
-// Back is what the workspace becomes when it goes back to a checkpoint, or
+// RestoreTarget is what the workspace becomes when it goes back to a checkpoint, or
 // forward to one when that is taken back. It follows from the state, the store
 // and the archive alone, so that a move that was cut short ends as it began.
-type Back struct {
+type RestoreTarget struct {
 	// Tree is the checkpoint's, and for paths that it did not look at:
 	//   - what the first codon behind it that did look at them had found;
 	//   - what codons behind it have moved to the archive, where no checkpoint
@@ -51,15 +51,15 @@ type firstLook struct {
 	at   func(path string) bool
 }
 
-// WayBack works out what going to a checkpoint means for the workspace of a
+// NewRestoreTarget works out what going to a checkpoint means for the workspace of a
 // state. position is where the execution will stand; nil leaves it, and with
 // it the archive.
-func WayBack(ctx context.Context, l layout.Layout, s *state.State, store *checkpoint.Store, to state.SHA, position *state.Position) (*Back, error) {
+func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, store *checkpoint.Store, to state.SHA, position *state.Position) (*RestoreTarget, error) {
 	info, err := store.CommitInfo(checkpoint.SHA(to))
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
-	b := &Back{Tree: info.Tree, Empty: emptyFolders(info.Message), store: store, leaving: map[string][]string{}}
+	b := &RestoreTarget{Tree: info.Tree, Empty: emptyFolders(info.Message), store: store, leaving: map[string][]string{}}
 	if err := b.untouch(s, to); err != nil || position == nil {
 		return b, err
 	}
@@ -71,7 +71,7 @@ func WayBack(ctx context.Context, l layout.Layout, s *state.State, store *checkp
 // at all that its own will. The codons of the present thread are asked first,
 // then those of other timelines, the newest first: only what led on from the
 // checkpoint can tell what was there.
-func (b *Back) untouch(s *state.State, to state.SHA) error {
+func (b *RestoreTarget) untouch(s *state.State, to state.SHA) error {
 	looked := Taken(s, b.store, to)
 	if Covers(looked, Tracked(s, "")) {
 		return nil
@@ -178,7 +178,7 @@ func union(a, b checkpoint.Selection) checkpoint.Selection {
 // unarchive adds what the archive alone has of codons that are left behind, and
 // notes what goes back to it. A file that is in a checkpoint is that
 // checkpoint's matter.
-func (b *Back) unarchive(ctx context.Context, l layout.Layout, s *state.State, to state.SHA, position state.Position) error {
+func (b *RestoreTarget) unarchive(ctx context.Context, l layout.Layout, s *state.State, to state.SHA, position state.Position) error {
 	m, err := layout.ReadManifest(vfs.OS, l.Manifest())
 	if err != nil || len(m.Entries) == 0 {
 		return nil // a manifest that cannot be read says nothing; the next archiving reports it
@@ -229,7 +229,7 @@ func (b *Back) unarchive(ctx context.Context, l layout.Layout, s *state.State, t
 
 // sawAll tells whether a checkpoint was made before a move: it has seen whatever
 // was in the workspace, so that nothing of the archive was.
-func (b *Back) sawAll(sha state.SHA) bool {
+func (b *RestoreTarget) sawAll(sha state.SHA) bool {
 	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
 	return err == nil && wentTo(info.Message) != ""
 }
@@ -406,7 +406,7 @@ func ends(s *state.State) map[state.SHA]bool {
 }
 
 // held tells whether the end of the codon that archived a file had it.
-func (b *Back) held(sha state.SHA, path string) bool {
+func (b *RestoreTarget) held(sha state.SHA, path string) bool {
 	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
 	return err == nil && b.store.HasFile(info.Tree, path)
 }
@@ -442,7 +442,7 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 }
 
 // Request is the restore that goes there from the tree of a safety checkpoint.
-func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
+func (b *RestoreTarget) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
 	return restore.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths, LeftOut: match.LeftOut(b.store.DB),
 		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
 }
@@ -451,7 +451,7 @@ func (b *Back) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable f
 // visible or not: what the move would replace or remove where it begins from the
 // tree from, and what the archive has and may leave. What is left out of every
 // checkpoint is not among them: the move leaves it where it is.
-func (b *Back) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
+func (b *RestoreTarget) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
 	return InTheWay(b.store, w, from, b.Tree, b.Leaving(w.Path())...)
 }
 
@@ -470,7 +470,7 @@ func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpo
 
 // Leaving are the files of the workspace that may leave it: the safety
 // checkpoint must have them, visible or not.
-func (b *Back) Leaving(workspace string) []string {
+func (b *RestoreTarget) Leaving(workspace string) []string {
 	var found []string
 	for path := range b.leaving {
 		if info, err := os.Lstat(filepath.Join(workspace, filepath.FromSlash(path))); err == nil && info.Mode().IsRegular() {
@@ -483,7 +483,7 @@ func (b *Back) Leaving(workspace string) []string {
 
 // leaves tells whether the file that a tree has at a path is one that the
 // archive has, and may go from the workspace.
-func (b *Back) leaves(from checkpoint.SHA, path string) bool {
+func (b *RestoreTarget) leaves(from checkpoint.SHA, path string) bool {
 	return slices.ContainsFunc(b.leaving[path], func(copied string) bool {
 		have, size, err := b.store.ReadFile(from, path)
 		if err != nil {

@@ -15,10 +15,9 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
-	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
-	"hank/state"
+	"hank/recovery/layout"
 )
 
 // Git holds no empty folders, but a codon may count on one: a script that
@@ -65,52 +64,32 @@ func emptyFolders(message string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !fs.ValidPath(name) || name == "." })
 }
 
-// restoreFolders makes the empty folders of what a move leads to, and removes those
-// that only the tree before had, if they are empty still: those that the ignore
-// rules of the checkpoint hide stay, as such files do. Where the move takes another one back, those that the other has made go
-// too. Doing it twice does nothing more; both times it is durable. What the system
-// does not let be made or removed is returned.
-func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []restore.Refused, err error) {
-	to := x.foldersFor(back.Empty, intent.Paths)
-	from, err := x.foldersOf(intent.Owned, intent.Paths)
-	if err != nil {
-		return nil, err
-	}
-	target, err := x.Store.CommitInfo(checkpoint.SHA(intent.To))
-	if err != nil {
-		return nil, err
-	}
-	ignored := match.Ignored(x.Store.DB, target.Tree, x.Workspace)
-	from = slices.DeleteFunc(from, func(name string) bool { return ignored(name) || ignored(name+"/"+inFolder) })
-	made, err := x.foldersMadeBehind(intent.Kind, target, intent.Paths)
-	if err != nil {
-		return nil, err
-	}
-	from = append(from, made...)
+// restoreFolders makes and removes the empty directories of a plan. Doing it twice does
+// nothing more; both times it is durable. What the system does not let be made or removed
+// is returned.
+func (x *Execution) restoreFolders(p *MovePlan) (refused []restore.Refused, err error) {
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("the empty folders: %w", err)
 	}
 	defer root.Close()
-	for _, name := range from {
-		if !intent.KeepAdded && !slices.Contains(to, name) {
-			if stays, why := removeEmpty(root, name, to); why != nil {
-				refused = append(refused, restore.Refused{Path: stays, Why: fmt.Sprintf("is an empty folder that cannot be removed: %v", why)})
-			}
+	for _, name := range p.remove {
+		if stays, why := removeEmpty(root, name, p.create); why != nil {
+			refused = append(refused, restore.Refused{Path: stays, Why: fmt.Sprintf(restore.CannotRemoveFolder, why)})
 		}
 	}
-	for _, name := range to {
+	for _, name := range p.create {
 		err := failpoint.Refused(x.Layout.Workspace, name)
 		if err == nil {
 			err = makeFolder(root, name)
 		}
 		if refusal(err) {
-			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf("is an empty folder that cannot be made: %v", err)})
+			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf(restore.CannotMakeFolder, err)})
 		} else if err != nil {
 			return nil, fmt.Errorf("the empty folder %s: %w", name, err)
 		}
 	}
-	if len(from)+len(to) == 0 {
+	if len(p.remove)+len(p.create) == 0 {
 		return nil, nil
 	}
 	return refused, restore.Sync(x.Workspace)
@@ -120,19 +99,19 @@ func (x *Execution) restoreFolders(intent *state.Intent, back *Back) (refused []
 // the safety checkpoint of; none if it is of no move. Only what a person asks to go
 // back to takes a move back: what does a codon again, or puts edits back, goes to
 // where the codon began, or the workspace was left, and leaves a person's folders.
-func (x *Execution) foldersMadeBehind(kind string, target checkpoint.Info, paths []string) ([]string, error) {
+func foldersMadeBehind(src *Sources, kind string, target checkpoint.Info, paths []string) ([]string, error) {
 	went := wentTo(target.Message)
 	if went == "" || kind != "rollback" && kind != "undo" && len(paths) == 0 {
 		return nil, nil
 	}
-	made, err := WayBack(context.Background(), x.Layout, x.State(), x.Store, went, nil)
+	made, err := NewRestoreTarget(context.Background(), src.Layout, src.State, src.Store, went, nil)
 	if checkpoint.IsMissing(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return x.foldersFor(made.Empty, paths), nil
+	return foldersFor(src.Layout, made.Empty, paths), nil
 }
 
 // inFolder stands for any file in a folder: a rule that hides all of them hides
@@ -142,12 +121,12 @@ const inFolder = "hank-any-file"
 // foldersInTheWay are the empty folders of the workspace, ignored or not, that a
 // move from one tree to another with these empty folders fills, or replaces; and
 // those that it takes away because another move has made them.
-func (x *Execution) foldersInTheWay(from, to checkpoint.SHA, folders, made []string) ([]string, error) {
-	changes, err := diff.Diff(x.Store, from, to)
+func foldersInTheWay(l layout.Layout, store *checkpoint.Store, from, to checkpoint.SHA, folders, made []string) ([]string, error) {
+	changes, err := diff.Diff(store, from, to)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(x.Layout.Workspace)
+	root, err := os.OpenRoot(l.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("the empty folders: %w", err)
 	}
@@ -222,19 +201,10 @@ func (w *wayFolders) names(folder string, most int) []string {
 	return names
 }
 
-// foldersOf are the empty folders of a checkpoint at or below paths.
-func (x *Execution) foldersOf(sha state.SHA, paths []string) ([]string, error) {
-	info, err := x.Store.CommitInfo(checkpoint.SHA(sha))
-	if err != nil {
-		return nil, err
-	}
-	return x.foldersFor(emptyFolders(info.Message), paths), nil
-}
-
 // foldersFor are those of the folders that a move of paths is about: not those of
 // the execution itself.
-func (x *Execution) foldersFor(folders, paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(FoldersWithin(folders, paths)), x.Layout.Apart())
+func foldersFor(l layout.Layout, folders, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(FoldersWithin(folders, paths)), l.Apart())
 }
 
 // FoldersWithin are those of the folders that are at or below one of the paths; no

@@ -71,52 +71,43 @@ func (x *Execution) Tree(sha state.SHA) (checkpoint.SHA, error) {
 	return info.Tree, err
 }
 
-// Move is a change of the workspace from what it holds to a checkpoint.
-type Move struct {
-	Kind string // rollback, undo, retry, restart (of a codon that has not ended), restore
-	To   state.SHA
-	// Tracked is what codon checkpoints take at the moment; only files that it
-	// takes, or has taken, may be deleted.
-	Tracked checkpoint.Selection
-	Paths   []string // empty is the whole tree
-	// KeepAdded leaves the files and folders that the checkpoint has not.
-	KeepAdded bool
-	// Leave are files and empty folders that are not deleted: the move before this
-	// one has left the files, and a person has made the folders; nobody was asked
-	// about them.
-	Leave []string
-	// Position takes effect with the move; nil leaves it as it is. The safety
-	// checkpoint is filled into its Before.
-	Position *state.Position
-	// Stay leaves the workspace as it is: only the position moves.
-	Stay bool
-}
-
 // Moved is what a move did.
 type Moved struct {
 	Safety state.SHA // the checkpoint of what was there before
 	Report *restore.RestoreReport
 }
 
-// MoveTree brings the workspace to a checkpoint so that it can be undone and
+// MoveTree plans a move and applies the plan.
+func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
+	defer x.Store.HoldTrees()()
+	p, err := x.PlanMove(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return x.Apply(ctx, p)
+}
+
+// Apply brings the workspace to a checkpoint, as planned, so that it can be undone and
 // that a crash at any moment leaves it finished or untouched:
 //
 //  1. A safety checkpoint of everything visible and of whatever else stands in
 //     the way, on a recovery branch.
 //  2. The intent is recorded, durably, with what it will mean.
-//  3. The difference is applied. A crash here is finished by the next opening;
-//     what was changed by then gets a checkpoint of its own before.
+//  3. The difference is applied. What has changed since the plan was made stops it
+//     before anything is touched. A crash here is finished by the next opening, which
+//     makes the same plan from the intent; what was changed by then gets a checkpoint of
+//     its own before.
 //  4. Where that has changed ignore rules, what is visible now gets a checkpoint,
 //     for what they had hidden is no edit.
 //  5. The intent is closed, durably, and its position takes effect.
-func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
+func (x *Execution) Apply(ctx context.Context, p *MovePlan) (*Moved, error) {
 	defer x.Store.HoldTrees()()
-	intent, err := x.Safeguard(ctx, m)
+	intent, err := x.Safeguard(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	failpoint.Hit("move.safe")
-	if m.Stay {
+	if p.Stay {
 		err := x.Record(append([]state.Transition{state.IntentOpened{Intent: *intent}}, x.Closing(intent, nil)...)...)
 		return &Moved{Safety: intent.Safety, Report: &restore.RestoreReport{Plan: &restore.Plan{}}}, err
 	}
@@ -124,7 +115,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 		return nil, err
 	}
 	failpoint.Hit("move.intended")
-	report, touched, err := x.CarryOut(ctx, intent, intent.Safety, false)
+	report, touched, err := x.carryOut(ctx, intent, p)
 	if err == nil {
 		return &Moved{Safety: intent.Safety, Report: report}, nil
 	}
@@ -214,7 +205,7 @@ func (x *Execution) SavedMeanwhile(intent *state.Intent) ([]state.SHA, error) {
 // saveMeanwhile is the checkpoint of all that is there now, and of whatever
 // stands in the way of the intent: one of those that there are, or a new one.
 func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, have []state.SHA) (state.SHA, error) {
-	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
+	back, err := NewRestoreTarget(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
 	if err != nil {
 		return "", err
 	}
@@ -241,12 +232,18 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 // moved aside, or stops it. touched: the workspace is not as it was.
 func (x *Execution) CarryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *restore.RestoreReport, touched bool, err error) {
 	defer x.Store.HoldTrees()()
-	defer x.Store.Abort() // what the way back alone has is in no checkpoint
-	req, back, err := x.restoreRequest(ctx, intent, from)
+	p, err := x.planIntent(ctx, intent, from)
 	if err != nil {
+		x.Store.Abort()
 		return nil, false, err
 	}
-	req.MoveAside = moveAside
+	p.request.MoveAside = moveAside
+	return x.carryOut(ctx, intent, p)
+}
+
+func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, p *MovePlan) (report *restore.RestoreReport, touched bool, err error) {
+	defer x.Store.Abort() // what the target alone has is in no checkpoint
+	req := p.request
 	var end func()
 	req.Progress, end = x.Opts.Work.Begin("bringing files back")
 	report, err = restore.Restore(ctx, req)
@@ -255,14 +252,13 @@ func (x *Execution) CarryOut(ctx context.Context, intent *state.Intent, from sta
 		var incomplete *restore.IncompleteError
 		return nil, errors.As(err, &incomplete) && incomplete.Touched, err
 	}
-	closed, err := x.restoreFolders(intent, back)
+	closed, err := x.restoreFolders(p)
 	if err != nil {
 		return nil, true, err
 	}
-	report.Refused = append(report.Refused, closed...)
+	report.Refused = withFolders(report.Refused, closed)
 	failpoint.Hit("move.applied")
-	x.Store.Abort()
-	x.saveUncovered(ctx, intent, back)
+	x.saveUncovered(ctx, intent, p.Target.Tree)
 	return report, true, x.Record(x.Closing(intent, KeptPaths(report.Refused))...)
 }
 
@@ -270,10 +266,11 @@ func (x *Execution) CarryOut(ctx context.Context, intent *state.Intent, from sta
 // changed ignore rules: see [LeftBy]. It is best effort, since no content is at stake:
 // whoever comes next saves what is there. Where a crash has come behind an earlier
 // one, that one is closer to the move.
-func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, back *Back) {
+func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, reached checkpoint.SHA) {
+	x.Store.Abort()
 	safety, err := x.Store.CommitInfo(checkpoint.SHA(intent.Safety))
 	note := leftNote(safety)
-	if err != nil || note == "" || !rulesDiffer(x.Store, safety.Tree, back.Tree) || LeftBy(x.Store, intent.Safety) != "" {
+	if err != nil || note == "" || !rulesDiffer(x.Store, safety.Tree, reached) || LeftBy(x.Store, intent.Safety) != "" {
 		return
 	}
 	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, intent.To)
@@ -350,30 +347,6 @@ func (x *Execution) Closing(intent *state.Intent, kept []string) []state.Transit
 	return append([]state.Transition{state.PlanSet{Program: p.Program, HankHash: p.HankHash, Entries: entries}}, closed...)
 }
 
-func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, safety state.SHA) (restore.RestoreRequest, *Back, error) {
-	from, err := x.Tree(safety)
-	if err != nil {
-		return restore.RestoreRequest{}, nil, err
-	}
-	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
-	if err != nil {
-		return restore.RestoreRequest{}, nil, err
-	}
-	owned, err := x.Tree(intent.Owned)
-	if err != nil {
-		return restore.RestoreRequest{}, nil, err
-	}
-	removable, err := back.Removable(x.State(), x.Workspace, owned, intent.To)
-	req := back.Request(x.Workspace, from, removable, intent.Paths)
-	if intent.KeepAdded {
-		req.Removable = nil
-	}
-	if err == nil && safety != intent.Safety {
-		req.Began, err = x.Tree(intent.Safety)
-	}
-	return req, back, err
-}
-
 // Removable tells which files, of those that a checkpoint has not, going back
 // to it may delete: those that checkpoints track, which is what the tree owned
 // holds. Two kinds stay, for nobody knows that they were not there:
@@ -385,7 +358,7 @@ func (x *Execution) restoreRequest(ctx context.Context, intent *state.Intent, sa
 // A checkpoint that was made before a move has seen whatever stood at the paths
 // that the move was to write. What the move has written there, and the
 // checkpoint has not, goes again.
-func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+func (b *RestoreTarget) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
 	store := b.store
 	target, err := store.CommitInfo(checkpoint.SHA(to))
 	if err != nil {
@@ -413,7 +386,7 @@ func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpo
 	}
 	brought := func(string) bool { return false }
 	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
-		then := &Back{Tree: went.Tree, store: store}
+		then := &RestoreTarget{Tree: went.Tree, store: store}
 		if err := then.untouch(s, state.SHA(went.SHA)); err != nil {
 			return nil, err
 		}
@@ -426,7 +399,7 @@ func (b *Back) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpo
 
 // sawNone tells of files whether a codon behind the checkpoint was the first to
 // look for them, and did not find them.
-func (b *Back) sawNone(ws *checkpoint.Workspace) func(path string) bool {
+func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool {
 	var ignored []func(string) bool
 	for _, l := range b.looks {
 		ignored = append(ignored, match.Ignored(b.store.DB, l.tree, ws))
@@ -546,79 +519,40 @@ func nextAt(s *state.State, sha state.SHA) state.CodonID {
 	return plan[at].CodonID
 }
 
-// Safeguard makes the checkpoints that a move needs, and its intent. One is
-// enough where what checkpoints track is all that there is. What only a safety
-// checkpoint has recorded is not tracked when it is ignored.
-func (x *Execution) Safeguard(ctx context.Context, m Move) (*state.Intent, error) {
-	back, err := WayBack(ctx, x.Layout, x.State(), x.Store, m.To, m.Position)
-	if err != nil {
-		return nil, err
-	}
-	parent := x.Head()
-	note := beforeMove(m.Kind, m.To)
-	tracked, err := x.Snapshot(ctx, m.Tracked, SavedAt(x.Store, parent))
-	if err != nil {
-		return nil, forMove(m.Kind, err)
-	}
-	inWay, err := back.InTheWay(x.Workspace, tracked.Tree)
-	if err != nil {
-		x.Store.Abort()
-		return nil, err
-	}
-	branch := x.RecoveryBranch()
-	all, err := x.saveAll(ctx, parent, tracked, inWay)
-	if err != nil {
-		return nil, forMove(m.Kind, err)
-	}
-	if err := x.noteFolders(all, back, m); err != nil {
-		x.Store.Abort()
-		return nil, err
-	}
-	if tracked.Tree, err = x.without(ctx, tracked.Tree, m.Leave); err != nil {
-		x.Store.Abort()
-		return nil, err
-	}
-	tracked.Empty = slices.DeleteFunc(slices.Clone(tracked.Empty), func(name string) bool { return slices.Contains(m.Leave, name) })
-	owned, same := parent, all.Tree == tracked.Tree && slices.Equal(all.Empty, tracked.Empty)
+// Safeguard makes the checkpoints that a plan needs, and its intent. One is enough where
+// what checkpoints track is all that there is. What only a safety checkpoint has recorded
+// is not tracked when it is ignored.
+func (x *Execution) Safeguard(ctx context.Context, p *MovePlan) (*state.Intent, error) {
+	parent, branch, note := x.Head(), x.RecoveryBranch(), beforeMove(p.Kind, p.To)
 	preserve := x.Preserve
 	if restore.Writable(x.Workspace) != nil { // the move may be refused again, as the same one was before
 		preserve = x.preserveOnce
 	}
+	owned, err := parent, error(nil)
+	same := p.Saved.Tree == p.owned.Tree && slices.Equal(p.Saved.Empty, p.owned.Empty)
 	if !same {
-		if owned, err = preserve(ctx, tracked, branch, parent, note+trackedNote); err != nil {
+		if owned, err = preserve(ctx, p.owned, branch, parent, note+trackedNote); err != nil {
 			return nil, err
 		}
 	}
-	safety, err := preserve(ctx, all, branch, owned, note)
+	safety, err := preserve(ctx, p.Saved, branch, owned, note)
 	if err != nil {
 		return nil, err
 	}
 	if same {
 		owned = safety
 	}
-	intent := &state.Intent{ID: layout.NewID(8), Kind: m.Kind, Safety: safety, Owned: owned, To: m.To, Paths: m.Paths, KeepAdded: m.KeepAdded}
-	if m.Position != nil {
-		p := *m.Position
-		if p.Before != nil {
-			before := *p.Before
+	intent := &state.Intent{ID: layout.NewID(8), Kind: p.Kind, Safety: safety, Owned: owned, To: p.To, Paths: p.Paths, KeepAdded: p.KeepAdded}
+	if p.Position != nil {
+		position := *p.Position
+		if position.Before != nil {
+			before := *position.Before
 			before.CheckpointSHA = safety
-			p.Before = &before
+			position.Before = &before
 		}
-		intent.Position = &p
+		intent.Position = &position
 	}
 	return intent, nil
-}
-
-// without is a tree without some files.
-func (x *Execution) without(ctx context.Context, tree checkpoint.SHA, files []string) (checkpoint.SHA, error) {
-	if len(files) == 0 {
-		return tree, nil
-	}
-	empty, err := x.Store.AddTree(ctx, nil)
-	if err != nil {
-		return "", err
-	}
-	return checkpoint.Overlay(x.Store.DB, empty, tree, func(path string) bool { return !slices.Contains(files, path) })
 }
 
 // Replace is a tree that has at some paths what another one has there, and nothing
@@ -633,50 +567,6 @@ func (x *Execution) Replace(ctx context.Context, tree, by checkpoint.SHA, at fun
 		return "", err
 	}
 	return checkpoint.Overlay(x.Store.DB, rest, by, at)
-}
-
-// saveAll is the snapshot of everything visible, of paths besides, and of what
-// codon checkpoints track: that may be ignored by now, and not recorded by the
-// checkpoint that the workspace was last at.
-func (x *Execution) saveAll(ctx context.Context, parent state.SHA, tracked *checkpoint.Snapshot, inWay []string) (*checkpoint.Snapshot, error) {
-	all, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := diff.Diff(x.Store, all.Tree, tracked.Tree)
-	if err != nil {
-		x.Store.Abort()
-		return nil, err
-	}
-	before := len(inWay)
-	for _, c := range changes {
-		if c.Kind == diff.Added {
-			inWay = append(inWay, c.Path)
-		}
-	}
-	if len(inWay) == before {
-		return all, nil
-	}
-	return x.Snapshot(ctx, checkpoint.Selection{All: true}, parent, inWay...)
-}
-
-// noteFolders adds to the snapshot of a safety checkpoint the empty folders that
-// are in the way of its move, or that it takes away.
-func (x *Execution) noteFolders(all *checkpoint.Snapshot, back *Back, m Move) error {
-	target, err := x.Store.CommitInfo(checkpoint.SHA(m.To))
-	if err != nil {
-		return err
-	}
-	made, err := x.foldersMadeBehind(m.Kind, target, m.Paths)
-	if err != nil {
-		return err
-	}
-	inWay, err := x.foldersInTheWay(all.Tree, back.Tree, x.foldersFor(back.Empty, m.Paths), made)
-	if err != nil {
-		return err
-	}
-	all.Empty = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(all.Empty), inWay...))))
-	return nil
 }
 
 // Head is the checkpoint that the workspace was last at: see [Head].

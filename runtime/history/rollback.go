@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/checkpoint/restore"
@@ -42,6 +44,17 @@ type RollbackOptions struct {
 	Work          execution.Work // shows what takes its time
 	// Confirm is asked before anything is changed; nil is a yes.
 	Confirm func(Preview) bool
+}
+
+// kind is what the move is called.
+func (o *RollbackOptions) kind() string {
+	switch {
+	case len(o.Paths) > 0:
+		return "restore"
+	case o.Undo:
+		return "undo"
+	}
+	return "rollback"
 }
 
 // previewSchema is the version of what --json prints of a rollback.
@@ -228,34 +241,17 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	tracked := TrackedAround(x.State(), x.Store, target.Position)
-	preview, err := preview(ctx, x.Layout, x.State(), x.Store, x.Workspace, target, o)
+	defer x.Store.HoldTrees()()
+	plan, preview, err := o.confirmed(ctx, x, target)
 	if err != nil {
+		x.Store.Abort()
 		return nil, err
-	}
-	if len(preview.unasked) > 0 {
-		return nil, needDelete(preview, o.Paths)
-	}
-	if o.Confirm != nil && !o.Confirm(*preview) {
-		return nil, ErrDeclined
 	}
 	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
 		o.Say(preview.Undoes.String())
 	}
-	m := execution.Move{Kind: "rollback", To: target.SHA, Tracked: tracked, Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
-	if o.Undo {
-		m.Kind = "undo"
-	}
-	if len(o.Paths) == 0 {
-		before := x.State().Standpoint()
-		position := target.Position
-		position.Reason, position.Before = state.ReasonRollback, &before
-		m.Position = &position
-	} else {
-		m.Kind = "restore"
-	}
 	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
-	moved, err := x.MoveTree(ctx, m)
+	moved, err := x.Apply(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +263,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	}
 	noteUnarchived(x, preview.Unarchived, o.Say)
 	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})
-	if m.Position != nil {
+	if plan.Position != nil {
 		if program, err := x.LoadProgram(x.State().Program); err == nil {
 			if err := Replan(x, program); err != nil {
 				return nil, err
@@ -276,6 +272,50 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	}
 	preview.InTheWay = inTheWay(moved.Report.Refused)
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
+}
+
+// confirmed returns a plan that nobody has to be asked about any more. Where the workspace
+// was changed while the question was open, so that the move would do something else, it is
+// asked again.
+func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution, target Target) (*execution.MovePlan, *Preview, error) {
+	src := execution.Sources{Layout: x.Layout, State: x.State(), Store: x.Store, Workspace: x.Workspace}
+	for asked := ""; ; {
+		plan, err := x.PlanMove(ctx, o.move(src, target))
+		if err != nil {
+			return nil, nil, err
+		}
+		preview, err := describe(plan, src, target, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(preview.unasked) > 0 {
+			return nil, nil, needDelete(preview, o.Paths)
+		}
+		now, err := json.Marshal(preview)
+		if err != nil {
+			return nil, nil, err
+		}
+		if o.Confirm == nil || asked == string(now) {
+			return plan, preview, nil
+		}
+		x.Store.Abort() // nobody knows how long the answer takes
+		if !o.Confirm(*preview) {
+			return nil, nil, ErrDeclined
+		}
+		asked = string(now)
+	}
+}
+
+// move is the move that a rollback makes.
+func (o *RollbackOptions) move(src execution.Sources, target Target) execution.Move {
+	m := execution.Move{Kind: o.kind(), To: target.SHA, Tracked: TrackedAround(src.State, src.Store, target.Position), Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
+	if len(o.Paths) == 0 {
+		before := src.State.Standpoint()
+		position := target.Position
+		position.Reason, position.Before = state.ReasonRollback, &before
+		m.Position = &position
+	}
+	return m
 }
 
 func inTheWay(refused []restore.Refused) (list []PathChange) {
@@ -408,46 +448,22 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	return preview(ctx, view.Layout, view.State, store, ws, target, o)
-}
-
-func preview(ctx context.Context, l layout.Layout, s *state.State, store *checkpoint.Store, ws *checkpoint.Workspace, target Target, o RollbackOptions) (*Preview, error) {
 	defer store.Abort() // what the scan has found is not kept
 	defer store.HoldTrees()()
-	position := &target.Position
-	if len(o.Paths) > 0 {
-		position = nil
-	}
-	back, err := execution.WayBack(ctx, l, s, store, target.SHA, position)
-	if err != nil {
-		return nil, err
-	}
-	head := execution.Head(s)
-	tracked := TrackedAround(s, store, target.Position)
-	tracked.Never = execution.Never
 	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
 	defer end()
-	owned, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: tracked, Base: checkpoint.SHA(execution.SavedAt(store, head)), Progress: progress})
+	src := execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress}
+	plan, err := execution.PlanMove(ctx, src, o.move(src, target))
 	if err != nil {
 		return nil, err
 	}
-	inWay, err := back.InTheWay(ws, owned.Tree)
-	if err != nil {
-		return nil, err
-	}
-	all, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: ws, Selection: checkpoint.Selection{All: true, Never: execution.Never}, Base: checkpoint.SHA(head), MustInclude: inWay, Progress: progress})
-	if err != nil {
-		return nil, err
-	}
-	removable, err := back.Removable(s, ws, owned.Tree, target.SHA)
-	if err != nil {
-		return nil, err
-	}
-	req := back.Request(ws, all.Tree, removable, o.Paths)
-	if len(o.Paths) > 0 && !o.Delete {
-		req.Removable = nil
-	}
-	plan, err := restore.PlanRestore(req)
+	return describe(plan, src, target, &o)
+}
+
+// describe words a plan.
+func describe(move *execution.MovePlan, src execution.Sources, target Target, o *RollbackOptions) (*Preview, error) {
+	s, store, back, all := src.State, src.Store, move.Target, move.Saved
+	plan, err := move.Preview()
 	if err != nil {
 		return nil, err
 	}
@@ -488,7 +504,7 @@ func preview(ctx context.Context, l layout.Layout, s *state.State, store *checkp
 	} else {
 		p.account(s, target)
 	}
-	if then, now := HeadAt(s, target), usergit.Head(ws.Path()); then != "" && then != now {
+	if then, now := HeadAt(s, target), usergit.Head(src.Workspace.Path()); then != "" && then != now {
 		p.HeadMoved = then
 	}
 	return p, nil
