@@ -73,7 +73,7 @@ func (w *mover) begin() {
 	}
 	w.s = stageOf(w.t, hank([]string{"", `, "checkpointedFiles": ["a/**", "top/**", "*", "**/*.ign"]`}[w.rand.IntN(2)]))
 	put(w.t, layout.DefaultWorkspace(w.s.root), "first", "there before")
-	w.s.must(ModeRun, exitcode.Done, func(o *Options) { o.Fresh = true })
+	w.s.must(ModeRun, exitcode.Done, func(o *command) { o.Fresh = true })
 	for i := range 3 {
 		w.ends = append(w.ends, w.s.last(state.CodonID(fmt.Sprintf("c%d", i))).Checkpoint())
 	}
