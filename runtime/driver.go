@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hank/checkpoint"
-	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
 	"hank/internal/failpoint"
@@ -43,7 +42,7 @@ type driver struct {
 	run      state.RunID
 	agents   agents.Found
 	requests chan codon.Request
-	replay   *codon.Recording
+	replay   *recording
 	began    time.Time
 	accounts *budget.Accounts
 	rows     []state.BudgetRow // of the attempts of this run
@@ -52,7 +51,11 @@ type driver struct {
 	confinement *agents.Confinement // nil: processes may write anywhere
 
 	ignoreRigs bool
-	codon.Carried
+
+	rigDone bool           // the workspace is the one after the rig of the next codon
+	session string         // that the next codon continues
+	resumed *state.Codon   // the attempt that the run continues; nil: none
+	stop    *codon.Request // the run is to end
 
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
 	finished int                    // codons settled in this run
@@ -84,7 +87,7 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		if err := d.archive(ctx, i-1); err != nil {
 			return outcome{}, err
 		}
-		if d.pending(); d.Stop != nil {
+		if d.pending(); d.stop != nil {
 			return d.stopped("between two codons"), nil
 		}
 		if err := errors.Join(d.x.CheckRoom(), d.x.CheckWorkspace()); err != nil { // before it costs anything
@@ -109,8 +112,8 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		i++
-		if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.Stop == nil {
-			d.Stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
+		if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
+			d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
 		}
 	}
 	failpoint.Hit("plan.done")
@@ -120,9 +123,9 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 // ended is the outcome of a run that a codon has ended.
 func (d *driver) ended(final *state.Codon) outcome {
 	switch {
-	case d.Stop != nil && final.Interrupted != "":
+	case d.stop != nil && final.Interrupted != "":
 		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
-	case d.Stop != nil && retryDue(d.x.State(), final):
+	case d.stop != nil && retryDue(d.x.State(), final):
 		return d.stopped("before " + string(final.CodonID) + " was tried again")
 	}
 	return failedBy(final)
@@ -140,7 +143,7 @@ func failedBy(c *state.Codon) outcome {
 }
 
 func (d *driver) stopped(when string) outcome {
-	return outcome{d.Stop.Reason, d.Stop.Code, "", "stopped " + when}
+	return outcome{d.stop.Reason, d.stop.Code, "", "stopped " + when}
 }
 
 // codon runs one entry of the plan, again and again where its policy says so.
@@ -151,20 +154,20 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 	}
 	most, delay, longest := entry.Codon.Retries()
 	for try := 0; ; try++ {
-		a := &codon.Attempt{Host: d.host(), Carried: &d.Carried, Entry: entry, Index: index, Number: d.attemptsOf(entry.CodonID) + 1, Limits: d.limits(entry)}
-		d.announce(entry, index, a.Number, most+1)
+		spec := d.spec(entry, index, d.attemptsOf(entry.CodonID)+1)
+		d.announce(entry, index, spec.Number, most+1)
 		d.ui.Monitor.Change(func(now *codon.Activity) {
 			*now = codon.Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
 		})
-		final, err := a.Perform(ctx)
+		final, err := codon.Run(ctx, spec, host{d, entry, index})
 		if err != nil {
 			return nil, err
 		}
 		d.accounts.Add(final)
-		d.rows = append(d.rows, budget.Row(a.Limits, final))
+		d.rows = append(d.rows, budget.Row(spec.Limits, final))
 		again := retryDue(d.x.State(), final)
-		d.report(final, again || d.Stop != nil)
-		if d.Stop != nil || !again {
+		d.report(final, again || d.stop != nil)
+		if d.stop != nil || !again {
 			return final, nil
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
@@ -187,17 +190,6 @@ func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*stat
 		}
 		d.sayRefused(moved)
 	}
-}
-
-// host is what the run gives to its codons.
-func (d *driver) host() *codon.Host {
-	return &codon.Host{X: d.x, Store: d.x.Store, Finish: func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error {
-		return recovery.Finish(ctx, d.x, run, name, final, sel)
-	}, LeftOut: func() []string { return match.LeftOut(d.x.Store.DB) }, Layout: d.x.Layout, Workspace: func() *checkpoint.Workspace { return d.x.Workspace }, Output: d.x.Meta().Output,
-		HasData: d.x.Meta().ReadOnlySourceDataPath != "", Run: d.run, ExplainModel: func(f *state.FailureReason, c *plan.Codon) {
-			verdict.ExplainModel(f, c, d.program, d.layers, d.answers.Frozen, d.x.Meta().HankPath)
-		}, Program: d.program, Settings: d.settings, Agents: d.agents, Accounts: d.accounts, Requests: d.requests, Replay: d.replay,
-		Environ: d.request.environ(), Confinement: d.confinement, IgnoreRigs: d.ignoreRigs, Overwrite: d.request.Overwrite, Monitor: d.ui.Monitor, Say: d.say, Selection: d.selection}
 }
 
 func (d *driver) attemptsOf(id state.CodonID) int {
@@ -236,7 +228,7 @@ func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 		case <-ctx.Done():
 			return false
 		case r := <-d.requests:
-			if d.take(r); d.Stop != nil {
+			if d.take(r); d.stop != nil {
 				return false
 			}
 		}
@@ -257,7 +249,7 @@ func (d *driver) pending() {
 
 func (d *driver) take(r codon.Request) {
 	if r.Signal != codon.SkipCodon {
-		d.Stop = &r
+		d.stop = &r
 	}
 }
 

@@ -86,12 +86,12 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
-	var replay *codon.Recording
+	var replay *recording
 	if r.Replay != "" {
-		if replay, err = codon.OpenRecording(r.Replay); err != nil {
+		if replay, err = openRecording(r.Replay); err != nil {
 			return nil, err
 		}
-		defer replay.Close()
+		defer replay.close()
 	}
 	var found agents.Found
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here

@@ -7,7 +7,6 @@ import (
 	"hank/checkpoint"
 	"hank/recovery"
 	"hank/recovery/execution"
-	"hank/runtime/codon"
 	"hank/runtime/history"
 	"hank/state"
 )
@@ -44,9 +43,9 @@ func (d *driver) start(ctx context.Context) (Start, error) {
 			return st, err
 		}
 	}
-	d.Carried = codon.Carried{RigDone: st.RigDone, Resumed: st.Resumed}
+	d.rigDone, d.resumed = st.RigDone, st.Resumed
 	if st.Session != nil {
-		d.ResumeSession = st.Session.ClaudeSessionID
+		d.session = st.Session.ClaudeSessionID
 	}
 	return st, nil
 }

@@ -37,7 +37,7 @@ func (c *actions) allow(now time.Time) bool {
 }
 
 // finish says in the record how many were not noted.
-func (c *actions) finish(a *Attempt) {
+func (c *actions) finish(a *attempt) {
 	if more := c.omitted - c.said; more > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("the agent did so much so fast that %d of its actions are in the transcript only, not in the journal", more))
 		c.said = c.omitted
@@ -45,8 +45,8 @@ func (c *actions) finish(a *Attempt) {
 }
 
 // noteAction notes what the agent does, unless it is too much.
-func (a *Attempt) noteAction(eventType string, data any) {
+func (a *attempt) noteAction(eventType string, data any) {
 	if a.actions.allow(time.Now()) {
-		a.note(eventType, data)
+		a.host.Note(eventType, data)
 	}
 }

@@ -34,7 +34,7 @@ func TestAFloodOfActionsIsCut(t *testing.T) {
 // A record names some of what was left running, and how many more there were.
 func TestWhatWasKilledIsCounted(t *testing.T) {
 	t.Parallel()
-	a := &Attempt{}
+	a := &attempt{}
 	a.killed(keeper.Exit{Killed: []keeper.Leftover{{PID: 7, Command: "sleep"}}, KilledTotal: 70})
 	if want := []string{"left running and killed: 7 (sleep)", "left running and killed: 69 more"}; !slices.Equal(a.notes, want) {
 		t.Errorf("%q", a.notes)

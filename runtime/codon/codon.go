@@ -4,101 +4,90 @@ import (
 	"context"
 	"time"
 
-	"hank/checkpoint"
 	"hank/plan"
-	"hank/recovery"
-	"hank/recovery/execution"
-	"hank/recovery/githistory"
 	"hank/recovery/layout"
-	"hank/runtime/agents"
 	"hank/runtime/budget"
 	"hank/runtime/harness"
-	"hank/runtime/history"
-	"hank/runtime/usergit"
 	"hank/state"
 )
 
-// Execution is what an attempt needs of its execution; *execution.Execution is one.
-// Record returns when the transitions are durable; RecordLater does not wait.
-type Execution interface {
-	State() *state.State
-	Head() state.SHA
-	Now() state.Time
-	Note(eventType string, data any) error
-	Record(transitions ...state.Transition) error
-	RecordLater(transitions ...state.Transition) error
-	Snapshot(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error)
-	Commit(ctx context.Context, c execution.Commit) (state.SHA, error)
-	Tree(sha state.SHA) (checkpoint.SHA, error)
-	Preserve(ctx context.Context, snap *checkpoint.Snapshot, branch string, parent state.SHA, note string) (state.SHA, error)
-	RecoveryBranch() string
-	LeaveOut(paths []string) error
-}
-
-// Store is what an attempt needs of the store of checkpoints.
-type Store interface {
-	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
-	Abort()
-}
-
-// Host is what a run gives to each attempt at a codon.
-type Host struct {
-	X     Execution
-	Store Store
-	// finish makes the final checkpoint of an attempt, and with it its final record.
-	Finish    func(ctx context.Context, run state.RunID, name string, final *state.Codon, sel checkpoint.Selection) error
-	Layout    layout.Layout
-	Workspace func() *checkpoint.Workspace // that a recording changes: the one that is there by then
-	Output    string                       // where results are copied to; empty: nowhere
-	HasData   bool
-	LeftOut   func() []string // what is left out of every checkpoint
-	// ExplainModel says in the reason of a refused model of a codon where the model is set.
-	ExplainModel func(*state.FailureReason, *plan.Codon)
-
+// Spec is what one attempt at a codon is to do, and where. It is fixed before the
+// attempt starts, and only read by it.
+type Spec struct {
 	Run         state.RunID
-	Program     *plan.Program
-	Settings    plan.Settings
-	Agents      agents.Found
-	Accounts    *budget.Accounts
-	Requests    <-chan Request
-	Replay      *Recording          // nil: the agents themselves are at work
-	Environ     []string            // of every agent and rig
-	Confinement *agents.Confinement // nil: processes may write anywhere
-	IgnoreRigs  bool
-	Overwrite   bool // replace what is in the output folder instead of renaming
-	Monitor     *Monitor
-	Say         func(format string, args ...any)
-	Selection   func(index int) checkpoint.Selection // what the checkpoint of the codon at an index takes
+	ID          string // names the attempt in the environment of all that it starts
+	Entry       plan.Entry
+	Number      int       // of the attempt, 1 for the first in this run
+	Base        state.SHA // the checkpoint that the attempt starts from
+	ProjectHead string    // what the user's own repository is at
+
+	SkipRig       bool      // the workspace has its work, or it has none here
+	RigCheckpoint state.SHA // that of a rig whose work the workspace has
+	Session       string    // the agent's session to continue; empty: a new one
+	SessionCost   state.USD // what the agent has reported for it before
+
+	Harness    harness.Harness
+	Agent      harness.Check // what was found of it
+	Program    *plan.Program
+	Settings   plan.Settings
+	Limits     budget.Limits
+	LoopLimits budget.Limits // what is left to the codon's loop of its own
+
+	Layout     layout.Layout
+	Output     string // where results are copied to; empty: nowhere
+	Overwrite  bool   // replace what is there instead of renaming
+	HasData    bool
+	Environ    []string // of every agent and rig
+	Confined   bool     // what is started may write only in its directories
+	Writable   []string // what it may write besides, if it is confined
+	IgnoreRigs bool     // a rig that fails is no failure of the codon
+
+	// Apply does to the workspace what an agent that is played back did; nil: the agent
+	// does it.
+	Apply func(context.Context) error
 }
 
-// note writes an event that changes nothing. Failing to is not worth stopping
-// for: whatever gates something fails by itself.
-func (h *Host) note(eventType string, data any) { _ = h.X.Note(eventType, data) }
+// Host is the border of a codon: all that an attempt needs of the execution that it
+// belongs to. The record of the attempt is kept there.
+type Host interface {
+	// Live is the record as it was recorded last; nil before the first and after the
+	// final form of it.
+	Live() *state.Codon
+	Now() state.Time
+	// Record returns when the transitions are durable; RecordLater does not wait for
+	// that. After an error of either nothing more is recorded.
+	Record(...state.Transition) error
+	RecordLater(...state.Transition) error
+	// Note writes an event that changes nothing. It may fail unnoticed.
+	Note(eventType string, data any)
 
-func (h *Host) branch() string { return h.X.State().Run(h.Run).GitBranch }
+	// Checkpoint makes a checkpoint of the workspace, and with it a form of the record
+	// durable: starting, after its rig, or the final one. It returns the record with the
+	// checkpoint in it. A codon that failed is closed even if it can have none.
+	Checkpoint(ctx context.Context, next *state.Codon) (*state.Codon, error)
+	// Preserve keeps what is at some paths if the last checkpoint does not have it.
+	Preserve(ctx context.Context, paths []string, why string) error
+	// LeftOut are the paths that no checkpoint has; LeaveOut adds one.
+	LeftOut() []string
+	LeaveOut(path string) error
 
-func (h *Host) parents() []state.SHA { return []state.SHA{h.X.Head()} }
-
-// Carried is what goes with a run from one attempt to the next.
-type Carried struct {
-	RigDone       bool         // the tree is the one after the next codon's rig
-	ResumeSession string       // the session that the next codon goes on with
-	Resumed       *state.Codon // the attempt that the run goes on with; nil: it goes on with none
-	Stop          *Request     // the run is to end
+	// Requests are those to stop or to skip. Stopping is told of one that ends the run.
+	Requests() <-chan Request
+	Stopping(Request)
+	// ExplainRefusal adds to the reason of a refused model where the model is set.
+	ExplainRefusal(*state.FailureReason)
+	// Say reports progress, and Monitor is where the activity is shown; it may be nil.
+	Say(format string, args ...any)
+	Monitor() *Monitor
 }
 
-// Attempt is one try at a codon.
-type Attempt struct {
-	*Host
-	*Carried
-	Entry  plan.Entry
-	Index  int // in the plan
-	Number int // 1 for the first in this run
-	id     string
-	Limits budget.Limits
-	notes  []string
+// attempt is one try at a codon.
+type attempt struct {
+	Spec
+	host  Host
+	notes []string
 
-	usage     harness.Usage // of the turn at work
+	usage     harness.Usage // of the running turn
 	spent     harness.Usage // of the turns before it
 	messages  int
 	actions   actions
@@ -108,15 +97,13 @@ type Attempt struct {
 	exceeded  *state.BudgetExceeded
 	refused   *state.FailureReason // the provider's, which ended the agent
 	skip      bool
-	costs     pace // of recording what is used
+	stop      *Request // the run is to end
+	costs     pace     // of recording what is used
 }
 
-// live is the record at work.
-func (a *Attempt) live() *state.Codon { return a.X.State().Run(a.Run).Live() }
-
-// Perform takes a codon from its rig to its checkpoint and returns the final
-// record. An error is one of hank itself: nothing more can be acknowledged, or
-// a person must decide; the record is then closed by the next opening.
+// Run takes a codon from its rig to its checkpoint and returns the final record. An
+// error is one of hank itself: nothing more can be acknowledged, or the user must
+// decide; the record is then closed by the next opening.
 //
 //  1. preparing: the rig runs, and gets a checkpoint.
 //  2. starting: the agent's command is put together. Durable, before anything
@@ -126,23 +113,22 @@ func (a *Attempt) live() *state.Codon { return a.X.State().Run(a.Run).Live() }
 //  5. The agent and all that it started are gone. Outputs are copied. How it
 //     ended is recorded, so that from here on the agent does not run again.
 //  6. The checkpoint, and with it the final record.
-func (a *Attempt) Perform(ctx context.Context) (*state.Codon, error) {
-	a.began = time.Now()
+func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
+	a := &attempt{Spec: spec, host: host, began: time.Now()}
 	record := &state.Codon{
-		CodonID: a.Entry.CodonID, StartTime: a.X.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
-		Attempt: a.Number, Harness: a.harnessName(), Model: a.Entry.Codon.Model.String(), BaseCheckpoint: a.base(),
-		ProjectHead: usergit.Head(a.Layout.Workspace),
+		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
+		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), BaseCheckpoint: a.Base,
+		ProjectHead: a.ProjectHead,
 	}
-	a.id = recovery.Attempt(a.X.State().Lineage, a.Run, record)
-	begin := a.X.RecordLater // the next transition is synced before the agent is there
+	begin := host.RecordLater // the next transition is synced before the agent is there
 	if a.hasRig() {
-		begin = a.X.Record
+		begin = host.Record
 	}
 	if err := begin(state.CodonStarted{RunID: a.Run, Record: record}); err != nil {
 		return nil, err
 	}
 	defer a.dropTemp()
-	a.note("codon.started", map[string]any{"codonId": record.CodonID, "codonName": a.Entry.Codon.Name, "startTime": record.StartTime})
+	host.Note("codon.started", map[string]any{"codonId": record.CodonID, "codonName": a.Entry.Codon.Name, "startTime": record.StartTime})
 	if failure, err := a.rig(ctx); err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}
@@ -150,76 +136,23 @@ func (a *Attempt) Perform(ctx context.Context) (*state.Codon, error) {
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}
-	return a.checkpoint(ctx, a.live().Conclude(a.X.Now()))
-}
-
-// base is the checkpoint from before the codon. Of an attempt that goes on with
-// another one it is that one's: the tree has unfinished work in it. So it is of one
-// that begins behind the rig of another: the tree has what the rig has done.
-func (a *Attempt) base() state.SHA {
-	from := a.Resumed
-	if from == nil && a.RigDone {
-		from = a.rigged()
-	}
-	if from != nil && from.CodonID == a.Entry.CodonID && from.BaseCheckpoint != "" {
-		return from.BaseCheckpoint
-	}
-	return a.X.State().Base
-}
-
-// rigged is the record whose rig has made the checkpoint that the codon begins from,
-// or the nearest one below it of what a person or a move has added; nil: there is
-// none.
-func (a *Attempt) rigged() *state.Codon {
-	at := a.X.State().Base
-	for {
-		info, err := a.Store.CommitInfo(checkpoint.SHA(at))
-		if err != nil {
-			return nil
-		}
-		switch kind := history.Describe(info).Kind; {
-		case kind == state.KindRigSetup:
-			for _, r := range a.X.State().Runs {
-				for _, c := range r.Codons() {
-					if c.RigSetupCheckpoint == at && c.CodonID == a.Entry.CodonID {
-						return c
-					}
-				}
-			}
-			return nil
-		case kind != state.KindManual && kind != state.KindTracked && kind != state.KindRecovery || len(info.Parents) == 0:
-			return nil
-		}
-		at = state.SHA(info.Parents[0])
-	}
-}
-
-// rigCheckpoint is the checkpoint of a rig that is not run again. A codon that
-// goes on without a rig has none.
-func (a *Attempt) rigCheckpoint() state.SHA {
-	if a.Resumed != nil {
-		return a.Resumed.RigSetupCheckpoint
-	}
-	if from := a.rigged(); from != nil {
-		return from.RigSetupCheckpoint
-	}
-	return a.X.State().Base
+	return a.checkpoint(ctx, a.host.Live().Conclude(a.host.Now()))
 }
 
 // failBeforeWork closes a record whose agent never had a session.
-func (a *Attempt) failBeforeWork(ctx context.Context, failure *state.FailureReason, err error) (*state.Codon, error) {
+func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReason, err error) (*state.Codon, error) {
 	if err != nil {
 		return nil, err
 	}
 	if a.isRefusal(failure) {
-		a.ExplainModel(failure, a.Entry.Codon)
+		a.host.ExplainRefusal(failure)
 	}
-	final := a.live().Fail(a.X.Now(), -1, *failure)
+	final := a.host.Live().Fail(a.host.Now(), -1, *failure)
 	if a.stopping() {
 		final.Interrupted = a.interruption()
 	}
 	if a.skip {
-		final = a.live().Skip(a.X.Now())
+		final = a.host.Live().Skip(a.host.Now())
 	}
 	if final.Status == state.Failed && final.Interrupted == "" && a.isRefusal(final.FailureReason) {
 		final.Interrupted = state.InterruptedByRefusal
@@ -228,24 +161,15 @@ func (a *Attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	return a.checkpoint(ctx, final)
 }
 
-// checkpoint makes the final checkpoint and with it the final record. A
-// codon that failed is closed even if its tree cannot be captured.
-func (a *Attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Codon, error) {
-	a.Monitor.Step("making the checkpoint")
+// checkpoint makes the final checkpoint and with it the final record.
+func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Codon, error) {
+	a.host.Monitor().Step("making the checkpoint")
 	if final.Settling == nil && len(final.Notes) == 0 {
 		final.Notes = a.notes
 	}
-	if err := a.Finish(ctx, a.Run, a.Entry.Codon.Name, final, a.Selection(a.Index)); err != nil {
-		return nil, err
-	}
-	done := a.X.State().Run(a.Run)
-	return done.Codon(done.Len() - 1), nil
+	return a.host.Checkpoint(ctx, final)
 }
 
-func (a *Attempt) title(kind state.CheckpointKind) githistory.Title {
-	return githistory.Title{Status: kind, CodonID: a.Entry.CodonID, RunID: a.Run, Name: a.Entry.Codon.Name}
-}
-
-func (a *Attempt) vars() plan.Vars {
+func (a *attempt) vars() plan.Vars {
 	return plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data()}
 }

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"syscall"
 
-	"hank/runtime/agents"
 	"hank/runtime/keeper"
 	"hank/runtime/rig"
 	"hank/state"
 )
 
 // killed notes what the agent, a rig or a check has left running.
-func (a *Attempt) killed(exit keeper.Exit) {
+func (a *attempt) killed(exit keeper.Exit) {
 	for _, k := range exit.Killed {
 		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d (%s)", k.PID, k.Command))
 	}
@@ -24,7 +23,7 @@ func (a *Attempt) killed(exit keeper.Exit) {
 
 // copyOutputs runs the checks of a codon that has done its work and copies its
 // results. It returns why the codon has failed after all.
-func (a *Attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error) {
+func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error) {
 	if len(a.Entry.Codon.OutputFiles) == 0 {
 		return nil, nil
 	}
@@ -32,11 +31,11 @@ func (a *Attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	if err != nil {
 		return nil, err
 	}
-	a.Monitor.Step("checking and copying the output files")
+	a.host.Monitor().Step("checking and copying the output files")
 	listening, stop := a.listen(ctx)
 	done, err := rig.Outputs{
 		Workspace: a.Layout.Workspace, Dir: a.Output, Overwrite: a.Overwrite, Codon: a.Entry.Codon, CodonID: a.Entry.CodonID,
-		Environ: agents.WithEnv(a.commandEnviron(), a.Entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.Layout.Apart(), Note: a.note, Killed: a.killed,
+		Environ: withEnv(a.commandEnviron(), a.Entry.Codon.Env), Attempt: a.ID, Writable: writable, Apart: a.Layout.Apart(), Note: a.host.Note, Killed: a.killed,
 	}.Run(listening)
 	stop()
 	for _, p := range done.Unmatched {
@@ -46,7 +45,7 @@ func (a *Attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 		a.notes = append(a.notes, fmt.Sprintf("not copied, as it is no plain file: %q", p))
 	}
 	if len(done.Files) > 0 {
-		a.Say("  %d results in %s", len(done.Files), a.Output)
+		a.host.Say("  %d results in %s", len(done.Files), a.Output)
 	}
 	var check *rig.Failure
 	switch {

@@ -7,66 +7,55 @@ import (
 	"syscall"
 	"time"
 
-	"hank/checkpoint"
 	"hank/plan"
-	"hank/recovery/execution"
-	"hank/runtime/agents"
 	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/runtime/rig"
 	"hank/state"
 )
 
-// hasRig tells whether there is a rig to run.
-func (a *Attempt) hasRig() bool {
-	return len(a.Entry.Codon.RigSetup) > 0 && !a.RigDone && a.Replay == nil
+// hasRig reports whether there is a rig to run.
+func (a *attempt) hasRig() bool {
+	return len(a.Entry.Codon.RigSetup) > 0 && !a.SkipRig
 }
 
 // rig runs the codon's rig, unless its work is in the tree already, and makes
 // its checkpoint.
-func (a *Attempt) rig(ctx context.Context) (*state.FailureReason, error) {
-	next := a.live().Start()
+func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
+	next := a.host.Live().Start()
 	if !a.hasRig() {
-		if a.RigDone {
-			next.RigSetupCheckpoint = a.rigCheckpoint()
-		}
-		a.RigDone = false
-		return nil, a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
+		next.RigSetupCheckpoint = a.RigCheckpoint
+		return nil, a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 	}
 	began := time.Now()
 	writable, err := a.writable()
 	if err != nil {
 		return nil, err
 	}
-	a.Monitor.Step("running the rig")
+	a.host.Monitor().Step("running the rig")
 	listening, done := a.listen(ctx)
 	failed := rig.Setup{
 		Workspace: a.Layout.Workspace, Program: a.Program, Codon: a.Entry.Codon, CodonID: a.Entry.CodonID,
-		Environ: agents.WithEnv(a.commandEnviron(), a.Entry.Codon.Env), Attempt: a.id, Writable: writable, Apart: a.Layout.Apart(), IgnoreFailures: a.IgnoreRigs,
-		Checkpoint: true, Note: a.note, Save: func(targets []string) error { return a.saveTargets(ctx, targets) }, Killed: a.killed,
-		LeftOut: a.LeftOut, Aside: a.keepAside,
+		Environ: withEnv(a.commandEnviron(), a.Entry.Codon.Env), Attempt: a.ID, Writable: writable, Apart: a.Layout.Apart(), IgnoreFailures: a.IgnoreRigs,
+		Checkpoint: true, Note: a.host.Note, Save: func(targets []string) error {
+			return a.host.Preserve(ctx, targets, "before the rig of "+string(a.Entry.CodonID)+" replaced "+strings.Join(targets, ", "))
+		}, Killed: a.killed,
+		LeftOut: a.host.LeftOut, Aside: a.keepAside,
 	}.Run(listening)
 	done()
 	if failed != nil {
 		return a.rigFailed(failed, "rig", "rig-"+failed.Type)
 	}
-	a.Say("  rig done in %s", time.Since(began).Round(time.Millisecond))
-	a.Monitor.Step("making the checkpoint of the rig")
-	snap, err := a.X.Snapshot(ctx, a.Selection(a.Index), a.X.Head())
-	if err != nil {
-		return nil, err
-	}
-	_, err = a.X.Commit(ctx, execution.Commit{
-		Title: a.title(state.KindRigSetup), Snapshot: snap, Parents: a.parents(), Branch: a.branch(),
-		Transition: state.CodonTransitioned{RunID: a.Run, Record: next},
-	})
+	a.host.Say("  rig done in %s", time.Since(began).Round(time.Millisecond))
+	a.host.Monitor().Step("making the checkpoint of the rig")
+	_, err = a.host.Checkpoint(ctx, next)
 	return nil, err
 }
 
 // rigFailed makes the reason of a failure of a rig or a check. What hank itself
 // could not do is an error instead: trying again would not help, and no
 // checkpoint may be taken while something is still alive.
-func (a *Attempt) rigFailed(f *rig.Failure, class, rule string) (*state.FailureReason, error) {
+func (a *attempt) rigFailed(f *rig.Failure, class, rule string) (*state.FailureReason, error) {
 	var alive *keeper.AliveError
 	var save *rig.SaveError
 	if errors.As(f, &alive) || errors.As(f, &save) || errors.Is(f, syscall.ENOSPC) || errors.Is(f, syscall.EDQUOT) || errors.Is(f, syscall.EIO) {
@@ -77,7 +66,7 @@ func (a *Attempt) rigFailed(f *rig.Failure, class, rule string) (*state.FailureR
 
 // listen takes in requests while no agent runs. The context ends when one asks
 // to end the codon now. done must be called before anything else listens.
-func (a *Attempt) listen(ctx context.Context) (listening context.Context, done func()) {
+func (a *attempt) listen(ctx context.Context) (listening context.Context, done func()) {
 	listening, cancel := context.WithCancel(ctx)
 	var taken []Request
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -85,7 +74,7 @@ func (a *Attempt) listen(ctx context.Context) (listening context.Context, done f
 		defer close(ended)
 		for {
 			select {
-			case r := <-a.Requests:
+			case r := <-a.host.Requests():
 				if taken = append(taken, r); r.Signal != StopAfterCodon {
 					cancel()
 				}
@@ -104,47 +93,24 @@ func (a *Attempt) listen(ctx context.Context) (listening context.Context, done f
 	}
 }
 
-// saveTargets keeps what a rig is about to replace on a recovery branch, if
-// the last checkpoint does not hold it.
-func (a *Attempt) saveTargets(ctx context.Context, targets []string) error {
-	head := a.X.Head()
-	snap, err := a.X.Snapshot(ctx, checkpoint.Selection{All: true}, head, targets...)
-	if err != nil {
-		return err
-	}
-	if tree, err := a.X.Tree(head); err == nil && tree == snap.Tree {
-		a.Store.Abort()
-		return nil
-	}
-	_, err = a.X.Preserve(ctx, snap, a.X.RecoveryBranch(), head, "before the rig of "+string(a.Entry.CodonID)+" replaced "+strings.Join(targets, ", "))
-	return err
-}
-
 // keepAside leaves the name that a file gets out of every checkpoint, as the file is.
-func (a *Attempt) keepAside(path, now string) error {
-	if err := a.X.LeaveOut([]string{now}); err != nil {
+func (a *attempt) keepAside(path, now string) error {
+	if err := a.host.LeaveOut(now); err != nil {
 		return err
 	}
-	a.Say("  the rig has something of its own in the place of %q, which is left out of every checkpoint: your file is now %q", path, now)
+	a.host.Say("  the rig has something of its own in the place of %q, which is left out of every checkpoint: your file is now %q", path, now)
 	return nil
 }
 
 // request puts together what the agent is asked.
-func (a *Attempt) request() (harness.Request, *state.FailureReason, error) {
+func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	system, prompt, _, err := a.Program.Prompt(a.Entry, a.vars())
 	if err != nil {
 		return harness.Request{}, nil, err
 	}
-	session, sessionCost := "", state.USD(0)
-	switch {
-	case a.ResumeSession != "":
-		session, a.ResumeSession = a.ResumeSession, ""
-	case a.Entry.Codon.ContinuationMode == plan.ContinuePrevious:
-		session, sessionCost = a.X.State().PreviousSession(a.Index)
-		if session == "" && !a.Entry.Codon.Model.IsShell() {
-			return harness.Request{}, &state.FailureReason{Type: state.FailUnknown, Class: "session_not_found", Rule: "continue-previous",
-				Message: "the codon before it left no session to continue"}, nil
-		}
+	if a.Session == "" && a.Entry.Codon.ContinuationMode == plan.ContinuePrevious && !a.Entry.Codon.Model.IsShell() {
+		return harness.Request{}, &state.FailureReason{Type: state.FailUnknown, Class: "session_not_found", Rule: "continue-previous",
+			Message: "the codon before it left no session to continue"}, nil
 	}
 	home, err := a.home()
 	if err != nil {
@@ -159,8 +125,8 @@ func (a *Attempt) request() (harness.Request, *state.FailureReason, error) {
 		environ = a.commandEnviron()
 	}
 	return harness.Request{
-		Prompt: prompt, SystemPrompt: system, Model: a.Entry.Codon.Model.ModelID, Session: session, SessionCost: sessionCost,
-		Attempt: a.id, Workspace: a.Layout.Workspace, Home: home, Temp: temp, AutoCompact: a.Entry.Codon.AutoCompact,
-		Environ: environ, Env: a.Entry.Codon.Env, Agent: a.Agents[a.harnessName()],
+		Prompt: prompt, SystemPrompt: system, Model: a.Entry.Codon.Model.ModelID, Session: a.Session, SessionCost: a.SessionCost,
+		Attempt: a.ID, Workspace: a.Layout.Workspace, Home: home, Temp: temp, AutoCompact: a.Entry.Codon.AutoCompact,
+		Environ: environ, Env: a.Entry.Codon.Env, Agent: a.Agent,
 	}, nil, nil
 }

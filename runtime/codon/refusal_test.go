@@ -23,7 +23,7 @@ func TestAnAgentThatEndsWithARefusalWasInterrupted(t *testing.T) {
 		"other words": {model.Ref{ProviderID: "anthropic", ModelID: "sonnet"}, &state.FailureReason{Class: harness.ClassOverloaded, Rule: "status:529"}, ""},
 		"script":      {model.Ref{ProviderID: model.Shell, ModelID: model.Shell}, rejected, ""},
 	} {
-		a := &Attempt{Carried: &Carried{}, Entry: plan.Entry{Codon: &plan.Codon{Model: c.model}}}
+		a := &attempt{Spec: Spec{Entry: plan.Entry{Codon: &plan.Codon{Model: c.model}}}}
 		s := a.judge(ended{verdict: harness.Verdict{Failure: c.failure}})
 		if s.Status != state.Failed || s.Interrupted != c.interrupted {
 			t.Errorf("%s: %s, interrupted %q", name, s.Status, s.Interrupted)

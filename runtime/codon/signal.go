@@ -7,32 +7,38 @@ import (
 	"hank/state"
 )
 
-// signalled takes in a request while an agent works.
-func (a *Attempt) signalled(r Request) (stop, force bool) {
+// signalled takes in a request while an agent or a rig runs.
+func (a *attempt) signalled(r Request) (stop, force bool) {
 	switch r.Signal {
 	case SkipCodon:
 		a.skip = true
-		a.Monitor.Change(func(now *Activity) { now.Stop = "skipping this codon" })
+		a.host.Monitor().Change(func(now *Activity) { now.Stop = "skipping this codon" })
 		return true, false
 	case StopAfterCodon:
-		a.Stop = &r
-		a.Say("  stopping after this codon")
-		a.Monitor.Change(func(now *Activity) { now.Stop = "stopping after this codon" })
+		a.endRun(r)
+		a.host.Say("  stopping after this codon")
+		a.host.Monitor().Change(func(now *Activity) { now.Stop = "stopping after this codon" })
 		return false, false
 	case StopNow:
-		a.Stop = &r
-		a.Monitor.Change(func(now *Activity) { now.Stop = "stopping now" })
+		a.endRun(r)
+		a.host.Monitor().Change(func(now *Activity) { now.Stop = "stopping now" })
 		return true, false
 	}
-	a.Stop = &r
+	a.endRun(r)
 	return true, true
 }
 
-// stopping tells whether the codon is to end now and not only the run.
-func (a *Attempt) stopping() bool { return a.Stop != nil && a.Stop.Signal != StopAfterCodon }
+// endRun takes in that the run is to end, after this codon at the latest.
+func (a *attempt) endRun(r Request) {
+	a.stop = &r
+	a.host.Stopping(r)
+}
 
-func (a *Attempt) interruption() string {
-	if a.Stop != nil && a.Stop.Reason == state.EndSignal {
+// stopping reports whether the codon is to end now and not only the run.
+func (a *attempt) stopping() bool { return a.stop != nil && a.stop.Signal != StopAfterCodon }
+
+func (a *attempt) interruption() string {
+	if a.stop != nil && a.stop.Reason == state.EndSignal {
 		return state.InterruptedBySignal
 	}
 	return state.InterruptedByStop
@@ -40,7 +46,7 @@ func (a *Attempt) interruption() string {
 
 // silence is the longest time that an agent may show no sign of life. Scripts
 // say what they like when they like: only a limit that is set holds for them.
-func (a *Attempt) silence() time.Duration {
+func (a *attempt) silence() time.Duration {
 	if own := a.Program.IdleTimeout(a.Entry.Codon); own > 0 {
 		return own
 	}

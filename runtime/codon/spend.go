@@ -10,22 +10,22 @@ import (
 // alsoOfLoop is the limit that an attempt has hit: that of its loop, if it has hit a
 // limit of all codons together and with the same step its loop's own, so that its
 // record says that the loop ends.
-func (a *Attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
+func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 	if hit == nil || hit.EndsLoop() {
 		return hit
 	}
 	used := budget.Use{Cost: a.total().Cost, Time: a.spentTime()}
-	if own := a.Accounts.LoopLimits(a.Program, a.Entry).Exceeded(used); own != nil {
+	if own := a.LoopLimits.Exceeded(used); own != nil {
 		return own
 	}
 	return hit
 }
 
 // spentTime is how long the attempt has been at work.
-func (a *Attempt) spentTime() time.Duration { return time.Since(a.began) }
+func (a *attempt) spentTime() time.Duration { return time.Since(a.began) }
 
 // overBudget looks whether a limit is reached; the first one that is decides.
-func (a *Attempt) overBudget() bool {
+func (a *attempt) overBudget() bool {
 	if a.exceeded == nil {
 		total := a.total()
 		a.exceeded = a.Limits.Exceeded(budget.Use{Cost: total.Cost, Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})

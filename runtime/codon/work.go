@@ -14,9 +14,9 @@ import (
 	"hank/state"
 )
 
-// work runs the agent, turn after turn. It returns with the record settling,
+// work runs the agent, turn after turn. It returns with the end of the codon recorded,
 // or with a failure if there was no session.
-func (a *Attempt) work(ctx context.Context) (*state.FailureReason, error) {
+func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 	req, failure, err := a.request()
 	if err != nil || failure != nil {
 		return failure, err
@@ -36,21 +36,15 @@ func (a *Attempt) work(ctx context.Context) (*state.FailureReason, error) {
 			return nil, err
 		}
 		if !again {
-			return nil, a.settle(ctx, res)
+			return nil, a.recordEnd(ctx, res)
 		}
 	}
 }
 
 // turn runs one process of the agent.
-func (a *Attempt) turn(ctx context.Context, req harness.Request, log *os.File) (ended, *state.FailureReason, error) {
-	h, err := a.harness()
-	if err == nil {
-		req.Turn = a.extension
-	}
-	var command harness.Command
-	if err == nil {
-		command, err = h.Command(req)
-	}
+func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (ended, *state.FailureReason, error) {
+	req.Turn = a.extension
+	command, err := a.Harness.Command(req)
 	if err != nil {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "command"}, nil
 	}
@@ -59,16 +53,16 @@ func (a *Attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		return ended{}, nil, err
 	}
 	t := &turn{
-		command: command, reader: h.Reader(req), log: log, attempt: a.id, writable: writable, requests: a.Requests,
-		start:   transcript.Start{Harness: h.Name(), Attempt: a.id, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
+		command: command, reader: a.Harness.Reader(req), log: log, attempt: a.ID, writable: writable, requests: a.host.Requests(),
+		start:   transcript.Start{Harness: a.Harness.Name(), Attempt: a.ID, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
 		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 		lastWord: a.lastWord(),
 		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
 	}
-	a.Monitor.Step(a.startStep())
+	a.host.Monitor().Step(a.startStep())
 	res, err := t.run(ctx)
-	a.Monitor.Step("settling what the codon did")
+	a.host.Monitor().Step("recording how the codon ended")
 	var start *startError
 	if errors.As(err, &start) {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "spawn"}, nil
@@ -78,11 +72,11 @@ func (a *Attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	}
 	a.killed(res.exit)
 	a.actions.finish(a)
-	if a.live().Status == state.Initializing { // it ended without ever having had a session
+	if a.host.Live().Status == state.Initializing { // it ended without ever having had a session
 		if a.stopping() || a.skip || !res.verdict.Success {
 			return res, a.verdictFailure(res), nil
 		}
-		if err := a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: a.live().Work(res.verdict.Session)}); err != nil {
+		if err := a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: a.host.Live().Work(res.verdict.Session)}); err != nil {
 			return ended{}, nil, err
 		}
 	}
@@ -93,28 +87,28 @@ func (a *Attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 // spawned records the agent's process, and its session if that is known. A
 // second turn has both already. What is durable before it is enough to find
 // the process and to redo the codon, so nobody waits for the disk here.
-func (a *Attempt) spawned(req harness.Request, session string) func(int) error {
+func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 	return func(pid int) error {
-		if a.live().Status != state.Starting {
+		if a.host.Live().Status != state.Starting {
 			return nil
 		}
 		path := a.Layout.Relative(a.Layout.Transcript(a.Run, a.Entry.CodonID, a.Number))
-		spawned := a.live().Spawn(pid, path, req.Session)
+		spawned := a.host.Live().Spawn(pid, path, req.Session)
 		moves := []state.Transition{state.CodonTransitioned{RunID: a.Run, Record: spawned}}
 		if session != "" {
 			moves = append(moves, state.CodonTransitioned{RunID: a.Run, Record: spawned.Work(session)})
 		}
-		return a.X.RecordLater(moves...)
+		return a.host.RecordLater(moves...)
 	}
 }
 
 // observe takes in what the agent does.
-func (a *Attempt) observe(o harness.Observation) (stop bool, err error) {
-	defer func() { a.Monitor.observe(o, a.Layout.Workspace, a.thinks(), a.total().Cost) }()
+func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
+	defer func() { a.host.Monitor().observe(o, a.Layout.Workspace, a.thinks(), a.total().Cost) }()
 	switch o := o.(type) {
 	case harness.SessionStarted:
-		if a.live().Status == state.Initializing {
-			err = a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: a.live().Work(o.ID)})
+		if a.host.Live().Status == state.Initializing {
+			err = a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: a.host.Live().Work(o.ID)})
 		}
 	case harness.Message:
 		a.messages++
@@ -138,7 +132,7 @@ func (a *Attempt) observe(o harness.Observation) (stop bool, err error) {
 			a.refused = o.Refused
 			return true, nil
 		}
-		a.Say("  %s waits for its provider (try %d, %s): %s", a.Entry.CodonID, o.Attempt, o.After, o.Why)
+		a.host.Say("  %s waits for its provider (try %d, %s): %s", a.Entry.CodonID, o.Attempt, o.After, o.Why)
 	case harness.ContextExceeded:
 		a.context = true
 	}
@@ -148,7 +142,7 @@ func (a *Attempt) observe(o harness.Observation) (stop bool, err error) {
 // lastWord is how long a script has to end by itself after it has reported a cost that
 // reaches a limit: what it reports may be its last line. An agent gives an account of
 // its turn at the end, and what it reports before is in the middle of its work.
-func (a *Attempt) lastWord() time.Duration {
+func (a *attempt) lastWord() time.Duration {
 	if a.Entry.Codon.Model.IsShell() {
 		return 250 * time.Millisecond
 	}
@@ -156,15 +150,15 @@ func (a *Attempt) lastWord() time.Duration {
 }
 
 // startStep is what is waited for until an agent or script shows a sign of life.
-func (a *Attempt) startStep() string {
+func (a *attempt) startStep() string {
 	if a.Entry.Codon.Model.IsShell() {
 		return "the script is running"
 	}
-	return "starting " + a.harnessName()
+	return "starting " + a.Harness.Name()
 }
 
 // thinks is what is waited for while an agent does nothing that can be seen.
-func (a *Attempt) thinks() string {
+func (a *attempt) thinks() string {
 	if a.Entry.Codon.Model.IsShell() {
 		return ""
 	}
@@ -184,18 +178,18 @@ func (p *pace) done(now time.Time) { *p = pace{last: now} }
 
 // recordUsage brings the record's figures up to date: at most once a second
 // while the agent works, and in any case at its end.
-func (a *Attempt) recordUsage(now time.Time, final bool) error {
-	if a.live().Status != state.Running || !final && !a.costs.due(now) {
+func (a *attempt) recordUsage(now time.Time, final bool) error {
+	if a.host.Live().Status != state.Running || !final && !a.costs.due(now) {
 		return nil
 	}
 	a.costs.done(now)
 	total := a.total()
-	return a.X.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
+	return a.host.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
 }
 
 // total is what all turns of the attempt have used, in money by the agent's
 // own figure or by the registry's price.
-func (a *Attempt) total() harness.Usage {
+func (a *attempt) total() harness.Usage {
 	sum := a.usage
 	sum.Cost = a.priced(a.usage) + a.spent.Cost
 	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
@@ -204,7 +198,7 @@ func (a *Attempt) total() harness.Usage {
 
 // extend asks for one more turn in the session of a codon that is to fill its
 // context.
-func (a *Attempt) extend(req *harness.Request, res ended) (bool, error) {
+func (a *attempt) extend(req *harness.Request, res ended) (bool, error) {
 	v := res.verdict
 	if !v.Success || a.stopping() || a.skip || a.context || v.ContextExceeded || a.exceeded != nil || a.extension >= a.Entry.Codon.Extensions() {
 		return false, nil
@@ -217,7 +211,7 @@ func (a *Attempt) extend(req *harness.Request, res ended) (bool, error) {
 	a.spent, a.usage = a.total(), harness.Usage{}
 	a.extension++
 	req.Prompt, req.Session = prompt, v.Session
-	a.note("codon.extended", map[string]any{"codonId": a.Entry.CodonID, "codonName": a.Entry.Codon.Name, "extensionNumber": a.extension,
+	a.host.Note("codon.extended", map[string]any{"codonId": a.Entry.CodonID, "codonName": a.Entry.Codon.Name, "extensionNumber": a.extension,
 		"exhaustWithPrompt": prompt, "cumulativeTokens": a.spent.Tokens, "cumulativeCost": a.spent.Cost})
 	return true, nil
 }

@@ -1,4 +1,4 @@
-package codon
+package runtime
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"hank/state"
 )
 
-// Recording is an execution whose agents are played again: their transcripts
+// recording is an execution whose agents are played again: their transcripts
 // instead of their work, and the differences between their checkpoints instead
 // of what they did to files.
-type Recording struct {
+type recording struct {
 	view  *recovery.View
 	store *checkpoint.Store
 	// records are the newest on the thread of each codon whose agent was started.
@@ -27,8 +27,8 @@ type Recording struct {
 	records map[state.CodonID]*state.Codon
 }
 
-// OpenRecording opens an execution to be replayed. It is only read.
-func OpenRecording(dir string) (*Recording, error) {
+// openRecording opens an execution to be replayed. It is only read.
+func openRecording(dir string) (*recording, error) {
 	root, err := layout.Find(dir)
 	if err != nil {
 		return nil, err
@@ -47,18 +47,37 @@ func OpenRecording(dir string) (*Recording, error) {
 			records[c.CodonID] = c
 		}
 	}
-	return &Recording{view, store, records}, nil
+	return &recording{view, store, records}, nil
 }
 
-func (r *Recording) Close() error {
+func (r *recording) close() error {
 	if r == nil {
 		return nil
 	}
 	return r.store.Close()
 }
 
-// harness plays the transcript of a codon.
-func (r *Recording) harness(id state.CodonID) (harness.Harness, error) {
+// harness plays the transcript of a codon. What cannot be played is a codon that
+// cannot be started.
+func (r *recording) harness(id state.CodonID) harness.Harness {
+	h, err := r.transcript(id)
+	if err != nil {
+		return unplayable{why: err}
+	}
+	return h
+}
+
+// unplayable is the harness of a codon that has no transcript to be played.
+type unplayable struct {
+	replay.Harness
+	why error
+}
+
+func (u unplayable) Command(harness.Request) (harness.Command, error) {
+	return harness.Command{}, u.why
+}
+
+func (r *recording) transcript(id state.CodonID) (harness.Harness, error) {
 	record := r.records[id]
 	if record == nil {
 		return nil, fmt.Errorf("%s has no recorded attempt at codon %s to play", r.view.Layout.Root, id)
@@ -75,7 +94,7 @@ func (r *Recording) harness(id state.CodonID) (harness.Harness, error) {
 }
 
 // applyFiles does to the workspace what the recorded codon did to its own.
-func (r *Recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
+func (r *recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
 	record := r.records[id]
 	if record == nil || record.BaseCheckpoint == "" || record.Checkpoint() == "" {
 		return nil

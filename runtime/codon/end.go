@@ -10,11 +10,12 @@ import (
 	"hank/state"
 )
 
-// settle decides how the codon ended, and records it.
-func (a *Attempt) settle(ctx context.Context, res ended) error {
+// recordEnd decides how the codon ended, and records it: from here on its agent does
+// not run again.
+func (a *attempt) recordEnd(ctx context.Context, res ended) error {
 	s := a.judge(res)
-	if a.Replay != nil && s.Interrupted == "" {
-		if err := a.Replay.applyFiles(ctx, a.Workspace(), a.Entry.CodonID); err != nil {
+	if a.Apply != nil && s.Interrupted == "" {
+		if err := a.Apply(ctx); err != nil {
 			s.Status = state.Failed
 			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "replay", Rule: "files"}
 		}
@@ -33,11 +34,11 @@ func (a *Attempt) settle(ctx context.Context, res ended) error {
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.Entry.Codon.Failure() == plan.Ignore
 	if a.isRefusal(s.FailureReason) {
-		a.ExplainModel(s.FailureReason, a.Entry.Codon)
+		a.host.ExplainRefusal(s.FailureReason)
 	}
 	ended := state.At(time.Now())
 	s.At = &ended
-	next := a.live().Settle(s)
+	next := a.host.Live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
 	next.BudgetExceeded = a.alsoOfLoop(a.exceeded)
 	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
@@ -49,11 +50,11 @@ func (a *Attempt) settle(ctx context.Context, res ended) error {
 		next.ClaudeSessionID = res.verdict.Session
 	}
 	next.Notes = append(next.Notes, a.notes...)
-	return a.X.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
+	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 }
 
 // judge is the table of final statuses; the first row that fits decides.
-func (a *Attempt) judge(res ended) state.Settling {
+func (a *attempt) judge(res ended) state.Settling {
 	v := res.verdict
 	s := state.Settling{Status: state.Failed, ExitCode: res.exit.Code, ResultSeen: v.ResultSeen}
 	full := a.context || v.ContextExceeded
@@ -90,13 +91,13 @@ func (a *Attempt) judge(res ended) state.Settling {
 
 // isRefusal reports whether a failure is the provider's refusal of what the agent
 // asks with. A script has no provider.
-func (a *Attempt) isRefusal(f *state.FailureReason) bool {
+func (a *attempt) isRefusal(f *state.FailureReason) bool {
 	return !a.Entry.Codon.Model.IsShell() && harness.Refused(f)
 }
 
-// mayFillContext tells whether a full context is a good end: in a loop that
+// mayFillContext reports whether a full context is a good end: in a loop that
 // waits for it, and for a codon that is to fill it.
-func (a *Attempt) mayFillContext() bool {
+func (a *attempt) mayFillContext() bool {
 	if a.Entry.Codon.ExhaustWithPrompt != "" {
 		return true
 	}
@@ -107,7 +108,12 @@ func (a *Attempt) mayFillContext() bool {
 	return loop != nil && loop.TerminateOn.Type == plan.ContextExceeded
 }
 
-func (a *Attempt) verdictFailure(res ended) *state.FailureReason {
+// verdictFailure is why an agent has not ended well: what its provider refused, also
+// before it had a session, or what it gives as the reason.
+func (a *attempt) verdictFailure(res ended) *state.FailureReason {
+	if a.refused != nil {
+		return a.refused
+	}
 	if f := res.verdict.Failure; f != nil {
 		return f
 	}

@@ -1,0 +1,174 @@
+package runtime
+
+import (
+	"context"
+
+	"hank/checkpoint"
+	"hank/checkpoint/match"
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/runtime/agents"
+	"hank/runtime/codon"
+	"hank/runtime/harness/claude"
+	"hank/runtime/history"
+	"hank/runtime/usergit"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// host gives an attempt at a codon what it needs of the execution.
+type host struct {
+	d     *driver
+	entry plan.Entry
+	index int // in the plan
+}
+
+var _ codon.Host = host{}
+
+func (h host) Live() *state.Codon { return h.d.x.State().Run(h.d.run).Live() }
+
+func (h host) Now() state.Time { return h.d.x.Now() }
+
+func (h host) Record(t ...state.Transition) error { return h.d.x.Record(t...) }
+
+func (h host) RecordLater(t ...state.Transition) error { return h.d.x.RecordLater(t...) }
+
+func (h host) Note(eventType string, data any) { h.d.note(eventType, data) }
+
+func (h host) Checkpoint(ctx context.Context, next *state.Codon) (*state.Codon, error) {
+	d, name := h.d, h.entry.Codon.Name
+	if next.Status.Terminal() {
+		if err := recovery.Finish(ctx, d.x, d.run, name, next, d.selection(h.index)); err != nil {
+			return nil, err
+		}
+		run := d.x.State().Run(d.run)
+		return run.Codon(run.Len() - 1), nil
+	}
+	snap, err := d.x.Snapshot(ctx, d.selection(h.index), d.x.Head())
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.x.Commit(ctx, execution.Commit{
+		Title:    githistory.Title{Status: state.KindRigSetup, CodonID: h.entry.CodonID, RunID: d.run, Name: name},
+		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
+		Transition: state.CodonTransitioned{RunID: d.run, Record: next},
+	})
+	return h.Live(), err
+}
+
+func (h host) Preserve(ctx context.Context, paths []string, why string) error {
+	x := h.d.x
+	head := x.Head()
+	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, head, paths...)
+	if err != nil {
+		return err
+	}
+	if tree, err := x.Tree(head); err == nil && tree == snap.Tree {
+		x.Store.Abort()
+		return nil
+	}
+	_, err = x.Preserve(ctx, snap, x.RecoveryBranch(), head, why)
+	return err
+}
+
+func (h host) LeftOut() []string { return match.LeftOut(h.d.x.Store.DB) }
+
+func (h host) LeaveOut(path string) error { return h.d.x.LeaveOut([]string{path}) }
+
+func (h host) Requests() <-chan codon.Request { return h.d.requests }
+
+func (h host) Stopping(r codon.Request) { h.d.stop = &r }
+
+func (h host) ExplainRefusal(f *state.FailureReason) {
+	verdict.ExplainModel(f, h.entry.Codon, h.d.program, h.d.layers, h.d.answers.Frozen, h.d.x.Meta().HankPath)
+}
+
+func (h host) Say(format string, args ...any) { h.d.say(format, args...) }
+
+func (h host) Monitor() *codon.Monitor { return h.d.ui.Monitor }
+
+// spec is what the next attempt at an entry of the plan is to do. What the start has
+// left for the first attempt is used up by it.
+func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
+	s, id := d.x.State(), entry.CodonID
+	spec := codon.Spec{
+		Run: d.run, ID: recovery.Attempt(s.Lineage, d.run, &state.Codon{CodonID: id, Attempt: number}),
+		Entry: entry, Number: number, Base: d.base(id), ProjectHead: usergit.Head(d.x.Layout.Workspace),
+		SkipRig: d.rigDone || d.replay != nil, Session: d.session,
+		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry),
+		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
+		Environ: d.request.environ(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
+	}
+	if d.rigDone {
+		spec.RigCheckpoint = d.rigCheckpoint(id)
+	}
+	if spec.Session == "" && entry.Codon.ContinuationMode == plan.ContinuePrevious {
+		spec.Session, spec.SessionCost = s.PreviousSession(index)
+	}
+	d.rigDone, d.session = false, ""
+	if d.replay != nil {
+		spec.Harness = d.replay.harness(id)
+		spec.Apply = func(ctx context.Context) error { return d.replay.applyFiles(ctx, d.x.Workspace, id) }
+		return spec
+	}
+	name, _ := entry.Codon.Model.Harness() // preflight has looked at it
+	spec.Harness, spec.Agent = agents.Harnesses[name], d.agents[name]
+	if spec.Confined && name == claude.Name {
+		spec.Writable = claude.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
+	}
+	return spec
+}
+
+// base is the checkpoint from before a codon. Of an attempt that continues another one
+// it is that one's: the workspace has unfinished work in it. So it is of one that
+// begins after the rig of another: the workspace has what the rig has done.
+func (d *driver) base(id state.CodonID) state.SHA {
+	from := d.resumed
+	if from == nil && d.rigDone {
+		from = d.rigged(id)
+	}
+	if from != nil && from.CodonID == id && from.BaseCheckpoint != "" {
+		return from.BaseCheckpoint
+	}
+	return d.x.State().Base
+}
+
+// rigged is the record whose rig has made the checkpoint that a codon begins from, or
+// the nearest one below it of what the user or a move has added; nil: there is none.
+func (d *driver) rigged(id state.CodonID) *state.Codon {
+	at := d.x.State().Base
+	for {
+		info, err := d.x.Store.CommitInfo(checkpoint.SHA(at))
+		if err != nil {
+			return nil
+		}
+		switch kind := history.Describe(info).Kind; {
+		case kind == state.KindRigSetup:
+			for _, r := range d.x.State().Runs {
+				for _, c := range r.Codons() {
+					if c.RigSetupCheckpoint == at && c.CodonID == id {
+						return c
+					}
+				}
+			}
+			return nil
+		case kind != state.KindManual && kind != state.KindTracked && kind != state.KindRecovery || len(info.Parents) == 0:
+			return nil
+		}
+		at = state.SHA(info.Parents[0])
+	}
+}
+
+// rigCheckpoint is the checkpoint of a rig that is not run again. A codon that
+// continues without a rig has none.
+func (d *driver) rigCheckpoint(id state.CodonID) state.SHA {
+	if d.resumed != nil {
+		return d.resumed.RigSetupCheckpoint
+	}
+	if from := d.rigged(id); from != nil {
+		return from.RigSetupCheckpoint
+	}
+	return d.x.State().Base
+}

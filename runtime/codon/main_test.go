@@ -1,0 +1,9 @@
+package codon_test
+
+import (
+	"testing"
+
+	"hank/runtime/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
