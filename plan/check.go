@@ -11,48 +11,83 @@ import (
 	"hank/internal/typo"
 )
 
-// checker compares a document with a shape, reports every difference, and
-// marks what is wrong, so that the rest can be decoded.
+// problem is something that is wrong with a document, or worth knowing of it.
+type problem struct {
+	doc     *document
+	offset  int    // of the byte where it is
+	pointer string // JSON pointer (RFC 6901)
+	rule    string
+	message string
+	hint    string // what may help; often empty
+}
+
+// checker compares documents with shapes. One checker may check many.
 type checker struct {
+	report func(problem)
+	// others are shapes in which a name that is unknown somewhere may be at home.
+	others []*shape
+	// tolerated are rules whose breach is reported under another rule, and the value
+	// taken.
+	tolerated map[string]tolerance
+
+	hints map[hintKey]string // an unknown name is often wrong many times
+}
+
+// tolerance is what is reported of a tolerated value.
+type tolerance struct{ rule, message string }
+
+type hintKey struct {
+	shape *shape
+	name  string
+}
+
+// check reports everything in a document that does not have the shape, and marks
+// what is wrong, so that the rest can be decoded.
+func (c *checker) check(doc *document, s *shape) {
+	if doc.root != nil {
+		w := checking{checker: c, doc: doc}
+		w.value(s, doc.root)
+	}
+}
+
+// hint says what an unknown name may mean; empty if nothing is near.
+func (c *checker) hint(s *shape, name string) string {
+	key := hintKey{s, name}
+	hint, known := c.hints[key]
+	if !known {
+		if c.hints == nil {
+			c.hints = map[hintKey]string{}
+		}
+		hint = s.hint(name, c.others)
+		c.hints[key] = hint
+	}
+	return hint
+}
+
+// checking is the check of one document, at a path in it.
+type checking struct {
+	*checker
 	doc  *document
-	out  *reporter
 	path []string
 }
 
-// check reports everything in a document that does not have the shape.
-func check(doc *document, s *shape, out *reporter) {
-	checkAt(doc, doc.root, "", s, out)
-}
-
-// checkAt checks a part of a document.
-func checkAt(doc *document, n *node, pointer string, s *shape, out *reporter) {
-	if n == nil {
-		return
-	}
-	c := checker{doc: doc, out: out}
-	if pointer != "" {
-		c.path = strings.Split(pointer, "/")[1:]
-	}
-	c.value(s, n)
-}
-
-func (c *checker) report(offset int, rule, hint, message string, args ...any) {
+func (c *checking) at(offset int, rule, hint, message string, args ...any) {
 	var p strings.Builder
 	for _, step := range c.path {
 		p.WriteByte('/')
 		p.WriteString(step)
 	}
-	c.out.at(c.doc, offset, p.String(), rule, fmt.Sprintf(message, args...), hint)
+	c.report(problem{c.doc, offset, p.String(), rule, fmt.Sprintf(message, args...), hint})
 }
 
 // wrong reports a value and marks it.
-func (c *checker) wrong(n *node, rule, hint, message string, args ...any) {
+func (c *checking) wrong(n *node, rule, hint, message string, args ...any) {
 	n.bad, c.doc.wrong = true, true
-	c.report(n.start, rule, hint, message, args...)
+	c.at(n.start, rule, hint, message, args...)
 }
 
-func (c *checker) enter(step string) { c.path = append(c.path, escape(step)) }
-func (c *checker) leave()            { c.path = c.path[:len(c.path)-1] }
+func (c *checking) enter(step string) { c.path = append(c.path, escape(step)) }
+func (c *checking) leave()            { c.path = c.path[:len(c.path)-1] }
 
 // escape writes a name as a step of a JSON pointer.
 func escape(name string) string {
@@ -62,7 +97,7 @@ func escape(name string) string {
 	return name
 }
 
-func (c *checker) value(s *shape, n *node) {
+func (c *checking) value(s *shape, n *node) {
 	if s.kind == aUnion {
 		c.union(s, n)
 		return
@@ -104,7 +139,7 @@ func (k kind) holds(n *node) bool {
 	return true
 }
 
-func (c *checker) wrongType(s *shape, n *node) {
+func (c *checking) wrongType(s *shape, n *node) {
 	hint := ""
 	switch {
 	case n.kind == 'n':
@@ -177,7 +212,7 @@ func quoted(words []string) string {
 	return strings.Join(q, ", ")
 }
 
-func (c *checker) str(s *shape, n *node) {
+func (c *checking) str(s *shape, n *node) {
 	switch {
 	case len(s.words) > 0:
 		for _, w := range s.words {
@@ -192,9 +227,11 @@ func (c *checker) str(s *shape, n *node) {
 		c.wrong(n, "bad-value", hint, "%s is not allowed here: must be one of %s", quote(n.text), quoted(s.words))
 	case utf8.RuneCountInString(n.text) < s.least:
 		c.wrong(n, "bad-value", "", "must not be empty")
-	case s.rule == "bad-id" && !s.pattern.MatchString(n.text) && n.text != "" && c.out.anyIDs:
-		c.report(n.start, "foreign-id", "", "%s breaks the rule for ids; file names are escaped", quote(n.text))
 	case s.pattern != nil && !s.pattern.MatchString(n.text):
+		if t, tolerated := c.tolerated[s.rule]; tolerated && n.text != "" {
+			c.at(n.start, t.rule, "", "%s %s", quote(n.text), t.message)
+			return
+		}
 		c.wrong(n, cmp.Or(s.rule, "bad-value"), "", "%s is not allowed here: %s", quote(n.text), s.says)
 	case strings.IndexByte(n.text, 0) >= 0:
 		c.wrong(n, "bad-value", "", "must not contain a NUL character")
@@ -214,7 +251,7 @@ func quote(text string) string {
 // the same number.
 const largestWhole = 1 << 53
 
-func (c *checker) number(s *shape, n *node) {
+func (c *checking) number(s *shape, n *node) {
 	v, err := strconv.ParseFloat(n.text, 64)
 	switch {
 	case err != nil:
@@ -234,7 +271,7 @@ func (c *checker) number(s *shape, n *node) {
 	}
 }
 
-func (c *checker) array(s *shape, n *node) {
+func (c *checking) array(s *shape, n *node) {
 	switch {
 	case len(n.kids) < s.least:
 		c.wrong(n, "bad-value", "", "must have at least %d %s", s.least, plural(s.least, "item"))
@@ -256,7 +293,7 @@ func plural(n int, noun string) string {
 }
 
 // members checks an object with fixed fields, or a map.
-func (c *checker) members(s *shape, n *node) {
+func (c *checking) members(s *shape, n *node) {
 	c.duplicates(n)
 	for i := range n.kids {
 		key, kid := &n.names[i], &n.kids[i]
@@ -277,13 +314,13 @@ func (c *checker) members(s *shape, n *node) {
 	}
 	for _, f := range s.fields {
 		if f.required && n.step(f.name) == nil {
-			c.report(n.start, "missing-field", "", "%s needs %q", s.label, f.name)
+			c.at(n.start, "missing-field", "", "%s needs %q", s.label, f.name)
 		}
 	}
 }
 
 // known returns the shape of a field, or reports the name.
-func (c *checker) known(s *shape, key *name) *shape {
+func (c *checking) known(s *shape, key *name) *shape {
 	f := s.field(key.text)
 	if f == nil {
 		rule := "unknown-field"
@@ -292,17 +329,17 @@ func (c *checker) known(s *shape, key *name) *shape {
 		} else {
 			key.bad, c.doc.wrong = true, true
 		}
-		c.report(key.start, rule, c.out.hint(s, key.text), "%s has no field %s", s.label, quote(key.text))
+		c.at(key.start, rule, c.hint(s, key.text), "%s has no field %s", s.label, quote(key.text))
 		return nil
 	}
 	if f.inert {
-		c.report(key.start, "no-effect", "", "%q is accepted, but hank does nothing with it", key.text)
+		c.at(key.start, "no-effect", "", "%q is accepted, but hank does nothing with it", key.text)
 	}
 	return f.shape
 }
 
 // duplicates reports names that an object has twice; the first one counts.
-func (c *checker) duplicates(n *node) {
+func (c *checking) duplicates(n *node) {
 	if len(n.names) < 2 {
 		return
 	}
@@ -311,7 +348,7 @@ func (c *checker) duplicates(n *node) {
 		if key := &n.names[i]; seen[key.text] {
 			key.bad, c.doc.wrong = true, true
 			c.enter(key.text)
-			c.report(key.start, "duplicate-field", "remove one of the two", "%s stands here twice", quote(key.text))
+			c.at(key.start, "duplicate-field", "remove one of the two", "%s stands here twice", quote(key.text))
 			c.leave()
 		} else {
 			seen[key.text] = true
@@ -320,7 +357,7 @@ func (c *checker) duplicates(n *node) {
 }
 
 // unique reports duplicate names in a value whose shape is not known.
-func (c *checker) unique(n *node) {
+func (c *checking) unique(n *node) {
 	if n.kind == '{' {
 		c.duplicates(n)
 	}
@@ -335,7 +372,7 @@ func (c *checker) unique(n *node) {
 	}
 }
 
-func (c *checker) union(s *shape, n *node) {
+func (c *checking) union(s *shape, n *node) {
 	if s.tag == "" {
 		chosen := s.variants[0].shape
 		if s.other(n) {
@@ -365,12 +402,12 @@ func (c *checker) union(s *shape, n *node) {
 	}
 	n.bad, c.doc.wrong = true, true
 	if tag == nil {
-		c.report(n.start, "missing-field", "", "needs %q: one of %s", s.tag, quoted(values))
+		c.at(n.start, "missing-field", "", "needs %q: one of %s", s.tag, quoted(values))
 		return
 	}
 	c.enter(s.tag)
 	if tag.kind == '"' && typo.Nearest(tag.text, values) == "" {
-		c.report(tag.start, "bad-value", s.says, "%s is not allowed here: must be one of %s", quote(tag.text), quoted(values))
+		c.at(tag.start, "bad-value", s.says, "%s is not allowed here: must be one of %s", quote(tag.text), quoted(values))
 	} else {
 		c.value(word(values...), tag)
 	}

@@ -49,28 +49,28 @@ type name struct {
 // readDocument parses a file. Comments, trailing commas and a byte order mark
 // are reported and passed over, so that the rest is checked too; any other
 // syntax error ends the reading.
-func readDocument(file string, data []byte, out *reporter) *document {
+func readDocument(file string, data []byte, report func(problem)) *document {
 	doc := &document{file: file, data: data}
 	if len(bytes.TrimSpace(data)) == 0 {
-		out.at(doc, 0, "", "syntax", "the file is empty", "")
+		report(problem{doc, 0, "", "syntax", "the file is empty", ""})
 		return doc
 	}
-	clean := doc.withoutExtras(out)
+	clean := doc.withoutExtras(report)
 	doc.clean = clean
 	r := newNodeReader(clean)
 	root, err := r.value()
 	if err != nil {
-		doc.syntaxError(err, out)
+		doc.syntaxError(err, report)
 		return doc
 	}
 	doc.root = &root
 	if rest := skipSpace(clean, root.end); rest < len(clean) {
-		out.at(doc, rest, "", "trailing-data", "there is text behind the end of the JSON value", "remove everything behind the last closing bracket")
+		report(problem{doc, rest, "", "trailing-data", "there is text behind the end of the JSON value", "remove everything behind the last closing bracket"})
 	}
 	return doc
 }
 
-func (doc *document) syntaxError(err error, out *reporter) {
+func (doc *document) syntaxError(err error, report func(problem)) {
 	var syntax *jsontext.SyntacticError
 	offset, pointer, message := len(doc.data), "", err.Error()
 	if errors.As(err, &syntax) {
@@ -79,12 +79,12 @@ func (doc *document) syntaxError(err error, out *reporter) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		message = "the file ends in the middle"
 	}
-	out.at(doc, offset, pointer, "syntax", message, "")
+	report(problem{doc, offset, pointer, "syntax", message, ""})
 }
 
 // withoutExtras returns the data with a byte order mark, comments and trailing
 // commas blanked by spaces, so that offsets stay.
-func (doc *document) withoutExtras(out *reporter) []byte {
+func (doc *document) withoutExtras(report func(problem)) []byte {
 	clean := doc.data
 	blank := func(from, to int, rule, message, hint string) {
 		if &clean[0] == &doc.data[0] {
@@ -95,7 +95,7 @@ func (doc *document) withoutExtras(out *reporter) []byte {
 				clean[i] = ' '
 			}
 		}
-		out.at(doc, from, "", rule, message, hint)
+		report(problem{doc, from, "", rule, message, hint})
 	}
 	if bytes.HasPrefix(clean, []byte("\ufeff")) {
 		blank(0, 3, "byte-order-mark", "the file starts with a byte order mark", "save it as UTF-8 without BOM")
@@ -158,6 +158,12 @@ type nodeReader struct {
 // mostValues bounds the values of a document: each takes a hundred times the two bytes
 // that it may have in the file.
 const mostValues = 500_000
+
+// parseNode reads a value from data that need not be a file.
+func parseNode(data []byte) (*node, error) {
+	root, err := newNodeReader(data).value()
+	return &root, err
+}
 
 func newNodeReader(data []byte) *nodeReader {
 	return &nodeReader{d: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), data: data}
@@ -366,4 +372,14 @@ func (n *node) sound() jsontext.Value {
 		return jsontext.Value("null") // cannot be: every part was read as JSON, names are unique
 	}
 	return b.Bytes()
+}
+
+// set puts a member into an object; a later value replaces an earlier one, as
+// it does in an environment.
+func (n *node) set(key string, value node) {
+	if old := n.step(key); old != nil {
+		*old = value
+		return
+	}
+	n.names, n.kids = append(n.names, name{text: key}), append(n.kids, value)
 }

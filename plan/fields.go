@@ -6,9 +6,7 @@ package plan
 const idPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`
 
 func id() *shape {
-	s := matching(idPattern, "ids have letters, digits, dots, dashes and underscores, start with a letter or digit, and have at most 128 characters")
-	s.rule = "bad-id"
-	return s
+	return matching(idPattern, "ids have letters, digits, dots, dashes and underscores, start with a letter or digit, and have at most 128 characters").under("bad-id")
 }
 
 // refs is one path or a list of paths.
@@ -22,7 +20,7 @@ var containerBudgetShape = object("budget", "a budget",
 	optional("maxDollars", positive(0), "limit in US dollars"),
 	optional("maxTimeSeconds", positive(0), "limit in seconds"),
 	optional("allocation", word("shared", "proportional", "proportional-strict"), "how children divide it; default shared"),
-	optional("shares", mapOf(&shape{kind: aNumber, above: true, max: 1}), "child id → part of maxDollars, above 0 and up to 1; together at most 1"),
+	optional("shares", mapOf(positive(1)), "child id → part of maxDollars, above 0 and up to 1; together at most 1"),
 	optional("onExceeded", word("complete", "fail"), "how a codon ends that runs out; default complete"),
 )
 
@@ -141,3 +139,6 @@ var hankShape = object("hank", "the root of hank.json",
 	optional("globalSystemPromptText", text(), "system prompt of all codons"),
 	required("hank", filledList(tagged("type", variant{"loop", loopShape}, variant{"codon", codonShape}, variant{"", codonShape})), "codons and loops, in order"),
 ).withTypos(rootTypos)
+
+// objects are those whose fields are looked for in the wrong place.
+var objects = []*shape{codonShape, loopShape, hankShape, settingsShape}

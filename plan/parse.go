@@ -25,11 +25,11 @@ func Parse(name string, data []byte) (*Hank, []Diagnostic) {
 
 // parse reads the file and checks its fields.
 func parse(name string, data []byte, out *reporter) *Hank {
-	doc := readDocument(name, data, out)
+	doc := readDocument(name, data, out.problem)
 	if doc.root == nil {
 		return nil
 	}
-	check(doc, hankShape, out)
+	out.check(doc, hankShape)
 	h := new(Hank)
 	if !doc.root.bad {
 		if err := json.Unmarshal(doc.sound(), h); err != nil {

@@ -167,11 +167,11 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 		if !ok {
 			return
 		}
-		config := readDocument(name, []byte(text), &l.out)
+		config := readDocument(name, []byte(text), l.out.problem)
 		if config.root == nil {
 			return
 		}
-		check(config, sentinelShape, &l.out)
+		l.out.check(config, sentinelShape)
 		doc, at, base = config, "", path.Dir(name)
 	}
 	n := doc.at(at)

@@ -121,39 +121,35 @@ var rules = map[string]Rule{
 // reporter collects diagnostics.
 type reporter struct {
 	list   []Diagnostic
-	anyIDs bool               // see Layers
-	hints  map[hintKey]string // for unknown names, which are often wrong many times
+	anyIDs bool // see Layers
+
+	checker checker
 }
 
-type hintKey struct {
-	shape *shape
-	name  string
-}
-
-// hint is the shape's hint for an unknown name.
-func (r *reporter) hint(s *shape, name string) string {
-	key := hintKey{s, name}
-	hint, known := r.hints[key]
-	if !known {
-		if r.hints == nil {
-			r.hints = map[hintKey]string{}
-		}
-		hint = s.hint(name)
-		r.hints[key] = hint
+// problem adds a diagnostic.
+func (r *reporter) problem(p problem) {
+	d := Diagnostic{Severity: rules[p.rule].Severity, Rule: p.rule, File: p.doc.file, Pointer: p.pointer, Message: p.message, Hint: p.hint}
+	if d.Severity == "" {
+		panic("plan: rule " + p.rule + " is not in the table")
 	}
-	return hint
+	if p.doc.data != nil {
+		d.Line, d.Column = p.doc.position(p.offset)
+	}
+	r.list = append(r.list, d)
 }
 
 // at reports a rule at a byte offset of a document.
 func (r *reporter) at(doc *document, offset int, pointer, rule, message, hint string) {
-	d := Diagnostic{Severity: rules[rule].Severity, Rule: rule, File: doc.file, Pointer: pointer, Message: message, Hint: hint}
-	if d.Severity == "" {
-		panic("plan: rule " + rule + " is not in the table")
+	r.problem(problem{doc, offset, pointer, rule, message, hint})
+}
+
+// check reports what in a document does not have the shape.
+func (r *reporter) check(doc *document, s *shape) {
+	r.checker.report, r.checker.others = r.problem, objects
+	if r.anyIDs {
+		r.checker.tolerated = map[string]tolerance{"bad-id": {"foreign-id", "breaks the rule for ids; file names are escaped"}}
 	}
-	if doc.data != nil {
-		d.Line, d.Column = doc.position(offset)
-	}
-	r.list = append(r.list, d)
+	r.checker.check(doc, s)
 }
 
 // sorted returns the diagnostics, those of the first file first, each file's

@@ -64,8 +64,8 @@ var fieldRules = []string{"unknown-field", "missing-field", "wrong-type", "bad-v
 // fieldErrors is what the check of the table alone finds in a file.
 func fieldErrors(data []byte) []Diagnostic {
 	var out reporter
-	doc := readDocument("hank.json", data, &out)
-	check(doc, hankShape, &out)
+	doc := readDocument("hank.json", data, out.problem)
+	out.check(doc, hankShape)
 	return slices.DeleteFunc(out.list, func(d Diagnostic) bool { return !slices.Contains(fieldRules, d.Rule) })
 }
 

@@ -82,17 +82,17 @@ var settingsShape = object("settings", "hankweave.json",
 // among them the settings hold what could be read.
 func ParseSettings(data []byte) (Settings, []Diagnostic) {
 	var out reporter
-	doc := readDocument("hankweave.json", data, &out)
-	s := doc.settings(&out)
+	doc := readDocument("hankweave.json", data, out.problem)
+	s := settingsOf(doc, &out)
 	return s, out.sorted(doc.file)
 }
 
-func (doc *document) settings(out *reporter) Settings {
+func settingsOf(doc *document, out *reporter) Settings {
 	var s Settings
 	if doc.root == nil {
 		return s
 	}
-	check(doc, settingsShape, out)
+	out.check(doc, settingsShape)
 	if doc.root.bad {
 		return s
 	}
@@ -128,33 +128,19 @@ func ParseEnviron(environ []string) (Settings, []Diagnostic) {
 			out.at(doc, 0, "", "unknown-variable", key+" is not a setting", variableHint(shape, snake))
 			continue
 		}
-		into.set(f.name, environmentValue(f.shape, value))
+		into.set(f.name, f.shape.fromText(value))
 	}
 	if len(sentinel.kids) > 0 {
 		doc.root.set("sentinel", sentinel)
 	}
-	return doc.settings(&out), out.list
-}
-
-// set puts a member into an object; a later value replaces an earlier one, as
-// it does in an environment.
-func (n *node) set(key string, value node) {
-	if old := n.step(key); old != nil {
-		*old = value
-		return
-	}
-	n.names, n.kids = append(n.names, name{text: key}), append(n.kids, value)
+	return settingsOf(doc, &out), out.list
 }
 
 // variableField is the field that an environment variable stands for, or nil.
 func variableField(s *shape, snake string) *field {
 	for i := range s.fields {
-		f := &s.fields[i]
-		switch f.shape.kind {
-		case aString, aWhole, aNumber, aBool:
-			if snakeCase(f.name) == snake {
-				return f
-			}
+		if f := &s.fields[i]; f.shape.takesText() && snakeCase(f.name) == snake {
+			return f
 		}
 	}
 	return nil
@@ -181,25 +167,6 @@ func variableHint(s *shape, snake string) string {
 		return "did you mean " + variablePrefix + near + "?"
 	}
 	return "see the settings of hankweave.json for the names"
-}
-
-// environmentValue reads a variable as the kind of value that the field wants.
-// What does not fit stays a string and is reported by the check.
-func environmentValue(s *shape, value string) node {
-	switch s.kind {
-	case aBool:
-		switch value {
-		case "true", "1":
-			return node{kind: 't'}
-		case "false", "0":
-			return node{kind: 'f'}
-		}
-	case aWhole, aNumber:
-		if jsontext.Value(value).Kind() == '0' && jsontext.Value(value).IsValid() {
-			return node{kind: '0', text: strings.TrimSpace(value)}
-		}
-	}
-	return node{kind: '"', text: value}
 }
 
 // Layers are the settings of each source. Merged, a later layer wins over an

@@ -1,9 +1,17 @@
 package plan
 
-import "hank/internal/lazyregexp"
+import (
+	"fmt"
+	"strings"
 
-// shape says what a JSON value must look like. The shapes of this package are
-// the one table behind the checks, the hints and the published JSON Schema.
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/internal/lazyregexp"
+	"hank/internal/typo"
+)
+
+// shape says what a JSON value must look like. It is behind the checks, the hints
+// and the JSON Schema.
 type shape struct {
 	kind  kind
 	name  string // of objects with a definition of their own in the schema
@@ -109,6 +117,9 @@ func tagged(tag string, variants ...variant) *shape {
 	return &shape{kind: aUnion, tag: tag, variants: variants}
 }
 
+// under sets the rule under which a text that does not fit the pattern is reported.
+func (s *shape) under(rule string) *shape { s.rule = rule; return s }
+
 // saying sets the hint for a tag that is not among the variants.
 func (s *shape) saying(hint string) *shape { s.says = hint; return s }
 
@@ -129,4 +140,52 @@ func (s *shape) field(name string) *field {
 		}
 	}
 	return nil
+}
+
+// hint says what an unknown name may mean; empty if nothing is near.
+func (s *shape) hint(key string, others []*shape) string {
+	if right := s.typos[key]; right != "" {
+		return "did you mean " + right + "?"
+	}
+	names := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		names[i] = f.name
+	}
+	if near := typo.Nearest(key, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	for _, other := range others {
+		if other != s && other.field(key) != nil {
+			return fmt.Sprintf("%q is a field of %s", key, other.label)
+		}
+	}
+	if s.typos == nil && len(names) <= 12 {
+		return "the fields are " + strings.Join(names, ", ")
+	}
+	return ""
+}
+
+// takesText reports whether values of the shape can be written as a bare text, as
+// in an environment variable.
+func (s *shape) takesText() bool {
+	return s.kind == aString || s.kind == aWhole || s.kind == aNumber || s.kind == aBool
+}
+
+// fromText reads a bare text as the kind of value that the shape asks for. What
+// does not fit stays a string and is reported by the check.
+func (s *shape) fromText(text string) node {
+	switch s.kind {
+	case aBool:
+		switch text {
+		case "true", "1":
+			return node{kind: 't'}
+		case "false", "0":
+			return node{kind: 'f'}
+		}
+	case aWhole, aNumber:
+		if jsontext.Value(text).Kind() == '0' && jsontext.Value(text).IsValid() {
+			return node{kind: '0', text: strings.TrimSpace(text)}
+		}
+	}
+	return node{kind: '"', text: text}
 }

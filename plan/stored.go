@@ -55,7 +55,7 @@ func (e Entry) mapTexts(change func(text string, private bool) (string, error)) 
 		return e // a codon that was read as JSON can be written as JSON
 	}
 	changed := false
-	root.texts(func(n *node, private bool) {
+	textsOf(root, func(n *node, private bool) {
 		if text, err := change(n.text, private); err == nil && text != n.text {
 			n.text, changed = text, true
 		}
@@ -77,25 +77,24 @@ func codonNode(c *Codon) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := newNodeReader(data).value()
-	return &root, err
+	return parseNode(data)
 }
 
-// texts visits every string value of a codon; private marks the values of env.
-func (n *node) texts(visit func(n *node, private bool)) {
+// textsOf visits every string value of a codon; private marks the values of env.
+func textsOf(n *node, visit func(n *node, private bool)) {
 	env := n.step("env")
 	for i := range n.kids {
 		kid := &n.kids[i]
-		kid.strings(kid == env, visit)
+		stringsOf(kid, kid == env, visit)
 	}
 }
 
-func (n *node) strings(private bool, visit func(n *node, private bool)) {
+func stringsOf(n *node, private bool, visit func(n *node, private bool)) {
 	if n.kind == '"' {
 		visit(n, private)
 	}
 	for i := range n.kids {
-		n.kids[i].strings(private, visit)
+		stringsOf(&n.kids[i], private, visit)
 	}
 }
 

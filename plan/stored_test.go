@@ -109,7 +109,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 
 func readNode(data []byte) (*node, error) {
 	var out reporter
-	doc := readDocument("x", data, &out)
+	doc := readDocument("x", data, out.problem)
 	if doc.root == nil {
 		return nil, fmt.Errorf("%s", Text(out.list))
 	}

@@ -1,12 +1,5 @@
 package plan
 
-import (
-	"fmt"
-	"strings"
-
-	"hank/internal/typo"
-)
-
 // Wrong names that people write, and the right ones. The list is the
 // compatible system's, the distance of edits covers the rest.
 var codonTypos = map[string]string{
@@ -42,27 +35,4 @@ var rootTypos = map[string]string{
 	"override": "overrides", "settings": "overrides", "config": "overrides", "budget": "overrides.budget",
 	"systemPrompt": "globalSystemPromptText or globalSystemPromptFile", "globalSystemPrompt": "globalSystemPromptText or globalSystemPromptFile",
 	"schema": "$schema",
-}
-
-// hint says what an unknown name may mean; empty if nothing is near.
-func (s *shape) hint(key string) string {
-	if right := s.typos[key]; right != "" {
-		return "did you mean " + right + "?"
-	}
-	names := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		names[i] = f.name
-	}
-	if near := typo.Nearest(key, names); near != "" {
-		return "did you mean " + near + "?"
-	}
-	for _, other := range []*shape{codonShape, loopShape, hankShape, settingsShape} {
-		if other != s && other.field(key) != nil {
-			return fmt.Sprintf("%q is a field of %s", key, other.label)
-		}
-	}
-	if s.typos == nil && len(names) <= 12 {
-		return "the fields are " + strings.Join(names, ", ")
-	}
-	return ""
 }
