@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"hank/plan/jsonshape"
 )
 
 // scope is a budget together with what it is divided among.
@@ -95,7 +97,7 @@ func (h *Hank) scopeRules(s scope, out *reporter) {
 	for id, share := range b.Shares {
 		sum += share
 		if !inside[id] {
-			h.report(out, s.pointer+"/shares/"+escape(string(id)), "budget-shares", "", "%q is not directly inside %s", id, s.what)
+			h.report(out, s.pointer+"/shares/"+jsonshape.Escape(string(id)), "budget-shares", "", "%q is not directly inside %s", id, s.what)
 		}
 	}
 	if sum > 1+slack {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"hank/plan/jsonshape"
 )
 
 // Frontmatter is what a prompt file says about itself at its top, between two
@@ -64,7 +66,7 @@ func (m *Frontmatter) line(key, line string) (newKey, problem string) {
 	}
 	name, value, ok := strings.Cut(trimmed, ":")
 	if !ok {
-		return key, fmt.Sprintf("the front matter has a line that is not \"key: value\": %s", quote(line))
+		return key, fmt.Sprintf("the front matter has a line that is not \"key: value\": %s", jsonshape.Quote(line))
 	}
 	value = strings.TrimSpace(value)
 	switch name {

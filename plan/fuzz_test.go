@@ -177,7 +177,7 @@ func TestDamagedHanksAreRefusedOrWork(t *testing.T) {
 		for range rapid.IntRange(0, 2).Draw(rt, "damages") {
 			damage(rt, tree)
 		}
-		p, ds := Load(overlay{root, tree.sound()}, "hank.json")
+		p, ds := Load(overlay{root, tree.Sound()}, "hank.json")
 		if (p == nil) != Failing(ds) {
 			rt.Fatalf("program %v, but %s", p, Text(ds))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/plan/jsonshape"
 	"hank/plan/model"
 )
 
@@ -31,8 +32,8 @@ type Hank struct {
 	Items                  []Item         `json:"hank"`
 	Unknown                jsontext.Value `json:",embed"`
 
-	doc    *document // positions, for diagnostics; nil in a Hank that was not parsed
-	places []place   // its codons and loops
+	doc    *jsonshape.Document // positions, for diagnostics; nil in a Hank that was not parsed
+	places []place             // its codons and loops
 }
 
 // Title is what the hank is called.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"hank/plan/jsonshape"
 	"hank/plan/model"
 )
 
@@ -83,7 +84,7 @@ func modelProblem(err error) (rule, hint string) {
 // reportModel reports a model at the place that names it.
 func (h *Hank) reportModel(out *reporter, at override, rule, hint, message string) {
 	if at.pointer == "" {
-		out.at(&document{file: at.source}, 0, "", rule, message, hint)
+		out.at(&jsonshape.Document{File: at.source}, 0, "", rule, message, hint)
 		return
 	}
 	h.report(out, at.pointer, rule, hint, "%s", message)

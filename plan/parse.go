@@ -7,6 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/plan/fields"
+	"hank/plan/jsonshape"
 	"hank/plan/model"
 )
 
@@ -25,14 +27,14 @@ func Parse(name string, data []byte) (*Hank, []Diagnostic) {
 
 // parse reads the file and checks its fields.
 func parse(name string, data []byte, out *reporter) *Hank {
-	doc := readDocument(name, data, out.problem)
-	if doc.root == nil {
+	doc := jsonshape.Read(name, data, out.problem)
+	if doc.Root == nil {
 		return nil
 	}
-	out.check(doc, hankShape)
+	out.check(doc, fields.Hank)
 	h := new(Hank)
-	if !doc.root.bad {
-		if err := json.Unmarshal(doc.sound(), h); err != nil {
+	if !doc.Root.Bad {
+		if err := json.Unmarshal(doc.Sound(), h); err != nil {
 			out.at(doc, 0, "", "syntax", err.Error(), "")
 		}
 	}
@@ -116,7 +118,7 @@ func (h *Hank) findPlaces() (all []place) {
 			all = append(all, place{pointer: at, loop: item.Loop})
 			for j := range item.Loop.Codons {
 				pointer := fmt.Sprintf("%s/codons/%d", at, j)
-				if n := h.doc.at(pointer); n == nil || !n.bad {
+				if n := h.doc.At(pointer); n == nil || !n.Bad {
 					all = append(all, place{pointer: pointer, codon: &item.Loop.Codons[j], inside: item.Loop})
 				}
 			}
@@ -127,5 +129,5 @@ func (h *Hank) findPlaces() (all []place) {
 
 // report reports a rule at a JSON pointer of the hank.
 func (h *Hank) report(out *reporter, pointer, rule, hint, message string, args ...any) {
-	out.at(h.doc, h.doc.find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
+	out.at(h.doc, h.doc.Find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
 }

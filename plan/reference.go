@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/typo"
+	"hank/plan/fields"
+	"hank/plan/jsonshape"
 )
 
 // references reads everything that the hank refers to.
@@ -53,18 +55,18 @@ func kindOfPrompt(c *Codon) promptKind {
 }
 
 // prompts reads prompt files and judges their text.
-func (l *loader) prompts(doc *document, pointer, base string, refs Refs, kind promptKind) {
-	n := doc.at(pointer)
+func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Refs, kind promptKind) {
+	n := doc.At(pointer)
 	for i, ref := range refs {
 		at := pointer
-		if n != nil && n.kind == '[' {
+		if n != nil && n.Kind == '[' {
 			at = fmt.Sprintf("%s/%d", pointer, i)
 		}
 		name, text, ok := l.text(doc, at, base, ref, largestFile)
 		if !ok {
 			continue
 		}
-		inPrompt := &document{file: name, data: []byte(text)}
+		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
 		promptText(text, func(rule, message string) { l.out.at(inPrompt, 0, "", rule, message, "") })
 		if kind != sentinelPrompt && !l.out.anyIDs {
 			unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
@@ -80,13 +82,13 @@ func (l *loader) prompts(doc *document, pointer, base string, refs Refs, kind pr
 }
 
 // report reports a rule at a JSON pointer of a document.
-func (l *loader) report(doc *document, pointer, rule, hint, message string, args ...any) {
-	l.out.at(doc, doc.find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
+func (l *loader) report(doc *jsonshape.Document, pointer, rule, hint, message string, args ...any) {
+	l.out.at(doc, doc.Find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
 }
 
 // text reads the file that a reference names, if it has at most so many bytes. base is
 // the folder that the reference is relative to.
-func (l *loader) text(doc *document, pointer, base, ref string, most int64) (name, text string, ok bool) {
+func (l *loader) text(doc *jsonshape.Document, pointer, base, ref string, most int64) (name, text string, ok bool) {
 	name, info, ok := l.reference(doc, pointer, base, ref)
 	if !ok {
 		return "", "", false
@@ -105,7 +107,7 @@ func (l *loader) text(doc *document, pointer, base, ref string, most int64) (nam
 // reference finds what a reference names: the path in the folder of the hank.
 // A reference is a relative path with slashes that at no step of its spelling
 // leaves that folder, and goes through no symbolic link inside of it.
-func (l *loader) reference(doc *document, pointer, base, ref string) (name string, info fs.FileInfo, ok bool) {
+func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (name string, info fs.FileInfo, ok bool) {
 	why := badPath(ref)
 	if why == "" || why == outside {
 		why = badPath(base + "/" + ref)
@@ -134,7 +136,7 @@ func (l *loader) reference(doc *document, pointer, base, ref string) (name strin
 	return name, info, true
 }
 
-func (l *loader) notFound(doc *document, pointer, ref, at string, err error) {
+func (l *loader) notFound(doc *jsonshape.Document, pointer, ref, at string, err error) {
 	// A file in the middle of a path gives ENOTDIR, which is no ErrNotExist.
 	if up, upErr := l.source.stat(path.Dir(at)); errors.Is(err, fs.ErrNotExist) || upErr == nil && !up.IsDir() {
 		l.report(doc, pointer, "missing-reference", l.nearFile(at), "there is no %q", ref)
@@ -167,19 +169,19 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 		if !ok {
 			return
 		}
-		config := readDocument(name, []byte(text), l.out.problem)
-		if config.root == nil {
+		config := jsonshape.Read(name, []byte(text), l.out.problem)
+		if config.Root == nil {
 			return
 		}
-		l.out.check(config, sentinelShape)
+		l.out.check(config, fields.Sentinel)
 		doc, at, base = config, "", path.Dir(name)
 	}
-	n := doc.at(at)
-	if n == nil || n.kind != '{' || n.bad {
+	n := doc.At(at)
+	if n == nil || n.Kind != '{' || n.Bad {
 		return
 	}
 	var c sentinelConfig
-	if err := json.Unmarshal(n.sound(), &c); err != nil {
+	if err := json.Unmarshal(n.Sound(), &c); err != nil {
 		l.report(doc, at, "syntax", "", "%v", err)
 		return
 	}
@@ -193,7 +195,7 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	if o := c.StructuredOutput; o != nil && o.SchemaFile != "" {
 		l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile, l.mostOfDocument())
 	}
-	l.triggerRules(doc, at+"/trigger", doc.at(at+"/trigger"))
+	l.triggerRules(doc, at+"/trigger", doc.At(at+"/trigger"))
 }
 
 // sentinelConfig is what the rules look at.
@@ -218,11 +220,11 @@ type sentinelConfig struct {
 	} `json:"output"`
 }
 
-func (l *loader) sentinelRules(doc *document, at string, c *sentinelConfig) {
-	if c.UserPromptText == "" && doc.at(at+"/userPromptFile") == nil {
+func (l *loader) sentinelRules(doc *jsonshape.Document, at string, c *sentinelConfig) {
+	if c.UserPromptText == "" && doc.At(at+"/userPromptFile") == nil {
 		l.report(doc, at, "sentinel-prompt", "", "sentinel %q needs userPromptFile or userPromptText", c.ID)
 	}
-	if len(c.Conversational) > 0 && c.SystemPromptText == "" && doc.at(at+"/systemPromptFile") == nil {
+	if len(c.Conversational) > 0 && c.SystemPromptText == "" && doc.At(at+"/systemPromptFile") == nil {
 		l.report(doc, at+"/conversational", "sentinel-prompt", "", "a conversational sentinel needs a system prompt")
 	}
 	if o := c.StructuredOutput; o != nil {

@@ -3,6 +3,9 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	"hank/plan/fields"
+	"hank/plan/jsonshape"
 )
 
 // Rule is a kind of diagnostic. Ids are stable: scripts may look for them.
@@ -123,33 +126,33 @@ type reporter struct {
 	list   []Diagnostic
 	anyIDs bool // see Layers
 
-	checker checker
+	checker jsonshape.Checker
 }
 
 // problem adds a diagnostic.
-func (r *reporter) problem(p problem) {
-	d := Diagnostic{Severity: rules[p.rule].Severity, Rule: p.rule, File: p.doc.file, Pointer: p.pointer, Message: p.message, Hint: p.hint}
+func (r *reporter) problem(p jsonshape.Problem) {
+	d := Diagnostic{Severity: rules[p.Rule].Severity, Rule: p.Rule, File: p.Doc.File, Pointer: p.Pointer, Message: p.Message, Hint: p.Hint}
 	if d.Severity == "" {
-		panic("plan: rule " + p.rule + " is not in the table")
+		panic("plan: rule " + p.Rule + " is not in the table")
 	}
-	if p.doc.data != nil {
-		d.Line, d.Column = p.doc.position(p.offset)
+	if p.Doc.Data != nil {
+		d.Line, d.Column = p.Doc.Position(p.Offset)
 	}
 	r.list = append(r.list, d)
 }
 
 // at reports a rule at a byte offset of a document.
-func (r *reporter) at(doc *document, offset int, pointer, rule, message, hint string) {
-	r.problem(problem{doc, offset, pointer, rule, message, hint})
+func (r *reporter) at(doc *jsonshape.Document, offset int, pointer, rule, message, hint string) {
+	r.problem(jsonshape.Problem{Doc: doc, Offset: offset, Pointer: pointer, Rule: rule, Message: message, Hint: hint})
 }
 
 // check reports what in a document does not have the shape.
-func (r *reporter) check(doc *document, s *shape) {
-	r.checker.report, r.checker.others = r.problem, objects
+func (r *reporter) check(doc *jsonshape.Document, s *jsonshape.Shape) {
+	r.checker.Report, r.checker.Others = r.problem, fields.Objects
 	if r.anyIDs {
-		r.checker.tolerated = map[string]tolerance{"bad-id": {"foreign-id", "breaks the rule for ids; file names are escaped"}}
+		r.checker.Tolerated = map[string]jsonshape.Tolerance{"bad-id": {Rule: "foreign-id", Message: "breaks the rule for ids; file names are escaped"}}
 	}
-	r.checker.check(doc, s)
+	r.checker.Check(doc, s)
 }
 
 // sorted returns the diagnostics, those of the first file first, each file's

@@ -11,13 +11,16 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
+
+	"hank/plan/fields"
+	"hank/plan/jsonshape"
 )
 
 var update = flag.Bool("update", false, "write the schemas in docs/schema anew")
 
 func TestPublishedSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
-	for name, schema := range map[string][]byte{"hank": HankSchema(), "hankweave": SettingsSchema(), "sentinel": SentinelSchema()} {
+	for name, schema := range map[string][]byte{"hank": fields.HankSchema(), "hankweave": fields.SettingsSchema(), "sentinel": fields.SentinelSchema()} {
 		file := filepath.Join("..", "docs", "schema", name+".schema.json")
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -64,8 +67,8 @@ var fieldRules = []string{"unknown-field", "missing-field", "wrong-type", "bad-v
 // fieldErrors is what the check of the table alone finds in a file.
 func fieldErrors(data []byte) []Diagnostic {
 	var out reporter
-	doc := readDocument("hank.json", data, out.problem)
-	out.check(doc, hankShape)
+	doc := jsonshape.Read("hank.json", data, out.problem)
+	out.check(doc, fields.Hank)
 	return slices.DeleteFunc(out.list, func(d Diagnostic) bool { return !slices.Contains(fieldRules, d.Rule) })
 }
 
@@ -83,7 +86,7 @@ func agree(t testing.TB, s *jsonschema.Schema, data []byte) {
 
 func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
 	t.Parallel()
-	s := compile(t, HankSchema())
+	s := compile(t, fields.HankSchema())
 	files, err := filepath.Glob("../fixtures/*/hank.json")
 	if err != nil {
 		t.Fatal(err)
@@ -101,11 +104,11 @@ func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
 		}
 		agree(t, s, []byte(b.hank))
 	}
-	config := compile(t, SentinelSchema())
+	config := compile(t, fields.SentinelSchema())
 	if err := validate(config, readFile(t, "testdata/full/sentinels/narrator.json")); err != nil {
 		t.Error(err)
 	}
-	settings := compile(t, SettingsSchema())
+	settings := compile(t, fields.SettingsSchema())
 	if validate(settings, []byte(`{"port": 80, "model": "x"}`)) != nil || validate(settings, []byte(`{"prot": 80}`)) == nil {
 		t.Error("the schema of hankweave.json judges wrongly")
 	}
@@ -114,7 +117,7 @@ func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
 // A hank with random damage is wrong for both or for none.
 func TestSchemaAndCheckAgreeOnDamage(t *testing.T) {
 	t.Parallel()
-	s := compile(t, HankSchema())
+	s := compile(t, fields.HankSchema())
 	full := readFile(t, "testdata/full/hank.json")
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := readNode(full)
@@ -124,7 +127,7 @@ func TestSchemaAndCheckAgreeOnDamage(t *testing.T) {
 		for range rapid.IntRange(1, 2).Draw(t, "damages") {
 			damage(t, root)
 		}
-		data := root.sound()
+		data := root.Sound()
 		ds, err := fieldErrors(data), validate(s, data)
 		if (len(ds) > 0) != (err != nil) {
 			t.Fatalf("check: %s\nschema: %v\nfile: %s", Text(ds), err, data)
@@ -133,28 +136,28 @@ func TestSchemaAndCheckAgreeOnDamage(t *testing.T) {
 }
 
 // damage changes one value or name somewhere in the tree.
-func damage(t *rapid.T, root *node) {
-	var all []*node
-	var collect func(n *node)
-	collect = func(n *node) {
+func damage(t *rapid.T, root *jsonshape.Node) {
+	var all []*jsonshape.Node
+	var collect func(n *jsonshape.Node)
+	collect = func(n *jsonshape.Node) {
 		all = append(all, n)
-		for i := range n.kids {
-			collect(&n.kids[i])
+		for i := range n.Kids {
+			collect(&n.Kids[i])
 		}
 	}
 	collect(root)
 	n := all[rapid.IntRange(0, len(all)-1).Draw(t, "node")]
-	if n.kind == '{' && len(n.names) > 0 && rapid.Bool().Draw(t, "name") {
-		i := rapid.IntRange(0, len(n.names)-1).Draw(t, "which")
+	if n.Kind == '{' && len(n.Names) > 0 && rapid.Bool().Draw(t, "name") {
+		i := rapid.IntRange(0, len(n.Names)-1).Draw(t, "which")
 		to := rapid.SampledFrom([]string{"x", "id", "type", "name", "limit", "run"}).Draw(t, "to")
-		if n.step(to) == nil {
-			n.names[i].text = to
+		if n.Step(to) == nil {
+			n.Names[i].Text = to
 		}
 		return
 	}
-	*n = rapid.SampledFrom([]node{
-		{kind: 'n'}, {kind: 't'}, {kind: '0', text: "0"}, {kind: '0', text: "1.5"}, {kind: '0', text: "-1"}, {kind: '0', text: "1e3"}, {kind: '0', text: "1801"},
-		{kind: '"'}, {kind: '"', text: " "}, {kind: '"', text: "loop"}, {kind: '"', text: "fresh"}, {kind: '"', text: "a/b"}, {kind: '['}, {kind: '{'},
-		{kind: '[', kids: []node{{kind: '"', text: "x"}}},
+	*n = rapid.SampledFrom([]jsonshape.Node{
+		{Kind: 'n'}, {Kind: 't'}, {Kind: '0', Text: "0"}, {Kind: '0', Text: "1.5"}, {Kind: '0', Text: "-1"}, {Kind: '0', Text: "1e3"}, {Kind: '0', Text: "1801"},
+		{Kind: '"'}, {Kind: '"', Text: " "}, {Kind: '"', Text: "loop"}, {Kind: '"', Text: "fresh"}, {Kind: '"', Text: "a/b"}, {Kind: '['}, {Kind: '{'},
+		{Kind: '[', Kids: []jsonshape.Node{{Kind: '"', Text: "x"}}},
 	}).Draw(t, "value")
 }

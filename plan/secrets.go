@@ -8,19 +8,20 @@ import (
 	"strings"
 
 	"hank/internal/secret"
+	"hank/plan/jsonshape"
 )
 
 // secrets warns of keys in the texts of a hank, and of files with secrets among
 // those that it copies: all of them are stored with every execution, and what
 // is copied into the workspace is in its checkpoints.
 func (l *loader) secrets(name string) {
-	if l.hank.doc != nil && l.hank.doc.root != nil {
-		l.secretsIn(l.hank.doc.root, "")
+	if l.hank.doc != nil && l.hank.doc.Root != nil {
+		l.secretsIn(l.hank.doc.Root, "")
 	}
 	for _, file := range slices.Sorted(maps.Keys(l.files)) {
 		if f := l.files[file]; f.ok && file != name {
 			if at := secretAt(f.text); at >= 0 {
-				l.warnOfSecret(&document{file: file, data: []byte(f.text)}, at, "")
+				l.warnOfSecret(&jsonshape.Document{File: file, Data: []byte(f.text)}, at, "")
 			}
 		}
 	}
@@ -34,20 +35,20 @@ func (l *loader) secrets(name string) {
 	}
 }
 
-func (l *loader) secretsIn(n *node, pointer string) {
-	if n.kind == '"' && secret.Text(n.text) != n.text {
-		l.warnOfSecret(l.hank.doc, n.start, pointer)
+func (l *loader) secretsIn(n *jsonshape.Node, pointer string) {
+	if n.Kind == '"' && secret.Text(n.Text) != n.Text {
+		l.warnOfSecret(l.hank.doc, n.Start, pointer)
 	}
-	for i := range n.kids {
+	for i := range n.Kids {
 		step := fmt.Sprint(i)
-		if n.kind == '{' {
-			step = escape(n.names[i].text)
+		if n.Kind == '{' {
+			step = jsonshape.Escape(n.Names[i].Text)
 		}
-		l.secretsIn(&n.kids[i], pointer+"/"+step)
+		l.secretsIn(&n.Kids[i], pointer+"/"+step)
 	}
 }
 
-func (l *loader) warnOfSecret(doc *document, at int, pointer string) {
+func (l *loader) warnOfSecret(doc *jsonshape.Document, at int, pointer string) {
 	l.out.at(doc, at, pointer, "literal-secret", "this text holds what looks like a key, and it is stored with every execution",
 		"set it in the environment where hank runs, and refer to the variable")
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/typo"
+	"hank/plan/fields"
+	"hank/plan/jsonshape"
 )
 
 // Settings are what people set for a runtime and not for a hank: in
@@ -34,8 +36,6 @@ const (
 	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp folder
 )
 
-const sandboxSays = "workspace: agents, rigs and checks can write only in the workspace, their own home and their temp folder, or the run does not start; default none"
-
 // Ceiling is a limit of a whole run; 0 is none.
 type Ceiling struct {
 	MaxDollars     float64        `json:"maxDollars,omitzero"`
@@ -51,52 +51,25 @@ type SentinelSettings struct {
 	Unknown                  jsontext.Value `json:",embed"`
 }
 
-var settingsShape = object("settings", "hankweave.json",
-	optional("$schema", text(), "for editors"),
-	inert("port", whole(0, 65535), "default 0: any"),
-	inert("autostart", boolean(), "default true"),
-	inert("showCosts", boolean(), "default false"),
-	inert("withoutProxy", boolean(), "default true"),
-	optional("model", filled(), "used by every codon that is not a shell codon"),
-	optional("anthropicBaseUrl", matching(`^https?://[^/]+`, "must be a URL with http or https"), "where the API of the anthropic models is"),
-	optional("outputDirectory", filled(), "where outputFiles go, relative to the current directory; absent: results stay in the workspace"),
-	inert("executionBaseDir", filled(), "hank's executions are the current directory or -e"),
-	inert("logParsingInterval", whole(1, 0), "milliseconds"),
-	inert("dataHashTimeLimit", whole(1, 0), "milliseconds"),
-	inert("idleTimeout", whole(0, 255), "seconds"),
-	optional("shimIdleTimeout", whole(1, 1800), "seconds without a sign of life before an agent is ended"),
-	inert("dietOnFinalize", boolean(), "default true"),
-	inert("journalDietThresholdBytes", whole(1, 0), "default 4096"),
-	optional("checkpointCap", matching(sizePattern, sizeSays), "how large the checkpoints of an execution may become, such as 20GB; 0: no limit; absent: what the execution had, at first 50GB"),
-	optional("sandbox", word("none", "workspace"), sandboxSays),
-	optional("ignoreRigFailures", boolean(), "every rig operation may fail"),
-	inert("sentinel", sentinelSettingsShape, "settings of all sentinels"),
-	inert("telemetry", anything(), "hank sends nothing to anybody"),
-	optional("budget", object("ceiling", "budget",
-		optional("maxDollars", positive(0), "limit of a run in US dollars"),
-		optional("maxTimeSeconds", positive(0), "limit of a run in seconds"),
-	), "limits of a run"),
-)
-
 // ParseSettings reads hankweave.json. Every problem is reported; with an error
 // among them the settings hold what could be read.
 func ParseSettings(data []byte) (Settings, []Diagnostic) {
 	var out reporter
-	doc := readDocument("hankweave.json", data, out.problem)
+	doc := jsonshape.Read("hankweave.json", data, out.problem)
 	s := settingsOf(doc, &out)
-	return s, out.sorted(doc.file)
+	return s, out.sorted(doc.File)
 }
 
-func settingsOf(doc *document, out *reporter) Settings {
+func settingsOf(doc *jsonshape.Document, out *reporter) Settings {
 	var s Settings
-	if doc.root == nil {
+	if doc.Root == nil {
 		return s
 	}
-	out.check(doc, settingsShape)
-	if doc.root.bad {
+	out.check(doc, fields.Settings)
+	if doc.Root.Bad {
 		return s
 	}
-	if err := json.Unmarshal(doc.sound(), &s); err != nil {
+	if err := json.Unmarshal(doc.Sound(), &s); err != nil {
 		out.at(doc, 0, "", "syntax", err.Error(), "")
 	}
 	return s
@@ -111,35 +84,35 @@ const variablePrefix = "HANKWEAVE_RUNTIME_"
 // that a slip of the pen is not silently another setting.
 func ParseEnviron(environ []string) (Settings, []Diagnostic) {
 	var out reporter
-	doc := &document{file: "environment", root: &node{kind: '{'}}
-	sentinel := node{kind: '{'}
+	doc := &jsonshape.Document{File: "environment", Root: &jsonshape.Node{Kind: '{'}}
+	sentinel := jsonshape.Node{Kind: '{'}
 	for _, pair := range environ {
 		key, value, _ := strings.Cut(pair, "=")
 		snake, ok := strings.CutPrefix(key, variablePrefix)
 		if !ok {
 			continue
 		}
-		into, shape := doc.root, settingsShape
+		into, shape := doc.Root, fields.Settings
 		if rest, ok := strings.CutPrefix(snake, "SENTINEL_"); ok {
-			into, shape, snake = &sentinel, sentinelSettingsShape, rest
+			into, shape, snake = &sentinel, fields.SentinelSettings, rest
 		}
 		f := variableField(shape, snake)
 		if f == nil {
 			out.at(doc, 0, "", "unknown-variable", key+" is not a setting", variableHint(shape, snake))
 			continue
 		}
-		into.set(f.name, f.shape.fromText(value))
+		into.Set(f.Name, f.Shape.FromText(value))
 	}
-	if len(sentinel.kids) > 0 {
-		doc.root.set("sentinel", sentinel)
+	if len(sentinel.Kids) > 0 {
+		doc.Root.Set("sentinel", sentinel)
 	}
 	return settingsOf(doc, &out), out.list
 }
 
 // variableField is the field that an environment variable stands for, or nil.
-func variableField(s *shape, snake string) *field {
-	for i := range s.fields {
-		if f := &s.fields[i]; f.shape.takesText() && snakeCase(f.name) == snake {
+func variableField(s *jsonshape.Shape, snake string) *jsonshape.Field {
+	for i := range s.Fields {
+		if f := &s.Fields[i]; f.Shape.TakesText() && snakeCase(f.Name) == snake {
 			return f
 		}
 	}
@@ -158,10 +131,10 @@ func snakeCase(name string) string {
 	return strings.ToUpper(b.String())
 }
 
-func variableHint(s *shape, snake string) string {
+func variableHint(s *jsonshape.Shape, snake string) string {
 	var names []string
-	for _, f := range s.fields {
-		names = append(names, snakeCase(f.name))
+	for _, f := range s.Fields {
+		names = append(names, snakeCase(f.Name))
 	}
 	if near := typo.Nearest(snake, names); near != "" {
 		return "did you mean " + variablePrefix + near + "?"

@@ -6,21 +6,18 @@ import (
 	"regexp"
 
 	"github.com/dustin/go-humanize"
+
+	"hank/plan/fields"
 )
 
 // Size is a number of bytes as people write it: 20GB, 1.5GiB, 500MB, 4096.
 // Empty is not set.
 type Size string
 
-const (
-	sizePattern = `^[0-9]{1,15}(\.[0-9]{1,3})?( ?[kKMGT]i?)?B?$`
-	sizeSays    = "must be a size such as 20GB, 500MB, or a number of bytes; 0 is no limit"
-)
-
 // ParseSize reads a size.
 func ParseSize(text string) (Size, error) {
-	if ok, err := regexp.MatchString(sizePattern, text); !ok || err != nil {
-		return "", fmt.Errorf("%q %s", text, sizeSays)
+	if ok, err := regexp.MatchString(fields.SizePattern, text); !ok || err != nil {
+		return "", fmt.Errorf("%q %s", text, fields.SizeSays)
 	}
 	return Size(text), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/secret"
+	"hank/plan/jsonshape"
 )
 
 // longText is the length in bytes above which a text is not stored in a plan
@@ -55,16 +56,16 @@ func (e Entry) mapTexts(change func(text string, private bool) (string, error)) 
 		return e // a codon that was read as JSON can be written as JSON
 	}
 	changed := false
-	textsOf(root, func(n *node, private bool) {
-		if text, err := change(n.text, private); err == nil && text != n.text {
-			n.text, changed = text, true
+	textsOf(root, func(n *jsonshape.Node, private bool) {
+		if text, err := change(n.Text, private); err == nil && text != n.Text {
+			n.Text, changed = text, true
 		}
 	})
 	if !changed {
 		return e
 	}
 	c := new(Codon)
-	if err := json.Unmarshal(root.sound(), c); err != nil {
+	if err := json.Unmarshal(root.Sound(), c); err != nil {
 		return e
 	}
 	e.Codon = c
@@ -72,29 +73,29 @@ func (e Entry) mapTexts(change func(text string, private bool) (string, error)) 
 }
 
 // codonNode is the JSON of a codon as a tree.
-func codonNode(c *Codon) (*node, error) {
+func codonNode(c *Codon) (*jsonshape.Node, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
-	return parseNode(data)
+	return jsonshape.Parse(data)
 }
 
 // textsOf visits every string value of a codon; private marks the values of env.
-func textsOf(n *node, visit func(n *node, private bool)) {
-	env := n.step("env")
-	for i := range n.kids {
-		kid := &n.kids[i]
+func textsOf(n *jsonshape.Node, visit func(n *jsonshape.Node, private bool)) {
+	env := n.Step("env")
+	for i := range n.Kids {
+		kid := &n.Kids[i]
 		stringsOf(kid, kid == env, visit)
 	}
 }
 
-func stringsOf(n *node, private bool, visit func(n *node, private bool)) {
-	if n.kind == '"' {
+func stringsOf(n *jsonshape.Node, private bool, visit func(n *jsonshape.Node, private bool)) {
+	if n.Kind == '"' {
 		visit(n, private)
 	}
-	for i := range n.kids {
-		stringsOf(&n.kids[i], private, visit)
+	for i := range n.Kids {
+		stringsOf(&n.Kids[i], private, visit)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	"hank/plan/jsonshape"
 )
 
 func marshal(t rapid.TB, v any) string {
@@ -37,7 +39,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 		text := marshal(t, stored)
 		for _, gone := range []string{long, "s3cret"} {
 			if strings.Contains(text, gone) {
-				t.Errorf("%s still has %s", e.CodonID, quote(gone))
+				t.Errorf("%s still has %s", e.CodonID, jsonshape.Quote(gone))
 			}
 		}
 		if e.CodonID == "a" && !strings.Contains(text, short) {
@@ -96,7 +98,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 			t.Fatal(err)
 		}
 		addUnknown(root)
-		before := string(root.sound())
+		before := string(root.Sound())
 		var back Entry
 		if err := json.Unmarshal([]byte(before), &back); err != nil {
 			t.Fatal(err)
@@ -107,25 +109,25 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	}
 }
 
-func readNode(data []byte) (*node, error) {
+func readNode(data []byte) (*jsonshape.Node, error) {
 	var out reporter
-	doc := readDocument("x", data, out.problem)
-	if doc.root == nil {
+	doc := jsonshape.Read("x", data, out.problem)
+	if doc.Root == nil {
 		return nil, fmt.Errorf("%s", Text(out.list))
 	}
-	return doc.root, nil
+	return doc.Root, nil
 }
 
 // addUnknown puts a foreign field into every object that is not a map.
-func addUnknown(n *node) {
-	for i := range n.kids {
-		if n.kind == '{' && (n.names[i].text == "env" || n.names[i].text == "shares") {
+func addUnknown(n *jsonshape.Node) {
+	for i := range n.Kids {
+		if n.Kind == '{' && (n.Names[i].Text == "env" || n.Names[i].Text == "shares") {
 			continue
 		}
-		addUnknown(&n.kids[i])
+		addUnknown(&n.Kids[i])
 	}
-	if n.kind == '{' {
-		n.set("x-foreign", node{kind: '[', kids: []node{{kind: '0', text: "1.50"}, {kind: 'n'}}})
+	if n.Kind == '{' {
+		n.Set("x-foreign", jsonshape.Node{Kind: '[', Kids: []jsonshape.Node{{Kind: '0', Text: "1.50"}, {Kind: 'n'}}})
 	}
 }
 
@@ -176,7 +178,7 @@ func TestAnyTextComesBack(t *testing.T) {
 			t.Fatal("storing twice must change nothing")
 		}
 		if got := stored.Codon.PromptText; isPlaceholder(got) != (len(text) > longText || isPlaceholder(text)) || len(text) <= longText && got != text {
-			t.Fatalf("%s became %s", quote(text), got)
+			t.Fatalf("%s became %s", jsonshape.Quote(text), got)
 		}
 		p := &Program{codons: map[CodonID]*Codon{"a": e.Codon}}
 		p.digests = p.collectDigests

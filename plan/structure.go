@@ -8,6 +8,7 @@ import (
 
 	"hank/internal/lazyregexp"
 	"hank/internal/pattern"
+	"hank/plan/jsonshape"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
@@ -33,8 +34,8 @@ func (h *Hank) structure(out *reporter) {
 
 // has tells whether the file has a field, be its value right or wrong.
 func (h *Hank) has(pointer, field string) bool {
-	n := h.doc.at(pointer)
-	return n != nil && n.kind == '{' && n.step(field) != nil
+	n := h.doc.At(pointer)
+	return n != nil && n.Kind == '{' && n.Step(field) != nil
 }
 
 // names reports ids and names that stand twice.
@@ -122,8 +123,8 @@ func (h *Hank) placeholderRules(pointer, text string, script bool, out *reporter
 }
 
 func (h *Hank) textIsEmpty(pointer string) bool {
-	n := h.doc.at(pointer)
-	return n != nil && n.kind == '"' && n.text == ""
+	n := h.doc.At(pointer)
+	return n != nil && n.Kind == '"' && n.Text == ""
 }
 
 // promptText judges the text of a prompt.
@@ -149,7 +150,7 @@ func (h *Hank) codonRules(p place, out *reporter) {
 	}
 	for key, value := range c.Env {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.IndexByte(value, 0) >= 0 {
-			h.report(out, p.pointer+"/env/"+escape(key), "bad-value", "", "%q cannot be an environment variable", key)
+			h.report(out, p.pointer+"/env/"+jsonshape.Escape(key), "bad-value", "", "%q cannot be an environment variable", key)
 		}
 	}
 	if c.Model.IsShell() {
@@ -205,7 +206,7 @@ var destroyers = []*lazyregexp.Regexp{
 func (h *Hank) dangerous(out *reporter, pointer, command string) {
 	for _, d := range destroyers {
 		if found := d.FindString(command); found != "" {
-			h.report(out, pointer, "dangerous-command", "commands run with your rights, and not only in the workspace", "%s looks dangerous", quote(strings.TrimSpace(found)))
+			h.report(out, pointer, "dangerous-command", "commands run with your rights, and not only in the workspace", "%s looks dangerous", jsonshape.Quote(strings.TrimSpace(found)))
 			return
 		}
 	}
@@ -280,9 +281,9 @@ func (h *Hank) patterns(list string, patterns []string, out *reporter) {
 		switch {
 		case text == "":
 		case plain == "" || plain[0] == '/' || leadsUp(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", quote(text))
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", jsonshape.Quote(text))
 		case !pattern.Valid(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", pattern.Hint, "%s is not a pattern", quote(text))
+			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", pattern.Hint, "%s is not a pattern", jsonshape.Quote(text))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"hank/internal/typo"
+	"hank/plan/jsonshape"
 )
 
 // events are the types of the events that sentinels see (schema 2 of the
@@ -19,42 +20,42 @@ var events = []string{
 
 // triggerRules looks for event types that do not exist and for regular
 // expressions that do not compile, wherever they stand in a trigger.
-func (l *loader) triggerRules(doc *document, pointer string, n *node) {
+func (l *loader) triggerRules(doc *jsonshape.Document, pointer string, n *jsonshape.Node) {
 	if n == nil {
 		return
 	}
-	if n.kind == '[' {
-		for i := range n.kids {
-			l.triggerRules(doc, pointer+"/"+strconv.Itoa(i), &n.kids[i])
+	if n.Kind == '[' {
+		for i := range n.Kids {
+			l.triggerRules(doc, pointer+"/"+strconv.Itoa(i), &n.Kids[i])
 		}
 		return
 	}
-	if op, value := n.member("operator"), n.member("value"); op != nil && value != nil && op.text == "matches" {
-		if _, err := regexp.Compile(value.text); err != nil {
+	if op, value := n.Member("operator"), n.Member("value"); op != nil && value != nil && op.Text == "matches" {
+		if _, err := regexp.Compile(value.Text); err != nil {
 			l.report(doc, pointer+"/value", "sentinel-regexp", "expressions are RE2: no look-around, no back-references", "%v", err)
 		}
 	}
-	for i := range n.kids {
-		at := pointer + "/" + escape(n.names[i].text)
-		switch kid := &n.kids[i]; {
-		case n.names[i].text == "on" && kid.kind == '[':
-			for j := range kid.kids {
-				l.eventType(doc, fmt.Sprintf("%s/%d", at, j), kid.kids[j].text)
+	for i := range n.Kids {
+		at := pointer + "/" + jsonshape.Escape(n.Names[i].Text)
+		switch kid := &n.Kids[i]; {
+		case n.Names[i].Text == "on" && kid.Kind == '[':
+			for j := range kid.Kids {
+				l.eventType(doc, fmt.Sprintf("%s/%d", at, j), kid.Kids[j].Text)
 			}
-		case n.names[i].text == "pattern" && kid.kind == '[':
-			for j := range kid.kids {
-				if t := kid.kids[j].step("type"); kid.kids[j].kind == '{' && t != nil {
-					l.eventType(doc, fmt.Sprintf("%s/%d/type", at, j), t.text)
+		case n.Names[i].Text == "pattern" && kid.Kind == '[':
+			for j := range kid.Kids {
+				if t := kid.Kids[j].Step("type"); kid.Kids[j].Kind == '{' && t != nil {
+					l.eventType(doc, fmt.Sprintf("%s/%d/type", at, j), t.Text)
 				}
 			}
 			l.triggerRules(doc, at, kid)
-		case kid.kind == '{', kid.kind == '[':
+		case kid.Kind == '{', kid.Kind == '[':
 			l.triggerRules(doc, at, kid)
 		}
 	}
 }
 
-func (l *loader) eventType(doc *document, pointer, event string) {
+func (l *loader) eventType(doc *jsonshape.Document, pointer, event string) {
 	if event == "*" {
 		return
 	}

@@ -1,4 +1,4 @@
-package plan
+package jsonshape
 
 import (
 	"bytes"
@@ -6,24 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// HankSchema returns the JSON Schema (draft 2020-12) of hank.json, made from
-// the table that Parse checks with. What depends on more than one field
-// (duplicate ids, sessions, budgets, files) is not in it.
-func HankSchema() []byte {
-	return schemaOf(hankShape, "hank.json", "A hank: a program of agent steps.")
-}
-
-// SettingsSchema returns the JSON Schema of hankweave.json.
-func SettingsSchema() []byte {
-	return schemaOf(settingsShape, "hankweave.json", "Settings of the runtime.")
-}
-
-// SentinelSchema returns the JSON Schema of a sentinel's configuration file.
-func SentinelSchema() []byte {
-	return schemaOf(sentinelShape, "sentinel.json", "An observer of a codon.")
-}
-
-func schemaOf(root *shape, title, description string) []byte {
+func Schema(root *Shape, title, description string) []byte {
 	var out bytes.Buffer
 	e := jsontext.NewEncoder(&out, jsontext.WithIndent("  "))
 	w := schemaWriter{e: e, known: map[string]bool{}}
@@ -51,11 +34,13 @@ func schemaOf(root *shape, title, description string) []byte {
 type schemaWriter struct {
 	e     *jsontext.Encoder
 	known map[string]bool
-	queue []*shape // definitions that are referred to and not written yet
+	queue []*Shape // definitions that are referred to and not written yet
 }
 
-func (w *schemaWriter) put(t jsontext.Token)   { _ = w.e.WriteToken(t) }
-func (w *schemaWriter) key(name string)        { w.put(jsontext.String(name)) }
+func (w *schemaWriter) put(t jsontext.Token) { _ = w.e.WriteToken(t) }
+
+func (w *schemaWriter) key(name string) { w.put(jsontext.String(name)) }
+
 func (w *schemaWriter) text(key, value string) { w.key(key); w.put(jsontext.String(value)) }
 
 func (w *schemaWriter) object(fill func()) {
@@ -80,7 +65,7 @@ func (w *schemaWriter) words(key string, words []string) {
 }
 
 // inside writes a shape where a value stands: by reference if it has a name.
-func (w *schemaWriter) inside(s *shape, doc string) {
+func (w *schemaWriter) inside(s *Shape, doc string) {
 	w.object(func() {
 		if doc != "" {
 			w.text("description", doc)
@@ -89,7 +74,7 @@ func (w *schemaWriter) inside(s *shape, doc string) {
 	})
 }
 
-func (w *schemaWriter) refOrBody(s *shape) {
+func (w *schemaWriter) refOrBody(s *Shape) {
 	if s.kind != anObject || s.name == "" {
 		w.body(s)
 		return
@@ -101,7 +86,7 @@ func (w *schemaWriter) refOrBody(s *shape) {
 	w.text("$ref", "#/$defs/"+s.name)
 }
 
-func (w *schemaWriter) body(s *shape) {
+func (w *schemaWriter) body(s *Shape) {
 	switch s.kind {
 	case aScalar:
 		w.words("type", []string{"string", "number", "boolean", "null"})
@@ -140,7 +125,7 @@ func (w *schemaWriter) body(s *shape) {
 
 func (w *schemaWriter) number(key string, v float64) { w.key(key); w.put(jsontext.Float(v)) }
 
-func (w *schemaWriter) numbers(s *shape) {
+func (w *schemaWriter) numbers(s *Shape) {
 	if s.kind == aWhole {
 		w.text("type", "integer")
 	} else {
@@ -160,23 +145,23 @@ func (w *schemaWriter) numbers(s *shape) {
 	}
 }
 
-func (w *schemaWriter) fields(s *shape) {
+func (w *schemaWriter) fields(s *Shape) {
 	w.text("type", "object")
 	w.key("properties")
 	w.object(func() {
-		for _, f := range s.fields {
-			w.key(f.name)
+		for _, f := range s.Fields {
+			w.key(f.Name)
 			doc := f.doc
 			if f.inert {
 				doc = "Without effect in hank: " + doc
 			}
-			w.inside(f.shape, doc)
+			w.inside(f.Shape, doc)
 		}
 	})
 	var needed []string
-	for _, f := range s.fields {
+	for _, f := range s.Fields {
 		if f.required {
-			needed = append(needed, f.name)
+			needed = append(needed, f.Name)
 		}
 	}
 	if len(needed) > 0 {
@@ -190,14 +175,14 @@ func (w *schemaWriter) fields(s *shape) {
 
 // union writes the variants of which exactly one fits. Without a tag the JSON
 // types differ; with one, its value does.
-func (w *schemaWriter) union(s *shape) {
+func (w *schemaWriter) union(s *Shape) {
 	w.key("oneOf")
 	w.array(func() {
 		for i, v := range s.variants {
-			if s.tag != "" && v.value == "" {
+			if s.tag != "" && v.Value == "" {
 				continue // an absent tag: the field is optional in the variant before
 			}
-			w.inside(s.variants[i].shape, "")
+			w.inside(s.variants[i].Shape, "")
 		}
 	})
 }

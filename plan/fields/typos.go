@@ -1,4 +1,4 @@
-package plan
+package fields
 
 // Wrong names that people write, and the right ones. The list is the
 // compatible system's, the distance of edits covers the rest.

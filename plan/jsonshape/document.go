@@ -1,4 +1,4 @@
-package plan
+package jsonshape
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// document is a JSON file with the position of everything in it.
-type document struct {
-	file  string
-	data  []byte
+// Document is a JSON file with the position of everything in it.
+type Document struct {
+	File  string
+	Data  []byte
 	clean []byte // data without what the reader passed over
-	root  *node  // nil if the file is not JSON
+	Root  *Node  // nil if the file is not JSON
 	wrong bool   // something in the tree is marked or rewritten: clean is not what it says
 	lines []int  // byte offset at which each line starts; filled when first needed
 
@@ -28,31 +28,31 @@ type document struct {
 	offset, line, column int
 }
 
-// node is a JSON value. Positions are byte offsets.
-type node struct {
-	kind  jsontext.Kind
-	start int
+// Node is a JSON value. Positions are byte offsets.
+type Node struct {
+	Kind  jsontext.Kind
+	Start int
 	end   int
-	text  string // the decoded string, or the digits of a number
-	names []name // of an object's members, one for each kid
-	kids  []node
-	bad   bool // reported as wrong: left out when the value is decoded
+	Text  string // the decoded string, or the digits of a number
+	Names []name // of an object's members, one for each kid
+	Kids  []Node
+	Bad   bool // reported as wrong: left out when the value is decoded
 }
 
 // name is a member's name and where it stands.
 type name struct {
-	text  string
+	Text  string
 	start int
 	bad   bool
 }
 
-// readDocument parses a file. Comments, trailing commas and a byte order mark
+// Read parses a file. Comments, trailing commas and a byte order mark
 // are reported and passed over, so that the rest is checked too; any other
 // syntax error ends the reading.
-func readDocument(file string, data []byte, report func(problem)) *document {
-	doc := &document{file: file, data: data}
+func Read(file string, data []byte, report func(Problem)) *Document {
+	doc := &Document{File: file, Data: data}
 	if len(bytes.TrimSpace(data)) == 0 {
-		report(problem{doc, 0, "", "syntax", "the file is empty", ""})
+		report(Problem{doc, 0, "", "syntax", "the file is empty", ""})
 		return doc
 	}
 	clean := doc.withoutExtras(report)
@@ -63,39 +63,39 @@ func readDocument(file string, data []byte, report func(problem)) *document {
 		doc.syntaxError(err, report)
 		return doc
 	}
-	doc.root = &root
+	doc.Root = &root
 	if rest := skipSpace(clean, root.end); rest < len(clean) {
-		report(problem{doc, rest, "", "trailing-data", "there is text behind the end of the JSON value", "remove everything behind the last closing bracket"})
+		report(Problem{doc, rest, "", "trailing-data", "there is text behind the end of the JSON value", "remove everything behind the last closing bracket"})
 	}
 	return doc
 }
 
-func (doc *document) syntaxError(err error, report func(problem)) {
+func (doc *Document) syntaxError(err error, report func(Problem)) {
 	var syntax *jsontext.SyntacticError
-	offset, pointer, message := len(doc.data), "", err.Error()
+	offset, pointer, message := len(doc.Data), "", err.Error()
 	if errors.As(err, &syntax) {
 		offset, pointer, message = int(syntax.ByteOffset), string(syntax.JSONPointer), syntax.Err.Error()
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		message = "the file ends in the middle"
 	}
-	report(problem{doc, offset, pointer, "syntax", message, ""})
+	report(Problem{doc, offset, pointer, "syntax", message, ""})
 }
 
 // withoutExtras returns the data with a byte order mark, comments and trailing
 // commas blanked by spaces, so that offsets stay.
-func (doc *document) withoutExtras(report func(problem)) []byte {
-	clean := doc.data
+func (doc *Document) withoutExtras(report func(Problem)) []byte {
+	clean := doc.Data
 	blank := func(from, to int, rule, message, hint string) {
-		if &clean[0] == &doc.data[0] {
-			clean = bytes.Clone(doc.data)
+		if &clean[0] == &doc.Data[0] {
+			clean = bytes.Clone(doc.Data)
 		}
 		for i := from; i < to; i++ {
 			if clean[i] != '\n' {
 				clean[i] = ' '
 			}
 		}
-		report(problem{doc, from, "", rule, message, hint})
+		report(Problem{doc, from, "", rule, message, hint})
 	}
 	if bytes.HasPrefix(clean, []byte("\ufeff")) {
 		blank(0, 3, "byte-order-mark", "the file starts with a byte order mark", "save it as UTF-8 without BOM")
@@ -112,7 +112,7 @@ func (doc *document) withoutExtras(report func(problem)) []byte {
 			}
 		case c == '/' && i+1 < len(clean) && (clean[i+1] == '/' || clean[i+1] == '*'):
 			end := commentEnd(clean, i)
-			blank(i, end, "comment", doc.file+" is JSON without comments", "move the text into a \"description\"")
+			blank(i, end, "comment", doc.File+" is JSON without comments", "move the text into a \"description\"")
 			i = end - 1
 		case c == ',':
 			comma = i
@@ -151,7 +151,7 @@ type nodeReader struct {
 	d     *jsontext.Decoder
 	data  []byte
 	names []name
-	kids  []node
+	kids  []Node
 	count int // of values so far
 }
 
@@ -159,8 +159,8 @@ type nodeReader struct {
 // that it may have in the file.
 const mostValues = 500_000
 
-// parseNode reads a value from data that need not be a file.
-func parseNode(data []byte) (*node, error) {
+// Parse reads a value from data that need not be a file.
+func Parse(data []byte) (*Node, error) {
 	root, err := newNodeReader(data).value()
 	return &root, err
 }
@@ -178,26 +178,26 @@ func (r *nodeReader) token() (jsontext.Token, int, error) {
 	return t, start, err
 }
 
-func (r *nodeReader) value() (node, error) {
+func (r *nodeReader) value() (Node, error) {
 	t, start, err := r.token()
 	if err != nil {
-		return node{}, err
+		return Node{}, err
 	}
 	if r.count++; r.count > mostValues {
-		return node{}, fmt.Errorf("the file has more than %d values", mostValues)
+		return Node{}, fmt.Errorf("the file has more than %d values", mostValues)
 	}
-	n := node{kind: t.Kind(), start: start}
-	switch n.kind {
+	n := Node{Kind: t.Kind(), Start: start}
+	switch n.Kind {
 	case '"', '0':
-		n.text = t.String()
+		n.Text = t.String()
 	case '{', '[':
 		names, kids := len(r.names), len(r.kids)
-		if n.kind == '{' {
+		if n.Kind == '{' {
 			err = r.members()
 		} else {
 			err = r.items()
 		}
-		n.names, n.kids = slices.Clone(r.names[names:]), slices.Clone(r.kids[kids:])
+		n.Names, n.Kids = slices.Clone(r.names[names:]), slices.Clone(r.kids[kids:])
 		r.names, r.kids = r.names[:names], r.kids[:kids]
 	}
 	n.end = int(r.d.InputOffset())
@@ -210,7 +210,7 @@ func (r *nodeReader) members() error {
 		if err != nil || t.Kind() == '}' {
 			return err
 		}
-		key := name{text: t.String(), start: start}
+		key := name{Text: t.String(), start: start}
 		kid, err := r.value()
 		if err != nil {
 			return err
@@ -233,41 +233,41 @@ func (r *nodeReader) items() error {
 	}
 }
 
-// member is the value of a member that was not reported as wrong, or nil.
-func (n *node) member(key string) *node {
-	for i := range n.names {
-		if n.names[i].text == key && !n.names[i].bad && !n.kids[i].bad {
-			return &n.kids[i]
+// Member is the value of a member that was not reported as wrong, or nil.
+func (n *Node) Member(key string) *Node {
+	for i := range n.Names {
+		if n.Names[i].Text == key && !n.Names[i].bad && !n.Kids[i].Bad {
+			return &n.Kids[i]
 		}
 	}
 	return nil
 }
 
-// find is the byte offset of what a JSON pointer names, or of the nearest
+// Find is the byte offset of what a JSON pointer names, or of the nearest
 // thing around it that exists.
-func (doc *document) find(pointer string) int {
-	n := doc.root
+func (doc *Document) Find(pointer string) int {
+	n := doc.Root
 	if n == nil {
 		return 0
 	}
 	for _, step := range pointerSteps(pointer) {
-		next := n.step(step)
+		next := n.Step(step)
 		if next == nil {
 			break
 		}
 		n = next
 	}
-	return n.start
+	return n.Start
 }
 
-// at is the value that a JSON pointer names, or nil.
-func (doc *document) at(pointer string) *node {
-	n := doc.root
+// At is the value that a JSON pointer names, or nil.
+func (doc *Document) At(pointer string) *Node {
+	n := doc.Root
 	for _, step := range pointerSteps(pointer) {
 		if n == nil {
 			return nil
 		}
-		n = n.step(step)
+		n = n.Step(step)
 	}
 	return n
 }
@@ -284,89 +284,89 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
-func (n *node) step(key string) *node {
-	if n.kind == '[' {
-		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.kids) {
-			return &n.kids[i]
+func (n *Node) Step(key string) *Node {
+	if n.Kind == '[' {
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.Kids) {
+			return &n.Kids[i]
 		}
 		return nil
 	}
-	for i := range n.names {
-		if n.names[i].text == key {
-			return &n.kids[i]
+	for i := range n.Names {
+		if n.Names[i].Text == key {
+			return &n.Kids[i]
 		}
 	}
 	return nil
 }
 
-// position converts a byte offset to a line and a column in characters, both
+// Position converts a byte offset to a line and a column in characters, both
 // from 1.
-func (doc *document) position(offset int) (line, column int) {
+func (doc *Document) Position(offset int) (line, column int) {
 	if doc.lines == nil {
 		doc.lines = []int{0}
-		for i, c := range doc.data {
+		for i, c := range doc.Data {
 			if c == '\n' {
 				doc.lines = append(doc.lines, i+1)
 			}
 		}
 	}
-	offset = min(max(offset, 0), len(doc.data))
+	offset = min(max(offset, 0), len(doc.Data))
 	line = sort.SearchInts(doc.lines, offset+1)
 	from, column := doc.lines[line-1], 1
 	if doc.line == line && doc.offset <= offset {
 		from, column = doc.offset, doc.column
 	}
-	column += utf8.RuneCount(doc.data[from:offset])
+	column += utf8.RuneCount(doc.Data[from:offset])
 	doc.offset, doc.line, doc.column = offset, line, column
 	return line, column
 }
 
 // encode writes the value without what was reported as wrong: bad members are
 // left out, bad items become null, so that the positions of the others stay.
-func (n *node) encode(e *jsontext.Encoder) error {
-	switch n.kind {
+func (n *Node) encode(e *jsontext.Encoder) error {
+	switch n.Kind {
 	case '{':
 		_ = e.WriteToken(jsontext.BeginObject)
-		for i := range n.kids {
-			if n.names[i].bad || n.kids[i].bad {
+		for i := range n.Kids {
+			if n.Names[i].bad || n.Kids[i].Bad {
 				continue
 			}
-			_ = e.WriteToken(jsontext.String(n.names[i].text))
-			if err := n.kids[i].encode(e); err != nil {
+			_ = e.WriteToken(jsontext.String(n.Names[i].Text))
+			if err := n.Kids[i].encode(e); err != nil {
 				return err
 			}
 		}
 		return e.WriteToken(jsontext.EndObject)
 	case '[':
 		_ = e.WriteToken(jsontext.BeginArray)
-		for i := range n.kids {
-			if n.kids[i].bad {
+		for i := range n.Kids {
+			if n.Kids[i].Bad {
 				_ = e.WriteToken(jsontext.Null)
-			} else if err := n.kids[i].encode(e); err != nil {
+			} else if err := n.Kids[i].encode(e); err != nil {
 				return err
 			}
 		}
 		return e.WriteToken(jsontext.EndArray)
 	case '"':
-		return e.WriteToken(jsontext.String(n.text))
+		return e.WriteToken(jsontext.String(n.Text))
 	case '0':
-		return e.WriteValue(jsontext.Value(n.text))
+		return e.WriteValue(jsontext.Value(n.Text))
 	case 't', 'f':
-		return e.WriteToken(jsontext.Bool(n.kind == 't'))
+		return e.WriteToken(jsontext.Bool(n.Kind == 't'))
 	}
 	return e.WriteToken(jsontext.Null)
 }
 
-// sound is the JSON of the file without what is wrong in it.
-func (doc *document) sound() jsontext.Value {
+// Sound is the JSON of the file without what is wrong in it.
+func (doc *Document) Sound() jsontext.Value {
 	if doc.clean != nil && !doc.wrong {
-		return doc.clean[:doc.root.end]
+		return doc.clean[:doc.Root.end]
 	}
-	return doc.root.sound()
+	return doc.Root.Sound()
 }
 
-// sound returns the JSON of the value without what is wrong in it.
-func (n *node) sound() jsontext.Value {
+// Sound returns the JSON of the value without what is wrong in it.
+func (n *Node) Sound() jsontext.Value {
 	var b bytes.Buffer
 	if err := n.encode(jsontext.NewEncoder(&b)); err != nil {
 		return jsontext.Value("null") // cannot be: every part was read as JSON, names are unique
@@ -374,12 +374,12 @@ func (n *node) sound() jsontext.Value {
 	return b.Bytes()
 }
 
-// set puts a member into an object; a later value replaces an earlier one, as
+// Set puts a member into an object; a later value replaces an earlier one, as
 // it does in an environment.
-func (n *node) set(key string, value node) {
-	if old := n.step(key); old != nil {
+func (n *Node) Set(key string, value Node) {
+	if old := n.Step(key); old != nil {
 		*old = value
 		return
 	}
-	n.names, n.kids = append(n.names, name{text: key}), append(n.kids, value)
+	n.Names, n.Kids = append(n.Names, name{Text: key}), append(n.Kids, value)
 }
