@@ -97,3 +97,22 @@ func (e *UnsafeTreeError) Error() string {
 }
 
 var ErrChanging = errors.New("it changed while it was read")
+
+// ErrReadOnly refuses writes to a store that was opened for reading.
+var ErrReadOnly = errors.New("the checkpoint store was opened for reading")
+
+func IgnoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// firstOf returns the first of two errors: a reader that has failed says so once
+// more when it is closed.
+func firstOf(err, closing error) error {
+	if err != nil {
+		return err
+	}
+	return closing
+}

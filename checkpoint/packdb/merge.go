@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"math/bits"
 	"slices"
 
@@ -275,16 +274,4 @@ func (s *DB) RemoveReplaced() error {
 	s.Replaced = slices.DeleteFunc(s.Replaced, func(p *Pack) bool { return slices.Contains(gone, p) })
 	s.Mu.Unlock()
 	return err
-}
-
-func IgnoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// NewPack describes a finished pack of so many bytes.
-func (s *DB) NewPack(base string, size int64) *Pack {
-	return &Pack{FS: s.FS, Base: base, size: size, keeps: &s.openPacks}
 }

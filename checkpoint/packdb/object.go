@@ -12,6 +12,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
+// SHA names a git object: 40 lower-case hexadecimal digits, or "" for none.
+type SHA string
+
 // InMemory bounds the objects that are read whole. Larger blobs stream.
 const InMemory = 1 << 20
 

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -15,14 +13,6 @@ import (
 
 	"hank/internal/vfs"
 )
-
-func packNames(packs []*Pack) []string {
-	names := make([]string, len(packs))
-	for i, p := range packs {
-		names[i] = filepath.Base(p.Base)
-	}
-	return names
-}
 
 // Pack is a finished pack on disk with its index. The index is read when the
 // pack is first asked for an object, and stays in memory.
@@ -136,42 +126,11 @@ func (p *Pack) find(id *plumbing.Hash) (int64, bool, error) {
 	return off, true, nil
 }
 
-// ListPacks returns the finished packs in a store's pack folder. A pack counts
-// once it has its index; what has only one of the two is of no use to a reader.
-func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
-	dir := filepath.Join(s.Dir, "objects", "pack")
-	list, err := s.FS.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("list packs: %w", err)
-	}
-	have := make(map[string]*Pack, len(known))
-	for _, p := range known {
-		have[p.Base] = p
-	}
-	whole := make(map[string]fs.DirEntry)
-	for _, e := range list {
-		if name, ok := strings.CutSuffix(e.Name(), ".pack"); ok {
-			whole[name] = e
+func InPacks(packs []*Pack, id plumbing.Hash) bool {
+	for _, p := range packs {
+		if _, ok, err := p.find(&id); ok && err == nil {
+			return true
 		}
 	}
-	var packs []*Pack
-	for _, e := range list {
-		name, ok := strings.CutSuffix(e.Name(), ".idx")
-		if !ok || whole[name] == nil || !strings.HasPrefix(name, "pack-") {
-			continue
-		}
-		base := filepath.Join(dir, name)
-		if have[base] == nil {
-			fi, err := whole[name].Info()
-			if errors.Is(err, fs.ErrNotExist) { // it was merged since the folder was listed
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("list packs: %w", err)
-			}
-			have[base] = s.NewPack(base, fi.Size())
-		}
-		packs = append(packs, have[base])
-	}
-	return packs, nil
+	return false
 }

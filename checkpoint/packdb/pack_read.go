@@ -209,15 +209,6 @@ func (u *unpacker) inflate(h packedHeader) ([]byte, error) {
 	return out, nil
 }
 
-// firstOf returns the first of two errors: a reader that has failed says so once
-// more when it is closed.
-func firstOf(err, closing error) error {
-	if err != nil {
-		return err
-	}
-	return closing
-}
-
 // maxDeltaChain is git's own bound (pack.depth is at most 4095).
 const maxDeltaChain = 4095
 
@@ -259,3 +250,5 @@ func (u *unpacker) resolve(h packedHeader, byID func(plumbing.Hash) (*GitObject,
 		return kind, data, nil
 	}
 }
+
+var errEndless = errors.New("its chain of deltas does not end")

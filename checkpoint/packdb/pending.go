@@ -1,6 +1,7 @@
 package packdb
 
 import (
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -219,4 +220,11 @@ func (p *pendingPack) Seal() ([]byte, error) {
 // checksum, in the folder of the temporary name.
 func (p *pendingPack) PackBase(sum []byte) string {
 	return filepath.Join(filepath.Dir(p.Path), fmt.Sprintf("pack-%x", sum))
+}
+
+// sumOf returns the SHA-1 of the first n bytes of a file.
+func sumOf(r io.ReaderAt, n int64) ([]byte, error) {
+	h := sha1.New()
+	_, err := io.Copy(h, io.NewSectionReader(r, 0, n))
+	return h.Sum(nil), err
 }

@@ -20,14 +20,6 @@ import (
 	"hank/checkpoint/worktree"
 )
 
-// Sources returns what objects are read from at the moment. No lock is held
-// while they are asked: a pack that is being written has one of its own.
-func (s *DB) Sources() (*pendingPack, []*Pack) {
-	s.Mu.RLock()
-	defer s.Mu.RUnlock()
-	return s.Pending, s.Packs // the list is replaced, never changed
-}
-
 // HasObject tells whether the store has an object, pending or not.
 func (s *DB) HasObject(id plumbing.Hash) bool {
 	pending, packs := s.Sources()
@@ -37,15 +29,6 @@ func (s *DB) HasObject(id plumbing.Hash) bool {
 		}
 	}
 	return InPacks(packs, id)
-}
-
-func InPacks(packs []*Pack, id plumbing.Hash) bool {
-	for _, p := range packs {
-		if _, ok, err := p.find(&id); ok && err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // locate finds the pack and offset of an object.
@@ -69,8 +52,6 @@ func (s *DB) locate(id plumbing.Hash) (packSource, int64, error) {
 	}
 	return nil, 0, plumbing.ErrObjectNotFound
 }
-
-var errEndless = errors.New("its chain of deltas does not end")
 
 // Object reads an object and verifies its id. A large blob is a stream that is
 // verified when it has been read to its end.
@@ -369,14 +350,21 @@ func (s *DB) ReadFile(tree SHA, path string) (io.ReadCloser, int64, error) {
 
 // BlobSize returns how many bytes a file has.
 func (s *DB) BlobSize(blob SHA) (int64, error) {
-	return s.EncodedObjectSize(plumbing.NewHash(string(blob)))
+	o, err := s.Object(plumbing.NewHash(string(blob)))
+	if err != nil {
+		return 0, err
+	}
+	return o.Bytes, nil
 }
 
 // OpenBlob opens the contents of a file.
 func (s *DB) OpenBlob(blob SHA) (io.ReadCloser, error) {
-	o, err := s.EncodedObject(plumbing.BlobObject, plumbing.NewHash(string(blob)))
+	o, err := s.Object(plumbing.NewHash(string(blob)))
 	if err != nil {
 		return nil, err
+	}
+	if o.Kind != plumbing.BlobObject {
+		return nil, ErrMissing
 	}
 	return o.Reader()
 }

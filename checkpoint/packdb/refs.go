@@ -371,3 +371,7 @@ func writeSynced(fsys vfs.FS, name string, data []byte, perm fs.FileMode) error 
 }
 
 const Branches = "refs/heads/"
+
+// shallowName is git's file of commits that count as having no parents. hank
+// writes it where what came before them is lost.
+const shallowName = "shallow"

@@ -4,124 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/internal/flock"
 	"hank/internal/vfs"
 )
-
-// Options say where a store is and what it may use.
-type Options struct {
-	FS  vfs.FS // nil is the real one
-	Dir string // the git folder, absolute
-	// CacheFile is where the stat cache is kept between processes; "" is
-	// nowhere. BootID is the machine's present boot; "" trusts no kept cache.
-	CacheFile string
-	BootID    string
-	Now       func() time.Time // nil is time.Now
-	// ReadOnly promises that nothing is written: what a snapshot finds is
-	// thrown away by Close. It may be opened while another process writes.
-	ReadOnly bool
-	// Shared says that others may write to the repository too, so that what
-	// looks like left over is only cleared away while no other hank has it open
-	// for writing.
-	Shared bool
-}
-
-// DB is the git repository that holds the checkpoints of one execution. It
-// is a bare repository that stock git reads. It implements go-git's
-// storage.Storer, so that trees, commits, diffs and transport are go-git's.
-//
-// New objects go into one pending pack, which Commit and Flush make durable.
-// Reading is safe from several goroutines; writing is for one at a time.
-type DB struct {
-	// HeadWas is what Open found in the place of HEAD, which it writes again unless the
-	// store is ReadOnly; empty if that was right.
-	HeadWas string
-
-	FS        vfs.FS
-	Dir       string
-	Opts      Options
-	openPacks atomic.Int32
-
-	Mu      sync.RWMutex
-	Packs   []*Pack // newest first, as far as this process has made them
-	Pending *pendingPack
-	room    int64           // what the pending pack may come to; 0 is any size
-	shallow []plumbing.Hash // commits that count as having no parents
-	// replaced are packs whose objects are in a merged one too; they are
-	// removed by the next merge, or by Close.
-	Replaced []*Pack
-
-	held heldTrees
-
-	Merging sync.Mutex // held while packs are merged
-
-	refs sync.Mutex // held while a reference moves
-
-	alone *os.File // a shared repository, locked against other hanks; or nil
-
-	Vouched Vouched // by the packs; never nil
-}
-
-// Vouched is what holds as long as the packs have what they have: the stat cache
-// of whoever scans. A DB tells it what becomes of its packs.
-type Vouched interface {
-	// SettleCache is called when everything pending is durable; the DB is locked.
-	SettleCache()
-	// DropPending is called when everything pending is dropped; the DB is locked.
-	DropPending()
-	// KeepLargeCache is called after a Flush; the DB is not locked.
-	KeepLargeCache()
-	// KeepCache is called by Close.
-	KeepCache() error
-	// RewriteCache is called when packs were merged.
-	RewriteCache() error
-	// DropCache forgets everything, DistrustCache on disk too.
-	DropCache()
-	DistrustCache() error
-}
-
-// nothingVouched is for a DB that nobody scans into.
-type nothingVouched struct{}
-
-func (nothingVouched) SettleCache() {}
-
-func (nothingVouched) DropPending() {}
-
-func (nothingVouched) KeepLargeCache() {}
-
-func (nothingVouched) KeepCache() error { return nil }
-
-func (nothingVouched) RewriteCache() error { return nil }
-
-func (nothingVouched) DropCache() {}
-
-func (nothingVouched) DistrustCache() error { return nil }
-
-// SetVouched says who is told what becomes of the packs.
-func (s *DB) SetVouched(v Vouched) { s.Vouched = v }
-
-// WithPackNames calls f with the names of the packs, and of those that merged ones
-// have replaced, while none comes or goes.
-func (s *DB) WithPackNames(f func(packs, replaced []string)) {
-	s.Mu.RLock()
-	defer s.Mu.RUnlock()
-	f(packNames(s.Packs), packNames(s.Replaced))
-}
-
-// IsPending reports whether there is a pending pack.
-func (s *DB) IsPending() bool {
-	pending, _ := s.Sources()
-	return pending != nil
-}
 
 // HEAD tells others that this is a repository, and which branch to show. Hank
 // never reads it.
@@ -216,16 +104,6 @@ func Init(o Options) (*DB, error) {
 		return nil, fmt.Errorf("making the checkpoint store: %w", err)
 	}
 	return s, nil
-}
-
-func New(o Options) *DB {
-	if o.FS == nil {
-		o.FS = vfs.OS
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &DB{FS: o.FS, Dir: o.Dir, Opts: o, Vouched: nothingVouched{}}
 }
 
 // Open opens a store. One that is not there matches fs.ErrNotExist; one that

@@ -3,7 +3,6 @@ package packdb
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -24,25 +23,6 @@ var _ storage.Storer = (*DB)(nil)
 
 // NewEncodedObject implements storer.EncodedObjectStorer.
 func (s *DB) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
-
-// SetEncodedObject puts an object into the pending pack.
-func (s *DB) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
-	r, err := o.Reader()
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	defer r.Close()
-	if o.Size() > InMemory {
-		id, _, err := s.PutStream(o.Type(), o.Size(), &ExactReader{R: r, Left: o.Size()})
-		return id, err
-	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	id, _, err := s.PutObject(o.Type(), data)
-	return id, err
-}
 
 // EncodedObject implements storer.EncodedObjectStorer.
 func (s *DB) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
@@ -75,11 +55,7 @@ func (s *DB) HasEncodedObject(id plumbing.Hash) error {
 
 // EncodedObjectSize implements storer.EncodedObjectStorer.
 func (s *DB) EncodedObjectSize(id plumbing.Hash) (int64, error) {
-	o, err := s.Object(id)
-	if err != nil {
-		return 0, err
-	}
-	return o.Bytes, nil
+	return s.BlobSize(SHA(id.String()))
 }
 
 var errNotHere = errors.New("not supported by hank's checkpoint store")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -213,9 +212,6 @@ func (s *DB) drop() {
 	s.Vouched.DropPending()
 }
 
-// ErrReadOnly refuses writes to a store that was opened for reading.
-var ErrReadOnly = errors.New("the checkpoint store was opened for reading")
-
 // Flush makes all pending objects durable:
 //
 //  1. The pack gets its count and checksum, and is synced.
@@ -291,13 +287,6 @@ func (s *DB) FlushPack(p *pendingPack) (base string, err error) {
 	}
 	failpoint.Hit("pack.indexed")
 	return base, s.FS.SyncDir(filepath.Dir(base))
-}
-
-// sumOf returns the SHA-1 of the first n bytes of a file.
-func sumOf(r io.ReaderAt, n int64) ([]byte, error) {
-	h := sha1.New()
-	_, err := io.Copy(h, io.NewSectionReader(r, 0, n))
-	return h.Sum(nil), err
 }
 
 // CommitRequest is a commit to be made.
@@ -445,4 +434,23 @@ func (x *ExactReader) Read(p []byte) (int, error) {
 		return n, err
 	}
 	return n, nil
+}
+
+// SetEncodedObject puts an object into the pending pack.
+func (s *DB) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
+	r, err := o.Reader()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer r.Close()
+	if o.Size() > InMemory {
+		id, _, err := s.PutStream(o.Type(), o.Size(), &ExactReader{R: r, Left: o.Size()})
+		return id, err
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	id, _, err := s.PutObject(o.Type(), data)
+	return id, err
 }

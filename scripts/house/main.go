@@ -47,7 +47,6 @@ var larger = map[string]int{}
 // tangled are the packages with more arrows up than mayClimb allows, with the number that
 // each may have at most.
 var tangled = map[string]int{
-	"checkpoint/packdb":      18,
 	"checkpoint/remote":      2,
 	"checkpoint/restore":     11,
 	"checkpoint/worktree":    2,
