@@ -3,11 +3,15 @@
 package runtime
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 
 	"hank/recovery/layout"
 	"hank/runtime/control"
@@ -18,14 +22,28 @@ import (
 )
 
 func init() {
-	// ask speaks to a run by its socket, past what hank's commands check.
+	// ask speaks to a run by its socket, past what hank's commands check, in every way
+	// in which it can be asked.
 	testkit.Parts["ask"] = func(args []string) error {
+		path := layout.Layout{Root: args[0]}.Socket()
 		for _, command := range args[1:] {
-			answer, err := control.Call(context.Background(), layout.Layout{Root: args[0]}.Socket(), control.Request{Command: command})
+			answers, err := askVersion1(path, command)
 			if err != nil {
 				return err
 			}
-			fmt.Println(command, answer.OK, answer.Denied)
+			for _, confirm := range []bool{false, true} {
+				answer, err := control.Call(context.Background(), path, control.Request{Command: command, Confirm: confirm})
+				if err != nil {
+					return err
+				}
+				answers = append(answers, answer)
+			}
+			for _, answer := range answers[1:] {
+				if answer.OK != answers[0].OK || answer.Denied != answers[0].Denied {
+					return fmt.Errorf("%s: %+v", command, answers)
+				}
+			}
+			fmt.Println(command, answers[0].OK, answers[0].Denied)
 		}
 		return nil
 	}
@@ -37,6 +55,35 @@ func init() {
 		fmt.Println("rollback", int(verdict.CodeOf(err)))
 		return nil
 	}
+}
+
+// askVersion1 asks as a client of version 1 does, at once and with a confirmation.
+func askVersion1(path, command string) (answers []control.Response, err error) {
+	if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() { // the path is too long for a socket
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		path = strings.TrimSpace(string(text))
+	}
+	for _, lines := range [][]string{{`{"version":1,"command":%q}`}, {`{"version":1,"command":%q,"confirm":true}`, `{"version":1,"command":"confirm"}`}} {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, strings.Join(lines, "\n")+"\n", command)
+		in := bufio.NewScanner(conn)
+		for range lines {
+			in.Scan()
+		}
+		var answer control.Response
+		if err := json.Unmarshal(in.Bytes(), &answer); err != nil || answer.Version != 1 {
+			return nil, fmt.Errorf("%s was answered %s: %v", command, in.Bytes(), err)
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
 }
 
 // TestACodonCannotSteerItsOwnRun: neither hank's commands nor the socket obey a

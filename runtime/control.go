@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -18,6 +20,7 @@ import (
 	"hank/runtime/keeper"
 	"hank/runtime/verdict"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // serve starts the run, drives it while others may talk to it, and
@@ -35,7 +38,7 @@ func (d *driver) serve(ctx context.Context, st Start) (outcome, error) {
 	if err := d.startRun(st); err != nil {
 		return outcome{}, err
 	}
-	server, err := control.Listen(d.x.Layout.Socket(), d.control)
+	server, err := control.Listen(d.x.Layout.Socket(), control.Service{Handle: d.control, Follow: d.follow})
 	if err != nil {
 		d.say("this run cannot be controlled from outside: %v", err)
 	} else {
@@ -113,6 +116,8 @@ func (d *driver) control(r control.Request) control.Response {
 		}
 	}
 	switch {
+	case r.Arguments != nil:
+		return control.Response{Error: r.Command + " takes no arguments"}
 	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped}):
 		return control.Response{OK: true}
 	case isSignal:
@@ -126,7 +131,73 @@ func (d *driver) control(r control.Request) control.Response {
 		}
 		return control.Response{OK: true, Status: text}
 	}
-	return control.Response{Error: "unknown command " + r.Command + "; there are stop, stop-after-codon, skip, status, ping"}
+	return control.Response{Error: "unknown command " + r.Command + " (supported: stop, stop-after-codon, skip, status, ping, subscribe)"}
+}
+
+// statusEvery is how often the status is compared with the one that a subscriber has.
+const statusEvery = 200 * time.Millisecond
+
+// follow tells a client what happens, until the run is over.
+func (d *driver) follow(ctx context.Context, s control.Subscription, send func(control.Update) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	defer told.Wait()
+	defer cancel()
+	if s.Status {
+		told.Go(func() {
+			if d.sendStatus(ctx, send) != nil {
+				cancel()
+			}
+		})
+	}
+	follow, from := d.events.Follow, s.From
+	if s.Early {
+		follow = d.events.FollowEarly
+	}
+	if from == 0 || !s.Events {
+		from = d.events.Last() + 1
+	}
+	for {
+		err := follow(ctx, from, func(e journal.Event) error {
+			if !s.Events {
+				return nil
+			}
+			return send(control.Update{Event: control.EventOf(e)})
+		})
+		var gap *journal.GapError
+		if !errors.As(err, &gap) {
+			return err
+		}
+		if s.Events {
+			if err := send(control.Update{Missed: &control.Missed{After: gap.After, Next: gap.Next}}); err != nil {
+				return err
+			}
+		}
+		from = gap.Next
+	}
+}
+
+// sendStatus sends the status, and each that differs from the one before it.
+func (d *driver) sendStatus(ctx context.Context, send func(control.Update) error) error {
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	for last := []byte(nil); ; {
+		text, err := json.Marshal(d.liveStatus())
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(text, last) {
+			if err := send(control.Update{Status: text}); err != nil {
+				return err
+			}
+			last = text
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 func (d *driver) liveStatus() LiveStatus {
@@ -162,6 +233,31 @@ func Control(ctx context.Context, execution, command string) (control.Response, 
 		return answer, &control.UnansweredError{Execution: root, Err: err}
 	}
 	return answer, err
+}
+
+// Follow calls fn for each event of the live run of an execution from a number on,
+// as soon as it is in the journal, until the run is over; then it returns nil. The
+// error of fn ends it. Any other says that the run cannot be followed, or not any
+// longer: its journal can be read.
+func Follow(ctx context.Context, execution string, from uint64, fn func(journal.Event) error) error {
+	root, err := history.Locate(execution)
+	if err != nil {
+		return err
+	}
+	c, err := control.Dial(ctx, layout.Layout{Root: root}.Socket())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Follow(ctx, control.Subscription{Events: true, From: from, Early: true}, func(u control.Update) error {
+		switch {
+		case u.Missed != nil:
+			return &journal.GapError{Dir: layout.Layout{Root: root}.Events(), After: u.Missed.After, Next: u.Missed.Next}
+		case u.Event != nil:
+			return fn(u.Event.Journal())
+		}
+		return nil
+	})
 }
 
 // Live asks the live run of an execution how it stands.

@@ -1,66 +1,112 @@
-// Package control lets other processes of the same user talk to a live run:
-// stop, stop after the codon, skip, ask how it stands.
+// Package control lets other processes of the same user talk to a live run: stop,
+// stop after the codon, skip, ask for its status, follow its events.
 //
-// A run listens on a Unix socket of mode 0600. Each line of a client is one
-// request, each line back its answer, both JSON objects:
+// A run listens on a Unix socket of mode 0600. Each line of a client is one request;
+// each line back is an answer or an update. All are JSON objects, in UTF-8.
 //
-//	{"version":1,"command":"stop"}
-//	{"version":1,"ok":true}
+// # Version 2
 //
-// A request with "confirm":true is carried out only once its client has said so
-// again: the run answers {"version":1,"ok":true,"confirm":true}, the client says
-// {"version":1,"command":"confirm"}, and the run answers as above. So what was
-// asked of a run that does not answer, because it is stopped or hangs, never
-// comes to pass after its client has gone.
+// A request has an id that the client chooses, from 1 on; every line that it leads
+// to repeats it. A connection carries any number of requests, one after the other.
 //
-// A client asks one thing and hangs up; a connection that says nothing for
-// idle seconds is closed. The address of a Unix socket has at most 104 bytes
-// on some systems: where the execution's path is longer, the socket stands in
-// a short private folder, and a file of the wanted name says where.
+//	→ {"version":2,"id":1,"command":"status"}
+//	← {"version":2,"id":1,"ok":true,"status":{"runId":"…","cost":0.42,…}}
+//	→ {"version":2,"id":2,"command":"launch"}
+//	← {"version":2,"id":2,"ok":false,"error":"unknown command launch; …"}
+//
+// Arguments are an object. A command refuses arguments that it does not know, lest
+// it does something else than it was told.
+//
+// A request with "confirm":true is carried out only once its client has confirmed
+// it, and anything but its confirmation makes the run forget it. So what was asked
+// of a run that does not answer, because it is suspended or hangs, never comes to
+// pass after its client has gone:
+//
+//	→ {"version":2,"id":3,"command":"stop","confirm":true}
+//	← {"version":2,"id":3,"ok":true,"confirm":true}
+//	→ {"version":2,"id":3,"command":"confirm"}
+//	← {"version":2,"id":3,"ok":true}
+//
+// A connection may have one subscription, see [Subscription]. Its updates come
+// between the answers to other requests:
+//
+//	→ {"version":2,"id":4,"command":"subscribe","arguments":{"events":true,"from":17}}
+//	← {"version":2,"id":4,"ok":true}
+//	← {"version":2,"id":4,"event":{"seq":17,"id":"…","timestamp":"…","type":"…","data":{…}}}
+//	← {"version":2,"id":4,"missed":{"after":17,"next":20}}
+//	← {"version":2,"id":4,"end":true}
+//
+// "missed" says that the run could not read the events between these numbers; "end"
+// that the run has sent all events and is over. A client that does not read for idle
+// seconds is disconnected; what it has not had is in the journal.
+//
+// # Version 1
+//
+// Requests have no id and no arguments, and there is no subscription:
+//
+//	→ {"version":1,"command":"stop","confirm":true}
+//	← {"version":1,"ok":true,"confirm":true}
+//	→ {"version":1,"command":"confirm"}
+//	← {"version":1,"ok":true}
+//
+// A server answers each request in its version. A client begins with version 2; the
+// answer of a server that only knows version 1 says so, has carried nothing out, and
+// makes the client continue in version 1 on the same connection.
+//
+// # Bounds
+//
+// A connection that sends nothing for idle seconds and has no subscription is closed.
+// A longer line than longestLine is an error and ends the connection. There are
+// maxConnections at most, of which maxSubscriptions may have one; more are refused.
+//
+// The address of a Unix socket has at most 104 bytes on some systems: where the
+// execution's path is longer, the socket is in a short private directory, and a file
+// of the wanted name has its path.
 package control
 
 import (
-	"bufio"
-	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/state/journal"
 )
 
-// Version of the protocol.
-const Version = 1
+// Version is the newest version of the protocol.
+const Version = 2
 
 // Bounds of a server.
 const (
-	longestLine    = 64 << 10
-	maxConnections = 16
-	idle           = 10 * time.Second
-	longestAddress = 100 // bytes; sun_path has 104 on macOS and 108 on Linux
+	longestLine      = 64 << 10
+	maxConnections   = 16
+	maxSubscriptions = maxConnections / 2
+	idle             = 10 * time.Second
+	grace            = time.Second // for what is to be sent when a server closes
+	longestAddress   = 100         // bytes; sun_path has 104 on macOS and 108 on Linux
 )
 
-// Request is what a client says.
-type Request struct {
-	Version int    `json:"version"`
-	Command string `json:"command"`
-	Peer    int    `json:"-"`                // who says it; 0 is a process outside of this PID namespace, -1 unknown
-	Confirm bool   `json:"confirm,omitzero"` // to be carried out once the client has confirmed it
-}
+// The commands that a server itself carries out.
+const (
+	confirmation = "confirm"   // of the request before it
+	subscription = "subscribe" // see Subscription
+)
 
-// confirmation is the command that confirms the request before it.
-const confirmation = "confirm"
+// Request is what a client asks for.
+type Request struct {
+	Version   int            `json:"version"`
+	ID        uint64         `json:"id,omitzero"`
+	Command   string         `json:"command"`
+	Arguments jsontext.Value `json:"arguments,omitempty"`
+	Confirm   bool           `json:"confirm,omitzero"` // to be carried out once the client has confirmed it
+	Peer      int            `json:"-"`                // the process that asks; 0 is one outside of this PID namespace, -1 unknown
+}
 
 // Response is what a run answers.
 type Response struct {
 	Version int            `json:"version"`
+	ID      uint64         `json:"id,omitzero"`
 	OK      bool           `json:"ok"`
 	Error   string         `json:"error,omitempty"`
 	Denied  bool           `json:"denied,omitzero"` // the client may not ask for it
@@ -68,8 +114,57 @@ type Response struct {
 	Confirm bool           `json:"confirm,omitzero"` // the request waits to be confirmed
 }
 
+// Subscription is what a client wants to be told from now on: the arguments of
+// subscribe.
+type Subscription struct {
+	Events bool `json:"events,omitzero"`
+	// From is the number of the first event; 0 is the next one.
+	From uint64 `json:"from,omitzero"`
+	// Early wants events when they are in the journal, not only when they are durable:
+	// what a power cut takes back was told, too.
+	Early bool `json:"early,omitzero"`
+	// Status wants the answer to status, now and whenever it changes.
+	Status bool `json:"status,omitzero"`
+}
+
+// Update is a line of a subscription. One of its members is set.
+type Update struct {
+	Version int            `json:"version"`
+	ID      uint64         `json:"id"`
+	Event   *Event         `json:"event,omitempty"`
+	Status  jsontext.Value `json:"status,omitempty"`
+	Missed  *Missed        `json:"missed,omitempty"`
+	End     bool           `json:"end,omitzero"`
+}
+
+// Event is an event of the journal.
+type Event struct {
+	Seq       uint64         `json:"seq"`
+	ID        string         `json:"id"`
+	Timestamp time.Time      `json:"timestamp"`
+	Type      string         `json:"type"`
+	Data      jsontext.Value `json:"data"`
+}
+
+// Missed says which events cannot be told: those after After and before Next.
+type Missed struct {
+	After uint64 `json:"after"`
+	Next  uint64 `json:"next"`
+}
+
+// EventOf is an event as it is sent.
+func EventOf(e journal.Event) *Event { return &Event{e.Seq, e.ID, e.Timestamp, e.Type, e.Data} }
+
+// Journal is the event as it was in the journal.
+func (e Event) Journal() journal.Event {
+	return journal.Event{Seq: e.Seq, ID: e.ID, Timestamp: e.Timestamp, Type: e.Type, Data: e.Data}
+}
+
 // ErrNotRunning says that nobody listens.
 var ErrNotRunning = errors.New("no hank is running there")
+
+// ErrOldVersion says that a run knows no subscriptions.
+var ErrOldVersion = errors.New("the run is one of an older hank, which cannot be followed through its control socket")
 
 // The errors of a run that does not answer.
 var (
@@ -80,209 +175,8 @@ var (
 	ErrNotKnown = errors.New("the run has taken the request and does not answer any more; it may still carry it out")
 )
 
-// Server answers the clients of one run.
-type Server struct {
-	listener net.Listener
-	path     string // what clients look for
-	real     string // where the socket is
-	handle   func(Request) Response
-	slots    chan struct{}
-	wait     sync.WaitGroup
-}
-
-// Listen begins to answer at path. What is left there of a run that died is
-// replaced: only the holder of the execution's lock may call Listen. handle is
-// called by several goroutines.
-func Listen(path string, handle func(Request) Response) (*Server, error) {
-	s := &Server{path: path, real: path, handle: handle, slots: make(chan struct{}, maxConnections)}
-	if len(path) > longestAddress {
-		dir, err := os.MkdirTemp("", "hank-")
-		if err != nil {
-			return nil, fmt.Errorf("making a folder for the control socket: %w", err)
-		}
-		s.real = filepath.Join(dir, "s")
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("replacing the control socket of a dead run: %w", err)
-	}
-	var err error
-	if s.listener, err = listen(s.real); err != nil {
-		return nil, fmt.Errorf("opening the control socket: %w", err)
-	}
-	if s.real != path {
-		if err := os.WriteFile(path, []byte(s.real+"\n"), 0o600); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-	}
-	s.wait.Add(1)
-	go s.accept()
-	return s, nil
-}
-
-// Close stops listening, lets answers under way be sent, and removes the
-// socket.
-func (s *Server) Close() error {
-	err := s.listener.Close() // removes the socket itself
-	s.wait.Wait()
-	if s.real != s.path {
-		err = errors.Join(err, os.RemoveAll(filepath.Dir(s.real)))
-	}
-	if rerr := os.Remove(s.path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-		err = errors.Join(err, rerr)
-	}
-	return err
-}
-
-func (s *Server) accept() {
-	defer s.wait.Done()
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors: try again, slowly
-			continue
-		}
-		select {
-		case s.slots <- struct{}{}:
-			s.wait.Add(1)
-			go s.serve(conn)
-		default:
-			conn.Close()
-		}
-	}
-}
-
-func (s *Server) serve(conn net.Conn) {
-	defer func() {
-		conn.Close()
-		<-s.slots
-		s.wait.Done()
-	}()
-	uid, pid := peerOf(conn)
-	if !mayTalk(uid) {
-		return
-	}
-	lines := bufio.NewScanner(conn)
-	lines.Buffer(make([]byte, 0, 4096), longestLine)
-	var pending *Request // waits for its confirmation
-	for {
-		if conn.SetDeadline(time.Now().Add(idle)) != nil || !lines.Scan() {
-			return
-		}
-		var answer Response
-		answer, pending = s.answer(lines.Bytes(), pending, pid)
-		answer.Version = Version
-		text, err := json.Marshal(answer)
-		if err != nil {
-			return
-		}
-		if _, err := conn.Write(append(text, '\n')); err != nil {
-			return
-		}
-	}
-}
-
-// answer is the pure half of serve. pending is the request before it that waits
-// for its confirmation; it is forgotten if anything else comes.
-func (s *Server) answer(line []byte, pending *Request, peer int) (Response, *Request) {
-	var r Request
-	if err := json.Unmarshal(line, &r); err != nil {
-		return Response{Error: "the request is not a JSON object with version and command"}, nil
-	}
-	r.Peer = peer
-	switch {
-	case r.Version != Version:
-		return Response{Error: fmt.Sprintf("this hank speaks version %d of the control protocol, not %d", Version, r.Version)}, nil
-	case r.Command == confirmation && pending != nil:
-		return s.handle(*pending), nil
-	case r.Command == confirmation:
-		return Response{Error: "there is nothing to confirm"}, nil
-	case r.Confirm:
-		return Response{OK: true, Confirm: true}, &r
-	}
-	return s.handle(r), nil
-}
-
-// Call asks the run that listens at path, and waits for its answer until the
-// context ends, but not longer than idle seconds. Nobody there: ErrNotRunning. No
-// answer: ErrNoAnswer or ErrNotKnown; the latter only if r is to be confirmed, or
-// cannot be.
-func Call(ctx context.Context, path string, r Request) (Response, error) {
-	real, err := address(path)
-	if err != nil {
-		return Response{}, err
-	}
-	until := time.Now().Add(idle)
-	if end, limited := ctx.Deadline(); limited && end.Before(until) {
-		until = end
-	}
-	d := net.Dialer{Deadline: until}
-	conn, err := d.DialContext(ctx, "unix", real)
-	var slow net.Error
-	if errors.As(err, &slow) && slow.Timeout() { // too many wait already
-		return Response{}, fmt.Errorf("%w (%v)", ErrNoAnswer, err)
-	}
-	if err != nil {
-		return Response{}, fmt.Errorf("%w (%v)", ErrNotRunning, err)
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(until); err != nil {
-		return Response{}, err
-	}
-	lines := bufio.NewReaderSize(conn, longestLine)
-	r.Version = Version
-	answer, err := exchange(conn, lines, r)
-	switch {
-	case err != nil && r.Confirm:
-		return Response{}, fmt.Errorf("%w (%v)", ErrNoAnswer, err)
-	case err != nil:
-		return Response{}, fmt.Errorf("%w (%v)", ErrNotKnown, err)
-	case !answer.Confirm: // a run that carries out at once, or that refuses
-		return answer, nil
-	}
-	if answer, err = exchange(conn, lines, Request{Version: Version, Command: confirmation}); err != nil {
-		return Response{}, fmt.Errorf("%w (%v)", ErrNotKnown, err)
-	}
-	return answer, nil
-}
-
-// exchange says one thing and reads the answer.
-func exchange(conn net.Conn, lines *bufio.Reader, r Request) (Response, error) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return Response{}, err
-	}
-	if _, err := conn.Write(append(text, '\n')); err != nil {
-		return Response{}, err
-	}
-	line, err := lines.ReadBytes('\n')
-	if err != nil {
-		return Response{}, err
-	}
-	var answer Response
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return Response{}, fmt.Errorf("its answer cannot be read: %w", err)
-	}
-	return answer, nil
-}
-
-// address finds the socket that path is or tells of.
-func address(path string) (string, error) {
-	fi, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", ErrNotRunning
-	}
-	if err != nil {
-		return "", err
-	}
-	if fi.Mode()&fs.ModeSocket != 0 {
-		return path, nil
-	}
-	if !fi.Mode().IsRegular() || fi.Size() > 4096 {
-		return "", fmt.Errorf("%s is not a control socket", path)
-	}
-	text, err := os.ReadFile(path)
-	return strings.TrimSpace(string(text)), err
+// line is a value as it is sent.
+func line(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	return append(text, '\n'), err
 }

@@ -17,12 +17,12 @@ import (
 
 func serve(t *testing.T, path string) *Server {
 	t.Helper()
-	s, err := Listen(path, func(r Request) Response {
+	s, err := Listen(path, Service{Handle: func(r Request) Response {
 		if r.Command == "stop" {
 			return Response{OK: true}
 		}
 		return Response{Error: "no " + r.Command}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,13 +105,40 @@ func TestRubbishAndFloodsDoNotStopTheServer(t *testing.T) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	for _, s := range []string{`{"version":1,"command":"stop"}`, `{"version":2,"command":"stop"}`, `{}`, `[]`, `"`, "\x00", `{"version":1e400}`} {
+	for _, s := range []string{
+		`{"version":1,"command":"stop"}`, `{"version":3,"command":"stop"}`, `{}`, `[]`, `"`, "\x00", `{"version":1e400}`,
+		`{"version":2,"id":1,"command":"stop","confirm":true}`, `{"version":2,"id":1,"command":"confirm"}`, `{"version":2,"id":-1,"command":"stop"}`,
+		`{"version":2,"id":1,"command":"subscribe","arguments":{"events":true,"from":17}}`, `{"version":2,"id":1,"command":"subscribe","arguments":[]}`,
+		`{"version":2,"id":18446744073709551616,"command":"stop"}`, `{"version":2,"id":1,"id":2,"command":"stop"}`,
+	} {
 		f.Add([]byte(s))
 	}
-	s := &Server{handle: func(r Request) Response { return Response{OK: r.Command == "stop"} }}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		if r, _ := s.answer(line, nil, 0); !r.OK && r.Error == "" && !strings.Contains(string(line), "command") && !strings.Contains(string(line), "version") {
-			t.Errorf("%q: neither yes nor why not", line)
+	s := newServer(Service{
+		Handle: func(r Request) Response {
+			if r.Command != "stop" {
+				return Response{Error: "no " + r.Command}
+			}
+			return Response{OK: true}
+		},
+		Follow: func(context.Context, Subscription, func(Update) error) error { return nil },
+	})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c := &connection{server: s, peer: 7}
+		r, wants := c.answer(text)
+		if wants != nil {
+			s.unreserve()
+		}
+		if r.OK == (r.Error != "") {
+			t.Errorf("%q: neither yes nor why not: %+v", text, r)
+		}
+		if r.Version != 1 && r.Version != 2 || r.Version == 1 && (r.ID != 0 || wants != nil) || r.OK && r.Version == 2 && r.ID == 0 {
+			t.Errorf("%q: answered by %+v", text, r)
+		}
+		if r.Confirm != (c.pending != nil) || r.Confirm && c.pending.Peer != 7 {
+			t.Errorf("%q: waits for %+v", text, c.pending)
+		}
+		if _, err := line(r); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	})
 }
@@ -168,14 +195,12 @@ func TestARequestIsTakenBackWhereTheRunDoesNotAnswer(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	handled := 0
-	s := &Server{handle: func(Request) Response { handled++; return Response{OK: true} }, slots: make(chan struct{}, 1)}
-	conn, err := stuck.Accept() // it goes on
+	s := newServer(Service{Handle: func(Request) Response { handled++; return Response{OK: true} }})
+	conn, err := stuck.Accept() // it continues
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.slots <- struct{}{}
-	s.wait.Add(1)
-	s.serve(conn)
+	(&connection{server: s, conn: conn}).serve()
 	if handled != 0 {
 		t.Error("it was carried out after its client had gone")
 	}
@@ -185,10 +210,10 @@ func TestARequestIsCarriedOutOnceItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "control.sock")
 	var handled atomic.Int32
-	s, err := Listen(path, func(r Request) Response {
+	s, err := Listen(path, Service{Handle: func(r Request) Response {
 		handled.Add(1)
 		return Response{OK: r.Command == "stop"}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +243,7 @@ func TestARequestThatWasConfirmedIsNotCalledTakenBack(t *testing.T) {
 		defer conn.Close()
 		lines := bufio.NewScanner(conn)
 		lines.Scan()
-		fmt.Fprintln(conn, `{"version":1,"ok":true,"confirm":true}`)
+		fmt.Fprintln(conn, `{"version":2,"id":1,"ok":true,"confirm":true}`)
 		lines.Scan()
 	}()
 	if _, err := Call(context.Background(), path, Request{Command: "stop", Confirm: true}); !errors.Is(err, ErrNotKnown) {

@@ -2,8 +2,8 @@
 //
 // The writer of an execution tells a Bus of each event when it is appended to the
 // journal, and of each sync. Neither call waits for anybody or touches the disk, so
-// no follower can delay a transition. What is not synced is delivered to nobody: a
-// power cut could take it back.
+// no follower can delay a transition. What is not synced is delivered only to those
+// who ask for it early: a power cut could take it back.
 //
 // The journal itself is the queue. The bus keeps the newest events in memory, at
 // most keptEvents and keptBytes together, for all followers; one that has fallen
@@ -37,12 +37,13 @@ type Bus struct {
 	// read reads the journal from a number on, as journal.Read does.
 	read func(from uint64, fn func(journal.Event) error) error
 
-	mu     sync.Mutex
-	recent []journal.Event // the newest ones, their numbers without a gap
-	bytes  int             // of their data
-	synced uint64          // the newest event that is durable
-	closed bool
-	news   chan struct{} // closed when synced or closed changes
+	mu       sync.Mutex
+	recent   []journal.Event // the newest ones, their numbers without a gap
+	bytes    int             // of their data
+	appended uint64          // the newest event
+	synced   uint64          // the newest event that is durable
+	closed   bool
+	news     chan struct{} // closed when one of the last three changes
 }
 
 // New returns a bus for a journal that read reads, as journal.Read does with its
@@ -65,6 +66,10 @@ func (b *Bus) Appended(e journal.Event) {
 		b.recent[0] = journal.Event{} // its data is not held any longer
 		b.recent = b.recent[1:]
 	}
+	if !b.closed {
+		b.appended = e.Seq
+		b.tell()
+	}
 }
 
 // Synced says that the events up to a number are durable.
@@ -72,7 +77,7 @@ func (b *Bus) Synced(last uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if last > b.synced && !b.closed {
-		b.synced = last
+		b.synced, b.appended = last, max(b.appended, last)
 		b.tell()
 	}
 }
@@ -93,22 +98,32 @@ func (b *Bus) tell() {
 	b.news = make(chan struct{})
 }
 
-// Last returns the number of the newest event that followers get.
+// Last returns the number of the newest durable event.
 func (b *Bus) Last() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.synced
 }
 
-// Follow calls fn for each event from a number on, in order and each once, until
-// the bus is closed and all were delivered. It returns the error of ctx, or that of
-// fn, when either ends it. Damage of the journal is a *journal.GapError: Follow from
-// its Next continues after it. Followers share nothing: each has a goroutine, its
-// caller's.
+// Follow calls fn for each durable event from a number on, in order and each once,
+// until the bus is closed and all were delivered. It returns the error of ctx, or
+// that of fn, when either ends it. Damage of the journal is a *journal.GapError:
+// Follow from its Next continues after it. Followers share nothing: each has a
+// goroutine, its caller's.
 func (b *Bus) Follow(ctx context.Context, from uint64, fn func(journal.Event) error) error {
+	return b.follow(ctx, from, func() uint64 { return b.synced }, fn)
+}
+
+// FollowEarly is Follow that does not wait until events are durable.
+func (b *Bus) FollowEarly(ctx context.Context, from uint64, fn func(journal.Event) error) error {
+	return b.follow(ctx, from, func() uint64 { return b.appended }, fn)
+}
+
+// follow is Follow up to a limit, which is asked under the lock.
+func (b *Bus) follow(ctx context.Context, from uint64, limit func() uint64, fn func(journal.Event) error) error {
 	next := max(from, 1)
 	for {
-		batch, synced, closed, news := b.since(next)
+		batch, last, closed, news := b.since(next, limit)
 		switch {
 		case len(batch) > 0:
 			for _, e := range batch {
@@ -120,8 +135,8 @@ func (b *Bus) Follow(ctx context.Context, from uint64, fn func(journal.Event) er
 				}
 				next = e.Seq + 1
 			}
-		case next <= synced:
-			reached, err := b.catchUp(ctx, next, synced, fn)
+		case next <= last:
+			reached, err := b.catchUp(ctx, next, last, fn)
 			if err != nil {
 				return err
 			}
@@ -138,32 +153,33 @@ func (b *Bus) Follow(ctx context.Context, from uint64, fn func(journal.Event) er
 	}
 }
 
-// since returns the durable events from a number on if they are in memory, and
-// what it takes to wait for more.
-func (b *Bus) since(next uint64) (batch []journal.Event, synced uint64, closed bool, news <-chan struct{}) {
+// since returns the events from a number on, up to the limit, if they are in memory,
+// and what it takes to wait for more.
+func (b *Bus) since(next uint64, limit func() uint64) (batch []journal.Event, last uint64, closed bool, news <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.recent) > 0 && b.recent[0].Seq <= next && next <= b.synced {
+	last = limit()
+	if len(b.recent) > 0 && b.recent[0].Seq <= next && next <= last {
 		first := b.recent[0].Seq
-		from, to := min(next-first, uint64(len(b.recent))), min(b.synced+1-first, uint64(len(b.recent)))
+		from, to := min(next-first, uint64(len(b.recent))), min(last+1-first, uint64(len(b.recent)))
 		batch = append(batch, b.recent[from:to]...)
 	}
-	return batch, b.synced, b.closed, b.news
+	return batch, last, b.closed, b.news
 }
 
-// errEnough ends a reading at the newest durable event.
+// errEnough ends a reading at the limit.
 var errEnough = errors.New("enough")
 
 // catchUp delivers from the files of the journal what is not in memory, and returns
 // the number that comes next.
-func (b *Bus) catchUp(ctx context.Context, next, synced uint64, fn func(journal.Event) error) (uint64, error) {
+func (b *Bus) catchUp(ctx context.Context, next, last uint64, fn func(journal.Event) error) (uint64, error) {
 	from := next
 	var stopped error
 	err := b.read(next, func(e journal.Event) error {
 		if stopped = ctx.Err(); stopped != nil {
 			return stopped
 		}
-		if e.Seq > synced {
+		if e.Seq > last {
 			return errEnough
 		}
 		next = e.Seq + 1
@@ -195,5 +211,5 @@ func (b *Bus) after(lost uint64) uint64 {
 	if len(b.recent) > 0 && b.recent[0].Seq > lost {
 		return b.recent[0].Seq
 	}
-	return b.synced + 1
+	return max(b.synced, lost) + 1
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -121,6 +123,16 @@ func TestNothingIsDeliveredBeforeItIsDurable(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) || len(got) != 2 || w.bus.Last() != 2 {
 		t.Errorf("%v, last %d: %v", got, w.bus.Last(), err)
+	}
+	got = nil
+	err = w.bus.FollowEarly(context.Background(), 2, func(e journal.Event) error {
+		if got = append(got, e.Seq); len(got) == 2 {
+			return io.EOF
+		}
+		return nil
+	})
+	if !errors.Is(err, io.EOF) || !slices.Equal(got, []uint64{2, 3}) {
+		t.Errorf("early: %v, %v", got, err)
 	}
 	w.bus.Close()
 	if _, last := w.numbers(1); last != 2 {

@@ -13,6 +13,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/hankweave"
+	"hank/runtime"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -94,12 +95,15 @@ func FollowEvents(ctx context.Context, v *recovery.View, q EventQuery, to EventS
 	}
 	r.Limit = 0
 	for {
-		err := journal.Follow(ctx, vfs.OS, v.Layout.Events(), r.last+1, followEvery, r.take)
-		next, ok := r.after(err)
-		if !ok {
+		err := r.followRun(ctx, v.Layout.Root)
+		if err == nil {
+			err = r.followJournal(ctx, v.Layout.Events())
+		}
+		if next, ok := r.after(err); ok {
+			r.last = next - 1
+		} else if err != nil {
 			return err
 		}
-		r.last = next - 1
 	}
 }
 
@@ -110,6 +114,46 @@ type eventReader struct {
 
 	kept []journal.Event // the last ones, as far as there is a limit
 	last uint64
+}
+
+// followRun passes on what the live run tells, if there is one that can be followed,
+// until it is over. The journal has the rest.
+func (r *eventReader) followRun(ctx context.Context, root string) error {
+	var failed error
+	err := runtime.Follow(ctx, root, r.last+1, func(e journal.Event) error {
+		failed = r.take(e)
+		return failed
+	})
+	var gap *journal.GapError
+	switch {
+	case failed != nil:
+		return failed
+	case errors.As(err, &gap):
+		return gap
+	}
+	return ctx.Err()
+}
+
+// followJournal passes on what is written to the journal, until a run begins.
+func (r *eventReader) followJournal(ctx context.Context, dir string) error {
+	errRunBegins := errors.New("a run begins")
+	err := journal.Follow(ctx, vfs.OS, dir, r.last+1, followEvery, func(e journal.Event) error {
+		if err := r.take(e); err != nil {
+			return err
+		}
+		if scopeOf(e.Data).TransitionType == string(state.RunStarted{}.Type()) {
+			return errRunBegins
+		}
+		return nil
+	})
+	if !errors.Is(err, errRunBegins) {
+		return err
+	}
+	select { // it listens in a moment
+	case <-ctx.Done():
+	case <-time.After(followEvery):
+	}
+	return ctx.Err()
 }
 
 func (r *eventReader) readAll(v *recovery.View) error {
