@@ -311,7 +311,7 @@ func makeWorkspace(l layout.Layout, m layout.Meta, metaErr error, rep *finding.R
 // a warning: the user may have it elsewhere.
 func missingWorkspace(l layout.Layout) Repair {
 	return Repair{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("the workspace %s is gone", l.Workspace),
-		Will: "its files are in the checkpoints: hank doctor names the command that brings them back", Did: "an empty one was made, its files are in the checkpoints"}
+		Will: "its files are in the checkpoints: `hank doctor` names the command that brings them back", Did: "an empty one was made, its files are in the checkpoints"}
 }
 
 // unreadableMeta is what becomes of an execution-meta.json that cannot be read.
@@ -330,15 +330,15 @@ func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.De
 		return layout.ClosedWorkspace(l)
 	case err == nil:
 		return &finding.DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
-			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with hank run --restore, and with hank rollback --to last-success --yes where the hank is done"},
+			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is done"},
 			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(layout.Unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why
 	case m.Workspace != "":
-		return &finding.DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "hank rollback --to last-success --yes after making an empty folder there restores its checkpointed files"}}
+		return &finding.DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "`hank rollback --to last-success --yes` after making an empty folder there restores its checkpointed files"}}
 	case metaErr != nil && layout.Exists(l.Root):
 		return &finding.DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
-			Options: []string{"hank run --workspace DIR names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
+			Options: []string{"`hank run --workspace DIR` names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"hank/checkpoint/diff"
 	"hank/checkpoint/remote"
 	"hank/checkpoint/repair"
+	"hank/internal/advice"
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/internal/vfs"
@@ -104,7 +105,7 @@ func SessionAbsent(l layout.Layout, c *state.Codon) bool {
 
 // NoSession says of a codon whose session is absent what goes on without.
 func NoSession(c *state.Codon) string {
-	return fmt.Sprintf("the agent's interrupted session of codon %s is not here, nor is its transcript (an export has neither): hank run does the codon again from before it", c.CodonID)
+	return fmt.Sprintf("the agent's interrupted session of codon %s is not here, nor is its transcript (an export has neither): `hank run` does the codon again from before it", c.CodonID)
 }
 
 // nameLostSession says where the next codon is to continue an agent's session: those
@@ -132,7 +133,7 @@ func nameLostSession(x *execution.Execution) {
 		first--
 	}
 	id := entries[first].CodonID
-	x.Report.Add(finding.Warning, "codon %s is to continue the agent's session that codon %s has begun, and an export has no sessions; hank retry %s -e %s begins again there, with a session of its own",
+	x.Report.Add(finding.Warning, "codon %s is to continue the agent's session that codon %s has begun, and an export has no sessions; `hank retry %s -e %s` begins again there, with a session of its own",
 		entries[next].CodonID, id, shell.Quote(string(id)), shell.Quote(x.Layout.Root))
 }
 
@@ -215,7 +216,7 @@ func askAboutTree(ctx context.Context, root string, cut bool, o execution.Option
 		return nil
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, layout.Entries(n)), Options: []string{
-		"--keep-tree leaves it as it is: hank run then compares it with the newest checkpoint, and asks where it differs",
+		"--keep-tree leaves it as it is: `hank run` then compares it with the newest checkpoint, and asks where it differs",
 		"--restore makes it as in the newest checkpoint, and keeps what is there in a checkpoint of its own",
 		"-e DIR imports into another folder"}}
 }
@@ -238,7 +239,7 @@ func askAboutSecrets(ctx context.Context, l layout.Layout, o execution.Options) 
 	}
 	maker := "--restore"
 	if o.KeepTree {
-		maker = "the next hank run --keep-tree"
+		maker = "the next `hank run --keep-tree`"
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that %s makes of what is there would keep them: %s; nothing was changed", l.Workspace, maker, shown), Options: []string{
 		"--exclude-secrets leaves them where they are, and out of every checkpoint",
@@ -251,7 +252,7 @@ func importCut(root string, m importMark) error {
 	again, command := "hank checkpoints import with the same address", ""
 	if m.address != "" {
 		command = "hank checkpoints import " + shell.Quote(m.address)
-		again = command + " -e " + shell.Quote(root)
+		again = advice.Quote(command + " -e " + shell.Quote(root))
 	}
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", m.prefix, root),
@@ -303,7 +304,7 @@ func fill(ctx context.Context, x *execution.Execution, cut bool) error {
 		return fmt.Errorf("the execution is there, and its workspace is as it was: %w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("the execution is there, and its workspace could not be filled (hank run --restore does it): %w", err)
+		return fmt.Errorf("the execution is there, and its workspace could not be filled (`hank run --restore` does it): %w", err)
 	}
 	return nil
 }
@@ -336,9 +337,9 @@ func isFilled(x *execution.Execution) bool {
 }
 
 func nameSaved(x *execution.Execution, what string, sha state.SHA) {
-	x.Report.Add(finding.Warning, "%s is in checkpoint %.12s: hank restore . --from %.12[2]s --delete --yes -e %s brings it back", what, sha, shell.Quote(x.Layout.Root))
+	x.Report.Add(finding.Warning, "%s is in checkpoint %.12s: `hank restore . --from %.12[2]s --delete --yes -e %s` brings it back", what, sha, shell.Quote(x.Layout.Root))
 	if p := x.State().Undoable(); p != nil && p.CheckpointSHA == sha {
-		x.Report.Add(finding.Warning, "what the import has done to the workspace is taken back by hank rollback --undo --yes -e %s", shell.Quote(x.Layout.Root))
+		x.Report.Add(finding.Warning, "what the import has done to the workspace is taken back by `hank rollback --undo --yes -e %s`", shell.Quote(x.Layout.Root))
 	}
 }
 

@@ -153,7 +153,7 @@ func beginAnew(x *execution.Execution, m *load.Memory, storeErr error) error {
 func needFresh(l layout.Layout) error {
 	return &finding.DecisionError{
 		What:    "nothing is left of the state of " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
-		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "hank run --fresh begins anew; what is there is kept in quarantine"},
+		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "`hank run --fresh` begins anew; what is there is kept in quarantine"},
 		Command: "hank run --fresh",
 	}
 }

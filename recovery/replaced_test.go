@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/internal/advice"
 	"hank/internal/flock"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -184,7 +185,7 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	ok(t, os.Rename(l.Workspace, l.Workspace+".old"))
 	ok(t, os.Mkdir(l.Workspace, 0o755))
 	v := must(Read(root))(t)
-	says(t, "another folder", v.Report, "is another folder than hank last had there; hank run compares it with the last checkpoint, and asks only where it differs")
+	says(t, "another folder", v.Report, "is another folder than hank last had there; `hank run` compares it with the last checkpoint, and asks only where it differs")
 	if v.Blocked != nil {
 		t.Errorf("it is blocked: %v", v.Blocked)
 	}
@@ -217,7 +218,7 @@ func TestTheCopyThatIsAdvisedTakesThePlaceOfTheFolder(t *testing.T) {
 	for name, command := range map[string]func(path string) string{
 		"replaced": layout.TakeOver,
 		"estranged": func(path string) string {
-			return layout.Folder{}.Estranged(path, layout.Folder{}, "hank run").Options[1]
+			return advice.Render(layout.Folder{}.Estranged(path, layout.Folder{}, "hank run").Options[1], "")
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "agent root")

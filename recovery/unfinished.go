@@ -10,6 +10,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
+	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -74,7 +75,7 @@ func finish(ctx context.Context, x *execution.Execution, intent *state.Intent) e
 	case 1:
 		meanwhile = fmt.Sprintf("; what was changed since then is in checkpoint %.12s", shas[0])
 	default:
-		meanwhile = fmt.Sprintf("; what was changed since then is in %d checkpoints, the last %.12s: see hank checkpoints", n, shas[n-1])
+		meanwhile = fmt.Sprintf("; what was changed since then is in %d checkpoints, the last %.12s: see `hank checkpoints`", n, shas[n-1])
 	}
 	if err != nil {
 		return execution.WithoutAdvice(err)
@@ -142,7 +143,7 @@ func giveUp(ctx context.Context, x *execution.Execution, i *state.Intent, why er
 	}
 	x.GivenUp = &finding.DecisionError{
 		What:    fmt.Sprintf("%s can be neither finished nor taken back (%v); the workspace stays as it is%s", execution.Describe(i), why, saved),
-		Options: []string{"hank run continues with the workspace as it is, and asks where it was changed", "hank rollback --to TARGET goes to another checkpoint (hank checkpoints lists them)"},
+		Options: []string{"`hank run` continues with the workspace as it is, and asks where it was changed", "`hank rollback --to TARGET` goes to another checkpoint (`hank checkpoints` lists them)"},
 	}
 	x.Report.Add(finding.Lost, "%s", x.GivenUp.What)
 	return nil
@@ -288,8 +289,8 @@ func NeedWritable(c *state.Codon, to state.SHA, command string, why error) *find
 	return &finding.DecisionError{
 		What: fmt.Sprintf("the workspace cannot be put back to checkpoint %.12s, from before codon %s: %v; it is as it was", to, c.CodonID, why),
 		Options: []string{
-			"make it writable again, then " + command + " puts it back and does the codon again",
-			command + " --keep-tree does the codon on the workspace as it is, which may have a part of its work",
+			"make it writable again, then " + advice.Quote(command) + " puts it back and does the codon again",
+			advice.Quote(command+" --keep-tree") + " does the codon on the workspace as it is, which may have a part of its work",
 		},
 		Command: command + " --keep-tree",
 		Closed:  why,

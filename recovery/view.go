@@ -15,6 +15,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
+	"hank/internal/advice"
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/internal/vfs"
@@ -118,7 +119,7 @@ func (v *View) Weigh() execution.Weight {
 	}
 	defer store.Close()
 	if w.Bytes = store.PackBytes(); w.Heavy() {
-		v.Report.Add(finding.Warning, "the checkpoints take %s of their cap of %s, where the run pauses; hank run --checkpoint-cap SIZE sets another, hank gc shows what could go", term.Bytes(w.Bytes), term.Bytes(w.Cap))
+		v.Report.Add(finding.Warning, "the checkpoints take %s of their cap of %s, where the run pauses; `hank run --checkpoint-cap SIZE` sets another, `hank gc` shows what could go", term.Bytes(w.Bytes), term.Bytes(w.Cap))
 	}
 	return w
 }
@@ -329,7 +330,7 @@ func (v *View) lookAtWorkspace() {
 	case v.Gone():
 		missingWorkspace(v.Layout).report(&v.Report)
 	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
-		next := "hank run compares it with the last checkpoint, and asks only where it differs"
+		next := "`hank run` compares it with the last checkpoint, and asks only where it differs"
 		if r := v.State.Newest(); r != nil && r.Live() != nil {
 			next = "what is in it counts as what the interrupted codon has left"
 		}
@@ -433,13 +434,13 @@ func (v *View) judge() {
 			v.Report.Add(finding.Note, "run %s is running as far as can be seen: %s", r.RunID, why)
 			continue
 		}
-		what, next := "between two codons", "hank run goes on from there"
+		what, next := "between two codons", "`hank run` goes on from there"
 		switch live := r.Live(); {
 		case live == nil:
 		case live.Settling != nil && execution.IsOfBoot(r, layout.Boot()):
 			what, next = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
 		default:
-			what, next = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "hank run goes on from before it"
+			what, next = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` goes on from before it"
 		}
 		f := finding.Finding{Severity: finding.Mended, What: fmt.Sprintf("run %s has crashed %s (%s); %s", r.RunID, what, why, next), Next: next}
 		if v.Blocked != nil {
@@ -449,7 +450,7 @@ func (v *View) judge() {
 	}
 	if v.Unfinished() && v.Blocked == nil {
 		i := v.State.Intent
-		v.Report.Add(finding.Warning, "a %s to %.12s was interrupted and is unfinished; %s finishes it, as the next command that changes something does", i.Kind, i.To, execution.FixCommand)
+		v.Report.Add(finding.Warning, "a %s to %.12s was interrupted and is unfinished; %s finishes it, as the next command that changes something does", i.Kind, i.To, advice.Quote(execution.FixCommand))
 	}
 }
 
@@ -463,7 +464,7 @@ func (v *View) paused(r *state.Run) {
 	case live != nil && live.Settling != nil:
 		what = fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
 	case live != nil:
-		what = fmt.Sprintf("at codon %s (%s), which hank run does again", live.CodonID, live.Status)
+		what = fmt.Sprintf("at codon %s (%s), which `hank run` does again", live.CodonID, live.Status)
 	}
 	if r.Paused.Reason != state.EndDecision {
 		severity = finding.Mended
@@ -568,7 +569,7 @@ func (v *View) Store() (*checkpoint.Store, error) {
 		if damaged := new(checkpoint.DamagedError); errors.As(err, &damaged) {
 			lost = "is damaged: " + damaged.Why
 		}
-		return nil, &finding.DecisionError{What: "the checkpoint store " + v.Layout.Store() + " " + lost, Options: []string{"put it back from a copy", "hank doctor --fix starts a new one"}, Command: execution.FixCommand}
+		return nil, &finding.DecisionError{What: "the checkpoint store " + v.Layout.Store() + " " + lost, Options: []string{"put it back from a copy", "`hank doctor --fix` starts a new one"}, Command: execution.FixCommand}
 	}
 	return store, err
 }
@@ -583,7 +584,7 @@ func (v *View) StoreLost() *finding.DecisionError {
 	case errors.As(v.storeErr, &decision):
 		return decision
 	case errors.As(v.storeErr, &damaged):
-		return &finding.DecisionError{What: damaged.Path + " is damaged: " + damaged.Why, Options: []string{"put it back from a copy", execution.FixCommand + " starts a new checkpoint store"}, Command: execution.FixCommand}
+		return &finding.DecisionError{What: damaged.Path + " is damaged: " + damaged.Why, Options: []string{"put it back from a copy", advice.Quote(execution.FixCommand) + " starts a new checkpoint store"}, Command: execution.FixCommand}
 	}
 	return nil
 }

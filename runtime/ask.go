@@ -161,7 +161,7 @@ func lostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
 		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", sha, where, c.CodonID),
 		Options: []string{
 			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
-			"hank rollback --to TARGET goes back to a checkpoint that is left (hank checkpoints lists them)",
+			"`hank rollback --to TARGET` goes back to a checkpoint that is left (`hank checkpoints` lists them)",
 		},
 		Command: "hank run --keep-tree",
 	}

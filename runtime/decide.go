@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hank/checkpoint/diff"
+	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/finding"
@@ -55,7 +56,7 @@ type Start struct {
 func decide(at situation, r Request, a Answers) (Start, error) {
 	if at.state.Newest() == nil && at.state.Position == nil {
 		if r.Mode != ModeRun {
-			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; begin with: hank run"}
+			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; begin with: `hank run`"}
 		}
 		return Start{}, nil
 	}
@@ -130,7 +131,7 @@ func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
 	case last != nil && !last.Settled():
 		from = state.Step{Run: history.LastRun(s), Codon: last}
 	default:
-		return Start{}, &exitcode.UsageError{Why: "no codon has failed; name the one to do again: hank retry CODON"}
+		return Start{}, &exitcode.UsageError{Why: "no codon has failed; name the one to do again: `hank retry CODON`"}
 	}
 	st := Start{Redo: from.Codon, Target: from.Codon.BaseCheckpoint, RigDone: r.FromRigSetup}
 	if r.FromRigSetup {
@@ -139,7 +140,7 @@ func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
 		}
 	}
 	if st.Target == "" {
-		return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint from before it; see: hank checkpoints", from.Codon.CodonID)}
+		return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint from before it; see: `hank checkpoints`", from.Codon.CodonID)}
 	}
 	to, before := history.PositionBefore(s, from), at.standpoint()
 	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.Target, state.ReasonRetry, st.RigDone, &before
@@ -288,7 +289,7 @@ func CrashLoop(s *state.State) *finding.DecisionError {
 	next := history.NextID(s)
 	if n := s.Crashes(next); n >= maxCrashes {
 		return &finding.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
-			Options: []string{"look at it: hank doctor, hank log " + string(next), "go on by hand: hank run"}}
+			Options: []string{"look at it: `hank doctor`, " + advice.Quote("hank log "+shell.Quote(string(next))), "go on by hand: `hank run`"}}
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 		t.Fatalf("it ended with %d: %v, %+v", verdict.CodeOf(err), err, res)
 	}
 	found := s.view().Report.Findings // the file, and what it has led to
-	if f := found[len(found)-1]; len(found) != 2 || f.Severity != finding.Mended || !strings.Contains(f.What, "paused at codon b (starting), which hank run does again") || !strings.Contains(f.What, "transcript") {
+	if f := found[len(found)-1]; len(found) != 2 || f.Severity != finding.Mended || !strings.Contains(f.What, "paused at codon b (starting), which `hank run` does again") || !strings.Contains(f.What, "transcript") {
 		t.Errorf("a reader finds %+v", f)
 	}
 	s.must(ModeRun, exitcode.Done)

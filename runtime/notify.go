@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/advice"
 	"hank/internal/proc"
 	"hank/internal/shell"
 	"hank/recovery"
@@ -59,7 +60,7 @@ func notify(ctx context.Context, r Request, res *Result) error {
 	told := *res
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option := " -e " + shell.Quote(res.Execution)
-		told.Next, told.Finish, told.Message = verdict.CommandForExecution(told.Next, option), verdict.CommandForExecution(told.Finish, option), verdict.ForExecution(told.Message, option)
+		told.Next, told.Finish, told.Message = advice.Command(told.Next, option), advice.Command(told.Finish, option), advice.Render(told.Message, option)
 	}
 	text, err := json.Marshal(told)
 	if err != nil {

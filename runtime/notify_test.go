@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/advice"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
@@ -145,7 +146,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			if readErr != nil || json.Unmarshal(text, &got) != nil {
 				t.Fatalf("%v, told %q, said %q", readErr, text, s.said)
 			}
-			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != verdict.ForExecution(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
+			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != advice.Render(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
 				t.Errorf("told %s of %v", text, err)
 			}
 		})

@@ -134,7 +134,7 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*finding.DecisionError, string) {
 	if live == nil {
 		return &finding.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
-			Options: []string{"put the hank of then back, or mend the one that is there (hank validate names its errors), and then hank run"}}, ""
+			Options: []string{"put the hank of then back, or mend the one that is there (hank validate names its errors), and then `hank run`"}}, ""
 	}
 	if programHash(live) == s.HankHash {
 		return nil, ""
@@ -148,7 +148,7 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	}
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
-		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then hank run"},
+		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then `hank run`"},
 	}, verdict.AdoptOption
 }
 

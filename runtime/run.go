@@ -299,7 +299,7 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 	}
 	return &finding.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
 		"--fresh begins with what is there as the initial checkpoint; every codon runs",
-		"if there was an execution, put its " + layout.Dir + " back from a copy: hank run then goes on with it",
+		"if there was an execution, put its " + layout.Dir + " back from a copy: `hank run` then goes on with it",
 		"-e DIR begins in another folder"}}
 }
 
@@ -502,7 +502,7 @@ func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
 	case pauseErr == nil && live.Settling != nil:
 		err = fmt.Errorf("the run is paused: codon %s has done its work, which is kept and not done again, and has no checkpoint yet: %w", live.CodonID, err)
 	case pauseErr == nil:
-		err = fmt.Errorf("the run is paused, and hank run does codon %s again: %w", live.CodonID, err)
+		err = fmt.Errorf("the run is paused, and `hank run` does codon %s again: %w", live.CodonID, err)
 	}
 	return out, err
 }

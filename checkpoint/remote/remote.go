@@ -173,7 +173,7 @@ type CutError struct {
 }
 
 func (e *CutError) Error() string {
-	return fmt.Sprintf("%s does not take all branches (%v): a part of the history is lost, and a git server takes only what leads back to a beginning that it has; export to a folder (hank checkpoints export DIR), or to a repository that had that part before", e.Address, e.Err)
+	return fmt.Sprintf("%s does not take all branches (%v): a part of the history is lost, and a git server takes only what leads back to a beginning that it has; export to a folder (`hank checkpoints export DIR`), or to a repository that had that part before", e.Address, e.Err)
 }
 
 // Unwrap returns what the other side said.

@@ -113,9 +113,9 @@ var errOtherNames = errors.New("a folder has other names than it had, and does n
 
 // unstable says that a path of the workspace could not be recorded.
 func unstable(path, why string, err error) error {
-	remedy := "make it readable, and hank run takes the checkpoint again and goes on; or put it into .gitignore, and hank run --keep-tree does"
+	remedy := "make it readable, and `hank run` takes the checkpoint again and goes on; or put it into .gitignore, and `hank run --keep-tree` does"
 	if errors.Is(err, packdb.ErrChanging) {
-		remedy = "stop what is writing to it, and hank run takes the checkpoint again and goes on; or put it into .gitignore, and hank run --keep-tree does"
+		remedy = "stop what is writing to it, and `hank run` takes the checkpoint again and goes on; or put it into .gitignore, and `hank run --keep-tree` does"
 	}
 	return &UnstableError{Path: path, Why: why, Remedy: remedy, Err: err}
 }

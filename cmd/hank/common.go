@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint"
+	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/plan"
@@ -19,7 +20,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/exitcode"
-	"hank/runtime/verdict"
+	"hank/runtime/report"
 )
 
 // Flags that many verbs share.
@@ -80,15 +81,15 @@ func executionOption(c *cli.Context) string {
 // forThis returns a text in which the commands of hank are for the execution that
 // this call is about.
 func forThis(c *cli.Context, text string) string {
-	return verdict.ForExecution(text, executionOption(c))
+	return advice.Render(text, executionOption(c))
 }
 
 // commandForThis is the same of a command by itself.
 func commandForThis(c *cli.Context, command string) string {
-	return verdict.CommandForExecution(command, executionOption(c))
+	return advice.Command(command, executionOption(c))
 }
 
-// errorForThis is an error whose text is forThis.
+// errorForThis is an error whose text is forThis, with what to do about it.
 type errorForThis struct {
 	error
 	text string
@@ -98,14 +99,14 @@ func (e *errorForThis) Error() string { return e.text }
 
 func (e *errorForThis) Unwrap() error { return e.error }
 
-// sayingForThis makes the errors of a verb name commands for its execution.
+// sayingForThis makes the errors of a command advise commands for its execution.
 func sayingForThis(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := action(c)
-		if err == nil || executionOption(c) == "" {
-			return err
+		if err == nil {
+			return nil
 		}
-		return &errorForThis{err, forThis(c, err.Error())}
+		return &errorForThis{err, forThis(c, err.Error()+report.Remedy(err))}
 	}
 }
 

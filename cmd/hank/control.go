@@ -91,7 +91,7 @@ func tell(c *cli.Context, command, said string) error {
 		return &control.UnansweredError{Execution: term.ShortPath(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}
 	if errors.Is(err, control.ErrNotRunning) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: hank status", term.ShortPath(root))}
+		return &exitcode.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: `hank status`", term.ShortPath(root))}
 	}
 	var mute *control.UnansweredError
 	if errors.As(err, &mute) && v.Live && v.Holder != nil {

@@ -93,7 +93,6 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, term.ShortPath(d.Execution)), word)
 	line := func(label, text string) {
-		text = strings.ReplaceAll(text, "; nothing was changed, run `hank doctor`", "") // this is it
 		say("  %-11s %s\n", label, strings.Join(strings.Fields(text), " "))
 	}
 	if d.Happened != "" {

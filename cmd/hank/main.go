@@ -16,7 +16,6 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
-	"hank/runtime/report"
 	"hank/runtime/verdict"
 )
 
@@ -57,7 +56,7 @@ func finish(err error) exitcode.Code {
 		return ended.code
 	}
 	if err != nil {
-		remark("hank: %s%s\n", verdict.Sentence(err), report.Remedy(err))
+		remark("hank: %s\n", verdict.Sentence(err))
 	}
 	var usage *argv.UsageError
 	if errors.As(err, &usage) {

@@ -60,17 +60,17 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.TotalCost(), -1))
 	}
 	for _, r := range list.Runs {
-		if err := printRun(r); err != nil {
+		if err := printRun(c, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printRun(r report.Run) error {
+func printRun(c *cli.Context, r report.Run) error {
 	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
 	if ending := r.Ending(); ending != "" {
-		say("  %s: %s\n", r.Verdict, ending)
+		say("  %s: %s\n", r.Verdict, forThis(c, ending))
 	}
 	if r.Note != "" {
 		say("  note: %s\n", r.Note)

@@ -44,7 +44,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	t, err := transfer.Import(c.Context, root, remoteOf(c, address), execution.Options{BreakLock: c.String("break-lock"), Work: work,
 		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore"),
 		IncludeSecrets: c.Bool("include-secrets"), ExcludeSecrets: c.Bool("exclude-secrets"),
-		Warn: func(line string) { remark("%s\n", line) }})
+		Warn: func(line string) { remark("%s\n", forThis(c, line)) }})
 	if t != nil {
 		for _, f := range t.Findings {
 			remark("%s: %s\n", f.Severity.Word(), forThis(c, f.What))

@@ -17,6 +17,7 @@ import (
 	"hank/checkpoint/diff"
 	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
+	"hank/internal/advice"
 	"hank/internal/failpoint"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -137,7 +138,7 @@ func leftOpen(i *state.Intent, err error) error {
 	case refusal(incomplete.Err):
 		return NeedUnfinished(i, incomplete.Err)
 	}
-	return fmt.Errorf("the %s to %.12s stopped half-way: %w; remove the cause: %s then finishes it, and hank rollback --undo --yes takes it back", i.Kind, i.To, incomplete.Err, FixCommand)
+	return fmt.Errorf("the %s to %.12s stopped half-way: %w; remove the cause: %s then finishes it, and `hank rollback --undo --yes` takes it back", i.Kind, i.To, incomplete.Err, advice.Quote(FixCommand))
 }
 
 // NeedOpen asks for a workspace that takes no file, so that a move to a checkpoint has

@@ -72,7 +72,7 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 			NoRoom: true,
 			Options: []string{
 				raiseCap,
-				"hank gc --older-than 0s shows what could go, with --apply it goes",
+				"`hank gc --older-than 0s` shows what could go, with --apply it goes",
 			},
 		}
 	}
@@ -87,14 +87,14 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 			NoRoom: true,
 			Options: []string{
 				"make room and give the same command again",
-				"hank gc --older-than 0s shows what could go, with --apply it goes",
+				"`hank gc --older-than 0s` shows what could go, with --apply it goes",
 			},
 		}
 	}
 	return left, full
 }
 
-const raiseCap = "hank run --checkpoint-cap SIZE goes on with another cap (0: none)"
+const raiseCap = "`hank run --checkpoint-cap SIZE` goes on with another cap (0: none)"
 
 // forMove says what no room means for a move of the workspace.
 func forMove(kind string, err error) error {

@@ -8,6 +8,6 @@ const FixCommand = "hank doctor --fix"
 func (x *Execution) NeedStore(what string) error {
 	return &finding.DecisionError{What: what, Options: []string{
 		"put it back from a copy into " + x.Layout.Store(),
-		"hank doctor --fix goes on from the workspace as it is; earlier checkpoints stay lost",
+		"`hank doctor --fix` goes on from the workspace as it is; earlier checkpoints stay lost",
 	}, Command: FixCommand}
 }

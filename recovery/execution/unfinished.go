@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"hank/checkpoint/restore"
+	"hank/internal/advice"
 	"hank/recovery/finding"
 	"hank/state"
 )
@@ -27,9 +28,9 @@ func NeedUnfinished(i *state.Intent, why error) *finding.DecisionError {
 	return &finding.DecisionError{
 		What: fmt.Sprintf("%s cannot be finished: %v; all that was there before it is in checkpoint %.12s", Describe(i), why, i.Safety),
 		Options: []string{
-			FixCommand + " tries again, and takes it back where it cannot be finished",
-			"hank rollback --undo --yes takes it back",
-			"hank run --keep-tree accepts the workspace as it is and continues from there",
+			advice.Quote(FixCommand) + " tries again, and takes it back where it cannot be finished",
+			"`hank rollback --undo --yes` takes it back",
+			"`hank run --keep-tree` accepts the workspace as it is and continues from there",
 		},
 		Command: FixCommand,
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/recovery/finding"
 	"hank/state"
@@ -54,10 +55,10 @@ func (f Folder) Same(g Folder) bool {
 // not theirs.
 func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	blocked := func(what, command, effect string) (Folder, *finding.DecisionError) {
-		e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the folder back that was there, and then hank run"}}
+		e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the folder back that was there, and then `hank run`"}}
 		if command != "" {
 			e.Command = command
-			e.Options = slices.Insert(e.Options, 0, command+" "+effect)
+			e.Options = slices.Insert(e.Options, 0, advice.Quote(command)+" "+effect)
 		}
 		return Folder{}, e
 	}
@@ -131,7 +132,7 @@ func TakeOver(path string) string {
 func (f Folder) Estranged(path string, now Folder, then string) *finding.DecisionError {
 	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, shell.Quote(path))
 	return &finding.DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
-		Options: []string{chown + " goes on in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && %[4]s goes on in a copy of your own", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")), then)}}
+		Options: []string{advice.Quote(chown) + " goes on in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && `%[4]s` goes on in a copy of your own", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")), then)}}
 }
 
 // Replaced says what a person must do about what stands for the workspace, in the
@@ -189,9 +190,9 @@ func linkedTo(path, to string, one, may bool) *finding.DecisionError {
 	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", shell.Quote(path))
 	e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s is a link to %s, which was put there while no codon was running, and hank does not follow it", path, to), Command: anew,
 		Options: []string{
-			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which hank run --restore puts the last checkpoint, and hank rollback --to last-success --yes where the hank is done", shell.Quote(path))}}
+			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which `hank run --restore` puts the last checkpoint, and `hank rollback --to last-success --yes` where the hank is done", shell.Quote(path))}}
 	if may {
-		e.Options = slices.Insert(e.Options, 0, back+" works in that folder, and asks where it differs from the last checkpoint")
+		e.Options = slices.Insert(e.Options, 0, advice.Quote(back)+" works in that folder, and asks where it differs from the last checkpoint")
 	}
 	if one {
 		e.Command = back

@@ -150,7 +150,7 @@ func (e *NotFoundError) Error() string {
 		if e.Above != "" {
 			text += "; the one above it is in " + e.Above
 		}
-		return text + "; to see all: hank ls; to start one there: hank run HANK -e " + shell.Quote(e.From)
+		return text + "; to see all: `hank ls`; to start one there: hank run HANK -e " + shell.Quote(e.From)
 	}
 	return fmt.Sprintf("no execution in %s or a folder above it; name one with -e DIR, or start one with: hank run HANK", e.From)
 }
@@ -202,7 +202,7 @@ func Obstructed(root string) error {
 	if err != nil || fi.IsDir() {
 		return nil
 	}
-	options := []string{"move it away, and hank run begins a new execution"}
+	options := []string{"move it away, and `hank run` begins a new execution"}
 	to, err := filepath.EvalSymlinks(dir)
 	if m, metaErr := ReadMetaFile(vfs.OS, Layout{Root: root}.Meta()); err == nil && metaErr == nil && vfs.SameFile(m.Root, root) { // else it may be anybody's
 		options = append([]string{fmt.Sprintf("put the folder back where it was: rm %[1]s && mv %[2]s %[1]s", shell.Quote(dir), shell.Quote(to))}, options...)

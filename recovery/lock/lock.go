@@ -82,9 +82,9 @@ func (e *HeldError) Error() string {
 		option = " -e " + shell.Quote(root)
 	}
 	if h == nil && e.Execution == "" {
-		return fmt.Sprintf("%s is held by %s (%s); wait for it, or find it with: hank ls, and end it with: hank stop -e DIR", e.Path, who, why)
+		return fmt.Sprintf("%s is held by %s (%s); wait for it, or find it with: `hank ls`, and end it with: `hank stop -e DIR`", e.Path, who, why)
 	}
-	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: hank stop%s", e.Path, who, why, option)
+	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: `hank stop%s`", e.Path, who, why, option)
 }
 
 // root is the execution that is held, where a command does not find it from here
@@ -332,9 +332,9 @@ func (e *LostError) Error() string {
 		return e.Path + " was deleted while hank worked in it, and what is there now is not this execution's, or is held; hank stops, and has not touched it; what was acknowledged is in no folder any more"
 	}
 	if e.Deleted {
-		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else hank run begins anew with the workspace as it is"
+		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else `hank run` begins anew with the workspace as it is"
 	}
-	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open: put that back, then hank run goes on"
+	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open: put that back, then `hank run` goes on"
 }
 
 // Is makes one loss of a folder the same as another.

@@ -72,7 +72,7 @@ func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, e
 		base = s.InitialCheckpoint
 	}
 	if base == "" {
-		return Target{}, &exitcode.UsageError{Why: "there is no checkpoint yet; begin with: hank run"}
+		return Target{}, &exitcode.UsageError{Why: "there is no checkpoint yet; begin with: `hank run`"}
 	}
 	return TargetOf(s, store, base), nil
 }
@@ -80,7 +80,7 @@ func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, e
 func TreeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {
 	info, err := store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {
-		return "", fmt.Errorf("the checkpoint %.12s cannot be read; see: hank doctor: %w", sha, err)
+		return "", fmt.Errorf("the checkpoint %.12s cannot be read; see: `hank doctor`: %w", sha, err)
 	}
 	return info.Tree, nil
 }

@@ -127,7 +127,7 @@ func (w *walk) begin() error {
 			return &exitcode.UsageError{Why: fmt.Sprintf("the checkpoints of run %s were removed by hank gc on %s", w.run, at.Local().Format("2006-01-02 15:04"))}
 		}
 		if !ok {
-			return &exitcode.UsageError{Why: fmt.Sprintf("there is no run %s with checkpoints; see: hank show", w.run)}
+			return &exitcode.UsageError{Why: fmt.Sprintf("there is no run %s with checkpoints; see: `hank show`", w.run)}
 		}
 		return w.push(tip, "run-"+string(w.run))
 	}
@@ -158,7 +158,7 @@ func (w *walk) push(sha checkpoint.SHA, branch string) error {
 		return w.lose()
 	}
 	if err != nil {
-		return fmt.Errorf("checkpoint %.12s on branch %s cannot be read; see: hank doctor: %w", sha, branch, err)
+		return fmt.Errorf("checkpoint %.12s on branch %s cannot be read; see: `hank doctor`: %w", sha, branch, err)
 	}
 	l := Describe(info)
 	l.Cut = info.Cut

@@ -392,7 +392,7 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 	}
 	before := s.Undoable()
 	if before == nil {
-		return Target{}, &exitcode.UsageError{Why: "there is no rollback to take back; every state that a rollback left is still there: hank checkpoints"}
+		return Target{}, &exitcode.UsageError{Why: "there is no rollback to take back; every state that a rollback left is still there: `hank checkpoints`"}
 	}
 	t := Target{SHA: before.CheckpointSHA, Kind: state.KindRecovery, RunID: before.RunID, Position: *before}
 	if before.AfterCodon != nil {
@@ -473,7 +473,7 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 		switch {
 		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(execution.FoldersWithin(empty, []string{name})) > 0:
 		case !there && !planTouches(plan, name):
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is neither in %s nor in the workspace; see: hank diff %.12s --name-only", name, target, target.SHA)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is neither in %s nor in the workspace; see: `hank diff %.12s --name-only`", name, target, target.SHA)}
 		case !o.Delete:
 			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is not in %s, so that there is nothing to bring back; --delete deletes what the workspace has there", name, target)}
 		}

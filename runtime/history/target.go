@@ -51,17 +51,17 @@ type TargetError struct {
 
 func (e *TargetError) Error() string {
 	if e.Removed != nil {
-		return fmt.Sprintf("%q is a checkpoint of %s, which was removed by hank gc on %s; from where it was exported to, hank checkpoints import brings it back", e.Text, e.What, e.Removed.Local().Format("2006-01-02 15:04"))
+		return fmt.Sprintf("%q is a checkpoint of %s, which was removed by hank gc on %s; from where it was exported to, `hank checkpoints import` brings it back", e.Text, e.What, e.Removed.Local().Format("2006-01-02 15:04"))
 	}
 	if e.Lost != "" {
-		return fmt.Sprintf("%q is checkpoint %.12s, which was lost with damaged files of the checkpoint store; see: hank doctor", e.Text, e.Lost)
+		return fmt.Sprintf("%q is checkpoint %.12s, which was lost with damaged files of the checkpoint store; see: `hank doctor`", e.Text, e.Lost)
 	}
 	if len(e.Candidates) == 0 {
 		known := ""
 		if len(e.Known) > 0 {
 			known = " (" + strings.Join(e.Known, ", ") + " do)"
 		}
-		return fmt.Sprintf("%q names no checkpoint%s; see: hank checkpoints", e.Text, known)
+		return fmt.Sprintf("%q names no checkpoint%s; see: `hank checkpoints`", e.Text, known)
 	}
 	names := make([]string, len(e.Candidates))
 	for i, c := range e.Candidates {
@@ -328,7 +328,7 @@ func FindOnThread(s *state.State, id state.CodonID) (state.Step, error) {
 	if s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
 		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
 	}) {
-		return state.Step{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution stands; see: hank plan", id)}
+		return state.Step{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution stands; see: `hank plan`", id)}
 	}
 	return state.Step{}, UnknownCodon(s, id)
 }
@@ -336,7 +336,7 @@ func FindOnThread(s *state.State, id state.CodonID) (state.Step, error) {
 // UnknownCodon is the error about a codon that is neither in the plan nor in any
 // run, with the name that was perhaps meant.
 func UnknownCodon(s *state.State, id state.CodonID) error {
-	return &exitcode.UsageError{Why: fmt.Sprintf("there is no codon %s%s to see their names: hank plan", id, cmp.Or(MeantCodon(s, id), ";"))}
+	return &exitcode.UsageError{Why: fmt.Sprintf("there is no codon %s%s to see their names: `hank plan`", id, cmp.Or(MeantCodon(s, id), ";"))}
 }
 
 // MeantCodon asks for the codon of the plan whose name is nearest to a mistyped

@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
+	"hank/internal/advice"
 	"hank/internal/vfs"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -180,10 +181,10 @@ func (l *lander) conflict(paths []string) error {
 	head := l.out.HeadThen
 	if head == "" {
 		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know at which commit that was; nothing was written", l.out.Base, list),
-			Options: []string{l.o.command("REV") + " lands on the commit REV, and takes it for the one that the run began from"}}
+			Options: []string{advice.Quote(l.o.command("REV")) + " lands on the commit REV, and takes it for the one that the run began from"}}
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has changed too since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
-		Options: []string{l.o.command(head[:12]) + " lands there, to be merged or rebased"}}
+		Options: []string{advice.Quote(l.o.command(head[:12])) + " lands there, to be merged or rebased"}}
 }
 
 // readBack compares what the branch's tip gives with the checkpoint, for each

@@ -12,6 +12,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
+	"hank/internal/advice"
 	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/internal/term"
@@ -100,16 +101,25 @@ func Examine(ctx context.Context, root string, in Settings, after *Fix, option s
 		d.Findings = append(after.Done, d.Findings...)
 	}
 	for i := range d.Findings {
-		d.Findings[i].What = secret.Text(d.Findings[i].What)
+		d.Findings[i].What = secret.Text(thisIsIt.Replace(d.Findings[i].What))
 	}
+	if d.Store != nil {
+		for i, problem := range d.Store.Problems {
+			d.Store.Problems[i] = thisIsIt.Replace(problem)
+		}
+	}
+	d.Happened = advice.Render(d.Happened, option)
 	d.Findings = inExecution(d.Findings, option)
 	rest, first := strings.CutPrefix(d.Next, d.Command)
-	d.Command, d.Resume, d.Finish = verdict.CommandForExecution(d.Command, option), verdict.CommandForExecution(d.Resume, option), verdict.CommandForExecution(d.Finish, option)
-	if d.Next = verdict.ForExecution(rest, option); first {
+	d.Command, d.Resume, d.Finish = advice.Command(d.Command, option), advice.Command(d.Resume, option), advice.Command(d.Finish, option)
+	if d.Next = advice.Render(rest, option); first {
 		d.Next = d.Command + d.Next
 	}
 	return &d
 }
+
+// thisIsIt leaves out the advice to run hank doctor, of errors about damage.
+var thisIsIt = strings.NewReplacer("; nothing was changed, run `hank doctor`", "")
 
 // examine looks at everything without changing it.
 func examine(ctx context.Context, root string, in Settings) Diagnosis {
@@ -354,7 +364,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	d.Store = &StoreHealth{report.Objects, size, append([]string{}, report.Problems...)}
 	if d.unindexed = report.Unindexed > 0; d.unindexed {
 		d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: term.Count(report.Unindexed, "pack") +
-			" without an index; it is made anew from the pack, and what is said to be lost may be whole: hank doctor says it again after that"})
+			" without an index; it is made anew from the pack, and what is said to be lost may be whole: `hank doctor` says it again after that"})
 	}
 	if len(report.Problems) > 0 && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
@@ -397,7 +407,7 @@ func (d *Diagnosis) judge() {
 	switch {
 	case d.Next != "":
 	case d.Live:
-		d.Next = "a run is at work: hank status"
+		d.Next = "a run is at work: `hank status`"
 	case d.Command != "" && broken && !d.unindexed:
 		d.Next = d.Command + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
 	case d.Command != "":
@@ -406,16 +416,16 @@ func (d *Diagnosis) judge() {
 			d.Next += Before(d.first)
 		}
 		if d.Resume != "" && d.Command == "hank run" {
-			d.Next += "; or " + d.Resume + ", which continues the agent's interrupted session"
+			d.Next += "; or " + advice.Quote(d.Resume) + ", which continues the agent's interrupted session"
 		}
 	case broken:
 		d.Next = "put the damaged files back, if there is a copy: what only they hold is lost without"
 	case d.decided != "":
-		d.Next = d.decided + Before(d.first)
+		d.Next = advice.Quote(d.decided) + Before(d.first)
 	case d.Condition == NeedsYou && d.choice != "":
-		d.Next = d.choice + "; then hank doctor"
+		d.Next = d.choice + "; then `hank doctor`"
 	case d.Condition == NeedsYou:
-		d.Next = "remove the cause that is named above, then hank doctor"
+		d.Next = "remove the cause that is named above, then `hank doctor`"
 	case d.Condition == NeedsRepair:
 		d.Command = fixCommand
 		d.Next = fixCommand + "; " + done

@@ -26,7 +26,7 @@ func Remedy(err error) string {
 		return remembered(nowhere.From)
 	case verdict.CodeOf(err) != exitcode.IO:
 	case errors.Is(err, syscall.ENOSPC):
-		return "; make room (see: hank gc), then give the same command again: what was acknowledged is there"
+		return "; make room (see: `hank gc`), then give the same command again: what was acknowledged is there"
 	case errors.Is(err, fs.ErrPermission):
 		return "; let this user write there, then give the same command again: nothing is lost"
 	}
@@ -60,5 +60,5 @@ func missing(e registry.Entry) string {
 	if fi, err := os.Stat(layout.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
 		text += "; its workspace " + layout.DefaultWorkspace(e.Root) + " is there"
 	}
-	return text + "; put it back from a copy, or hank checkpoints import brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
+	return text + "; put it back from a copy, or `hank checkpoints import` brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"hank/internal/advice"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -81,9 +82,9 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before string) 
 	switch {
 	case len(out.Codons) > 0:
 	case knows(v.State, id):
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: hank plan", id)}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: `hank plan`", id)}
 	default:
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: hank show, hank plan", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: `hank show`, `hank plan`", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
 	}
 	if limit > 0 && len(out.Codons) > limit {
 		out.Codons = out.Codons[:limit]
@@ -100,7 +101,7 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 	}
 	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
 	if at < 0 {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no run %q; see: hank show", before)}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no run %q; see: `hank show`", before)}
 	}
 	return runs[at+1:], nil
 }
@@ -183,7 +184,7 @@ func (a Attempt) again() string {
 		if _, corrected := verdict.RefusedModel(a.Codon); corrected != "" {
 			command = corrected
 		}
-		return command + " does it again, once the cause is removed"
+		return advice.Quote(command) + " does it again, once the cause is removed"
 	case a.FailureReason.Retriable:
 		return "may be tried again"
 	}

@@ -12,7 +12,7 @@ import (
 func TestARefusedCodonIsSaidToBeDoneAgain(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]*state.Codon{
-		"hank run does it again, once the cause is removed": {Status: state.Failed, Interrupted: state.InterruptedByRefusal, FailureReason: &state.FailureReason{}},
+		"`hank run` does it again, once the cause is removed": {Status: state.Failed, Interrupted: state.InterruptedByRefusal, FailureReason: &state.FailureReason{}},
 		"may be tried again":         {Status: state.Failed, FailureReason: &state.FailureReason{Retriable: true}},
 		"trying again will not help": {Status: state.Failed, FailureReason: &state.FailureReason{}},
 	} {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/advice"
 	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/finding"
@@ -114,10 +115,10 @@ func NextCommand(root string) string {
 // give is in After alone, which is not for programs.
 func (s *Status) offer(option string) {
 	personal := s.isPersonal()
-	s.Findings = inExecution(s.Findings, option)
-	s.Command, s.Resume, s.Finish = verdict.CommandForExecution(s.Command, option), verdict.CommandForExecution(s.Resume, option), verdict.CommandForExecution(s.Finish, option)
+	s.Findings, s.EndDetail = inExecution(s.Findings, option), advice.Render(s.EndDetail, option)
+	s.Command, s.Resume, s.Finish = advice.Command(s.Command, option), advice.Command(s.Resume, option), advice.Command(s.Finish, option)
 	if s.Command != "" {
-		s.After = s.Command + Before(verdict.ForExecution(s.first, option))
+		s.After = s.Command + Before(advice.Render(s.first, option))
 	}
 	if personal {
 		s.Command = ""
@@ -128,7 +129,7 @@ func (s *Status) offer(option string) {
 func inExecution(found []finding.Finding, option string) []finding.Finding {
 	out := slices.Clone(found)
 	for i := range out {
-		out[i].What = verdict.ForExecution(out[i].What, option)
+		out[i].What = advice.Render(out[i].What, option)
 	}
 	return out
 }

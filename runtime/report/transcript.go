@@ -90,7 +90,7 @@ func transcriptOf(v *recovery.View, id state.CodonID) (*state.Codon, error) {
 	if !knows(v.State, id) {
 		return nil, history.UnknownCodon(v.State, id)
 	}
-	return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: hank plan", id)}
+	return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: `hank plan`", id)}
 }
 
 // Read calls fn for each complete line that there is.

@@ -54,7 +54,7 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("the journal %s could not be written (%v), so nothing more is done; what was acknowledged is kept: mend the cause, then hank run goes on from there", e.Path, e.Err)
+	return fmt.Sprintf("the journal %s could not be written (%v), so nothing more is done; what was acknowledged is kept: mend the cause, then `hank run` goes on from there", e.Path, e.Err)
 }
 
 func (e *FailedError) Unwrap() error { return e.Err }

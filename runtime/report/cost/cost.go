@@ -110,7 +110,7 @@ func openCosts(l layout.Layout) (*costindex.Index, error) {
 		return nil, err
 	}
 	if !found.Whole() {
-		return nil, errors.New("the journal is damaged; the next hank run mends it")
+		return nil, errors.New("the journal is damaged; the next `hank run` mends it")
 	}
 	meta, err := layout.ReadMeta(l.Root)
 	if err != nil {
