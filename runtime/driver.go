@@ -2,9 +2,7 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,10 +10,8 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
-	"hank/internal/failpoint"
 	"hank/internal/secret"
 	"hank/plan"
-	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/agents"
@@ -77,60 +73,6 @@ type outcome struct {
 	detail string
 }
 
-// drive runs codon after codon until the plan is done or something ends it.
-// An error is one of hank itself.
-func (d *driver) drive(ctx context.Context) (outcome, error) {
-	if _, last := d.x.State().Settled(); last != nil {
-		d.settled = last.Codon
-	}
-	for i := d.x.State().Next(); i < len(d.x.State().ExecutionPlan()); {
-		if err := d.archive(ctx, i-1); err != nil {
-			return outcome{}, err
-		}
-		if d.pending(); d.stop != nil {
-			return d.stopped("between two codons"), nil
-		}
-		if err := errors.Join(d.x.CheckRoom(), d.x.CheckWorkspace()); err != nil { // before it costs anything
-			return outcome{}, err
-		}
-		if err := d.capture(ctx, i); err != nil {
-			return outcome{}, err
-		}
-		entry := d.x.State().ExecutionPlan()[i].Entry
-		if over := d.budgetOver(entry); over != "" {
-			return outcome{state.EndBudget, exitcode.Budget, entry.CodonID, over}, nil
-		}
-		final, err := d.codon(ctx, entry, i)
-		if err != nil {
-			return outcome{}, err
-		}
-		if !final.Settled() {
-			return d.ended(final), nil
-		}
-		d.settled = final
-		if err := d.grow(i, final); err != nil {
-			return outcome{}, err
-		}
-		i++
-		if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
-			d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
-		}
-	}
-	failpoint.Hit("plan.done")
-	return outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
-}
-
-// ended is the outcome of a run that a codon has ended.
-func (d *driver) ended(final *state.Codon) outcome {
-	switch {
-	case d.stop != nil && final.Interrupted != "":
-		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
-	case d.stop != nil && retryDue(d.x.State(), final):
-		return d.stopped("before " + string(final.CodonID) + " was tried again")
-	}
-	return failedBy(final)
-}
-
 // failedBy is the outcome of a run whose codon has failed.
 func failedBy(c *state.Codon) outcome {
 	if c.Interrupted == state.InterruptedByRefusal {
@@ -140,117 +82,6 @@ func failedBy(c *state.Codon) outcome {
 		return outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
 	}
 	return outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
-}
-
-func (d *driver) stopped(when string) outcome {
-	return outcome{d.stop.Reason, d.stop.Code, "", "stopped " + when}
-}
-
-// codon runs one entry of the plan, again and again where its policy says so.
-func (d *driver) codon(ctx context.Context, stored plan.Entry, index int) (*state.Codon, error) {
-	entry, err := d.program.Resolve(stored)
-	if err != nil {
-		return nil, err
-	}
-	most, delay, longest := entry.Codon.Retries()
-	for try := 0; ; try++ {
-		spec := d.spec(entry, index, d.attemptsOf(entry.CodonID)+1)
-		d.announce(entry, index, spec.Number, most+1)
-		d.ui.Monitor.Change(func(now *codon.Activity) {
-			*now = codon.Activity{Codon: entry.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
-		})
-		final, err := codon.Run(ctx, spec, host{d, entry, index})
-		if err != nil {
-			return nil, err
-		}
-		d.accounts.Add(final)
-		d.rows = append(d.rows, budget.Row(spec.Limits, final))
-		again := retryDue(d.x.State(), final)
-		d.report(final, again || d.stop != nil)
-		if d.stop != nil || !again {
-			return final, nil
-		}
-		wait := backoff(final.FailureReason, try, delay, longest)
-		d.say("  trying again in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
-		d.ui.Monitor.Step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
-		if !d.sleep(ctx, wait) {
-			return final, nil
-		}
-		d.ui.Monitor.Step("putting the workspace back")
-		// Every attempt starts from the same tree, not from what the one
-		// before it has left.
-		if left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint); err != nil {
-			return nil, err
-		} else if !left {
-			return nil, lostStart(final.BaseCheckpoint, final)
-		}
-		moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)})
-		if err != nil {
-			return nil, err
-		}
-		d.sayRefused(moved)
-	}
-}
-
-func (d *driver) attemptsOf(id state.CodonID) int {
-	n, r := 0, d.x.State().Run(d.run)
-	for i := r.Len() - 1; i >= 0 && r.Codon(i).CodonID == id; i-- {
-		n++
-	}
-	return n
-}
-
-// backoff is the wait before retry number try (from 0): what the provider
-// asked for, or the delay doubled each time, with up to a quarter of jitter so
-// that many runs do not come back at once; never longer than longest.
-func backoff(f *state.FailureReason, try int, delay, longest time.Duration) time.Duration {
-	if f.RetryAfterMs > 0 {
-		return min(time.Duration(f.RetryAfterMs)*time.Millisecond, longest)
-	}
-	wait := longest
-	if try < 30 && delay<<try < longest {
-		wait = delay << try
-	}
-	if wait <= 0 {
-		return 0
-	}
-	return min(wait+rand.N(wait/4+1), longest)
-}
-
-// sleep waits; false means that a request to stop came first.
-func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			return true
-		case <-ctx.Done():
-			return false
-		case r := <-d.requests:
-			if d.take(r); d.stop != nil {
-				return false
-			}
-		}
-	}
-}
-
-// pending takes in requests that came while nobody listened.
-func (d *driver) pending() {
-	for {
-		select {
-		case r := <-d.requests:
-			d.take(r)
-		default:
-			return
-		}
-	}
-}
-
-func (d *driver) take(r codon.Request) {
-	if r.Signal != codon.SkipCodon {
-		d.stop = &r
-	}
 }
 
 // capture makes a checkpoint before a codon that is the first to look at some

@@ -90,16 +90,6 @@ func (d *driver) limits(e plan.Entry) budget.Limits {
 	return d.accounts.Limits(d.program, e, budget.UsedBefore(s, s.Run(d.run), e.CodonID))
 }
 
-// budgetOver says which budget leaves nothing to begin a codon with; empty if
-// it may begin.
-func (d *driver) budgetOver(e plan.Entry) string {
-	l := d.limits(e)
-	if l.Over == nil {
-		return ""
-	}
-	return l.Describe(l.Over)
-}
-
 // loopBudgetOver tells whether the budget of an entry's loop is used up, so that the
 // loop ends.
 func (d *driver) loopBudgetOver(e plan.Entry) bool {

@@ -356,7 +356,7 @@ func agent(more ...string) string {
 func TestARefusedModelEndsTheAgentAndIsExplained(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"in a session":     "touch a; echo session 1; echo refused; sleep 60",
+		"in a session":     "touch a; echo session s; echo refused; sleep 60",
 		"before a session": "touch a; echo refused; sleep 60",
 	} {
 		h := newHost(t, agent())

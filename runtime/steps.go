@@ -1,0 +1,245 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"hank/internal/failpoint"
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/runtime/budget"
+	"hank/runtime/codon"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// A run goes through the plan entry by entry, and through each entry step by step. A
+// step does one thing for the entry that is next: it returns nil where the run
+// continues with the following step, and else the outcome that ends the run. An error
+// is one of hank itself. What is to hold a run up between two codons is one more step.
+type step func(d *driver, ctx context.Context, e *entry) (*outcome, error)
+
+// steps are those of each entry. All before the codon's may be repeated by another run:
+// nothing that they do is done twice.
+var steps = []step{
+	(*driver).archiveStep,
+	(*driver).requestStep,
+	(*driver).roomStep,
+	(*driver).captureStep,
+	(*driver).budgetStep,
+	(*driver).codonStep,
+	(*driver).growStep,
+	(*driver).countStep,
+}
+
+// entry is the entry of the plan that a run is at.
+type entry struct {
+	index  int
+	stored plan.Entry   // as the plan has it: nothing is resolved
+	final  *state.Codon // its record, once the codon has ended
+}
+
+// drive goes through the plan until it is completed or a step ends the run.
+func (d *driver) drive(ctx context.Context) (outcome, error) {
+	s := d.x.State()
+	if _, last := s.Settled(); last != nil {
+		d.settled = last.Codon
+	}
+	for i := s.Next(); i < len(d.x.State().ExecutionPlan()); i++ {
+		e := &entry{index: i, stored: d.x.State().ExecutionPlan()[i].Entry}
+		for _, do := range steps {
+			if end, err := do(d, ctx, e); err != nil || end != nil {
+				return deref(end), err
+			}
+		}
+	}
+	failpoint.Hit("plan.done")
+	return outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
+}
+
+// archiveStep moves away what the codon before is done with.
+func (d *driver) archiveStep(ctx context.Context, e *entry) (*outcome, error) {
+	return nil, d.archive(ctx, e.index-1)
+}
+
+// requestStep takes in requests that came while nobody listened.
+func (d *driver) requestStep(context.Context, *entry) (*outcome, error) {
+	for len(d.requests) > 0 {
+		d.take(<-d.requests)
+	}
+	if d.stop != nil {
+		return d.stopped("between two codons"), nil
+	}
+	return nil, nil
+}
+
+// roomStep looks whether there is room for checkpoints, before a codon costs anything.
+func (d *driver) roomStep(context.Context, *entry) (*outcome, error) {
+	return nil, errors.Join(d.x.CheckRoom(), d.x.CheckWorkspace())
+}
+
+// captureStep makes a checkpoint of what the codon is the first to look at.
+func (d *driver) captureStep(ctx context.Context, e *entry) (*outcome, error) {
+	return nil, d.capture(ctx, e.index)
+}
+
+// budgetStep ends the run if a budget leaves nothing to begin the codon with.
+func (d *driver) budgetStep(_ context.Context, e *entry) (*outcome, error) {
+	l := d.limits(e.stored)
+	if l.Over == nil {
+		return nil, nil
+	}
+	return &outcome{state.EndBudget, exitcode.Budget, e.stored.CodonID, l.Describe(l.Over)}, nil
+}
+
+// codonStep runs the codon, again and again where its policy says so.
+func (d *driver) codonStep(ctx context.Context, e *entry) (*outcome, error) {
+	resolved, err := d.program.Resolve(e.stored)
+	if err != nil {
+		return nil, err
+	}
+	most, delay, longest := resolved.Codon.Retries()
+	for try := 0; ; try++ {
+		final, err := d.attempt(ctx, resolved, e.index, most)
+		if err != nil {
+			return nil, err
+		}
+		e.final = final
+		if d.stop != nil || !retryDue(d.x.State(), final) {
+			break
+		}
+		wait := backoff(final.FailureReason, try, delay, longest)
+		d.say("  trying again in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
+		d.ui.Monitor.Step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
+		if !d.sleep(ctx, wait) {
+			break
+		}
+		if err := d.putBack(ctx, final, e.index); err != nil {
+			return nil, err
+		}
+	}
+	if !e.final.Settled() {
+		return d.endedBy(e.final), nil
+	}
+	d.settled = e.final
+	return nil, nil
+}
+
+// growStep expands the plan after the codon, and drops what its end makes superfluous.
+func (d *driver) growStep(_ context.Context, e *entry) (*outcome, error) {
+	return nil, d.grow(e.index, e.final)
+}
+
+// countStep stops the run after as many codons as it was to run.
+func (d *driver) countStep(context.Context, *entry) (*outcome, error) {
+	if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
+		d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
+	}
+	return nil, nil
+}
+
+// attempt runs one attempt at a codon, and reports it.
+func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) (*state.Codon, error) {
+	spec := d.spec(e, index, d.attemptsOf(e.CodonID)+1)
+	d.announce(e, index, spec.Number, retries+1)
+	d.ui.Monitor.Change(func(now *codon.Activity) {
+		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
+	})
+	final, err := codon.Run(ctx, spec, host{d, e, index})
+	if err != nil {
+		return nil, err
+	}
+	d.accounts.Add(final)
+	d.rows = append(d.rows, budget.Row(spec.Limits, final))
+	d.report(final, d.stop != nil || retryDue(d.x.State(), final))
+	return final, nil
+}
+
+// putBack brings the workspace to where the codon began: every attempt starts from the
+// same tree, not from what the one before it has left.
+func (d *driver) putBack(ctx context.Context, final *state.Codon, index int) error {
+	d.ui.Monitor.Step("putting the workspace back")
+	left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint)
+	if err != nil {
+		return err
+	}
+	if !left {
+		return lostStart(final.BaseCheckpoint, final)
+	}
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)})
+	if err != nil {
+		return err
+	}
+	d.sayRefused(moved)
+	return nil
+}
+
+func (d *driver) attemptsOf(id state.CodonID) int {
+	n, r := 0, d.x.State().Run(d.run)
+	for i := r.Len() - 1; i >= 0 && r.Codon(i).CodonID == id; i-- {
+		n++
+	}
+	return n
+}
+
+// endedBy is the outcome of a run that a codon has ended.
+func (d *driver) endedBy(final *state.Codon) *outcome {
+	switch {
+	case d.stop != nil && final.Interrupted != "":
+		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
+	case d.stop != nil && retryDue(d.x.State(), final):
+		return d.stopped("before " + string(final.CodonID) + " was tried again")
+	}
+	out := failedBy(final)
+	return &out
+}
+
+func (d *driver) stopped(when string) *outcome {
+	return &outcome{d.stop.Reason, d.stop.Code, "", "stopped " + when}
+}
+
+// backoff is the wait before retry number try (from 0): what the provider
+// asked for, or the delay doubled each time, with up to a quarter of jitter so
+// that many runs do not come back at once; never longer than longest.
+func backoff(f *state.FailureReason, try int, delay, longest time.Duration) time.Duration {
+	if f.RetryAfterMs > 0 {
+		return min(time.Duration(f.RetryAfterMs)*time.Millisecond, longest)
+	}
+	wait := longest
+	if try < 30 && delay<<try < longest {
+		wait = delay << try
+	}
+	if wait <= 0 {
+		return 0
+	}
+	return min(wait+rand.N(wait/4+1), longest)
+}
+
+// sleep waits; false means that a request to stop came first.
+func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case r := <-d.requests:
+			if d.take(r); d.stop != nil {
+				return false
+			}
+		}
+	}
+}
+
+// take takes in a request while no codon is running: there is nothing to skip.
+func (d *driver) take(r codon.Request) {
+	if r.Signal != codon.SkipCodon {
+		d.stop = &r
+	}
+}
