@@ -7,12 +7,6 @@ import (
 	"hank/state"
 )
 
-// Allowances are what an execution may use.
-type Allowances struct {
-	Limits state.Limits
-	Cap    *int64
-}
-
 // Allowed returns what the execution was allowed before its opening, or its creation,
 // has stored what the command says; nil: it has stored nothing.
 func (x *Execution) Allowed() *Allowances { return x.AllowedBefore }

@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"hank/internal/secret"
 	"hank/internal/vfs"
 	"hank/recovery/finding"
-	"hank/recovery/githistory"
 	"hank/recovery/integrity"
 	"hank/recovery/layout"
 	"hank/recovery/load"
@@ -54,107 +52,6 @@ type Execution struct {
 	AllowedBefore *Allowances        // what held before allow has changed it
 	Settled       bool               // the opening is over, or has not come to what allow is before
 	Broken        error              // the first failure of the journal: nothing is acknowledged after it
-}
-
-// Options say how an execution is opened.
-type Options struct {
-	FS        vfs.FS           // nil is the real one
-	Now       func() time.Time // nil is time.Now
-	Command   string           // what to tell others that find the lock
-	BreakLock string           // lockId of a holder to be ignored, where locks cannot be trusted
-	Fresh     bool             // begin anew if nothing at all is left of the state
-	// ReplaceStore goes on from the workspace as it is if the store, or the
-	// newest checkpoint in it, is gone.
-	ReplaceStore bool
-	Unfinished   Unfinished
-	// Refill brings back into the store what may have been lost, before anything
-	// is read of it. A store that is gone or damaged is begun anew for it.
-	Refill func(*checkpoint.Store) error
-	// KeepTree and RestoreTree say what becomes of the files in the workspace that an
-	// import is to fill.
-	KeepTree, RestoreTree bool
-	// IncludeSecrets and ExcludeSecrets say what becomes of the files for secrets
-	// among them that no ignore rule hides: into the checkpoints, or into none.
-	IncludeSecrets, ExcludeSecrets bool
-	// Workspace is where the workspace is, absolute; asked only if
-	// execution-meta.json, which says it, is gone.
-	Workspace string
-	// CheckpointCap is how many bytes the checkpoints may come to while the opening
-	// lasts, 0 any number; nil is what the execution has. See KeepCap.
-	CheckpointCap *int64
-	// Limit changes limits as the command says; nil leaves them. See allow.
-	Limit func(state.Limits) state.Limits
-	// KeepPaused leaves runs that are paused as they are: see state.RunPaused.
-	KeepPaused bool
-	// Late is asked what becomes of a codon whose workspace was changed between
-	// its end and its checkpoint; nil leaves it to the caller of the opening.
-	Late func(question string) Late
-	// Free tells how many bytes are free on the disk of a folder, and how many it
-	// has; nil asks the system.
-	Free func(dir string) (free, total int64, err error)
-	// FullDisk makes room where the disk is full; it is called when the locks are
-	// taken, and nothing has been read. nil: the execution is not opened then.
-	FullDisk func() error
-	// Reap ends what an attempt has left running and says what it was.
-	Reap func(attempt string) ([]string, error)
-	// Appended is told of every event when it is in the journal and the state is
-	// replaced, Synced of the newest event each time that the journal was synced.
-	// Both are called in the path of Record: they take a note for others, see
-	// package events, and wait for nobody.
-	Appended func(journal.Event, *state.State)
-	Synced   func(last uint64)
-	// Mask takes secrets out of a text that is about to be written into journal,
-	// state and commits; nil is secret.Text.
-	Mask func(string) string
-	// Warn is told what went wrong without stopping anything.
-	Warn func(string)
-	// Work is told of work that may be long when it begins, and returns what is
-	// told of its end.
-	Work Work
-}
-
-// Work shows somebody that something is under way, and how far it is.
-type Work func(what string, p *checkpoint.Progress) (end func())
-
-// Begin returns a new count, shown from now until end is called. Nobody needs
-// to be there to see it.
-func (w Work) Begin(what string) (p *checkpoint.Progress, end func()) {
-	if w == nil {
-		return nil, func() {}
-	}
-	p = &checkpoint.Progress{}
-	return p, w(what, p)
-}
-
-func (o Options) WithDefaults() Options {
-	if o.FS == nil {
-		o.FS = vfs.OS
-	}
-	if o.Free == nil {
-		o.Free = vfs.Free
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Reap == nil {
-		o.Reap = func(string) ([]string, error) { return nil, nil }
-	}
-	if o.Late == nil {
-		o.Late = func(string) Late { return LateAsk }
-	}
-	if o.Appended == nil {
-		o.Appended = func(journal.Event, *state.State) {}
-	}
-	if o.Synced == nil {
-		o.Synced = func(uint64) {}
-	}
-	if o.Mask == nil {
-		o.Mask = secret.Text
-	}
-	if o.Warn == nil {
-		o.Warn = func(string) {}
-	}
-	return o
 }
 
 // State returns the present state. It must not be changed.
@@ -279,116 +176,6 @@ func (x *Execution) Sync() error {
 		return err
 	}
 	x.Opts.Synced(x.Journal.Last())
-	return nil
-}
-
-// Commit is a checkpoint that is about to be acknowledged.
-type Commit struct {
-	Title      githistory.Title
-	Snapshot   *checkpoint.Snapshot
-	Parents    []state.SHA
-	Branch     string
-	Transition state.Transition // the place of its commit left empty
-	Whole      bool             // its record carries the whole state from before it
-}
-
-// Commit makes a checkpoint and the transition that acknowledges it:
-//
-//  1. The transition is checked. Illegal: an error, nothing written. What the
-//     journal still owes is synced, so that its next number is certain.
-//  2. The commit carries the transition and the journal's next number; it
-//     joins the pack of its objects, which is synced.
-//  3. The branch is moved from its known tip by compare-and-swap, synced. A
-//     crash from here on is rolled forward: the next opening finds a tip with
-//     exactly the journal's next number.
-//  4. The transition, completed by the commit's id, is recorded.
-func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
-	if x.Broken != nil {
-		return "", x.Broken
-	}
-	if err := errors.Join(x.Inspect(), x.allow()); err != nil {
-		return "", err
-	}
-	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.Opts.Mask), x.Opts.Mask(c.Title.Name)
-	trial, err := githistory.WithCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
-	if err != nil {
-		return "", err
-	}
-	s := x.State()
-	if _, err := state.Apply(s, s.Seq+1, trial); err != nil {
-		return "", err
-	}
-	if err := errors.Join(x.Held(), x.Sync()); err != nil {
-		return "", err
-	}
-	sha, err := x.CommitObject(ctx, c)
-	if err != nil {
-		x.Store.Abort()
-		return "", fmt.Errorf("checkpoint %s:%s: %w", c.Title.Status, c.Title.CodonID, err)
-	}
-	failpoint.Hit("checkpoint.packed")
-	if err := x.moveBranch(c.Branch, sha); err != nil {
-		return "", err
-	}
-	failpoint.Hit("checkpoint.referenced")
-	done, err := githistory.WithCheckpoint(c.Transition, sha)
-	if err != nil {
-		return "", err
-	}
-	if err = x.Record(done); err == nil {
-		x.warnOfPrivate(c.Snapshot)
-	}
-	x.Merger.ask()
-	return sha, err
-}
-
-func (x *Execution) CommitObject(ctx context.Context, c Commit) (state.SHA, error) {
-	data, err := state.Encode(c.Transition)
-	if err != nil {
-		return "", err
-	}
-	s, now := x.State(), x.Opts.Now()
-	record := githistory.Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.Journal.Last() + 1, Program: s.Program, HankHash: s.HankHash, Limits: s.Limits, Event: data}
-	if c.Whole {
-		whole, err := s.Rebase("")
-		if err != nil {
-			return "", err
-		}
-		record.State = whole.State
-	}
-	if run := s.Run(c.Title.RunID); run != nil {
-		record.Run = run
-	}
-	if _, first := c.Transition.(state.InitialCheckpointSet); first {
-		record.LeftOut = x.leftOut()
-	}
-	text, err := githistory.Message(c.Title, state.At(now), record)
-	if err != nil {
-		return "", err
-	}
-	text += foldersLine(c.Snapshot.Empty)
-	parents := make([]checkpoint.SHA, 0, len(c.Parents))
-	for _, p := range c.Parents {
-		if p != "" && x.Store.Has(checkpoint.SHA(p)) { // one that was lost and parted from is led to no more
-			parents = append(parents, checkpoint.SHA(p))
-		}
-	}
-	_, end := x.Opts.Work.Begin("making the checkpoint durable")
-	defer end()
-	sha, err := x.Store.Commit(ctx, checkpoint.CommitRequest{Tree: c.Snapshot.Tree, Parents: parents, Message: text, When: now})
-	return state.SHA(sha), err
-}
-
-func (x *Execution) moveBranch(branch string, to state.SHA) error {
-	ref := "refs/heads/" + branch
-	old, err := x.Store.Ref(ref)
-	if err != nil {
-		return err
-	}
-	if err := x.Store.SetRef(ref, old, checkpoint.SHA(to)); err != nil {
-		return err
-	}
-	x.Monitor.RefMoved(ref, checkpoint.SHA(to))
 	return nil
 }
 

@@ -18,18 +18,6 @@ import (
 	"hank/state"
 )
 
-// Late is what a person decides about a workspace that was changed after a codon
-// had ended, and before its checkpoint was made: nobody can tell the changes
-// from the codon's work any more.
-type Late int
-
-// The decisions.
-const (
-	LateAsk  Late = iota // none: it is asked
-	LateKeep             // the workspace as it is counts as the codon's work
-	LateRedo             // the codon counts as interrupted
-)
-
 // EndMargin is how much later than the recorded end a change must be: both are
 // rounded.
 const EndMargin = 5 * time.Millisecond

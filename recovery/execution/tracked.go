@@ -1,51 +1,16 @@
 package execution
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
-	"hank/internal/proc"
 	"hank/plan"
+	"hank/recovery/githistory"
 	"hank/state"
 )
-
-// IsOfBoot reports whether a run began in a boot.
-func IsOfBoot(r *state.Run, boot string) bool {
-	var id proc.Identity
-	return json.Unmarshal(r.Process, &id) == nil && id.BootID != "" && id.BootID == boot
-}
-
-// MaxNotes bounds what a record names one by one.
-const MaxNotes = 20
-
-// Shortcomings names what a checkpoint could not hold as it is on disk.
-func Shortcomings(snap *checkpoint.Snapshot) []string {
-	var notes []string
-	each := func(n int, more string, note func(i int) string) {
-		for i := range min(n, MaxNotes) {
-			notes = append(notes, note(i))
-		}
-		if n > MaxNotes {
-			notes = append(notes, fmt.Sprintf("and %d more %s", n-MaxNotes, more))
-		}
-	}
-	each(len(snap.Skipped), "are not in the checkpoint", func(i int) string {
-		return fmt.Sprintf("not in the checkpoint: %q (%s)", snap.Skipped[i].Path, snap.Skipped[i].Why)
-	})
-	each(len(snap.Escaped), "are kept under escaped names", func(i int) string {
-		return fmt.Sprintf("kept in the checkpoint as %q: %q", snap.Escaped[i].As, snap.Escaped[i].Path)
-	})
-	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
-		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
-	})
-	if n := len(snap.Empty) - len(KeptFolders(snap.Empty)); n > 0 {
-		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
-	}
-	return notes
-}
 
 // Tracked is what the checkpoint of a codon takes: the union of the patterns
 // of the plan up to it. A codon that says nothing tracks everything.
@@ -71,4 +36,91 @@ func Track(sel *checkpoint.Selection, c *plan.Codon, adopted bool) {
 			sel.Patterns = append(sel.Patterns, p)
 		}
 	}
+}
+
+// Covers tells whether a selection takes all that another one does. It may
+// say no too often.
+func Covers(a, b checkpoint.Selection) bool {
+	if a.All {
+		return !slices.ContainsFunc(a.Patterns, func(p string) bool { return strings.HasPrefix(p, "!") && !slices.Contains(b.Patterns, p) })
+	}
+	return !b.All && !slices.ContainsFunc(b.Patterns, func(p string) bool { return !strings.HasPrefix(p, "!") && !slices.Contains(a.Patterns, p) })
+}
+
+func union(a, b checkpoint.Selection) checkpoint.Selection {
+	return checkpoint.Selection{All: a.All || b.All, Patterns: append(slices.Clone(a.Patterns), b.Patterns...)}
+}
+
+// Taken is what the checkpoint of a commit was asked to take.
+func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Selection {
+	info, err := store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return checkpoint.Selection{All: true}
+	}
+	s = underProgramOf(s, store, info)
+	title, body, _ := strings.Cut(info.Message, "\n")
+	kind, rest, _ := strings.Cut(title, ":")
+	codon, _, _ := strings.Cut(rest, " ")
+	for line := range strings.Lines(body) { // an id of Hankweave's may have spaces
+		if id, ok := strings.CutPrefix(line, "Codon: "); ok {
+			codon = strings.TrimSpace(id)
+			break
+		}
+	}
+	switch state.CheckpointKind(kind) {
+	case state.KindRigSetup, state.KindCompleted, state.KindError, state.KindSkipped, state.KindArchive, state.KindTracked:
+		return Tracked(s, state.CodonID(codon))
+	case state.KindExit, state.KindManual: // these look ahead to the next codon
+		return Tracked(s, nextAt(s, sha))
+	}
+	return checkpoint.Selection{All: true}
+}
+
+// underProgramOf is the state with the plan that the program of a checkpoint gives
+// it, if a person has adopted another since: what a codon tracked then is what
+// counts. Where that program cannot be read, the state is returned as it is.
+func underProgramOf(s *state.State, store *checkpoint.Store, info checkpoint.Info) *state.State {
+	r, found, err := githistory.ReadRecord(info)
+	if err != nil || !found || r.Program == "" || r.Program == s.Program {
+		return s
+	}
+	program, err := githistory.ReadProgram(store, r.Program)
+	if err != nil {
+		return s
+	}
+	entries, err := json.Marshal(githistory.Stored(program.Derive(githistory.Outcomes(s))))
+	if err != nil {
+		return s
+	}
+	then, err := state.Apply(s, s.Seq+1, state.PlanSet{Program: r.Program, HankHash: r.HankHash, Entries: entries})
+	if err != nil {
+		return s
+	}
+	return then
+}
+
+// nextAt is the codon that was the next one at the checkpoint of a run's end,
+// or of what a person changed: the one that started from there, or followed the
+// last one of the run; else the one that is next now.
+func nextAt(s *state.State, sha state.SHA) state.CodonID {
+	plan := s.ExecutionPlan()
+	at := s.Next()
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if c.BaseCheckpoint == sha {
+				return c.CodonID
+			}
+		}
+		if r.Head != sha || r.Len() == 0 {
+			continue
+		}
+		last := r.Codon(r.Len() - 1)
+		if at = s.PlanIndex(last.CodonID); at >= 0 && last.Settled() {
+			at++
+		}
+	}
+	if at < 0 || at >= len(plan) {
+		return ""
+	}
+	return plan[at].CodonID
 }

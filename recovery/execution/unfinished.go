@@ -15,10 +15,6 @@ import (
 	"hank/state"
 )
 
-// Unfinished says what becomes of a change of the workspace that was interrupted
-// and that cannot be finished.
-type Unfinished string
-
 func Describe(i *state.Intent) string {
 	return fmt.Sprintf("a %s to %.12s was interrupted and", i.Kind, i.To)
 }

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/proc"
 	"hank/recovery/layout"
+	"hank/state"
 )
 
 // LinkData puts the data into the workspace.
@@ -58,4 +62,10 @@ func (x *Execution) SameWorkspace(sameBoot bool) error {
 		return blocked
 	}
 	return nil
+}
+
+// IsOfBoot reports whether a run began in a boot.
+func IsOfBoot(r *state.Run, boot string) bool {
+	var id proc.Identity
+	return json.Unmarshal(r.Process, &id) == nil && id.BootID != "" && id.BootID == boot
 }

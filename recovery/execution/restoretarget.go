@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,53 +126,6 @@ func threads(s *state.State) [][]state.Step {
 	return all
 }
 
-// Descent tells which commits have one among their ancestors, or are it.
-type Descent struct {
-	Store Commits
-	From  checkpoint.SHA
-	Known map[checkpoint.SHA]bool
-}
-
-func (d *Descent) Reaches(info checkpoint.Info) bool {
-	var passed []checkpoint.SHA
-	found, known := false, false
-	for ; !known; info, known = d.parent(info) {
-		if found, known = d.Known[info.SHA]; known {
-			break
-		}
-		passed = append(passed, info.SHA)
-		if found = info.SHA == d.From; found {
-			break
-		}
-	}
-	for _, sha := range passed {
-		d.Known[sha] = found
-	}
-	return found
-}
-
-// parent reads the first parent; last if there is none that can be read.
-func (d *Descent) parent(info checkpoint.Info) (parent checkpoint.Info, last bool) {
-	if len(info.Parents) == 0 {
-		return info, true
-	}
-	parent, err := d.Store.CommitInfo(info.Parents[0])
-	return parent, err != nil
-}
-
-// Covers tells whether a selection takes all that another one does. It may
-// say no too often.
-func Covers(a, b checkpoint.Selection) bool {
-	if a.All {
-		return !slices.ContainsFunc(a.Patterns, func(p string) bool { return strings.HasPrefix(p, "!") && !slices.Contains(b.Patterns, p) })
-	}
-	return !b.All && !slices.ContainsFunc(b.Patterns, func(p string) bool { return !strings.HasPrefix(p, "!") && !slices.Contains(a.Patterns, p) })
-}
-
-func union(a, b checkpoint.Selection) checkpoint.Selection {
-	return checkpoint.Selection{All: a.All || b.All, Patterns: append(slices.Clone(a.Patterns), b.Patterns...)}
-}
-
 // unarchive adds what the archive alone has of codons that are left behind, and
 // notes what goes back to it. A file that is in a checkpoint is that
 // checkpoint's matter.
@@ -234,166 +185,6 @@ func (b *RestoreTarget) sawAll(sha state.SHA) bool {
 	return err == nil && wentTo(info.Message) != ""
 }
 
-// SavedAt is where the execution stood when a checkpoint was made for a
-// recovery branch; any other checkpoint is itself.
-func SavedAt(store Commits, sha state.SHA) state.SHA {
-	return behind(store, sha, state.KindRecovery)
-}
-
-// StoodAt is where the execution stood when the safety checkpoint of a move was
-// made; any other checkpoint is itself.
-func StoodAt(store Commits, safety state.SHA) state.SHA {
-	info, err := store.CommitInfo(checkpoint.SHA(safety))
-	if kind, _ := MoveAfter(info); err != nil || kind == "" || len(info.Parents) == 0 {
-		return safety
-	}
-	at := info.Parents[0]
-	title, _, _ := strings.Cut(info.Message, "\n")
-	below, err := store.CommitInfo(at)
-	if under, _, _ := strings.Cut(below.Message, "\n"); err == nil && under == title+trackedNote && len(below.Parents) > 0 {
-		at = below.Parents[0]
-	}
-	return state.SHA(at)
-}
-
-// MovedBefore is the newest safety checkpoint of a move to a checkpoint that was
-// made before another one; empty if none is left.
-func MovedBefore(store *checkpoint.Store, to, other state.SHA) state.SHA {
-	return readMoves(store).newest(to, madeAt(store, checkpoint.SHA(other))).safety
-}
-
-// RestoredBefore is the safety checkpoint of the newest move to a checkpoint, if that
-// was a restore; empty if it was not, or is not left.
-func RestoredBefore(store *checkpoint.Store, to state.SHA) state.SHA {
-	if newest := readMoves(store).newest(to, math.MaxUint64); newest.kind == "restore" {
-		return newest.safety
-	}
-	return ""
-}
-
-// moves are those whose safety checkpoints are left.
-type moves []pastMove
-
-type pastMove struct {
-	safety, to state.SHA
-	kind       string
-	number     uint64 // the journal's for the safety checkpoint
-}
-
-func readMoves(store *checkpoint.Store) (all moves) {
-	refs, _, err := store.ReadableRefs(githistory.Heads + "recovery/")
-	if err != nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		info, err := store.CommitInfo(refs[name])
-		if kind, to := MoveAfter(info); err == nil && kind != "" {
-			all = append(all, pastMove{state.SHA(info.SHA), to, kind, madeAt(store, info.SHA)})
-		}
-	}
-	return all
-}
-
-// newest is the newest move to a checkpoint whose number is below a limit; the zero
-// value if none is left.
-func (all moves) newest(to state.SHA, limit uint64) (newest pastMove) {
-	for _, m := range all {
-		if m.to == to && m.number < limit && m.number > newest.number {
-			newest = m
-		}
-	}
-	return newest
-}
-
-// Leading are the safety checkpoints of the moves that have led to where a state
-// stands, or that a move from there may lead back to. They tell what the moves have
-// found there, and left without asking: that is no edit. The state itself knows only
-// the last of them.
-func Leading(s *state.State, store *checkpoint.Store) (safeties []state.SHA) {
-	all, seen := readMoves(store), map[state.SHA]bool{}
-	add := func(m pastMove) {
-		if m.safety != "" {
-			safeties = append(safeties, m.safety)
-		}
-	}
-	var lead func(state.SHA)
-	lead = func(to state.SHA) {
-		if to == "" || seen[to] {
-			return
-		}
-		seen[to] = true
-		add(all.newest(to, math.MaxUint64))
-		at := StoodAt(store, to)
-		if at == to {
-			return
-		}
-		add(all.newest(at, madeAt(store, checkpoint.SHA(to))))
-		if info, err := store.CommitInfo(checkpoint.SHA(to)); err == nil { // behind an undo
-			if kind, undone := MoveAfter(info); kind == "undo" {
-				safeties = append(safeties, undone)
-			}
-		}
-		lead(at)
-	}
-	for _, sha := range append(s.Stands(), Head(s)) {
-		lead(sha)
-		lead(SavedAt(store, sha))
-	}
-	return safeties
-}
-
-// madeAt is the journal's number for the event of a checkpoint; 0: none is known.
-func madeAt(store *checkpoint.Store, sha checkpoint.SHA) uint64 {
-	info, err := store.CommitInfo(sha)
-	if err != nil {
-		return 0
-	}
-	r, _, _ := githistory.ReadRecord(info) // one that cannot be read has no number
-	return r.Seq
-}
-
-// IsManual reports whether a checkpoint is of what a person has changed.
-func IsManual(store Commits, sha state.SHA) bool {
-	return behind(store, sha, state.KindManual) != sha
-}
-
-// FoundAt reports whether a checkpoint is another one, or was made from there of what
-// the next codon finds.
-func FoundAt(store Commits, sha, from state.SHA) bool {
-	for sha != from {
-		info, err := store.CommitInfo(checkpoint.SHA(sha))
-		if kind, _, _ := strings.Cut(info.Message, ":"); err != nil || state.CheckpointKind(kind) != state.KindTracked || len(info.Parents) == 0 {
-			return false
-		}
-		sha = state.SHA(info.Parents[0])
-	}
-	return true
-}
-
-// EndedAt is the checkpoint that the last step of the plan has left, from one
-// that was made of the same place later: for a recovery branch, at the end of a
-// run, or of what a person has changed.
-func EndedAt(store Commits, sha state.SHA) state.SHA {
-	return behind(store, sha, state.KindRecovery, state.KindExit, state.KindManual)
-}
-
-// Commits reads commits.
-type Commits interface {
-	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
-}
-
-// behind is the first checkpoint on the way back that is of none of the kinds.
-func behind(store Commits, sha state.SHA, kinds ...state.CheckpointKind) state.SHA {
-	for {
-		info, err := store.CommitInfo(checkpoint.SHA(sha))
-		kind, _, _ := strings.Cut(info.Message, ":")
-		if err != nil || !slices.Contains(kinds, state.CheckpointKind(kind)) || len(info.Parents) == 0 {
-			return sha
-		}
-		sha = state.SHA(info.Parents[0])
-	}
-}
-
 // ends are the checkpoints of the codons that led to where a state stands.
 func ends(s *state.State) map[state.SHA]bool {
 	found := map[state.SHA]bool{}
@@ -439,6 +230,73 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 		}
 		return f, info.Size(), nil
 	}}, true
+}
+
+// Removable tells which files, of those that a checkpoint has not, going back
+// to it may delete: those that checkpoints track, which is what the tree owned
+// holds. Two kinds stay, for nobody knows that they were not there:
+//
+//   - one that was there before the first codon, and that neither the checkpoint
+//     nor a codon behind it looked for, was very likely there too;
+//   - one that the ignore rules of the checkpoint leave out.
+//
+// A checkpoint that was made before a move has seen whatever stood at the paths
+// that the move was to write. What the move has written there, and the
+// checkpoint has not, goes again.
+func (b *RestoreTarget) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+	store := b.store
+	target, err := store.CommitInfo(checkpoint.SHA(to))
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
+	}
+	takes, ignored := Taken(s, store, to).Matcher(), match.Ignored(store.DB, target.Tree, ws)
+	first := func(string) bool { return false }
+	if s.InitialCheckpoint != "" {
+		initial, err := store.CommitInfo(checkpoint.SHA(s.InitialCheckpoint))
+		switch {
+		case checkpoint.IsMissing(err): // with the store of before: any file may have been there first
+			first = func(string) bool { return true }
+		case err != nil:
+			return nil, fmt.Errorf("the initial checkpoint cannot be read: %w", err)
+		default:
+			first = func(path string) bool { return store.HasFile(initial.Tree, path) }
+		}
+	}
+	was, sawNone := first, b.sawNone(ws)
+	first = func(path string) bool { return was(path) && !sawNone(path) }
+	if s.Adopted && githistory.ByHankweave(store, to) { // whose checkpoints leave links out
+		files := takes
+		takes = func(path string) bool { return files(path) && !store.HasLink(owned, path) }
+		first = func(path string) bool { return store.HasLink(owned, path) }
+	}
+	brought := func(string) bool { return false }
+	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
+		then := &RestoreTarget{Tree: went.Tree, store: store}
+		if err := then.untouch(s, state.SHA(went.SHA)); err != nil {
+			return nil, err
+		}
+		brought = func(path string) bool { return store.HasFile(then.Tree, path) }
+	}
+	return func(path string) bool {
+		return brought(path) || store.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
+	}, nil
+}
+
+// sawNone tells of files whether a codon behind the checkpoint was the first to
+// look for them, and did not find them.
+func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool {
+	var ignored []func(string) bool
+	for _, l := range b.looks {
+		ignored = append(ignored, match.Ignored(b.store.DB, l.tree, ws))
+	}
+	return func(path string) bool {
+		for i, l := range b.looks {
+			if l.at(path) && !b.store.HasFile(l.tree, path) && !ignored[i](path) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // Request is the restore that goes there from the tree of a safety checkpoint.

@@ -1,0 +1,172 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hank/checkpoint"
+	"hank/internal/failpoint"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/state"
+)
+
+// Commit is a checkpoint that is about to be acknowledged.
+type Commit struct {
+	Title      githistory.Title
+	Snapshot   *checkpoint.Snapshot
+	Parents    []state.SHA
+	Branch     string
+	Transition state.Transition // the place of its commit left empty
+	Whole      bool             // its record carries the whole state from before it
+}
+
+// Commit makes a checkpoint and the transition that acknowledges it:
+//
+//  1. The transition is checked. Illegal: an error, nothing written. What the
+//     journal still owes is synced, so that its next number is certain.
+//  2. The commit carries the transition and the journal's next number; it
+//     joins the pack of its objects, which is synced.
+//  3. The branch is moved from its known tip by compare-and-swap, synced. A
+//     crash from here on is rolled forward: the next opening finds a tip with
+//     exactly the journal's next number.
+//  4. The transition, completed by the commit's id, is recorded.
+func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
+	if x.Broken != nil {
+		return "", x.Broken
+	}
+	if err := errors.Join(x.Inspect(), x.allow()); err != nil {
+		return "", err
+	}
+	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.Opts.Mask), x.Opts.Mask(c.Title.Name)
+	trial, err := githistory.WithCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
+	if err != nil {
+		return "", err
+	}
+	s := x.State()
+	if _, err := state.Apply(s, s.Seq+1, trial); err != nil {
+		return "", err
+	}
+	if err := errors.Join(x.Held(), x.Sync()); err != nil {
+		return "", err
+	}
+	sha, err := x.CommitObject(ctx, c)
+	if err != nil {
+		x.Store.Abort()
+		return "", fmt.Errorf("checkpoint %s:%s: %w", c.Title.Status, c.Title.CodonID, err)
+	}
+	failpoint.Hit("checkpoint.packed")
+	if err := x.moveBranch(c.Branch, sha); err != nil {
+		return "", err
+	}
+	failpoint.Hit("checkpoint.referenced")
+	done, err := githistory.WithCheckpoint(c.Transition, sha)
+	if err != nil {
+		return "", err
+	}
+	if err = x.Record(done); err == nil {
+		x.warnOfPrivate(c.Snapshot)
+	}
+	x.Merger.ask()
+	return sha, err
+}
+
+func (x *Execution) CommitObject(ctx context.Context, c Commit) (state.SHA, error) {
+	data, err := state.Encode(c.Transition)
+	if err != nil {
+		return "", err
+	}
+	s, now := x.State(), x.Opts.Now()
+	record := githistory.Record{Schema: state.SchemaVersion, Lineage: s.Lineage, Seq: x.Journal.Last() + 1, Program: s.Program, HankHash: s.HankHash, Limits: s.Limits, Event: data}
+	if c.Whole {
+		whole, err := s.Rebase("")
+		if err != nil {
+			return "", err
+		}
+		record.State = whole.State
+	}
+	if run := s.Run(c.Title.RunID); run != nil {
+		record.Run = run
+	}
+	if _, first := c.Transition.(state.InitialCheckpointSet); first {
+		record.LeftOut = x.leftOut()
+	}
+	text, err := githistory.Message(c.Title, state.At(now), record)
+	if err != nil {
+		return "", err
+	}
+	text += foldersLine(c.Snapshot.Empty)
+	parents := make([]checkpoint.SHA, 0, len(c.Parents))
+	for _, p := range c.Parents {
+		if p != "" && x.Store.Has(checkpoint.SHA(p)) { // one that was lost and parted from is led to no more
+			parents = append(parents, checkpoint.SHA(p))
+		}
+	}
+	_, end := x.Opts.Work.Begin("making the checkpoint durable")
+	defer end()
+	sha, err := x.Store.Commit(ctx, checkpoint.CommitRequest{Tree: c.Snapshot.Tree, Parents: parents, Message: text, When: now})
+	return state.SHA(sha), err
+}
+
+func (x *Execution) moveBranch(branch string, to state.SHA) error {
+	ref := "refs/heads/" + branch
+	old, err := x.Store.Ref(ref)
+	if err != nil {
+		return err
+	}
+	if err := x.Store.SetRef(ref, old, checkpoint.SHA(to)); err != nil {
+		return err
+	}
+	x.Monitor.RefMoved(ref, checkpoint.SHA(to))
+	return nil
+}
+
+// Preserve makes a recovery checkpoint of a snapshot.
+func (x *Execution) Preserve(ctx context.Context, snap *checkpoint.Snapshot, branch string, parent state.SHA, note string) (state.SHA, error) {
+	return x.Commit(ctx, Commit{
+		Title:      githistory.Title{Status: state.KindRecovery, Name: note},
+		Snapshot:   snap,
+		Parents:    []state.SHA{parent},
+		Branch:     branch,
+		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note},
+	})
+}
+
+// preserveOnce is Preserve, but for a recovery branch that has the same checkpoint at
+// its end, or right before that, already.
+func (x *Execution) preserveOnce(ctx context.Context, snap *checkpoint.Snapshot, branch string, parent state.SHA, note string) (state.SHA, error) {
+	refs, err := x.Store.Refs(githistory.Heads + "recovery/")
+	if err != nil {
+		return "", err
+	}
+	same := func(info checkpoint.Info) bool {
+		title, _, _ := strings.Cut(info.Message, "\n")
+		return info.Tree == snap.Tree && slices.Equal(info.Parents, []checkpoint.SHA{checkpoint.SHA(parent)}) &&
+			strings.HasSuffix(title, " "+note) && slices.Equal(EmptyFolders(info), KeptFolders(snap.Empty))
+	}
+	for _, tip := range refs {
+		for range 2 {
+			info, err := x.Store.CommitInfo(tip)
+			if err != nil {
+				break // lost, or there is none before it
+			}
+			if same(info) {
+				return state.SHA(info.SHA), nil
+			}
+			if len(info.Parents) == 0 {
+				break
+			}
+			tip = info.Parents[0]
+		}
+	}
+	return x.Preserve(ctx, snap, branch, parent, note)
+}
+
+// RecoveryBranch returns a new name for a branch that keeps what would
+// otherwise be lost.
+func (x *Execution) RecoveryBranch() string {
+	return "recovery/" + x.Opts.Now().UTC().Format("20060102T150405Z") + "-" + layout.NewID(3)
+}
