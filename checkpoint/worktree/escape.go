@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"strings"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // A workspace may hold names that git refuses in a tree, because on some
@@ -70,21 +68,6 @@ func UnescapeName(stored string) string {
 		return stored
 	}
 	return name
-}
-
-// NeverRecorded reports whether name is ".git" or one that hank gives its own
-// temporary files: these are in no checkpoint, at any depth.
-func NeverRecorded(name string) bool { return name == ".git" || IsTemporary(name) }
-
-// IsTemporary reports whether name is one that hank gives temporary files in a
-// workspace, in any case and any Unicode form.
-func IsTemporary(name string) bool {
-	// No letter but h and H is h in lower case, so most names stop here.
-	if len(name) < len(rigPrefix) || name[0] != '.' || name[1]|0x20 != 'h' {
-		return false
-	}
-	lower := strings.ToLower(norm.NFC.String(name))
-	return strings.HasPrefix(lower, TempPrefix) || strings.HasPrefix(lower, rigPrefix)
 }
 
 // NeedsEscape reports whether git's fsck refuses name in a tree whatever it

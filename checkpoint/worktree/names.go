@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // IsPathComponent refuses names that are not one component of a path.
@@ -97,3 +99,18 @@ func Parent(name string) string {
 
 // LastComponent returns the name of path in its directory.
 func LastComponent(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// IsTemporary reports whether name is one that hank gives temporary files in a
+// workspace, in any case and any Unicode form.
+func IsTemporary(name string) bool {
+	// No letter but h and H is h in lower case, so most names stop here.
+	if len(name) < len(rigPrefix) || name[0] != '.' || name[1]|0x20 != 'h' {
+		return false
+	}
+	lower := strings.ToLower(norm.NFC.String(name))
+	return strings.HasPrefix(lower, TempPrefix) || strings.HasPrefix(lower, rigPrefix)
+}
+
+// NeverRecorded reports whether name is ".git" or one that hank gives its own
+// temporary files: these are in no checkpoint, at any depth.
+func NeverRecorded(name string) bool { return name == ".git" || IsTemporary(name) }

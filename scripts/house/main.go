@@ -47,12 +47,9 @@ var larger = map[string]int{}
 // tangled are the packages with more arrows up than mayClimb allows, with the number that
 // each may have at most.
 var tangled = map[string]int{
-	"checkpoint/remote":      2,
 	"checkpoint/restore":     11,
-	"checkpoint/worktree":    2,
 	"cmd/hank":               10,
 	"internal/proc":          5,
-	"internal/vfs/vfstest":   2,
 	"plan":                   12,
 	"plan/model":             2,
 	"recovery":               4,

@@ -230,3 +230,17 @@ func (f *injectedFile) Sync() error {
 	}
 	return f.File.Sync()
 }
+
+func linkErr(op, oldname, newname string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
+}
+
+func pathErr(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}

@@ -150,20 +150,6 @@ func (m *Mem) findParent(name string) (*node, string, error) {
 	return dir, parts[len(parts)-1], nil
 }
 
-func pathErr(op, name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: op, Path: name, Err: err}
-}
-
-func linkErr(op, oldname, newname string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
-}
-
 // OpenFile opens name. Creating and truncating are mutating calls.
 func (m *Mem) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
 	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
