@@ -54,10 +54,10 @@ func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 			continue
 		}
 		switch line := p.CmdLine(); {
-		case p.Parent == runtime && strings.HasSuffix(line, keeper.Verb+" --guard"):
+		case p.Parent == runtime && strings.HasSuffix(line, keeper.Subcommand+" --watchdog"):
 			c.guards = append(c.guards, p)
 			continue // it ends when it has nothing to do any more
-		case p.Parent == runtime && strings.Contains(line, keeper.Verb):
+		case p.Parent == runtime && strings.Contains(line, keeper.Subcommand):
 			c.keepers = append(c.keepers, p)
 		case slices.ContainsFunc(c.keepers, func(k proc.Info) bool { return k.PID == p.Parent }):
 			c.agents = append(c.agents, p)

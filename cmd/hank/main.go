@@ -23,7 +23,7 @@ func main() {
 	// Roles in which hank starts itself.
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case keeper.Verb:
+		case keeper.Subcommand:
 			os.Exit(keeper.Main())
 		case replay.Argument:
 			os.Exit(replay.Main(os.Args[2:]))

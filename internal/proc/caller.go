@@ -11,10 +11,10 @@ import (
 
 // What marks the processes of a codon.
 const (
-	// KeeperVerb is the first argument of a keeper, the process below which
+	// KeeperSubcommand is the first argument of a keeper, the process below which
 	// everything runs that a codon, a rig or a check starts. The name of the
 	// attempt and its workspace follow.
-	KeeperVerb = "__keeper"
+	KeeperSubcommand = "__keeper"
 	// AttemptVariable is in the environment of all that.
 	AttemptVariable = "HANK_ATTEMPT"
 	// workspaceVariable is in the environment of agents and scripts.
@@ -93,7 +93,7 @@ func worksOf(pid int) ([]Work, error) {
 	kept := map[string]bool{}
 	for _, p := range chain {
 		args := cmdline(p)
-		if len(args) < 3 || args[1] != KeeperVerb {
+		if len(args) < 3 || args[1] != KeeperSubcommand {
 			continue
 		}
 		w := Work{Attempt: args[2]}

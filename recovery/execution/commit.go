@@ -41,7 +41,7 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	if err := errors.Join(x.Inspect(), x.allow()); err != nil {
 		return "", err
 	}
-	c.Transition, c.Title.Name = state.MapTexts(c.Transition, x.Opts.Mask), x.Opts.Mask(c.Title.Name)
+	c.Transition, c.Title.Name = state.Redact(c.Transition, x.Opts.Mask), x.Opts.Mask(c.Title.Name)
 	trial, err := githistory.WithCheckpoint(c.Transition, "0000000000000000000000000000000000000000")
 	if err != nil {
 		return "", err

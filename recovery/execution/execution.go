@@ -106,7 +106,7 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 	events := make([]journal.Event, len(transitions))
 	for i, t := range transitions {
 		var err error
-		t = state.MapTexts(t, x.Opts.Mask)
+		t = state.Redact(t, x.Opts.Mask)
 		if next, err = state.Apply(next, seq+uint64(i)+1, t); err != nil {
 			return err
 		}

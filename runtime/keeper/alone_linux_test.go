@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestAKeeperEndsItsCommandByItselfWhenTheRuntimeIsGone: the guard would end the
+// TestAKeeperEndsItsCommandByItselfWhenTheRuntimeIsGone: the watchdog would end the
 // command too, some seconds later, so here there is none. The runtime's death is
 // the end of the control pipe.
 func TestAKeeperEndsItsCommandByItselfWhenTheRuntimeIsGone(t *testing.T) {
@@ -22,7 +22,7 @@ func TestAKeeperEndsItsCommandByItselfWhenTheRuntimeIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := exec.Command("/proc/self/exe", Verb, spec.Attempt)
+	keeper := exec.Command("/proc/self/exe", Subcommand, spec.Attempt)
 	keeper.ExtraFiles = []*os.File{controlR, reportW}
 	keeper.Env = append(os.Environ(), AttemptVariable+"="+spec.Attempt)
 	if err := keeper.Start(); err != nil {

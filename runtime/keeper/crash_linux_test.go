@@ -245,9 +245,9 @@ func TestNothingOutlivesRuntimeAndKeeperTogether(t *testing.T) {
 	}
 }
 
-// A guard that was killed is replaced with the next attempt, which it is told
+// A watchdog that was killed is replaced with the next attempt, which it is told
 // of together with those before it.
-func TestALostGuardIsReplaced(t *testing.T) {
+func TestALostWatchdogIsReplaced(t *testing.T) {
 	t.Parallel()
 	spec := shell(t, "") // the part brings its own script
 	self, err := os.Executable()
@@ -257,14 +257,14 @@ func TestALostGuardIsReplaced(t *testing.T) {
 	cmd := exec.Command(self, "__part", "unguarded")
 	cmd.Env = append(spec.Env, "DIR="+spec.Dir, "ATTEMPT="+spec.Attempt)
 	out, err := cmd.CombinedOutput()
-	if string(out) != "guarded\n" {
+	if string(out) != "watched\n" {
 		t.Fatalf("%s, %v", out, err)
 	}
 	until(t, "everything dead", 5*time.Second, func() bool { return len(holders(t, canary(spec))) == 0 })
 }
 
 func init() {
-	// A runtime that loses its guard, starts another command, and is killed
+	// A runtime that loses its watchdog, starts another command, and is killed
 	// with the keepers of both.
 	parts["unguarded"] = func([]string) {
 		begin := func(name string) *Process {
@@ -282,32 +282,32 @@ func init() {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		guard := func() []proc.Info {
+		watchdog := func() []proc.Info {
 			var found []proc.Info
 			list, _ := proc.List()
 			for _, p := range proc.Below(list, os.Getpid()) {
-				if line := p.CmdLine(); strings.HasSuffix(line, guardMark) {
+				if line := p.CmdLine(); strings.HasSuffix(line, watchdogArgument) {
 					found = append(found, p)
 				}
 			}
 			return found
 		}
 		first := begin("-1")
-		old := guard()
+		old := watchdog()
 		if len(old) != 1 {
-			fmt.Println("guards:", old)
+			fmt.Println("watchdogs:", old)
 			return
 		}
 		_ = old[0].Kill(syscall.SIGKILL)
-		for len(guard()) > 0 {
+		for len(watchdog()) > 0 {
 			time.Sleep(time.Millisecond)
 		}
 		second := begin("-2")
-		if len(guard()) != 1 {
-			fmt.Println("guards now:", guard())
+		if len(watchdog()) != 1 {
+			fmt.Println("watchdogs now:", watchdog())
 			return
 		}
-		fmt.Println("guarded")
+		fmt.Println("watched")
 		for _, p := range []*Process{first, second} {
 			_ = syscall.Kill(p.KeeperPID(), syscall.SIGKILL)
 		}

@@ -2,7 +2,7 @@
 //
 // Agents are not trusted to end, nor to end what they started. The runtime
 // therefore starts no command itself. It starts its own program again with
-// the argument Verb; that process, the keeper, adopts whatever the command
+// the argument Subcommand; that process, the keeper, adopts whatever the command
 // leaves behind, kills it, and reports only when it has no child left.
 //
 //	runtime ── control pipe (fd 3) ──▶ keeper ── fork ──▶ command ──▶ …
@@ -17,7 +17,7 @@
 //     misses the report and ends the rest, which it adopts (BecomeSubreaper)
 //     and which carries the attempt in its environment.
 //   - Runtime and keeper at once, or the runtime while the keeper hangs: the
-//     guard, a process beside the keepers that the runtime starts with the first
+//     watchdog, a process beside the keepers that the runtime starts with the first
 //     of them, ends what carries the attempt in its environment.
 //   - All of them at once: whoever opens the execution next calls Reap.
 //
@@ -38,10 +38,10 @@ import (
 	"hank/internal/proc"
 )
 
-// Verb is the first argument with which the program starts itself as a
+// Subcommand is the first argument with which the program starts itself as a
 // keeper. A program (or test binary) that calls Start must begin its main (or
 // TestMain) with: if that is its first argument, os.Exit(keeper.Main()).
-const Verb = proc.KeeperVerb
+const Subcommand = proc.KeeperSubcommand
 
 // AttemptVariable is the environment variable that marks everything that an
 // attempt has started.

@@ -77,7 +77,7 @@ func init() {
 		if err := errors.Join(syscall.Setgid(65534), syscall.Setuid(65534)); err != nil {
 			panic(err)
 		}
-		killed, err := hunt{attempt: "powerless", command: command}.end(100 * time.Millisecond)
+		killed, err := reaper{attempt: "powerless", command: command}.end(100 * time.Millisecond)
 		fmt.Printf("%d\n%d\n%v\n", command.PID, killed.total, err)
 	}
 }

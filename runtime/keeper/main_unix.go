@@ -41,12 +41,12 @@ const settleTime = 250 * time.Millisecond
 //  5. Report when there is no child left. Then nothing that the command
 //     started is alive: everything alive has a parent, up to the keeper.
 func Main() int {
-	if len(os.Args) > 2 && os.Args[2] == guardMark && isPipe(controlFD) {
+	if len(os.Args) > 2 && os.Args[2] == watchdogArgument && isPipe(controlFD) {
 		return watchOver()
 	}
 	runtime.LockOSThread()
 	if !isPipe(controlFD) || !isPipe(reportFD) {
-		fmt.Fprintln(os.Stderr, "hank:", Verb, "is for hank's own use: it contains a codon's processes")
+		fmt.Fprintln(os.Stderr, "hank:", Subcommand, "is for hank's own use: it contains a codon's processes")
 		return 2
 	}
 	keepForSelf()
@@ -86,7 +86,7 @@ type keeper struct {
 	ended   bool // the command has
 	asked   bool // to stop, or it ended by itself: what is left has until the alarm
 	killing time.Time
-	killed  spoils
+	killed  killed
 	alive   []Leftover // what could not be killed
 	exit    Exit
 }
@@ -317,7 +317,7 @@ func (k *keeper) killEach(list []proc.Identity) (fresh bool) {
 
 // outside looks for what left the tree but still carries the attempt.
 func (k *keeper) outside() {
-	killed, err := hunt{attempt: k.order.Attempt, command: k.command, once: true}.end(killPatience)
+	killed, err := reaper{attempt: k.order.Attempt, command: k.command, once: true}.end(killPatience)
 	var alive *AliveError
 	if errors.As(err, &alive) {
 		k.alive = alive.Alive

@@ -38,7 +38,7 @@ type Process struct {
 // cannot be started (no such program, no such directory) is an error, and
 // nothing is left of it.
 //
-//  1. Check what can be checked, so that the message is clear. Tell the guard.
+//  1. Check what can be checked, so that the message is clear. Tell the watchdog.
 //  2. Start the keeper in a session of its own: no signal of the terminal
 //     reaches it. Its standard streams are those of the command.
 //  3. Send the order, wait for the answer.
@@ -47,8 +47,8 @@ func Start(spec Spec, out Streams) (*Process, error) {
 	fail := func(err error) (*Process, error) {
 		return nil, fmt.Errorf("start the command of attempt %q: %w", spec.Attempt, err)
 	}
-	if len(os.Args) > 1 && os.Args[1] == Verb {
-		return fail(fmt.Errorf("this program was started with %s and did not call keeper.Main", Verb))
+	if len(os.Args) > 1 && os.Args[1] == Subcommand {
+		return fail(fmt.Errorf("this program was started with %s and did not call keeper.Main", Subcommand))
 	}
 	spec, err := spec.check()
 	if err != nil {
@@ -62,10 +62,10 @@ func Start(spec Spec, out Streams) (*Process, error) {
 		return fail(err)
 	}
 	p := &Process{attempt: spec.Attempt, gone: make(chan struct{}), done: make(chan struct{}), started: time.Now()}
-	guards.tell(guarded{Attempt: p.attempt})
+	theWatchdog.tell(watched{Attempt: p.attempt})
 	ends, err := p.launch(len(spec.Stdin) > 0, spec.Workspace)
 	if err != nil {
-		guards.tell(guarded{Attempt: p.attempt, Over: true})
+		theWatchdog.tell(watched{Attempt: p.attempt, Over: true})
 		return fail(err)
 	}
 	if keeper, err := proc.Of(p.keeper.Process.Pid); err == nil {
@@ -77,10 +77,10 @@ func Start(spec Spec, out Streams) (*Process, error) {
 		Attempt: spec.Attempt, Limit: spec.Limit, Writable: texts[raw](spec.Writable),
 	}); err != nil {
 		err = p.abandon(ends, err)
-		guards.tell(guarded{Attempt: p.attempt, Over: true})
+		theWatchdog.tell(watched{Attempt: p.attempt, Over: true})
 		return fail(err)
 	}
-	guards.tell(guarded{Attempt: p.attempt, Session: p.keeper.Process.Pid})
+	theWatchdog.tell(watched{Attempt: p.attempt, Session: p.keeper.Process.Pid})
 	go p.supervise(ends, spec.Stdin, out)
 	return p, nil
 }
@@ -149,7 +149,7 @@ func (p *Process) launch(feed bool, workspace string) (*pipes, error) {
 	p.keeper = &exec.Cmd{
 		Path: program,
 		// For people who look at the process list, and for proc.MayAct.
-		Args:        []string{"hank", Verb, p.attempt, workspace},
+		Args:        []string{"hank", Subcommand, p.attempt, workspace},
 		Env:         append(os.Environ(), AttemptVariable+"="+p.attempt),
 		Dir:         "/",
 		Stdout:      stdout,
@@ -227,7 +227,7 @@ func (p *Process) supervise(ends *pipes, stdin []byte, out Streams) {
 	copies.Go(func() { streamErrs[1] = drain("stderr", ends.stderr, out.Stderr, &over) })
 
 	treeErr := p.awaitTree(ends)
-	guards.tell(guarded{Attempt: p.attempt, Over: true})
+	theWatchdog.tell(watched{Attempt: p.attempt, Over: true})
 
 	over.Store(true)
 	_ = ends.stdout.SetReadDeadline(time.Now().Add(streamGrace))
@@ -294,6 +294,6 @@ func (p *Process) awaitTree(ends *pipes) error {
 }
 
 // lostTree finds what a lost keeper cannot kill any more.
-func (p *Process) lostTree() hunt {
-	return hunt{attempt: p.attempt, command: p.command, session: p.keeper.Process.Pid, orphans: true}
+func (p *Process) lostTree() reaper {
+	return reaper{attempt: p.attempt, command: p.command, session: p.keeper.Process.Pid, orphans: true}
 }

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// registry knows the keepers that this process has started, so that a hunt
-// for orphans does not take a keeper for one.
+// registry knows the keepers that this process has started, so that a reaper
+// does not take a keeper for an orphan.
 type registry struct {
 	mu    sync.Mutex
 	alive map[int]bool

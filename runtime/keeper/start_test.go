@@ -99,7 +99,7 @@ func TestAFailedStartLeavesNoDescriptorOpen(t *testing.T) {
 	if err := os.WriteFile(spec.Args[0], []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = Start(spec, Streams{}) // the guard, which stays, is started with the first
+	_, _ = Start(spec, Streams{}) // the watchdog, which stays, is started with the first
 	before := openFiles(t)
 	for range 5 {
 		if _, err := Start(spec, Streams{}); err == nil {

@@ -17,7 +17,7 @@ var Parts = map[string]func(args []string) error{}
 
 // Main runs the tests of a package. The test binary is its own keeper, and plays its own recordings.
 func Main(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == keeper.Verb {
+	if len(os.Args) > 1 && os.Args[1] == keeper.Subcommand {
 		os.Exit(keeper.Main())
 	}
 	if len(os.Args) > 1 && os.Args[1] == replay.Argument {

@@ -14,8 +14,8 @@ import (
 	"hank/internal/proc"
 )
 
-// Reap ends everything that a crashed attempt has left, and returns when it is
-// gone. What was started by the attempt is known by its environment, and what
+// Reap ends everything that a crashed attempt has left running, and returns when it
+// is gone. What was started by the attempt is known by its environment, and what
 // that has started by descent. It returns what it killed, and an *AliveError
 // if something cannot be killed.
 func Reap(attempt string) ([]Leftover, error) {
@@ -25,53 +25,54 @@ func Reap(attempt string) ([]Leftover, error) {
 	if os.Getenv(AttemptVariable) == attempt {
 		return nil, fmt.Errorf("reap attempt %q: this very process was started by it; run hank outside of the agent", attempt)
 	}
-	killed, err := hunt{attempt: attempt}.end(killPatience)
-	return killed.list, err
+	ended, err := reaper{attempt: attempt}.end(killPatience)
+	return ended.list, err
 }
 
-// hunt says by which marks the processes of an attempt are known when they are
-// not below a keeper. All have it in their environment, unless they hide it.
-type hunt struct {
+// reaper ends the processes of an attempt that are not below a keeper. Its fields
+// are the marks by which they are known. All have the attempt in their environment,
+// unless they hide it.
+type reaper struct {
 	attempt string
 	command proc.Identity // the command itself and its group; zero if unknown
 	session int           // session that a keeper made which was waited for; 0 if unknown
 	orphans bool          // also what this process has adopted
-	once    bool          // one look that finds nothing is enough
+	once    bool          // one scan that finds nothing is enough
 }
 
-// end kills until nothing is found any more. As a rule that takes two looks: a
+// end kills until nothing is found any more. This usually takes two scans: a
 // process that executes another program shows no environment for a moment.
-func (h hunt) end(patience time.Duration) (spoils, error) {
-	var killed spoils
+func (r reaper) end(patience time.Duration) (killed, error) {
+	var ended killed
 	deadline := time.Now().Add(patience)
 	pause := time.Millisecond
 	for clean := 0; ; {
-		alive, err := h.survivors()
+		alive, err := r.survivors()
 		if err != nil {
-			return killed, fmt.Errorf("look for what attempt %q started: %w", h.attempt, err)
+			return ended, fmt.Errorf("look for what attempt %q started: %w", r.attempt, err)
 		}
 		if clean++; len(alive) > 0 {
 			clean = 0
 		}
-		if clean == 2 || clean == 1 && h.once && killed.seen == nil {
-			return killed, nil
+		if clean == 2 || clean == 1 && r.once && ended.seen == nil {
+			return ended, nil
 		}
 		if time.Now().After(deadline) {
-			return killed, &AliveError{Attempt: h.attempt, Alive: leftovers(alive)}
+			return ended, &AliveError{Attempt: r.attempt, Alive: leftovers(alive)}
 		}
 		for _, p := range alive {
-			killed.kill(p.Identity)
+			ended.kill(p.Identity)
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, 50*time.Millisecond)
 	}
 }
 
-// survivors lists what bears a mark and everything below it, but never this
+// survivors lists the processes with a mark and everything below them, but never this
 // process nor its ancestors.
-func (h hunt) survivors() ([]proc.Info, error) {
-	h.orphans = h.orphans && adopting.Load()
-	if h.orphans {
+func (r reaper) survivors() ([]proc.Info, error) {
+	r.orphans = r.orphans && adopting.Load()
+	if r.orphans {
 		keepers.mu.Lock() // no keeper may be born meanwhile: it would be taken for an orphan
 		defer keepers.mu.Unlock()
 	}
@@ -79,15 +80,15 @@ func (h hunt) survivors() ([]proc.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.orphans {
+	if r.orphans {
 		buryOrphans(list)
 	}
-	group := h.numbers(list)
+	group := r.numbers(list)
 	spared := selfAndAncestors(list)
 	taken := map[int]bool{}
 	var alive []proc.Info
 	for _, root := range list {
-		if taken[root.PID] || !(group.bears(root) || h.orphans && isOrphan(root) || h.mayBear(root) && root.HasEnv(AttemptVariable, h.attempt)) {
+		if taken[root.PID] || !(group.bears(root) || r.orphans && isOrphan(root) || r.mayBear(root) && root.HasEnv(AttemptVariable, r.attempt)) {
 			continue
 		}
 		for _, p := range append([]proc.Info{root}, proc.Below(list, root.PID)...) {
@@ -100,21 +101,21 @@ func (h hunt) survivors() ([]proc.Info, error) {
 	return alive, nil
 }
 
-// mayBear tells whether a process is young enough to have been started by the
-// command: to read everybody's environment is most of what a look costs.
-func (h hunt) mayBear(p proc.Info) bool {
-	return h.command.PID == 0 || p.StartTicks >= h.command.StartTicks
+// mayBear reports whether a process is young enough to have been started by the
+// command: reading the environment of every process is most of what a scan costs.
+func (r reaper) mayBear(p proc.Info) bool {
+	return r.command.PID == 0 || p.StartTicks >= r.command.StartTicks
 }
 
 // numbers are the group and the session of an attempt; 0 if unknown.
 type numbers struct{ group, session int }
 
-// numbers leaves out the group and the session if their number is the pid of
-// somebody else by now, which can only be after everybody has left them.
-func (h hunt) numbers(list []proc.Info) numbers {
-	n := numbers{h.command.PID, h.session}
+// numbers leaves out the group and the session if their number is the pid of another
+// process by now, which can only be after all their members have ended.
+func (r reaper) numbers(list []proc.Info) numbers {
+	n := numbers{r.command.PID, r.session}
 	for _, p := range list {
-		if p.PID == n.group && p.StartTicks != h.command.StartTicks {
+		if p.PID == n.group && p.StartTicks != r.command.StartTicks {
 			n.group = 0
 		}
 		if p.PID == n.session {
@@ -128,7 +129,7 @@ func (n numbers) bears(p proc.Info) bool {
 	return n.group != 0 && (p.PID == n.group || p.Group == n.group) || n.session != 0 && p.Session == n.session
 }
 
-// isOrphan says whether p is a child that this process has adopted.
+// isOrphan reports whether p is a child that this process has adopted.
 // The caller holds keepers.mu.
 func isOrphan(p proc.Info) bool {
 	own, err := unix.Getsid(0)
@@ -156,21 +157,22 @@ func selfAndAncestors(list []proc.Info) map[int]bool {
 	return found
 }
 
-// spoils collects what was killed. The zero value is empty.
-type spoils struct {
+// killed collects what was killed. The zero value is empty.
+type killed struct {
 	list  []Leftover
 	total int
-	seen  map[life]bool
+	seen  map[processKey]bool
 }
 
-type life struct {
+// processKey tells a process from another with the same pid.
+type processKey struct {
 	pid   int
 	ticks uint64
 }
 
 // kill kills a process and counts it once. It reports whether it was new.
-func (s *spoils) kill(id proc.Identity) (fresh bool) {
-	key := life{id.PID, id.StartTicks}
+func (s *killed) kill(id proc.Identity) (fresh bool) {
+	key := processKey{id.PID, id.StartTicks}
 	line := ""
 	fresh = !s.seen[key]
 	if fresh && len(s.list) < MaxLeftovers {
@@ -181,7 +183,7 @@ func (s *spoils) kill(id proc.Identity) (fresh bool) {
 		return fresh
 	}
 	if s.seen == nil {
-		s.seen = map[life]bool{}
+		s.seen = map[processKey]bool{}
 	}
 	s.seen[key] = true
 	if err != nil {
@@ -194,8 +196,8 @@ func (s *spoils) kill(id proc.Identity) (fresh bool) {
 	return true
 }
 
-// add takes over what another one has collected.
-func (s *spoils) add(other spoils) {
+// add adds what another one has collected.
+func (s *killed) add(other killed) {
 	s.total += other.total
 	room := min(MaxLeftovers-len(s.list), len(other.list))
 	s.list = append(s.list, other.list[:room]...)

@@ -1,11 +1,11 @@
 package state
 
-// MapTexts returns a transition whose free texts (why something failed, notes,
-// what a person wrote) were changed; of a transition without any, itself. What
-// others refer to (ids, paths, names of codons) stays.
-func MapTexts(t Transition, change func(string) string) Transition {
+// Redact returns a transition with its free texts (why something failed, notes,
+// labels) as change returns them; a transition that this leaves as it is, itself.
+// What others refer to (ids, paths, names of codons) is not changed.
+func Redact(t Transition, change func(string) string) Transition {
 	changed := false
-	mapped := mapTexts(t, func(text string) string {
+	redacted := redact(t, func(text string) string {
 		next := change(text)
 		changed = changed || next != text
 		return next
@@ -13,10 +13,10 @@ func MapTexts(t Transition, change func(string) string) Transition {
 	if !changed {
 		return t
 	}
-	return mapped
+	return redacted
 }
 
-func mapTexts(t Transition, change func(string) string) Transition {
+func redact(t Transition, change func(string) string) Transition {
 	switch t := t.(type) {
 	case RunStarted:
 		run := *t.Run
@@ -33,10 +33,10 @@ func mapTexts(t Transition, change func(string) string) Transition {
 		t.Detail = change(t.Detail)
 		return t
 	case CodonStarted:
-		t.Record = t.Record.mapTexts(change)
+		t.Record = t.Record.redact(change)
 		return t
 	case CodonTransitioned:
-		t.Record = t.Record.mapTexts(change)
+		t.Record = t.Record.redact(change)
 		return t
 	case CheckpointCreated:
 		t.Note = change(t.Note)
@@ -45,13 +45,13 @@ func mapTexts(t Transition, change func(string) string) Transition {
 	return t
 }
 
-func (c *Codon) mapTexts(change func(string) string) *Codon {
+func (c *Codon) redact(change func(string) string) *Codon {
 	next := *c
 	next.encoded = nil
-	next.FailureReason = c.FailureReason.mapTexts(change)
+	next.FailureReason = c.FailureReason.redact(change)
 	if c.Settling != nil {
 		s := *c.Settling
-		s.FailureReason = s.FailureReason.mapTexts(change)
+		s.FailureReason = s.FailureReason.redact(change)
 		next.Settling = &s
 	}
 	if c.Notes != nil {
@@ -63,7 +63,7 @@ func (c *Codon) mapTexts(change func(string) string) *Codon {
 	return &next
 }
 
-func (f *FailureReason) mapTexts(change func(string) string) *FailureReason {
+func (f *FailureReason) redact(change func(string) string) *FailureReason {
 	if f == nil {
 		return nil
 	}
