@@ -14,7 +14,6 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/hankweave"
-	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -54,7 +53,7 @@ func respectRunning(x *execution.Execution, s *state.State) error {
 			continue
 		}
 		if over, why := isOver(r, false); !over {
-			return &lock.HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
+			return stillRunning(x.Layout, r, why)
 		}
 	}
 	return nil
@@ -64,7 +63,8 @@ func respectRunning(x *execution.Execution, s *state.State) error {
 // record carries the whole state: the commits of Hankweave tell too little to
 // rebuild it from git alone.
 func handOver(ctx context.Context, x *execution.Execution) error {
-	if done, err := handedOver(x); err != nil || done {
+	due, err := isHandOverDue(x.State(), x.Store)
+	if err != nil || !due {
 		return err
 	}
 	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, x.Head())
@@ -78,27 +78,31 @@ func handOver(ctx context.Context, x *execution.Execution) error {
 		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note}, Whole: true,
 	})
 	if err == nil {
-		x.Report.Add(finding.Note, "the workspace as Hankweave left it is checkpoint %.12s; its journal is in %s", sha, x.Layout.Quarantine())
+		handedOver(fmt.Sprintf("it is kept as checkpoint %.12s; its journal is in %s", sha, x.Layout.Quarantine())).report(&x.Report)
 	}
 	return err
 }
 
-// handedOver tells whether there is nothing to hand over, any more or at all. A
-// run of hank's own only begins behind it.
-func handedOver(x *execution.Execution) (bool, error) {
-	s := x.State()
+// handedOver is the report of a hand-over.
+func handedOver(did string) Repair {
+	return Repair{Severity: finding.Note, Found: "the workspace is as Hankweave left it", Will: "the next command keeps it in a checkpoint", Did: did}
+}
+
+// isHandOverDue reports whether the workspace is to be kept as Hankweave left it. A run
+// of hank's own only begins after that.
+func isHandOverDue(s *state.State, store *checkpoint.Store) (bool, error) {
 	if r := s.Newest(); !s.Adopted || r != nil && len(r.Process) > 0 {
-		return true, nil
+		return false, nil
 	}
-	refs, err := x.Store.Refs(githistory.Heads + "recovery/")
+	refs, err := store.Refs(githistory.Heads + "recovery/")
 	for _, tip := range refs {
-		info, cerr := x.Store.CommitInfo(tip)
+		info, cerr := store.CommitInfo(tip)
 		if cerr != nil {
 			continue // the next one may be it
 		}
 		if r, found, _ := githistory.ReadRecord(info); found && len(r.State) > 0 {
-			return true, nil
+			return false, nil
 		}
 	}
-	return false, err
+	return true, err
 }

@@ -372,7 +372,12 @@ func reopen(t testing.TB, root string, edit ...func(*execution.Options)) *execut
 	for _, e := range edit {
 		e(&o)
 	}
-	return must(Open(context.Background(), root, o))(t)
+	foreseen := foresee(o.FS, root)
+	x, err := Open(context.Background(), root, o)
+	if !o.ReplaceStore && o.Workspace == "" && !o.KeepPaused { // these answer what a reader asks
+		foreseen.came(t, "reopened", x, err)
+	}
+	return must(x, err)(t)
 }
 
 // differences shows the first lines in which two texts differ.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -55,43 +56,112 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 	return verdict == proc.Unknown && trusted, why
 }
 
-// markCrashes closes every run that says running, although its process is
-// gone or has left it. Whatever its codon has left alive is ended first. A
-// codon whose agent had ended, on a machine that has not been restarted since,
-// gets the checkpoint that it was waiting for; any other counts as failed, and
-// what it had done to the tree is its error checkpoint. Either has ended at its
-// last sign of life.
+// planRuns plans how every run ends that says running, although its process is gone or
+// has left it. Whatever its codon has left alive is ended first. A codon whose agent had
+// ended, on a machine that has not been restarted since, gets the checkpoint that it was
+// waiting for; any other counts as failed, and what it had done to the tree is its error
+// checkpoint. Either has ended at its last sign of life.
 //
-// A run that its runtime has left open on purpose, see state.RunPaused, ends for
-// the reason that was given then. As long as that reason holds, its error is
-// that of the opening, and the run stays paused.
-func markCrashes(ctx context.Context, x *execution.Execution) error {
-	for _, r := range x.State().Runs {
-		if r.Status != state.StatusRunning || r.Paused != nil && x.Opts.KeepPaused {
+// A run that its runtime has left open on purpose, see state.RunPaused, ends for the
+// reason that was given then. As long as that reason holds, its error is that of the
+// opening, and the run stays paused.
+func planRuns(s *state.State, boot string, trusted bool) []Repair {
+	var repairs []Repair
+	for _, r := range s.Runs {
+		if r.Status != state.StatusRunning {
 			continue
 		}
-		if over, why := isOver(r, lock.FlockTrusted(x.Lock.Dirs[0])); !over && r.Paused == nil {
-			return &lock.HeldError{Path: x.Layout.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
+		p := planRun(r, boot, trusted)
+		p.run = r
+		repairs = append(repairs, p)
+	}
+	return repairs
+}
+
+// endRuns ends the runs that planRuns names.
+func endRuns(ctx context.Context, x *execution.Execution) error {
+	repairs := planRuns(x.State(), x.Lock.Info.Process.BootID, lock.FlockTrusted(x.Lock.Dirs[0]))
+	if x.Opts.KeepPaused {
+		repairs = slices.DeleteFunc(repairs, func(r Repair) bool { return r.run.Paused != nil })
+	}
+	return applyAll(ctx, x, repairs)
+}
+
+func planRun(r *state.Run, boot string, trusted bool) Repair {
+	live := r.Live()
+	ended := live != nil && live.Settling != nil && execution.IsOfBoot(r, boot)
+	p := Repair{Severity: finding.Mended, apply: closeRun}
+	switch {
+	case live == nil:
+		p.Did = "nothing was lost"
+	case ended:
+		p.Did = checkpointMade
+	default:
+		p.Did = countsAsFailed
+	}
+	if r.Paused != nil {
+		if r.Paused.Reason == state.EndDecision {
+			p.Ahead = finding.Blocked
 		}
-		if err := closeLeft(ctx, x, r); err != nil {
-			return fmt.Errorf("closing the %s run %s: %w", lastWord(r), r.RunID, execution.ForAnyCommand(err))
+		p.Found, p.Because = fmt.Sprintf("run %s is paused %s", r.RunID, pausedAt(live)), r.Paused.Detail
+		return p
+	}
+	over, why := isOver(r, trusted)
+	if !over {
+		return Repair{Severity: finding.Note, Found: fmt.Sprintf("run %s is running as far as can be seen", r.RunID), Because: why,
+			apply: func(_ context.Context, x *execution.Execution, _ *Repair) error {
+				return stillRunning(x.Layout, r, why)
+			}}
+	}
+	when := "between two codons"
+	p.Will = "`hank run` goes on from there"
+	if ended {
+		when, p.Will = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
+	} else if live != nil {
+		when, p.Will = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` goes on from before it"
+	}
+	p.Found = fmt.Sprintf("run %s has crashed %s (%s)", r.RunID, when, why)
+	return p
+}
+
+// What an opening has done about a codon that a run has left open.
+const (
+	checkpointMade = "its checkpoint is made"
+	countsAsFailed = "the codon counts as failed, its unfinished work is its error checkpoint"
+)
+
+// pausedAt is where a run was paused.
+func pausedAt(live *state.Codon) string {
+	switch {
+	case live == nil:
+		return "between two codons"
+	case live.Settling != nil:
+		return fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
+	}
+	return fmt.Sprintf("at codon %s (%s), which `hank run` does again", live.CodonID, live.Status)
+}
+
+// stillRunning refuses an execution of which a run may be running.
+func stillRunning(l layout.Layout, r *state.Run, why string) error {
+	return &lock.HeldError{Path: l.Root, Why: fmt.Sprintf("run %s is running and its process %d is not proven gone: %s", r.RunID, r.ServerPid, why)}
+}
+
+// closeRun ends a run that planRuns has named.
+func closeRun(ctx context.Context, x *execution.Execution, p *Repair) error {
+	r := p.run
+	if err := closeLeft(ctx, x, r, p); err != nil {
+		how := "crashed"
+		if r.Paused != nil {
+			how = "paused"
 		}
+		return fmt.Errorf("closing the %s run %s: %w", how, r.RunID, execution.ForAnyCommand(err))
 	}
 	return nil
 }
 
-// lastWord says how a run that nobody drives any more stands.
-func lastWord(r *state.Run) string {
-	if r.Paused != nil {
-		return "paused"
-	}
-	return "crashed"
-}
-
-func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run) error {
+func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Repair) error {
 	live := r.Live()
 	if live == nil {
-		x.Report.Add(finding.Mended, "run %s had %s between two codons; nothing was lost", r.RunID, lastWord(r))
 		return x.Record(endOf(x, r))
 	}
 	ended, err := x.Opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
@@ -115,10 +185,8 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run) error 
 			return err
 		}
 	}
-	if !redo {
-		x.Report.Add(finding.Mended, "run %s had %s when codon %s had ended and had no checkpoint yet; it has one now", r.RunID, lastWord(r), live.CodonID)
-	} else {
-		x.Report.Add(finding.Mended, "run %s had %s while codon %s was %s; the codon counts as failed, its unfinished work is its error checkpoint", r.RunID, lastWord(r), live.CodonID, live.Status)
+	if redo {
+		p.Did = countsAsFailed
 	}
 	if len(ended) > 0 {
 		final.Notes = append(final.Notes, "left alive and ended: "+strings.Join(ended, ", "))

@@ -244,14 +244,30 @@ func openStore(x *execution.Execution) error {
 // lost with it a person must agree (ReplaceStore).
 func makeStore(x *execution.Execution, why error) error {
 	var damaged *checkpoint.DamagedError
-	ruined := errors.As(why, &damaged)
-	if !ruined && !errors.Is(why, fs.ErrNotExist) {
+	if !errors.As(why, &damaged) && !errors.Is(why, fs.ErrNotExist) {
 		return why
 	}
-	if x.Head() != "" && !x.Opts.ReplaceStore {
-		return x.NeedStore(fmt.Sprintf("the checkpoint store cannot be used (%v)", why))
+	if lost := lostStore(x.Layout, x.State(), why); lost != nil && !x.Opts.ReplaceStore {
+		return lost
 	}
 	return newStore(x, why)
+}
+
+// lostStore asks what is to become of an execution whose store cannot be used; nil: no
+// checkpoint is lost with it.
+func lostStore(l layout.Layout, s *state.State, why error) *finding.DecisionError {
+	if execution.Head(s) == "" {
+		return nil
+	}
+	return needStore(l, why)
+}
+
+func needStore(l layout.Layout, why error) *finding.DecisionError {
+	what := "the checkpoint store " + l.Store() + " is gone"
+	if damaged := new(checkpoint.DamagedError); errors.As(why, &damaged) { // which may not exist, too: it lacks something
+		what = "the checkpoint store " + l.Store() + " is damaged: " + damaged.Why
+	}
+	return execution.NeedStore(l, what)
 }
 
 // newStore begins a store in the place of one that cannot be used. A damaged

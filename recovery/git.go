@@ -2,42 +2,39 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
-// anchor makes sure that the next checkpoint has something to stand on. Where
-// the newest one cannot be read, a person must put it back, or accept
-// (ReplaceStore) that the history begins anew from the workspace as it is.
-//
-// With ReplaceStore the store is whole behind it: see partFromLost.
-func anchor(ctx context.Context, x *execution.Execution) error {
+// repairStore makes the store one that stands without what is lost, where the user has
+// agreed to that (ReplaceStore): the history begins again from the workspace as it is
+// where the newest checkpoint is lost.
+func repairStore(ctx context.Context, x *execution.Execution) error {
 	if !x.Opts.ReplaceStore {
-		return stand(ctx, x)
+		return ensureHead(ctx, x)
 	}
 	if err := x.Store.DistrustCache(); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{func(ctx context.Context) error { return salvage(ctx, x) }, func(ctx context.Context) error { return refillFromWorkspace(ctx, x) }, func(ctx context.Context) error { return stand(ctx, x) }, func(p0 context.Context) error { return regain(p0, x) }, func(ctx context.Context) error { return partFromLost(ctx, x) }} {
-		if err := step(ctx); err != nil {
+	for _, step := range []func(context.Context, *execution.Execution) error{salvage, refillFromWorkspace, ensureHead, restoreRefs, truncateLostHistory} {
+		if err := step(ctx, x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// regain puts back branches whose newest checkpoints can be read again, before
+// restoreRefs puts back branches whose newest checkpoints can be read again, before
 // what is left of others takes their names.
-func regain(ctx context.Context, x *execution.Execution) error {
+func restoreRefs(ctx context.Context, x *execution.Execution) error {
 	p := &branchPlan{store: x.Store, state: x.State()}
 	if err := p.readRefs(); err != nil {
 		return err
@@ -48,24 +45,37 @@ func regain(ctx context.Context, x *execution.Execution) error {
 	return applyAll(ctx, x, p.repairs)
 }
 
-// stand is anchor's care for the newest checkpoint.
-func stand(ctx context.Context, x *execution.Execution) error {
-	head := x.Head()
+// readHead says why the newest checkpoint cannot be read; nil: it can be, or there is
+// none.
+func readHead(s *state.State, store *checkpoint.Store) error {
+	head := execution.Head(s)
 	if head == "" {
 		return nil
 	}
-	tree, err := x.Tree(head)
-	if err == nil && x.Store.Has(tree) && (!x.Opts.ReplaceStore || isWhole(x, head)) {
+	info, err := store.CommitInfo(checkpoint.SHA(head))
+	if err == nil && !store.Has(info.Tree) {
+		err = fmt.Errorf("its tree %.12s: %w", info.Tree, checkpoint.ErrMissing)
+	}
+	return err
+}
+
+// needHead asks what is to become of an execution whose newest checkpoint is lost.
+func needHead(l layout.Layout, s *state.State, why error) *finding.DecisionError {
+	return execution.NeedStore(l, fmt.Sprintf("checkpoint %.12s, which the workspace was last at, cannot be read (%v)", execution.Head(s), why))
+}
+
+// ensureHead makes sure that the next checkpoint has a parent that can be read.
+func ensureHead(ctx context.Context, x *execution.Execution) error {
+	head, err := x.Head(), readHead(x.State(), x.Store)
+	switch {
+	case err == nil && (!x.Opts.ReplaceStore || isWhole(x, head)):
 		return nil
-	}
-	if err == nil {
-		err = fmt.Errorf("its tree %.12s: %w", tree, checkpoint.ErrMissing)
-	}
-	if !checkpoint.IsMissing(err) {
+	case err == nil:
+		err = checkpoint.ErrMissing
+	case !checkpoint.IsMissing(err):
 		return fmt.Errorf("the newest checkpoint: %w", err)
-	}
-	if !x.Opts.ReplaceStore {
-		return x.NeedStore(fmt.Sprintf("checkpoint %.12s, which the workspace was last at, cannot be read (%v)", head, err))
+	case !x.Opts.ReplaceStore:
+		return needHead(x.Layout, x.State(), err)
 	}
 	if i := x.State().Intent; i != nil {
 		if err := giveUp(ctx, x, i, err); err != nil {
@@ -104,17 +114,4 @@ func salvage(ctx context.Context, x *execution.Execution) error {
 		}
 	}
 	return err
-}
-
-// cause says why something cannot be read, without the path that it is known
-// by and without advice.
-func cause(err error) string {
-	var damaged *checkpoint.DamagedError
-	if !errors.As(err, &damaged) {
-		return err.Error()
-	}
-	if damaged.Err != nil && !strings.Contains(damaged.Err.Error(), damaged.Path) {
-		return damaged.Why + ": " + cause(damaged.Err)
-	}
-	return damaged.Why
 }

@@ -96,7 +96,7 @@ func isWhole(x *execution.Execution, sha state.SHA) bool {
 	return sha == "" || githistory.IsWhole(x.Store, sha)
 }
 
-// partFromLost makes the store whole without what is lost, and names that:
+// truncateLostHistory makes the store whole without what is lost, and names that:
 //
 //  1. What git cannot tell any more without what is lost is told by a checkpoint
 //     of the whole state.
@@ -108,7 +108,7 @@ func isWhole(x *execution.Execution, sha state.SHA) bool {
 //
 // A crash in between leaves more losses for the next call, and never fewer
 // checkpoints.
-func partFromLost(ctx context.Context, x *execution.Execution) error {
+func truncateLostHistory(ctx context.Context, x *execution.Execution) error {
 	known := KnownCheckpoints(x.State())
 	shas := make([]checkpoint.SHA, len(known))
 	branchOf := map[checkpoint.SHA]string{}
@@ -260,4 +260,17 @@ func LostCheckpoints(s *state.State, whole func(checkpoint.SHA) (bool, error)) (
 		}
 	}
 	return lost, nil
+}
+
+// cause says why something cannot be read, without the path that it is known
+// by and without advice.
+func cause(err error) string {
+	var damaged *checkpoint.DamagedError
+	if !errors.As(err, &damaged) {
+		return err.Error()
+	}
+	if damaged.Err != nil && !strings.Contains(damaged.Err.Error(), damaged.Path) {
+		return damaged.Why + ": " + cause(damaged.Err)
+	}
+	return damaged.Why
 }

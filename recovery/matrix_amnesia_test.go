@@ -289,7 +289,9 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 			t.Errorf("%v: the error does not say what and where: %v", d, err)
 		}
 	} // and the disk is mended
+	foreseen := foresee(image, m.l.Root)
 	x, err := open(image, execution.Options{})
+	foreseen.came(t, d.String(), x, err)
 	var decision *finding.DecisionError
 	replaced := false
 	if errors.As(err, &decision) {

@@ -115,7 +115,9 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 		t.Errorf("%s: %d was acknowledged, and what is known is %+v", what, m.acked.Seq, known.State)
 	}
 	forked()
+	foreseen := foresee(m.image, g.root)
 	x, err := Open(context.Background(), g.root, execution.Options{FS: m.image})
+	foreseen.came(t, what, x, err)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return true

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"hank/internal/vfs"
 	"hank/recovery/execution"
@@ -111,7 +109,7 @@ func open(ctx context.Context, x *execution.Execution) error {
 	}
 	reportJournal(m, &x.Report)
 	if m.State == nil {
-		if err := beginAnew(x, &m, storeErr); err != nil {
+		if err := beginState(x, &m, storeErr); err != nil {
 			return err
 		}
 	}
@@ -131,36 +129,6 @@ func open(ctx context.Context, x *execution.Execution) error {
 		return err
 	}
 	return attach(ctx, x, a)
-}
-
-// beginAnew is for when no memory can be read. An execution whose creation was
-// cut short begins; anything else needs a person's word.
-func beginAnew(x *execution.Execution, m *load.Memory, storeErr error) error {
-	began := m.Traces || hasRuns(x) || !errors.Is(storeErr, fs.ErrNotExist)
-	if began && !x.Opts.Fresh {
-		return needFresh(x.Layout)
-	}
-	m.State, m.Source, m.Rebase = &state.State{Lineage: x.Metadata.Lineage}, "new", "a new execution"
-	if began || m.State.Lineage == "" {
-		m.State.Lineage = layout.NewID(16)
-	}
-	if began {
-		x.Report.Add(finding.Lost, "nothing was left of the state; the execution begins anew")
-	}
-	return nil
-}
-
-func needFresh(l layout.Layout) error {
-	return &finding.DecisionError{
-		What:    "nothing is left of the state of " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
-		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "`hank run --fresh` begins anew; what is there is kept in quarantine"},
-		Command: "hank run --fresh",
-	}
-}
-
-func hasRuns(x *execution.Execution) bool {
-	runs, err := x.FS.ReadDir(x.Layout.Runs())
-	return err == nil && len(runs) > 0
 }
 
 // openJournal opens the journal for writing, or begins it anew.
@@ -193,18 +161,6 @@ func openJournal(x *execution.Execution, m load.Memory) error {
 	return rebase(x, m.State, max(m.State.Seq, m.Found.Highest)+1, m.Rebase)
 }
 
-// rebase makes a state the one that the journal begins with.
-func rebase(x *execution.Execution, s *state.State, seq uint64, why string) error {
-	base, err := x.BaseEvent(s, seq, why)
-	if err != nil {
-		return err
-	}
-	if err := x.Journal.NewSegment(base); err != nil {
-		return fmt.Errorf("beginning the journal anew: %w", err)
-	}
-	return nil
-}
-
 // attach is what Create and Open have in common: what git advises, the saver,
 // and bringing the workspace into order.
 func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) error {
@@ -230,20 +186,32 @@ func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) er
 	}
 	x.Settled = false
 	defer func() { x.Settled = true }()
-	if err := settleIn(x); err != nil {
+	inode, err := layout.InodeOf(x.Layout.Hankweave())
+	if err != nil {
+		return err
+	}
+	if err := relocate(x, inode); err != nil {
+		return err
+	}
+	if err := startSaver(x); err != nil {
+		return err
+	}
+	x.Merger = execution.NewMerger(x.Store, x.Opts.Warn)
+	if err := errors.Join(renewMeta(x, inode), x.LinkData()); err != nil {
 		return err
 	}
 	dropEmptyRuns(x)
-	if err := anchor(ctx, x); err != nil {
+	if err := repairStore(ctx, x); err != nil {
 		return err
 	}
 	if err := handOver(ctx, x); err != nil {
 		return err
 	}
-	if err := finishIntent(ctx, x); err != nil {
+	intent, _ := planIntent(x.State(), nil) // whether it can be finished shows in the attempt
+	if err := applyAll(ctx, x, intent); err != nil {
 		return err
 	}
-	return markCrashes(ctx, x)
+	return endRuns(ctx, x)
 }
 
 // dropEmptyRuns removes the folders of runs that a crash kept from beginning.
@@ -323,79 +291,4 @@ func ours(x *execution.Execution, lineage string) error {
 		return fmt.Errorf("it is of another execution (lineage %.8s)", lineage)
 	}
 	return nil
-}
-
-// settleIn notes where the execution is. A moved one gets its paths anew; a
-// copied one a lineage of its own besides, so that the two cannot be taken for
-// one another.
-func settleIn(x *execution.Execution) error {
-	inode, err := layout.InodeOf(x.Layout.Hankweave())
-	if err != nil {
-		return err
-	}
-	how := layout.Relocated(x.FS, x.Metadata, x.Layout.Root, inode)
-	s, strayed := x.Layout.Rehouse(x.State())
-	switch {
-	case how == layout.Copied:
-		copied := *s
-		x.Origin, copied.Lineage = s.Lineage, layout.NewID(16)
-		if err := rebase(x, &copied, x.Journal.Last()+1, "this is a copy of "+x.Metadata.Root); err != nil {
-			return err
-		}
-		x.Report.Add(finding.Note, "this execution is a copy of %s and goes its own way from here", x.Metadata.Root)
-	case strayed:
-		if err := rebase(x, s, x.Journal.Last()+1, "the execution is in "+x.Layout.Root+" now"); err != nil {
-			return err
-		}
-		fallthrough
-	case how == layout.Moved:
-		x.Report.Add(finding.Note, "the execution was moved here from %s", orElsewhere(x.Metadata.Root))
-	}
-	if how != layout.InPlace {
-		x.Metadata.Folder = nil
-	}
-	if err := startSaver(x); err != nil {
-		return err
-	}
-	x.Merger = execution.NewMerger(x.Store, x.Opts.Warn)
-	if err := renewMeta(x, inode); err != nil {
-		return err
-	}
-	return x.LinkData()
-}
-
-func orElsewhere(root string) string {
-	if root == "" {
-		return "elsewhere"
-	}
-	return root
-}
-
-// renewMeta brings execution-meta.json up to date. A damaged one is kept in
-// quarantine, and what of it can be seen in the execution is taken from there.
-func renewMeta(x *execution.Execution, inode string) error {
-	if x.Metadata.Version == "" {
-		if _, err := layout.ReadMetaFile(x.FS, x.Layout.Meta()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			if err := x.SetAside(x.Layout.Meta(), err); err != nil {
-				return err
-			}
-		}
-		x.Metadata = layout.Meta{Version: layout.MetaVersion, CreatedAt: x.Now(), Environment: layout.Here()}
-		if data, err := os.Readlink(x.Layout.Data()); err == nil {
-			x.Metadata.ReadOnlySourceDataPath, x.Metadata.LinkType = data, "symlink"
-		}
-	}
-	return x.SetMeta(func(m *layout.Meta) {
-		if x.State().Adopted && m.Lineage == "" && m.Adopted == nil {
-			m.Adopt(x.Now())
-		}
-		m.SetLineage(x.State().Lineage)
-		m.Root, m.Inode = x.Layout.Root, inode
-		if r := x.State().Newest(); r == nil || r.Live() == nil {
-			m.RememberWorkspace(x.Lock.Workspace())
-		}
-		if x.Layout.Workspace != layout.DefaultWorkspace(x.Layout.Root) {
-			m.Workspace = x.Layout.Workspace
-		}
-	})
 }

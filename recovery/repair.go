@@ -1,10 +1,12 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/state"
 )
 
 // A Repair is one thing that an opening does to bring an execution into order. What
@@ -17,21 +19,36 @@ type Repair struct {
 	Will     string // what the next command does about it, the end of a reader's sentence
 	Did      string // what the opening did about it; apply may word it
 
+	// Because is why it was not done when it was found, the end of a reader's sentence.
+	Because string
+
 	// Ahead is the severity for a reader, where it is another one: the user may want to
 	// act before the next command does.
 	Ahead finding.Severity
 
 	apply func(ctx context.Context, x *execution.Execution, r *Repair) error // nil: there is nothing to be done
+	run   *state.Run                                                         // that it ends; nil: none
 }
 
-// report adds what was found to a report, in its words for a reader or an opening.
-func (r Repair) report(rep *finding.Report) {
-	severity := r.Severity
-	if rep.Reading && r.Ahead != "" {
-		severity = r.Ahead
+// finding is what a reader, or an opening that has applied it, reports.
+func (r Repair) finding(reading bool) finding.Finding {
+	f := finding.Finding{Severity: r.Severity, What: r.Found, Next: r.Did}
+	if reading {
+		f.Severity, f.Next = cmp.Or(r.Ahead, r.Severity), r.Will
 	}
+	switch {
+	case reading && r.Because != "":
+		f.What, f.Next = r.Found+": "+r.Because, ""
+	case f.Next != "":
+		f.What += "; " + f.Next
+	}
+	return f
+}
+
+// report adds it to a report.
+func (r Repair) report(rep *finding.Report) {
 	if r.Found != "" {
-		rep.Repair(severity, r.Found, r.Did, r.Will)
+		rep.Insert(r.finding(rep.Reading))
 	}
 }
 

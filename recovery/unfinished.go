@@ -9,7 +9,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
-	"hank/checkpoint/worktree"
 	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/recovery/execution"
@@ -27,14 +26,42 @@ const (
 	KeepUnfinished execution.Unfinished = "keep" // the workspace stays as it is, and the change counts as made
 )
 
-// finishIntent ends a change of the workspace that was announced and not closed:
-// it is carried out, or, where that is impossible, what Options.Unfinished says is
-// done. doctor --fix takes it back.
-func finishIntent(ctx context.Context, x *execution.Execution) error {
-	intent := x.State().Intent
-	if intent == nil {
-		return nil
+// planIntent plans how a change of the workspace ends that was announced and not closed;
+// blocked: it cannot be finished, and the user decides, unless store is nil, where nobody
+// can know.
+func planIntent(s *state.State, store *checkpoint.Store) (repairs []Repair, blocked *finding.DecisionError) {
+	i := s.Intent
+	if i == nil {
+		return nil, nil
 	}
+	if store != nil {
+		if lost := lostForMove(store, i); lost != nil {
+			blocked = execution.NeedUnfinished(i, lost)
+		}
+	}
+	return []Repair{{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("a %s to %.12s was interrupted", i.Kind, i.To),
+		Will: advice.Quote(execution.FixCommand) + " finishes it, as the next command that changes something does", Did: "it was finished", apply: finishIntent}}, blocked
+}
+
+// lostForMove says what a change of the workspace needs and cannot be read; nil:
+// nothing.
+func lostForMove(store *checkpoint.Store, i *state.Intent) error {
+	for _, sha := range []state.SHA{i.To, i.Safety, i.Owned} {
+		if _, err := store.CommitInfo(checkpoint.SHA(sha)); err != nil {
+			return fmt.Errorf("checkpoint %.12s cannot be read: %w", sha, err)
+		}
+	}
+	if !githistory.IsWhole(store, i.To) {
+		return fmt.Errorf("a part of checkpoint %.12s is lost", i.To)
+	}
+	return nil
+}
+
+// finishIntent carries the change out, or, where that is impossible, does what
+// Options.Unfinished says. doctor --fix undoes it.
+func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error {
+	intent, found := x.State().Intent, r.Found
+	r.Found = "" // what else is done is reported by itself
 	undo := x.Opts.Unfinished == UndoUnfinished
 	switch {
 	case undo && isTakingBack(intent):
@@ -42,10 +69,13 @@ func finishIntent(ctx context.Context, x *execution.Execution) error {
 	case undo && intent.Position == nil: // else the undo that follows goes back to before it
 		return takeBack(ctx, x, intent, nil)
 	}
-	err := finish(ctx, x, intent)
+	meanwhile, err := finish(ctx, x, intent)
 	var held *lock.HeldError
 	switch {
-	case err == nil || ctx.Err() != nil || x.Broken != nil || x.Held() != nil || errors.As(err, &held):
+	case err == nil:
+		r.Found, r.Did = found, r.Did+meanwhile
+		return nil
+	case ctx.Err() != nil || x.Broken != nil || x.Held() != nil || errors.As(err, &held):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s cannot be finished: %w", execution.Describe(intent), err)
@@ -57,19 +87,21 @@ func finishIntent(ctx context.Context, x *execution.Execution) error {
 	return execution.NeedUnfinished(intent, err)
 }
 
-// finish carries an intent out. The lost parts of its checkpoint may be in the
-// workspace still.
-func finish(ctx context.Context, x *execution.Execution, intent *state.Intent) error {
+// finish carries an intent out, and says where what was changed in the meantime is. The
+// lost parts of its checkpoint may be in the workspace still.
+func finish(ctx context.Context, x *execution.Execution, intent *state.Intent) (meanwhile string, err error) {
 	if x.Opts.ReplaceStore {
 		if _, err := IsLeft(ctx, x, intent.To); err != nil {
-			return err
+			return "", err
 		}
 	}
-	if !isWhole(x, intent.To) {
-		return fmt.Errorf("a part of checkpoint %.12s is lost", intent.To)
+	if err := lostForMove(x.Store, intent); err != nil {
+		return "", err
 	}
 	shas, refused, err := x.FinishMove(ctx, intent)
-	meanwhile := ""
+	if err != nil {
+		return "", execution.WithoutAdvice(err)
+	}
 	switch n := len(shas); n {
 	case 0:
 	case 1:
@@ -77,12 +109,8 @@ func finish(ctx context.Context, x *execution.Execution, intent *state.Intent) e
 	default:
 		meanwhile = fmt.Sprintf("; what was changed since then is in %d checkpoints, the last %.12s: see `hank checkpoints`", n, shas[n-1])
 	}
-	if err != nil {
-		return execution.WithoutAdvice(err)
-	}
-	x.Report.Add(finding.Mended, "a %s to %.12s had been cut short and was finished%s", intent.Kind, intent.To, meanwhile)
 	reportRefused(x, refused)
-	return nil
+	return meanwhile, nil
 }
 
 // reportRefused names what a move could not change.
@@ -176,37 +204,6 @@ func keepWhatIsThere(ctx context.Context, x *execution.Execution, i *state.Inten
 		return ""
 	}
 	return fmt.Sprintf(" and is in checkpoint %.12s", sha)
-}
-
-// blockedIntent says what a person must do about a change of the workspace that
-// the next opening cannot finish; nil: it can, or nothing shows that it cannot.
-func (v *View) blockedIntent() *finding.DecisionError {
-	i := v.State.Intent
-	if i == nil || v.Live {
-		return nil
-	}
-	store, err := v.Store()
-	if err != nil {
-		return nil // who needs checkpoints says so
-	}
-	defer store.Close()
-	for _, sha := range []state.SHA{i.To, i.Safety, i.Owned} {
-		if _, err := store.CommitInfo(checkpoint.SHA(sha)); err != nil {
-			return execution.NeedUnfinished(i, fmt.Errorf("checkpoint %.12s cannot be read: %w", sha, err))
-		}
-	}
-	if !githistory.IsWhole(store, i.To) {
-		return execution.NeedUnfinished(i, fmt.Errorf("a part of checkpoint %.12s is lost", i.To))
-	}
-	ws, err := worktree.OpenWorkspace(v.Layout.Workspace)
-	if err != nil {
-		return nil // the next opening makes one, or says why not
-	}
-	defer ws.Close()
-	if err := restore.Writable(ws); err != nil {
-		return execution.NeedUnfinished(i, err)
-	}
-	return nil
 }
 
 // Redone is the record of the codon that the next hank run does again on the

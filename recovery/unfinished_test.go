@@ -14,6 +14,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
+	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -88,7 +89,12 @@ func (h *halfMoved) tree() string {
 const before, after, half = "b=2 c=2 d/e=2", "a=1 c=1", "a=1 c=2 d/e=2"
 
 func (h *halfMoved) open(o execution.Options) (*execution.Execution, error) {
-	return Open(context.Background(), h.root, o)
+	foreseen := foresee(vfs.OS, h.root)
+	x, err := Open(context.Background(), h.root, o)
+	if o.Unfinished == AskUnfinished && !o.ReplaceStore {
+		foreseen.came(h.t, "half moved", x, err)
+	}
+	return x, err
 }
 
 // An interrupted move that cannot be finished blocks, with a command that ends

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,8 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
-	"hank/internal/advice"
+	"hank/checkpoint/restore"
+	"hank/checkpoint/worktree"
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/internal/vfs"
@@ -145,8 +145,9 @@ type View struct {
 	ForeignJournal bool
 
 	fs       vfs.FS
-	metaErr  error // why Meta could not be read
-	storeErr error // why the checkpoints could not be used
+	metaErr  error             // why Meta could not be read
+	storeErr error             // why the checkpoints cannot be used
+	store    *checkpoint.Store // while the execution is looked at; nil: see storeErr, and while a runtime holds it
 }
 
 // Creating reports whether the execution is being created now: a runtime holds it,
@@ -172,6 +173,7 @@ func read(fsys vfs.FS, root string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer v.closeStore()
 	if err := v.read(); err != nil {
 		return nil, err
 	}
@@ -215,6 +217,7 @@ func look(fsys vfs.FS, root string) (*View, error) {
 // glance takes the state from the head. It is false if there is anything to be
 // said that takes the whole state.
 func (v *View) glance() bool {
+	defer v.closeStore()
 	if paths, _ := layout.Irregular(v.fs, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
 		return false
 	}
@@ -250,7 +253,7 @@ func (v *View) read() error {
 		}
 	}
 	if m.State == nil {
-		if (m.Traces || v.began()) && !v.Live {
+		if !v.Live && isBegun(v.fs, v.Layout, m, v.storeErr) {
 			return needFresh(v.Layout)
 		}
 		m.State, m.Source = &state.State{Lineage: meta.Lineage}, "new"
@@ -281,38 +284,129 @@ func (v *View) orOwner(err error) error {
 	return err
 }
 
-// conclude says what follows from the state.
+// conclude goes through what an opening does once it has the state, and in its order.
 func (v *View) conclude(m load.Memory) {
 	v.State, _ = v.Layout.Rehouse(m.State)
 	v.ForeignJournal = m.Apart
 	v.Report.Source = m.Source
 	v.Holder, _ = lock.ReadLock(v.fs, v.Layout.Lock())
-	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
-		v.Blocked = v.Barred()
+	for _, o := range layout.Obstacles(v.fs, v.Layout) {
+		o.Report(&v.Report)
 	}
-	if v.Blocked == nil && !v.Live {
-		v.Blocked = v.Meta.Supplanted(v.Layout, v.State, func(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) })
-	}
-	if v.Blocked == nil {
-		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
-	}
-	if v.Blocked == nil && !v.Live {
-		v.Blocked = v.Meta.Replaced(v.Layout, v.State, func(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) })
+	v.planRelocation(m.State)
+	v.askAboutPlace(m)
+	for _, ask := range []func() *finding.DecisionError{v.storeLost, v.replaced, v.headLost, v.intentBlocked, v.blockedRedo} {
+		if v.Blocked == nil && !v.Live {
+			v.Blocked = ask()
+		}
 	}
 	if v.Blocked != nil {
-		if v.Head.Done == v.Head.Planned { // a run would have nothing to do
-			v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
-		}
-		v.Report.Add(finding.Blocked, "%v", v.Blocked)
-	} else if v.Blocked = cmp.Or(v.blockedIntent(), v.blockedRedo()); v.Blocked != nil {
 		v.Report.Add(finding.Blocked, "%v", v.Blocked)
 	} else {
 		v.lookAtWorkspace()
 	}
-	for _, o := range layout.Obstacles(v.fs, v.Layout) {
-		o.Report(&v.Report)
+	if v.Live {
+		return
 	}
-	v.judge()
+	v.plan(planRuns(v.State, layout.Boot(), v.flockTrusted()))
+	repairs, _ := planIntent(v.State, nil)
+	if v.Blocked == nil { // else it is what blocks, or comes later
+		v.plan(repairs)
+	}
+}
+
+// planRelocation adds what becomes of an execution that was moved, copied or adopted.
+func (v *View) planRelocation(s *state.State) {
+	if v.Live {
+		return
+	}
+	if inode, err := layout.InodeOf(v.Layout.Hankweave()); err == nil {
+		_, note := relocated(v.fs, v.Layout, v.Meta, s, inode)
+		v.plan([]Repair{note})
+	}
+	if v.store != nil {
+		if due, err := isHandOverDue(v.State, v.store); err == nil && due {
+			v.plan([]Repair{handedOver("")})
+		}
+	}
+}
+
+// askAboutPlace asks what is to become of files that this user may not use, and of what
+// stands in the place of the workspace.
+func (v *View) askAboutPlace(m load.Memory) {
+	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
+		v.Blocked = v.Barred()
+	}
+	if v.Blocked == nil && !v.Live {
+		v.Blocked = v.Meta.Supplanted(v.Layout, v.State, ofThisBoot)
+	}
+	if v.Blocked == nil {
+		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
+	}
+	if v.Blocked != nil {
+		v.restoreByRollback()
+	}
+}
+
+func ofThisBoot(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) }
+
+// restoreByRollback names the command that brings the workspace back where a run would
+// have nothing to do.
+func (v *View) restoreByRollback() {
+	if v.Head.Done == v.Head.Planned {
+		v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
+	}
+}
+
+// storeLost asks what is to become of an execution whose checkpoints are lost with
+// their store.
+func (v *View) storeLost() *finding.DecisionError {
+	if v.storeErr == nil {
+		return nil
+	}
+	return lostStore(v.Layout, v.State, v.storeErr)
+}
+
+// replaced asks about another directory in the place of the workspace.
+func (v *View) replaced() *finding.DecisionError {
+	blocked := v.Meta.Replaced(v.Layout, v.State, ofThisBoot)
+	if blocked != nil {
+		v.Blocked = blocked
+		v.restoreByRollback()
+	}
+	return blocked
+}
+
+// headLost asks about a newest checkpoint that cannot be read.
+func (v *View) headLost() *finding.DecisionError {
+	if v.store == nil {
+		return nil
+	}
+	if err := readHead(v.State, v.store); checkpoint.IsMissing(err) {
+		return needHead(v.Layout, v.State, err)
+	}
+	return nil // what cannot be read at the moment is for whoever reads it
+}
+
+// intentBlocked asks about a change of the workspace that was interrupted, and of which
+// it shows at a glance that it cannot be finished.
+func (v *View) intentBlocked() *finding.DecisionError {
+	if v.State.Intent == nil || v.store == nil {
+		return nil
+	}
+	_, blocked := planIntent(v.State, v.store)
+	if blocked != nil {
+		return blocked
+	}
+	ws, err := worktree.OpenWorkspace(v.Layout.Workspace)
+	if err != nil {
+		return nil // the next opening makes one, or says why not
+	}
+	defer ws.Close()
+	if err := restore.Writable(ws); err != nil {
+		return execution.NeedUnfinished(v.State.Intent, err)
+	}
+	return nil
 }
 
 // Gone reports whether the workspace is not there, so that the next command would
@@ -344,19 +438,15 @@ func (v *View) consult(m *load.Memory) error {
 	if v.Live && m.State != nil && !m.Foreign {
 		return nil
 	}
-	store, err := v.Store()
+	store, err := v.openStore()
 	var damaged *checkpoint.DamagedError
-	var decision *finding.DecisionError
-	var creating *CreatingError
 	switch {
-	case errors.As(err, &decision) || errors.As(err, &damaged) || errors.As(err, &creating):
+	case errors.Is(err, fs.ErrNotExist) || errors.As(err, &damaged):
 		v.storeErr = err // whoever needs checkpoints says so
 	case err != nil:
 		return err
 	}
-	if err == nil {
-		defer store.Close()
-	}
+	v.store = store
 	if m.Foreign && v.Live {
 		m.State, err = (githistory.Chronicle{Store: store, Rep: &v.Report}).Adopt(m.State)
 		return err
@@ -377,8 +467,17 @@ func (v *View) consult(m *load.Memory) error {
 // plan adds what the next opening repairs.
 func (v *View) plan(repairs []Repair) {
 	for _, r := range repairs {
+		if r.run != nil && r.run.Paused != nil && v.isBack(r.run) {
+			r = pausedNoMore(r)
+		}
 		v.Repairs = append(v.Repairs, r)
-		r.report(&v.Report)
+		switch f := r.finding(true); {
+		case r.Found == "":
+		case v.Blocked != nil:
+			v.Report.Insert(f.Held())
+		default:
+			v.Report.Insert(f)
+		}
 	}
 }
 
@@ -398,16 +497,6 @@ func (v *View) holdsOrBegins() bool {
 	}
 }
 
-// began tells whether anything was ever acknowledged in the execution.
-func (v *View) began() bool {
-	runs, err := os.ReadDir(v.Layout.Runs())
-	if err == nil && len(runs) > 0 {
-		return true
-	}
-	_, err = os.Lstat(v.Layout.Store())
-	return err == nil
-}
-
 // heldByHankweave tells whether the lock file is a Hankweave's that may live.
 func (v *View) heldByHankweave() bool {
 	h, err := lock.ReadLock(v.fs, v.Layout.Lock())
@@ -418,65 +507,15 @@ func (v *View) heldByHankweave() bool {
 	return alive
 }
 
-// judge says of each run that claims to be running what the next opening will
-// record.
-func (v *View) judge() {
-	for _, r := range v.State.Runs {
-		if r.Status != state.StatusRunning || v.Live {
-			continue
-		}
-		if r.Paused != nil {
-			v.paused(r)
-			continue
-		}
-		over, why := v.over(r)
-		if !over {
-			v.Report.Add(finding.Note, "run %s is running as far as can be seen: %s", r.RunID, why)
-			continue
-		}
-		what, next := "between two codons", "`hank run` goes on from there"
-		switch live := r.Live(); {
-		case live == nil:
-		case live.Settling != nil && execution.IsOfBoot(r, layout.Boot()):
-			what, next = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
-		default:
-			what, next = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` goes on from before it"
-		}
-		f := finding.Finding{Severity: finding.Mended, What: fmt.Sprintf("run %s has crashed %s (%s); %s", r.RunID, what, why, next), Next: next}
-		if v.Blocked != nil {
-			f = f.Held()
-		}
-		v.Report.Insert(f)
-	}
-	if v.Unfinished() && v.Blocked == nil {
-		i := v.State.Intent
-		v.Report.Add(finding.Warning, "a %s to %.12s was interrupted and is unfinished; %s finishes it, as the next command that changes something does", i.Kind, i.To, advice.Quote(execution.FixCommand))
-	}
-}
-
 // Unfinished reports whether a change of the workspace was interrupted.
 func (v *View) Unfinished() bool { return v.State.Intent != nil && !v.Live }
 
-// paused says of a run that its runtime has left why, and what comes next.
-func (v *View) paused(r *state.Run) {
-	severity, what := finding.Blocked, "between two codons"
-	switch live := r.Live(); {
-	case live != nil && live.Settling != nil:
-		what = fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
-	case live != nil:
-		what = fmt.Sprintf("at codon %s (%s), which `hank run` does again", live.CodonID, live.Status)
-	}
-	if r.Paused.Reason != state.EndDecision {
-		severity = finding.Mended
-	}
-	if v.isBack(r) {
-		v.Report.Add(finding.Mended, pausedNoMore, r.RunID, what)
-		return
-	}
-	v.Report.Add(severity, "run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
+// pausedNoMore is what becomes of a paused run when the reason for its pause is gone.
+func pausedNoMore(r Repair) Repair {
+	r.Ahead, r.Because = "", ""
+	r.Will = "what it was paused for is no more, and the next command makes the codon's checkpoint"
+	return r
 }
-
-const pausedNoMore = "run %s is paused %s; what it was paused for is no more, and the next command makes the codon's checkpoint"
 
 // LookAgain replaces what is said of a run that was paused because a file could not be
 // recorded, where a look at the whole workspace meets no such file any more: the next
@@ -494,11 +533,10 @@ func (v *View) LookAgain(ctx context.Context) {
 	if _, err := v.LateQuestion(ctx, store); err != nil {
 		return
 	}
-	what := fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
-	was := fmt.Sprintf("run %s is paused %s: %s", r.RunID, what, r.Paused.Detail)
-	for i, f := range v.Report.Findings {
-		if f.Severity == finding.Blocked && f.What == was {
-			v.Report.Findings[i] = finding.Finding{Severity: finding.Mended, What: fmt.Sprintf(pausedNoMore, r.RunID, what), Next: "the next command makes the codon's checkpoint"}
+	for i := range v.Repairs {
+		if v.Repairs[i].run == r {
+			v.Repairs[i] = pausedNoMore(v.Repairs[i])
+			v.Report.Replace(fmt.Sprintf("%s: %s", v.Repairs[i].Found, r.Paused.Detail), v.Repairs[i].finding(true))
 		}
 	}
 }
@@ -548,45 +586,44 @@ func (v *View) Crashed(r *state.Run) bool {
 }
 
 // over asks what the next opening will, while nobody holds the execution.
-func (v *View) over(r *state.Run) (bool, string) {
-	trusted := false
-	if dir, err := os.Open(v.Layout.Hankweave()); err == nil {
-		trusted = lock.FlockTrusted(dir)
-		_ = dir.Close() // it was only looked at
+func (v *View) over(r *state.Run) (bool, string) { return isOver(r, v.flockTrusted()) }
+
+func (v *View) flockTrusted() bool {
+	dir, err := os.Open(v.Layout.Hankweave())
+	if err != nil {
+		return false
 	}
-	return isOver(r, trusted)
+	defer dir.Close()
+	return lock.FlockTrusted(dir)
 }
 
-// Store opens the checkpoint store for reading: the stat cache is used, and left
-// as it is.
-func (v *View) Store() (*checkpoint.Store, error) {
+// openStore opens the checkpoint store for reading: the stat cache is used, and left as
+// it is.
+func (v *View) openStore() (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(checkpoint.Options{FS: v.fs, Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: layout.Boot(), ReadOnly: true})
-	if errors.Is(err, fs.ErrNotExist) && v.Live && (v.State == nil || v.Creating()) {
-		return nil, &CreatingError{v.Layout.Root}
-	}
-	if errors.Is(err, fs.ErrNotExist) || err != nil && layout.InTheWay(v.fs, filepath.Dir(v.Layout.Store())) != nil {
-		lost := "is gone"
-		if damaged := new(checkpoint.DamagedError); errors.As(err, &damaged) {
-			lost = "is damaged: " + damaged.Why
-		}
-		return nil, &finding.DecisionError{What: "the checkpoint store " + v.Layout.Store() + " " + lost, Options: []string{"put it back from a copy", "`hank doctor --fix` starts a new one"}, Command: execution.FixCommand}
+	if err != nil && layout.InTheWay(v.fs, filepath.Dir(v.Layout.Store())) != nil { // it goes to quarantine
+		err = &fs.PathError{Op: "lstat", Path: v.Layout.Store(), Err: syscall.ENOENT}
 	}
 	return store, err
 }
 
-// StoreLost asks what is to become of an execution whose checkpoint store is gone, or
-// lacks what makes it one; nil if that is not so, as far as opening it tells.
-func (v *View) StoreLost() *finding.DecisionError {
-	var decision *finding.DecisionError
-	var damaged *checkpoint.DamagedError
-	switch {
-	case v.Live || v.State.InitialCheckpoint == "" && len(v.State.Runs) == 0: // it need not hold anything
-	case errors.As(v.storeErr, &decision):
-		return decision
-	case errors.As(v.storeErr, &damaged):
-		return &finding.DecisionError{What: damaged.Path + " is damaged: " + damaged.Why, Options: []string{"put it back from a copy", advice.Quote(execution.FixCommand) + " starts a new checkpoint store"}, Command: execution.FixCommand}
+func (v *View) closeStore() {
+	if v.store != nil {
+		_ = v.store.Close() // it was only read
+		v.store = nil
 	}
-	return nil
+}
+
+// Store opens the checkpoint store for reading.
+func (v *View) Store() (*checkpoint.Store, error) {
+	store, err := v.openStore()
+	if errors.Is(err, fs.ErrNotExist) && v.Live && (v.State == nil || v.Creating()) {
+		return nil, &CreatingError{v.Layout.Root}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, needStore(v.Layout, err)
+	}
+	return store, err
 }
 
 // Validate checks the state against itself, the run folders and the store.

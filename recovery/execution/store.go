@@ -1,13 +1,17 @@
 package execution
 
-import "hank/recovery/finding"
+import (
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+)
 
 // FixCommand goes on from the workspace where checkpoints are lost.
 const FixCommand = "hank doctor --fix"
 
-func (x *Execution) NeedStore(what string) error {
+// NeedStore asks for checkpoints that are lost.
+func NeedStore(l layout.Layout, what string) *finding.DecisionError {
 	return &finding.DecisionError{What: what, Options: []string{
-		"put it back from a copy into " + x.Layout.Store(),
+		"put it back from a copy into " + l.Store(),
 		"`hank doctor --fix` goes on from the workspace as it is; earlier checkpoints stay lost",
 	}, Command: FixCommand}
 }

@@ -94,6 +94,15 @@ func (r *Report) Insert(f Finding) {
 	}
 }
 
+// Replace puts a finding in the place of the one that says what.
+func (r *Report) Replace(what string, f Finding) {
+	for i := range r.Findings {
+		if r.Findings[i].What == what {
+			r.Findings[i] = f
+		}
+	}
+}
+
 // Doubt adds what the source of the state may not know.
 func (r *Report) Doubt(format string, args ...any) {
 	r.Unsure = true

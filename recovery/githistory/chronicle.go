@@ -99,7 +99,7 @@ func (g Chronicle) Advise(m load.Memory) (Advice, error) {
 	var further []Witness
 	for _, w := range unknown {
 		if head := KnownHeads(m.State)[w.Branch]; w.Record.Lineage == m.State.Lineage && w.Record.Seq < next && head != "" && !IsWhole(g.Store, head) {
-			continue // the nearest that is left; see partFromLost
+			continue // the nearest that is left; see truncateLostHistory
 		}
 		if w.Record.Lineage != m.State.Lineage || w.Record.Seq < next {
 			a.Evict = append(a.Evict, w)

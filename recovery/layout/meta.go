@@ -147,19 +147,19 @@ func WriteMeta(fsys vfs.FS, path string, m Meta) error {
 	return vfs.ReplaceFile(fsys, path, append(text, '\n'), 0o600, vfs.Durable)
 }
 
-// relocation tells how an execution that is not where it was last opened got
+// Relocation tells how an execution that is not where it was last opened got
 // where it is.
-type relocation int
+type Relocation int
 
 const (
-	InPlace relocation = iota
+	InPlace Relocation = iota
 	Moved              // the old path does not lead to it any more
 	Copied             // the original is still where it was
 )
 
 // Relocated compares the present root with the one in the meta. A copy is
 // told from a move by the original still being there with the same lineage.
-func Relocated(fsys vfs.FS, m Meta, root, inode string) relocation {
+func Relocated(fsys vfs.FS, m Meta, root, inode string) Relocation {
 	if m.Root == "" || m.Root == root {
 		return InPlace
 	}

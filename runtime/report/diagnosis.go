@@ -159,7 +159,9 @@ func examine(ctx context.Context, root string, in Settings) Diagnosis {
 		d.Command = "hank doctor --fix"
 	}
 	if err := d.examineStore(ctx, v); err != nil && hasCheckpoints(v.State) {
-		d.block(err)
+		if v.Blocked == nil {
+			d.block(err)
+		}
 		d.Safe = append(d.Safe, remains(root)...)
 	}
 	if barred := v.Barred(); v.Blocked == nil && barred != nil && d.Command != "" {

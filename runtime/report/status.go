@@ -88,9 +88,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	s := statusOf(v)
 	s.askRun(ctx)
 	s.finishing(v)
-	switch lost := v.StoreLost(); {
-	case lost != nil && v.Blocked == nil:
-		s.ask(lost)
+	switch {
 	case in.Wrong != nil:
 		s.refuse(in.Wrong)
 	case isDriven(s.Command):

@@ -52,7 +52,6 @@ var tangled = map[string]int{
 	"internal/proc":          5,
 	"plan":                   12,
 	"plan/model":             2,
-	"recovery":               4,
 	"recovery/execution":     11,
 	"recovery/layout":        4,
 	"recovery/lock":          2,
