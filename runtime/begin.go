@@ -12,7 +12,6 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
-	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -65,50 +64,6 @@ func (d *driver) begin(ctx context.Context) error {
 		d.say("initial checkpoint %.12s: %d files", sha, snap.Files)
 	}
 	return err
-}
-
-// askBeforeCreation asks what must be known before anything is made: whether the
-// workspace that is there has files for secrets.
-func askBeforeCreation(ctx context.Context, root string, r Request, a Answers, ui UI) (Answers, error) {
-	if a.IncludeSecrets || a.ExcludeSecrets {
-		return a, nil
-	}
-	l := layout.Layout{Root: root, Workspace: absolute(r.Workspace)}
-	if r.Workspace == "" {
-		l.Workspace = layout.DefaultWorkspace(root)
-	}
-	if fi, err := os.Stat(l.Workspace); err != nil || !fi.IsDir() {
-		return a, nil // there is none, or creation says what is wrong with it
-	}
-	size, err := execution.FirstEstimate(ctx, l)
-	if err != nil {
-		return a, fmt.Errorf("looking for files with secrets in the workspace: %w", err)
-	}
-	return askAboutPrivate(size.Private, a, ui)
-}
-
-// askAboutPrivate decides whether the first checkpoint takes files for secrets:
-// what is in a checkpoint stays in it.
-func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
-	if len(files) == 0 || a.IncludeSecrets || a.ExcludeSecrets {
-		return a, nil
-	}
-	shown := strings.Join(files[:min(3, len(files))], ", ")
-	if more := len(files) - 3; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
-	}
-	what := "the workspace has files that hold secrets by their names, and the first checkpoint would keep them: " + shown
-	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints", "stop") {
-	case 0:
-		a.ExcludeSecrets = true
-		return a, nil
-	case 1:
-		a.IncludeSecrets = true
-		return a, nil
-	}
-	return a, &finding.DecisionError{What: what, Options: []string{
-		"--exclude-secrets leaves them out of every checkpoint", "--include-secrets includes them", "ignore them in .gitignore",
-	}}
 }
 
 // askAboutHuge refuses to swallow a home directory by accident.

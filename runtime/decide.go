@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 
+	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/advice"
 	"hank/internal/shell"
@@ -292,4 +293,33 @@ func CrashLoop(s *state.State) *finding.DecisionError {
 			Options: []string{"look at it: `hank doctor`, " + advice.Quote("hank log "+shell.Quote(string(next))), "go on by hand: `hank run`"}}
 	}
 	return nil
+}
+
+// lostStart is the question about a lost checkpoint from which a codon was to be
+// done again.
+func lostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
+	where := "before"
+	if sha == c.RigSetupCheckpoint {
+		where = "behind the rig of"
+	}
+	return &finding.DecisionError{
+		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", sha, where, c.CodonID),
+		Options: []string{
+			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
+			"`hank rollback --to TARGET` goes back to a checkpoint that is left (`hank checkpoints` lists them)",
+		},
+		Command: "hank run --keep-tree",
+	}
+}
+
+// StartLost returns the question that the next hank run asks because the
+// checkpoint from before the codon that it does again is not in the store; nil if
+// it asks none. Files that are lost the workspace may still have; a commit it has
+// not.
+func StartLost(s *state.State, store *checkpoint.Store) *finding.DecisionError {
+	c := recovery.Redone(s)
+	if c == nil || s.Next() == len(s.ExecutionPlan()) || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
+		return nil
+	}
+	return lostStart(c.BaseCheckpoint, c)
 }

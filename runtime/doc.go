@@ -1,7 +1,13 @@
 // Package runtime drives a plan: it brings an execution into order, runs codon
 // after codon, and makes every step a place to return to.
 //
-// run.go begins and ends a run, start.go decides where it goes on, driver.go goes
-// through the plan. Everything that is remembered goes through
-// execution.Execution; everything that is started goes through the keeper.
+// A command is a Request (what is wanted), Answers (what is decided in advance) and a
+// UI (how to talk). run.go has the order of everything; open.go opens or creates the
+// execution, program.go chooses the program that the run follows. decide.go computes
+// where the run starts, and start.go brings the workspace there. steps.go goes through
+// the plan; attempt.go gives each attempt what it needs of the execution (package
+// codon runs it), and end.go closes the run.
+//
+// Everything that is kept goes through execution.Execution; everything that is started
+// goes through the keeper.
 package runtime

@@ -3,23 +3,19 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"hank/checkpoint"
-	"hank/checkpoint/restore"
-	"hank/checkpoint/worktree"
 	"hank/internal/secret"
 	"hank/plan"
 	"hank/recovery/execution"
-	"hank/recovery/githistory"
 	"hank/runtime/agents"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
+	"hank/runtime/edits"
 	"hank/runtime/events"
-	"hank/runtime/exitcode"
-	"hank/runtime/verdict"
+	"hank/runtime/history"
 	"hank/state"
 )
 
@@ -65,106 +61,6 @@ type driver struct {
 	trackedTo int
 }
 
-// outcome is how a run is to end.
-type outcome struct {
-	reason state.EndReason // empty: the plan is done
-	code   exitcode.Code
-	codon  state.CodonID
-	detail string
-}
-
-// failedBy is the outcome of a run whose codon has failed.
-func failedBy(c *state.Codon) outcome {
-	if c.Interrupted == state.InterruptedByRefusal {
-		return outcome{state.EndAgent, exitcode.Agent, c.CodonID, c.FailureReason.Message}
-	}
-	if c.FailureReason.Class == "budget" {
-		return outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
-	}
-	return outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
-}
-
-// capture makes a checkpoint before a codon that is the first to look at some
-// files or empty folders, if there are any: so that they can be brought back to
-// what it found. The first codon after a move is the first to look at what the
-// move has left and nobody had recorded, such as files that were ignored before; that
-// of a run, to look at the empty folders that a person has made since the last.
-// What a checkpoint has that has looked at more than the codon will stays in the base.
-// So does what the move could not bring back: see asMovedTo.
-func (d *driver) capture(ctx context.Context, index int) error {
-	base, sel := d.x.State().Base, d.selection(index)
-	taken, moved := execution.Taken(d.x.State(), d.x.Store, base), d.moved
-	d.moved = false
-	covered := execution.Covers(taken, sel)
-	if covered && !moved {
-		return nil
-	}
-	before, err := d.x.Store.CommitInfo(checkpoint.SHA(base))
-	if err != nil {
-		return err
-	}
-	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
-	if err != nil {
-		return err
-	}
-	if covered && !execution.Covers(sel, taken) { // nothing that the codon looks at is missing: a move has made the workspace
-		if snap.Tree, err = checkpoint.Overlay(d.x.Store.DB, before.Tree, snap.Tree, func(string) bool { return true }); err != nil {
-			d.x.Store.Abort()
-			return err
-		}
-		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, execution.EmptyFolders(before)))))
-	}
-	if err := d.asMovedTo(ctx, snap); err != nil {
-		d.x.Store.Abort()
-		return err
-	}
-	if folders := execution.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
-		d.x.Store.Abort()
-		return nil
-	}
-	id := d.x.State().ExecutionPlan()[index].CodonID
-	_, err = d.x.Commit(ctx, execution.Commit{
-		Title:    githistory.Title{Status: state.KindTracked, CodonID: id, RunID: d.run, Name: "before it"},
-		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
-		Transition: state.CheckpointCreated{Kind: state.KindTracked, RunID: d.run, CodonID: id, Branch: d.branch(), Base: true},
-	})
-	return err
-}
-
-// asMovedTo gives a snapshot, at the paths that the move before the first codon of
-// this run could not change, what the move was to bring there. What is on disk
-// there is mostly the work of the attempt that is done again: no other attempt is to
-// start from it, once it can be taken away.
-func (d *driver) asMovedTo(ctx context.Context, snap *checkpoint.Snapshot) error {
-	s, at := d.x.State(), d.x.State().LastMove()
-	if at == nil || at.Before == nil || len(at.Kept) == 0 {
-		return nil
-	}
-	cmp := d.comparison()
-	kept, found := cmp.KeptAt(s.Base, snap), cmp.UncoveredAt(s.Base, snap)
-	there := *s
-	there.Position = at.Before
-	back, err := execution.NewRestoreTarget(ctx, d.x.Layout, &there, d.x.Store, s.Base, at)
-	if err != nil {
-		return err
-	}
-	was := snap.Tree
-	snap.Tree, err = d.x.Replace(ctx, snap.Tree, back.Tree, func(path string) bool {
-		return kept(path) && !worktree.IsKeptAside(path) && (d.x.Store.HasFile(back.Tree, path) || !found(path))
-	})
-	if err != nil {
-		return err
-	}
-	snap.Empty = slices.DeleteFunc(slices.Clone(snap.Empty), func(name string) bool { return kept(name) && !slices.Contains(back.Empty, name) })
-	for _, name := range back.Empty {
-		if kept(name) || restore.HasPath(d.x.Store.DB, was, name) && !restore.HasPath(d.x.Store.DB, snap.Tree, name) {
-			snap.Empty = append(snap.Empty, name)
-		}
-	}
-	snap.Empty = slices.Compact(slices.Sorted(slices.Values(snap.Empty)))
-	return nil
-}
-
 // selection is what the checkpoint of the codon at an index takes. It is asked
 // for one index after the other, and costs what was added.
 func (d *driver) selection(index int) checkpoint.Selection {
@@ -189,37 +85,29 @@ func (d *driver) say(format string, args ...any) {
 	}
 }
 
-func (d *driver) announce(e plan.Entry, index, number, most int) {
-	what := e.Codon.Name
-	if number > 1 {
-		what = fmt.Sprintf("%s (attempt %d of %d)", what, number, most)
-	}
-	d.say("[%d/%d] %s: %s", index+1, len(d.x.State().ExecutionPlan()), e.CodonID, what)
+func (d *driver) comparison() edits.Comparison {
+	return edits.Comparison{State: d.x.State(), Store: d.x.Store, Layout: d.x.Layout, Workspace: d.x.Workspace}
 }
 
-// report says how an attempt has ended. Where the run ends with it, the end of the
-// run says why, once.
-func (d *driver) report(c *state.Codon, goesOn bool) {
-	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
-	how := verdict.OfCodon(c, "")
-	line := "  " + string(how)
-	if more := verdict.Qualification(c); more != "" {
-		line += ", " + more + ","
-	}
-	line += fmt.Sprintf(" in %s", took)
-	if cost := c.Cost(); cost > 0 {
-		line += ", " + cost.Text()
-	}
-	if sha := c.Checkpoint(); sha != "" {
-		line += fmt.Sprintf(", checkpoint %.12s", sha)
-	}
-	if c.FailureReason != nil && how != verdict.Stopped && (goesOn || c.Settled()) { // which is why
-		line += ": " + c.FailureReason.Message
-	}
-	d.say("%s", line)
-	for _, n := range c.Notes {
-		d.say("  %s", n)
-	}
-	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
-		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})
+// snapshot looks at the workspace, which was at a checkpoint, as far as codon
+// checkpoints do.
+func (d *driver) snapshot(ctx context.Context, head state.SHA) (*checkpoint.Snapshot, error) {
+	return d.x.Snapshot(ctx, execution.Tracked(d.x.State(), d.nextID()), head)
 }
+
+// sayRefused names what a move could not change.
+func (d *driver) sayRefused(moved *execution.Moved) {
+	refused := moved.Report.Refused
+	for i, r := range refused {
+		if i == mostRefused {
+			d.say("and %d more could not be changed", len(refused)-i)
+			return
+		}
+		d.say("not as in the checkpoint: %q %s", r.Path, r.Why)
+	}
+}
+
+// mostRefused is how many paths a run names that a move could not change.
+const mostRefused = 20
+
+func (d *driver) nextID() state.CodonID { return history.NextID(d.x.State()) }

@@ -3,6 +3,8 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"time"
@@ -99,4 +101,10 @@ func notify(ctx context.Context, r Request, res *Result) error {
 		return fmt.Errorf("it ended with code %d", exit.Code)
 	}
 	return nil
+}
+
+func newToken() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
 }

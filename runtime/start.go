@@ -175,20 +175,3 @@ func (d *driver) trackedBefore(to state.Position) checkpoint.Selection {
 	}
 	return sel
 }
-
-// sayRefused names what a move could not change.
-func (d *driver) sayRefused(moved *execution.Moved) {
-	refused := moved.Report.Refused
-	for i, r := range refused {
-		if i == mostRefused {
-			d.say("and %d more could not be changed", len(refused)-i)
-			return
-		}
-		d.say("not as in the checkpoint: %q %s", r.Path, r.Why)
-	}
-}
-
-// mostRefused is how many paths a run names that a move could not change.
-const mostRefused = 20
-
-func (d *driver) nextID() state.CodonID { return history.NextID(d.x.State()) }

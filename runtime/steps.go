@@ -14,6 +14,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -242,4 +243,39 @@ func (d *driver) take(r codon.Request) {
 	if r.Signal != codon.SkipCodon {
 		d.stop = &r
 	}
+}
+
+func (d *driver) announce(e plan.Entry, index, number, most int) {
+	what := e.Codon.Name
+	if number > 1 {
+		what = fmt.Sprintf("%s (attempt %d of %d)", what, number, most)
+	}
+	d.say("[%d/%d] %s: %s", index+1, len(d.x.State().ExecutionPlan()), e.CodonID, what)
+}
+
+// report says how an attempt has ended. Where the run ends with it, the end of the
+// run says why, once.
+func (d *driver) report(c *state.Codon, goesOn bool) {
+	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
+	how := verdict.OfCodon(c, "")
+	line := "  " + string(how)
+	if more := verdict.Qualification(c); more != "" {
+		line += ", " + more + ","
+	}
+	line += fmt.Sprintf(" in %s", took)
+	if cost := c.Cost(); cost > 0 {
+		line += ", " + cost.Text()
+	}
+	if sha := c.Checkpoint(); sha != "" {
+		line += fmt.Sprintf(", checkpoint %.12s", sha)
+	}
+	if c.FailureReason != nil && how != verdict.Stopped && (goesOn || c.Settled()) { // which is why
+		line += ": " + c.FailureReason.Message
+	}
+	d.say("%s", line)
+	for _, n := range c.Notes {
+		d.say("  %s", n)
+	}
+	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
+		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hank/plan"
-	"hank/runtime/harness"
 	"hank/state"
 )
 
@@ -89,12 +88,6 @@ func (a *attempt) judge(res ended) state.Settling {
 	return s
 }
 
-// isRefusal reports whether a failure is the provider's refusal of what the agent
-// asks with. A script has no provider.
-func (a *attempt) isRefusal(f *state.FailureReason) bool {
-	return !a.Entry.Codon.Model.IsShell() && harness.Refused(f)
-}
-
 // mayFillContext reports whether a full context is a good end: in a loop that
 // waits for it, and for a codon that is to fill it.
 func (a *attempt) mayFillContext() bool {
@@ -106,17 +99,4 @@ func (a *attempt) mayFillContext() bool {
 	}
 	loop := a.Program.Loop(a.Entry.LoopContext.LoopID)
 	return loop != nil && loop.TerminateOn.Type == plan.ContextExceeded
-}
-
-// verdictFailure is why an agent has not ended well: what its provider refused, also
-// before it had a session, or what it gives as the reason.
-func (a *attempt) verdictFailure(res ended) *state.FailureReason {
-	if a.refused != nil {
-		return a.refused
-	}
-	if f := res.verdict.Failure; f != nil {
-		return f
-	}
-	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: "protocol", Rule: "no-reason",
-		Message: fmt.Sprintf("the agent ended with code %d and gave no reason", res.exit.Code)}
 }

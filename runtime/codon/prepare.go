@@ -2,14 +2,11 @@ package codon
 
 import (
 	"context"
-	"errors"
 	"strings"
-	"syscall"
 	"time"
 
 	"hank/plan"
 	"hank/runtime/harness"
-	"hank/runtime/keeper"
 	"hank/runtime/rig"
 	"hank/state"
 )
@@ -50,47 +47,6 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	a.host.Monitor().Step("making the checkpoint of the rig")
 	_, err = a.host.Checkpoint(ctx, next)
 	return nil, err
-}
-
-// rigFailed makes the reason of a failure of a rig or a check. What hank itself
-// could not do is an error instead: trying again would not help, and no
-// checkpoint may be taken while something is still alive.
-func (a *attempt) rigFailed(f *rig.Failure, class, rule string) (*state.FailureReason, error) {
-	var alive *keeper.AliveError
-	var save *rig.SaveError
-	if errors.As(f, &alive) || errors.As(f, &save) || errors.Is(f, syscall.ENOSPC) || errors.Is(f, syscall.EDQUOT) || errors.Is(f, syscall.EIO) {
-		return nil, f
-	}
-	return &state.FailureReason{Type: f.FailureType(), Retriable: true, Message: f.Message, Class: class, Rule: rule}, nil
-}
-
-// listen takes in requests while no agent runs. The context ends when one asks
-// to end the codon now. done must be called before anything else listens.
-func (a *attempt) listen(ctx context.Context) (listening context.Context, done func()) {
-	listening, cancel := context.WithCancel(ctx)
-	var taken []Request
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case r := <-a.host.Requests():
-				if taken = append(taken, r); r.Signal != StopAfterCodon {
-					cancel()
-				}
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return listening, func() {
-		close(stop)
-		<-ended
-		cancel()
-		for _, r := range taken {
-			a.signalled(r)
-		}
-	}
 }
 
 // keepAside leaves the name that a file gets out of every checkpoint, as the file is.

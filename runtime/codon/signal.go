@@ -1,9 +1,9 @@
 package codon
 
 import (
+	"context"
 	"time"
 
-	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -59,20 +59,31 @@ func (a *attempt) silence() time.Duration {
 	return 180 * time.Second
 }
 
-// Signal is a request to a live run from outside.
-type Signal int
-
-// The requests.
-const (
-	StopAfterCodon Signal = iota // finish the codon, then stop
-	StopNow                      // stop the agent in order, then stop
-	StopForce                    // kill
-	SkipCodon                    // end the codon as skipped and go on
-)
-
-// Request is a Signal with where it comes from.
-type Request struct {
-	Signal Signal
-	Reason state.EndReason // EndStopped or EndSignal
-	Code   exitcode.Code   // with which the run then ends
+// listen takes in requests while no agent runs. The context ends when one asks
+// to end the codon now. done must be called before anything else listens.
+func (a *attempt) listen(ctx context.Context) (listening context.Context, done func()) {
+	listening, cancel := context.WithCancel(ctx)
+	var taken []Request
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case r := <-a.host.Requests():
+				if taken = append(taken, r); r.Signal != StopAfterCodon {
+					cancel()
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return listening, func() {
+		close(stop)
+		<-ended
+		cancel()
+		for _, r := range taken {
+			a.signalled(r)
+		}
+	}
 }

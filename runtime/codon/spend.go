@@ -1,6 +1,7 @@
 package codon
 
 import (
+	"hank/runtime/harness"
 	"time"
 
 	"hank/runtime/budget"
@@ -31,4 +32,13 @@ func (a *attempt) overBudget() bool {
 		a.exceeded = a.Limits.Exceeded(budget.Use{Cost: total.Cost, Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
 	}
 	return a.exceeded != nil
+}
+
+// total is what all turns of the attempt have used, in money by the agent's
+// own figure or by the registry's price.
+func (a *attempt) total() harness.Usage {
+	sum := a.usage
+	sum.Cost = a.priced(a.usage) + a.spent.Cost
+	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
+	return sum
 }

@@ -165,17 +165,6 @@ func (a *attempt) thinks() string {
 	return "waiting for the model"
 }
 
-// pace is how often something that changes is written down: at once where that was
-// last done a second ago, and else when the second is over.
-type pace struct {
-	last time.Time
-	owed bool // it has changed since
-}
-
-func (p *pace) due(now time.Time) bool { return p.owed && now.Sub(p.last) >= time.Second }
-
-func (p *pace) done(now time.Time) { *p = pace{last: now} }
-
 // recordUsage brings the record's figures up to date: at most once a second
 // while the agent works, and in any case at its end.
 func (a *attempt) recordUsage(now time.Time, final bool) error {
@@ -185,15 +174,6 @@ func (a *attempt) recordUsage(now time.Time, final bool) error {
 	a.costs.done(now)
 	total := a.total()
 	return a.host.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
-}
-
-// total is what all turns of the attempt have used, in money by the agent's
-// own figure or by the registry's price.
-func (a *attempt) total() harness.Usage {
-	sum := a.usage
-	sum.Cost = a.priced(a.usage) + a.spent.Cost
-	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
-	return sum
 }
 
 // extend asks for one more turn in the session of a codon that is to fill its

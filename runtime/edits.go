@@ -3,22 +3,15 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/checkpoint/restore"
-	"hank/recovery"
 	"hank/recovery/execution"
-	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/runtime/edits"
 	"hank/state"
 )
-
-func (d *driver) comparison() edits.Comparison {
-	return edits.Comparison{State: d.x.State(), Store: d.x.Store, Layout: d.x.Layout, Workspace: d.x.Workspace}
-}
 
 // edited is what the user has changed in the workspace before a start.
 type edited struct {
@@ -128,59 +121,4 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 	at.CheckpointSHA, at.Before = sha, &before
 	at.Program, at.HankHash = "", "" // of the undo that has led here; an answer keeps the present program
 	return &at
-}
-
-// decideLate is what the user has decided, or decides on a terminal, about a codon
-// whose workspace was changed between its end and its checkpoint.
-func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Late {
-	return func(question string) execution.Late {
-		switch {
-		case a.keepsTree(mode):
-			return execution.LateKeep
-		case a.Restore:
-			return execution.LateRedo
-		}
-		switch ui.choose(question, "take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it") {
-		case 0:
-			return execution.LateKeep
-		case 1:
-			return execution.LateRedo
-		}
-		return execution.LateAsk
-	}
-}
-
-// lostStart is the question about a lost checkpoint from which a codon was to be
-// done again.
-func lostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
-	where := "before"
-	if sha == c.RigSetupCheckpoint {
-		where = "behind the rig of"
-	}
-	return &finding.DecisionError{
-		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", sha, where, c.CodonID),
-		Options: []string{
-			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
-			"`hank rollback --to TARGET` goes back to a checkpoint that is left (`hank checkpoints` lists them)",
-		},
-		Command: "hank run --keep-tree",
-	}
-}
-
-// StartLost returns the question that the next hank run asks because the
-// checkpoint from before the codon that it does again is not in the store; nil if
-// it asks none. Files that are lost the workspace may still have; a commit it has
-// not.
-func StartLost(s *state.State, store *checkpoint.Store) *finding.DecisionError {
-	c := recovery.Redone(s)
-	if c == nil || s.Next() == len(s.ExecutionPlan()) || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
-		return nil
-	}
-	return lostStart(c.BaseCheckpoint, c)
-}
-
-// snapshot looks at the workspace, which was at a checkpoint, as far as codon
-// checkpoints do.
-func (d *driver) snapshot(ctx context.Context, head state.SHA) (*checkpoint.Snapshot, error) {
-	return d.x.Snapshot(ctx, execution.Tracked(d.x.State(), d.nextID()), head)
 }

@@ -6,10 +6,7 @@ import (
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
-	"hank/runtime/agents"
 	"hank/runtime/codon"
-	"hank/runtime/exitcode"
-	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -158,32 +155,12 @@ type Folder struct {
 	Ignore string // the line for .gitignore that leaves it out
 }
 
-// outputSchema is the version of what --json prints. It has nothing to do with
-// that of the state.
-const outputSchema = 1
+// Mode is what a person asked for.
+type Mode string
 
-// Result says how a run ended, for people and, as JSON, for programs.
-type Result struct {
-	Schema    int                 `json:"schema"`
-	Code      exitcode.Code       `json:"exitCode"`
-	RunID     state.RunID         `json:"runId,omitempty"`
-	Status    state.RunStatus     `json:"status,omitempty"`
-	EndReason state.EndReason     `json:"endReason,omitempty"`
-	Verdict   verdict.Verdict     `json:"verdict,omitempty"` // on the run, for people
-	Message   string              `json:"message"`
-	Done      int                 `json:"codonsDone"`
-	Planned   int                 `json:"codonsPlanned"`
-	Codon     state.CodonID       `json:"codonId,omitempty"` // the one that ended the run
-	Cost      state.USD           `json:"cost"`
-	Limits    state.Limits        `json:"limits,omitzero"` // of the execution
-	Execution string              `json:"execution"`
-	Workspace string              `json:"workspace"`
-	Output    string              `json:"output,omitempty"`
-	Sandbox   *agents.Confinement `json:"sandbox,omitempty"` // what confined its processes, if anything
-	Next      string              `json:"next,omitempty"`    // the command to go on with
-	Finish    string              `json:"finish,omitempty"`  // the one that does again what a budget has cut off
-
-	FinishFirst string `json:"finishFirst,omitempty"` // what a person must do before that
-
-	state.Caveats // of the codons that are done
-}
+// The modes.
+const (
+	ModeRun    Mode = "run"    // bring the hank to its end
+	ModeResume Mode = "resume" // the same, on the tree as it is and in the session that was cut off
+	ModeRetry  Mode = "retry"  // go back to before a codon, and on from there
+)

@@ -1,0 +1,43 @@
+package codon
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"hank/runtime/harness"
+	"hank/runtime/keeper"
+	"hank/runtime/rig"
+	"hank/state"
+)
+
+// isRefusal reports whether a failure is the provider's refusal of what the agent
+// asks with. A script has no provider.
+func (a *attempt) isRefusal(f *state.FailureReason) bool {
+	return !a.Entry.Codon.Model.IsShell() && harness.Refused(f)
+}
+
+// rigFailed makes the reason of a failure of a rig or a check. What hank itself
+// could not do is an error instead: trying again would not help, and no
+// checkpoint may be taken while something is still alive.
+func (a *attempt) rigFailed(f *rig.Failure, class, rule string) (*state.FailureReason, error) {
+	var alive *keeper.AliveError
+	var save *rig.SaveError
+	if errors.As(f, &alive) || errors.As(f, &save) || errors.Is(f, syscall.ENOSPC) || errors.Is(f, syscall.EDQUOT) || errors.Is(f, syscall.EIO) {
+		return nil, f
+	}
+	return &state.FailureReason{Type: f.FailureType(), Retriable: true, Message: f.Message, Class: class, Rule: rule}, nil
+}
+
+// verdictFailure is why an agent has not ended well: what its provider refused, also
+// before it had a session, or what it gives as the reason.
+func (a *attempt) verdictFailure(res ended) *state.FailureReason {
+	if a.refused != nil {
+		return a.refused
+	}
+	if f := res.verdict.Failure; f != nil {
+		return f
+	}
+	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: "protocol", Rule: "no-reason",
+		Message: fmt.Sprintf("the agent ended with code %d and gave no reason", res.exit.Code)}
+}

@@ -1,0 +1,132 @@
+package codon
+
+import (
+	"context"
+	"time"
+
+	"hank/plan"
+	"hank/recovery/layout"
+	"hank/runtime/budget"
+	"hank/runtime/exitcode"
+	"hank/runtime/harness"
+	"hank/state"
+)
+
+// Spec is what one attempt at a codon is to do, and where. It is fixed before the
+// attempt starts, and only read by it.
+type Spec struct {
+	Run         state.RunID
+	ID          string // names the attempt in the environment of all that it starts
+	Entry       plan.Entry
+	Number      int       // of the attempt, 1 for the first in this run
+	Base        state.SHA // the checkpoint that the attempt starts from
+	ProjectHead string    // what the user's own repository is at
+
+	SkipRig       bool      // the workspace has its work, or it has none here
+	RigCheckpoint state.SHA // that of a rig whose work the workspace has
+	Session       string    // the agent's session to continue; empty: a new one
+	SessionCost   state.USD // what the agent has reported for it before
+
+	Harness    harness.Harness
+	Agent      harness.Check // what was found of it
+	Program    *plan.Program
+	Settings   plan.Settings
+	Limits     budget.Limits
+	LoopLimits budget.Limits // what is left to the codon's loop of its own
+
+	Layout     layout.Layout
+	Output     string // where results are copied to; empty: nowhere
+	Overwrite  bool   // replace what is there instead of renaming
+	HasData    bool
+	Environ    []string // of every agent and rig
+	Confined   bool     // what is started may write only in its directories
+	Writable   []string // what it may write besides, if it is confined
+	IgnoreRigs bool     // a rig that fails is no failure of the codon
+
+	// Apply does to the workspace what an agent that is played back did; nil: the agent
+	// does it.
+	Apply func(context.Context) error
+}
+
+// Host is the border of a codon: all that an attempt needs of the execution that it
+// belongs to. The record of the attempt is kept there.
+type Host interface {
+	// Live is the record as it was recorded last; nil before the first and after the
+	// final form of it.
+	Live() *state.Codon
+	Now() state.Time
+	// Record returns when the transitions are durable; RecordLater does not wait for
+	// that. After an error of either nothing more is recorded.
+	Record(...state.Transition) error
+	RecordLater(...state.Transition) error
+	// Note writes an event that changes nothing. It may fail unnoticed.
+	Note(eventType string, data any)
+
+	// Checkpoint makes a checkpoint of the workspace, and with it a form of the record
+	// durable: starting, after its rig, or the final one. It returns the record with the
+	// checkpoint in it. A codon that failed is closed even if it can have none.
+	Checkpoint(ctx context.Context, next *state.Codon) (*state.Codon, error)
+	// Preserve keeps what is at some paths if the last checkpoint does not have it.
+	Preserve(ctx context.Context, paths []string, why string) error
+	// LeftOut are the paths that no checkpoint has; LeaveOut adds one.
+	LeftOut() []string
+	LeaveOut(path string) error
+
+	// Requests are those to stop or to skip. Stopping is told of one that ends the run.
+	Requests() <-chan Request
+	Stopping(Request)
+	// ExplainRefusal adds to the reason of a refused model where the model is set.
+	ExplainRefusal(*state.FailureReason)
+	// Say reports progress, and Monitor is where the activity is shown; it may be nil.
+	Say(format string, args ...any)
+	Monitor() *Monitor
+}
+
+// attempt is one try at a codon.
+type attempt struct {
+	Spec
+	host  Host
+	notes []string
+
+	usage     harness.Usage // of the running turn
+	spent     harness.Usage // of the turns before it
+	messages  int
+	actions   actions
+	extension int
+	began     time.Time
+	context   bool // the context window was full
+	exceeded  *state.BudgetExceeded
+	refused   *state.FailureReason // the provider's, which ended the agent
+	skip      bool
+	stop      *Request // the run is to end
+	costs     pace     // of recording what is used
+}
+
+// pace is how often something that changes is written down: at once where that was
+// last done a second ago, and else when the second is over.
+type pace struct {
+	last time.Time
+	owed bool // it has changed since
+}
+
+func (p *pace) due(now time.Time) bool { return p.owed && now.Sub(p.last) >= time.Second }
+
+func (p *pace) done(now time.Time) { *p = pace{last: now} }
+
+// Signal is a request to a live run from outside.
+type Signal int
+
+// The requests.
+const (
+	StopAfterCodon Signal = iota // finish the codon, then stop
+	StopNow                      // stop the agent in order, then stop
+	StopForce                    // kill
+	SkipCodon                    // end the codon as skipped and go on
+)
+
+// Request is a Signal with where it comes from.
+type Request struct {
+	Signal Signal
+	Reason state.EndReason // EndStopped or EndSignal
+	Code   exitcode.Code   // with which the run then ends
+}

@@ -1,0 +1,219 @@
+package runtime
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint"
+	"hank/internal/failpoint"
+	"hank/internal/proc"
+	"hank/internal/vfs"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// startRun opens a run.
+func (d *driver) startRun(st Start) error {
+	self, err := proc.Self()
+	if err != nil {
+		return err
+	}
+	identity, err := json.Marshal(self)
+	if err != nil {
+		return err
+	}
+	now := d.x.Now()
+	id := newRunID(now.Time)
+	folder := d.x.Layout.RunFolder(id)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("creating the folder of the run: %w", err)
+	}
+	failpoint.Hit("run.foldered")
+	d.run = id
+	if err := d.x.Watch(); err != nil {
+		return err
+	}
+	return d.x.Record(state.RunStarted{Run: &state.Run{
+		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
+		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
+		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels,
+	}})
+}
+
+func newRunID(now time.Time) state.RunID {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	b := make([]byte, 5)
+	_, _ = rand.Read(b) // never fails (crypto/rand)
+	for i := range b {
+		b[i] = digits[int(b[i])%len(digits)]
+	}
+	return state.RunID(strconv.FormatInt(now.UnixMilli(), 10) + "-" + string(b))
+}
+
+// startedBy says who began the run. Arguments may hold secrets, so only the
+// program and the verb are kept.
+func startedBy(host string, unattended bool) *state.StartedBy {
+	user := os.Getenv("USER")
+	if user == "" {
+		user = strconv.Itoa(os.Getuid())
+	}
+	argv := os.Args[:min(2, len(os.Args))]
+	return &state.StartedBy{User: user, Host: host, Argv: append([]string{filepath.Base(argv[0])}, argv[1:]...), Unattended: unattended}
+}
+
+// endRun closes the run, and makes its exit checkpoint. The plan's end is a
+// fact; the checkpoint of it is a copy.
+//
+// What agents wrote they have not synced, and a run that has ended is not looked
+// at again: without a sync before that is said, a power cut would leave files of
+// zeros in the place of results.
+func (d *driver) endRun(ctx context.Context, out outcome) error {
+	d.summarize()
+	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.reason == "" {
+		return fmt.Errorf("bringing the workspace onto the disk: %w", err)
+	}
+	now := d.x.Now()
+	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
+	if out.reason != "" {
+		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.reason, Detail: out.detail}
+	}
+	if err := d.x.Record(end); err != nil {
+		return err
+	}
+	failpoint.Hit("run.ended")
+	return d.exitCheckpoint(ctx, out)
+}
+
+// exitCheckpoint makes the checkpoint of a run's end. It is a copy: a workspace
+// that cannot be captured now is only said.
+func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
+	sel := d.selection(min(d.x.State().Next(), len(d.x.State().ExecutionPlan())-1))
+	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
+	if err != nil {
+		d.say("the run has no exit checkpoint: %v", err)
+		return nil
+	}
+	_, err = d.x.Commit(ctx, execution.Commit{
+		Title:    githistory.Title{Status: state.KindExit, CodonID: out.codon, RunID: d.run, Name: string(out.reason)},
+		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
+		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: d.run, CodonID: out.codon, Branch: d.branch()},
+	})
+	return err
+}
+
+// abort ends a run that hank itself cannot go on with, and says why. Where a
+// codon is at work the run stays open, paused, until the next opening has made
+// the codon's checkpoint. If not even that can be written, the next opening will
+// call it a crash. A write that has failed is not tried again.
+func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
+	out := outcome{reason: leftFor(err), code: verdict.CodeOf(err), detail: verdict.Sentence(err)}
+	live := d.x.State().Run(d.run).Live()
+	if live == nil {
+		if endErr := d.endRun(context.WithoutCancel(ctx), out); endErr != nil && !errors.Is(err, endErr) {
+			err = errors.Join(err, endErr)
+		}
+		return out, err
+	}
+	out.codon = live.CodonID
+	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.reason, Detail: out.detail, Changing: changing(err)})
+	switch {
+	case pauseErr != nil && !errors.Is(err, pauseErr):
+		err = errors.Join(err, pauseErr)
+	case pauseErr == nil && live.Settling != nil:
+		err = fmt.Errorf("the run is paused: codon %s has done its work, which is kept and not done again, and has no checkpoint yet: %w", live.CodonID, err)
+	case pauseErr == nil:
+		err = fmt.Errorf("the run is paused, and `hank run` does codon %s again: %w", live.CodonID, err)
+	}
+	return out, err
+}
+
+// changing is the file that kept changing while it was to be recorded, if that
+// is what an error says. One that cannot be read is none.
+func changing(err error) string {
+	var unstable *checkpoint.UnstableError
+	if !errors.As(err, &unstable) || errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	return strings.ToValidUTF8(unstable.Path, "\uFFFD")
+}
+
+// leftFor is the reason for which an error of hank itself ends a run.
+func leftFor(err error) state.EndReason {
+	switch verdict.CodeOf(err) {
+	case exitcode.Decision:
+		return state.EndDecision
+	case exitcode.Interrupted:
+		return state.EndSignal
+	}
+	return state.EndError
+}
+
+// result describes where the execution stands now.
+func (d *driver) result(out outcome, err error) *Result {
+	s := d.x.State()
+	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
+		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(), Limits: s.Limits,
+		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats()}
+	if run := s.Run(d.run); run != nil {
+		if res.Status = run.Status; run.Paused != nil {
+			res.Status = state.StatusFailed // which is what it will be closed as
+		}
+		res.Verdict = verdict.On(run, false, false)
+	}
+	if res.Verdict == "" && err == nil { // there was nothing to run
+		res.Verdict = verdict.On(endedAs(out.reason), false, false)
+	}
+	switch {
+	case err != nil:
+		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
+	case out.reason == "":
+		if res.Message = "the hank is done"; !res.Caveats.Empty() {
+			res.Message += ", with " + verdict.CaveatText(res.Caveats)
+		}
+	default:
+		res.Message = out.detail
+		if out.codon != "" {
+			res.Message = about(out)
+		}
+	}
+	res.Next = d.nextCommand(out)
+	res.Finish, res.FinishFirst = verdict.Finish(s, "")
+	if first := verdict.RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
+		res.Message += "; " + first + " first"
+	}
+	return res
+}
+
+// nextCommand is what a person would type to continue.
+func (d *driver) nextCommand(out outcome) string {
+	s, verb := d.x.State(), "hank run"
+	switch out.reason {
+	case "":
+		return ""
+	case state.EndAgent:
+		if _, command := verdict.RefusedModel(history.LastRecord(s)); command != "" {
+			verb = command
+		}
+	case state.EndCodonFailed:
+		verb = "hank retry"
+	case state.EndBudget: // it was stopped before the codon, or the codon failed by it
+		if last := history.LastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" {
+			verb = "hank retry"
+		}
+	}
+	return verdict.Continue(s, verb, out.reason == state.EndBudget)
+}

@@ -1,0 +1,128 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"hank/plan"
+	"hank/recovery/layout"
+	"hank/runtime/exitcode"
+)
+
+// LoadHank reads and checks a hank, given as its file or its folder, and
+// writes nothing. The diagnostics name files relative to the folder of the
+// hank; the program is nil if there is an error among them.
+func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic, error) {
+	file, err := HankFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("the folder of the hank cannot be read: %v", err)}
+	}
+	program, found := plan.LoadWith(dir.FS(), filepath.Base(file), layers)
+	return program, found, nil
+}
+
+// HankFile returns the absolute path of the hank that path names: itself, or
+// the hank.json in it. The file may be missing where the folder is not.
+func HankFile(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	fi, err := os.Stat(abs)
+	if err != nil {
+		return "", &exitcode.UsageError{Why: fmt.Sprintf("the hank %s cannot be read: %v", path, err)}
+	}
+	if fi.IsDir() {
+		abs = hankIn(abs)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	return abs, nil // missing: the diagnostics say so
+}
+
+// origin is where a hank was read from.
+type origin struct {
+	path string // of the file, absolute
+	data string // absolute; may be empty
+
+	found []plan.Diagnostic // of a hank that is valid
+}
+
+// loadHank reads the author's hank: the one that is named, or the one of the
+// execution, or hank.json here; with the settings that hold.
+func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin, error) {
+	var from origin
+	path := r.Hank
+	if path == "" && layout.Exists(root) {
+		if view, err := layout.ReadMeta(root); err == nil {
+			path = view.HankPath
+		}
+	}
+	if path == "" {
+		path = "."
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, from, err
+	}
+	fi, err := os.Stat(abs)
+	if err != nil {
+		return nil, from, fmt.Errorf("the hank %s cannot be read: %w", path, err)
+	}
+	if fi.IsDir() {
+		abs = hankIn(abs)
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		if r.Hank == "" && layout.Exists(root) { // it has a frozen one
+			return nil, from, fmt.Errorf("there is no hank.json in %s: %w", path, os.ErrNotExist)
+		}
+		return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
+	}
+	from.path = abs
+	if r.Data != "" {
+		if from.data, err = filepath.Abs(r.Data); err != nil {
+			return nil, from, err
+		}
+		if _, err := os.Stat(from.data); err != nil {
+			return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("the data %s cannot be read: %v", r.Data, err)}
+		}
+	}
+	dir, err := os.OpenRoot(filepath.Dir(abs))
+	if err != nil {
+		return nil, from, err
+	}
+	if meta, err := layout.ReadMeta(root); err == nil {
+		layers.AnyIDs = meta.Foreign()
+	}
+	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
+	if program == nil {
+		return nil, from, &exitcode.InvalidError{Diagnostics: diagnostics}
+	}
+	from.found = diagnostics
+	return program, from, nil
+}
+
+// hankIn returns the hank's file in a folder; strand.json is its older name.
+func hankIn(dir string) string {
+	for _, name := range []string{"hank.json", "strand.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	return filepath.Join(dir, "hank.json")
+}
+
+// absolute returns a path that does not depend on where this process is; one
+// that is not given stays so.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		return abs
+	}
+	return path
+}

@@ -1,0 +1,213 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hank/internal/secret"
+	"hank/internal/vfs"
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/layout"
+	"hank/runtime/events"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/keeper"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// tolerable tells whether an execution can go on without the author's hank:
+// it has a frozen one.
+func tolerable(err error) bool {
+	var invalid *exitcode.InvalidError
+	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
+}
+
+// locate finds the folder of the execution, or the one in which a run begins it.
+func locate(r Request) (string, error) {
+	found, err := history.Locate(r.Execution)
+	if err == nil || r.Mode != ModeRun || r.Execution != "" {
+		return found, err
+	}
+	return filepath.Abs(".")
+}
+
+func openOrCreate(ctx context.Context, root string, from origin, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
+	ro := execution.Options{
+		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: absolute(r.Workspace),
+		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
+		Limit:         r.limit,
+		Mask:          secrets.Text,
+		Unfinished:    unfinishedFor(a),
+		Late:          decideLate(r.Mode, a, ui),
+		Synced:        bus.Synced,
+		Appended: func(e journal.Event, s *state.State) {
+			bus.Appended(e)
+			if ui.appended != nil {
+				ui.appended(e, s)
+			}
+		},
+		Warn: ui.say, Work: ui.Work,
+	}
+	if layout.Exists(root) {
+		x, err := recovery.Open(ctx, root, ro)
+		if err != nil {
+			return nil, err
+		}
+		if err := sameInputs(x, from, r); err != nil {
+			return nil, errors.Join(err, x.Close())
+		}
+		return x, nil
+	}
+	if r.Mode != ModeRun {
+		return nil, &layout.NotFoundError{From: root}
+	}
+	workspace, output := "", ""
+	var err error
+	if r.Workspace != "" {
+		if workspace, err = filepath.Abs(r.Workspace); err != nil {
+			return nil, err
+		}
+		if fi, err := os.Stat(workspace); err != nil || !fi.IsDir() {
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a folder", r.Workspace)}
+		}
+	}
+	if r.Output != "" {
+		if output, err = filepath.Abs(r.Output); err != nil {
+			return nil, err
+		}
+	}
+	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
+		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: r.Version,
+	})
+	if err == nil && x.Report.Source == "new" { // the folder may be a mistyped one
+		ui.say("a new execution begins in " + root)
+		for _, d := range from.found {
+			if d.Severity == plan.Warning {
+				ui.say(d.String())
+			}
+		}
+	}
+	return x, err
+}
+
+// unfinishedFor is what becomes of an interrupted move that cannot be finished.
+func unfinishedFor(a Answers) execution.Unfinished {
+	if a.KeepTree {
+		return recovery.KeepUnfinished
+	}
+	return recovery.AskUnfinished
+}
+
+// askAboutRemains asks before an execution is begun where there may have been one:
+// all codons would run again, and what is there would count as the workspace from
+// before them.
+func askAboutRemains(root string, r Request, a Answers, ui UI) error {
+	what := ""
+	if r.Mode == ModeRun && !a.Fresh {
+		what = recovery.Remains(root, r.Workspace != "")
+	}
+	if what == "" {
+		return nil
+	}
+	question := "there is no execution in " + root + ", but " + what
+	if ui.choose(question, "begin with what is there as the initial checkpoint; every codon runs", "leave it") == 0 {
+		return nil
+	}
+	return &finding.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
+		"--fresh begins with what is there as the initial checkpoint; every codon runs",
+		"if there was an execution, put its " + layout.Dir + " back from a copy: `hank run` then goes on with it",
+		"-e DIR begins in another folder"}}
+}
+
+// sameInputs refuses to go on with other data or in another workspace than
+// the execution was begun with.
+func sameInputs(x *execution.Execution, from origin, r Request) error {
+	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
+		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
+	}
+	if r.Workspace != "" {
+		if abs, err := filepath.Abs(r.Workspace); err != nil || abs != x.Layout.Workspace {
+			return &exitcode.UsageError{Why: fmt.Sprintf("this execution works in %s; another workspace wants an execution of its own: -e DIR", x.Layout.Workspace)}
+		}
+	}
+	return nil
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "no data"
+	}
+	return s
+}
+
+// decideLate is what the user has decided, or decides on a terminal, about a codon
+// whose workspace was changed between its end and its checkpoint.
+func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Late {
+	return func(question string) execution.Late {
+		switch {
+		case a.keepsTree(mode):
+			return execution.LateKeep
+		case a.Restore:
+			return execution.LateRedo
+		}
+		switch ui.choose(question, "take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it") {
+		case 0:
+			return execution.LateKeep
+		case 1:
+			return execution.LateRedo
+		}
+		return execution.LateAsk
+	}
+}
+
+// askBeforeCreation asks what must be known before anything is made: whether the
+// workspace that is there has files for secrets.
+func askBeforeCreation(ctx context.Context, root string, r Request, a Answers, ui UI) (Answers, error) {
+	if a.IncludeSecrets || a.ExcludeSecrets {
+		return a, nil
+	}
+	l := layout.Layout{Root: root, Workspace: absolute(r.Workspace)}
+	if r.Workspace == "" {
+		l.Workspace = layout.DefaultWorkspace(root)
+	}
+	if fi, err := os.Stat(l.Workspace); err != nil || !fi.IsDir() {
+		return a, nil // there is none, or creation says what is wrong with it
+	}
+	size, err := execution.FirstEstimate(ctx, l)
+	if err != nil {
+		return a, fmt.Errorf("looking for files with secrets in the workspace: %w", err)
+	}
+	return askAboutPrivate(size.Private, a, ui)
+}
+
+// askAboutPrivate decides whether the first checkpoint takes files for secrets:
+// what is in a checkpoint stays in it.
+func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
+	if len(files) == 0 || a.IncludeSecrets || a.ExcludeSecrets {
+		return a, nil
+	}
+	shown := strings.Join(files[:min(3, len(files))], ", ")
+	if more := len(files) - 3; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	what := "the workspace has files that hold secrets by their names, and the first checkpoint would keep them: " + shown
+	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints", "stop") {
+	case 0:
+		a.ExcludeSecrets = true
+		return a, nil
+	case 1:
+		a.IncludeSecrets = true
+		return a, nil
+	}
+	return a, &finding.DecisionError{What: what, Options: []string{
+		"--exclude-secrets leaves them out of every checkpoint", "--include-secrets includes them", "ignore them in .gitignore",
+	}}
+}

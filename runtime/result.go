@@ -1,0 +1,87 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"hank/runtime/agents"
+	"hank/runtime/exitcode"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// outputSchema is the version of what --json prints. It has nothing to do with
+// that of the state.
+const outputSchema = 1
+
+// Result says how a run ended, for people and, as JSON, for programs.
+type Result struct {
+	Schema    int                 `json:"schema"`
+	Code      exitcode.Code       `json:"exitCode"`
+	RunID     state.RunID         `json:"runId,omitempty"`
+	Status    state.RunStatus     `json:"status,omitempty"`
+	EndReason state.EndReason     `json:"endReason,omitempty"`
+	Verdict   verdict.Verdict     `json:"verdict,omitempty"` // on the run, for people
+	Message   string              `json:"message"`
+	Done      int                 `json:"codonsDone"`
+	Planned   int                 `json:"codonsPlanned"`
+	Codon     state.CodonID       `json:"codonId,omitempty"` // the one that ended the run
+	Cost      state.USD           `json:"cost"`
+	Limits    state.Limits        `json:"limits,omitzero"` // of the execution
+	Execution string              `json:"execution"`
+	Workspace string              `json:"workspace"`
+	Output    string              `json:"output,omitempty"`
+	Sandbox   *agents.Confinement `json:"sandbox,omitempty"` // what confined its processes, if anything
+	Next      string              `json:"next,omitempty"`    // the command to go on with
+	Finish    string              `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+
+	FinishFirst string `json:"finishFirst,omitempty"` // what a person must do before that
+
+	state.Caveats // of the codons that are done
+}
+
+// outcome is how a run is to end.
+type outcome struct {
+	reason state.EndReason // empty: the plan is done
+	code   exitcode.Code
+	codon  state.CodonID
+	detail string
+}
+
+// failedBy is the outcome of a run whose codon has failed.
+func failedBy(c *state.Codon) outcome {
+	if c.Interrupted == state.InterruptedByRefusal {
+		return outcome{state.EndAgent, exitcode.Agent, c.CodonID, c.FailureReason.Message}
+	}
+	if c.FailureReason.Class == "budget" {
+		return outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
+	}
+	return outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
+}
+
+func deref(o *outcome) outcome {
+	if o == nil {
+		return outcome{}
+	}
+	return *o
+}
+
+// endedAs is a run that has ended for a reason, or completed.
+func endedAs(reason state.EndReason) *state.Run {
+	if reason == "" {
+		return &state.Run{Status: state.StatusCompleted}
+	}
+	return &state.Run{Status: state.StatusFailed, EndReason: reason}
+}
+
+// about is an outcome that is about a codon, in one sentence.
+func about(out outcome) string {
+	detail := strings.TrimSpace(out.detail)
+	switch {
+	case out.reason == state.EndCodonFailed && strings.HasPrefix(detail, "failed in "):
+		return fmt.Sprintf("codon %s %s", out.codon, detail)
+	case out.reason == state.EndCodonFailed:
+		return fmt.Sprintf("codon %s failed: %s", out.codon, detail)
+	}
+	return fmt.Sprintf("codon %s: %s", out.codon, detail)
+}
