@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/race"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -201,7 +202,7 @@ func stockFsck(t testing.TB, fsys vfs.FS, dir, what string) {
 func TestASagaSurvivesAPowerCutAtEveryCall(t *testing.T) {
 	t.Parallel()
 	heavy(t)
-	shares, seeds, of, deep := 1, uint64(2), 41, 40
+	shares, seeds, of, deep := 1, uint64(2), 41*race.Step, 40
 	if long {
 		shares, seeds, of, deep = 16, 8, 16, 40
 	}
@@ -294,7 +295,7 @@ func TestASagaSurvivesAnErrorOfEveryCall(t *testing.T) {
 		}
 	})
 	ok(t, undisturbed.tell())
-	step := 101
+	step := 101 * race.Step
 	if long {
 		step = 1
 	}

@@ -21,7 +21,7 @@ import (
 
 // The long form is scripts/prove kill.
 var (
-	killCount = flag.Int("kill.n", 25, "how often TestKilledAnywhere kills one execution")
+	killCount = flag.Int("kill.n", 16, "how often TestKilledAnywhere kills one execution")
 	killSeed  = flag.Uint64("kill.seed", 1, "seed of TestKilledAnywhere")
 )
 

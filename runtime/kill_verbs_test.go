@@ -27,7 +27,7 @@ import (
 
 // The long form is scripts/prove verbs.
 var (
-	verbsCount = flag.Int("verbs.n", 14, "how often TestVerbsKilledAnywhere kills each verb")
+	verbsCount = flag.Int("verbs.n", 9, "how often TestVerbsKilledAnywhere kills each verb")
 	verbsSeed  = flag.Uint64("verbs.seed", 1, "seed of TestVerbsKilledAnywhere")
 )
 
