@@ -13,7 +13,6 @@ import (
 type (
 	CommitRequest    = packdb.CommitRequest
 	DamagedError     = packdb.DamagedError
-	Escaped          = scan.Escaped
 	Info             = packdb.Info
 	LockedError      = packdb.LockedError
 	Options          = packdb.Options
@@ -23,7 +22,6 @@ type (
 	SHA              = packdb.SHA
 	Selection        = match.Selection
 	Size             = scan.Size
-	Skipped          = scan.Skipped
 	Snapshot         = scan.Snapshot
 	SnapshotRequest  = scan.SnapshotRequest
 	TreeFile         = packdb.TreeFile

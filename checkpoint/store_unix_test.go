@@ -179,7 +179,7 @@ func TestSocketsAndFIFOsAreNamedAndNothingHangs(t *testing.T) {
 	r.Write("f", "x")
 	testkit.Mkfifo(t, r.Path("pipe"))
 	snap := r.Snapshot(checkpoint.Selection{All: true})
-	if len(snap.Skipped) != 1 || snap.Skipped[0] != (checkpoint.Skipped{Path: "pipe", Why: "a FIFO"}) || snap.Files != 1 {
+	if len(snap.Skipped) != 1 || snap.Skipped[0] != (scan.Skipped{Path: "pipe", Why: "a FIFO"}) || snap.Files != 1 {
 		t.Errorf("%+v", snap)
 	}
 }

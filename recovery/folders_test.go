@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/checkpoint/scan"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/state"
@@ -81,7 +82,7 @@ func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 // thousand of them do not fill the record.
 func TestShortcomingsAreNamedAndBounded(t *testing.T) {
 	t.Parallel()
-	few := &checkpoint.Snapshot{Skipped: []checkpoint.Skipped{{Path: "s", Why: "a socket"}}, Escaped: []checkpoint.Escaped{{Path: ".GIT", As: "x"}}, Nested: []string{"lib"}}
+	few := &checkpoint.Snapshot{Skipped: []scan.Skipped{{Path: "s", Why: "a socket"}}, Escaped: []scan.Escaped{{Path: ".GIT", As: "x"}}, Nested: []string{"lib"}}
 	want := []string{
 		`not in the checkpoint: "s" (a socket)`, `kept in the checkpoint as "x": ".GIT"`,
 		`not in the checkpoint: "lib/.git" (the history of a repository of its own; its files are)`,
@@ -89,7 +90,7 @@ func TestShortcomingsAreNamedAndBounded(t *testing.T) {
 	if got := execution.Shortcomings(few); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	many := &checkpoint.Snapshot{Skipped: make([]checkpoint.Skipped, 1000), Escaped: make([]checkpoint.Escaped, 1000), Nested: make([]string, 1000)}
+	many := &checkpoint.Snapshot{Skipped: make([]scan.Skipped, 1000), Escaped: make([]scan.Escaped, 1000), Nested: make([]string, 1000)}
 	if got := execution.Shortcomings(many); len(got) != 3*(execution.MaxNotes+1) || got[execution.MaxNotes] != "and 980 more are not in the checkpoint" {
 		t.Errorf("%d notes: %q", len(got), got[execution.MaxNotes])
 	}

@@ -109,11 +109,11 @@ func userIndex(workspace string) trackedPaths {
 	if err != nil {
 		return nil
 	}
-	paths, shared := IndexPaths(data)
+	paths, shared := indexPaths(data)
 	if shared != "" { // a split index: what both files name is a little too much, and enough
 		for _, dir := range []string{own, common} {
 			if data, err := vfs.ReadLimited(filepath.Join(dir, "sharedindex."+shared), indexLimit); err == nil {
-				more, _ := IndexPaths(data)
+				more, _ := indexPaths(data)
 				paths = append(paths, more...)
 				break
 			}

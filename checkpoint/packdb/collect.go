@@ -78,7 +78,7 @@ func (s *DB) Collect(ctx context.Context, keep []SHA) (Collection, error) {
 		s.substitute(p, fresh)
 		failpoint.Hit("collect.exchanged")
 		err = s.Vouched.DistrustCache()
-		if err = errors.Join(err, s.RemoveReplaced()); err != nil {
+		if err = errors.Join(err, s.removeReplaced()); err != nil {
 			return freed, err
 		}
 		freed.Objects += dead.Objects
@@ -151,7 +151,7 @@ func (s *DB) rewrite(ctx context.Context, p *Pack, objects []packedObject) (*Pac
 }
 
 // copyLive copies an object as it is; a delta, whose base may go, is resolved.
-func (s *DB) copyLive(r io.ReaderAt, o packedObject, out *pendingPack) error {
+func (s *DB) copyLive(r io.ReaderAt, o packedObject, out *PendingPack) error {
 	h, err := readPackedHeader(r, o.offset)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ type DB struct {
 
 	Mu      sync.RWMutex
 	Packs   []*Pack // newest first, as far as this process has made them
-	Pending *pendingPack
+	Pending *PendingPack
 	room    int64           // what the pending pack may come to; 0 is any size
 	shallow []plumbing.Hash // commits that count as having no parents
 	// replaced are packs whose objects are in a merged one too; they are
@@ -115,7 +115,7 @@ func (s *DB) SetVouched(v Vouched) { s.Vouched = v }
 
 // Sources returns what objects are read from at the moment. No lock is held
 // while they are asked: a pack that is being written has one of its own.
-func (s *DB) Sources() (*pendingPack, []*Pack) {
+func (s *DB) Sources() (*PendingPack, []*Pack) {
 	s.Mu.RLock()
 	defer s.Mu.RUnlock()
 	return s.Pending, s.Packs // the list is replaced, never changed

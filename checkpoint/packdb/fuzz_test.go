@@ -362,7 +362,7 @@ func canonicalModes(body []byte) bool {
 }
 
 func decodeTree(body []byte) (*gitobject.Tree, error) {
-	o := &GitObject{id: ObjectID(plumbing.TreeObject, body), Kind: plumbing.TreeObject, Bytes: int64(len(body)), data: body}
+	o := &GitObject{id: objectID(plumbing.TreeObject, body), Kind: plumbing.TreeObject, Bytes: int64(len(body)), data: body}
 	tree := &gitobject.Tree{}
 	return tree, tree.Decode(o)
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // Every checkpoint adds a pack. Packs of about one size are merged into one of
-// the next: so a store with n bytes has at most MergeWidth-1 packs of each of
+// the next: so a store with n bytes has at most mergeWidth-1 packs of each of
 // log(n) sizes, and a byte is copied once for each size that it passes.
 const (
-	MergeWidth = 8       // packs of one size that are merged, and the factor between sizes
+	mergeWidth = 8       // packs of one size that are merged, and the factor between sizes
 	smallest   = 8 << 10 // bytes; all smaller packs are of one size
 	// largest bounds the packs that are merged, and with it what one merge has
 	// to copy; above it there is one more pack for so many bytes.
@@ -32,7 +32,7 @@ const (
 
 // sizeClass numbers the sizes of packs.
 func sizeClass(bytes int64) int {
-	return bits.Len64(uint64(bytes)/smallest) / bits.Len(MergeWidth-1)
+	return bits.Len64(uint64(bytes)/smallest) / bits.Len(mergeWidth-1)
 }
 
 // mergeable returns the packs that are to be merged next: the smallest class
@@ -46,7 +46,7 @@ func mergeable(packs []*Pack) []*Pack {
 		}
 		n := sizeClass(p.size)
 		classes[n] = append(classes[n], p)
-		if len(classes[n]) >= MergeWidth && (full < 0 || n < full) {
+		if len(classes[n]) >= mergeWidth && (full < 0 || n < full) {
 			full = n
 		}
 	}
@@ -86,7 +86,7 @@ func (s *DB) Merge(ctx context.Context) error {
 	s.Merging.Lock()
 	defer s.Merging.Unlock()
 	for {
-		if err := s.RemoveReplaced(); err != nil {
+		if err := s.removeReplaced(); err != nil {
 			return fmt.Errorf("removing packs that were merged: %w", err)
 		}
 		_, packs := s.Sources()
@@ -152,7 +152,7 @@ func (s *DB) roomFor(packs []*Pack) bool {
 // copyInto appends the pack's objects to another in the order that they have,
 // except those that it has already. Each is compared with its checksum in the
 // index, and the index with its own, so that damage does not travel.
-func (p *Pack) copyInto(ctx context.Context, out *pendingPack) error {
+func (p *Pack) copyInto(ctx context.Context, out *PendingPack) error {
 	x, err := p.Table()
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (p *Pack) copyInto(ctx context.Context, out *pendingPack) error {
 }
 
 // copyPacked appends one packed object.
-func copyPacked(out *pendingPack, o packEntry, packed *io.SectionReader) error {
+func copyPacked(out *PendingPack, o packEntry, packed *io.SectionReader) error {
 	if packed.Size() > InMemory {
 		crc := crc32.NewIEEE()
 		_, err := out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
@@ -207,7 +207,7 @@ func copyPacked(out *pendingPack, o packEntry, packed *io.SectionReader) error {
 	if err := sameChecksum(crc32.ChecksumIEEE(data), o); err != nil {
 		return err
 	}
-	_, err := out.Add(o.id, data)
+	_, err := out.add(o.id, data)
 	return err
 }
 
@@ -255,17 +255,17 @@ func (s *DB) exchange(old []*Pack, merged *Pack) {
 	s.Replaced = append(s.Replaced, old...)
 }
 
-// RemoveReplaced deletes the packs that merged ones have replaced: the index
+// removeReplaced deletes the packs that merged ones have replaced: the index
 // first, without which a pack does not count. Each is known as replaced until it is
 // gone, so that nobody who looks for new packs meanwhile takes it for one.
-func (s *DB) RemoveReplaced() error {
+func (s *DB) removeReplaced() error {
 	s.Mu.RLock()
 	gone := slices.Clone(s.Replaced)
 	s.Mu.RUnlock()
 	var err error
 	for _, p := range gone {
 		err = errors.Join(err, p.Close())
-		for _, end := range []string{".idx", ".pack", KeepMark} {
+		for _, end := range []string{".idx", ".pack", keepMark} {
 			err = errors.Join(err, IgnoreMissing(s.FS.Remove(p.Base+end)))
 		}
 		failpoint.Hit("merge.removed")

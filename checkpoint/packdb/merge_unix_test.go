@@ -71,6 +71,9 @@ func TestMergesBoundThePacksAndLoseNothing(t *testing.T) {
 func TestTheKeptStatCacheSurvivesMerges(t *testing.T) {
 	t.Parallel()
 	r := checkpointtest.NewRig(t)
+	if checkpointtest.MergeWidth != packdb.MergeWidth {
+		t.Fatalf("checkpointtest says that %d packs are merged, and %d are", checkpointtest.MergeWidth, packdb.MergeWidth)
+	}
 	r.Grow(3 * packdb.MergeWidth)
 	old := time.Unix(1_700_000_000, 0)
 	if err := r.Store.Close(); err != nil {

@@ -83,8 +83,8 @@ func appendObjectHeader(b []byte, kind plumbing.ObjectType, size int64) []byte {
 	return append(b, 0)
 }
 
-// ObjectID returns git's id of an object.
-func ObjectID(kind plumbing.ObjectType, data []byte) (id plumbing.Hash) {
+// objectID returns git's id of an object.
+func objectID(kind plumbing.ObjectType, data []byte) (id plumbing.Hash) {
 	h := NewObjectHash(kind, int64(len(data)))
 	h.Write(data)
 	h.Sum(id[:0])

@@ -29,7 +29,7 @@ func (s *DB) IndexOrphans() error {
 		if err != nil {
 			continue
 		}
-		tmp := filepath.Join(filepath.Dir(pack), Temporary+filepath.Base(pack)+IndexTemporary)
+		tmp := filepath.Join(filepath.Dir(pack), temporary+filepath.Base(pack)+indexTemporary)
 		if err := writeSynced(s.FS, tmp, index, 0o444); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *DB) IndexOf(pack string) ([]byte, error) {
 	for {
 		e, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			return EncodeIndex(list, table.PackfileChecksum[:]), nil
+			return encodeIndex(list, table.PackfileChecksum[:]), nil
 		}
 		if err != nil {
 			return nil, err

@@ -122,8 +122,8 @@ type packEntry struct {
 // indexSize is how many bytes the index of n objects takes, at least.
 func indexSize(n int) int64 { return int64(indexHeader + n*(HashSize+8) + 2*HashSize) }
 
-// EncodeIndex returns the index of a pack with these objects; it sorts entries.
-func EncodeIndex(entries []packEntry, packSum []byte) []byte {
+// encodeIndex returns the index of a pack with these objects; it sorts entries.
+func encodeIndex(entries []packEntry, packSum []byte) []byte {
 	slices.SortFunc(entries, func(a, b packEntry) int { return bytes.Compare(a.id[:], b.id[:]) })
 	out := make([]byte, 0, indexSize(len(entries)))
 	out = append(out, indexMagic...)

@@ -16,10 +16,10 @@ import (
 	"hank/internal/vfs"
 )
 
-// pendingPack is the one pack that new objects go into until they are made
+// PendingPack is the one pack that new objects go into until they are made
 // durable. Objects in it can be read at once. Its methods may be called by
 // several goroutines.
-type pendingPack struct {
+type PendingPack struct {
 	fs   vfs.FS
 	Path string // temporary name
 	File vfs.File
@@ -38,20 +38,20 @@ const (
 	pendingChunk = 1 << 20
 )
 
-func NewPendingPack(fsys vfs.FS, path string) (*pendingPack, error) {
+func NewPendingPack(fsys vfs.FS, path string) (*PendingPack, error) {
 	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o444)
 	if err != nil {
 		return nil, fmt.Errorf("create pack: %w", err)
 	}
-	p := &pendingPack{fs: fsys, Path: path, File: f, index: map[plumbing.Hash]int{}}
+	p := &PendingPack{fs: fsys, Path: path, File: f, index: map[plumbing.Hash]int{}}
 	p.buf = append(make([]byte, 0, 64<<10), "PACK\x00\x00\x00\x02\x00\x00\x00\x00"...)
 	return p, nil
 }
 
-func (p *pendingPack) String() string { return p.Path }
+func (p *PendingPack) String() string { return p.Path }
 
 // find returns the offset of id in the pack.
-func (p *pendingPack) find(id plumbing.Hash) (int64, bool) {
+func (p *PendingPack) find(id plumbing.Hash) (int64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, ok := p.index[id]
@@ -62,7 +62,7 @@ func (p *pendingPack) find(id plumbing.Hash) (int64, bool) {
 }
 
 // reader writes out what is buffered, so that readers find it in the file.
-func (p *pendingPack) reader() (io.ReaderAt, func(), error) {
+func (p *PendingPack) reader() (io.ReaderAt, func(), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.drain(); err != nil {
@@ -71,9 +71,9 @@ func (p *pendingPack) reader() (io.ReaderAt, func(), error) {
 	return p.File, func() {}, nil
 }
 
-// Add appends an object whose packed form (header and deflated data) is given
+// add appends an object whose packed form (header and deflated data) is given
 // in parts, unless the pack has it already.
-func (p *pendingPack) Add(id plumbing.Hash, parts ...[]byte) (added bool, err error) {
+func (p *PendingPack) add(id plumbing.Hash, parts ...[]byte) (added bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, have := p.index[id]; have || p.Err != nil {
@@ -93,7 +93,7 @@ func (p *pendingPack) Add(id plumbing.Hash, parts ...[]byte) (added bool, err er
 // stream appends an object that is too large for memory: write sends its
 // packed form and returns its id. Other writers wait meanwhile. If write
 // fails, or the object is there already (known), the pack is as before.
-func (p *pendingPack) stream(known func(plumbing.Hash) bool, write func(io.Writer) (plumbing.Hash, error)) (added bool, err error) {
+func (p *PendingPack) stream(known func(plumbing.Hash) bool, write func(io.Writer) (plumbing.Hash, error)) (added bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.drain(); err != nil {
@@ -120,7 +120,7 @@ func (p *pendingPack) stream(known func(plumbing.Hash) bool, write func(io.Write
 // pendingWriter writes an object that may turn out to be there already. Only
 // when it is not, it matters that there is no room for it.
 type pendingWriter struct {
-	p    *pendingPack
+	p    *PendingPack
 	crc  uint32
 	over bool
 }
@@ -136,19 +136,19 @@ func (w *pendingWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *pendingPack) end() int64 { return p.Written + int64(len(p.buf)) }
+func (p *PendingPack) end() int64 { return p.Written + int64(len(p.buf)) }
 
-func (p *pendingPack) note(e packEntry) {
+func (p *PendingPack) note(e packEntry) {
 	p.index[e.id] = len(p.Entries)
 	p.Entries = append(p.Entries, e)
 }
 
 // isFull tells whether there is no room for n more bytes, of a further object.
-func (p *pendingPack) isFull(n int) bool {
+func (p *PendingPack) isFull(n int) bool {
 	return p.limit > 0 && p.end()+int64(n)+HashSize+indexSize(len(p.Entries)+1) > p.limit
 }
 
-func (p *pendingPack) write(b []byte) error {
+func (p *PendingPack) write(b []byte) error {
 	if p.Err == nil && p.isFull(len(b)) {
 		p.Err = ErrNoRoom
 	}
@@ -162,7 +162,7 @@ func (p *pendingPack) write(b []byte) error {
 	return p.Err
 }
 
-func (p *pendingPack) drain() error {
+func (p *PendingPack) drain() error {
 	if p.Err != nil || len(p.buf) == 0 {
 		return p.Err
 	}
@@ -176,23 +176,23 @@ func (p *pendingPack) drain() error {
 }
 
 // Count returns the number of objects.
-func (p *pendingPack) Count() int {
+func (p *PendingPack) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.Entries)
 }
 
 // Discard closes the pack and removes its temporary file.
-func (p *pendingPack) Discard() error {
+func (p *PendingPack) Discard() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Err = os.ErrClosed
 	return errors.Join(p.File.Close(), p.fs.Remove(p.Path))
 }
 
-// Seal completes the pack's bytes: the count of objects in the header, and the
+// seal completes the pack's bytes: the count of objects in the header, and the
 // checksum at the end, which it returns. What is written is not synced.
-func (p *pendingPack) Seal() ([]byte, error) {
+func (p *PendingPack) seal() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.drain(); err != nil {
@@ -216,9 +216,9 @@ func (p *pendingPack) Seal() ([]byte, error) {
 	return sum, nil
 }
 
-// PackBase returns the final path, without extension, of a pack with this
+// packBase returns the final path, without extension, of a pack with this
 // checksum, in the folder of the temporary name.
-func (p *pendingPack) PackBase(sum []byte) string {
+func (p *PendingPack) packBase(sum []byte) string {
 	return filepath.Join(filepath.Dir(p.Path), fmt.Sprintf("pack-%x", sum))
 }
 

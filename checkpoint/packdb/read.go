@@ -65,7 +65,7 @@ func (s *DB) objectAt(id plumbing.Hash, depth int) (*GitObject, error) {
 		return nil, errEndless
 	}
 	o, err := s.readObject(id, depth)
-	for again := 0; IsAbsent(err) && again < MaxLooks && s.Reread(); again++ {
+	for again := 0; IsAbsent(err) && again < MaxLooks && s.reread(); again++ {
 		if o, err = s.readObject(id, depth); errors.Is(err, plumbing.ErrObjectNotFound) {
 			break // the list is new, and does not have it
 		}
@@ -110,7 +110,7 @@ func (s *DB) readObject(id plumbing.Hash, depth int) (*GitObject, error) {
 	if err != nil {
 		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s cannot be read", id), Err: err}
 	}
-	if ObjectID(kind, data) != id {
+	if objectID(kind, data) != id {
 		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s has another content than its name says", id)}
 	}
 	return &GitObject{id: id, Kind: kind, Bytes: int64(len(data)), data: data}, nil
@@ -157,7 +157,7 @@ func (s *DB) loose(id plumbing.Hash) (*GitObject, error) {
 	kind, size, err := r.Header()
 	if err == nil {
 		var data []byte
-		if data, err = io.ReadAll(r); err == nil && (int64(len(data)) != size || ObjectID(kind, data) != id) {
+		if data, err = io.ReadAll(r); err == nil && (int64(len(data)) != size || objectID(kind, data) != id) {
 			err = errors.New("its content has another name")
 		}
 		if err == nil {
@@ -167,11 +167,11 @@ func (s *DB) loose(id plumbing.Hash) (*GitObject, error) {
 	return nil, &DamagedError{Path: f.Name(), Why: "the object cannot be read", Err: firstOf(err, r.Close())}
 }
 
-// Reread lists the packs anew: they are added and merged by somebody else. The
+// reread lists the packs anew: they are added and merged by somebody else. The
 // writer knows its packs, and with it mostly the list that was looked through is
 // old; but stock git may have put others in their place. False means that there
 // is no list.
-func (s *DB) Reread() bool {
+func (s *DB) reread() bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	packs, err := s.ListPacks(s.Packs)
@@ -208,7 +208,7 @@ func (s *DB) tables() ([]PackIndex, error) {
 		if err == nil {
 			return tables, nil
 		}
-		if again == MaxLooks || !IsAbsent(err) || !s.Reread() {
+		if again == MaxLooks || !IsAbsent(err) || !s.reread() {
 			return nil, err
 		}
 	}

@@ -39,7 +39,7 @@ func (s *DB) SetRef(name string, old, new SHA) error {
 	if new != "" && !isSHA(string(new)) {
 		return fmt.Errorf("%q is not a commit's name; %s stays as it is", new, name)
 	}
-	unlock, err := s.Lock(name)
+	unlock, err := s.lock(name)
 	if err != nil {
 		return fmt.Errorf("moving %s: %w", name, err)
 	}
@@ -105,7 +105,7 @@ const (
 	// lockMark is a file of the store: hank's locks are hard links to it (or
 	// copies, where there are none), which tells them from git's.
 	lockMark     = "hank-lock"
-	LockMarkText = "held by hank; removed when hank next opens this store for writing\n"
+	lockMarkText = "held by hank; removed when hank next opens this store for writing\n"
 )
 
 // lockPatience is how long a lock of somebody else's is waited for: stock git's
@@ -121,9 +121,9 @@ func untilUnlocked(take func() error) error {
 	}
 }
 
-// Lock takes git's lock of a file of references. As a link it has its content
+// lock takes git's lock of a file of references. As a link it has its content
 // from the first moment, even after a power cut.
-func (s *DB) Lock(name string) (unlock func() error, err error) {
+func (s *DB) lock(name string) (unlock func() error, err error) {
 	s.refs.Lock()
 	defer func() {
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *DB) Lock(name string) (unlock func() error, err error) {
 	err = untilUnlocked(func() error {
 		err := s.FS.Link(filepath.Join(s.Dir, lockMark), lock)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			err = writeSynced(s.FS, lock, []byte(LockMarkText), 0o600)
+			err = writeSynced(s.FS, lock, []byte(lockMarkText), 0o600)
 		}
 		return err
 	})
@@ -161,7 +161,7 @@ func (s *DB) sweepRefs() error {
 	}
 	sweep := func(name string) error {
 		file := filepath.Join(s.Dir, filepath.FromSlash(name))
-		if text, err := vfs.ReadFile(s.FS, file); err != nil || string(text) != LockMarkText {
+		if text, err := vfs.ReadFile(s.FS, file); err != nil || string(text) != lockMarkText {
 			return nil // not there, or git's
 		}
 		return s.FS.Remove(file)

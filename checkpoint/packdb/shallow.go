@@ -36,7 +36,7 @@ func (s *DB) SetShallow(ids []plumbing.Hash) (err error) {
 	if have, _ := s.Shallow(); len(have) == 0 && len(lines) == 0 {
 		return nil
 	}
-	unlock, err := s.Lock(shallowName)
+	unlock, err := s.lock(shallowName)
 	if err != nil {
 		return fmt.Errorf("ending branches where what came before is lost: %w", err)
 	}

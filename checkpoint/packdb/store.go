@@ -71,7 +71,7 @@ var storeFiles = []struct{ name, text string }{
 	{"config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tautocrlf = false\n\tlogallrefupdates = false\n[gc]\n\tauto = 0\n"},
 	{"info/exclude", "# hank never records .git, .hankweave* and the data; other rules may be added here\n"},
 	{"info/attributes", "* -text -eol -ident -filter -working-tree-encoding -export-subst -export-ignore\n"},
-	{lockMark, LockMarkText},
+	{lockMark, lockMarkText},
 	{headName, mainHead},
 }
 
@@ -179,7 +179,7 @@ func (s *DB) release() {
 // an index without its pack, which holds nothing. A power cut may keep the one
 // name and not the other, of a pack that was just made or just merged. In a
 // shared repository such a half may be somebody's who is making the other. In
-// hank's own each pack gets its mark, see KeepMark: stock git may have made it.
+// hank's own each pack gets its mark, see keepMark: stock git may have made it.
 func (s *DB) sweep() error {
 	dir := filepath.Join(s.Dir, "objects", "pack")
 	list, err := s.FS.ReadDir(dir)
@@ -195,7 +195,7 @@ func (s *DB) sweep() error {
 			if err := s.FS.Remove(filepath.Join(dir, name)); err != nil {
 				return err
 			}
-		} else if base, isPack := strings.CutSuffix(name, ".pack"); isPack && strings.HasPrefix(name, "pack-") && !names[base+KeepMark] {
+		} else if base, isPack := strings.CutSuffix(name, ".pack"); isPack && strings.HasPrefix(name, "pack-") && !names[base+keepMark] {
 			if err := s.keep(filepath.Join(dir, base)); err != nil {
 				return err
 			}
@@ -209,13 +209,13 @@ func (s *DB) sweep() error {
 
 // isLeftOver reports whether a file among the packs is of no use.
 func (s *DB) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
-	if strings.HasPrefix(e.Name(), Temporary) || strings.HasPrefix(e.Name(), OldTemporary) {
+	if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), oldTemporary) {
 		return true
 	}
 	base, isIndex := strings.CutSuffix(e.Name(), ".idx")
 	if !isIndex {
 		var isMark bool
-		if base, isMark = strings.CutSuffix(e.Name(), KeepMark); !isMark {
+		if base, isMark = strings.CutSuffix(e.Name(), keepMark); !isMark {
 			return false
 		}
 	}
@@ -225,7 +225,7 @@ func (s *DB) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
 // Close drops what is pending, keeps the stat cache, and closes the packs.
 func (s *DB) Close() error {
 	s.Abort()
-	return errors.Join(s.Vouched.KeepCache(), s.RemoveReplaced(), s.closePacks())
+	return errors.Join(s.Vouched.KeepCache(), s.removeReplaced(), s.closePacks())
 }
 
 // Forsake is Close for a store whose folder is not the one any more that has its

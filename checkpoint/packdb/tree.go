@@ -67,7 +67,7 @@ func ReadTree(st storer.EncodedObjectStorer, id plumbing.Hash) ([]gitobject.Tree
 	if err != nil {
 		return nil, err
 	}
-	entries, err := ParseTree(data)
+	entries, err := parseTree(data)
 	if err != nil {
 		return nil, fmt.Errorf("tree %s: %w", id, err)
 	}
@@ -89,10 +89,10 @@ func contentOf(o plumbing.EncodedObject) ([]byte, error) {
 
 var errTornTree = errors.New("it is not a whole git tree")
 
-// ParseTree decodes a tree as git stores it: for each entry the mode in octal,
+// parseTree decodes a tree as git stores it: for each entry the mode in octal,
 // a space, the name, a NUL, and the 20 bytes of the id. All names share one
 // string.
-func ParseTree(data []byte) ([]gitobject.TreeEntry, error) {
+func parseTree(data []byte) ([]gitobject.TreeEntry, error) {
 	entries := make([]gitobject.TreeEntry, 0, len(data)/36)
 	text := string(data)
 	for at := 0; at < len(data); {

@@ -25,7 +25,7 @@ import (
 )
 
 // CopyObject reads an object, verified, and packs it into another pack.
-func (s *DB) CopyObject(id plumbing.Hash, out *pendingPack) error {
+func (s *DB) CopyObject(id plumbing.Hash, out *PendingPack) error {
 	o, err := s.Object(id)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *DB) CopyObject(id plumbing.Hash, out *pendingPack) error {
 		if err := Deflate(&packed, r); err != nil {
 			return err
 		}
-		_, err := out.Add(id, header, packed.Bytes())
+		_, err := out.add(id, header, packed.Bytes())
 		return err
 	}
 	_, err = out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
@@ -53,33 +53,33 @@ func (s *DB) CopyObject(id plumbing.Hash, out *pendingPack) error {
 	return err
 }
 
-// Temporary begins the names of packs and indexes that are being written. Stock
+// temporary begins the names of packs and indexes that are being written. Stock
 // git's prune deletes what begins with tmp_, and its gc an .idx without a .pack:
 // neither may be called so.
-const Temporary = "hank-writing-"
+const temporary = "hank-writing-"
 
-// IndexTemporary ends the name of an index that is being written.
-const IndexTemporary = "-index"
+// indexTemporary ends the name of an index that is being written.
+const indexTemporary = "-index"
 
-// KeepMark ends the name of an empty file beside a pack. Stock git's repack and
+// keepMark ends the name of an empty file beside a pack. Stock git's repack and
 // gc leave a pack that has one alone; else they would delete what no reference
 // leads to yet, or what a runtime at work has open.
-const KeepMark = ".keep"
+const keepMark = ".keep"
 
 // keep marks a pack. Packs of a repository that is somebody's are theirs.
 func (s *DB) keep(base string) error {
 	if s.Opts.Shared {
 		return nil
 	}
-	f, err := s.FS.OpenFile(base+KeepMark, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := s.FS.OpenFile(base+keepMark, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// OldTemporary is what they were called once; what is left of them is removed.
-const OldTemporary = "tmp_hank_"
+// oldTemporary is what they were called once; what is left of them is removed.
+const oldTemporary = "tmp_hank_"
 
 // deflaters are reused: a new one costs more than most objects.
 var deflaters = sync.Pool{New: func() any {
@@ -105,7 +105,7 @@ func Deflate(w io.Writer, r io.Reader) error {
 // PutObject stores an object, unless the store has it. It returns whether it
 // is new.
 func (s *DB) PutObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash, bool, error) {
-	id := ObjectID(kind, data)
+	id := objectID(kind, data)
 	if s.HasObject(id) {
 		return id, false, nil
 	}
@@ -119,7 +119,7 @@ func (s *DB) PutObject(kind plumbing.ObjectType, data []byte) (plumbing.Hash, bo
 	if err := Deflate(packed, bytes.NewReader(data)); err != nil {
 		return id, false, err
 	}
-	added, err := p.Add(id, AppendPackedHeader(nil, kind, int64(len(data))), packed.Bytes())
+	added, err := p.add(id, AppendPackedHeader(nil, kind, int64(len(data))), packed.Bytes())
 	return id, added, err
 }
 
@@ -148,7 +148,7 @@ func (s *DB) PutStream(kind plumbing.ObjectType, size int64, r io.Reader) (id pl
 }
 
 // Pack returns the pending pack, and begins one if there is none.
-func (s *DB) Pack() (*pendingPack, error) {
+func (s *DB) Pack() (*PendingPack, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if s.Pending != nil {
@@ -192,7 +192,7 @@ func (s *DB) LimitPending(room int64) (lift func()) {
 func (s *DB) TemporaryPack() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	return filepath.Join(s.Dir, "objects", "pack", Temporary+hex.EncodeToString(random[:]))
+	return filepath.Join(s.Dir, "objects", "pack", temporary+hex.EncodeToString(random[:]))
 }
 
 // Abort drops the objects that are not durable yet.
@@ -216,7 +216,7 @@ func (s *DB) drop() {
 //
 //  1. The pack gets its count and checksum, and is synced.
 //  2. The index is written beside it under a temporary name, and synced.
-//  3. The pack gets its mark, see KeepMark, then its name, then the index its
+//  3. The pack gets its mark, see keepMark, then its name, then the index its
 //     own: a pack counts once it has an index, so that a crash in between leaves
 //     only unused files.
 //  4. The folder is synced.
@@ -256,8 +256,8 @@ func (s *DB) flushPending() error {
 	return nil
 }
 
-func (s *DB) FlushPack(p *pendingPack) (base string, err error) {
-	sum, err := p.Seal()
+func (s *DB) FlushPack(p *PendingPack) (base string, err error) {
+	sum, err := p.seal()
 	if err != nil {
 		return "", err
 	}
@@ -265,11 +265,11 @@ func (s *DB) FlushPack(p *pendingPack) (base string, err error) {
 	if err := errors.Join(p.File.Sync(), p.File.Close()); err != nil {
 		return "", err
 	}
-	index := p.Path + IndexTemporary
-	if err := writeSynced(s.FS, index, EncodeIndex(p.Entries, sum), 0o444); err != nil {
+	index := p.Path + indexTemporary
+	if err := writeSynced(s.FS, index, encodeIndex(p.Entries, sum), 0o444); err != nil {
 		return "", err
 	}
-	base = p.PackBase(sum)
+	base = p.packBase(sum)
 	if fi, err := s.FS.Lstat(p.Path); err != nil {
 		return "", err
 	} else if fi.Size() != p.Written+HashSize { // somebody has put another folder there

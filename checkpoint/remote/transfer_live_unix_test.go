@@ -58,14 +58,14 @@ func TestAnExportOfAStoreThatIsWrittenToIsAWholeBeginning(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			r := checkpointtest.NewRig(t)
-			made := r.Grow(packdb.MergeWidth - 1)
+			made := r.Grow(checkpointtest.MergeWidth - 1)
 			dir := filepath.Join(t.TempDir(), "mirror")
 			testkit.Stock(t, "init", "-q", "--bare", dir)
 			to := Remote{address(t, dir), "hank/x"}
 			for range 2 {
 				then := r.Tip
 				got, err := exporting(r, to, func() { // every pack that the reader knows is merged, and there is more
-					made = append(made, r.Grow(packdb.MergeWidth)...)
+					made = append(made, r.Grow(checkpointtest.MergeWidth)...)
 					r.Merge()
 					r.Merge()
 				})
@@ -103,9 +103,6 @@ func TestAnExportWhileBranchesAreRemovedBeginsAgain(t *testing.T) {
 				}
 				if err == nil {
 					_, err = r.Store.Collect(context.Background(), nil)
-				}
-				if err == nil {
-					err = r.Store.RemoveReplaced()
 				}
 				if err != nil {
 					t.Fatal(err)

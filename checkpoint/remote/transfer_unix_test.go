@@ -161,9 +161,9 @@ func TestAnExportThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	}
 	lock := filepath.Join(dir, "refs", "heads", "hank", "abc", "main.lock")
 	leave := func() {
-		if err := os.WriteFile(lock, []byte(packdb.LockMarkText), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mark, err := os.ReadFile(filepath.Join(dir, "hank-lock"))
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(lock, mark, 0o600))
 	}
 	leave()
 	under, err := openOther(dir, true)

@@ -16,7 +16,6 @@ import (
 	"hank/checkpoint/internal/checkpointtest"
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/match"
-	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 )
 
@@ -51,7 +50,7 @@ func TestLooseObjectsAreCheckedAndCounted(t *testing.T) {
 	if loose.Objects != packed.Objects || loose.Objects < 3 || len(loose.Problems) > 0 {
 		t.Errorf("%d objects in packs, %d loose, problems %q", packed.Objects, loose.Objects, loose.Problems)
 	}
-	blob := packdb.ObjectID(plumbing.BlobObject, []byte("the text of a")).String()
+	blob := plumbing.ComputeHash(plumbing.BlobObject, []byte("the text of a")).String()
 	name := filepath.Join(r.Opts.Dir, "objects", blob[:2], blob[2:])
 	testkit.Must(t, os.Chmod(name, 0o600))
 	testkit.Must(t, os.WriteFile(name, []byte("no object"), 0o600))

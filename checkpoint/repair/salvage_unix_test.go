@@ -53,7 +53,7 @@ func TestSalvageKeepsWhatCanBeRead(t *testing.T) {
 			t.Parallel()
 			r := checkpointtest.NewRig(t)
 			r.Write("large", strings.Repeat("0123456789abcdef", packdb.InMemory/8))
-			r.Grow(packdb.MergeWidth)
+			r.Grow(checkpointtest.MergeWidth)
 			r.Merge()
 			r.Grow(1)
 			if err := r.Store.Close(); err != nil {

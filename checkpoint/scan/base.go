@@ -37,7 +37,7 @@ func (b *baseTree) find(name string) (mode filemode.FileMode, id plumbing.Hash, 
 		return 0, id, false
 	}
 	if b.last != nil {
-		i := b.last.Find([]byte(name))
+		i := b.last.find([]byte(name))
 		if i < 0 || !b.last.Entries[i].taken() {
 			return 0, id, false
 		}

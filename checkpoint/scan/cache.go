@@ -12,7 +12,7 @@ import (
 	"hank/internal/gitignore"
 )
 
-// StatCache remembers what the last scan of a workspace found: for each file
+// statCache remembers what the last scan of a workspace found: for each file
 // what lstat said when its content was hashed, so that a file with the same
 // answer need not be read again, and for each folder its tree. The answer
 // holds the change time, which no program can set back, so that a file of the
@@ -21,7 +21,7 @@ import (
 // It is a projection: without it, or with one that is damaged, of another boot
 // (after a power cut sizes and times may survive where content does not) or of
 // other packs, everything is read once.
-type StatCache struct {
+type statCache struct {
 	Root *CachedDir // nil: nothing is known
 }
 
@@ -113,9 +113,9 @@ func (e *cachedEntry) treeEntry() (filemode.FileMode, plumbing.Hash) {
 	return filemode.Regular, e.Blob
 }
 
-// Find returns the place of an entry, or -1. The name is bytes, so that a
+// find returns the place of an entry, or -1. The name is bytes, so that a
 // folder's listing is looked up without making strings of it.
-func (d *CachedDir) Find(name []byte) int {
+func (d *CachedDir) find(name []byte) int {
 	if d == nil {
 		return -1
 	}
@@ -134,9 +134,9 @@ func (d *CachedDir) Find(name []byte) int {
 	return -1
 }
 
-// MaxOthers bounds the names that are kept beside n entries: a folder of nothing
+// maxOthers bounds the names that are kept beside n entries: a folder of nothing
 // but ignored files is listed each time, and takes no memory.
-func MaxOthers(n int) int { return 4 + n }
+func maxOthers(n int) int { return 4 + n }
 
 // newCachedDir sorts the entries and adds up what is in them. The tree is left
 // to the caller. A new name that was listed twice (see findKnown) is there once.
@@ -187,8 +187,8 @@ func (d *CachedDir) sameTree(other *CachedDir) bool {
 	}
 }
 
-// EncodeTree returns the text of the folder's tree.
-func (d *CachedDir) EncodeTree() []byte {
+// encodeTree returns the text of the folder's tree.
+func (d *CachedDir) encodeTree() []byte {
 	var t packdb.FolderTree
 	for i := range d.Entries {
 		if e := &d.Entries[i]; e.taken() {

@@ -10,8 +10,8 @@ import (
 	"hank/checkpoint/packdb"
 )
 
-// CacheHeader says what a cache on disk was made for.
-type CacheHeader struct {
+// cacheHeader says what a cache on disk was made for.
+type cacheHeader struct {
 	Version   int
 	Workspace string
 	Boot      string
@@ -25,9 +25,9 @@ var errStaleCache = errors.New("the stat cache is of another time")
 // isFolder marks a folder among the flags of an entry on disk.
 const isFolder = 1 << 7
 
-// Encode returns the cache as bytes: a header, the folders from the root down,
+// encode returns the cache as bytes: a header, the folders from the root down,
 // each before its subfolders, and a checksum.
-func (c *StatCache) Encode(h CacheHeader) ([]byte, error) {
+func (c *statCache) encode(h cacheHeader) ([]byte, error) {
 	var b bytes.Buffer
 	h.Version = cacheVersion
 	if err := gob.NewEncoder(&b).Encode(h); err != nil {
@@ -86,8 +86,8 @@ func (f *fingerprint) append(out []byte) []byte {
 }
 
 // decodeCache is the inverse of encode. Anything wrong is an error.
-func decodeCache(data []byte) (*StatCache, CacheHeader, error) {
-	var h CacheHeader
+func decodeCache(data []byte) (*statCache, cacheHeader, error) {
+	var h cacheHeader
 	if len(data) < 4+sha256.Size {
 		return nil, h, errStaleCache
 	}
@@ -104,7 +104,7 @@ func decodeCache(data []byte) (*StatCache, CacheHeader, error) {
 	}
 	rest := body[4+head:]
 	r := &cacheReader{rest: rest, text: string(rest)}
-	c := &StatCache{}
+	c := &statCache{}
 	if len(rest) > 0 {
 		c.Root = r.dir()
 	}

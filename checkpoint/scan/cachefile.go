@@ -22,8 +22,8 @@ type Scanner struct {
 	db *packdb.DB
 
 	cacheMu   sync.Mutex // taken after the DB's own, never before it
-	cache     *StatCache // what the objects in finished packs vouch for
-	next      *StatCache // the same with the pending pack
+	cache     *statCache // what the objects in finished packs vouch for
+	next      *statCache // the same with the pending pack
 	cacheOf   string     // the workspace of cache
 	cacheKept bool       // the file on disk is cache
 	unkept    int        // files read since the file was written
@@ -41,8 +41,8 @@ func New(db *packdb.DB) *Scanner {
 
 // readCache returns the cache in a file, if it fits this workspace, boot and
 // set of packs; else an empty one.
-func readCache(fsys vfs.FS, name string, want CacheHeader) *StatCache {
-	empty := &StatCache{}
+func readCache(fsys vfs.FS, name string, want cacheHeader) *statCache {
+	empty := &statCache{}
 	if name == "" || want.Boot == "" {
 		return empty
 	}
@@ -66,8 +66,8 @@ func readCache(fsys vfs.FS, name string, want CacheHeader) *StatCache {
 	return c
 }
 
-// CacheFor returns the stat cache for a workspace, from memory or from disk.
-func (s *Scanner) CacheFor(w *worktree.Workspace) (known *StatCache) {
+// cacheFor returns the stat cache for a workspace, from memory or from disk.
+func (s *Scanner) cacheFor(w *worktree.Workspace) (known *statCache) {
 	s.db.WithPackNames(func(packs, _ []string) {
 		s.cacheMu.Lock()
 		defer s.cacheMu.Unlock()
@@ -87,7 +87,7 @@ func (s *Scanner) CacheFor(w *worktree.Workspace) (known *StatCache) {
 // adoptCache keeps what a scan that read so many files has found out. Until
 // the pending pack is durable it holds for nothing but further scans into the
 // same pack.
-func (s *Scanner) adoptCache(fresh *StatCache, read int) {
+func (s *Scanner) adoptCache(fresh *statCache, read int) {
 	pending := s.db.IsPending()
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
@@ -104,7 +104,7 @@ func (s *Scanner) adoptCache(fresh *StatCache, read int) {
 
 // worthKeeping is how many files have to be read before the cache is written
 // although the store stays open: what a kill would cost, in proportion.
-func (c *StatCache) worthKeeping(read int) bool {
+func (c *statCache) worthKeeping(read int) bool {
 	return c.Root != nil && read >= 1000+c.Root.files/10
 }
 
@@ -121,8 +121,8 @@ func (s *Scanner) promote() {
 	}
 }
 
-func (s *Scanner) cacheHeader(workspace string, packs []string) CacheHeader {
-	return CacheHeader{Workspace: workspace, Boot: s.db.Opts.BootID, Packs: packs}
+func (s *Scanner) cacheHeader(workspace string, packs []string) cacheHeader {
+	return cacheHeader{Workspace: workspace, Boot: s.db.Opts.BootID, Packs: packs}
 }
 
 // DropCache forgets the stat cache: Close will not keep it.
@@ -172,7 +172,7 @@ func (s *Scanner) keepCache(packs []string) error {
 	if s.db.Opts.ReadOnly || s.db.Opts.CacheFile == "" || s.cache == nil || s.cacheKept {
 		return nil
 	}
-	data, err := s.cache.Encode(s.cacheHeader(s.cacheOf, packs))
+	data, err := s.cache.encode(s.cacheHeader(s.cacheOf, packs))
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (s *Scanner) RewriteCache() error {
 	if err != nil {
 		return nil // it is of no use as it is
 	}
-	var now CacheHeader
+	var now cacheHeader
 	var known []string
 	s.db.WithPackNames(func(packs, replaced []string) {
 		now = s.cacheHeader(h.Workspace, packs)
@@ -219,7 +219,7 @@ func (s *Scanner) RewriteCache() error {
 		return nil
 	}
 	now.Boot = h.Boot
-	if data, err = c.Encode(now); err != nil {
+	if data, err = c.encode(now); err != nil {
 		return err
 	}
 	return vfs.ReplaceFile(s.db.FS, s.db.Opts.CacheFile, data, 0o600, vfs.Volatile)

@@ -13,7 +13,7 @@ import (
 type Known struct{ root *CachedDir }
 
 // Known returns what the last scan of a workspace has left.
-func (s *Scanner) Known(w *worktree.Workspace) *Known { return &Known{s.CacheFor(w).Root} }
+func (s *Scanner) Known(w *worktree.Workspace) *Known { return &Known{s.cacheFor(w).Root} }
 
 // In returns what is known of a directory, nil if nothing is.
 func (k *Known) In(dir string) *CachedDir {
@@ -25,7 +25,7 @@ func (k *Known) In(dir string) *CachedDir {
 		return at
 	}
 	for name := range strings.SplitSeq(dir, "/") {
-		i := at.Find([]byte(name))
+		i := at.find([]byte(name))
 		if i < 0 {
 			return nil
 		}

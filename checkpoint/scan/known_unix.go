@@ -16,7 +16,7 @@ func (d *CachedDir) trusts(e *cachedEntry, st *unix.Stat_t) bool {
 // Content returns the id of what a file or link in the directory holds, "" if
 // that is not known.
 func (d *CachedDir) Content(name string, st *unix.Stat_t) packdb.SHA {
-	if i := d.Find([]byte(name)); i >= 0 && d.trusts(&d.Entries[i], st) {
+	if i := d.find([]byte(name)); i >= 0 && d.trusts(&d.Entries[i], st) {
 		return packdb.SHA(d.Entries[i].Blob.String())
 	}
 	return ""

@@ -31,7 +31,7 @@ type scan struct {
 	ws       *worktree.Workspace
 	sel      *match.Selector
 	neverIn  map[string][]string // names that are never taken, by folder
-	last     *StatCache
+	last     *statCache
 	tokens   chan struct{}
 	stamp    stamp
 	excludes []gitignore.Rules
@@ -73,7 +73,7 @@ func newScan(s *Scanner, req SnapshotRequest) *scan {
 			c.apart = append(c.apart, inodeOf(&st))
 		}
 	}
-	c.last = s.CacheFor(req.Workspace)
+	c.last = s.cacheFor(req.Workspace)
 	text, leftOut := match.Excludes(s.db)
 	c.excludes, c.refused = append(c.excludes, gitignore.Parse("", []byte(text))), leftOut
 	c.excludes = append(c.excludes, match.UserExclude(req.Workspace.Path()))
@@ -253,7 +253,7 @@ func (w *folderScan) findKnown() {
 	}
 	names := w.list.names[:0]
 	for _, name := range w.list.names {
-		k := w.old.Find(name.bytes)
+		k := w.old.find(name.bytes)
 		if k >= 0 && met[k] {
 			continue
 		}
@@ -320,7 +320,7 @@ func (w *folderScan) enterRepository() {
 // knownRules returns what the last scan read, if the file is trusted as any
 // other file would be.
 func (w *folderScan) knownRules(st *unix.Stat_t) *ignoreFile {
-	i := w.old.Find([]byte(".gitignore"))
+	i := w.old.find([]byte(".gitignore"))
 	if i < 0 || w.old.rules == nil || w.old.rules.stat != fingerprintOf(st) || !w.old.trusts(&w.old.Entries[i], st) {
 		return nil
 	}
@@ -581,7 +581,7 @@ func (w *folderScan) finish() *CachedDir {
 		return d
 	}
 	var err error
-	if d.Tree, _, err = w.s.db.PutObject(plumbing.TreeObject, d.EncodeTree()); err != nil {
+	if d.Tree, _, err = w.s.db.PutObject(plumbing.TreeObject, d.encodeTree()); err != nil {
 		w.fail(err)
 		return nil
 	}
@@ -607,7 +607,7 @@ func (w *folderScan) relisted() *CachedDir {
 // nothing if another change of it might not show, or it is more than it is worth.
 func (w *folderScan) names(entries int) (listed fingerprint, others []otherName) {
 	n := len(w.list.names) - entries
-	if w.listed.zero() || n > MaxOthers(entries) {
+	if w.listed.zero() || n > maxOthers(entries) {
 		return fingerprint{}, nil
 	}
 	for i := range w.entries {

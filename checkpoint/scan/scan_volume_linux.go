@@ -21,7 +21,7 @@ func isOpenForWriting(fd int) bool {
 	return false
 }
 
-// Habits tells how the file system of an open folder dates changes.
+// habits tells how the file system of an open folder dates changes.
 //
 // unseen: it keeps files in memory alone. It has no writing back, and so never
 // asks when a mapped page is written to: a page that was read before it was
@@ -30,7 +30,7 @@ func isOpenForWriting(fd int) bool {
 // dated: it is one of the local ones that set the times of a folder with each
 // name. One that is shared between machines, or is made of others, may show them
 // late or not at all.
-func Habits(fd int) (unseen, dated bool) {
+func habits(fd int) (unseen, dated bool) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return false, false

@@ -22,7 +22,7 @@ type volume struct {
 // volumeOf looks at the file system that an open folder is on.
 func (c *scan) volumeOf(fd int, device uint64) *volume {
 	v := &volume{device: device, young: c.stamp.youngest(device)}
-	v.unseen, v.dated = Habits(fd)
+	v.unseen, v.dated = habits(fd)
 	return v
 }
 

@@ -96,7 +96,7 @@ func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot,
 			return nil, err
 		}
 	}
-	s.adoptCache(&StatCache{Root: root}, int(c.read.Load()))
+	s.adoptCache(&statCache{Root: root}, int(c.read.Load()))
 	snap := &Snapshot{Tree: packdb.SHA(tree.String()), Files: root.files, Bytes: root.bytes, Changed: int(c.added.Load()), Skipped: c.skipped, Nested: c.nested, Empty: c.empty, Private: c.private}
 	root.eachEscaped("", func(path, as string) { snap.Escaped = append(snap.Escaped, Escaped{path, as}) })
 	slices.SortFunc(snap.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })

@@ -133,11 +133,11 @@ func isShortName(name string) bool {
 	return tilde > 0 && tilde+1 < len(name) && '0' <= name[tilde+1] && name[tilde+1] <= '9'
 }
 
-// AttributesLine is the shortest line of a .gitattributes that git refuses.
-const AttributesLine = 2048
+// attributesLine is the shortest line of a .gitattributes that git refuses.
+const attributesLine = 2048
 
-// SpecialLimit bounds a special file that is kept under its own name.
-const SpecialLimit = 1 << 20
+// specialLimit bounds a special file that is kept under its own name.
+const specialLimit = 1 << 20
 
 // IsSpecial reports whether git's fsck looks into files of this name.
 func IsSpecial(name string) bool { return name == ".gitmodules" || name == ".gitattributes" }
@@ -145,14 +145,14 @@ func IsSpecial(name string) bool { return name == ".gitmodules" || name == ".git
 // SpecialAllowed reports whether git's fsck lets a regular file of this
 // special name with this content into a tree. It may say no too often.
 func SpecialAllowed(name string, content []byte) bool {
-	if len(content) > SpecialLimit {
+	if len(content) > specialLimit {
 		return false
 	}
 	if name == ".gitmodules" {
 		return modulesAllowed(content)
 	}
 	for line := range bytes.SplitSeq(content, []byte("\n")) {
-		if len(line) >= AttributesLine {
+		if len(line) >= attributesLine {
 			return false
 		}
 	}

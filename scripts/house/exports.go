@@ -37,7 +37,8 @@ func (e exported) String() string {
 // audited packages that no other package uses. Tests are no users. Passed over are
 //   - types that a declaration which is used mentions: their values get out,
 //   - constants of such a type, because an enumeration is complete, and types of errors,
-//   - methods that make a type implement an interface of any package that is imported,
+//   - methods that make a type implement an interface of any package that is imported, or
+//     that have the name of one which is called through an interface,
 //   - packages of tests, which are those in a directory named internal.
 func (h *house) needless(root string) ([]exported, error) {
 	root, err := filepath.Abs(root)
@@ -56,7 +57,14 @@ func (h *house) needless(root string) ([]exported, error) {
 	if err != nil {
 		return nil, err
 	}
-	interfaces := h.interfaces()
+	interfaces, called := h.interfaces(), map[string]bool{}
+	for _, p := range h.pkgs {
+		for _, object := range p.info.Uses {
+			if f, ok := object.(*types.Func); ok && f.Signature().Recv() != nil && !isMethod(f) {
+				called[f.Name()] = true
+			}
+		}
+	}
 	var list []exported
 	for _, p := range h.pkgs {
 		if !isAudited(p.name) {
@@ -81,7 +89,7 @@ func (h *house) needless(root string) ([]exported, error) {
 				continue
 			}
 			for m := range named.Methods() {
-				if !satisfies(named, m, interfaces) && !elsewhere.methods[m.Name()] {
+				if !satisfies(named, m, interfaces) && !elsewhere.methods[m.Name()] && !called[m.Name()] {
 					look(m)
 				}
 			}

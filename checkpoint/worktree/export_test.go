@@ -1,0 +1,7 @@
+package worktree
+
+// What only the tests outside of the package need.
+const (
+	AttributesLine = attributesLine
+	SpecialLimit   = specialLimit
+)
