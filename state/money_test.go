@@ -1,18 +1,22 @@
-package state
+package state_test
 
-import "testing"
+import (
+	"testing"
+
+	"hank/state"
+)
 
 // People read amounts in cents; only what is less than a cent has more decimals.
 func TestPeopleReadAmountsInCents(t *testing.T) {
-	for amount, want := range map[USD]string{
-		0: "$0.00", Dollar: "$1.00", Dollars(0.8): "$0.80", Dollars(2.109): "$2.11", Dollars(0.01): "$0.01", Dollars(0.0149): "$0.01",
-		Dollars(0.0031): "$0.0031", Dollars(0.00999): "$0.00999", 1: "$0.000000001", Dollars(1234.5): "$1234.50", -Dollars(0.8): "-$0.80",
+	for amount, want := range map[state.USD]string{
+		0: "$0.00", state.Dollar: "$1.00", state.Dollars(0.8): "$0.80", state.Dollars(2.109): "$2.11", state.Dollars(0.01): "$0.01", state.Dollars(0.0149): "$0.01",
+		state.Dollars(0.0031): "$0.0031", state.Dollars(0.00999): "$0.00999", 1: "$0.000000001", state.Dollars(1234.5): "$1234.50", -state.Dollars(0.8): "-$0.80",
 	} {
 		if got := amount.Text(); got != want {
 			t.Errorf("%d is %s, want %s", amount, got, want)
 		}
 	}
-	if b, err := Dollars(0.8).MarshalJSON(); err != nil || string(b) != "0.8" {
+	if b, err := state.Dollars(0.8).MarshalJSON(); err != nil || string(b) != "0.8" {
 		t.Errorf("in JSON it is %s, %v", b, err)
 	}
 }
