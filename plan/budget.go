@@ -133,7 +133,7 @@ func (h *Hank) shareRules(s scope, sum float64, out *reporter) {
 		}
 	}
 	if rest > slack*s.budget.MaxDollars && (takers == 0 || takeable < rest-slack) {
-		h.report(out, s.pointer+"/shares", "budget-unused", "", "%s of the budget of %s can be spent by nobody", dollars(rest-takeable), s.what)
+		h.report(out, s.pointer+"/shares", "budget-unused", "", "%s of the budget of %s is unallocated", dollars(rest-takeable), s.what)
 	}
 }
 
@@ -144,7 +144,7 @@ func (h *Hank) lateFailures(s scope, out *reporter) {
 	}
 	for i, c := range s.children {
 		if i > 0 && c.codon != nil && c.codon.Budget != nil && c.codon.Budget.OnExceeded == Fail && c.cap == 0 {
-			h.report(out, c.pointer+"/budget/onExceeded", "budget-fail-late", "", "%q fails if those before it have spent the budget of %s", c.id, s.what)
+			h.report(out, c.pointer+"/budget/onExceeded", "budget-fail-late", "", "%q fails if earlier codons have spent the budget of %s", c.id, s.what)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *reporter) {
 			h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "%q is a script: it spends only what it reports by ::hank usage", c.ID)
 		}
 	case !priced && (own.dollars() > 0 || around.dollars() > 0 || whole.dollars() > 0):
-		h.report(out, p.pointer+"/model", "budget-no-price", "use maxTimeSeconds or maxOutputTokens too", "the price of %s is not known, no dollar limit stops it", c.Model)
+		h.report(out, p.pointer+"/model", "budget-no-price", "use maxTimeSeconds or maxOutputTokens too", "the price of %s is unknown: a limit in dollars has no effect", c.Model)
 	}
 	if own == nil {
 		own = &CodonBudget{}

@@ -46,10 +46,10 @@ func (l *loader) copySource(pointer, ref string) {
 	w := copyWalk{loader: l, pointer: pointer, root: name, out: &Source{Dir: info.IsDir()}}
 	switch {
 	case name == ".":
-		l.report(doc, pointer, "copy-root", "copy a folder inside of it", "%q is the folder of the hank itself", ref)
+		l.report(doc, pointer, "copy-root", "copy a directory inside it", "%q is the directory of the hank itself", ref)
 		return
 	case slices.ContainsFunc(strings.Split(name, "/"), isGit):
-		l.report(doc, pointer, "copy-git", "", "%q is inside a .git folder", ref)
+		l.report(doc, pointer, "copy-git", "", "%q is inside a .git directory", ref)
 		return
 	case info.IsDir():
 		w.rules = l.ignoreRules()
@@ -60,7 +60,7 @@ func (l *loader) copySource(pointer, ref string) {
 	case info.Mode().IsRegular():
 		w.file(name, info)
 	default:
-		l.report(doc, pointer, "irregular-reference", "", "%q is not a regular file or folder", ref)
+		l.report(doc, pointer, "irregular-reference", "", "%q is not a regular file or directory", ref)
 		return
 	}
 	w.finish()
@@ -98,7 +98,7 @@ func (w *copyWalk) folder(dir string) {
 		case !w.frozen && w.rules(name, e.IsDir()):
 			w.dropped = append(w.dropped, name)
 		case e.Name() == ".gitignore" && !w.frozen:
-			w.problem("copy-gitignore", "merge its rules into the .gitignore of the hank's own folder", "%q would be copied", name)
+			w.problem("copy-gitignore", "merge its rules into the .gitignore in the directory of the hank", "%q would be copied", name)
 		case e.IsDir():
 			w.out.Dirs = append(w.out.Dirs, w.rel(name))
 			w.folder(name)
@@ -110,7 +110,7 @@ func (w *copyWalk) folder(dir string) {
 			}
 			w.file(name, info)
 		default:
-			w.problem("copy-irregular", "copies hold regular files and folders", "%q is %s", name, typeName(e.Type()))
+			w.problem("copy-irregular", "copies may contain only regular files and directories", "%q is %s", name, typeName(e.Type()))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (w *copyWalk) finish() {
 		w.problem("copy-ignored", "", "ignore rules leave out %s%s", strings.Join(shown, ", "), more)
 	}
 	if w.size > largeCopy && !w.frozen {
-		w.problem("copy-large", "use a data source for large inputs", "the folder has %d MiB", w.size>>20)
+		w.problem("copy-large", "use a data source for large inputs", "the directory has %d MiB", w.size>>20)
 	}
 }
 

@@ -53,7 +53,7 @@ type Meta struct {
 	Unknown     jsontext.Value `json:",embed"`
 }
 
-// Overrides are settings that the hank brings along. They win over
+// Overrides are default settings. They win over
 // hankweave.json and lose to the environment and the command line.
 type Overrides struct {
 	Model             string            `json:"model,omitzero"`
@@ -65,7 +65,7 @@ type Overrides struct {
 	Unknown           jsontext.Value    `json:",embed"`
 }
 
-// Requirements name what the machine must have.
+// Requirements name required tools and environment variables.
 type Requirements struct {
 	Env     []string       `json:"env,omitzero"`   // environment variables
 	Tools   []string       `json:"tools,omitzero"` // programs on the PATH

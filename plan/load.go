@@ -171,11 +171,11 @@ func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 	}
 	info, err := l.source.stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		hint := "hank init makes one"
+		hint := "create one with: hank init"
 		if _, err := l.source.stat("strand.json"); err == nil {
 			hint = "there is a strand.json; name it on the command line"
 		}
-		return problem("there is no such file", hint)
+		return problem("file not found", hint)
 	}
 	if err != nil {
 		return problem(err.Error(), "")
@@ -197,7 +197,7 @@ func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 func unfit(info fs.FileInfo, most int64) (rule, why string) {
 	switch {
 	case info.IsDir():
-		return "irregular-reference", "is a folder"
+		return "irregular-reference", "is a directory"
 	case !info.Mode().IsRegular():
 		return "irregular-reference", "is not a regular file"
 	case info.Size() > most:

@@ -212,7 +212,7 @@ func TestTheHankFileItselfMayBeMissingOrOdd(t *testing.T) {
 	}{
 		{"missing", folder(nil), "hank.json", "hank init"},
 		{"the older name", folder(map[string]string{"strand.json": "{}"}), "hank.json", "strand.json"},
-		{"a folder", folder(map[string]string{"hank.json/x": ""}), "hank.json", "is a folder"},
+		{"a directory", folder(map[string]string{"hank.json/x": ""}), "hank.json", "is a directory"},
 		{"outside", folder(nil), "../hank.json", "relative path"},
 		{"a FIFO", fstest.MapFS{"hank.json": {Mode: fs.ModeNamedPipe}}, "hank.json", "not a regular file"},
 		{"too large", fstest.MapFS{"hank.json": {Data: make([]byte, 16<<20+1)}}, "hank.json", "has 16777217 bytes, the most is 16777216"},

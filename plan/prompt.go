@@ -66,7 +66,7 @@ func unknownPlaceholders(text string, script bool, report func(offset int, messa
 		if near != "" {
 			hint = "did you mean <%" + near + "%>? " + hint
 		}
-		report(m[0], written+" is no placeholder: it would stay as it is", hint)
+		report(m[0], written+" is not a placeholder: the text is passed on unchanged", hint)
 	}
 }
 

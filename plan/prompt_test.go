@@ -137,7 +137,7 @@ func TestWhatLooksLikeAPlaceholderMustBeOne(t *testing.T) {
 	} {
 		var got []string
 		unknownPlaceholders(text, false, func(offset int, message, hint string) {
-			written, _, _ := strings.Cut(message, " is no placeholder")
+			written, _, _ := strings.Cut(message, " is not a placeholder")
 			near, _, _ := strings.Cut(hint, "?")
 			near = strings.TrimSuffix(strings.TrimPrefix(near, "did you mean <%"), "%>")
 			if strings.HasPrefix(near, "the placeholders are") {

@@ -116,7 +116,7 @@ func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (
 		why = "is written like a digest"
 	}
 	if why != "" {
-		l.report(doc, pointer, "bad-reference", "references are relative to the folder of the file that they stand in, and stay in the folder of the hank", "%q %s", ref, why)
+		l.report(doc, pointer, "bad-reference", "paths are relative to the file that contains them, and must stay inside the directory of the hank", "%q %s", ref, why)
 		return "", nil, false
 	}
 	name = path.Join(base, ref)
@@ -139,7 +139,7 @@ func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (
 func (l *loader) notFound(doc *jsonshape.Document, pointer, ref, at string, err error) {
 	// A file in the middle of a path gives ENOTDIR, which is no ErrNotExist.
 	if up, upErr := l.source.stat(path.Dir(at)); errors.Is(err, fs.ErrNotExist) || upErr == nil && !up.IsDir() {
-		l.report(doc, pointer, "missing-reference", l.nearFile(at), "there is no %q", ref)
+		l.report(doc, pointer, "missing-reference", l.nearFile(at), "not found: %q", ref)
 		return
 	}
 	l.report(doc, pointer, "unreadable-reference", "", "%q cannot be reached: %v", ref, err)

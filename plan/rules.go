@@ -28,52 +28,52 @@ func Rules() []Rule {
 
 var rules = map[string]Rule{
 	// the file as JSON
-	"missing-file":    {Severity: Error, Says: "the file is not there or cannot be read"},
+	"missing-file":    {Severity: Error, Says: "the file is missing or unreadable"},
 	"syntax":          {Severity: Error, Says: "the file is not JSON (RFC 8259, UTF-8)"},
 	"byte-order-mark": {Severity: Error, Says: "the file starts with a byte order mark"},
-	"comment":         {Severity: Error, Says: "the file has a comment; it is JSON without comments"},
-	"trailing-comma":  {Severity: Error, Says: "there is a comma behind the last value of an object or array"},
-	"trailing-data":   {Severity: Error, Says: "there is text behind the JSON value"},
-	"duplicate-field": {Severity: Error, Says: "an object has a name twice"},
+	"comment":         {Severity: Error, Says: "the file has a comment"},
+	"trailing-comma":  {Severity: Error, Says: "an object or array has a trailing comma"},
+	"trailing-data":   {Severity: Error, Says: "text follows the JSON value"},
+	"duplicate-field": {Severity: Error, Says: "an object has the same key twice"},
 
 	// fields
 	"unknown-field": {Severity: Error, Says: "the object has no such field"},
-	"ignored-field": {Severity: Warning, Says: "the object has no such field; the compatible system drops it in silence"},
+	"ignored-field": {Severity: Warning, Says: "the object has no such field; the compatible system silently ignores it"},
 	"missing-field": {Severity: Error, Says: "a required field is missing"},
-	"wrong-type":    {Severity: Error, Says: "the value has another JSON type than it must have"},
-	"bad-value":     {Severity: Error, Says: "the value is outside of what is allowed"},
-	"no-effect":     {Severity: Info, Says: "the field is accepted for compatibility, and hank does nothing with it"},
+	"wrong-type":    {Severity: Error, Says: "wrong JSON type"},
+	"bad-value":     {Severity: Error, Says: "invalid value"},
+	"no-effect":     {Severity: Info, Says: "the field is accepted for compatibility and ignored"},
 
 	// codons
-	"bad-id":              {Severity: Error, Says: "an id has characters that do not work in file names and targets"},
-	"foreign-id":          {Severity: Warning, Says: "the same, in an execution that Hankweave began"},
+	"bad-id":              {Severity: Error, Says: "an id has characters that are not allowed in file names or targets"},
+	"foreign-id":          {Severity: Warning, Says: "a non-conforming id in an execution created by Hankweave"},
 	"duplicate-id":        {Severity: Error, Says: "two codons or loops have the same id"},
-	"similar-id":          {Severity: Warning, Says: "two ids differ in upper and lower case only: their files collide on some file systems"},
+	"similar-id":          {Severity: Warning, Says: "two ids differ only in case: their files collide on some file systems"},
 	"duplicate-name":      {Severity: Warning, Says: "two codons or loops have the same name"},
-	"exclusive-fields":    {Severity: Error, Says: "two fields that exclude each other are given"},
+	"exclusive-fields":    {Severity: Error, Says: "two mutually exclusive fields are given"},
 	"prompt-missing":      {Severity: Error, Says: "a codon has neither promptFile nor promptText"},
-	"prompt-twice":        {Severity: Warning, Says: "a codon has promptFile and promptText; the file wins"},
+	"prompt-twice":        {Severity: Warning, Says: "a codon has promptFile and promptText; the file takes precedence"},
 	"prompt-empty":        {Severity: Warning, Says: "a prompt has nothing but space"},
 	"prompt-large":        {Severity: Warning, Says: "a prompt is over 1 MiB"},
 	"prompt-encoding":     {Severity: Error, Says: "a prompt is not UTF-8 or has NUL characters"},
-	"unknown-placeholder": {Severity: Error, Says: "a prompt or script has something like <%DATA_DIR%> that is no placeholder"},
-	"frontmatter":         {Severity: Warning, Says: "the front matter of a prompt cannot be read in full"},
-	"retry-config":        {Severity: Error, Says: "retryConfig is given without onFailure retry"},
+	"unknown-placeholder": {Severity: Error, Says: "a prompt or script has something like <%DATA_DIR%> that is not a placeholder"},
+	"frontmatter":         {Severity: Warning, Says: "the front matter of a prompt cannot be parsed completely"},
+	"retry-config":        {Severity: Error, Says: "retryConfig is given without \"onFailure\": \"retry\""},
 	"unused-extensions":   {Severity: Warning, Says: "maxExtensions is given without exhaustWithPrompt"},
 	"bad-glob":            {Severity: Error, Says: "a pattern has a syntax error"},
 	"bad-path":            {Severity: Error, Says: "a path or pattern is empty, absolute, or leads out of the workspace"},
-	"literal-secret":      {Severity: Warning, Says: "a text holds what looks like a key; it is stored with every execution"},
-	"private-file":        {Severity: Warning, Says: "a rig copies a file that people keep secrets in, such as .env"},
+	"literal-secret":      {Severity: Warning, Says: "a text contains what looks like a secret; it is stored with every execution"},
+	"private-file":        {Severity: Warning, Says: "a rig copies a file that usually contains secrets, such as .env"},
 	"dangerous-command":   {Severity: Warning, Says: "a command looks as if it could destroy more than the workspace"},
 	"bad-target":          {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, or touches a protected name"},
-	"target-twice":        {Severity: Warning, Says: "two copies of one rig have the same target; the later replaces the earlier"},
+	"target-twice":        {Severity: Warning, Says: "two copies of a rig have the same target; the later one replaces the earlier one"},
 
 	// the order of codons
 	"loop-fresh-codon":         {Severity: Error, Says: "a contextExceeded loop has a fresh codon: its context never fills"},
 	"loop-never-ends":          {Severity: Warning, Says: "a contextExceeded loop without a budget has only scripts, none of which seems to print ::hank context-exceeded: nothing else ends it"},
-	"loop-rig-failure":         {Severity: Warning, Says: "a rig inside a loop runs in each iteration and may not fail"},
+	"loop-rig-failure":         {Severity: Warning, Says: "a rig inside a loop runs in each iteration and must not fail"},
 	"loop-abort":               {Severity: Info, Says: "a codon inside a loop ends the whole run when it fails"},
-	"continue-first":           {Severity: Warning, Says: "the first codon continues a session, but there is none before it"},
+	"continue-first":           {Severity: Warning, Says: "the first codon continues a session, but there is no previous session"},
 	"continue-after-exhausted": {Severity: Error, Says: "a codon continues a session whose context is full"},
 	"continue-wrap":            {Severity: Warning, Says: "in a later iteration a codon continues the loop's last codon, whose session does not fit"},
 	"continue-model":           {Severity: Error, Says: "a codon continues the session of another model, or that of a script, which has none"},
@@ -84,7 +84,7 @@ var rules = map[string]Rule{
 	"budget-shares":      {Severity: Error, Says: "the shares of a budget do not fit its allocation, its sum or its children"},
 	"budget-allocation":  {Severity: Error, Says: "a proportional budget has no maxDollars"},
 	"budget-cap":         {Severity: Warning, Says: "a codon's maxDollars is above what its share can ever give it"},
-	"budget-unused":      {Severity: Warning, Says: "the shares leave money that no codon can take"},
+	"budget-unused":      {Severity: Warning, Says: "a part of the budget is unallocated"},
 	"budget-zero":        {Severity: Warning, Says: "a codon starts with no money at all"},
 	"budget-exhaust":     {Severity: Warning, Says: "exhaustWithPrompt runs until the context is full, a time budget may end it before"},
 	"budget-no-price":    {Severity: Warning, Says: "a dollar budget has no effect: the model has no known price"},
@@ -94,17 +94,17 @@ var rules = map[string]Rule{
 	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget is on a script that does not seem to print ::hank usage: it counts nothing else"},
 
 	// what the hank refers to
-	"bad-reference":        {Severity: Error, Says: "a reference is not a plain relative path inside the folder of the hank"},
-	"missing-reference":    {Severity: Error, Says: "a file or folder that the hank refers to is not there"},
+	"bad-reference":        {Severity: Error, Says: "a reference is not a plain relative path inside the directory of the hank"},
+	"missing-reference":    {Severity: Error, Says: "a file or directory that the hank refers to does not exist"},
 	"unreadable-reference": {Severity: Error, Says: "a file that the hank refers to cannot be read"},
-	"irregular-reference":  {Severity: Error, Says: "a reference leads to something else than a regular file"},
+	"irregular-reference":  {Severity: Error, Says: "a reference does not refer to a regular file"},
 	"symlink-reference":    {Severity: Error, Says: "a reference leads through a symbolic link inside the hank"},
-	"copy-root":            {Severity: Error, Says: "a rig copies the folder of the hank itself"},
-	"copy-git":             {Severity: Error, Says: "a rig copies a .git folder or file"},
-	"copy-gitignore":       {Severity: Error, Says: "a copied folder has ignore rules of its own"},
-	"copy-irregular":       {Severity: Error, Says: "a copied folder has a symbolic link or special file in it"},
-	"copy-ignored":         {Severity: Warning, Says: "ignore rules leave entries of a folder out of a copy"},
-	"copy-large":           {Severity: Warning, Says: "a copied folder is large; all of it is kept with every changed version of the hank"},
+	"copy-root":            {Severity: Error, Says: "a rig copies the directory of the hank itself"},
+	"copy-git":             {Severity: Error, Says: "a rig copies a .git directory or file"},
+	"copy-gitignore":       {Severity: Error, Says: "a copied directory has its own ignore rules"},
+	"copy-irregular":       {Severity: Error, Says: "a copied directory contains a symbolic link or special file"},
+	"copy-ignored":         {Severity: Warning, Says: "ignore rules exclude entries of a directory from a copy"},
+	"copy-large":           {Severity: Warning, Says: "a copied directory is large; all of it is stored with every changed version of the hank"},
 	"sentinel-duplicate":   {Severity: Error, Says: "two sentinels of a codon have the same id"},
 	"sentinel-prompt":      {Severity: Error, Says: "a sentinel lacks a prompt that it needs"},
 	"sentinel-output":      {Severity: Error, Says: "the output settings of a sentinel contradict each other"},
@@ -112,13 +112,13 @@ var rules = map[string]Rule{
 	"sentinel-regexp":      {Severity: Error, Says: "a condition's regular expression has a syntax error (RE2)"},
 
 	// models
-	"unknown-model":   {Severity: Error, Says: "no model of that name is known"},
-	"ambiguous-model": {Severity: Error, Says: "several models fit the name"},
-	"no-harness":      {Severity: Warning, Says: "hank cannot drive this model's provider yet; running the codon fails"},
+	"unknown-model":   {Severity: Error, Says: "unknown model"},
+	"ambiguous-model": {Severity: Error, Says: "several models match the name"},
+	"no-harness":      {Severity: Warning, Says: "hank does not support the provider of this model yet; the codon fails"},
 	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
 
 	// environment
-	"unknown-variable": {Severity: Error, Says: "no setting has this environment variable"},
+	"unknown-variable": {Severity: Error, Says: "unknown environment variable"},
 }
 
 // reporter collects diagnostics.
@@ -150,7 +150,7 @@ func (r *reporter) at(doc *jsonshape.Document, offset int, pointer, rule, messag
 func (r *reporter) check(doc *jsonshape.Document, s *jsonshape.Shape) {
 	r.checker.Report, r.checker.Others = r.problem, fields.Objects
 	if r.anyIDs {
-		r.checker.Tolerated = map[string]jsonshape.Tolerance{"bad-id": {Rule: "foreign-id", Message: "breaks the rule for ids; file names are escaped"}}
+		r.checker.Tolerated = map[string]jsonshape.Tolerance{"bad-id": {Rule: "foreign-id", Message: "does not conform to the rule for ids; it is escaped in file names"}}
 	}
 	r.checker.Check(doc, s)
 }

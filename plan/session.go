@@ -58,19 +58,19 @@ func (h *Hank) continues(out *reporter, pointer string, c *Codon, before *Item) 
 	}
 	at := pointer + "/continuationMode"
 	if before == nil {
-		h.report(out, at, "continue-first", `set "fresh"`, "there is no session before %q that it could continue", c.ID)
+		h.report(out, at, "continue-first", `set "fresh"`, "%q has no previous session to continue", c.ID)
 		return
 	}
 	previous := before.Codon
 	if l := before.Loop; l != nil {
 		previous = &l.Codons[len(l.Codons)-1]
 		if l.TerminateOn.Type == ContextExceeded {
-			h.report(out, at, "continue-after-exhausted", `set "fresh"`, "loop %q ends when the context is full, there is nothing left to continue", l.ID)
+			h.report(out, at, "continue-after-exhausted", `set "fresh"`, "loop %q ends when the context is full, so no session is left to continue", l.ID)
 			return
 		}
 	}
 	if previous.ExhaustWithPrompt != "" {
-		h.report(out, at, "continue-after-exhausted", `set "fresh"`, "%q fills its context (exhaustWithPrompt), there is nothing left to continue", previous.ID)
+		h.report(out, at, "continue-after-exhausted", `set "fresh"`, "%q fills its context (exhaustWithPrompt), so no session is left to continue", previous.ID)
 	}
 	if a, b := previous.Model.String(), c.Model.String(); a != b && a != "" && b != "" {
 		h.report(out, at, "continue-model", `set "fresh", or use the same model`, "%q would continue the session of %q with another model: %s after %s", c.ID, previous.ID, b, a)

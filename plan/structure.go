@@ -14,7 +14,7 @@ import (
 // structure reports what is wrong with the hank beyond its fields.
 func (h *Hank) structure(out *reporter) {
 	if h.GlobalSystemPromptText != "" && h.has("", "globalSystemPromptFile") {
-		h.report(out, "/globalSystemPromptText", "exclusive-fields", "keep one of the two", "globalSystemPromptText and globalSystemPromptFile exclude each other")
+		h.report(out, "/globalSystemPromptText", "exclusive-fields", "keep one of the two", "globalSystemPromptText and globalSystemPromptFile are mutually exclusive")
 	}
 	h.placeholderRules("/globalSystemPromptText", h.GlobalSystemPromptText, false, out)
 	h.names(out)
@@ -48,7 +48,7 @@ func (h *Hank) names(out *reporter) {
 		}
 		fold := strings.ToLower(string(p.id()))
 		if first, twice := ids[p.id()]; twice {
-			h.report(out, p.pointer+"/id", "duplicate-id", "give each codon and loop its own id", "the id %q stands already at %s", p.id(), first)
+			h.report(out, p.pointer+"/id", "duplicate-id", "give each codon and loop its own id", "duplicate id %q (first used at %s)", p.id(), first)
 		} else if other, near := folded[fold]; near {
 			h.report(out, p.pointer+"/id", "similar-id", "", "%q differs from %q in upper and lower case only", p.id(), other)
 		}
@@ -96,10 +96,10 @@ func (h *Hank) promptRules(p place, out *reporter) {
 	case !file && c.PromptText == "" && (!h.has(p.pointer, "promptText") || h.textIsEmpty(p.pointer+"/promptText")):
 		h.report(out, p.pointer, "prompt-missing", "", "codon %q needs promptFile or promptText", c.ID)
 	case file && c.PromptText != "":
-		h.report(out, p.pointer+"/promptText", "prompt-twice", "remove one of the two", "promptFile wins, this text is not used")
+		h.report(out, p.pointer+"/promptText", "prompt-twice", "remove one of the two", "promptFile takes precedence: this text is not used")
 	}
 	if c.AppendSystemPromptText != "" && h.has(p.pointer, "appendSystemPromptFile") {
-		h.report(out, p.pointer+"/appendSystemPromptText", "exclusive-fields", "keep one of the two", "appendSystemPromptText and appendSystemPromptFile exclude each other")
+		h.report(out, p.pointer+"/appendSystemPromptText", "exclusive-fields", "keep one of the two", "appendSystemPromptText and appendSystemPromptFile are mutually exclusive")
 	}
 	for _, t := range []struct{ field, text string }{
 		{"promptText", c.PromptText}, {"appendSystemPromptText", c.AppendSystemPromptText}, {"exhaustWithPrompt", c.ExhaustWithPrompt},
@@ -131,7 +131,7 @@ func (h *Hank) textIsEmpty(pointer string) bool {
 func promptText(text string, report func(rule, message string)) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		report("prompt-empty", "the prompt has nothing but space")
+		report("prompt-empty", "the prompt is blank")
 	case len(text) > largePrompt:
 		report("prompt-large", fmt.Sprintf("the prompt has %.1f MiB", float64(len(text))/(1<<20)))
 	}
@@ -143,7 +143,7 @@ func promptText(text string, report func(rule, message string)) {
 func (h *Hank) codonRules(p place, out *reporter) {
 	c := p.codon
 	if c.RetryConfig != nil && c.OnFailure != Retry {
-		h.report(out, p.pointer+"/retryConfig", "retry-config", `set "onFailure": "retry"`, "retryConfig is only legal with onFailure retry")
+		h.report(out, p.pointer+"/retryConfig", "retry-config", "add it, or remove retryConfig", "retryConfig requires \"onFailure\": \"retry\"")
 	}
 	if c.MaxExtensions > 0 && c.ExhaustWithPrompt == "" {
 		h.report(out, p.pointer+"/maxExtensions", "unused-extensions", "", "maxExtensions does nothing without exhaustWithPrompt")
@@ -234,7 +234,7 @@ func badTarget(to string) string {
 }
 
 // outside is what badPath says of a path that climbs.
-const outside = "leads out of the folder"
+const outside = "leads out of the directory"
 
 // badPath says why a path is not a plain relative path that stays where it is;
 // empty if it is one.

@@ -68,5 +68,5 @@ func (l *loader) eventType(doc *jsonshape.Document, pointer, event string) {
 	if near := typo.Nearest(event, events); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	l.report(doc, pointer, "sentinel-event", hint, "there is no event %q", event)
+	l.report(doc, pointer, "sentinel-event", hint, "unknown event %q", event)
 }

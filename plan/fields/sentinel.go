@@ -8,6 +8,7 @@ import (
 
 // The tables of sentinel configurations.
 
+// SentinelSettings is the table of the settings of all sentinels.
 var SentinelSettings = shape.Object("sentinelSettings", "the settings of sentinels",
 	shape.Optional("enablePersistence", shape.Boolean(), "default true"),
 	shape.Optional("healthCheckGracePeriodMs", shape.Whole(1, 0), "default 2000"),
@@ -82,18 +83,19 @@ var trimmingShape = shape.Tagged("type",
 	shape.Variant{Value: "maxTokens", Shape: shape.Object("maxTokens", "maxTokens", shape.Required("type", shape.Word("maxTokens"), "by tokens"), shape.Required("maxTokens", shape.Whole(1, 100000), "tokens that are kept"))},
 )
 
+// Sentinel is the table of the configuration of a sentinel.
 var Sentinel = shape.Object("sentinel", "a sentinel configuration",
-	shape.Optional("$schema", shape.Text(), "for editors"),
-	shape.Required("id", shape.Matching(`^[a-z0-9-]+$`, "sentinel ids have small letters, digits and dashes"), "unique among the sentinels of a codon"),
-	shape.Required("name", shape.Filled(), "for people"),
-	shape.Optional("description", shape.Text(), "for people"),
+	shape.Optional("$schema", shape.Text(), "URL of the JSON Schema, for editors"),
+	shape.Required("id", shape.Matching(`^[a-z0-9-]+$`, "sentinel ids may contain lower-case letters, digits and dashes"), "unique among the sentinels of a codon"),
+	shape.Required("name", shape.Filled(), "display name"),
+	shape.Optional("description", shape.Text(), "display text"),
 	shape.Required("model", shape.Filled(), "provider/model"),
 	shape.Required("trigger", triggerShape, "what it waits for"),
 	shape.Required("execution", executionShape, "when it acts"),
 	shape.Optional("systemPromptFile", refs(), "system prompt, relative to the configuration file"),
 	shape.Optional("systemPromptText", shape.Text(), "system prompt"),
 	shape.Optional("userPromptFile", refs(), "prompt template, relative to the configuration file"),
-	shape.Optional("userPromptText", shape.Text(), "prompt template, behind that of the file"),
+	shape.Optional("userPromptText", shape.Text(), "prompt template, after that of the file"),
 	shape.Optional("conversational", shape.Object("", "conversational",
 		shape.Required("trimmingStrategy", trimmingShape, "how the conversation is kept short"),
 		shape.Optional("continueOnError", shape.Boolean(), "keep the conversation after an error"),

@@ -178,7 +178,7 @@ func (s *Shape) describe() string {
 	switch s.kind {
 	case aString:
 		if len(s.words) > 0 {
-			return "one of " + quoted(s.words)
+			return oneOf(s.words)
 		}
 		return "a string"
 	case aWhole:
@@ -193,7 +193,7 @@ func (s *Shape) describe() string {
 		return "an array"
 	case aMap, anObject:
 		if s.label != "" {
-			return s.label + " (an object)"
+			return "an object (" + s.label + ")"
 		}
 		return "an object"
 	case aUnion:
@@ -203,6 +203,14 @@ func (s *Shape) describe() string {
 		return "an object"
 	}
 	return "a value"
+}
+
+// oneOf says which words are allowed.
+func oneOf(words []string) string {
+	if len(words) == 1 {
+		return strconv.Quote(words[0])
+	}
+	return "one of " + quoted(words)
 }
 
 func quoted(words []string) string {
@@ -225,7 +233,7 @@ func (c *checking) str(s *Shape, n *Node) {
 		if near := typo.Nearest(n.Text, s.words); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		c.wrong(n, "bad-value", hint, "%s is not allowed here: must be one of %s", Quote(n.Text), quoted(s.words))
+		c.wrong(n, "bad-value", hint, "%s is not allowed here: must be %s", Quote(n.Text), oneOf(s.words))
 	case utf8.RuneCountInString(n.Text) < s.least:
 		c.wrong(n, "bad-value", "", "must not be empty")
 	case s.pattern != nil && !s.pattern.MatchString(n.Text):
@@ -330,11 +338,11 @@ func (c *checking) known(s *Shape, key *name) *Shape {
 		} else {
 			key.bad, c.doc.wrong = true, true
 		}
-		c.at(key.start, rule, c.hint(s, key.Text), "%s has no field %s", s.label, Quote(key.Text))
+		c.at(key.start, rule, c.hint(s, key.Text), "unknown field %s in %s", Quote(key.Text), s.label)
 		return nil
 	}
 	if f.inert {
-		c.at(key.start, "no-effect", "", "%q is accepted, but hank does nothing with it", key.Text)
+		c.at(key.start, "no-effect", "", "%q is ignored by hank", key.Text)
 	}
 	return f.Shape
 }
@@ -349,7 +357,7 @@ func (c *checking) duplicates(n *Node) {
 		if key := &n.Names[i]; seen[key.Text] {
 			key.bad, c.doc.wrong = true, true
 			c.enter(key.Text)
-			c.at(key.start, "duplicate-field", "remove one of the two", "%s stands here twice", Quote(key.Text))
+			c.at(key.start, "duplicate-field", "remove one of the two", "duplicate key %s", Quote(key.Text))
 			c.leave()
 		} else {
 			seen[key.Text] = true
@@ -403,12 +411,12 @@ func (c *checking) union(s *Shape, n *Node) {
 	}
 	n.Bad, c.doc.wrong = true, true
 	if tag == nil {
-		c.at(n.Start, "missing-field", "", "needs %q: one of %s", s.tag, quoted(values))
+		c.at(n.Start, "missing-field", "", "needs %q: %s", s.tag, oneOf(values))
 		return
 	}
 	c.enter(s.tag)
 	if tag.Kind == '"' && typo.Nearest(tag.Text, values) == "" {
-		c.at(tag.Start, "bad-value", s.says, "%s is not allowed here: must be one of %s", Quote(tag.Text), quoted(values))
+		c.at(tag.Start, "bad-value", "", "%s is not allowed here: %s", Quote(tag.Text), cmp.Or(s.says, "must be "+oneOf(values)))
 	} else {
 		c.value(Word(values...), tag)
 	}

@@ -65,7 +65,7 @@ func Read(file string, data []byte, report func(Problem)) *Document {
 	}
 	doc.Root = &root
 	if rest := skipSpace(clean, root.end); rest < len(clean) {
-		report(Problem{doc, rest, "", "trailing-data", "there is text behind the end of the JSON value", "remove everything behind the last closing bracket"})
+		report(Problem{doc, rest, "", "trailing-data", "unexpected text after the JSON value", "remove everything after the last closing bracket"})
 	}
 	return doc
 }
@@ -77,7 +77,7 @@ func (doc *Document) syntaxError(err error, report func(Problem)) {
 		offset, pointer, message = int(syntax.ByteOffset), string(syntax.JSONPointer), syntax.Err.Error()
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		message = "the file ends in the middle"
+		message = "unexpected end of file"
 	}
 	report(Problem{doc, offset, pointer, "syntax", message, ""})
 }
@@ -112,12 +112,12 @@ func (doc *Document) withoutExtras(report func(Problem)) []byte {
 			}
 		case c == '/' && i+1 < len(clean) && (clean[i+1] == '/' || clean[i+1] == '*'):
 			end := commentEnd(clean, i)
-			blank(i, end, "comment", doc.File+" is JSON without comments", "move the text into a \"description\"")
+			blank(i, end, "comment", "comments are not allowed in "+doc.File, "remove it, or move the text into a \"description\"")
 			i = end - 1
 		case c == ',':
 			comma = i
 		case (c == '}' || c == ']') && comma >= 0:
-			blank(comma, comma+1, "trailing-comma", "there is a comma behind the last value", "remove the comma")
+			blank(comma, comma+1, "trailing-comma", "trailing comma", "remove the comma")
 			comma = -1
 		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
 			comma = -1

@@ -145,7 +145,7 @@ func Tagged(tag string, variants ...Variant) *Shape {
 // Under sets the rule under which a text that does not fit the pattern is reported.
 func (s *Shape) Under(rule string) *Shape { s.rule = rule; return s }
 
-// Saying sets the hint for a tag that is not among the variants.
+// Saying sets what is said of a tag that is not among the variants.
 func (s *Shape) Saying(hint string) *Shape { s.says = hint; return s }
 
 // EitherOr is the first shape for values of the given kind, else the second.

@@ -88,7 +88,7 @@ type UnknownError struct {
 	Near []string // names that are written nearly the same, best first
 }
 
-func (e *UnknownError) Error() string { return fmt.Sprintf("no model %q is known", e.Name) }
+func (e *UnknownError) Error() string { return fmt.Sprintf("unknown model %q", e.Name) }
 
 // AmbiguousError says that several models fit a name equally well.
 type AmbiguousError struct {
@@ -96,7 +96,7 @@ type AmbiguousError struct {
 	Fits []string // full names, sorted
 }
 
-func (e *AmbiguousError) Error() string { return fmt.Sprintf("several models fit %q", e.Name) }
+func (e *AmbiguousError) Error() string { return fmt.Sprintf("ambiguous model %q", e.Name) }
 
 // Lookup finds the model of a name. The first rule that fits decides:
 //
