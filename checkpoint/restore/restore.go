@@ -41,9 +41,9 @@ type RestoreRequest struct {
 	// is below such a path, stay as they are; what To has in their place is not
 	// written, and is among what was refused.
 	LeftOut []string
-	// MoveAside: what From does not hold and that is in the way gets a name
+	// KeepConflicts: what From does not hold and that is in the way gets a name
 	// beside its own, and the restore is done. Else it is refused.
-	MoveAside bool
+	KeepConflicts bool
 	// Paths restricts the restore to these files and directories (with all
 	// below), slash-separated and relative to the root; none is everything.
 	Paths    []string

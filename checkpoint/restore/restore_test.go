@@ -55,7 +55,7 @@ func TestRestoreReachesTheTargetByteForByteAndBack(t *testing.T) {
 }
 
 // What From does not hold is either left alone or refused, never destroyed;
-// what PathsInTheWay names makes the refused restore possible.
+// what Conflicts names makes the refused restore possible.
 func TestRestoreNeverDestroysWhatWasNotSaved(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,7 +100,7 @@ func TestRestoreNeverDestroysWhatWasNotSaved(t *testing.T) {
 		if len(blocked.Blocked) > len(inTheWay) {
 			t.Fatalf("refused for %v, in the way are only %v", blocked.Blocked, inTheWay)
 		}
-		found, err := PathsInTheWay(st, ws, "", req.To)
+		found, err := Conflicts(st, ws, "", req.To)
 		testkit.Must(t, err)
 		safety := maps.Clone(from)
 		for _, p := range found {
@@ -325,7 +325,7 @@ func TestRestoreBlocksOnWhatGitCannotHold(t *testing.T) {
 	for _, b := range blocked.Blocked {
 		paths = append(paths, b.Path)
 	}
-	if found, err := PathsInTheWay(s.st, s.ws, "", layouttest.PutTree(t, s.st, to)); err != nil || !slices.Equal(found, []string{"dir/keep"}) {
+	if found, err := Conflicts(s.st, s.ws, "", layouttest.PutTree(t, s.st, to)); err != nil || !slices.Equal(found, []string{"dir/keep"}) {
 		t.Errorf("to be saved are %q (%v), want only dir/keep", found, err)
 	}
 	if want := []string{"dir/fifo", "fifo", "repo/.git/HEAD"}; !slices.Equal(paths, want) {

@@ -187,7 +187,7 @@ func (x *Execution) CarryOut(ctx context.Context, intent *state.Intent, from sta
 		x.Store.Abort()
 		return nil, false, err
 	}
-	p.request.MoveAside = moveAside
+	p.request.KeepConflicts = moveAside
 	return x.carryOut(ctx, intent, p)
 }
 

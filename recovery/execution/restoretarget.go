@@ -313,10 +313,10 @@ func (b *RestoreTarget) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) (
 	return InTheWay(b.store, w, from, b.Tree, b.Leaving(w.Path())...)
 }
 
-// InTheWay is restore.PathsInTheWay, with more paths, without what is left out of
+// InTheWay is restore.Conflicts, with more paths, without what is left out of
 // every checkpoint.
 func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpoint.SHA, more ...string) ([]string, error) {
-	found, err := restore.PathsInTheWay(store, w, from, to)
+	found, err := restore.Conflicts(store, w, from, to)
 	if err != nil {
 		return nil, err
 	}

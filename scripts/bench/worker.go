@@ -226,7 +226,7 @@ func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 	if err != nil {
 		return a, err
 	}
-	inWay, err := restore.PathsInTheWay(w.store, w.ws, from.Tree, target.Tree)
+	inWay, err := restore.Conflicts(w.store, w.ws, from.Tree, target.Tree)
 	if err != nil {
 		return a, err
 	}

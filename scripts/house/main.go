@@ -47,12 +47,10 @@ var larger = map[string]int{}
 // tangled are the packages with more arrows up than mayClimb allows, with the number that
 // each may have at most.
 var tangled = map[string]int{
-	"checkpoint/restore":     11,
 	"cmd/hank":               10,
 	"internal/proc":          5,
 	"plan":                   12,
 	"plan/model":             2,
-	"recovery/execution":     11,
 	"recovery/layout":        4,
 	"recovery/lock":          2,
 	"runtime/budget":         2,

@@ -42,8 +42,8 @@ func (s seen) isSymlink() bool { return s.mode&unix.S_IFMT == unix.S_IFLNK }
 
 func (s seen) isExec() bool { return s.isFile() && s.mode&0o100 != 0 }
 
-// holds reports whether a file with content sha is what e describes, leaving
-// aside the exec bit, which is no content to lose.
+// holds reports whether a file with content sha is what e describes, but
+// for the exec bit, which is no content to lose.
 func (s seen) holds(e diff.Entry, sha packdb.SHA) bool {
 	if e.Mode == filemode.Symlink {
 		return s.isSymlink() && sha == e.Blob

@@ -16,7 +16,7 @@ import (
 	"hank/checkpoint/worktree"
 )
 
-// PathsInTheWay returns the files on disk, sorted, that a restore to the tree
+// Conflicts returns the files on disk, sorted, that a restore to the tree
 // to would replace or have to remove, ignored or not: those at a path where
 // the target has a file, in a directory at such a path, or at a path where the
 // target has a directory. The caller takes them into the safety checkpoint.
@@ -25,7 +25,7 @@ import (
 // anyway, as the last one's are: what from and to have in common is not looked
 // at. With "" every path of the target is. What no checkpoint can hold (a FIFO,
 // a repository's .git) is not among them: PlanRestore names it as blocking.
-func PathsInTheWay(st storer.EncodedObjectStorer, ws *worktree.Workspace, from, to packdb.SHA) ([]string, error) {
+func Conflicts(st storer.EncodedObjectStorer, ws *worktree.Workspace, from, to packdb.SHA) ([]string, error) {
 	scope, err := newScope(st, from, to, nil)
 	if err != nil {
 		return nil, err

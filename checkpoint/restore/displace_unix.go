@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,16 +18,16 @@ import (
 
 // No system call looks at a file and removes it at once, so that somebody may
 // write another one to its place in between. What a restore removes or replaces
-// is therefore taken aside first, by a call that destroys nothing, and looked at
+// is therefore displaced first, by a call that destroys nothing, and looked at
 // there:
 //
 //  1. Refuse if another file stands at the place than was compared.
 //  2. Rename it to a name of its own, which the journal has with its blob.
 //  3. Nobody else finds it there. Refuse if it is not what was compared.
 //  4. Rename the staged file, if there is one, to the place, where nothing is;
-//     then delete what is aside.
+//     then delete what is displaced.
 //  5. Bring it back if any of this fails. Where another file stands meanwhile,
-//     both stay: what is aside becomes a file that people and checkpoints see.
+//     both stay: what is displaced becomes a file that people and checkpoints see.
 //
 // If it is killed in between, the next restore does 5 first. Who still has the
 // file open and writes to it after 3 writes to a file that is gone, as behind
@@ -42,25 +43,25 @@ func (a *applier) displace(from, fd int, s *step) error {
 		return err
 	}
 	a.touched.Store(true)
-	switch err := a.renames.away(fd, s.name, fd, s.aside); {
+	switch err := a.renames.away(fd, s.name, fd, s.displaced); {
 	case errors.Is(err, unix.ENOENT): // somebody has removed it
 		return a.fill(from, fd, s)
 	case err != nil:
 		return s.overwrite(from, fd)
 	}
 	failpoint.Hit("restore.aside")
-	err := s.asCompared(fd, s.aside)
+	err := s.asCompared(fd, s.displaced)
 	if err == nil {
 		err = a.fill(from, fd, s)
 	}
 	if err == nil {
 		failpoint.Hit("restore.filled")
-		err = os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.aside, 0))
+		err = os.NewSyscallError("unlinkat", unix.Unlinkat(fd, s.displaced, 0))
 	}
 	if err == nil {
 		return nil
 	}
-	return a.putBack(fd, journaledFile{temp: s.aside, content: s.content, name: s.name}, bringBack, err)
+	return a.revert(fd, journaledFile{temp: s.displaced, content: s.content, name: s.name}, restoreDisplaced, err)
 }
 
 // exchange is displace for a file that is replaced:
@@ -108,13 +109,13 @@ func (a *applier) exchange(from, fd int, s *step) error {
 	if now, gone := lookAt(from, was.temp); gone == nil && !now.exists() {
 		return nil // somebody has removed it; the place has its file
 	}
-	if away := a.renames.away(fd, s.name, fd, s.aside); away != nil && !errors.Is(away, unix.ENOENT) {
+	if away := a.renames.away(fd, s.name, fd, s.displaced); away != nil && !errors.Is(away, unix.ENOENT) {
 		a.left.Store(true)
 		return errors.Join(err, os.NewSyscallError("rename", away))
 	}
 	failpoint.Hit("restore.refused")
-	staged := journaledFile{temp: s.aside, content: s.To.Blob, name: s.name}
-	return errors.Join(a.putBack(fd, staged, dropIfHeld, err), a.putBack(fd, was, bringBack, nil))
+	staged := journaledFile{temp: s.displaced, content: s.To.Blob, name: s.name}
+	return errors.Join(a.revert(fd, staged, dropIfHeld, err), a.revert(fd, was, restoreDisplaced, nil))
 }
 
 // hasNotHappened tells of a renaming that failed that it has changed nothing. Of
@@ -124,9 +125,9 @@ func hasNotHappened(err error) bool {
 		func(e error) bool { return errors.Is(err, e) })
 }
 
-// putBack ends an exchange or a displacement that is refused because of err, and
+// revert ends an exchange or a displacement that is refused because of err, and
 // joins to it what was kept and what went wrong.
-func (a *applier) putBack(fd int, f journaledFile, how func(int, journaledFile, func(packdb.SHA) bool) (string, error), err error) error {
+func (a *applier) revert(fd int, f journaledFile, how func(int, journaledFile, func(packdb.SHA) bool) (string, error), err error) error {
 	kept, back := how(fd, f, a.holds)
 	if back != nil {
 		a.left.Store(true)
@@ -172,116 +173,45 @@ func (a *applier) unchanged(fd int, s *step) error {
 	return nil
 }
 
-// asCompared refuses to go on if what was taken aside is not what was compared.
+// asCompared refuses to go on if what was displaced is not what was compared.
 // Some file systems make another inode of what they rename: its content decides.
-func (s *step) asCompared(fd int, aside string) error {
-	now, err := lookAt(fd, aside)
+func (s *step) asCompared(fd int, displaced string) error {
+	now, err := lookAt(fd, displaced)
 	if err != nil || now == s.was {
 		return err
 	}
 	if now.mode != s.was.mode {
 		return ErrMeanwhile
 	}
-	same, err := holdsContent(fd, aside, now, s.content)
+	same, err := holdsContent(fd, displaced, now, s.content)
 	if err == nil && !same {
 		err = ErrMeanwhile
 	}
 	return err
 }
 
-func holdsContent(fd int, name string, now seen, content packdb.SHA) (bool, error) {
-	sha, err := contentAt(fd, name, now)
-	return sha != "" && sha == content, err
+// removeOrKeep makes the place of a new file free of a directory. One that
+// holds what stays gets another name.
+func (a *applier) removeOrKeep(fd int, s *step) error {
+	err := a.removeEmptyTree(fd, s.Path, s.name)
+	var refused *refusal
+	if err == nil || !errors.As(err, &refused) && !a.req.KeepConflicts && !a.anyRefused() {
+		return err
+	}
+	return a.keepConflict(fd, s, "is a directory that could not be removed")
 }
 
-// dropIfHeld deletes what is aside if it has the content, and the store holds it;
-// anything else it brings back.
-func dropIfHeld(fd int, f journaledFile, holds func(packdb.SHA) bool) (kept string, err error) {
-	now, err := lookAt(fd, f.temp)
-	if err != nil || !now.exists() {
-		return "", err
+// keepConflict gives what is in the way of a step a name that people and
+// checkpoints see.
+func (a *applier) keepConflict(fd int, s *step, why string) error {
+	if err := a.allowed(s.Path); err != nil {
+		return err
 	}
-	if same, err := holdsContent(fd, f.temp, now, f.content); err == nil && same && holds(f.content) {
-		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, f.temp, 0))
-	}
-	return bringBack(fd, f, holds)
-}
-
-// bringBack renames what is aside to its place. If another file stands there, it
-// deletes what is aside if that has the content, and the store holds it, and
-// otherwise gives it a name that is no temporary one, and returns that.
-func bringBack(fd int, f journaledFile, holds func(packdb.SHA) bool) (kept string, err error) {
-	err = renameNew(fd, f.temp, fd, f.name)
-	if err == nil || errors.Is(err, unix.ENOENT) { // brought back; or was never aside
-		return "", nil
-	}
-	if !errors.Is(err, unix.EEXIST) {
-		return "", os.NewSyscallError("rename", err)
-	}
-	now, err := lookAt(fd, f.temp)
+	kept, err := keepAs(fd, s.name, s.name, strings.TrimPrefix(s.temp, worktree.TempPrefix))
 	if err != nil {
-		return "", err
+		return refusable("rename", err)
 	}
-	same, err := holdsContent(fd, f.temp, now, f.content)
-	if err == nil && same && holds(f.content) { // what cannot be read is not known to be held
-		return "", os.NewSyscallError("unlinkat", unix.Unlinkat(fd, f.temp, 0))
-	}
-	return keepAside(fd, f)
-}
-
-// keepAside gives what is aside a name that people and checkpoints see.
-func keepAside(fd int, f journaledFile) (kept string, err error) {
-	return keepAs(fd, f.temp, f.name, f.temp[len(worktree.TempPrefix):])
-}
-
-// keepAs renames from to a name that tells that it was name.
-func keepAs(fd int, from, name, id string) (kept string, err error) {
-	for i := 0; ; i++ {
-		kept = fmt.Sprintf("%s%s%s", name, worktree.KeptInfix, id)
-		if i > 0 { // it is too long, or taken
-			kept = fmt.Sprintf("%s%s-%d", worktree.KeptInfix[1:], id, i)
-		}
-		err = renameNew(fd, from, fd, kept)
-		if err == nil {
-			return kept, nil
-		}
-		if i == 9 || !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.EEXIST) {
-			return "", fmt.Errorf("rename %s to %s: %w", from, kept, err)
-		}
-	}
-}
-
-// renames are the three ways in which a restore renames; tests have others.
-type renames struct {
-	// away renames to a name that is nobody's. It takes whatever stands there at
-	// that moment, which no rename by two calls does.
-	away func(fromFd int, from string, toFd int, to string) error
-	// in renames from a name that is nobody's to one that must not exist.
-	in func(fromFd int, from string, toFd int, to string) error
-	// swap lets two names change places.
-	swap func(aFd int, a string, bFd int, b string) error
-}
-
-// linkIfAbsent is renameNew for file systems that have no such flag, as NFS: a
-// hard link is never made over what exists. What is at from must be nobody
-// else's. Where there are no hard links, a moment between look and rename stays.
-func linkIfAbsent(fromFd int, from string, toFd int, to string) error {
-	err := unix.Linkat(fromFd, from, toFd, to, 0)
-	switch {
-	case err == nil:
-		if err = unix.Unlinkat(fromFd, from, 0); err != nil {
-			err = errors.Join(err, unix.Unlinkat(toFd, to, 0))
-		}
-		return err
-	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT):
-		return err
-	}
-	there, err := lookAt(toFd, to)
-	if err != nil {
-		return err
-	}
-	if there.exists() {
-		return unix.EEXIST
-	}
-	return unix.Renameat(fromFd, from, toFd, to)
+	a.touched.Store(true)
+	a.note(strings.TrimPrefix(s.dir+"/"+kept, "/"), fmt.Sprintf("was %q, which the target needs, and %s", s.Path, why))
+	return nil
 }

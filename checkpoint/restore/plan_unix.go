@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"golang.org/x/sys/unix"
@@ -18,56 +17,6 @@ import (
 	"hank/checkpoint/scan"
 	"hank/checkpoint/worktree"
 )
-
-// verb is what a step does to its path.
-type verb uint8
-
-const (
-	nothing verb = iota
-	create       // write where nothing is, or will be once deletions are done
-	replace      // put a new file in place of the one that is there
-	remove       // delete
-)
-
-// step is what is left to do for one change.
-type step struct {
-	diff.Change
-	verb verb
-	dir  string // directory of the path, "" for the root
-	name string // last component of the path
-	was  seen   // what was there when it was compared with From
-	// content is the blob of what was there: From's or To's, so in the store.
-	content packdb.SHA
-	temp    string // name of the staged file, while there is one
-	aside   string // name of what was there, while it is taken aside
-	// stage is the directory that the new file is staged in: the nearest one
-	// above the path that exists, so that groups, default ACLs and the file
-	// system are those that the place itself has or will have.
-	stage string
-	// evict, if not empty, says why what is there gets another name first.
-	evict string
-	// refused: the system does not let it happen.
-	refused bool
-}
-
-// planner looks at the disk for the changes of a scope.
-type planner struct {
-	req     *RestoreRequest
-	scope   *scope
-	saved   map[string]bool // files that From holds and To needs gone or replaced
-	leftOut map[string]bool // RestoreRequest.LeftOut
-
-	mu       sync.Mutex
-	steps    []step
-	done     []step // adds that the disk has already
-	unsaved  []step // adds that are blocked by what stands in their place
-	keep     []string
-	blocked  map[string]string
-	refused  map[string]string // path to why
-	existing map[string]seen   // directories that are there
-	// interrupted says that there is a journal: temporary files will go.
-	interrupted bool
-}
 
 // PlanRestore works out what Restore would do. It writes nothing.
 func PlanRestore(req RestoreRequest) (*Plan, error) {
@@ -270,7 +219,7 @@ func (p *planner) look(fd int, known *scan.CachedDir, s step) (err error) {
 			return nil
 		}
 		p.mark(s, create)
-		if p.req.MoveAside { // removing it shows what else is in it
+		if p.req.KeepConflicts { // removing it shows what else is in it
 			return nil
 		}
 		return p.lookThrough(fd, s.name, s.Path)
@@ -340,7 +289,7 @@ func (p *planner) decide(s step, sha packdb.SHA) {
 		p.unsafe(s, "is in the way and was not saved")
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.req.MoveAside {
+		if !p.req.KeepConflicts {
 			p.unsaved = append(p.unsaved, s)
 		}
 	}
@@ -351,7 +300,7 @@ func (p *planner) decide(s step, sha packdb.SHA) {
 // own, and stays otherwise.
 func (p *planner) unsafe(s step, why string) {
 	switch {
-	case !p.req.MoveAside:
+	case !p.req.KeepConflicts:
 		p.block(s.Path, why)
 	case s.Kind == diff.Deleted && !p.scope.inTheWay(s.Path):
 		p.note(s.Path, why+", so it stays")
@@ -367,7 +316,7 @@ func (p *planner) unsafe(s step, why string) {
 // obstruct is unsafe for what is in the place of a directory.
 func (p *planner) obstruct(path string) {
 	const why = "is where the target has a directory, and was not saved"
-	if !p.req.MoveAside {
+	if !p.req.KeepConflicts {
 		p.block(path, why)
 		return
 	}
@@ -417,29 +366,6 @@ func walkFiles(parentFd int, name, path string, f func(path string, there seen))
 		}
 	}
 	return nil
-}
-
-func (p *planner) mark(s step, v verb) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.verb = v
-	if v == nothing && s.Kind == diff.Added {
-		p.done = append(p.done, s)
-	} else {
-		p.steps = append(p.steps, s)
-	}
-}
-
-func (p *planner) keepAs(s step) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.keep = append(p.keep, s.Path)
-}
-
-func (p *planner) block(path, why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.blocked[path] = why
 }
 
 // findRenamesByCase puts back to work each add that the disk seems to have

@@ -35,7 +35,7 @@ func Writable(w *worktree.Workspace) error { return nil }
 // RefusedFolders foresees nothing: restores are refused on this system anyway.
 func RefusedFolders(*worktree.Workspace, *Plan, []string, []string) []Refused { return nil }
 
-// PathsInTheWay returns the files that a restore would replace; not on this system.
-func PathsInTheWay(storer.EncodedObjectStorer, *worktree.Workspace, packdb.SHA, packdb.SHA) ([]string, error) {
+// Conflicts returns the files that a restore would replace; not on this system.
+func Conflicts(storer.EncodedObjectStorer, *worktree.Workspace, packdb.SHA, packdb.SHA) ([]string, error) {
 	return nil, errNoRestore
 }

@@ -246,7 +246,7 @@ func TestABlockedRestoreSaysWhatItKept(t *testing.T) {
 	}
 }
 
-// What was taken aside and has a long name gets a short one.
+// What was displaced and has a long name gets a short one.
 func TestAKeptFileWithALongNameGetsAShortOne(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, memory.NewStorage(), layouttest.Layout{})
@@ -254,7 +254,7 @@ func TestAKeptFileWithALongNameGetsAShortOne(t *testing.T) {
 	layouttest.LayDown(t, s.root, layouttest.Layout{long: layouttest.File("theirs"), worktree.TempPrefix + "1-0-was": layouttest.File("mine")})
 	ws := layouttest.OpenWS(t, s.root)
 	defer ws.Close()
-	kept, err := bringBack(ws.Fd(), journaledFile{temp: worktree.TempPrefix + "1-0-was", name: long}, holdsIn(s.st))
+	kept, err := restoreDisplaced(ws.Fd(), journaledFile{temp: worktree.TempPrefix + "1-0-was", name: long}, holdsIn(s.st))
 	testkit.Must(t, err)
 	layouttest.SameLayout(t, "after it", layouttest.ReadBack(t, s.root), layouttest.Layout{long: layouttest.File("theirs"), "hank-kept-1-0-was-1": layouttest.File("mine")})
 	if kept != "hank-kept-1-0-was-1" {

@@ -20,7 +20,7 @@ import (
 )
 
 // ClearUp ends what a restore of the workspace that was interrupted has begun:
-// what it had taken aside comes back, its temporary files go, and directories get
+// what it had displaced comes back, its temporary files go, and directories get
 // their permissions back. It returns the paths of files whose places were taken
 // and that the store does not hold: they have new names now. What the system does
 // not let be brought back or removed stays where it is, in refused.
@@ -66,7 +66,7 @@ func (c *clearer) clearUp(root int) (err error) {
 	}
 	// All come back before temporary names go: two records may be one directory.
 	for _, work := range []func(*journaledDir, int) error{
-		c.bringBack, c.sweep,
+		c.restoreDisplaced, c.sweep,
 	} {
 		for i := range dirs {
 			d := &dirs[i]
@@ -90,17 +90,9 @@ func (c *clearer) tolerate(d *journaledDir, name, why string, err error) error {
 
 // journaledDir is what the journal says of a directory.
 type journaledDir struct {
-	path  string
-	perm  uint32
-	aside []journaledFile
-}
-
-// journaledFile is a file that may be aside.
-type journaledFile struct {
-	temp    string     // its name there
-	content packdb.SHA // the blob that it was compared with
-	name    string     // its place
-	staged  packdb.SHA // the blob of a staged file that temp may be the name of, or ""
+	path      string
+	perm      uint32
+	displaced []journaledFile
 }
 
 // parseJournal reads a journal. What is no record is left out: the torn end of a
@@ -110,10 +102,10 @@ func parseJournal(text string) (dirs []journaledDir) {
 	whole := strings.HasSuffix(text, "\x00!\x00") // else what is staged may be torn, and nothing has changed places
 	for record := range strings.SplitSeq(text, "\x00") {
 		head, rest, _ := strings.Cut(record, " ")
-		if files := parseAside(head, rest); files != nil {
+		if files := parseDisplaced(head, rest); files != nil {
 			if len(dirs) > 0 && (whole || head[0] == '@') {
 				last := &dirs[len(dirs)-1]
-				last.aside = append(last.aside, files...)
+				last.displaced = append(last.displaced, files...)
 			}
 			continue
 		}
@@ -124,8 +116,8 @@ func parseJournal(text string) (dirs []journaledDir) {
 	return dirs
 }
 
-// parseAside reads a record of a file that may be aside, under one name or two.
-func parseAside(head, rest string) []journaledFile {
+// parseDisplaced reads a record of a file that may be displaced, under one name or two.
+func parseDisplaced(head, rest string) []journaledFile {
 	fields := strings.SplitN(rest, " ", 4)
 	var files []journaledFile
 	switch {
@@ -184,9 +176,9 @@ func (d *journaledDir) makeWritable(fd int) (closeAgain func() error, err error)
 	return func() error { return os.NewSyscallError("fchmod", unix.Fchmod(fd, d.perm)) }, err
 }
 
-func (c *clearer) bringBack(d *journaledDir, fd int) error {
-	for _, f := range d.aside {
-		name, err := f.comeBack(fd, c.holds)
+func (c *clearer) restoreDisplaced(d *journaledDir, fd int) error {
+	for _, f := range d.displaced {
+		name, err := f.restore(fd, c.holds)
 		if err := c.tolerate(d, f.temp, fmt.Sprintf("was %q, and cannot be brought back", f.name), err); err != nil {
 			return fmt.Errorf("bring %s back: %w", f.name, err)
 		}
@@ -195,21 +187,6 @@ func (c *clearer) bringBack(d *journaledDir, fd int) error {
 		}
 	}
 	return nil
-}
-
-// comeBack brings a file back, unless the temporary name is that of the staged one.
-func (f journaledFile) comeBack(fd int, holds func(packdb.SHA) bool) (kept string, err error) {
-	if f.staged == "" {
-		return bringBack(fd, f, holds)
-	}
-	now, err := lookAt(fd, f.temp)
-	if err != nil || !now.exists() {
-		return "", err
-	}
-	if same, err := holdsContent(fd, f.temp, now, f.staged); err == nil && same && holds(f.staged) {
-		return "", nil // sweep removes it
-	}
-	return bringBack(fd, f, holds)
 }
 
 // sweep removes temporary files.

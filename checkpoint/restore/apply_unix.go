@@ -4,26 +4,21 @@ package restore
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
-	"hank/checkpoint/diff"
-	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
 	"hank/internal/failpoint"
 )
 
 // Restore brings the workspace from the tree From to the tree To.
 //
-//  1. Clear up after a restore that was interrupted: what it had taken aside
+//  1. Clear up after a restore that was interrupted: what it had displaced
 //     comes back, its temporary files go, directories get their permissions
 //     back (the journal names them all).
 //  2. Plan: the difference of the trees, then each of its paths on disk, read
@@ -79,20 +74,6 @@ func restoreBy(ctx context.Context, req RestoreRequest, by renames) (*RestoreRep
 		return report, &IncompleteError{Workspace: req.Workspace.Path(), Touched: a.touched.Load(), Err: err}
 	}
 	return report, nil
-}
-
-// applier carries one plan out.
-type applier struct {
-	*planner
-	ctx     context.Context
-	req     *RestoreRequest
-	renames renames
-	holds   func(packdb.SHA) bool // tells whether the store has a blob
-	report  *RestoreReport
-	opened  []string    // directories that were made writable
-	touched atomic.Bool // something other than temporary files has changed
-	left    atomic.Bool // a temporary file that could not be removed: the journal stays
-	bytes   atomic.Int64
 }
 
 func (a *applier) run() (err error) {
@@ -154,26 +135,6 @@ func (a *applier) onSeveralVolumes() bool {
 	return false
 }
 
-// tempNames gives the steps the names of what they stage and take aside.
-func (a *applier) tempNames() {
-	var id [6]byte
-	rand.Read(id[:])
-	for i := range a.steps {
-		s := &a.steps[i]
-		name := fmt.Sprintf("%s%s-%d", worktree.TempPrefix, hex.EncodeToString(id[:]), i)
-		if s.writes() {
-			s.temp = name
-		}
-		if s.displaces() {
-			s.aside = name + "-was"
-		}
-	}
-}
-
-func (s *step) writes() bool { return s.verb == create || s.verb == replace }
-
-func (s *step) displaces() bool { return s.verb == remove || s.verb == replace }
-
 // deleteAll removes the files that go and the empty directories in the place
 // of new files.
 func (a *applier) deleteAll() error {
@@ -188,26 +149,15 @@ func (a *applier) deleteAll() error {
 		return err
 	}
 	err = a.eachDir(func(s *step) bool { return s.evict != "" }, func(fd int, s *step) error {
-		return a.refuse(fd, s, a.moveAside(fd, s, s.evict))
+		return a.refuse(fd, s, a.keepConflict(fd, s, s.evict))
 	})
 	if err != nil {
 		return err
 	}
 	return a.eachDir(func(s *step) bool { return s.writes() && s.was.isDir() }, func(fd int, s *step) error {
 		a.touched.Store(true)
-		return a.refuse(fd, s, a.removeOrMoveAside(fd, s))
+		return a.refuse(fd, s, a.removeOrKeep(fd, s))
 	})
-}
-
-// removeOrMoveAside makes the place of a new file free of a directory. One that
-// holds what stays gets another name.
-func (a *applier) removeOrMoveAside(fd int, s *step) error {
-	err := a.removeEmptyTree(fd, s.Path, s.name)
-	var refused *refusal
-	if err == nil || !errors.As(err, &refused) && !a.req.MoveAside && !a.anyRefused() {
-		return err
-	}
-	return a.moveAside(fd, s, "is a directory that could not be removed")
 }
 
 // placeAll renames the staged files into place.
@@ -340,44 +290,6 @@ func (a *applier) removeEmptyTree(parentFd int, path, name string) error {
 		}
 	}
 	return refusable("unlinkat", unix.Unlinkat(parentFd, name, unix.AT_REMOVEDIR))
-}
-
-// emptiedDirs returns the directories above deleted files, deepest first: if
-// they are empty in the end, they held only what was deleted. Files that are
-// gone already count too: an interrupted restore may have deleted them.
-func (p *planner) emptiedDirs() ([]string, error) {
-	set := map[string]bool{}
-	note := func(dir string) {
-		for ; dir != "" && !set[dir]; dir = worktree.Parent(dir) {
-			set[dir] = true
-		}
-	}
-	for i := range p.steps {
-		if s := &p.steps[i]; s.Kind == diff.Deleted && (s.verb != nothing || !s.was.exists()) {
-			note(s.dir)
-		}
-	}
-	if p.req.Began != "" {
-		began, err := newScope(p.req.Store, p.req.Began, p.req.To, p.req.Paths)
-		if err != nil {
-			return nil, err
-		}
-		for i := range began.changes {
-			if c := &began.changes[i]; c.Kind == diff.Deleted {
-				note(dir(c))
-			}
-		}
-	}
-	dirs := make([]string, 0, len(set))
-	for dir := range set {
-		if fd, err := worktree.OpenBeneath(p.root(), dir); err == nil {
-			unix.Close(fd)
-			dirs = append(dirs, dir)
-		}
-	}
-	slices.Sort(dirs)
-	slices.Reverse(dirs) // a directory after what is in it
-	return dirs, nil
 }
 
 // removeEmptied removes those of dirs that are empty.

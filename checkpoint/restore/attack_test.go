@@ -50,8 +50,8 @@ func TestCraftedTreesAreRefusedBeforeAnythingIsTouched(t *testing.T) {
 				if !errors.As(err, &unsafe) {
 					t.Fatalf("tree with %q as %v: %v", name, mode, err)
 				}
-				if _, err := PathsInTheWay(s.st, s.ws, pair[0], pair[1]); !errors.As(err, &unsafe) {
-					t.Fatalf("PathsInTheWay of a tree with %q as %v: %v", name, mode, err)
+				if _, err := Conflicts(s.st, s.ws, pair[0], pair[1]); !errors.As(err, &unsafe) {
+					t.Fatalf("Conflicts of a tree with %q as %v: %v", name, mode, err)
 				}
 				layouttest.SameLayout(t, name, layouttest.ReadBack(t, s.root), before)
 			}

@@ -104,7 +104,7 @@ func TestWhatIsLeftOutStaysAndIsNamed(t *testing.T) {
 		s := newSite(t, memory.NewStorage(), from)
 		layouttest.LayDown(t, s.root, leftOut)
 		req := s.request(from, to)
-		req.LeftOut, req.MoveAside = []string{"d/sub", "e/.env", "k/x", "same/.env"}, aside
+		req.LeftOut, req.KeepConflicts = []string{"d/sub", "e/.env", "k/x", "same/.env"}, aside
 		req.Removable = func(path string) bool { return path != "d/ignored" }
 		plan, err := PlanRestore(req)
 		testkit.Must(t, err)
@@ -143,7 +143,7 @@ func TestAFolderThatCannotBeEmptiedIsMovedAside(t *testing.T) {
 	layouttest.SameLayout(t, "after it", layouttest.ReadBack(t, s.root), to)
 }
 
-// With MoveAside nothing that was not saved stops a restore, and nothing of it
+// With KeepConflicts nothing that was not saved stops a restore, and nothing of it
 // is lost.
 func TestWhatWasNotSavedIsMovedAsideWhereThatIsAskedFor(t *testing.T) {
 	t.Parallel()
@@ -159,7 +159,7 @@ func TestWhatWasNotSavedIsMovedAsideWhereThatIsAskedFor(t *testing.T) {
 	if !errors.As(err, &blocked) {
 		t.Fatalf("without: %v", err)
 	}
-	req.MoveAside = true
+	req.KeepConflicts = true
 	report, err := Restore(t.Context(), req)
 	testkit.Must(t, err)
 	byName := map[string]string{}

@@ -22,7 +22,7 @@ import (
 //
 //	755 DIR           a directory that gets temporary files or is made writable,
 //	                  with its permissions in octal
-//	@TEMP BLOB NAME   a file in it that may be taken aside to TEMP: while it is
+//	@TEMP BLOB NAME   a file in it that may be displaced to TEMP: while it is
 //	                  there, it belongs to NAME
 //	=STAGED TEMP NEW BLOB NAME
 //	                  the same, of a file that may change places with the staged
@@ -36,9 +36,9 @@ import (
 // begin writes the journal and makes read-only directories writable.
 func (a *applier) begin() error {
 	a.tempNames()
-	aside := map[string][]*step{}
+	displaced := map[string][]*step{}
 	for _, s := range pointers(a.steps, (*step).displaces) {
-		aside[s.dir] = append(aside[s.dir], s)
+		displaced[s.dir] = append(displaced[s.dir], s)
 	}
 	var text bytes.Buffer
 	var closed []string
@@ -49,11 +49,11 @@ func (a *applier) begin() error {
 	for _, dir := range dirs {
 		perm := a.existing[dir].mode & 0o7777
 		fmt.Fprintf(&text, "%o %s\x00", perm, dir)
-		for _, s := range aside[dir] {
+		for _, s := range displaced[dir] {
 			if s.verb == replace {
-				fmt.Fprintf(&text, "=%s %s %s %s %s\x00", s.temp, s.aside, s.To.Blob, s.content, s.name)
+				fmt.Fprintf(&text, "=%s %s %s %s %s\x00", s.temp, s.displaced, s.To.Blob, s.content, s.name)
 			} else {
-				fmt.Fprintf(&text, "@%s %s %s\x00", s.aside, s.content, s.name)
+				fmt.Fprintf(&text, "@%s %s %s\x00", s.displaced, s.content, s.name)
 			}
 		}
 		if perm&0o300 != 0o300 {

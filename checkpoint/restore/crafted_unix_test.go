@@ -106,7 +106,7 @@ func TestCraftedTreesNeverReachOutside(t *testing.T) {
 			req.Paths = []string{craftedNames[rng.IntN(len(craftedNames))]}
 		}
 		_, err := Restore(t.Context(), req)
-		_, _ = PathsInTheWay(s.st, s.ws, req.From, req.To)
+		_, _ = Conflicts(s.st, s.ws, req.From, req.To)
 		outcomes[outcome(err)]++
 		testkit.Must(t, s.ws.Close())
 		what := fmt.Sprintf("seed %d (%v)", seed, err)
