@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
@@ -256,7 +257,7 @@ func makeStore(x *execution.Execution, why error) error {
 // lostStore asks what is to become of an execution whose store cannot be used; nil: no
 // checkpoint is lost with it.
 func lostStore(l layout.Layout, s *state.State, why error) *finding.DecisionError {
-	if execution.Head(s) == "" {
+	if execution.Head(s) == "" && s.Intent == nil {
 		return nil
 	}
 	return needStore(l, why)
@@ -321,6 +322,15 @@ func makeWorkspace(l layout.Layout, m layout.Meta, metaErr error, rep *finding.R
 	}
 	missingWorkspace(l).report(rep)
 	return os.MkdirAll(l.Workspace, 0o755)
+}
+
+// restoring is a question about the workspace with the command that brings its files
+// back: where the hank is done, a run would have nothing to do.
+func restoring(e *finding.DecisionError, done bool) *finding.DecisionError {
+	if e != nil && done {
+		e.Command = strings.Replace(e.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
+	}
+	return e
 }
 
 // missingWorkspace is what becomes of a workspace that is not there. For a reader it is

@@ -166,7 +166,7 @@ func openJournal(x *execution.Execution, m load.Memory) error {
 func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) error {
 	// What a codon has left there is for SameWorkspace: its agent may still be ended.
 	if blocked := x.Metadata.Replaced(x.Layout, x.State(), func(*state.Run) bool { return false }); blocked != nil {
-		return blocked
+		return restoring(blocked, x.State().Next() == len(x.State().ExecutionPlan()))
 	}
 	if err := openWorkspace(x); err != nil {
 		return err

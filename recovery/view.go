@@ -343,20 +343,10 @@ func (v *View) askAboutPlace(m load.Memory) {
 	if v.Blocked == nil {
 		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
 	}
-	if v.Blocked != nil {
-		v.restoreByRollback()
-	}
+	v.Blocked = restoring(v.Blocked, v.Head.Done == v.Head.Planned)
 }
 
 func ofThisBoot(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) }
-
-// restoreByRollback names the command that brings the workspace back where a run would
-// have nothing to do.
-func (v *View) restoreByRollback() {
-	if v.Head.Done == v.Head.Planned {
-		v.Blocked.Command = strings.Replace(v.Blocked.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
-	}
-}
 
 // storeLost asks what is to become of an execution whose checkpoints are lost with
 // their store.
@@ -369,12 +359,7 @@ func (v *View) storeLost() *finding.DecisionError {
 
 // replaced asks about another directory in the place of the workspace.
 func (v *View) replaced() *finding.DecisionError {
-	blocked := v.Meta.Replaced(v.Layout, v.State, ofThisBoot)
-	if blocked != nil {
-		v.Blocked = blocked
-		v.restoreByRollback()
-	}
-	return blocked
+	return restoring(v.Meta.Replaced(v.Layout, v.State, ofThisBoot), v.Head.Done == v.Head.Planned)
 }
 
 // headLost asks about a newest checkpoint that cannot be read.
@@ -420,10 +405,10 @@ func (v *View) Gone() bool {
 // that it is another folder than the one that the last codon left.
 func (v *View) lookAtWorkspace() {
 	switch now, err := layout.FolderAt(v.Layout.Workspace); {
-	case v.Live || v.Head.Planned == 0:
+	case v.Live:
 	case v.Gone():
 		missingWorkspace(v.Layout).report(&v.Report)
-	case err == nil && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
+	case err == nil && v.Head.Planned > 0 && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
 		next := "`hank run` compares it with the last checkpoint, and asks only where it differs"
 		if r := v.State.Newest(); r != nil && r.Live() != nil {
 			next = "what is in it counts as what the interrupted codon has left"
