@@ -14,7 +14,7 @@ import (
 
 // askAboutHankweaves compares the hank with the plan that Hankweave has left.
 // Hankweave freezes no program, so the hank as it is now takes the plan's
-// place; a person decides where it has other codons.
+// place; the user decides where it has other codons.
 func (d *driver) askAboutHankweaves(live *plan.Program) error {
 	var before, now []plan.CodonID
 	for _, e := range d.x.State().ExecutionPlan() {

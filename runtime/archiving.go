@@ -39,7 +39,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return err
 	}
 	looked := execution.Taken(d.x.State(), d.x.Store, last.Checkpoint()).Matcher()
-	takes := func(rel string) bool { // what a person has added since is not the codon's
+	takes := func(rel string) bool { // what the user has added since is not the codon's
 		byHand := (looked(rel) || d.x.Store.HasFile(base, rel)) && !d.x.Store.HasFile(end, rel)
 		return d.x.Store.HasFile(visible.Tree, rel) && !byHand
 	}

@@ -70,7 +70,7 @@ func TestAnExtendedCodonCostsAllItsTurns(t *testing.T) {
 }
 
 // A supervisor that starts a run again and again is stopped after three crashes
-// at one codon; a person is not, and begins the count anew.
+// at one codon; the user is not, and begins the count anew.
 func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 	t.Parallel()
 	unattended := func(o *command) { o.Unattended = true }
@@ -95,6 +95,6 @@ func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 		if code != try.code || try.code == exitcode.Decision && !strings.Contains(err.Error(), "3 times in a row") {
 			t.Errorf("%s: %d, %v", try.name, code, err)
 		}
-		s.must(ModeRun, exitcode.Done) // a person
+		s.must(ModeRun, exitcode.Done) // the user
 	}
 }

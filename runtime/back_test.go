@@ -94,7 +94,7 @@ func TestARollbackLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	}
 }
 
-// So does a retry: what a person has made where a rollback has led, and no codon up to
+// So does a retry: what the user has made where a rollback has led, and no codon up to
 // there tracks, nobody is asked about, though the next codon would track it.
 func TestARetryLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	t.Parallel()
@@ -303,7 +303,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	s.fsck()
 }
 
-// A person writes to a workspace in which a killed rollback has left half of its
+// The user writes to a workspace in which a killed rollback has left half of its
 // work: the next command finishes it, however often that is killed too, and what
 // they wrote is in a checkpoint.
 func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {

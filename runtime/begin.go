@@ -15,7 +15,7 @@ import (
 	"hank/state"
 )
 
-// Limits above which the first checkpoint of a folder wants a person's yes.
+// Limits above which the first checkpoint of a directory wants the user's yes.
 const (
 	hugeFiles = 200_000
 	hugeBytes = 5 << 30
@@ -71,7 +71,7 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 	if d.answers.Yes {
 		return nil
 	}
-	huge := HugeFolder{Path: d.x.Layout.Workspace, Files: int64(size.Files), Bytes: size.Bytes}
+	huge := HugeWorkspace{Path: d.x.Layout.Workspace, Files: int64(size.Files), Bytes: size.Bytes}
 	home, _ := os.UserHomeDir()
 	switch {
 	case home != "" && vfs.SameFile(home, huge.Path):
@@ -84,7 +84,7 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 		return nil
 	}
 	for _, f := range size.Largest {
-		huge.Largest = append(huge.Largest, Folder{Path: f.Path, Files: int64(f.Files), Bytes: f.Bytes, Ignore: f.Ignore})
+		huge.Largest = append(huge.Largest, Directory{Path: f.Path, Files: int64(f.Files), Bytes: f.Bytes, Ignore: f.Ignore})
 	}
 	if d.ui.ConfirmHuge != nil && d.ui.ConfirmHuge(huge) {
 		return nil

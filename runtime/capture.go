@@ -13,10 +13,10 @@ import (
 )
 
 // capture makes a checkpoint before a codon that is the first to look at some
-// files or empty folders, if there are any: so that they can be brought back to
+// files or empty directories, if there are any: so that they can be brought back to
 // what it found. The first codon after a move is the first to look at what the
 // move has left and nobody had recorded, such as files that were ignored before; that
-// of a run, to look at the empty folders that a person has made since the last.
+// of a run, to look at the empty directories that the user has made since the last.
 // What a checkpoint has that has looked at more than the codon will stays in the base.
 // So does what the move could not bring back: see asMovedTo.
 func (d *driver) capture(ctx context.Context, index int) error {

@@ -125,7 +125,7 @@ func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 		t.Error("the command line did not say success: the test shows nothing")
 	}
 
-	// A retry goes on in the session of the codon before.
+	// A retry continues in the session of the codon before.
 	better := modelserver.New(t, extends, extended)
 	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Environ = append(o.Environ, better.Environ()...) })
 	if got := content(t, s.workspace(), "haiku.txt"); got != haiku+haiku {

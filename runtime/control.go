@@ -260,7 +260,7 @@ func Follow(ctx context.Context, execution string, from uint64, fn func(journal.
 	})
 }
 
-// Live asks the live run of an execution how it stands.
+// Live asks the live run of an execution for its status.
 func Live(ctx context.Context, execution string) (LiveStatus, error) {
 	var s LiveStatus
 	answer, err := Control(ctx, execution, "status")

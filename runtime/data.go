@@ -6,8 +6,8 @@ import (
 )
 
 // checkData says when the data is not what the execution knew. It is no reason
-// to stop: a run that nobody watches goes on, and what is done stays done, with
-// a warning that stands in the journal too.
+// to stop: a run that nobody watches continues, and what is done stays done, with
+// a warning that is in the journal, too.
 func (d *driver) checkData(ctx context.Context) {
 	change, err := d.x.CheckData(ctx)
 	if err != nil {

@@ -150,7 +150,7 @@ func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
 }
 
 // chooseResume continues an attempt. One that was itself to resume another and was
-// killed before anything came of it stands for that: its record knows of no rig and
+// killed before anything came of it counts as that one: its record knows of no rig and
 // no session yet.
 func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
 	before := func() (*state.Run, *state.Codon) {

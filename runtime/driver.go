@@ -53,10 +53,10 @@ type driver struct {
 	finished int                    // codons settled in this run
 	settled  *state.Codon           // the last settled record on the thread
 
-	// moved: the tree has what the checkpoint that it stands at has not recorded,
-	// because a move has left it, or because a person has made empty folders.
+	// moved: the tree has what the checkpoint that it is at has not recorded,
+	// because a move has left it, or because the user has made empty directories.
 	moved     bool
-	unasked   []string // those folders, and those files too; a move at the start of the run leaves them
+	unasked   []string // those directories, and those files too; a move at the start of the run leaves them
 	tracked   checkpoint.Selection
 	trackedTo int
 }

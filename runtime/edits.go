@@ -31,7 +31,7 @@ func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edited, err err
 		d.moved = true
 	}
 	if err == nil {
-		d.unasked, err = d.comparison().FoldersSince(e.head, e.snap)
+		d.unasked, err = d.comparison().EmptyDirsSince(e.head, e.snap)
 		d.moved = d.moved || len(d.unasked) > 0
 	}
 	if err == nil && to != "" {

@@ -145,7 +145,7 @@ func TestEachAutomaticRetryStartsFromTheSameTree(t *testing.T) {
 	}
 }
 
-// What a person does between two runs is asked about, and never lost.
+// What the user does between two runs is asked about, and never lost.
 func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 	t.Parallel()
 	heavy(t)
@@ -247,7 +247,7 @@ func TestAnEditThatAnUndoBroughtBackIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
-// A file that a person has replaced with an empty folder is gone as one that they have
+// A file that the user has replaced with an empty directory is gone as one that they have
 // deleted.
 func TestAFileThatIsAFolderNowIsAskedAbout(t *testing.T) {
 	t.Parallel()
@@ -262,8 +262,8 @@ func TestAFileThatIsAFolderNowIsAskedAbout(t *testing.T) {
 	s.fsck()
 }
 
-// The rollback that was taken back went to where the execution stood, and has
-// found the files there: they are a person's all the same.
+// The rollback that was undone went to where the execution stood, and has
+// found the files there: they are the user's all the same.
 func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]bool{"once": false, "and another one before": true} {
@@ -290,7 +290,7 @@ func TestARollbackToTheSamePlaceThatWasTakenBackHidesNoAddedFile(t *testing.T) {
 	}
 }
 
-// What a person's own rule had hidden, and the answer --restore has made visible by
+// What the user's own rule had hidden, and the answer --restore has made visible by
 // taking that rule away, stays, and is no question of the next run. gc keeps what tells
 // that.
 func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
@@ -417,7 +417,7 @@ func agentless(*stage) func(*command) {
 	return func(o *command) { o.Environ = []string{"PATH=/nonexistent"} }
 }
 
-// stopAt sends a request when a codon is at work.
+// stopAt sends a request when a codon is running.
 func (s *stage) stopAt(id state.CodonID, signal codon.Signal) func(*command) {
 	requests := make(chan codon.Request, 1)
 	return func(o *command) {
@@ -499,7 +499,7 @@ func TestRunAfterAStopRedoesTheCodonOnTheTreeFromBeforeIt(t *testing.T) {
 	}
 }
 
-// editable is a hank in a folder of its own, of which the first codon is done
+// editable is a hank in a directory of its own, of which the first codon is done
 // and the second has failed.
 func editable(t *testing.T) (s *stage, dir string) {
 	t.Helper()

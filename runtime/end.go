@@ -65,7 +65,7 @@ func newRunID(now time.Time) state.RunID {
 }
 
 // startedBy says who began the run. Arguments may hold secrets, so only the
-// program and the verb are kept.
+// program and the command are kept.
 func startedBy(host string, unattended bool) *state.StartedBy {
 	user := os.Getenv("USER")
 	if user == "" {
@@ -115,8 +115,8 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 	return err
 }
 
-// abort ends a run that hank itself cannot go on with, and says why. Where a
-// codon is at work the run stays open, paused, until the next opening has made
+// abort ends a run that hank itself cannot continue with, and says why. Where a
+// codon is running the run stays open, paused, until the next opening has made
 // the codon's checkpoint. If not even that can be written, the next opening will
 // call it a crash. A write that has failed is not tried again.
 func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
@@ -162,7 +162,7 @@ func leftFor(err error) state.EndReason {
 	return state.EndError
 }
 
-// result describes where the execution stands now.
+// result describes where the execution is now.
 func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
 	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
@@ -198,7 +198,7 @@ func (d *driver) result(out outcome, err error) *Result {
 	return res
 }
 
-// nextCommand is what a person would type to continue.
+// nextCommand is what the user would type to continue.
 func (d *driver) nextCommand(out outcome) string {
 	s, verb := d.x.State(), "hank run"
 	switch out.reason {

@@ -216,7 +216,7 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 }
 
 // An error of hank itself in mid-run is the reason that the run ends for, and
-// no crash; the codon that was at work is done again from before it.
+// no crash; the codon that was running is done again from before it.
 func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 	t.Parallel()
 	count := t.TempDir()

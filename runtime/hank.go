@@ -10,8 +10,8 @@ import (
 	"hank/runtime/exitcode"
 )
 
-// LoadHank reads and checks a hank, given as its file or its folder, and
-// writes nothing. The diagnostics name files relative to the folder of the
+// LoadHank reads and checks a hank, given as its file or its directory, and
+// writes nothing. The diagnostics name files relative to the directory of the
 // hank; the program is nil if there is an error among them.
 func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic, error) {
 	file, err := HankFile(path)
@@ -27,7 +27,7 @@ func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic
 }
 
 // HankFile returns the absolute path of the hank that path names: itself, or
-// the hank.json in it. The file may be missing where the folder is not.
+// the hank.json in it. The file may be missing where the directory is not.
 func HankFile(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin
 	return program, from, nil
 }
 
-// hankIn returns the hank's file in a folder; strand.json is its older name.
+// hankIn returns the hank's file in a directory; strand.json is its older name.
 func hankIn(dir string) string {
 	for _, name := range []string{"hank.json", "strand.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {

@@ -44,8 +44,8 @@ var importPoints = map[string]int{
 	"restore.renamed": 2, "move.applied": 1, "import.filled": 1,
 }
 
-// Killed anywhere, an import into a new folder leaves none that anybody takes for
-// an execution, or a whole one; and the same import goes on with it.
+// Killed anywhere, an import into a new directory leaves none that anybody takes for
+// an execution, or a whole one; and the same import continues with it.
 func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
 	heavy(t)
@@ -116,7 +116,7 @@ func TestAnImportIntoAnExecutionKilledAnywhereIsFinishedByTheNext(t *testing.T) 
 	}
 }
 
-// exported is an execution with a rollback in it, and a folder with its checkpoints.
+// exported is an execution with a rollback in it, and a directory with its checkpoints.
 func exported(t *testing.T) (s *stage, mirror string) {
 	t.Helper()
 	s = stageOf(t, `{"hank": [
@@ -138,7 +138,7 @@ func exported(t *testing.T) (s *stage, mirror string) {
 	return s, mirror
 }
 
-// killImport tells whether an import was killed at a failpoint.
+// killImport reports whether an import was killed at a failpoint.
 func (s *stage) killImport(point, root, mirror string) bool {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0], "__part", "import", root, mirror)

@@ -11,7 +11,7 @@ import (
 )
 
 // Who says --keep-tree has the codon done on the workspace as it is: after a crash, of
-// which what a person has changed cannot be told any more, after a failure, and
+// which what the user has changed cannot be told any more, after a failure, and
 // for a codon that is done.
 func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 	t.Parallel()

@@ -129,7 +129,7 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 		l.log = append(l.log, fmt.Sprintf("%3d. hank %s: killed %s (%d processes): %d", l.kills, next, v.name, len(chosen), code))
 		l.survey()
 		switch next = "run"; code {
-		case -1: // killed: run goes on, unless the keeper's death was recorded before
+		case -1: // killed: run continues, unless the keeper's death was recorded before
 			if l.rng.IntN(2) == 0 {
 				verb := "run"
 				if v, err := recovery.Read(l.Execution); err == nil && brokenDown(history.LastRecord(v.State)) {
@@ -332,7 +332,7 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 	})
 }
 
-// A rollback uncovers what was ignored. That is no edit of a person's, also if
+// A rollback uncovers what was ignored. That is no edit of the user's, also if
 // the run behind it ends, and ends again, before its first codon has begun.
 func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	t.Parallel()
@@ -368,7 +368,7 @@ func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	}
 }
 
-// A run that is killed when its folder is there and its first event is not
+// A run that is killed when its directory is there and its first event is not
 // leaves nothing behind that anybody has to look at.
 func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 	t.Parallel()
@@ -425,7 +425,7 @@ func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 }
 
 // A rig whose work the tree has is not done again, also if the run that was
-// to go on from there ends before its codon has begun.
+// to continue from there ends before its codon has begun.
 func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {
 	t.Parallel()
 	heavy(t)

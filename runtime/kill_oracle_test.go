@@ -75,8 +75,8 @@ func (o order) fold(t *testing.T) *folded {
 	return f
 }
 
-// follow keeps account of what is finished. Only a move back, by a person's
-// word, may make it unfinished; a run that goes on redoes what was cut off.
+// follow keeps account of what is finished. Only a move back, by the user's
+// word, may make it unfinished; a run that continues redoes what was interrupted.
 func (f *folded) follow(tr state.Transition) {
 	switch tr := tr.(type) {
 	case state.CodonStarted:
@@ -110,7 +110,7 @@ func (f *folded) follow(tr state.Transition) {
 	}
 }
 
-// isDone tells whether an agent has done its work, whatever its checkpoint.
+// isDone reports whether an agent has done its work, whatever its checkpoint.
 func isDone(c *state.Codon) bool {
 	return c.Status == state.Completed || c.Settling != nil && c.Settling.Status == state.Completed
 }
@@ -214,7 +214,7 @@ func starts(t *testing.T, file string) map[state.CodonID]int {
 	return counts
 }
 
-// files is everything below a folder but hank's own: path, kind, permissions
+// files is everything below a directory but hank's own: path, kind, permissions
 // and every byte. Folders that are empty are in no checkpoint, and not here.
 func files(t *testing.T, root string) map[string]string {
 	t.Helper()
@@ -251,7 +251,7 @@ func files(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// sameFiles compares two folders byte by byte.
+// sameFiles compares two directories byte by byte.
 func sameFiles(t *testing.T, got, want string) {
 	t.Helper()
 	a, b := files(t, got), files(t, want)

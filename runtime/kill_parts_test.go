@@ -107,7 +107,7 @@ func TestNothingOutlivesAKilledRun(t *testing.T) {
 }
 
 // lonely writes a hank of one codon, which waits at its first start, in its
-// rig or at work, with a process beside it, and ends well at any other.
+// rig or running, with a process beside it, and ends well at any other.
 func lonely(t *testing.T, dir, policy string, inRig bool) order {
 	t.Helper()
 	const waits = "echo \"start work\" >>\"$COUNTER\"\n(nohup sleep 120 >/dev/null 2>&1 &)\necho begun >begun.txt\n" +
@@ -141,7 +141,7 @@ func (o order) begin(t *testing.T, counter string) *life {
 }
 
 // TestAKilledPartFailsTheCodon kills only the keeper, or only the agent: the
-// runtime goes on, says what happened, and keeps to the codon's policy.
+// runtime continues, says what happened, and keeps to the codon's policy.
 func TestAKilledPartFailsTheCodon(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"agent", "keeper"} {
@@ -205,7 +205,7 @@ func parent(t *testing.T, pid int) int {
 }
 
 // TestASignalEndsTheRunInOrder sends the runtime a signal while its codon is
-// at work, or in its rig: all ends, the run says so, and the next one redoes
+// running, or in its rig: all ends, the run says so, and the next one redoes
 // the codon from before it.
 func TestASignalEndsTheRunInOrder(t *testing.T) {
 	t.Parallel()

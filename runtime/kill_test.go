@@ -48,7 +48,7 @@ var points = []struct {
 // progress is how far an execution has come.
 type progress struct {
 	done map[state.CodonID]bool
-	cut  bool // its last codon was cut off at work
+	cut  bool // its last codon was interrupted running
 }
 
 func always(progress) bool { return true }

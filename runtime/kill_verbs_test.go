@@ -55,7 +55,7 @@ const storied = `{"meta": {"name": "Storied", "version": "1.0.0"}, "hank": [
   {"id": "close", "name": "Close", "model": "shell", "continuationMode": "fresh", "promptText": "@cat src/*.txt >sum.txt; chmod +x src/run.sh; rm -rf d0\n"}
 ]}`
 
-// lane is one execution of a hank that is done, on which one verb after the
+// lane is one execution of a hank that is done, on which one command after the
 // other is killed. Whatever was killed, the next command must finish it or
 // find nothing done, and the execution must come to the same end again.
 type lane struct {
@@ -68,7 +68,7 @@ type lane struct {
 
 	end  map[string]string            // the workspace when the hank is done
 	at   map[string]map[string]string // and when it was rolled back to a target
-	took map[string]time.Duration     // what a verb takes
+	took map[string]time.Duration     // what a command takes
 
 	blind  bool // the journal was begun anew, and does not know all attempts
 	unborn bool // there may be no execution yet
@@ -77,7 +77,7 @@ type lane struct {
 	log                  []string
 }
 
-// verb is one that is killed: in half of the tries at a failpoint, else at a
+// command is one that is killed: in half of the tries at a failpoint, else at a
 // random moment of its life.
 type verb struct {
 	name   string
@@ -103,7 +103,7 @@ var verbs = []verb{
 	{"import", slices.Concat(pointsOfCommits, pointsOfMoves), (*lane).importing},
 }
 
-// TestVerbsKilledAnywhere kills every verb that changes something, of the real
+// TestVerbsKilledAnywhere kills every command that changes something, of the real
 // program, at random moments and at failpoints.
 func TestVerbsKilledAnywhere(t *testing.T) {
 	t.Parallel()
@@ -131,8 +131,8 @@ func TestVerbsKilledAnywhere(t *testing.T) {
 	t.Logf("seed %d: %d kills of %d verbs, %d at failpoints", *verbsSeed, kills, len(verbs), named)
 }
 
-// nearlyOver tells whether the time of a test is about to be over: what was done
-// by then counts, and another seed goes on.
+// nearlyOver reports whether the time of a test is about to be over: what was done
+// by then counts, and another seed continues.
 func nearlyOver(t *testing.T) bool {
 	end, limited := t.Deadline()
 	return limited && time.Until(end) < 2*time.Minute
@@ -211,7 +211,7 @@ func (l *lane) must(want exitcode.Code, args ...string) string {
 	return out
 }
 
-// strike runs a command and kills it. It tells whether it came to that; a
+// strike runs a command and kills it. It reports whether it came to that; a
 // command that was done before must have been done well.
 func (l *lane) strike(v verb, args ...string) bool {
 	l.t.Helper()
@@ -352,8 +352,8 @@ func (l *lane) rollback(v verb) {
 		l.must(exitcode.Done, back...)
 		l.wants("gone back to "+to, l.at[to])
 		l.rest()
-	case 1: // run goes on from there, or finds nothing to do
-	case 2: // finished or not begun, and taken back, under another blow
+	case 1: // run continues from there, or finds nothing to do
+	case 2: // finished or not begun, and undone, under another blow
 		l.must(exitcode.Done, "doctor", "--fix")
 		if l.standsAt(to) {
 			l.strike(v, "rollback", "--undo", "--yes")
@@ -367,7 +367,7 @@ func (l *lane) rollback(v verb) {
 	l.toEnd()
 }
 
-// standsAt tells whether the execution stands at a target; if not, it is where
+// standsAt reports whether the execution stands at a target; if not, it is where
 // it was, at the end.
 func (l *lane) standsAt(to string) bool {
 	l.t.Helper()
@@ -451,7 +451,7 @@ func (l *lane) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// doctor mends damage, with a move or a run cut short besides, and is killed.
+// doctor mends damage, with a move or a run interrupted besides, and is killed.
 func (l *lane) doctor(v verb) {
 	cut := verb{points: []string{"move.intended:1", "restore.renamed:2", "checkpoint.referenced:1", "checkpoint.referenced:2", "journal.synced:2", "ref.renamed:2"}}
 	to := l.pick(targets...)

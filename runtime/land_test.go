@@ -35,7 +35,7 @@ func landOn(root, branch string) (*land.Landing, error) {
 	return land.Land(context.Background(), v, land.Options{Branch: branch, Now: time.Now()})
 }
 
-// ownRepository is one of a person's with something of everything: what is
+// ownRepository is one of the user's with something of everything: what is
 // staged, what is not, a stash, and a hook that must not run.
 func ownRepository(t *testing.T) (s *stage, repo string) {
 	t.Helper()
@@ -79,7 +79,7 @@ func git(t *testing.T, args ...string) string {
 }
 
 // untouched is all of a repository that a landing must leave alone: every byte,
-// mode and time but those of packs and of the branch, and of the folders they
+// mode and time but those of packs and of the branch, and of the directories they
 // are in.
 func untouched(t *testing.T, repo string) map[string]string {
 	t.Helper()

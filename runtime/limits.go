@@ -68,7 +68,7 @@ func (ui UI) sayUnkept(r Request) {
 	}
 }
 
-// PersonDecides reports whether a command, which a person may give, is withheld from
+// PersonDecides reports whether a command, which the user may give, is withheld from
 // a program: it raises a limit or a budget, names a model, or continues after a crash
 // loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
 // would not be. raise: a budget has to be raised before the command of Continue.
@@ -90,7 +90,7 @@ func (d *driver) limits(e plan.Entry) budget.Limits {
 	return d.accounts.Limits(d.program, e, budget.UsedBefore(s, s.Run(d.run), e.CodonID))
 }
 
-// loopBudgetOver tells whether the budget of an entry's loop is used up, so that the
+// loopBudgetOver reports whether the budget of an entry's loop is used up, so that the
 // loop ends.
 func (d *driver) loopBudgetOver(e plan.Entry) bool {
 	return d.accounts.LoopLimits(d.program, e).Over != nil

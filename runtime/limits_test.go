@@ -90,7 +90,7 @@ func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
 	}
 	s.must(ModeRun, exitcode.Done, maxTime(600))
 
-	s = newStage(t, fixture(t, "hanks/budget-loop")) // stopped by a person when the limit is reached too
+	s = newStage(t, fixture(t, "hanks/budget-loop")) // stopped by the user when the limit is reached too
 	if res = s.must(ModeRun, exitcode.Stopped, maxCost(0.4), func(o *command) { o.StopAfter = 1 }); res.Next != "hank run --max-cost 0.8" {
 		t.Errorf("stopped: next %q", res.Next)
 	}

@@ -19,7 +19,7 @@ import (
 	"hank/state"
 )
 
-// A codon was cut off, and then all checkpoints are lost. A person accepts that,
+// A codon was interrupted, and then all checkpoints are lost. The user accepts that,
 // but the codon cannot be done again on the tree from before it: hank asks, and
 // does it on the tree as it is.
 func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
@@ -132,7 +132,7 @@ func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
 }
 
 // An agent makes the store lose what its own codon started from: the policy's
-// retry does not begin a move that cannot end, and a person has a way on.
+// retry does not begin a move that cannot end, and the user has a way on.
 func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
@@ -186,7 +186,7 @@ func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 	}
 }
 
-// A codon was interrupted: run puts back the tree from before it, unless a person
+// A codon was interrupted: run puts back the tree from before it, unless the user
 // asks for the one that is there, whatever of it the error checkpoint has by then.
 func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 	t.Parallel()

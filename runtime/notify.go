@@ -28,7 +28,7 @@ const notifyLimit = 30 * time.Second
 // notifyEnd runs the command that wants to know how a run ended, with the
 // result as JSON on its standard input. It runs when the run is over, whatever
 // came of it, also when the context was what ended it, and when there was none
-// because something is wrong or a person must decide. A wrong command line and
+// because something is wrong or the user must decide. A wrong command line and
 // an execution that another runtime holds end nothing, and are not told. Nothing
 // that the command does changes the result.
 func notifyEnd(ctx context.Context, r Request, ui UI, res *Result, err error) {

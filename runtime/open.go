@@ -23,14 +23,14 @@ import (
 	"hank/state/journal"
 )
 
-// tolerable tells whether an execution can go on without the author's hank:
+// tolerable reports whether an execution can continue without the author's hank:
 // it has a frozen one.
 func tolerable(err error) bool {
 	var invalid *exitcode.InvalidError
 	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
 }
 
-// locate finds the folder of the execution, or the one in which a run begins it.
+// locate finds the directory of the execution, or the one in which a run begins it.
 func locate(r Request) (string, error) {
 	found, err := history.Locate(r.Execution)
 	if err == nil || r.Mode != ModeRun || r.Execution != "" {
@@ -87,7 +87,7 @@ func openOrCreate(ctx context.Context, root string, from origin, secrets *secret
 	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
 		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: r.Version,
 	})
-	if err == nil && x.Report.Source == "new" { // the folder may be a mistyped one
+	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one
 		ui.say("a new execution begins in " + root)
 		for _, d := range from.found {
 			if d.Severity == plan.Warning {
@@ -127,7 +127,7 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 		"-e DIR begins in another folder"}}
 }
 
-// sameInputs refuses to go on with other data or in another workspace than
+// sameInputs refuses to continue with other data or in another workspace than
 // the execution was begun with.
 func sameInputs(x *execution.Execution, from origin, r Request) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {

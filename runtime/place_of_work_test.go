@@ -19,7 +19,7 @@ import (
 	"hank/state"
 )
 
-// project makes a folder that is a git repository of a person in the middle of
+// project makes a directory that is a git repository of the user in the middle of
 // work: commits, staged and unstaged changes, ignored files, hooks, another
 // repository inside.
 func project(t *testing.T) string {

@@ -21,7 +21,7 @@ import (
 )
 
 // chooseProgram settles which program the run follows: the author's at first,
-// then the frozen one. When they differ a person decides; but a retry takes over
+// then the frozen one. When they differ the user decides; but a retry takes over
 // what the author has changed for the very codon that is done again.
 func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr error) error {
 	s := d.x.State()
@@ -217,9 +217,9 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	return d.x.SetMeta(func(m *layout.Meta) { m.HankHash = hash })
 }
 
-// withdraw takes back what this command has adopted, where it ends with a question, or
+// withdraw undoes what this command has adopted, where it ends with a question, or
 // is refused, before it has moved anything: it is to change nothing then. The
-// command that follows adopts again, as one with its move, so that an undo takes back
+// command that follows adopts again, as one with its move, so that an undo reverts
 // both. Its limits and its cap go, too. It returns the reason; a frozen program that
 // cannot be read stays replaced.
 func (d *driver) withdraw(why error) error {
@@ -248,12 +248,12 @@ func (d *driver) unadopt() error {
 	return err
 }
 
-// replan derives the plan anew where it is not what program and outcomes make
+// replan derives the plan again where it is not what program and outcomes make
 // of it: after a rollback, or after a crash between a codon's end and the
 // growth of its loop.
 func (d *driver) replan() error { return history.Replan(d.x, d.program) }
 
-// grow expands the plan behind a codon that has ended.
+// grow expands the plan after a codon that has ended.
 func (d *driver) grow(index int, final *state.Codon) error {
 	s := d.x.State()
 	if s.ExecutionPlan()[index].LoopContext == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // Question returns a *finding.DecisionError where a command that runs codons would
-// ask a person before it does: about a workspace that is gone or was changed, and
+// ask the user before it does: about a workspace that is gone or was changed, and
 // about a hank that was changed, or whose frozen copy is lost. Its Command is that command with an answer. An
 // empty command is one for a hank that is done. Nothing on disk is changed. layers
 // are the settings that hold here.
@@ -108,7 +108,7 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 	return ask
 }
 
-// QuestionAtOnce is Question as far as a look at the workspace's folder tells.
+// QuestionAtOnce is Question as far as a look at the workspace's directory tells.
 func QuestionAtOnce(v *recovery.View) *finding.DecisionError {
 	switch {
 	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":

@@ -57,7 +57,7 @@ type Answers struct {
 // UI is how a run talks with whoever started it. What is nil is not there.
 type UI struct {
 	Ask         Asker // nil: not running interactively
-	ConfirmHuge func(HugeFolder) bool
+	ConfirmHuge func(HugeWorkspace) bool
 	Say         func(line string)    // progress and warnings, a line each
 	Work        execution.Work       // shows what takes its time
 	Monitor     *codon.Monitor       // where the run shows what it does
@@ -66,7 +66,7 @@ type UI struct {
 	appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
 }
 
-// noModel takes back what -m has named before.
+// noModel undoes what -m has named before.
 const noModel = "none"
 
 // layers are the settings around a program that was frozen with a model: that model
@@ -134,33 +134,33 @@ type LimitChange struct {
 	MaxTimeSeconds *float64
 }
 
-// Asker puts a question with a few answers to a person and returns the index
+// Asker puts a question with a few answers to the user and returns the index
 // of the one that was chosen; -1 is none.
 type Asker func(question string, answers []string) int
 
-// HugeFolder describes a workspace whose first checkpoint would be large.
-type HugeFolder struct {
+// HugeWorkspace describes a workspace whose first checkpoint would be large.
+type HugeWorkspace struct {
 	Path    string
 	Why     string
 	Files   int64
 	Bytes   int64
-	Largest []Folder
+	Largest []Directory
 }
 
-// Folder is one of the largest folders of a workspace.
-type Folder struct {
+// Directory is one of the largest directories of a workspace.
+type Directory struct {
 	Path   string
 	Files  int64
 	Bytes  int64
 	Ignore string // the line for .gitignore that leaves it out
 }
 
-// Mode is what a person asked for.
+// Mode is what the user asked for.
 type Mode string
 
 // The modes.
 const (
 	ModeRun    Mode = "run"    // bring the hank to its end
-	ModeResume Mode = "resume" // the same, on the tree as it is and in the session that was cut off
+	ModeResume Mode = "resume" // the same, on the tree as it is and in the session that was interrupted
 	ModeRetry  Mode = "retry"  // go back to before a codon, and on from there
 )

@@ -32,10 +32,10 @@ type Result struct {
 	Workspace string              `json:"workspace"`
 	Output    string              `json:"output,omitempty"`
 	Sandbox   *agents.Confinement `json:"sandbox,omitempty"` // what confined its processes, if anything
-	Next      string              `json:"next,omitempty"`    // the command to go on with
-	Finish    string              `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+	Next      string              `json:"next,omitempty"`    // the command to continue with
+	Finish    string              `json:"finish,omitempty"`  // the one that does again what a budget has interrupted
 
-	FinishFirst string `json:"finishFirst,omitempty"` // what a person must do before that
+	FinishFirst string `json:"finishFirst,omitempty"` // what the user must do before that
 
 	state.Caveats // of the codons that are done
 }

@@ -37,7 +37,7 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 	return s, func() { put(t, s.root, "once", "") }
 }
 
-// An attempt that goes on with an interrupted one is begun from where that one
+// An attempt that continues with an interrupted one is begun from where that one
 // was, however often the execution has moved in between.
 func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 	s.fsck()
 }
 
-// From wherever one goes on, the hank ends as if nothing had been. The long
+// From wherever one continues, the hank ends as if nothing had been. The long
 // form, with HANK_LONG set, tries every checkpoint.
 func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 	t.Parallel()
@@ -320,7 +320,7 @@ func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	sameTree(t, "held", s.tree(), before)
 }
 
-// A checkpoint of what a person has changed leads to the place where that was,
+// A checkpoint of what the user has changed leads to the place where that was,
 // wherever the answer has put it.
 func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 	t.Parallel()

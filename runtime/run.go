@@ -25,8 +25,8 @@ import (
 //     keys or requirements are not here.
 //  2. Open or create the execution: locks, recovery.
 //  3. Freeze the program; ask about one that has changed since.
-//  4. Decide from which tree to go on. Look whether the agents of the codons that
-//     are to run are there; ask about a workspace that a person changed.
+//  4. Decide from which tree to continue. Look whether the agents of the codons that
+//     are to run are there; ask about a workspace that the user changed.
 //  5. Start a run, drive it, close it; an exit checkpoint carries its end.
 //
 // The error says why there was no run, or what broke it; Result is not nil

@@ -12,8 +12,8 @@ import (
 	"hank/state/journal"
 )
 
-// An attempt that was cut off counts for the codon's own budget in the runs that
-// go on from there; a person's retry gives it its whole budget again.
+// An attempt that was interrupted counts for the codon's own budget in the runs that
+// continue from there; the user's retry gives it its whole budget again.
 func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [

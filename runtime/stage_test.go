@@ -55,7 +55,7 @@ type stage struct {
 	said []string
 }
 
-// fixture is the folder of a hank of fixtures.
+// fixture is the directory of a hank of fixtures.
 func fixture(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "fixtures", filepath.FromSlash(name)))
@@ -315,7 +315,7 @@ func (s *stage) fsck() {
 	s.git("fsck", "--strict", "--full", "--no-progress")
 }
 
-// reachable tells whether a branch leads to a file of exactly this content.
+// reachable reports whether a branch leads to a file of exactly this content.
 func (s *stage) reachable(content string) bool {
 	s.t.Helper()
 	sum := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content))
@@ -339,7 +339,7 @@ func sameTree(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// everything hashes all files, folders and links below dir, with their modes
+// everything hashes all files, directories and links below dir, with their modes
 // and times of change.
 func everything(t *testing.T, dir string) map[string]string {
 	t.Helper()

@@ -163,8 +163,8 @@ func (d *driver) missedExit(ctx context.Context) error {
 	return d.exitCheckpoint(ctx, outcome{})
 }
 
-// trackedBefore is what codon checkpoints take up to where the execution stands, and
-// what a person is asked about there, before it goes back to a position. What only a
+// trackedBefore is what codon checkpoints take up to where the execution is, and
+// what the user is asked about there, before it goes back to a position. What only a
 // codon to come would track is not deleted.
 func (d *driver) trackedBefore(to state.Position) checkpoint.Selection {
 	s := d.x.State()

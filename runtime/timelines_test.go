@@ -20,7 +20,7 @@ import (
 	"hank/state"
 )
 
-// folders are the folders of the workspace that have nothing in them.
+// directories are the directories of the workspace that have nothing in them.
 func (s *stage) folders() []string {
 	s.t.Helper()
 	work, empty := s.workspace(), []string{}
@@ -114,7 +114,7 @@ func TestAnUndoLeavesTheFoldersThatWereThere(t *testing.T) {
 	heavy(t)
 	for name, c := range map[string]struct {
 		first, second  string
-		before, inside []string // empty folders at the end, and at c0
+		before, inside []string // empty directories at the end, and at c0
 	}{
 		"ignored at the end":        {`echo 1 >x`, `mkdir -p build/logs build/cache; echo build/ >.gitignore`, []string{"build/cache", "build/logs"}, []string{"build/cache", "build/logs"}},
 		"ignored at the checkpoint": {`echo e/ >.gitignore; mkdir -p e/a f`, `rm .gitignore; rmdir e/a f; mkdir e/b g`, []string{"e/b", "g"}, []string{"e/b", "f"}},
@@ -149,7 +149,7 @@ func TestAnUndoLeavesTheFoldersThatWereThere(t *testing.T) {
 	}
 }
 
-// An ignored folder that an undo has made again, and that the redo takes away, is
+// An ignored directory that an undo has made again, and that the redo takes away, is
 // there again when that is undone.
 func TestAFolderThatARedoTakesAwayComesBack(t *testing.T) {
 	t.Parallel()
@@ -170,7 +170,7 @@ func TestAFolderThatARedoTakesAwayComesBack(t *testing.T) {
 	}
 }
 
-// An empty folder that no codon tracked stays, as a file does.
+// An empty directory that no codon tracked stays, as a file does.
 func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
@@ -191,7 +191,7 @@ func TestAFolderThatNoCodonTrackedStays(t *testing.T) {
 	s.sameFolders("with a person's", "kept/a", "kept/b", "mine", "other/a")
 }
 
-// Nobody is asked about empty folders, so --restore, which answers about files, takes
+// Nobody is asked about empty directories, so --restore, which answers about files, takes
 // none away.
 func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 	t.Parallel()
@@ -231,7 +231,7 @@ func TestTheAnswerRestoreLeavesThePersonsFolders(t *testing.T) {
 	}
 }
 
-// What a person has added since a codon's end is not the codon's to archive, also
+// What the user has added since a codon's end is not the codon's to archive, also
 // where an undo brings it back; so no later rollback takes it from the archive.
 func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
 	t.Parallel()
@@ -252,7 +252,7 @@ func TestWhatAPersonAddsIsNotArchivedBehindAnUndo(t *testing.T) {
 	s.must(ModeRun, exitcode.Done)
 }
 
-// An empty folder that a codon begins to track comes back as that codon found it,
+// An empty directory that a codon begins to track comes back as that codon found it,
 // as a file does.
 func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 	t.Parallel()
@@ -283,7 +283,7 @@ func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 	s.fsck()
 }
 
-// An empty folder that a person has made between two runs is no codon's to take
+// An empty directory that the user has made between two runs is no codon's to take
 // away: neither another attempt at the codon behind it does, nor the start of a run.
 func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
 	t.Parallel()
@@ -315,8 +315,8 @@ func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
 }
 
 // A codon that began behind an undo began from the checkpoint that was made before the
-// move that was taken back. Doing the codon again takes no move back: an empty folder
-// that the move had made, and a person makes now, stays.
+// move that was undone. Doing the codon again takes no move back: an empty directory
+// that the move had made, and the user makes now, stays.
 func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
@@ -339,7 +339,7 @@ func TestAFolderThatAPersonMakesStaysBehindAnUndo(t *testing.T) {
 	s.sameFolders("after an undo of the retry", "n")
 }
 
-// A folder that is empty because a person has removed the empty folder in it is none
+// A directory that is empty because the user has removed the empty directory in it is none
 // that they have made.
 func TestAFolderThatAPersonHasEmptiedIsNoneOfTheirs(t *testing.T) {
 	t.Parallel()
@@ -370,7 +370,7 @@ func init() {
 }
 
 // A rollback, its undo and a retry are killed at every step, and the state is lost:
-// the empty folders are those of before the move or those behind it.
+// the empty directories are those of before the move or those behind it.
 func TestTheFoldersOfAKilledMoveAreThoseOfOneThatWasNotKilled(t *testing.T) {
 	t.Parallel()
 	heavy(t)

@@ -12,7 +12,7 @@ import (
 	"hank/runtime/gc"
 )
 
-// A rollback can be taken back however many runs have begun since, and gc keeps
+// A rollback can be undone however many runs have begun since, and gc keeps
 // what that needs.
 func TestAnUndoReachesOverManyRuns(t *testing.T) {
 	t.Parallel()

@@ -104,8 +104,8 @@ func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
 	sameTree(t, "and c again", s.tree(), end)
 }
 
-// What a person had changed before a rollback was not asked about yet: it is
-// when the rollback is taken back.
+// What the user had changed before a rollback was not asked about yet: it is
+// when the rollback is undone.
 func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	s, allow := outside(t)
@@ -123,8 +123,8 @@ func TestAnEditThatAnUndoBringsBackIsAskedAbout(t *testing.T) {
 	s.must(ModeRun, exitcode.Done)
 }
 
-// What a person has changed behind a rollback is asked about behind an undo and a
-// redo, too, and behind a second rollback that is taken back. What they are not
+// What the user has changed behind a rollback is asked about behind an undo and a
+// redo, too, and behind a second rollback that is undone. What they are not
 // asked about behind the rollback, they are not then either. gc keeps what tells that.
 func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestAnEditBehindARollbackIsAskedAboutWhereAnUndoLeadsBackToIt(t *testing.T)
 }
 
 // A retry whose adoption was said in one command, and that was asked about edits in the
-// next, is taken back as one that was said at once.
+// next, is undone as one that was said at once.
 func TestACommandThatAsksHasAdoptedNothing(t *testing.T) {
 	t.Parallel()
 	hank := func(word string) string {
@@ -199,7 +199,7 @@ func TestACommandThatAsksHasAdoptedNothing(t *testing.T) {
 	}
 }
 
-// What a person has kept once is not asked about again, wherever moves have led in
+// What the user has kept once is not asked about again, wherever moves have led in
 // between.
 func TestAnAnswerAboutEditsHoldsAfterAnUndoLeadsBackToIt(t *testing.T) {
 	t.Parallel()

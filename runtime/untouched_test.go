@@ -230,7 +230,7 @@ func TestARetryReplacesAnUncoveredFileWhereItsBeginningHasAnother(t *testing.T) 
 	s.fsck()
 }
 
-// The question names what a person has changed. An answer to it changes nothing else.
+// The question names what the user has changed. An answer to it changes nothing else.
 func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
 	s := uncovered(t)
@@ -244,7 +244,7 @@ func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	}
 }
 
-// What a person adds or changes behind such a move is asked about, also where the rule
+// What the user adds or changes behind such a move is asked about, also where the rule
 // that is gone would have hidden it. What the move itself has uncovered is not.
 func TestAnEditBehindAMoveIsAskedAboutWhereAnIgnoreRuleWas(t *testing.T) {
 	t.Parallel()
@@ -329,8 +329,8 @@ func TestAnEditBehindAMoveThatWasKilledIsAskedAboutWhereAnIgnoreRuleWas(t *testi
 	}
 }
 
-// Whatever codons and a person do to files and to ignore rules: a rollback that
-// is taken back leaves every byte and mode as it was, and no move touches a file
+// Whatever codons and the user do to files and to ignore rules: a rollback that
+// is undone leaves every byte and mode as it was, and no move touches a file
 // that no codon's checkpoint ever had and that is ignored, now or in the target,
 // unless the target needs its place. HANK_LONG tries many, from HANK_SEED on.
 func TestEveryMoveCanBeTakenBackWhateverIsIgnored(t *testing.T) {
@@ -377,13 +377,13 @@ func (w *wanderer) change() string {
 		return "rm -rf " + name
 	case 4:
 		return fmt.Sprintf("if test -f %[1]s; then chmod +x %[1]s; fi", name)
-	case 5: // a file where the others have a folder
+	case 5: // a file where the others have a directory
 		return []string{"rm -rf d; echo d >d", "rm -rf d/e; mkdir -p d; echo e >d/e"}[w.IntN(2)]
 	}
 	return fmt.Sprintf("echo %d >>%s", w.IntN(1000), name)
 }
 
-// changes is a script of several of them; folders are there.
+// changes is a script of several of them; directories are there.
 func (w *wanderer) changes(most int) string {
 	var b strings.Builder
 	for range 1 + w.IntN(most) {
@@ -504,7 +504,7 @@ func (w *wanderer) same(when string, got, want map[string]string) {
 }
 
 // disk is every file of the workspace with its mode and bytes, and every empty
-// folder.
+// directory.
 func (w *wanderer) disk() map[string]string {
 	out := map[string]string{}
 	err := filepath.WalkDir(w.opts.Workspace, func(path string, d fs.DirEntry, err error) error {
@@ -538,7 +538,7 @@ func (w *wanderer) unrecorded(to state.SHA) map[string]string {
 	}
 	for _, sha := range strings.Fields(w.git("log", "--all", "--grep=^manual:", "--format=%H")) {
 		for path := range w.treeIn(state.SHA(sha)) {
-			recorded[path] = true // kept by a person's answer
+			recorded[path] = true // kept by the user's answer
 		}
 	}
 	target := w.treeIn(to)
@@ -564,7 +564,7 @@ func (w *wanderer) unrecorded(to state.SHA) map[string]string {
 	return out
 }
 
-// ignored asks stock git about paths, under the rules that a folder has.
+// ignored asks stock git about paths, under the rules that a directory has.
 func (w *wanderer) ignored(dir string, paths map[string]string) map[string]bool {
 	empty := w.t.TempDir()
 	git := func(input string, args ...string) string {

@@ -13,7 +13,7 @@ import (
 	"hank/state"
 )
 
-// An agent that deletes the execution's whole folder takes the checkpoints with
+// An agent that deletes the execution's whole directory takes the checkpoints with
 // it, and the transcripts. The state is not lost: it is written anew, what the
 // agent did counts, and hank doctor --fix starts the checkpoints anew.
 func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	s.fsck()
 }
 
-// saved waits until state.json holds the vandal at work: a save that is under way
+// saved waits until state.json holds the vandal running: a save that is under way
 // replaces whatever is there, and need not notice.
 const saved = "until [ \"$(grep -c claudeSessionId state.json)\" -ge 2 ]; do :; done; "
 
@@ -92,7 +92,7 @@ var vandals = map[string]string{
 }
 
 // Whatever an agent does to hank's files (git's objects are another matter), the
-// run goes on to its end, no codon runs twice, what is not hank's is left alone,
+// run continues to its end, no codon runs twice, what is not hank's is left alone,
 // it is said, and nothing of the history is lost.
 func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 	t.Parallel()

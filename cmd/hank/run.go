@@ -348,8 +348,8 @@ func progressOut(c *cli.Context) *os.File {
 	return os.Stdout
 }
 
-func confirmHuge(c *cli.Context) func(runtime.HugeFolder) bool {
-	return func(h runtime.HugeFolder) bool {
+func confirmHuge(c *cli.Context) func(runtime.HugeWorkspace) bool {
+	return func(h runtime.HugeWorkspace) bool {
 		remark("The first checkpoint of %s would hold at least %d files, %s: %s.\nIts largest folders, with the line for .gitignore that leaves each out:\n",
 			h.Path, h.Files, term.Bytes(h.Bytes), h.Why)
 		for _, f := range h.Largest {

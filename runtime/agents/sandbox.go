@@ -41,7 +41,7 @@ func Confine(p *plan.Program, wanted plan.Sandbox, l layout.Layout, environ []st
 }
 
 // allowList is where a hank that works with some harnesses can write. It is
-// pure but for following links. Of the folders for temporary files, one for
+// pure but for following links. Of the directories for temporary files, one for
 // each codon, the pattern is in it.
 func allowList(l layout.Layout, names, environ []string) []string {
 	list := []string{sandbox.Real(l.Workspace)}

@@ -10,20 +10,20 @@ import (
 )
 
 // Accounts are what everything has used so far, every attempt however it
-// ended: a skip gives nothing back. The time is that in which codons were at
-// work.
+// ended: a skip gives nothing back. The time is that in which codons were
+// running.
 //
 // The total is that of all runs, for money that was spent is gone. What a
 // codon or loop has used is what it has used on the way to where the execution
-// stands: of what a person has gone back behind it starts anew.
+// is: of what the user has gone back beyond, it starts from nothing.
 type Accounts struct {
-	Codons map[Place]account
-	Loops  map[plan.CodonID]account // of all codons that ran in a loop
-	Total  account
-	person state.Limits // what a person allows all of it to come to
+	Codons  map[Place]account
+	Loops   map[plan.CodonID]account // of all codons that ran in a loop
+	Total   account
+	granted state.Limits // what the user allows all of it to come to
 }
 
-// Place is where a codon stands in the hank, all iterations of a loop in one.
+// Place is where a codon is in the hank, all iterations of a loop in one.
 type Place struct {
 	loop  plan.CodonID // empty on the top level
 	Codon plan.CodonID
@@ -40,7 +40,7 @@ func (a account) plus(cost state.USD, t time.Duration) account {
 
 // NewAccounts reads all records of a state that are final.
 func NewAccounts(s *state.State) *Accounts {
-	a := &Accounts{Codons: map[Place]account{}, Loops: map[plan.CodonID]account{}, person: s.Limits}
+	a := &Accounts{Codons: map[Place]account{}, Loops: map[plan.CodonID]account{}, granted: s.Limits}
 	way := onTheWay(s)
 	for _, run := range s.Runs {
 		for i := range run.Len() {
@@ -56,9 +56,9 @@ func NewAccounts(s *state.State) *Accounts {
 	return a
 }
 
-// onTheWay are the records that led to where the execution stands: those of
-// its thread, and the attempts in between that were cut off or failed and were
-// followed by another one without a person's going back.
+// onTheWay are the records that led to where the execution is: those of
+// its thread, and the attempts in between that were interrupted or failed and were
+// followed by another one without the user's going back.
 func onTheWay(s *state.State) map[*state.Codon]bool {
 	way := map[*state.Codon]bool{}
 	from, at := s.Position, 0
@@ -118,8 +118,8 @@ func baseID(id plan.CodonID) plan.CodonID {
 }
 
 // UsedBefore is what the earlier attempts at a codon have used, those of runs before
-// that a crash or a stop has cut off included: its own limits hold for all of
-// them together, until a person goes back to before it. Complexity: its records.
+// that a crash or a stop has interrupted included: its own limits hold for all of
+// them together, until the user goes back to before it. Complexity: its records.
 func UsedBefore(s *state.State, run *state.Run, id plan.CodonID) Use {
 	var u Use
 	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first

@@ -56,7 +56,7 @@ type span struct {
 	scope       string
 }
 
-// Exceeded tells which limit is reached, or nil. A limit that is exactly
+// Exceeded reports which limit is reached, or nil. A limit that is exactly
 // reached counts.
 func (l Limits) Exceeded(u Use) *state.BudgetExceeded {
 	switch {
@@ -84,7 +84,7 @@ func overTime(limit, used time.Duration, scope string) *state.BudgetExceeded {
 
 func dollars(u state.USD) float64 { return float64(u) / float64(state.Dollar) }
 
-// TimeLeft is how long an attempt may go on that has worked for spent: 0 if
+// TimeLeft is how long an attempt may continue that has worked for spent: 0 if
 // there is no limit, and else never 0.
 func (l Limits) TimeLeft(spent time.Duration) time.Duration {
 	if l.Time == 0 {
@@ -215,10 +215,10 @@ type ceiling struct {
 func (a *Accounts) ceiling(p *plan.Program) ceiling {
 	b := hankBudget(p)
 	c := ceiling{Budget: b, dollars: price(b.MaxDollars), seconds: b.MaxTimeSeconds, dollarsScope: ScopeHank, timeScope: ScopeHank}
-	if limit := a.person.MaxDollars; limit > 0 && (c.dollars == 0 || limit < c.dollars) {
+	if limit := a.granted.MaxDollars; limit > 0 && (c.dollars == 0 || limit < c.dollars) {
 		c.dollars, c.dollarsScope = limit, ScopeExecution
 	}
-	if limit := a.person.MaxTimeSeconds; limit > 0 && (c.seconds == 0 || limit < c.seconds) {
+	if limit := a.granted.MaxTimeSeconds; limit > 0 && (c.seconds == 0 || limit < c.seconds) {
 		c.seconds, c.timeScope = limit, ScopeExecution
 	}
 	return c

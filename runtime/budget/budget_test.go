@@ -325,7 +325,7 @@ func TestAPriceThatIsTooSmallIsNotNone(t *testing.T) {
 }
 
 // run plays a hank through, iteration after iteration, with attempts that end
-// in all ways and may be cut off late: nobody is told to spend more than there
+// in all ways and may be interrupted late: nobody is told to spend more than there
 // is.
 func TestAllottedMoneyNeverExceedsItsPool(t *testing.T) {
 	t.Parallel()
@@ -378,7 +378,7 @@ func TestAShareIsWhatWasPromised(t *testing.T) {
 		}
 		for p.self = range n {
 			c := &p.children[p.self]
-			m := p.allot()
+			m := p.remaining()
 			switch {
 			case !m.limited:
 				t.Fatal("no limit")
@@ -493,8 +493,8 @@ func TestAChainIsTheLastAttemptsAtOneCodon(t *testing.T) {
 	}
 }
 
-// An attempt that a crash cut off, and that hank does again by itself, has
-// used what it has used; a person's retry starts anew.
+// An attempt that a crash interrupted, and that hank does again by itself, has
+// used what it has used; the user's retry starts anew.
 func TestWhatACrashCutOffCounts(t *testing.T) {
 	t.Parallel()
 	s, err := state.Unmarshal([]byte(twoRuns))

@@ -1,7 +1,7 @@
 // Package budget computes what an attempt at a codon may use, and what was used.
 //
 // A budget is written in hank.json, of the whole hank, of a loop or of a codon. A
-// limit is what a person gives an execution (--max-cost, --max-time). The accounts
+// limit is what the user gives an execution (--max-cost, --max-time). The accounts
 // are what all attempts have used so far. A pool is money that is divided among
 // children by an allocation; Limits are what is left to one attempt.
 //

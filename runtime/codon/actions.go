@@ -22,7 +22,7 @@ type actions struct {
 	said    int // of omitted
 }
 
-// allow tells whether one more may be noted now.
+// allow reports whether one more may be noted now.
 func (c *actions) allow(now time.Time) bool {
 	if !c.last.IsZero() {
 		c.spent = max(0, c.spent-actionsPerSecond*now.Sub(c.last).Seconds())

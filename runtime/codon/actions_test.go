@@ -8,7 +8,7 @@ import (
 	"hank/runtime/keeper"
 )
 
-// A flood is cut; what comes slowly never is, however long it goes on.
+// A flood is cut; what comes slowly never is, however long it continues.
 func TestAFloodOfActionsIsCut(t *testing.T) {
 	t.Parallel()
 	var flood, slow actions

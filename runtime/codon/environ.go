@@ -13,7 +13,7 @@ import (
 	"hank/state"
 )
 
-// home makes the folder that the attempt's agent has for its own.
+// home makes the directory that the attempt's agent has for its own.
 func (a *attempt) home() (string, error) {
 	home := filepath.Join(a.Layout.Homes(), a.Harness.Name())
 	return home, sandbox.Folder(home)
@@ -23,7 +23,7 @@ func (a *attempt) tempPath() string {
 	return filepath.Join(a.Layout.Temps(), string(a.Run)+"-"+plan.SafeFileName(a.Entry.CodonID))
 }
 
-// temp makes the attempt's folder for temporary files.
+// temp makes the attempt's directory for temporary files.
 func (a *attempt) temp() (string, error) {
 	temp := a.tempPath()
 	return temp, sandbox.Folder(temp)
@@ -46,7 +46,7 @@ func (a *attempt) writable() ([]string, error) {
 }
 
 // commandEnviron is what scripts, rigs and checks get. Confined ones have home
-// and temp folder where they can write; programs keep caches there.
+// and temp directory where they can write; programs keep caches there.
 func (a *attempt) commandEnviron() []string {
 	environ := a.agentEnviron()
 	if !a.Confined {

@@ -282,7 +282,7 @@ func TestRequestsReachTheAgent(t *testing.T) {
 			}
 			h := newHost(t, c("a", script))
 			asked := make(chan struct{})
-			go func() { // as soon as the agent is at work
+			go func() { // as soon as the agent is running
 				defer close(asked)
 				for range 1000 {
 					if _, err := os.Stat(filepath.Join(h.workspace, "a")); err == nil {

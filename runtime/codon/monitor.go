@@ -9,7 +9,7 @@ import (
 	"hank/state"
 )
 
-// Activity is what a run does at a moment, for a person who watches it.
+// Activity is what a run does at a moment, for whoever watches it.
 type Activity struct {
 	Codon   state.CodonID // empty: no codon is running
 	Number  int           // of the codon in the plan, from 1

@@ -8,7 +8,7 @@ import (
 	"hank/runtime/harness"
 )
 
-// What a person is shown follows what the agent does, one observation after the
+// What the user is shown follows what the agent does, one observation after the
 // other.
 func TestActivityFollowsTheAgent(t *testing.T) {
 	t.Parallel()

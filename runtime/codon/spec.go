@@ -121,7 +121,7 @@ const (
 	StopAfterCodon Signal = iota // finish the codon, then stop
 	StopNow                      // stop the agent in order, then stop
 	StopForce                    // kill
-	SkipCodon                    // end the codon as skipped and go on
+	SkipCodon                    // end the codon as skipped and continue
 )
 
 // Request is a Signal with where it comes from.

@@ -22,7 +22,7 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 	return hit
 }
 
-// spentTime is how long the attempt has been at work.
+// spentTime is how long the attempt has been running.
 func (a *attempt) spentTime() time.Duration { return time.Since(a.began) }
 
 // overBudget looks whether a limit is reached; the first one that is decides.

@@ -106,7 +106,7 @@ func (e *startError) Error() string { return e.err.Error() }
 
 func (e *startError) Unwrap() error { return e.err }
 
-// aliveOnly keeps the error that makes going on unsafe: something that the
+// aliveOnly keeps the error that makes continuing unsafe: something that the
 // agent started cannot be killed. Trouble with its streams shows in the
 // transcript.
 func aliveOnly(err error) error {

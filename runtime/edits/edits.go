@@ -18,14 +18,14 @@ import (
 	"hank/state"
 )
 
-// leftByHankweave tells whether the tree is what a codon has left that failed
+// leftByHankweave reports whether the tree is what a codon has left that failed
 // under Hankweave without a checkpoint: its work, and no edit.
 func (c Comparison) leftByHankweave() bool {
 	last := history.LastRecord(c.State)
 	return last != nil && !last.Settled() && last.ErrorCheckpoint == "" && c.byHankweave(execution.Head(c.State))
 }
 
-// Comparison finds what a person has changed in a workspace. It writes nothing.
+// Comparison finds what the user has changed in a workspace. It writes nothing.
 type Comparison struct {
 	State     *state.State
 	Store     *checkpoint.Store
@@ -34,7 +34,7 @@ type Comparison struct {
 }
 
 // LeftAt is the checkpoint that the workspace was left at by codons, or by an
-// answer of a person. What they had changed before a move that was taken back is
+// answer of the user. What they had changed before a move that was undone is
 // in its safety checkpoint alone, and was not asked about: there, where a run
 // ended, and before a move to elsewhere, the checkpoint before it counts.
 func (c Comparison) LeftAt(elsewhere bool) state.SHA {
@@ -48,7 +48,7 @@ func (c Comparison) LeftAt(elsewhere bool) state.SHA {
 		return head
 	case run == nil:
 		return c.beforeUndos(s.Position).CheckpointSHA
-	case execution.IsManual(c.Store, saved): // kept by an answer behind the run's end
+	case execution.IsManual(c.Store, saved): // kept by an answer after the run's end
 		return saved
 	case run.Head != "":
 		return run.Head
@@ -58,10 +58,10 @@ func (c Comparison) LeftAt(elsewhere bool) state.SHA {
 	return saved
 }
 
-// beforeUndos returns a position as the move has reached it that the undo behind it
-// leads back to, for that is where a person was last asked; without an undo, the
+// beforeUndos returns a position as the move has reached it that the undo after it
+// leads back to, for that is where the user was last asked; without an undo, the
 // position itself. An undo goes to the checkpoint that was made before the move
-// that it takes back.
+// that it undoes.
 func (c Comparison) beforeUndos(p *state.Position) *state.Position {
 	for p.Before != nil {
 		last, err := c.Store.CommitInfo(checkpoint.SHA(p.Before.CheckpointSHA))
@@ -75,7 +75,7 @@ func (c Comparison) beforeUndos(p *state.Position) *state.Position {
 		}
 		if safety, err := c.Store.CommitInfo(checkpoint.SHA(to)); err == nil {
 			if kind, to := execution.MoveAfter(safety); kind == "undo" {
-				moved = to // made before the move that has led to where it was taken back
+				moved = to // made before the move that has led to where it was undone
 			}
 		}
 		if moved == "" {
@@ -91,7 +91,7 @@ func (c Comparison) beforeUndos(p *state.Position) *state.Position {
 	return p
 }
 
-// List lists what a person has changed since the workspace was left at a
+// List lists what the user has changed since the workspace was left at a
 // checkpoint, where the next run moves it to another one, or leaves it (to is
 // empty).
 func (c Comparison) List(head, to state.SHA, snap *checkpoint.Snapshot) ([]diff.Change, error) {
@@ -101,7 +101,7 @@ func (c Comparison) List(head, to state.SHA, snap *checkpoint.Snapshot) ([]diff.
 	}
 	if to != "" {
 		// A crash may have come between the move that this start is about to
-		// make and the run behind it: the tree is there already.
+		// make and the run after it: the tree is there already.
 		if more, err := c.Since(to, snap); err != nil || len(more) == 0 {
 			return nil, err
 		}
@@ -132,8 +132,8 @@ func (c Comparison) Since(sha state.SHA, snap *checkpoint.Snapshot) ([]diff.Chan
 	}), err
 }
 
-// Unasked lists the files and the empty folders of a snapshot that a checkpoint has
-// not, and that are not among what a person is asked about.
+// Unasked lists the files and the empty directories of a snapshot that a checkpoint has
+// not, and that are not among what the user is asked about.
 func (c Comparison) Unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []diff.Change) (names []string, err error) {
 	before, err := c.Store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {
@@ -158,7 +158,7 @@ func (c Comparison) Unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []di
 	return names, err
 }
 
-// holds reports whether a folder is one of the empty folders, or above one: what was
+// holds reports whether a directory is one of the empty directories, or above one: what was
 // in it was removed.
 func holds(empty []string, folder string) bool {
 	return slices.ContainsFunc(empty, func(name string) bool { return name == folder || strings.HasPrefix(name, folder+"/") })
@@ -181,10 +181,10 @@ func (c Comparison) Uncovered(sha state.SHA, snap *checkpoint.Snapshot) (names [
 	return names, err
 }
 
-// FoldersSince lists the empty folders of a snapshot that a checkpoint has looked for
-// and has not: a person has made them. Nobody is asked about them, since no file is
+// EmptyDirsSince lists the empty directories of a snapshot that a checkpoint has looked for
+// and has not: the user has made them. Nobody is asked about them, since no file is
 // at stake; they are what the next codon finds.
-func (c Comparison) FoldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made []string, err error) {
+func (c Comparison) EmptyDirsSince(sha state.SHA, snap *checkpoint.Snapshot) (made []string, err error) {
 	if c.byHankweave(sha) { // its checkpoints name none
 		return nil, nil
 	}
@@ -201,7 +201,7 @@ func (c Comparison) FoldersSince(sha state.SHA, snap *checkpoint.Snapshot) (made
 	return made, nil
 }
 
-// UncoveredAt tells which files the moves that have brought the workspace to a
+// UncoveredAt reports which files the moves that have brought the workspace to a
 // checkpoint have found, and left, because no codon had recorded them: they were
 // ignored then, or are still what the safety checkpoint has. Of the answer that put
 // edits back only what was ignored counts: it was asked about all else.
@@ -225,8 +225,8 @@ func (c Comparison) UncoveredAt(sha state.SHA, snap *checkpoint.Snapshot) func(p
 	return func(path string) bool { return byMove(path) || byAnswer(path) }
 }
 
-// foundBy tells which files a move has found that no codon had recorded, by its
-// safety checkpoint: they were ignored, and still are behind it or were there then, or
+// foundBy reports which files a move has found that no codon had recorded, by its
+// safety checkpoint: they were ignored, and still are after it or were there then, or
 // are the same.
 func (c Comparison) foundBy(safety state.SHA, same func(path string) bool) func(path string) bool {
 	before, err := c.tree(safety)
@@ -288,7 +288,7 @@ func (c Comparison) KeptAt(sha state.SHA, snap *checkpoint.Snapshot) func(path s
 	}
 }
 
-// stillThere tells whether a file that codons do not track is on disk. A folder in its
+// stillThere reports whether a file that codons do not track is on disk. A directory in its
 // place is none, unless it was one to git: a submodule.
 func (c Comparison) stillThere(at diff.Change) bool {
 	root, err := os.OpenRoot(c.Layout.Workspace)
@@ -306,7 +306,7 @@ func (c Comparison) tree(sha state.SHA) (checkpoint.SHA, error) {
 	return info.Tree, err
 }
 
-// byHankweave tells whether a checkpoint is one of Hankweave's.
+// byHankweave reports whether a checkpoint is one of Hankweave's.
 func (c Comparison) byHankweave(sha state.SHA) bool {
 	return githistory.IsHankweaves(c.State, c.Store, sha)
 }

@@ -7,7 +7,7 @@ import (
 	"hank/recovery/finding"
 )
 
-// Gone is what a person must do about a workspace that is gone, where the next
+// Gone is what the user must do about a workspace that is gone, where the next
 // command would make an empty one.
 func Gone(v *recovery.View) *finding.DecisionError {
 	if c := v.Unrecorded(); c != nil {

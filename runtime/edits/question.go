@@ -13,7 +13,7 @@ import (
 	"hank/state"
 )
 
-// Question is the question about what a person has changed, and what it is on
+// Question is the question about what the user has changed, and what it is on
 // a terminal to keep it.
 func Question(changes []diff.Change, done bool) (ask *finding.DecisionError, keep string) {
 	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", Summary(changes)), "go on with the workspace as it is"

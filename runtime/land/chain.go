@@ -21,7 +21,7 @@ type part struct {
 	target  history.Target
 	title   string
 	when    time.Time
-	codons  []*state.Codon // whose work it is; none for what a person or hank did between two
+	codons  []*state.Codon // whose work it is; none for what the user or hank did between two
 	changes []diff.Change
 }
 
@@ -32,7 +32,7 @@ type point struct {
 }
 
 // way returns the thread that leads to a target, and its checkpoints: for each
-// settled codon the one that it began from, if a person or the archive made
+// settled codon the one that it began from, if the user or the archive made
 // that, and its own. The last is the target, whatever it is.
 func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.Step, []point) {
 	thread := s.Thread()
@@ -63,7 +63,7 @@ func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.St
 	return thread, append(points, last)
 }
 
-// between tells whether a checkpoint holds what was done between two codons.
+// between reports whether a checkpoint holds what was done between two codons.
 func between(store *checkpoint.Store, sha state.SHA) bool {
 	if sha == "" {
 		return false
@@ -104,7 +104,7 @@ func partsOf(s *state.State, store *checkpoint.Store, from history.Target, point
 	if err != nil {
 		return nil, err
 	}
-	f := folder{store: store, tree: tree, kept: map[string]diff.Entry{}}
+	f := treeFold{store: store, tree: tree, kept: map[string]diff.Entry{}}
 	var list []part
 	for _, p := range points {
 		info, err := store.CommitInfo(checkpoint.SHA(p.sha))
@@ -134,16 +134,16 @@ func partsOf(s *state.State, store *checkpoint.Store, from history.Target, point
 	return list, nil
 }
 
-// folder folds checkpoints that do not all track the same into what was there:
+// treeFold folds checkpoints that do not all track the same into what was there:
 // a file that a checkpoint does not look at stays as the last that did has it.
-type folder struct {
+type treeFold struct {
 	store *checkpoint.Store
 	tree  checkpoint.SHA        // of the last checkpoint
 	kept  map[string]diff.Entry // files that it does not look at
 }
 
 // step returns what the next checkpoint, which takes what takes says, changes.
-func (f *folder) step(tree checkpoint.SHA, takes func(string) bool) ([]diff.Change, error) {
+func (f *treeFold) step(tree checkpoint.SHA, takes func(string) bool) ([]diff.Change, error) {
 	differences, err := diff.Diff(f.store, f.tree, tree)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (f *folder) step(tree checkpoint.SHA, takes func(string) bool) ([]diff.Chan
 		changes = append(changes, c)
 	}
 	// What was kept is gone when the checkpoint looks there and has nothing, or
-	// has a file where a folder was, or a folder where a file was.
+	// has a file where a directory was, or a directory where a file was.
 	folders := map[string]bool{}
 	for p := range present {
 		eachAbove(p, func(dir string) { folders[dir] = true })
@@ -195,7 +195,7 @@ func (f *folder) step(tree checkpoint.SHA, takes func(string) bool) ([]diff.Chan
 	return changes, nil
 }
 
-// eachAbove calls fn for the folders above a path.
+// eachAbove calls fn for the directories above a path.
 func eachAbove(p string, fn func(dir string)) {
 	for i := strings.LastIndexByte(p, '/'); i > 0; i = strings.LastIndexByte(p, '/') {
 		p = p[:i]
@@ -203,7 +203,7 @@ func eachAbove(p string, fn func(dir string)) {
 	}
 }
 
-// net folds parts into one: what differs between before the first and behind
+// net folds parts into one: what differs between before the first and after
 // the last.
 func net(list []part) []diff.Change {
 	sum := map[string]diff.Change{}

@@ -23,7 +23,7 @@ import (
 // compareStart compares what was there when the run began with the commit that
 // HEAD was at then. A file that differs holds the user's changes too. A file
 // that the run changed must be in the base as it was then: else the landing
-// would take back what somebody has committed since.
+// would undo what somebody has committed since.
 func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile) error {
 	head, known := l.headThen(ctx)
 	then := l.base
@@ -247,7 +247,7 @@ func (l *lander) repoEntries(ctx context.Context) (map[string]usergit.Entry, err
 	return l.repo.Entries(ctx, l.out.Tip)
 }
 
-// sameFile tells whether a file that git has written is that of a checkpoint.
+// sameFile reports whether a file that git has written is that of a checkpoint.
 func sameFile(root *os.Root, f usergit.File) (bool, error) {
 	fi, err := root.Lstat(f.Path)
 	if err != nil || fi.Mode().Type() != f.Mode.Type() || f.Mode.IsRegular() && fi.Mode()&0o100 != f.Mode&0o100 {

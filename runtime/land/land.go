@@ -68,7 +68,7 @@ func (o Options) command(onto string) string {
 // checked goes into its object store, as one pack; the branch comes last.
 //
 // A crash before the branch leaves a repository as it was but for that pack,
-// which git gc removes; the same landing begins anew. One between the branch and
+// which git gc removes; the same landing starts from scratch. One between the branch and
 // the report is finished by the same landing: see Landing.CutShort.
 func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 	if !o.DryRun {
@@ -189,7 +189,7 @@ func (l *lander) land(ctx context.Context) (err error) {
 }
 
 // prepare finds everything that the landing is made from, and refuses what
-// cannot be. One that was cut short behind its branch is finished.
+// cannot be. One that was interrupted after its branch was made is finished.
 func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 	why, err := l.repo.CheckBranch(ctx, l.o.Branch)
 	if err != nil {
@@ -240,7 +240,7 @@ func (l *lander) chooseTargets() (err error) {
 	return err
 }
 
-// finish writes the report of the same landing, if one was cut short when its
+// finish writes the report of the same landing, if one was interrupted when its
 // branch was made.
 func (l *lander) finish(ctx context.Context) (bool, error) {
 	if l.o.DryRun {
@@ -337,7 +337,7 @@ func (l *lander) inOther(path string, nested map[string]bool) string {
 	return why
 }
 
-// chooseOthers names what is in no checkpoint's tree: new empty folders, and
+// chooseOthers names what is in no checkpoint's tree: new empty directories, and
 // the data.
 func (l *lander) chooseOthers() error {
 	from, err := l.store.CommitInfo(checkpoint.SHA(l.from.SHA))

@@ -123,7 +123,7 @@ func (n FileName) String() string {
 	return n.Path
 }
 
-// Right tells whether everything that was checked is as it should be.
+// Right reports whether everything that was checked is as it should be.
 func (l *Landing) Right() bool {
 	for _, c := range l.Checks {
 		if !c.Right {

@@ -35,7 +35,7 @@ type Archiving struct {
 	LoopEnds   bool              // Patterns are those of the loop
 	Checkpoint state.SHA         // the checkpoint that the files are in; empty if there is none
 	Now        time.Time
-	// Visible tells whether no ignore rule leaves a file out: only such a file is
+	// Visible reports whether no ignore rule leaves a file out: only such a file is
 	// archived. nil: all are.
 	Visible func(rel string) bool
 	// Note takes the events archive.completed and archive.partial.
@@ -102,14 +102,14 @@ type moving struct {
 // workspace, or in the archive and in the manifest, durably:
 //
 //  1. Every file is copied under a temporary name in the archive, synced,
-//     renamed; the folder is synced. A name of the archive is never given to
+//     renamed; the directory is synced. A name of the archive is never given to
 //     two contents.
 //  2. The manifest, with all of them, replaces the old one.
 //  3. Each file is deleted from the workspace, if it is still the one that
 //     was copied.
 //
-// After a crash the same is done again: after 1 the copies are written anew in
-// their place, after 2 the entries are found in the manifest, and 3 goes on.
+// After a crash the same is done again: after 1 the copies are written again in
+// their place, after 2 the entries are found in the manifest, and 3 continues.
 func (a Archiving) move(done *Archived) error {
 	patterns, err := newGlobs(a.Patterns)
 	if err != nil || len(patterns.want) == 0 {
@@ -161,8 +161,8 @@ func (a Archiving) move(done *Archived) error {
 	return nil
 }
 
-// owner is the archive's folder of a codon or of a loop. SafeFileName never
-// makes an @, so that no two owners have the same folder or one inside of
+// owner is the archive's directory of a codon or of a loop. SafeFileName never
+// makes an @, so that no two owners have the same directory or one inside of
 // another's.
 func (a Archiving) owner() string {
 	codon := plan.SafeFileName(a.CodonID)
@@ -232,7 +232,7 @@ func (a Archiving) look(root *os.Root, name, target string) (int, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nothingThere, nil
-	case errors.Is(err, syscall.ENOTDIR): // a file was archived under the name of the folder
+	case errors.Is(err, syscall.ENOTDIR): // a file was archived under the name of the directory
 		return otherThere, nil
 	case err != nil:
 		return otherThere, err
@@ -312,7 +312,7 @@ func (a Archiving) record(m layout.Manifest, known map[string]layout.Archived, f
 // removeUnchanged deletes a file of the workspace if it is still the one that
 // was copied.
 func removeUnchanged(root *os.Root, name string, copied fs.FileInfo) error {
-	dir, err := openFolder(root, path.Dir(name))
+	dir, err := openDir(root, path.Dir(name))
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"hank/state"
 )
 
-// process is a command at work; *keeper.Process is one.
+// process is a running command; *keeper.Process is one.
 type process interface {
 	Stop()
 	Wait() (keeper.Exit, error)

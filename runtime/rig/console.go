@@ -143,7 +143,7 @@ func (c *Console) samples() []sample {
 	return list
 }
 
-// Tail returns the last lines of both streams, the errors behind the rest.
+// Tail returns the last lines of both streams, the errors after the rest.
 func (c *Console) Tail() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

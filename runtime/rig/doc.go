@@ -7,5 +7,5 @@
 // moved out of it, listed in a manifest.
 //
 // It does not record anything in the state and makes no checkpoint: the caller
-// does, before something is replaced (Save) and behind it.
+// does, before something is replaced (Save) and after it.
 package rig

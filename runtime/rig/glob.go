@@ -18,8 +18,8 @@ import (
 
 // globs are the patterns of a codon, in the dialect of checkpointedFiles:
 // doublestar's *, **, ?, [...] and {a,b} over paths with slashes relative to
-// the workspace; a pattern without a slash fits in the workspace's own folder
-// alone; one that fits a folder gives all that is in it; one behind ! takes
+// the workspace; a pattern without a slash fits in the workspace's own directory
+// alone; one that fits a directory gives all that is in it; one after ! takes
 // away what the others give.
 type globs struct {
 	want, except []string
@@ -46,7 +46,7 @@ func newGlobs(patterns []string) (globs, error) {
 	return g, nil
 }
 
-// fits tells whether a pattern gives a path, or a folder that it is in.
+// fits reports whether a pattern gives a path, or a directory that it is in.
 func fits(pattern, rel string) bool {
 	return doublestar.MatchUnvalidated(pattern, rel) || doublestar.MatchUnvalidated(pattern+"/**", rel)
 }
@@ -55,10 +55,10 @@ func anyFits(patterns []string, rel string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(p, rel) })
 }
 
-// matches tells whether the patterns give a file.
+// matches reports whether the patterns give a file.
 func (g globs) matches(rel string) bool { return anyFits(g.want, rel) && !anyFits(g.except, rel) }
 
-// reaches tells whether something below a folder may match; a folder that
+// reaches reports whether something below a directory may match; a directory that
 // cannot is not read.
 func (g globs) reaches(dir string) bool {
 	return !anyFits(g.except, dir) && slices.ContainsFunc(g.want, func(p string) bool {
@@ -66,7 +66,7 @@ func (g globs) reaches(dir string) bool {
 	})
 }
 
-// bases are the folders, or the files, below which matches are.
+// bases are the directories, or the files, below which matches are.
 func (g globs) bases() []string {
 	var bases []string
 	for _, p := range g.want {
@@ -93,7 +93,7 @@ type matched struct {
 }
 
 // find lists what the patterns give. Protected names are never among it. A
-// path for which ignored holds, or a folder with all that is in it, is left
+// path for which ignored holds, or a directory with all that is in it, is left
 // out; nil ignores nothing.
 func (g globs) find(root *os.Root, ignored func(rel string, dir bool) bool) (matched, error) {
 	var m matched
@@ -107,7 +107,7 @@ func (g globs) find(root *os.Root, ignored func(rel string, dir bool) bool) (mat
 			if g.matches(rel) {
 				m.Files = append(m.Files, rel)
 			}
-		case g.matches(rel), g.reaches(rel) && leadsToFolder(root, rel):
+		case g.matches(rel), g.reaches(rel) && leadsToDir(root, rel):
 			m.Skipped = append(m.Skipped, rel)
 		}
 		return false, nil
@@ -123,18 +123,18 @@ func (g globs) find(root *os.Root, ignored func(rel string, dir bool) bool) (mat
 	return m, nil
 }
 
-// leadsToFolder tells whether something that is no folder itself stands for
+// leadsToDir reports whether something that is no directory itself leads to
 // one, so that files behind it are missed.
-func leadsToFolder(root *os.Root, rel string) bool {
+func leadsToDir(root *os.Root, rel string) bool {
 	info, err := os.Stat(filepath.Join(root.Name(), filepath.FromSlash(rel)))
 	return err == nil && info.IsDir()
 }
 
-// findBelow visits one path and what is below it. The folders above it are
-// visited first, as a walk from the workspace's own folder would have done.
+// findBelow visits one path and what is below it. The directories above it are
+// visited first, as a walk from the workspace's own directory would have done.
 func findBelow(root *os.Root, base string, visit func(string, fs.DirEntry) (bool, error)) error {
 	if base == "." {
-		return walkFolder(root, ".", visit)
+		return walkDir(root, ".", visit)
 	}
 	for i, c := range base {
 		if c != '/' {
@@ -147,7 +147,7 @@ func findBelow(root *os.Root, base string, visit func(string, fs.DirEntry) (bool
 	if descend, err := visitAt(root, base, visit); err != nil || !descend {
 		return err
 	}
-	return walkFolder(root, base, visit)
+	return walkDir(root, base, visit)
 }
 
 func visitAt(root *os.Root, rel string, visit func(string, fs.DirEntry) (bool, error)) (descend bool, err error) {

@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzGlobs: patterns that are taken never lead out of the workspace, and a file
-// that they give is always come to: every folder on the way is read, from one of
+// that they give is always come to: every directory on the way is read, from one of
 // the bases on.
 func FuzzGlobs(f *testing.F) {
 	for _, s := range [][3]string{{"*.md", "!node_modules", "a.md"}, {"{doc,out/y}/*.{md,json}", "!**/deep", "out/y/z.json"}, {`we\[i\]rd/*.md`, "./doc/", "we[i]rd/x.md"}, {"a/./b//c", "!", "a/b/c"},

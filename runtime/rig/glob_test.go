@@ -117,7 +117,7 @@ func TestFoldersWithoutMatchesAreNotRead(t *testing.T) {
 	}
 }
 
-// Not reading a folder must never lose a file: find gives exactly the files of
+// Not reading a directory must never lose a file: find gives exactly the files of
 // a whole walk that match.
 func TestFindingIsFilteringAWholeWalk(t *testing.T) {
 	t.Parallel()

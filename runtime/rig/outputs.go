@@ -51,12 +51,12 @@ type copied struct {
 // copiedFile is one result.
 type copiedFile struct {
 	From string // in the workspace
-	To   string // below the output folder; another name than From after a conflict
+	To   string // below the output directory; another name than From after a conflict
 	Kept bool   // the same content was there already
 }
 
 // Run takes the groups of outputFiles in order. A group's beforeCopy commands
-// always run, whether or not there is an output folder: they are checks, and a
+// always run, whether or not there is an output directory: they are checks, and a
 // hank must not pass by leaving them out. Then what its patterns give is
 // copied, with its path. The first failure ends it: a *Failure of a check,
 // or an error that names the file.
@@ -144,7 +144,7 @@ func (o Outputs) syncFolders(files []copiedFile) error {
 	return nil
 }
 
-// inside is the output folder's path in the workspace, for those who put it
+// inside is the output directory's path in the workspace, for those who put it
 // there; else empty. Results are not results of themselves.
 func (o Outputs) inside() string {
 	rel, err := filepath.Rel(o.Workspace, o.Dir)
@@ -187,9 +187,9 @@ func findOutputs(workspace string, leaveOut func(rel string, isDir bool) bool, p
 //
 //  1. If a file with the same content has its name, or a name that a conflict
 //     has given, nothing is done: a codon that runs again makes no second copy.
-//  2. The folder for it is made. Links that a person has put into the output
-//     folder are followed as long as they stay in it.
-//  3. The content is written under a temporary name in that folder, synced.
+//  2. The directory for it is made. Links that the user has put into the output
+//     directory are followed as long as they stay in it.
+//  3. The content is written under a temporary name in that directory, synced.
 //  4. To overwrite, the temporary name is renamed over the old one; else it is
 //     linked under the first name that is free, which cannot replace anything.
 //
@@ -212,7 +212,7 @@ func (o Outputs) copyFile(from, to *os.Root, name string) (copiedFile, error) {
 	return copiedFile{name, as, false}, errors.Join(err, removeIfThere(to, temp))
 }
 
-// alreadyThere returns the name under which a result is in the output folder
+// alreadyThere returns the name under which a result is in the output directory
 // already, or nothing. Who overwrites cares for its own name only.
 func alreadyThere(from, to *os.Root, name string, ownName bool) (string, error) {
 	names := []string{name}
@@ -327,7 +327,7 @@ func conflictName(name string, n int, seconds int64) string {
 	return fmt.Sprintf("%s_%d_%d%s", stem, n, seconds, ext)
 }
 
-// isConflictOf tells whether conflictName can have made other from name.
+// isConflictOf reports whether conflictName can have made other from name.
 func isConflictOf(name, other string) bool {
 	stem, ext := splitExt(name)
 	rest, ok := strings.CutPrefix(other, stem+"_")
@@ -353,7 +353,7 @@ func splitExt(name string) (stem, ext string) {
 }
 
 // sameContent compares a file of the workspace with one that may be in the
-// output folder.
+// output directory.
 func sameContent(from *os.Root, name string, to *os.Root, as string) (bool, error) {
 	info, err := to.Lstat(as)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -66,7 +66,7 @@ func TestResultsAreCopiedWithTheirPaths(t *testing.T) {
 	}
 }
 
-// The compatible system leaves checks out where no output folder is set.
+// The compatible system leaves checks out where no output directory is set.
 func TestChecksRunWithoutAnOutputFolder(t *testing.T) {
 	t.Parallel()
 	o := newOutputs(t, checked("touch ran", "*"), checked("echo it is wrong >&2; exit 5", "*"), checked("touch reached", "*"))
@@ -210,7 +210,7 @@ func TestOutputsNeverLeaveTheirFolders(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 
-	// A link out of the output folder is not written through either.
+	// A link out of the output directory is not written through either.
 	testkit.Write(t, o.in("real/x"), "x")
 	testkit.Must(t, os.MkdirAll(o.Dir, 0o755))
 	testkit.Symlink(t, outside, o.out("real"))

@@ -52,16 +52,16 @@ func (e *SaveError) Unwrap() error { return e.err }
 
 // run makes the target what the source is.
 //
-//  1. The folder that holds the target is opened, and no component of its path
+//  1. The directory that holds the target is opened, and no component of its path
 //     may be a link: a link could lead out of the workspace or to a protected
-//     name. Left-overs of a copy that was cut off are removed.
-//  2. The new files are written under another name in that folder, each
+//     name. Left-overs of a copy that was interrupted are removed.
+//  2. The new files are written under another name in that directory, each
 //     checked against its digest in the program.
 //  3. What is at the target is recorded. Repositories in it, which no
 //     checkpoint holds, are moved to AsideName. So is not what is left out of
 //     every checkpoint: see merge.
 //  4. The new name takes the target's place. A file replaces a file in one
-//     step; where folders are in the game the old one steps aside first.
+//     step; where directories are in the game the old one steps aside first.
 //  5. What was replaced is deleted.
 //
 // A crash before 4 leaves the target as it was. The codon has not begun to
@@ -71,7 +71,7 @@ func (p placement) run(ctx context.Context) error {
 		return fmt.Errorf("the target %s", why)
 	}
 	dir, name := path.Split(p.target)
-	parent, err := openFolder(p.root, path.Clean(dir))
+	parent, err := openDir(p.root, path.Clean(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the workspace has no folder %q: create it by a command before the copy, such as mkdir -p %s", path.Clean(dir), path.Clean(dir))
 	}
@@ -211,12 +211,12 @@ func (p placement) replace(parent *os.Root, name string) error {
 	return nil
 }
 
-// keepRepositories moves what checkpoints never hold out of a folder that is
-// about to be deleted: the histories of repositories. A folder that holds the
+// keepRepositories moves what checkpoints never hold out of a directory that is
+// about to be deleted: the histories of repositories. A directory that holds the
 // execution itself is not replaced.
 func (p placement) keepRepositories(parent *os.Root, name string) error {
 	var found []string
-	err := walkFolder(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
+	err := walkDir(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
 		if p.apart != nil && p.apart(path.Join(path.Dir(p.target), rel)) {
 			return false, fmt.Errorf("it holds %q, which is of the execution itself; copy to another place", rel)
 		}
@@ -249,7 +249,7 @@ func (p placement) keepRepositories(parent *os.Root, name string) error {
 	return nil
 }
 
-// makeAside makes a new folder for one attempt.
+// makeAside makes a new directory for one attempt.
 func makeAside(root *os.Root, attempt string) (string, error) {
 	if err := root.Mkdir(AsideName, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err

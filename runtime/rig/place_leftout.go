@@ -16,10 +16,10 @@ import (
 )
 
 // A file that is left out of every checkpoint has no copy anywhere. A copy that
-// replaces the folder it is in leaves it where it is; where the copy has something of
+// replaces the directory it is in leaves it where it is; where the copy has something of
 // its own there, the file gets a name beside its own, which is left out as well.
 
-// isLeftOut tells whether a path of the workspace is left out of every checkpoint, or
+// isLeftOut reports whether a path of the workspace is left out of every checkpoint, or
 // below one that is.
 func (p placement) isLeftOut(rel string) bool {
 	return slices.ContainsFunc(p.leftOut, func(out string) bool { return rel == out || strings.HasPrefix(rel, out+"/") })
@@ -37,7 +37,7 @@ func (p placement) findLeftOut(parent *os.Root, name string, old fs.FileInfo) (f
 	if len(p.leftOut) == 0 || !old.IsDir() {
 		return nil, nil
 	}
-	err = walkFolder(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
+	err = walkDir(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
 		if full := p.full(rel); p.isLeftOut(full) {
 			found = append(found, full)
 			return false, nil
@@ -47,7 +47,7 @@ func (p placement) findLeftOut(parent *os.Root, name string, old fs.FileInfo) (f
 	return found, err
 }
 
-// full is the path in the workspace of one in the folder that holds the target.
+// full is the path in the workspace of one in the directory that holds the target.
 func (p placement) full(rel string) string { return path.Join(path.Dir(p.target), rel) }
 
 // rel is the opposite of full.
@@ -55,14 +55,14 @@ func (p placement) rel(full string) string {
 	return strings.TrimPrefix(full, strings.TrimPrefix(path.Dir(p.target)+"/", "./"))
 }
 
-// merge makes the target, a folder, what was built, but for what is left out of every
-// checkpoint: that stays, with the folders it is in. Everything else is recorded by
-// now, so a crash on the way loses nothing, and the next run begins the rig anew.
+// merge makes the target, a directory, what was built, but for what is left out of every
+// checkpoint: that stays, with the directories it is in. Everything else is recorded by
+// now, so a crash on the way loses nothing, and the next run begins the rig again.
 func (p placement) merge(parent *os.Root, name string, leftOut []string) error {
 	if err := p.keepRepositories(parent, name); err != nil {
 		return err
 	}
-	holds := map[string]bool{} // the folders that a file that stays is in
+	holds := map[string]bool{} // the directories that a file that stays is in
 	for _, out := range leftOut {
 		for dir := path.Dir(out); dir != path.Dir(p.target); dir = path.Dir(dir) {
 			holds[dir] = true
@@ -77,7 +77,7 @@ func (p placement) merge(parent *os.Root, name string, leftOut []string) error {
 			return err
 		}
 	}
-	err := walkFolder(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
+	err := walkDir(parent, name, func(rel string, e fs.DirEntry) (descend bool, err error) {
 		switch full := p.full(rel); {
 		case p.isLeftOut(full):
 			return false, nil
@@ -89,7 +89,7 @@ func (p placement) merge(parent *os.Root, name string, leftOut []string) error {
 	if err != nil {
 		return fmt.Errorf("remove what is replaced: %w", err)
 	}
-	err = walkFolder(parent, PlaceNew, func(rel string, e fs.DirEntry) (descend bool, err error) {
+	err = walkDir(parent, PlaceNew, func(rel string, e fs.DirEntry) (descend bool, err error) {
 		to := path.Join(name, strings.TrimPrefix(rel, PlaceNew+"/"))
 		full := p.full(to)
 		_, err = parent.Lstat(to)
@@ -122,7 +122,7 @@ func (p placement) merge(parent *os.Root, name string, leftOut []string) error {
 }
 
 // isCopy reports whether what is at a name is what the source has at rel, so that
-// nothing of a person's is lost where it is replaced.
+// nothing of the user's is lost where it is replaced.
 func (p placement) isCopy(parent *os.Root, name, rel string) bool {
 	for _, f := range p.source.Files {
 		if f.Rel == rel {
@@ -138,7 +138,7 @@ func (p placement) isCopy(parent *os.Root, name, rel string) bool {
 	if info, err := parent.Lstat(name); err != nil || !info.IsDir() {
 		return false
 	}
-	err := walkFolder(parent, name, func(at string, e fs.DirEntry) (descend bool, err error) {
+	err := walkDir(parent, name, func(at string, e fs.DirEntry) (descend bool, err error) {
 		if digest, known := files[at]; !e.IsDir() && (!known || !isFile(parent, at, digest)) {
 			return false, fs.ErrExist // something else
 		}
@@ -159,7 +159,7 @@ func isFile(dir *os.Root, name, digest string) bool {
 	return err == nil && "sha256:"+hex.EncodeToString(sum.Sum(nil)) == digest
 }
 
-// setAside gives files that no checkpoint holds new names in a folder, which tell what
+// setAside gives files that no checkpoint holds new names in a directory, which tell what
 // they were.
 func (p placement) setAside(parent *os.Root, dir string, files ...string) error {
 	for _, full := range files {

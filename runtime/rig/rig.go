@@ -131,7 +131,7 @@ func (r Setup) operation(ctx context.Context, i int, op plan.Rig, lastCopied *st
 	return c.run(ctx, i, *op.Command, r.directory(op.Command.WorkingDirectory, *lastCopied))
 }
 
-// directory is where a command runs: in the workspace, or in the folder that
+// directory is where a command runs: in the workspace, or in the directory that
 // was copied last, or that holds the file that was.
 func (r Setup) directory(where, lastCopied string) string {
 	if where != "lastCopied" || lastCopied == "" {

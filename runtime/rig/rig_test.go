@@ -91,7 +91,7 @@ func of[T any](b *bench) (list []T) {
 	return list
 }
 
-// tree describes everything below a folder, without following links.
+// tree describes everything below a directory, without following links.
 func tree(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder

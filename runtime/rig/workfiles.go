@@ -29,7 +29,7 @@ func badTarget(rel string) string {
 }
 
 // namesExecution reports whether a path has a name that an execution gives its own
-// folders. hank validate refuses it in a hank, which may be run anywhere.
+// directories. hank validate refuses it in a hank, which may be run anywhere.
 func namesExecution(rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
 	return strings.EqualFold(first, layout.ArchiveName) || slices.ContainsFunc(strings.Split(rel, "/"), func(step string) bool {
@@ -37,13 +37,13 @@ func namesExecution(rel string) bool {
 	})
 }
 
-// openFolder opens a folder of the workspace. A link in its path is an error,
+// openDir opens a directory of the workspace. A link in its path is an error,
 // wherever it leads; where there is nothing the error is fs.ErrNotExist.
 //
-// os.Root follows links inside of it. A folder is therefore opened a component
-// at a time, and each must afterwards be a real folder by its name and the
+// os.Root follows links inside of it. A directory is therefore opened a component
+// at a time, and each must afterwards be a real directory by its name and the
 // same that was opened: a link that takes its place meanwhile is noticed.
-func openFolder(root *os.Root, rel string) (*os.Root, error) {
+func openDir(root *os.Root, rel string) (*os.Root, error) {
 	at, err := root.OpenRoot(".")
 	if err != nil || rel == "." {
 		return at, err
@@ -92,10 +92,10 @@ func notAFolder(name string, info fs.FileInfo) error {
 	return fmt.Errorf("%q %s", name, what)
 }
 
-// walkFolder visits everything below the folder at rel, folders before what is
+// walkDir visits everything below the directory at rel, directories before what is
 // in them, and goes down where visit says so. It follows no link.
-func walkFolder(root *os.Root, rel string, visit func(rel string, e fs.DirEntry) (descend bool, err error)) error {
-	dir, err := openFolder(root, rel)
+func walkDir(root *os.Root, rel string, visit func(rel string, e fs.DirEntry) (descend bool, err error)) error {
+	dir, err := openDir(root, rel)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func readFolder(dir *os.Root) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// RemoveTree deletes a name and all below it, folders that their owner may not
+// RemoveTree deletes a name and all below it, directories that their owner may not
 // write included: Go's module cache is made of them.
 func RemoveTree(dir *os.Root, name string) error {
 	err := dir.RemoveAll(name)
@@ -157,7 +157,7 @@ func RemoveTree(dir *os.Root, name string) error {
 	return dir.RemoveAll(name)
 }
 
-// openUp lets the owner write in a folder and in all below it.
+// openUp lets the owner write in a directory and in all below it.
 func openUp(dir *os.Root, name string) error {
 	let := func(rel string) error {
 		info, err := dir.Lstat(rel)
@@ -169,13 +169,13 @@ func openUp(dir *os.Root, name string) error {
 	if err := let(name); err != nil {
 		return err
 	}
-	return walkFolder(dir, name, func(rel string, e fs.DirEntry) (bool, error) { return true, let(rel) })
+	return walkDir(dir, name, func(rel string, e fs.DirEntry) (bool, error) { return true, let(rel) })
 }
 
 // openRegular opens a file of the workspace. A link or a special file in its
 // path or in its place is an error.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	dir, err := openFolder(root, path.Dir(name))
+	dir, err := openDir(root, path.Dir(name))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,7 +215,7 @@ func pour(to vfs.File, from *os.File, info fs.FileInfo) (err error) {
 	return to.Sync()
 }
 
-// unchanged tells whether an open file, of which n bytes were read, is still
+// unchanged reports whether an open file, of which n bytes were read, is still
 // what it was.
 func unchanged(f *os.File, was fs.FileInfo, n int64) error {
 	now, err := f.Stat()

@@ -45,15 +45,15 @@ type pool struct {
 	self       int // the child that is about to spend; -1 if it is none of them
 }
 
-// poolChild is one of those that a pool is divided among. Children before the
-// one at work are done, those after it are still to come.
+// poolChild is one of those that a pool is divided among. Children before self are
+// completed, those after it are still to come.
 type poolChild struct {
 	share  float64 // 0 is none
 	capped bool    // it has a budget of its own
 	spent  state.USD
 }
 
-// allot is what the child at work may still spend, by the allocation:
+// remaining is what the child that is about to spend may still spend, by the allocation:
 //
 //   - shared: all that is left.
 //   - proportional: its share, and no more than is left. Children without a
@@ -66,7 +66,7 @@ type poolChild struct {
 //
 // Whatever a child was given before, in earlier attempts and runs, counts. So
 // the parts never add up to more than the pool.
-func (p pool) allot() money {
+func (p pool) remaining() money {
 	left := limitOf(p.max, p.spent(), p.of, p.scope)
 	if p.self < 0 || p.allocation != plan.Proportional && p.allocation != plan.ProportionalStrict {
 		return left
@@ -74,7 +74,7 @@ func (p pool) allot() money {
 	c := p.children[p.self]
 	strict := p.allocation == plan.ProportionalStrict
 	if strict {
-		left = tightest(left, limitOf(p.max, p.claimed(), p.of+", what others saved of their parts included,", p.scope))
+		left = tightest(left, limitOf(p.max, p.reserved(), p.of+", what others saved of their parts included,", p.scope))
 	}
 	switch {
 	case c.share > 0:
@@ -84,7 +84,7 @@ func (p pool) allot() money {
 	case strict:
 		return tightest(left, p.piece("part", p.part(c), c.spent))
 	}
-	free, heads := p.unshared(), state.USD(0)
+	free, heads := p.unallocated(), state.USD(0)
 	for i, o := range p.children {
 		if !o.divides() {
 			continue
@@ -106,7 +106,7 @@ func (p pool) piece(word string, limit, spent state.USD) money {
 	return m
 }
 
-// divides tells whether the child has nothing but a part of what the shares
+// divides reports whether the child has nothing but a part of what the shares
 // leave.
 func (c poolChild) divides() bool { return c.share == 0 && !c.capped }
 
@@ -119,8 +119,8 @@ func (p pool) spent() state.USD {
 	return sum
 }
 
-// claimed is what counts as spent if savings are nobody's.
-func (p pool) claimed() state.USD {
+// reserved is what counts as spent if savings are nobody's.
+func (p pool) reserved() state.USD {
 	var sum state.USD
 	for i, c := range p.children {
 		if i < p.self {
@@ -147,11 +147,11 @@ func (p pool) part(c poolChild) state.USD {
 			heads++
 		}
 	}
-	return p.unshared() / heads
+	return p.unallocated() / heads
 }
 
-// unshared is what the shares leave.
-func (p pool) unshared() state.USD {
+// unallocated is what the shares leave.
+func (p pool) unallocated() state.USD {
 	rest := p.max
 	for _, c := range p.children {
 		rest -= fraction(c.share, p.max)
@@ -201,7 +201,7 @@ func (a *Accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money
 			}
 		}
 	}
-	return tightest(own, around, in.allot())
+	return tightest(own, around, in.remaining())
 }
 
 func (p *pool) add(share float64, capped bool, spent state.USD) {
@@ -244,7 +244,7 @@ func (a *Accounts) hankMoney(p *plan.Program, id plan.CodonID) money {
 			whole.self = i
 		}
 	}
-	// What was left behind, and codons that are not in the program any more.
+	// What was abandoned, and codons that are not in the program any more.
 	whole.add(0, true, a.Total.Cost-whole.spent())
-	return whole.allot()
+	return whole.remaining()
 }
