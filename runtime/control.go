@@ -29,7 +29,7 @@ func (d *driver) serve(ctx context.Context, st Start) (outcome, error) {
 	// What a lost keeper leaves behind comes to this process. Where that
 	// cannot be had, it is found by its environment.
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
-		d.say("orphaned processes cannot be adopted: %v", err)
+		d.say("cannot adopt orphaned processes: %v", err)
 	}
 	d.accounts = budget.NewAccounts(d.x.State())
 	if l := d.x.State().Limits; l.Any() {
@@ -40,7 +40,7 @@ func (d *driver) serve(ctx context.Context, st Start) (outcome, error) {
 	}
 	server, err := control.Listen(d.x.Layout.Socket(), control.Service{Handle: d.control, Follow: d.follow})
 	if err != nil {
-		d.say("this run cannot be controlled from outside: %v", err)
+		d.say("control socket unavailable, so hank stop and hank skip will not work: %v", err)
 	} else {
 		defer server.Close()
 	}

@@ -20,7 +20,7 @@ const (
 	// workspaceVariable is in the environment of agents and scripts.
 	workspaceVariable = "HANK_WORKSPACE"
 	// NotifyPrefix begins the attempts of commands that are told of a run's end:
-	// the command line of a person named them, and no agent has.
+	// the user named them on the command line, and no agent has.
 	NotifyPrefix = "notify/"
 )
 
@@ -30,7 +30,7 @@ type Work struct {
 	Workspace string // "" if that is not known
 }
 
-// DeniedError says that a codon's process wants what only a person may.
+// DeniedError says that a codon's process wants what only the user may.
 type DeniedError struct {
 	PID    int
 	Target string // the execution
@@ -52,7 +52,7 @@ func (e *DeniedError) Error() string {
 
 // MayAct reports, as a *DeniedError, whether a process may not act on an
 // execution because a codon has started it, or something that a codon has
-// started; unless the execution lies in the workspace of each such codon, and is
+// started; unless the execution is inside the workspace of each such codon, and is
 // not the one that runs it. lineage names the execution, as the attempts of its
 // codons do; it may be empty where there is none yet. It goes by ancestors (an orphan's is its keeper), and by the marks in their
 // environment. What it does not see is in docs/security.md.
@@ -168,7 +168,7 @@ func signalNothing(pid int) error {
 	return p.Signal(syscall.Signal(0))
 }
 
-// liesIn reports whether a path, which need not be there yet, is a folder or in it.
+// liesIn reports whether a path, which need not be there yet, is a directory or inside it.
 func liesIn(path, dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

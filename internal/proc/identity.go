@@ -1,4 +1,4 @@
-// Package proc tells processes apart, says whether one still lives, finds
+// Package proc tells processes apart, finds out whether one still lives, finds
 // those that belong together and ends exactly those that are meant.
 //
 // A process id alone names nothing for long: the kernel gives it away again,

@@ -50,10 +50,10 @@ type source interface {
 	observe(pid int) (observation, error)
 }
 
-// Check says whether the process lives, and why it thinks so in one clause.
+// Check reports whether the process lives, and why it thinks so in one clause.
 func (id Identity) Check() (Liveness, string) { return judge(id, platform{}) }
 
-// IsStopped reports whether the process is there and does not go on: a signal
+// IsStopped reports whether the process is there and does not run: a signal
 // has stopped it, or a tracer holds it.
 func (id Identity) IsStopped() bool {
 	if verdict, _ := id.Check(); verdict != Alive {
@@ -121,7 +121,7 @@ func place(id Identity, here machine) (Liveness, string) {
 	return Unknown, ""
 }
 
-// sameMachine says whether a record of another boot was made on this machine.
+// sameMachine reports whether a record of another boot was made on this machine.
 // Where both machine ids are known they decide. Otherwise the host name has
 // to, unless it is one that machines have before somebody names them.
 func sameMachine(id Identity, here machine) bool {

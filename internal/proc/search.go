@@ -58,7 +58,7 @@ func Descendants(pid int) ([]Identity, error) {
 	return ids, nil
 }
 
-// HasEnv says whether the process was started with key=value in its
+// HasEnv reports whether the process was started with key=value in its
 // environment. It is false for a zombie, for a process whose environment
 // cannot be read (of another user, or overwritten), and for a moment while a
 // process executes another program.

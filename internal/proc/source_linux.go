@@ -251,7 +251,7 @@ func children() []Identity {
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
-			continue // the thread has ended
+			continue // this thread has ended
 		}
 		for _, field := range strings.Fields(string(b)) {
 			pid, err := strconv.Atoi(field)

@@ -8,7 +8,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// What Confine takes away, and what it leaves in a folder and for a file.
+// What Confine takes away, and what it leaves in a directory and for a file.
 const (
 	ofFile   landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate
 	ofFolder                      = ofFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir |
@@ -32,8 +32,8 @@ func Kernel() Support {
 }
 
 // Confine keeps this process, and everything that it starts from now on, from
-// changing anything outside the files and folders given, all of which must be
-// there, and Devices. It cannot be taken back. set-user-ID programs lose their
+// changing anything outside the files and directories given, all of which must be
+// there, and Devices. It cannot be undone. set-user-ID programs lose their
 // power on the way. Where nothing can be confined it is an *UnsupportedError,
 // and nothing has changed.
 func Confine(writable []string) error {

@@ -24,7 +24,7 @@ type Support struct {
 	Why string `json:"why,omitempty"` // why nothing can be confined here; empty if it can
 }
 
-// InForce tells whether Confine does what it says.
+// InForce reports whether Confine can do what it promises.
 func (s Support) InForce() bool { return s.Why == "" }
 
 // Devices are the files outside that everything confined may write to: what is
@@ -36,7 +36,7 @@ type UnsupportedError struct{ Why string }
 
 func (e *UnsupportedError) Error() string { return "nothing can be confined here: " + e.Why }
 
-// Contains tells whether path is dir or lies in it. Both are absolute, and
+// Contains reports whether path is dir or inside it. Both are absolute, and
 // looked at as they are spelled: see Real.
 func Contains(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
@@ -56,9 +56,9 @@ func Real(path string) string {
 	return filepath.Join(Real(parent), filepath.Base(path))
 }
 
-// Folder makes a folder of hank's own that something confined may write to, and
+// Directory makes a directory for hank that something confined may write to, and
 // sees that it is one and no link: that would open what it leads to.
-func Folder(dir string) error {
+func Directory(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func Folder(dir string) error {
 		return err
 	}
 	if !fi.IsDir() {
-		return &fs.PathError{Op: "confine", Path: dir, Err: fmt.Errorf("it is %s and no folder; something has replaced it: remove it", fi.Mode().Type())}
+		return &fs.PathError{Op: "confine", Path: dir, Err: fmt.Errorf("it is %s and no directory; something has replaced it: remove it", fi.Mode().Type())}
 	}
 	return nil
 }

@@ -42,10 +42,10 @@ func TestAFolderThatIsALinkIsRefused(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Skipf("no links here: %v", err)
 	}
-	if err := Folder(link); err == nil {
+	if err := Directory(link); err == nil {
 		t.Error("a link was taken for a folder")
 	}
-	if err := Folder(filepath.Join(dir, "a", "b")); err != nil {
+	if err := Directory(filepath.Join(dir, "a", "b")); err != nil {
 		t.Error(err)
 	}
 }

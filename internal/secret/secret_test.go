@@ -79,7 +79,7 @@ func TestPlainTextStays(t *testing.T) {
 		"/tmp/TestAScriptRunsInItsWorkspaceWithItsVariables3572559199/001",
 		strings.Repeat("/home/somebody/Projects/TheLongNameOfAProject/folder/file12/of/it\n", 3),
 		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-		"give AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+		"set AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 	} {
 		if got := Text(text); got != text {
 			t.Errorf("%q became %q", text, got)

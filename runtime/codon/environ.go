@@ -16,7 +16,7 @@ import (
 // home makes the directory that the attempt's agent has for its own.
 func (a *attempt) home() (string, error) {
 	home := filepath.Join(a.Layout.Homes(), a.Harness.Name())
-	return home, sandbox.Folder(home)
+	return home, sandbox.Directory(home)
 }
 
 func (a *attempt) tempPath() string {
@@ -26,7 +26,7 @@ func (a *attempt) tempPath() string {
 // temp makes the attempt's directory for temporary files.
 func (a *attempt) temp() (string, error) {
 	temp := a.tempPath()
-	return temp, sandbox.Folder(temp)
+	return temp, sandbox.Directory(temp)
 }
 
 // writable is what the processes of the attempt may change; nil is anything.

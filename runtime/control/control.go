@@ -121,7 +121,7 @@ type Subscription struct {
 	// From is the number of the first event; 0 is the next one.
 	From uint64 `json:"from,omitzero"`
 	// Early wants events when they are in the journal, not only when they are durable:
-	// what a power cut takes back was told, too.
+	// what a power cut removes was sent, too.
 	Early bool `json:"early,omitzero"`
 	// Status wants the answer to status, now and whenever it changes.
 	Status bool `json:"status,omitzero"`
@@ -169,9 +169,9 @@ var ErrOldVersion = errors.New("the run is one of an older hank, which cannot be
 // The errors of a run that does not answer.
 var (
 	// ErrNoAnswer: it has not taken the request, and never will.
-	ErrNoAnswer = errors.New("the run does not answer; the request is taken back")
-	// ErrNotKnown: it has been told to carry the request out, and has not said
-	// that it did.
+	ErrNoAnswer = errors.New("the run does not answer; the request is withdrawn")
+	// ErrNotKnown: it has been told to carry the request out, and has not
+	// answered that it did.
 	ErrNotKnown = errors.New("the run has taken the request and does not answer any more; it may still carry it out")
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Service is the run behind a server. Its functions are called by several
+// Service is the run that a server answers for. Its functions are called by several
 // goroutines.
 type Service struct {
 	// Handle carries out a request.

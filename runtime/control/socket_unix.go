@@ -9,7 +9,7 @@ import (
 )
 
 // listen makes a socket that only this user may connect to. Until its mode is
-// set, its folder (0700) and sameUser keep others out; a umask would not do: it
+// set, its directory (0700) and sameUser keep others out; a umask would not do: it
 // is one for the whole process, and takes the exec bit from whatever another
 // goroutine or a child writes meanwhile.
 func listen(path string) (net.Listener, error) {
@@ -40,6 +40,6 @@ func peerOf(conn net.Conn) (uid, pid int) {
 	return uid, pid
 }
 
-// mayTalk tells whether the client belongs to this user, or to root. The
-// socket's mode says so already; this holds where modes of sockets do not.
+// mayTalk reports whether the client belongs to this user, or to root. The
+// socket's mode ensures that already; this holds where modes of sockets do not.
 func mayTalk(uid int) bool { return uid == 0 || uid == os.Getuid() }

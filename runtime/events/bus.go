@@ -3,11 +3,11 @@
 // The writer of an execution tells a Bus of each event when it is appended to the
 // journal, and of each sync. Neither call waits for anybody or touches the disk, so
 // no follower can delay a transition. What is not synced is delivered only to those
-// who ask for it early: a power cut could take it back.
+// who ask for it early: a power cut could remove it.
 //
 // The journal itself is the queue. The bus keeps the newest events in memory, at
-// most keptEvents and keptBytes together, for all followers; one that has fallen
-// behind these reads the journal's files until it has caught up. So a follower that
+// most keptEvents and keptBytes together, for all followers; one that needs
+// older ones reads the journal's files until it has caught up. So a follower that
 // is slow, or comes late, misses nothing, and costs the run nothing but its own
 // reading.
 //

@@ -24,7 +24,7 @@ const (
 	ClassBudget           = "budget" // a limit of turns or money that the agent itself was given
 	ClassPermissionDenied = "permission_denied"
 	ClassInterrupted      = "interrupted"
-	ClassProtocol         = "protocol" // the agent ended without saying how
+	ClassProtocol         = "protocol" // the agent exited without a result
 	ClassSessionNotFound  = "session_not_found"
 	ClassExit             = "exit"
 	ClassUnknown          = "unknown"
@@ -37,7 +37,7 @@ type Evidence struct {
 	Words      []string
 	Status     int // HTTP status; 0 if unknown
 	Text       string
-	RetryAfter time.Duration // if the agent said it in a field of its own
+	RetryAfter time.Duration // if the agent gave it in a field of its own
 	Session    bool          // a session had begun
 }
 
@@ -47,7 +47,7 @@ type Evidence struct {
 //  1. The first code word with a definite meaning decides.
 //  2. Then the HTTP status; one that providers use for several things (400,
 //     422, 429) is first refined by the text.
-//  3. Then the text: phrases, and statuses that stand where a status stands.
+//  3. Then the text: phrases, and statuses where a status is expected.
 //     A word such as "network" or "credit" alone decides nothing, because the
 //     text may quote the program that the agent was working on.
 //  4. Then a code word without a definite meaning.
@@ -204,7 +204,7 @@ func statusClass(status int) string {
 	}
 }
 
-// Statuses stand after a word that announces one ("API Error: 529",
+// Statuses come after a word that announces one ("API Error: 529",
 // "status code 503", "HTTP/1.1 502"), or before their reason phrase.
 var (
 	announcedStatus = lazyregexp.New(`(?i)\b(?:http(?:/\d(?:\.\d)?)?|status|status ?code|code|api error|response|rejected)["']?\s*[:=( ]\s*["']?([45]\d\d)\b`)

@@ -11,7 +11,7 @@ import (
 // Environ is an environment on its way to a process. Names are case-sensitive.
 type Environ map[string]string
 
-// NewEnviron reads KEY=value strings; of a name that stands twice the last
+// NewEnviron reads KEY=value strings; of a name that occurs twice the last
 // one counts, as in os/exec.
 func NewEnviron(env []string) Environ {
 	e := make(Environ, len(env))

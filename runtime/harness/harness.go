@@ -37,11 +37,11 @@ type Command struct {
 	Env   []string // the whole environment, KEY=value
 	Dir   string
 	Stdin []byte // closed after the last byte; nil is an empty input
-	// StopSignal ends the agent in order; after StopGrace what is left is killed.
+	// StopSignal ends the agent gracefully; after StopGrace what is left is killed.
 	StopSignal syscall.Signal
 	StopGrace  time.Duration
-	// Session is the session's id if it is known before the agent says it, so
-	// that an agent that says nothing counts as being at work.
+	// Session is the session's id if it is known before the agent prints it, so
+	// that an agent that prints nothing counts as running.
 	Session string
 }
 
@@ -50,12 +50,12 @@ type Command struct {
 type Harness interface {
 	// Name is the word that is stored in records: shell, claude, replay.
 	Name() string
-	// Command says how to start the agent for a request.
+	// Command returns how to start the agent for a request.
 	Command(Request) (Command, error)
 	// Reader returns a new reader of the lines of the attempt that Command
 	// described for the same request.
 	Reader(Request) Reader
-	// Check tells whether the agent can be started here, without spending
+	// Check reports whether the agent can be started here, without spending
 	// money and without the network.
 	Check(ctx context.Context, env []string) Check
 }
@@ -67,13 +67,13 @@ type Check struct {
 	Version  string
 	LoggedIn bool   // credentials are configured, as far as can be seen offline
 	Problem  string // one sentence with the remedy; empty if the agent can be used
-	Note     string // what a person should know although it works; empty if nothing
+	Note     string // what the user should know although it works; empty if nothing
 }
 
 // Reader makes sense of what an agent prints, a line at a time. It is used by
 // one goroutine.
 type Reader interface {
-	// Line says what one line of the standard output means. It never fails:
+	// Line returns what one line of the standard output means. It never fails:
 	// agents print whatever they like, and a line that is not understood means
 	// nothing. The line has no newline and is not kept.
 	Line(line []byte) []Observation
@@ -152,7 +152,7 @@ func (ContextExceeded) observation() {}
 // Verdict is the judgement of one attempt.
 type Verdict struct {
 	Success         bool
-	ResultSeen      bool // the agent said itself that it was done
+	ResultSeen      bool // the agent itself reported its end
 	ContextExceeded bool
 	Failure         *state.FailureReason // nil if Success
 	Session         string

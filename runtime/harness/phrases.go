@@ -44,15 +44,15 @@ var phrases = []phrase{
 // tell what to do.
 var remedies = map[string]string{
 	"text:bedrock-token":         "renew the AWS credentials, for instance with aws sso login",
-	"text:bedrock-credentials":   "give AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-	"text:bedrock-access":        "ask for access to the model in the Bedrock console, and check region and IAM policy",
+	"text:bedrock-credentials":   "set AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+	"text:bedrock-access":        "request access to the model in the Bedrock console, and check region and IAM policy",
 	"text:bedrock-model":         "use an inference profile's id that this region offers",
 	"word:ExpiredTokenException": "renew the AWS credentials, for instance with aws sso login",
 }
 
 func everything(string) bool { return true }
 
-// refining are the classes that may hide behind a 400 or a 429.
+// refining are the classes that a 400 or a 429 may mean.
 func refining(class string) bool {
 	return class == ClassBilling || class == ClassContextOverflow || class == ClassMaxOutput
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// mainArguments are the fields of a tool's input that say best what it does,
+// mainArguments are the fields of a tool's input that show best what it does,
 // the best first. Where none is there the first text does.
 var mainArguments = []string{"command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt"}
 

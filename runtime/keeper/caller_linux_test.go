@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	// mayact says whether this process may act on executions.
+	// mayact prints whether this process may act on executions.
 	parts["mayact"] = func(targets []string) {
 		for _, target := range targets {
 			var denied *proc.DeniedError

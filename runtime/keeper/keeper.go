@@ -63,7 +63,7 @@ type Spec struct {
 	Env []string
 	// Dir is the absolute working directory.
 	Dir string
-	// Workspace is the folder of the executions that the command may act on, see
+	// Workspace is the directory of the executions that the command may act on, see
 	// proc.MayAct; "" is Dir.
 	Workspace string
 	// Stdin is written to the command's standard input, which then ends.
@@ -78,7 +78,7 @@ type Spec struct {
 	// Limit is the longest time that the command may run; 0 is none. Then it
 	// is stopped, as by Stop.
 	Limit time.Duration
-	// Writable are the files and folders that the command, and all that it
+	// Writable are the files and directories that the command, and all that it
 	// starts, may change; nil leaves it anything. Where the kernel cannot
 	// confine it, it is not started. See package sandbox.
 	Writable []string
@@ -126,7 +126,7 @@ func (e *AliveError) Error() string {
 	for _, p := range e.Alive {
 		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
 	}
-	return fmt.Sprintf("what attempt %q started cannot be killed and still runs: process %s; end it as its owner, or restart the machine",
+	return fmt.Sprintf("what attempt %q started cannot be killed and still runs: process %s; kill it as its owner, or reboot",
 		e.Attempt, strings.Join(names, ", "))
 }
 

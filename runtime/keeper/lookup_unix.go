@@ -13,7 +13,7 @@ import (
 )
 
 // lookup finds the program file for a command name. A name without a slash is
-// looked for in the absolute folders of PATH only: a relative one would mean
+// looked for in the absolute directories of PATH only: a relative one would mean
 // the workspace, where an agent could put a program of that name.
 func lookup(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
@@ -49,7 +49,7 @@ func lookup(name, dir string, env []string) (string, error) {
 	if refused != nil {
 		return "", fmt.Errorf("the program %q is on the PATH, but cannot be started: %w", name, refused)
 	}
-	return "", fmt.Errorf("the program %q: %w (PATH=%s); install it or put its folder on the PATH", name, ErrNoProgram, search)
+	return "", fmt.Errorf("the program %q: %w (PATH=%s); install it or add its directory to the PATH", name, ErrNoProgram, search)
 }
 
 // ErrNoProgram is the cause of Start's error if the program is not on the PATH.

@@ -106,7 +106,7 @@ func (k *keeper) start(control *bufio.Reader) error {
 	if err := adopt(); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)
 	}
-	if k.order.Writable != nil { // the keeper itself, for good; its children inherit it
+	if k.order.Writable != nil { // the keeper itself, permanently; its children inherit it
 		if err := sandbox.Confine(texts[string](k.order.Writable)); err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (k *keeper) ask() {
 }
 
 // killAll kills everything below the keeper. It reports whether there was
-// something new, and whether it is useless to go on.
+// something new, and whether it is useless to continue.
 func (k *keeper) killAll() (fresh, done bool) {
 	if k.killing.IsZero() {
 		k.killing = time.Now()

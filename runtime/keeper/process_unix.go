@@ -244,7 +244,7 @@ const (
 	// stoppedLook is how often it is looked whether the keeper was stopped.
 	stoppedLook = 500 * time.Millisecond
 	// stoppedLooks is how often in a row it may be: somebody stops it each time
-	// that it goes on.
+	// that it continues.
 	stoppedLooks = 4
 )
 

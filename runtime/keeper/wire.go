@@ -30,7 +30,7 @@ type order struct {
 }
 
 // raw is a text of the system, which need not be UTF-8. In JSON, where such bytes
-// would come out as others, it stands in base64.
+// would come out as others, it is written in base64.
 type raw string
 
 // MarshalText implements encoding.TextMarshaler.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Head is the HEAD of the repository that a folder is the root of; empty if it is
+// Head is the HEAD of the repository that a directory is the root of; empty if it is
 // none.
 func Head(workspace string) string {
 	if _, err := os.Lstat(filepath.Join(workspace, ".git")); err != nil {

@@ -23,11 +23,11 @@ import (
 // ErrNoGit says that there is no git on this machine.
 var ErrNoGit = errors.New("git is not on the PATH; install it")
 
-// NoWorkTreeError says that a folder is in no work tree of git's.
+// NoWorkTreeError says that a directory is in no work tree of Git.
 type NoWorkTreeError struct{ Dir, Why string }
 
 func (e *NoWorkTreeError) Error() string {
-	return fmt.Sprintf("%s is not in a work tree of git's (%s)", e.Dir, e.Why)
+	return fmt.Sprintf("%s is not in a Git work tree (%s)", e.Dir, e.Why)
 }
 
 // GitError is a call of git that failed.
@@ -51,7 +51,7 @@ func (e *GitError) Unwrap() error { return e.Err }
 // Repository is a work tree with its repository.
 type Repository struct {
 	Top    string // the work tree's root, absolute
-	Prefix string // of the folder it was opened by, below Top: "" or ending in a slash
+	Prefix string // of the directory it was opened by, below Top: "" or ending in a slash
 
 	git     string
 	gitDir  string // of this work tree
@@ -60,7 +60,7 @@ type Repository struct {
 }
 
 // Open finds the work tree that holds dir. The error is ErrNoGit, a
-// *NoWorkTreeError, or what git says.
+// *NoWorkTreeError, or what git reports.
 func Open(ctx context.Context, dir string) (*Repository, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Stage is a folder in which trees and commits are made: an object store on
+// Stage is a directory in which trees and commits are made: an object store on
 // top of the repository's, indexes, and a work tree that only ever holds a
 // batch of files. Nothing of it is in the repository before Publish.
 type Stage struct {
@@ -25,7 +25,7 @@ type Stage struct {
 	n   int // work trees and indexes so far
 }
 
-// NewStage makes a stage in an empty folder.
+// NewStage makes a stage in an empty directory.
 func (r *Repository) NewStage(dir string) (*Stage, error) {
 	info := filepath.Join(dir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
@@ -72,7 +72,7 @@ type File struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// A batch of files lies in a work tree of the stage at one time.
+// A batch of files is in a work tree of the stage at one time.
 const (
 	batchFiles = 4096
 	batchBytes = 256 << 20
@@ -327,7 +327,7 @@ func reap(cmds ...*exec.Cmd) {
 }
 
 // CheckOut writes the files of a commit of the repository as git checkout
-// would, batch by batch, and calls fn with each batch: an open folder that has
+// would, batch by batch, and calls fn with each batch: an open directory that has
 // them. staged takes the commit from the stage instead.
 func (s *Stage) CheckOut(ctx context.Context, commit string, files []File, staged bool, fn func(root *os.Root, batch []File) error) error {
 	if len(files) == 0 {

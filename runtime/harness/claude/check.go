@@ -70,7 +70,7 @@ func loginFile(env harness.Environ) string {
 	return ""
 }
 
-// hasKey tells whether a file is a JSON object with a key that is not null.
+// hasKey reports whether a file is a JSON object with a key that is not null.
 func hasKey(path, key string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -162,7 +162,7 @@ func atLeast(version string, want ...int) bool {
 	return true
 }
 
-// LoginFiles are the files and folders of the user's own that an agent in this
+// LoginFiles are the user's own files and directories that an agent in this
 // environment writes to: none if it has a key, and so a home of its own.
 func LoginFiles(environ []string) []string {
 	env := harness.NewEnviron(environ)

@@ -30,7 +30,7 @@ func (Harness) Name() string { return Name }
 // 32 pages) with its NUL.
 const maxArgument = 32*4096 - 1
 
-// Command implements harness.Harness. The folders Home and Temp must exist.
+// Command implements harness.Harness. The directories Home and Temp must exist.
 //
 //  1. The prompt goes through the standard input, which has no limit of
 //     length; the system prompt is an argument.
@@ -38,7 +38,7 @@ const maxArgument = 32*4096 - 1
 //     to continue the agent would silently begin a new one.
 //  3. From 2.1.329 on, the agent keeps the system prompt that a session began
 //     with, whatever it is given later, unless it is told not to.
-//  4. Every tool is allowed (bypassPermissions): there is nobody to ask, and a
+//  4. Every tool is allowed (bypassPermissions): the run is not interactive, and a
 //     refused tool call would end in a "success" that did nothing.
 func (Harness) Command(req harness.Request) (harness.Command, error) {
 	switch {
@@ -47,7 +47,7 @@ func (Harness) Command(req harness.Request) (harness.Command, error) {
 	case strings.TrimSpace(req.Prompt) == "":
 		return harness.Command{}, errors.New("claude: the prompt is empty, and the agent would refuse to start; write one")
 	case len(req.SystemPrompt) > maxArgument:
-		return harness.Command{}, fmt.Errorf("claude: the system prompt has %d bytes, and an argument of a program may have %d; move text into the prompt", len(req.SystemPrompt), maxArgument)
+		return harness.Command{}, fmt.Errorf("claude: the system prompt has %d bytes; the maximum argument size is %d; move text into the prompt", len(req.SystemPrompt), maxArgument)
 	}
 	env := environ(req)
 	args := []string{
@@ -131,7 +131,7 @@ func environ(req harness.Request) harness.Environ {
 // isolate gives the agent a configuration of its own, so that neither the
 // user's settings change a run nor a run the user's sessions. A login cannot
 // be moved: where the credentials are the user's login, so is the
-// configuration. Cloud credentials live in the home folder, which then stays.
+// configuration. Cloud credentials live in the home directory, which then stays.
 func isolate(req harness.Request, env harness.Environ) {
 	if req.Home == "" {
 		return

@@ -104,7 +104,7 @@ func environOf(req harness.Request) harness.Environ {
 	return env
 }
 
-// remedy is what a person can do about a key or login that is refused.
+// remedy is what the user can do about a key or login that is refused.
 func remedy(req harness.Request) string {
 	switch from, name := credentials(environOf(req)); from {
 	case key:
@@ -242,7 +242,7 @@ func (r *reader) resultLine(event fields) []harness.Observation {
 	return observations
 }
 
-// contextFull tells whether a failure means that there was no room left, for
+// contextFull reports whether a failure means that there was no room left, for
 // the prompt or for the answer.
 func contextFull(class string) bool {
 	return class == harness.ClassContextOverflow || class == harness.ClassMaxOutput

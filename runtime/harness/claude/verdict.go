@@ -12,7 +12,7 @@ import (
 // End implements harness.Reader. An attempt succeeded if all of this holds:
 //
 //  1. a result line came, and no turn began after it;
-//  2. it says success: subtype success and not is_error (an API error is
+//  2. it reports success: subtype success and not is_error (an API error is
 //     subtype success with is_error);
 //  3. the session is the one that was asked for;
 //  4. no tool was refused: the agent calls it a success, and nothing was done;
@@ -100,7 +100,7 @@ func (r *reader) unfinished(exitCode int, signal string) *state.FailureReason {
 		return fail(harness.ClassInterrupted, fmt.Sprintf("exit:%d", exitCode), true,
 			"the agent ended with exit status %d, as after %s", exitCode, signalExits[exitCode])
 	case exitCode == 0:
-		return fail(harness.ClassProtocol, "result:missing", true, "the agent ended without saying how (exit status 0, no result line)%s", quote(said))
+		return fail(harness.ClassProtocol, "result:missing", true, "the agent exited without a result (exit status 0, no result line)%s", quote(said))
 	}
 	if f := unknownSession(said); f != nil {
 		return f

@@ -31,7 +31,7 @@ import (
 // Name is the harness's word in records.
 const Name = "replay"
 
-// Argument is the hidden verb of hank that calls Main.
+// Argument is the hidden command of hank that calls Main.
 const Argument = "__replay"
 
 // Harness replays one transcript.

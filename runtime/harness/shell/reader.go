@@ -37,7 +37,7 @@ func (r *reader) Line(line []byte) []harness.Observation {
 	return r.begin(r.message(line)...)
 }
 
-// Stderr implements harness.Reader. What a program says there is as much a
+// Stderr implements harness.Reader. What a program prints there is as much a
 // part of its story as the rest.
 func (r *reader) Stderr(line []byte) []harness.Observation {
 	r.err.Add(line)
@@ -145,7 +145,7 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 	return v
 }
 
-// exTempfail is EX_TEMPFAIL of BSD's sysexits.h: a program's way to say that
+// exTempfail is EX_TEMPFAIL of BSD's sysexits.h: the code with which a program reports that
 // it failed for a reason that will pass.
 const exTempfail = 75
 

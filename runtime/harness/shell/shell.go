@@ -9,7 +9,7 @@
 //	HANK_SESSION     the session's id; a continuing codon gets its predecessor's
 //	HANK_ATTEMPT     the name of this attempt
 //	HANK_ATTEMPT_NUMBER  1 for the first attempt of the run, and so on
-//	TMPDIR           a folder that is thrown away with the attempt
+//	TMPDIR           a directory that is removed with the attempt
 //
 // Its standard input is empty. Exit status 0 is success, everything else a
 // failure that may be tried again.
@@ -23,7 +23,7 @@
 //	::hank retry-after SECONDS
 //
 // usage adds to what was reported before (cacheCreationTokens and
-// cacheReadTokens may stand in it too; context is the size of the last request
+// cacheReadTokens may be in it, too; context is the size of the last request
 // and does not add up). context-exceeded says that the context window is full;
 // it is no failure by itself. retry-after is the least time to wait before the
 // next try, if the script fails. A report that cannot be read is an ordinary
@@ -102,7 +102,7 @@ func (Harness) Reader(req harness.Request) harness.Reader {
 func (Harness) Check(_ context.Context, env []string) harness.Check {
 	path := harness.LookPath("sh", harness.NewEnviron(env))
 	if path == "" {
-		return harness.Check{LoggedIn: true, Problem: "there is no sh on the PATH, which codons of the model shell need; install a POSIX shell or set PATH"}
+		return harness.Check{LoggedIn: true, Problem: "sh not found on PATH (required for shell codons); install a POSIX shell or set PATH"}
 	}
 	return harness.Check{Found: true, Path: path, LoggedIn: true}
 }

@@ -116,7 +116,7 @@ func (e Entry) Append(dst []byte) []byte {
 // maxDepth is how deeply encoding/json lets values be nested.
 const maxDepth = 10000
 
-// isEvent tells whether a line can stand in an entry as it is.
+// isEvent reports whether a line can be a part of an entry as it is.
 func isEvent(line []byte) bool {
 	return len(line) >= 2 && line[0] == '{' && line[len(line)-1] == '}' &&
 		utf8.Valid(line) && bytes.IndexByte(line, '\n') < 0 &&
