@@ -15,7 +15,7 @@ type Store struct {
 	*scan.Scanner
 }
 
-// Init makes a store: see Init.
+// Init makes a store: see packdb.Init.
 func Init(o Options) (*Store, error) {
 	db, err := packdb.Init(o)
 	if err != nil {
@@ -24,7 +24,7 @@ func Init(o Options) (*Store, error) {
 	return &Store{db, scan.New(db)}, nil
 }
 
-// Open opens a store: see Open.
+// Open opens a store: see packdb.Open.
 func Open(o Options) (*Store, error) {
 	db, err := packdb.Open(o)
 	if err != nil {
@@ -33,8 +33,11 @@ func Open(o Options) (*Store, error) {
 	return &Store{db, scan.New(db)}, nil
 }
 
-// Judge begins to judge the commits of the store.
-func (s *Store) Judge(ctx context.Context) *repair.Verifier { return repair.NewVerifier(ctx, s.DB) }
+// Verifier returns a verifier of the commits of the store.
+func (s *Store) Verifier(ctx context.Context) *repair.Verifier { return repair.NewVerifier(ctx, s.DB) }
 
-// Whole is Judge for a single commit.
-func (s *Store) Whole(ctx context.Context, sha SHA) (bool, error) { return s.Judge(ctx).Whole(sha) }
+// IsComplete reports whether a commit can be read with everything in it. Who asks about
+// many uses one Verifier.
+func (s *Store) IsComplete(ctx context.Context, sha SHA) (bool, error) {
+	return s.Verifier(ctx).IsComplete(sha)
+}

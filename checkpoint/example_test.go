@@ -87,7 +87,7 @@ func Example() {
 	fmt.Printf("%d bytes: %s", size, text)
 	fmt.Println("ignored:", !store.HasFile(info.Tree, "scratch.tmp"), err)
 
-	whole, err := store.Whole(ctx, tip)
+	whole, err := store.IsComplete(ctx, tip)
 	fmt.Println("complete:", whole, err)
 	// Output:
 	// 2 files recorded

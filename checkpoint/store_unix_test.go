@@ -364,7 +364,7 @@ func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if report, err := repair.Check(context.Background(), s.DB); err == nil && report.Whole() {
+			if report, err := repair.Check(context.Background(), s.DB); err == nil && report.IsComplete() {
 				t.Fatalf("%s: flipping byte %d went unnoticed", filepath.Base(name), i)
 			}
 			s.Close()

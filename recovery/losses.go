@@ -69,7 +69,7 @@ func storeWorkspace(ctx context.Context, x *execution.Execution, include ...stri
 // IsLeft tells whether the workspace can go back to a checkpoint: what is lost of
 // it in the store is still in the workspace, and stored again.
 func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, error) {
-	whole, err := x.Store.Whole(ctx, checkpoint.SHA(sha))
+	whole, err := x.Store.IsComplete(ctx, checkpoint.SHA(sha))
 	if err != nil || whole {
 		return whole, err
 	}
@@ -87,7 +87,7 @@ func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, e
 	if err := storeWorkspace(ctx, x, there...); err != nil {
 		return false, err
 	}
-	return x.Store.Whole(ctx, checkpoint.SHA(sha))
+	return x.Store.IsComplete(ctx, checkpoint.SHA(sha))
 }
 
 // isWhole tells whether a checkpoint and all that is in it can be read; there
@@ -194,7 +194,7 @@ func keepRemnant(x *execution.Execution, sha checkpoint.SHA, branch string) erro
 
 // nameLost reports which checkpoints of the state are lost.
 func nameLost(ctx context.Context, x *execution.Execution) error {
-	lost, err := LostCheckpoints(x.State(), x.Store.Judge(ctx).Whole)
+	lost, err := LostCheckpoints(x.State(), x.Store.Verifier(ctx).IsComplete)
 	if err != nil {
 		return err
 	}

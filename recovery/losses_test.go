@@ -76,7 +76,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 			} else {
 				cut += len(l.Cuts)
 			}
-			lost := must(LostCheckpoints(x.State(), x.Store.Judge(context.Background()).Whole))(t)
+			lost := must(LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t)
 			parted += len(lost)
 			if len(lost) > 0 {
 				says(t, what, x.Report, string(lost[0].SHA[:12]))
@@ -139,7 +139,7 @@ func TestALostPackCanBePutBack(t *testing.T) {
 		if ids := must(x.Store.Shallow())(t); len(ids) > 0 {
 			t.Errorf("%s is there again, and branches still end at %v", filepath.Base(pack), ids)
 		}
-		if lost := must(LostCheckpoints(x.State(), x.Store.Judge(context.Background()).Whole))(t); len(lost) > 0 {
+		if lost := must(LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t); len(lost) > 0 {
 			t.Errorf("%s is there again, and %v is lost", filepath.Base(pack), lost)
 		}
 		whole(t, x, filepath.Base(pack))

@@ -363,7 +363,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 			t.Errorf("%v: %v", d, err)
 			return how
 		}
-		lost := must(LostCheckpoints(x.State(), x.Store.Judge(context.Background()).Whole))(t)
+		lost := must(LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t)
 		if len(lost) > 0 && !rep.Has(finding.Lost) && !x.Report.Has(finding.Lost) {
 			t.Errorf("%v: %v are lost, and not named: %+v", d, lost, x.Report)
 		}

@@ -23,7 +23,7 @@ import (
 // whole checks that everything that a branch leads to is in the store.
 func whole(t testing.TB, x *execution.Execution, what string) {
 	t.Helper()
-	if rep := must(repair.Check(context.Background(), x.Store.DB))(t); !rep.Whole() {
+	if rep := must(repair.Check(context.Background(), x.Store.DB))(t); !rep.IsComplete() {
 		t.Errorf("%s: the store is not whole: %v", what, rep.Problems)
 	}
 }

@@ -624,9 +624,9 @@ func (v *View) Validate() state.Validation {
 	}
 	if store, err := v.Store(); err == nil {
 		defer store.Close()
-		judge := store.Judge(context.Background())
+		verifier := store.Verifier(context.Background())
 		w.HasCommit = func(sha state.SHA) bool {
-			whole, err := judge.Whole(checkpoint.SHA(sha))
+			whole, err := verifier.IsComplete(checkpoint.SHA(sha))
 			return whole || err != nil
 		}
 		return state.Validate(v.State, w)

@@ -319,7 +319,7 @@ func (o order) sound(t *testing.T) {
 	}
 	defer store.Close()
 	report, err := repair.Check(t.Context(), store.DB)
-	if err != nil || !report.Whole() {
+	if err != nil || !report.IsComplete() {
 		t.Errorf("the store is not whole: %v %+v", err, report)
 	}
 	git := exec.CommandContext(t.Context(), "git", "--git-dir="+o.layout().Store(), "fsck", "--strict", "--full")

@@ -60,7 +60,7 @@ type DB struct {
 	// removed by the next merge, or by Close.
 	Replaced []*Pack
 
-	held heldTrees
+	trees treeCache
 
 	Merging sync.Mutex // held while packs are merged
 
@@ -188,16 +188,16 @@ func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
 	return packs, nil
 }
 
-// HoldTrees keeps the trees that are read in memory, up to a bound, and how the
+// CacheTrees keeps the trees that are read in memory, up to a bound, and how the
 // last two of them differ, until release is called; it may be called while they
 // are held already. Who moves a workspace asks for the same ones for each file,
 // and compares them before the safety checkpoint and after it.
-func (s *DB) HoldTrees() (release func()) {
-	h := &s.held
+func (s *DB) CacheTrees() (release func()) {
+	h := &s.trees
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.wanted++; h.wanted == 1 {
-		h.objects = cache.NewObjectLRU(maxHeld)
+		h.objects = cache.NewObjectLRU(maxCachedTrees)
 	}
 	return sync.OnceFunc(func() {
 		h.mu.Lock()
@@ -208,21 +208,21 @@ func (s *DB) HoldTrees() (release func()) {
 	})
 }
 
-// HoldsTrees reports whether trees are held in memory.
-func (s *DB) HoldsTrees() bool { return s.held.list() != nil }
+// CachesTrees reports whether trees are held in memory.
+func (s *DB) CachesTrees() bool { return s.trees.list() != nil }
 
 // Memo returns what Memorize was given since trees are held.
 func (s *DB) Memo() any {
-	s.held.mu.Lock()
-	defer s.held.mu.Unlock()
-	return s.held.memo
+	s.trees.mu.Lock()
+	defer s.trees.mu.Unlock()
+	return s.trees.memo
 }
 
 // Memorize keeps a value as long as trees are held.
 func (s *DB) Memorize(memo any) {
-	s.held.mu.Lock()
-	defer s.held.mu.Unlock()
-	if s.held.wanted > 0 {
-		s.held.memo = memo
+	s.trees.mu.Lock()
+	defer s.trees.mu.Unlock()
+	if s.trees.wanted > 0 {
+		s.trees.memo = memo
 	}
 }

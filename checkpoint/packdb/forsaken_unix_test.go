@@ -42,7 +42,7 @@ func TestACopyInThePlaceOfAStoreIsLeftAsItIs(t *testing.T) {
 		}
 	}
 	r.Store.Replaced = append(r.Store.Replaced, r.Store.NewPack(base, 0))
-	r.Store.Forsake()
+	r.Store.Abandon()
 	if packs, err := filepath.Glob(base + ".*"); err != nil || len(packs) != 2 {
 		t.Errorf("left are %v, %v", packs, err)
 	}

@@ -26,8 +26,8 @@ func TestTreesAreHeldUntilTheLastReleases(t *testing.T) {
 	r.Commit(snap)
 	readable := func() bool { return r.Store.HasFile(snap.Tree, "a/b/c") }
 
-	first := r.Store.HoldTrees()
-	second := r.Store.HoldTrees()
+	first := r.Store.CacheTrees()
+	second := r.Store.CacheTrees()
 	if !readable() {
 		t.Fatal("the file is not in its tree")
 	}
@@ -54,7 +54,7 @@ func TestTreesAreHeldUntilTheLastReleases(t *testing.T) {
 	if readable() {
 		t.Error("the damaged pack is not noticed")
 	}
-	defer r.Store.HoldTrees()()
+	defer r.Store.CacheTrees()()
 	if readable() {
 		t.Error("who holds trees anew got old ones")
 	}
@@ -83,7 +83,7 @@ func TestComparisonIsHeldForItsOwnTrees(t *testing.T) {
 		}
 		return got
 	}
-	release := r.Store.HoldTrees()
+	release := r.Store.CacheTrees()
 	first := compare(trees[0], trees[1])
 	if again := compare(trees[0], trees[1]); &again[0] != &first[0] {
 		t.Error("it was worked out twice")

@@ -261,7 +261,7 @@ func TestReadersLiveThroughMerges(t *testing.T) {
 	if n, err := io.Copy(io.Discard, content); err != nil || n != large.Bytes {
 		t.Errorf("a large blob that was moved: %d of %d bytes, %v", n, large.Bytes, err)
 	}
-	if report, err := repair.Check(context.Background(), reader.DB); err != nil || !report.Whole() {
+	if report, err := repair.Check(context.Background(), reader.DB); err != nil || !report.IsComplete() {
 		t.Errorf("a reader's check: %v %v", err, report)
 	}
 	if found, err := reader.Resolve(string(made[0])[:12]); err != nil || len(found) != 1 {
@@ -377,7 +377,7 @@ func TestACheckBesideAMergeFindsNothing(t *testing.T) {
 	o.FS = vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
 		if s := beside[c.Name]; c.Op == vfstest.OpRemove && s != nil {
 			checked++
-			if report, err := repair.Check(context.Background(), s.DB); err != nil || !report.Whole() {
+			if report, err := repair.Check(context.Background(), s.DB); err != nil || !report.IsComplete() {
 				t.Errorf("before %s goes: %v %v", filepath.Base(c.Name), err, report)
 			}
 		}

@@ -94,7 +94,7 @@ func TestStockGitTidiesUpBesideAWriter(t *testing.T) {
 	look("the writer")
 	r.Reopen()
 	look("opened again")
-	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || !report.Whole() {
+	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || !report.IsComplete() {
 		t.Errorf("%v %v", err, report)
 	}
 	testkit.Stock(t, "--git-dir="+r.Opts.Dir, "fsck", "--strict", "--full")

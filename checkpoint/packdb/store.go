@@ -228,9 +228,9 @@ func (s *DB) Close() error {
 	return errors.Join(s.Vouched.KeepCache(), s.removeReplaced(), s.closePacks())
 }
 
-// Forsake is Close for a store whose folder is not the one any more that has its
+// Abandon is Close for a store whose folder is not the one any more that has its
 // name: nothing is written or removed by that.
-func (s *DB) Forsake() {
+func (s *DB) Abandon() {
 	s.Abort()
 	s.Vouched.DropCache()
 	_ = s.closePacks() // they were read

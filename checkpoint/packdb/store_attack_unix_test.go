@@ -75,7 +75,7 @@ func TestAPackThatIsNeitherIndexedNorWholeIsReported(t *testing.T) {
 	bad := filepath.Join(r.Opts.Dir, "objects/pack/pack-"+strings.Repeat("0", 40)+".pack")
 	os.WriteFile(bad, good, 0o444)
 	r.Reopen()
-	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || report.Whole() {
+	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || report.IsComplete() {
 		t.Errorf("not reported: %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestACircleOfDeltasEndsInAnError(t *testing.T) {
 			t.Errorf("object %s was read", id)
 		}
 	}
-	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || report.Whole() {
+	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || report.IsComplete() {
 		t.Errorf("check: %v %v", err, report)
 	}
 }
@@ -272,7 +272,7 @@ func failNth(t *testing.T, n int, cause error) (happened bool) {
 		t.Fatal(err)
 	}
 	defer text.Close()
-	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || !report.Whole() {
+	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || !report.IsComplete() {
 		t.Errorf("call %d: %v %v", n, err, report)
 	}
 	return happened
@@ -377,7 +377,7 @@ func TestACheckDoesNotMissAPackThatAMergeRemoves(t *testing.T) {
 	testkit.Must(t, os.WriteFile(orphan, []byte("PACK"), 0o600))
 	report, err := repair.Check(t.Context(), s.DB)
 	testkit.Must(t, err)
-	if !removed || !report.Whole() {
+	if !removed || !report.IsComplete() {
 		t.Errorf("removed while it was looked at: %v; found %v", removed, report.Problems)
 	}
 }

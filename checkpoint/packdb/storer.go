@@ -27,7 +27,7 @@ func (s *DB) NewEncodedObject() plumbing.EncodedObject { return &plumbing.Memory
 // EncodedObject implements storer.EncodedObjectStorer.
 func (s *DB) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	if kind == plumbing.TreeObject {
-		if o, ok := s.held.get(id); ok {
+		if o, ok := s.trees.get(id); ok {
 			return o, nil
 		}
 	}
@@ -39,7 +39,7 @@ func (s *DB) EncodedObject(kind plumbing.ObjectType, id plumbing.Hash) (plumbing
 		return nil, plumbing.ErrObjectNotFound
 	}
 	if kind == plumbing.TreeObject {
-		s.held.put(o)
+		s.trees.put(o)
 	}
 	return o, nil
 }

@@ -205,7 +205,7 @@ func survey(ctx context.Context, s *packdb.DB) (lacking map[plumbing.Hash]bool, 
 	if err != nil {
 		return nil, err
 	}
-	judge := repair.NewVerifier(ctx, s)
+	verifier := repair.NewVerifier(ctx, s)
 	lacking = map[plumbing.Hash]bool{}
 	followers := map[plumbing.Hash][]plumbing.Hash{}
 	var todo, spread []plumbing.Hash
@@ -228,7 +228,7 @@ func survey(ctx context.Context, s *packdb.DB) (lacking map[plumbing.Hash]bool, 
 		c, err := gitobject.GetCommit(s, id)
 		whole := err == nil
 		if whole && !s.Opts.Shared {
-			whole, err = judge.Whole(packdb.SHA(id.String()))
+			whole, err = verifier.IsComplete(packdb.SHA(id.String()))
 		}
 		if err != nil && !packdb.IsMissing(err) {
 			return nil, err

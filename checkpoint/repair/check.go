@@ -21,8 +21,8 @@ type CheckReport struct {
 	Problems                   []string
 }
 
-// Whole tells that nothing is wrong.
-func (r *CheckReport) Whole() bool { return len(r.Problems) == 0 }
+// IsComplete tells that nothing is wrong.
+func (r *CheckReport) IsComplete() bool { return len(r.Problems) == 0 }
 
 // Check reads everything: each pack and index against its checksum, each
 // object against its name, and from each reference every commit, tree and blob

@@ -40,12 +40,12 @@ func FindMissing(ctx context.Context, s *packdb.DB, known []packdb.SHA) (*Missin
 	if err != nil {
 		return nil, err
 	}
-	w := &surveyor{judge: NewVerifier(ctx, s), reached: map[packdb.SHA]bool{}, behind: map[packdb.SHA]bool{}}
+	w := &surveyor{verifier: NewVerifier(ctx, s), reached: map[packdb.SHA]bool{}, behind: map[packdb.SHA]bool{}}
 	for name, sha := range refs {
 		if o, err := s.Object(plumbing.NewHash(string(sha))); err == nil && o.Kind != plumbing.CommitObject {
 			continue // a person's tag
 		}
-		whole, err := w.judge.Whole(sha)
+		whole, err := w.verifier.IsComplete(sha)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func FindMissing(ctx context.Context, s *packdb.DB, known []packdb.SHA) (*Missin
 		if w.reached[sha] || slices.Contains(left, sha) {
 			continue
 		}
-		if whole, err := w.judge.Whole(sha); err != nil {
+		if whole, err := w.verifier.IsComplete(sha); err != nil {
 			return nil, err
 		} else if whole {
 			left = append(left, sha)
@@ -88,10 +88,10 @@ func FindMissing(ctx context.Context, s *packdb.DB, known []packdb.SHA) (*Missin
 }
 
 type surveyor struct {
-	judge   *Verifier
-	reached map[packdb.SHA]bool
-	behind  map[packdb.SHA]bool // reached from a commit that follows from it
-	found   MissingObjects
+	verifier *Verifier
+	reached  map[packdb.SHA]bool
+	behind   map[packdb.SHA]bool // reached from a commit that follows from it
+	found    MissingObjects
 }
 
 // walk goes from a whole commit, or from "", to all whole ones behind it.
@@ -109,7 +109,7 @@ func (w *surveyor) walk(from packdb.SHA) error {
 		}
 		cut := false
 		for _, p := range parents {
-			whole, err := w.judge.Whole(p)
+			whole, err := w.verifier.IsComplete(p)
 			if err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func (w *surveyor) nearest(sha packdb.SHA) (packdb.SHA, error) {
 			return "", err
 		}
 		sha = parents[0]
-		if whole, err := w.judge.Whole(sha); err != nil || whole {
+		if whole, err := w.verifier.IsComplete(sha); err != nil || whole {
 			return sha, err
 		}
 	}
@@ -148,7 +148,7 @@ func (w *surveyor) nearest(sha packdb.SHA) (packdb.SHA, error) {
 // parents are those that the commit itself names, whatever the shallow file
 // says.
 func (w *surveyor) parents(sha packdb.SHA) ([]packdb.SHA, error) {
-	c, err := gitobject.GetCommit(w.judge.s, plumbing.NewHash(string(sha)))
+	c, err := gitobject.GetCommit(w.verifier.s, plumbing.NewHash(string(sha)))
 	if err != nil {
 		return nil, fmt.Errorf("commit %.12s: %w", sha, err)
 	}
@@ -163,14 +163,14 @@ type Verifier struct {
 	seen map[plumbing.Hash]bool
 }
 
-// NewVerifier begins to judge the commits of a store.
+// NewVerifier returns a verifier of the commits of a store.
 func NewVerifier(ctx context.Context, s *packdb.DB) *Verifier {
 	return &Verifier{s, ctx, map[plumbing.Hash]bool{}}
 }
 
-// Whole tells whether a commit can be read with its tree and everything in it:
+// IsComplete tells whether a commit can be read with its tree and everything in it:
 // large files are only looked for. The error is about reading.
-func (j *Verifier) Whole(sha packdb.SHA) (bool, error) {
+func (j *Verifier) IsComplete(sha packdb.SHA) (bool, error) {
 	id := plumbing.NewHash(string(sha))
 	if whole, known := j.seen[id]; known {
 		return whole, nil

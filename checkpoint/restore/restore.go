@@ -32,7 +32,7 @@ type RestoreRequest struct {
 	Began packdb.SHA
 	// Known is what the scan for From has found; nil: every file that is in
 	// the way is read.
-	Known *scan.Known
+	Known *scan.Cache
 	// Removable reports whether the file at path, which From has and To has
 	// not, may be deleted; nil deletes none of them. It is not asked about
 	// files that stand where To needs something else: From has saved them.

@@ -44,11 +44,11 @@ func someDir(t *rapid.T, depth int) *CachedDir {
 func TestStatCacheRoundTripsAndAnyDamageEmptiesIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &StatCache{}
+		c := &statCache{}
 		if rapid.Bool().Draw(rt, "known") {
 			c.Root = someDir(rt, 3)
 		}
-		data, err := c.Encode(CacheHeader{Workspace: "w", Boot: "b", Packs: []string{"p"}})
+		data, err := c.encode(cacheHeader{Workspace: "w", Boot: "b", Packs: []string{"p"}})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestNamesThatNoFolderHasMakeNoCache(t *testing.T) {
 			"entry": {Entries: []cachedEntry{{Name: name}}},
 			"other": {Others: []otherName{{name: name}}},
 		} {
-			text, err := (&StatCache{Root: d}).Encode(CacheHeader{})
+			text, err := (&statCache{Root: d}).encode(cacheHeader{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ func sealed(body []byte) []byte {
 // again, and is no larger than the file by more than a factor.
 func FuzzDecodeCache(f *testing.F) {
 	sub := newCachedDir(1, []cachedEntry{{Name: "f", Blob: plumbing.NewHash("aa"), Flags: entryTaken}})
-	data, err := (&StatCache{Root: newCachedDir(1, []cachedEntry{{Name: "d", Sub: sub}})}).Encode(CacheHeader{Boot: "b"})
+	data, err := (&statCache{Root: newCachedDir(1, []cachedEntry{{Name: "d", Sub: sub}})}).encode(cacheHeader{Boot: "b"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func FuzzDecodeCache(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := c.Encode(h)
+		again, err := c.encode(h)
 		if err != nil {
 			t.Fatal(err)
 		}

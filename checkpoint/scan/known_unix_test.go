@@ -51,14 +51,14 @@ func TestRestoreReadsWhatTheScanDoesNotKnow(t *testing.T) {
 			r.Age()
 			now := r.Snapshot(all)
 			r.Commit(now)
-			request := restore.RestoreRequest{Store: r.Store, Workspace: r.Ws, From: now.Tree, To: old.Tree, Known: r.Store.Known(r.Ws)}
+			request := restore.RestoreRequest{Store: r.Store, Workspace: r.Ws, From: now.Tree, To: old.Tree, Known: r.Store.Cache(r.Ws)}
 			plan, err := restore.PlanRestore(request)
 			testkit.Must(t, err)
 			if len(plan.Change) != 1 || len(plan.Blocked) > 0 {
 				t.Fatalf("before the change: %+v", plan)
 			}
 			change(r)
-			request.Known = r.Store.Known(r.Ws)
+			request.Known = r.Store.Cache(r.Ws)
 			plan, err = restore.PlanRestore(request)
 			testkit.Must(t, err)
 			if len(plan.Blocked) != 1 {
@@ -85,7 +85,7 @@ func TestRestoreDoesNotReadWhatTheScanKnows(t *testing.T) {
 	d, f := root.Find([]byte("d")), root.Find([]byte("f"))
 	root.Entries[d].Sub.Entries[0].Blob = root.Entries[f].Blob
 	request := restore.RestoreRequest{Store: r.Store, Workspace: r.Ws, From: now.Tree, To: old.Tree}
-	for known, blocked := range map[*scan.Known]int{nil: 0, r.Store.Known(r.Ws): 1} {
+	for known, blocked := range map[*scan.Cache]int{nil: 0, r.Store.Cache(r.Ws): 1} {
 		request.Known = known
 		plan, err := restore.PlanRestore(request)
 		testkit.Must(t, err)

@@ -217,7 +217,7 @@ func (x *Execution) CloseAll(failed *multierror.Error) *multierror.Error {
 	x.Merger.close()
 	if x.Store != nil {
 		if x.Held() != nil || x.Monitor.WasDeleted() {
-			x.Store.Forsake() // the folder that has its name is not the one that it knows
+			x.Store.Abandon() // the folder that has its name is not the one that it knows
 		} else {
 			note(x.Store.Close())
 		}

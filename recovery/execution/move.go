@@ -29,7 +29,7 @@ type Moved struct {
 
 // MoveTree plans a move and applies the plan.
 func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
-	defer x.Store.HoldTrees()()
+	defer x.Store.CacheTrees()()
 	p, err := x.PlanMove(ctx, m)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 //     for what they had hidden is no edit.
 //  5. The intent is closed, durably, and its position takes effect.
 func (x *Execution) Apply(ctx context.Context, p *MovePlan) (*Moved, error) {
-	defer x.Store.HoldTrees()()
+	defer x.Store.CacheTrees()()
 	intent, err := x.Safeguard(ctx, p)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 // checkpoint from, and closes it. What is not in from and stands in the way is
 // moved aside, or stops it. touched: the workspace is not as it was.
 func (x *Execution) CarryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *restore.RestoreReport, touched bool, err error) {
-	defer x.Store.HoldTrees()()
+	defer x.Store.CacheTrees()()
 	p, err := x.planIntent(ctx, intent, from)
 	if err != nil {
 		x.Store.Abort()

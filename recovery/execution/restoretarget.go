@@ -301,7 +301,7 @@ func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool
 
 // Request is the restore that goes there from the tree of a safety checkpoint.
 func (b *RestoreTarget) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
-	return restore.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Known(w), Paths: paths, LeftOut: match.LeftOut(b.store.DB),
+	return restore.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Cache(w), Paths: paths, LeftOut: match.LeftOut(b.store.DB),
 		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
 }
 

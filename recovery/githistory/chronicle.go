@@ -507,6 +507,6 @@ func Outcome(c *state.Codon) plan.Outcome {
 }
 
 func IsWhole(store *checkpoint.Store, sha state.SHA) bool {
-	whole, err := store.Whole(context.Background(), checkpoint.SHA(sha))
+	whole, err := store.IsComplete(context.Background(), checkpoint.SHA(sha))
 	return err == nil && whole
 }

@@ -50,7 +50,7 @@ type ListOptions struct {
 type Store interface {
 	Resolver
 	Refs(prefix string) (map[string]checkpoint.SHA, error)
-	Judge(context.Context) *repair.Verifier
+	Verifier(context.Context) *repair.Verifier
 }
 
 const Branches = "refs/heads/"
@@ -86,9 +86,9 @@ func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions
 	if !w.lost {
 		return out, nil
 	}
-	judge := store.Judge(ctx)
+	verifier := store.Verifier(ctx)
 	var err error
-	out.Lost, err = recovery.LostCheckpoints(s, judge.Whole)
+	out.Lost, err = recovery.LostCheckpoints(s, verifier.IsComplete)
 	if o.Run != "" {
 		out.Lost = slices.DeleteFunc(out.Lost, func(k recovery.Known) bool { return k.Branch != "run-"+string(o.Run) })
 	}

@@ -43,9 +43,9 @@ func (c *commits) CommitInfo(sha checkpoint.SHA) (checkpoint.Info, error) {
 	return info, nil
 }
 
-func (c *commits) Judge(context.Context) *repair.Verifier { return nil } // nothing is lost
+func (c *commits) Verifier(context.Context) *repair.Verifier { return nil } // nothing is lost
 
-func (c *commits) Whole(_ context.Context, sha checkpoint.SHA) (bool, error) {
+func (c *commits) IsComplete(_ context.Context, sha checkpoint.SHA) (bool, error) {
 	_, ok := c.infos[sha]
 	return ok, nil
 }

@@ -241,7 +241,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	defer x.Store.HoldTrees()()
+	defer x.Store.CacheTrees()()
 	plan, preview, err := o.confirmed(ctx, x, target)
 	if err != nil {
 		x.Store.Abort()
@@ -449,7 +449,7 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
 		return nil, err
 	}
 	defer store.Abort() // what the scan has found is not kept
-	defer store.HoldTrees()()
+	defer store.CacheTrees()()
 	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
 	defer end()
 	src := execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress}

@@ -74,7 +74,7 @@ func (e *TargetError) Error() string {
 type Resolver interface {
 	Resolve(prefix string) ([]checkpoint.SHA, error)
 	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
-	Whole(context.Context, checkpoint.SHA) (bool, error)
+	IsComplete(context.Context, checkpoint.SHA) (bool, error)
 }
 
 // ResolveTarget finds the checkpoint that text names:
@@ -94,7 +94,7 @@ func ResolveTarget(s *state.State, store Resolver, text string) (Target, error) 
 		}
 	}
 	if err == nil {
-		if whole, werr := store.Whole(context.Background(), checkpoint.SHA(t.SHA)); werr == nil && !whole {
+		if whole, werr := store.IsComplete(context.Background(), checkpoint.SHA(t.SHA)); werr == nil && !whole {
 			return Target{}, &TargetError{Text: text, Lost: t.SHA}
 		}
 	}

@@ -372,7 +372,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		d.Command = "hank doctor --fix"
 	}
 	if len(report.Problems) == 0 && !v.Live {
-		lost, err := recovery.LostCheckpoints(v.State, store.Judge(ctx).Whole)
+		lost, err := recovery.LostCheckpoints(v.State, store.Verifier(ctx).IsComplete)
 		if err != nil {
 			return err
 		}

@@ -217,7 +217,7 @@ func (w *worker) merge() {
 func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 	a := answer{Parts: map[string]time.Duration{}}
 	start := time.Now()
-	defer w.store.HoldTrees()()
+	defer w.store.CacheTrees()()
 	from, err := w.store.CommitInfo(w.tip)
 	if err != nil {
 		return a, err
@@ -244,7 +244,7 @@ func (w *worker) rollback(to checkpoint.SHA) (answer, error) {
 	}
 	a.Parts["safety checkpoint"] = time.Since(start)
 	_, err = restore.Restore(context.Background(), restore.RestoreRequest{
-		Store: w.store, Workspace: w.ws, From: snap.Tree, To: target.Tree, Known: w.store.Known(w.ws),
+		Store: w.store, Workspace: w.ws, From: snap.Tree, To: target.Tree, Known: w.store.Cache(w.ws),
 		Removable: func(path string) bool { return w.store.HasFile(from.Tree, path) },
 	})
 	if err != nil {

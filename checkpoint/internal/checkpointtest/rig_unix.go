@@ -114,7 +114,7 @@ func (r *Rig) PackFiles() []string {
 
 func (r *Rig) CheckWhole() {
 	r.T.Helper()
-	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || !report.Whole() {
+	if report, err := repair.Check(context.Background(), r.Store.DB); err != nil || !report.IsComplete() {
 		r.T.Fatalf("the store is not whole: %v %v", err, report)
 	}
 	testkit.Stock(r.T, "--git-dir="+r.Opts.Dir, "fsck", "--strict", "--no-dangling")
@@ -132,7 +132,7 @@ func (r *Rig) Paths(tree packdb.SHA) []string {
 func (r *Rig) Whole() {
 	r.T.Helper()
 	report, err := repair.Check(context.Background(), r.Store.DB)
-	if err != nil || !report.Whole() {
+	if err != nil || !report.IsComplete() {
 		r.T.Errorf("check: %v %v", err, report)
 	}
 	testkit.Stock(r.T, "--git-dir="+r.Opts.Dir, "fsck", "--strict", "--full")
@@ -251,7 +251,7 @@ func Mutate(r *Rig, rng *rand.Rand, names []string) {
 func (r *Rig) CheckWithStockGit(commits int) {
 	r.T.Helper()
 	report, err := repair.Check(context.Background(), r.Store.DB)
-	if err != nil || !report.Whole() {
+	if err != nil || !report.IsComplete() {
 		r.T.Fatalf("check: %v %v", err, report)
 	}
 	if out := testkit.Stock(r.T, "--git-dir="+r.Opts.Dir, "fsck", "--strict", "--full", "--no-dangling"); strings.TrimSpace(out) != "" {
@@ -334,7 +334,7 @@ func VerifyImage(t *testing.T, image *vfstest.Mem, acked packdb.SHA) {
 		t.Fatalf("after a crash: %v", err)
 	}
 	report, err := repair.Check(context.Background(), s.DB)
-	if err != nil || !report.Whole() {
+	if err != nil || !report.IsComplete() {
 		t.Fatalf("after a crash: %v %v", err, report)
 	}
 	files, err := image.ReadDir("/x/store/objects/pack")

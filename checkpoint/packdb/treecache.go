@@ -7,32 +7,32 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 )
 
-// maxHeld bounds the trees that are held, by their content: those of two
+// maxCachedTrees bounds the trees that are held, by their content: those of two
 // checkpoints of 200,000 files that differ everywhere.
-const maxHeld = 16 * cache.MiByte
+const maxCachedTrees = 16 * cache.MiByte
 
-// heldTrees are trees that stay in memory while somebody wants them to.
-type heldTrees struct {
+// treeCache are trees that stay in memory while somebody wants them to.
+type treeCache struct {
 	mu      sync.Mutex
 	wanted  int
 	objects *cache.ObjectLRU // nil while nobody wants them
 	memo    any              // of who reads them
 }
 
-func (h *heldTrees) list() *cache.ObjectLRU {
+func (h *treeCache) list() *cache.ObjectLRU {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.objects
 }
 
-func (h *heldTrees) get(id plumbing.Hash) (plumbing.EncodedObject, bool) {
+func (h *treeCache) get(id plumbing.Hash) (plumbing.EncodedObject, bool) {
 	if objects := h.list(); objects != nil {
 		return objects.Get(id)
 	}
 	return nil, false
 }
 
-func (h *heldTrees) put(tree *GitObject) {
+func (h *treeCache) put(tree *GitObject) {
 	if objects := h.list(); objects != nil {
 		objects.Put(tree)
 	}
