@@ -45,7 +45,7 @@ type Server struct {
 	closing     time.Time // when what is still to be sent is given up; zero: not closing
 }
 
-// Listen begins to answer at path. What is left there of a run that died is
+// Listen starts to answer at path. What is left there of a run that died is
 // replaced: only the holder of the execution's lock may call Listen.
 func Listen(path string, service Service) (*Server, error) {
 	s := newServer(service)
