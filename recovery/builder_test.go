@@ -158,7 +158,7 @@ func (a *author) start(edit ...func(*state.Run)) error {
 		StartTime: a.x.Now(), ServerPid: self.PID, Process: identity, Note: "by a test",
 		StartingConditions: state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}}
 	if s.Newest() != nil || s.Position != nil {
-		here := s.Here()
+		here := s.CurrentPosition()
 		r.StartingConditions = state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: state.ReasonContinue}
 	}
 	for _, e := range edit {
@@ -295,12 +295,12 @@ func (a *author) back(index int) error {
 	settled, _ := s.Settled()
 	c := settled[id]
 	holder := state.RunID("")
-	for _, step := range s.Thread() {
+	for _, step := range s.Timeline() {
 		if step.Codon == c {
 			holder = step.Run.RunID
 		}
 	}
-	here := s.Here()
+	here := s.CurrentPosition()
 	p := &state.Position{RunID: holder, AfterCodon: &id, CheckpointSHA: c.Checkpoint(), Reason: state.ReasonRollback, Before: &here,
 		RestartAt: s.ExecutionPlan()[index+1].CodonID}
 	_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "rollback", To: c.Checkpoint(), Tracked: execution.Tracked(s, ""), Position: p})

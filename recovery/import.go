@@ -113,7 +113,7 @@ func NoSession(c *state.Codon) string {
 func nameLostSession(x *execution.Execution) {
 	s := x.State()
 	next, entries := s.Next(), s.ExecutionPlan()
-	if r := s.Standing(); r != nil && r.Len() > 0 {
+	if r := s.RunAtPosition(); r != nil && r.Len() > 0 {
 		if c := r.Codon(r.Len() - 1); c.Interrupted != "" && SessionAbsent(x.Layout, c) {
 			x.Report.Add(finding.Warning, "%s", NoSession(c))
 		}
@@ -314,10 +314,10 @@ func fill(ctx context.Context, x *execution.Execution, cut bool) error {
 // nothing to take back, or nothing has run.
 func filledAt(x *execution.Execution, head state.SHA) *state.Position {
 	s := x.State()
-	if entriesIn(x.Layout.Workspace) == 0 || s.Standing() == nil {
+	if entriesIn(x.Layout.Workspace) == 0 || s.RunAtPosition() == nil {
 		return nil
 	}
-	before := s.Standpoint()
+	before := s.UndoPosition()
 	at := before
 	at.CheckpointSHA, at.Program, at.HankHash, at.Before, at.Reason = head, "", "", &before, ""
 	return &at

@@ -195,7 +195,7 @@ func (a *author) byHand() error {
 // undo takes the last rollback back.
 func (a *author) undo() error {
 	s := a.x.State()
-	p, here := *s.Position.Before, s.Here()
+	p, here := *s.Position.Before, s.CurrentPosition()
 	p.Reason, p.Before = state.ReasonRollback, &here
 	_, err := a.x.MoveTree(a.ctx, execution.Move{Kind: "undo", To: p.CheckpointSHA, Tracked: execution.Tracked(s, ""), Position: &p})
 	return err

@@ -214,7 +214,7 @@ func Redone(s *state.State) *state.Codon {
 		return nil
 	}
 	c := run.Live()
-	if at := s.Standing(); c == nil && at != nil && at.Len() > 0 {
+	if at := s.RunAtPosition(); c == nil && at != nil && at.Len() > 0 {
 		c = at.Codon(at.Len() - 1)
 	}
 	if c == nil || c.Settled() || c.Settling != nil || c.Status.Terminal() && c.Interrupted == "" || c.BaseCheckpoint == "" {
@@ -226,7 +226,7 @@ func Redone(s *state.State) *state.Codon {
 // retried is the record of the codon that a hank retry without a name does again;
 // nil if there is none.
 func retried(s *state.State) *state.Codon {
-	run := s.Standing()
+	run := s.RunAtPosition()
 	if run == nil || run.Len() == 0 || s.MovedTo() != nil || Redone(s) != nil {
 		return nil
 	}

@@ -39,7 +39,7 @@ func leaveHalf(t *testing.T) *halfMoved {
 	to := must(x.Preserve(t.Context(), snap(t, x), "recovery/to", x.Head(), "the target"))(t)
 	ok(t, os.Remove(filepath.Join(x.Layout.Workspace, "a")))
 	write(t, x, map[string]string{"b": "2", "c": "2", "d/e": "2"})
-	here := x.State().Here()
+	here := x.State().CurrentPosition()
 	at := here
 	at.CheckpointSHA, at.Reason, at.Before = to, state.ReasonRollback, &here
 	plan := must(x.PlanMove(t.Context(), execution.Move{Kind: "rollback", To: to, Tracked: checkpoint.Selection{All: true}, Position: &at}))(t)

@@ -131,7 +131,7 @@ type View struct {
 	Layout layout.Layout
 	Meta   layout.Meta
 	State  *state.State
-	Head   state.Head // of State
+	Head   state.Summary // of State
 	Report finding.Report
 	// Repairs are what the next opening does, in its order; what of them is worth a
 	// finding is in Report.
@@ -258,7 +258,7 @@ func (v *View) read() error {
 		}
 		m.State, m.Source = &state.State{Lineage: meta.Lineage}, "new"
 	}
-	v.Head = m.State.Head()
+	v.Head = m.State.Summary()
 	v.conclude(m)
 	return nil
 }

@@ -86,7 +86,7 @@ func decide(at situation, r Request, a Answers) (Start, error) {
 // choose finds the codon that is next, and the checkpoint that it starts from.
 func choose(at situation, r Request) (Start, error) {
 	s := at.state
-	last, run := history.LastRecord(s), s.Standing()
+	last, run := history.LastRecord(s), s.RunAtPosition()
 	if r.Mode == ModeRetry {
 		return chooseRetry(at, r, last)
 	}
@@ -111,7 +111,7 @@ func choose(at situation, r Request) (Start, error) {
 		out.detail = "failed in an earlier run: " + out.detail
 		return Start{End: &out}, nil
 	}
-	before, to := at.standpoint(), s.Here()
+	before, to := at.standpoint(), s.CurrentPosition()
 	to.CheckpointSHA, to.Reason, to.Before = last.BaseCheckpoint, state.ReasonContinue, &before
 	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
 		to.Reason = state.ReasonRetry
@@ -121,7 +121,7 @@ func choose(at situation, r Request) (Start, error) {
 
 // chooseRetry goes back to the beginning of a codon.
 func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
-	s, from := at.state, state.Step{}
+	s, from := at.state, state.TimelineEntry{}
 	switch {
 	case r.Codon != "":
 		found, err := history.FindOnThread(s, r.Codon)
@@ -130,7 +130,7 @@ func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
 		}
 		from = found
 	case last != nil && !last.Settled():
-		from = state.Step{Run: history.LastRun(s), Codon: last}
+		from = state.TimelineEntry{Run: history.LastRun(s), Codon: last}
 	default:
 		return Start{}, &exitcode.UsageError{Why: "no codon has failed; name the one to do again: `hank retry CODON`"}
 	}
@@ -199,7 +199,7 @@ func (st Start) kind() string {
 // standpoint is where the execution was before this command: with the program of
 // then, which its move can bring back.
 func (at situation) standpoint() state.Position {
-	here := at.state.Standpoint()
+	here := at.state.UndoPosition()
 	if at.replaced.Program != "" {
 		here.Program, here.HankHash = at.replaced.Program, at.replaced.HankHash
 	}
@@ -262,7 +262,7 @@ func conditions(s *state.State, st Start, mode Mode, head state.SHA) state.Start
 	if s.Newest() == nil && s.Position == nil {
 		return state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}
 	}
-	here := s.Here()
+	here := s.CurrentPosition()
 	if moved := s.LastMove(); moved != nil {
 		// So that the rollback can still be undone, and no rig is run twice, also if
 		// this run is interrupted before its first codon.

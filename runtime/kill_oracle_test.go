@@ -97,7 +97,7 @@ func (f *folded) follow(tr state.Transition) {
 		}
 		before := f.finished
 		f.finished = map[state.CodonID]bool{}
-		for _, step := range f.state.Thread() {
+		for _, step := range f.state.Timeline() {
 			if isDone(step.Codon) {
 				f.finished[step.Codon.CodonID] = true
 			}

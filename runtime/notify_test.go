@@ -165,7 +165,7 @@ func crash(s *stage, times int) {
 			s.t.Fatal(err)
 		}
 		id := newRunID(x.Now().Time)
-		here := x.State().Here()
+		here := x.State().CurrentPosition()
 		err = x.Record(
 			state.RunStarted{Run: &state.Run{RunID: id, GitBranch: "run-" + string(id), Status: state.StatusRunning, StartTime: x.Now(), ServerPid: 1 << 30,
 				Process:            []byte(`{"pid": 1073741824}`),

@@ -121,7 +121,7 @@ func (w *mover) move(s *state.State, store *checkpoint.Store) execution.Move {
 	if m.Kind == "restore" {
 		m.Paths, m.KeepAdded = []string{w.name(), w.name()}, w.rand.IntN(2) == 0
 	} else {
-		here, position := s.Standpoint(), target.Position
+		here, position := s.UndoPosition(), target.Position
 		position.Reason, position.Before, position.CheckpointSHA = state.ReasonRollback, &here, m.To
 		m.Position = &position
 	}

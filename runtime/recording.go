@@ -42,7 +42,7 @@ func openRecording(dir string) (*recording, error) {
 		return nil, err
 	}
 	records := map[state.CodonID]*state.Codon{}
-	for _, step := range view.State.Thread() {
+	for _, step := range view.State.Timeline() {
 		if c := step.Codon; c.ClaudeLogPath != "" && c.Status.Terminal() {
 			records[c.CodonID] = c
 		}

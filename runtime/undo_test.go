@@ -49,7 +49,7 @@ func TestAnUndoBringsBackThatACodonHasFailed(t *testing.T) {
 		s.mustUndo()
 		sameTree(t, "taken back over "+over, s.tree(), dirty)
 		v := s.view()
-		if r := v.State.Standing(); r == nil || r.Status != state.StatusFailed || r.Codon(r.Len()-1).CodonID != "b" {
+		if r := v.State.RunAtPosition(); r == nil || r.Status != state.StatusFailed || r.Codon(r.Len()-1).CodonID != "b" {
 			t.Fatalf("taken back over %s: behind %+v", over, r)
 		}
 		res := s.must(ModeRun, exitcode.Failed)
@@ -92,7 +92,7 @@ func TestAnUndoBringsBackThatTheHankIsDone(t *testing.T) {
 	s.mustRollback("a")
 	s.mustUndo()
 	v := s.view()
-	if r := v.State.Standing(); r == nil || r.Status != state.StatusCompleted || v.State.Next() != 3 || v.State.Intent != nil || v.State.Next() != len(v.State.ExecutionPlan()) {
+	if r := v.State.RunAtPosition(); r == nil || r.Status != state.StatusCompleted || v.State.Next() != 3 || v.State.Intent != nil || v.State.Next() != len(v.State.ExecutionPlan()) {
 		t.Errorf("taken back: %+v", v.State.Position)
 	}
 	s.must(ModeRun, exitcode.Done)

@@ -17,7 +17,7 @@ type Removal struct {
 	Time   Time   `json:"time"`
 }
 
-// Needed returns the runs whose checkpoints must stay: those on the thread, on
+// Needed returns the runs whose checkpoints must stay: those on the timeline, on
 // the one that undoing the last move leads back to, those that have not ended,
 // the newest, that of the checkpoint at which the execution stands, and whatever
 // these continue.
@@ -91,16 +91,16 @@ func (s *State) allPlaces() []*Position {
 	return all
 }
 
-// Stands are the checkpoints at which the state stands, or to which a command can
+// PositionCheckpoints are the checkpoints at which the state stands, or to which a command can
 // go back, and the ends of the runs that had ended there.
-func (s *State) Stands() []SHA {
+func (s *State) PositionCheckpoints() []SHA {
 	var all []SHA
 	add := func(r *Run) {
 		if r != nil && r.Head != "" {
 			all = append(all, r.Head)
 		}
 	}
-	add(s.Standing())
+	add(s.RunAtPosition())
 	for _, p := range s.allPlaces() {
 		all = append(all, p.CheckpointSHA)
 		add(s.Run(p.EndOf))

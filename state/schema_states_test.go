@@ -205,13 +205,13 @@ var stories = map[string]func(*story) *story{
 		st.plans().fresh().complete("survey").complete("draft").end("")
 		first := st.s.Newest()
 		survey := CodonID("survey")
-		before := st.s.Here()
+		before := st.s.CurrentPosition()
 		back := &Position{RunID: first.RunID, AfterCodon: &survey, CheckpointSHA: first.Codon(0).CompletionCheckpoint, RestartAt: "draft", Reason: ReasonRollback, Before: &before}
 		safety := st.sha()
 		back.Before.CheckpointSHA = safety
 		st.do(IntentOpened{Intent{ID: "0011223344556677", Kind: "rollback", Safety: safety, Owned: safety, To: back.CheckpointSHA, Position: back}})
 		st.do(IntentClosed{ID: "0011223344556677"})
-		here := st.s.Here()
+		here := st.s.CurrentPosition()
 		return st.run(StartingConditions{Type: StartContinuation, Source: &here, Reason: ReasonRollback}).begin("draft", Running)
 	},
 	"retried": func(st *story) *story {

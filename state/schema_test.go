@@ -113,7 +113,7 @@ func TestEveryLegalHistoryFitsTheSchemas(t *testing.T) {
 			w.attempt(run, w.s.ExecutionPlan()[w.s.Next()].CodonID)
 		}
 		w.do(RunFailed{RunID: run, EndTime: epoch, Reason: EndStopped})
-		here := w.s.Here()
+		here := w.s.CurrentPosition()
 		w.do(IntentOpened{Intent{ID: "i", Kind: "rollback", Position: &here, Safety: w.sha(), Owned: w.sha(), To: w.sha()}})
 		w.do(IntentClosed{ID: "i"})
 		if err := fits(state, text(rt, w.s)); err != nil {

@@ -449,15 +449,15 @@ func TestThreadLeavesOutWhatARollbackLeftBehind(t *testing.T) {
 		}
 		w.do(IntentOpened{Intent{ID: "i", Kind: "rollback", Position: pos}})
 		w.do(IntentClosed{ID: "i"})
-		if got := len(w.s.Thread()); got != keep+1 || w.s.Next() != keep+1 {
+		if got := len(w.s.Timeline()); got != keep+1 || w.s.Next() != keep+1 {
 			rt.Fatalf("after a rollback behind %d: thread of %d, next %d", keep, got, w.s.Next())
 		}
 		run2 := w.startRun(StartingConditions{Type: StartContinuation, Source: pos, Reason: ReasonRollback})
 		for i := keep + 1; i < 4; i++ {
 			w.complete(run2, CodonID(fmt.Sprintf("c%d", i)))
 		}
-		if len(w.s.Thread()) != 4 || w.s.Next() != 4 {
-			rt.Fatalf("after the second run: thread %d, next %d", len(w.s.Thread()), w.s.Next())
+		if len(w.s.Timeline()) != 4 || w.s.Next() != 4 {
+			rt.Fatalf("after the second run: thread %d, next %d", len(w.s.Timeline()), w.s.Next())
 		}
 	})
 }

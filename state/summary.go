@@ -1,46 +1,130 @@
 package state
 
-import "hank/plan"
+import "slices"
 
-// BudgetSummaryEvent is the type of the event that carries a BudgetSummary.
-const BudgetSummaryEvent = "budget.summary"
-
-// BudgetSummary says at the end of a run what was used of the budgets of its
-// hank. It changes nothing.
-type BudgetSummary struct {
-	Ceiling    BudgetLimits    `json:"ceiling"` // of the whole hank: maxDollars, maxTimeSeconds
-	Allocation plan.Allocation `json:"allocation"`
-	Rows       []BudgetRow     `json:"rows"` // the attempts of the run, in order
-	Totals     BudgetTotals    `json:"totals"`
+// Summary is what is needed of a state to say where an execution stands, without
+// its past: a state of a hundred thousand codons has a summary of some kilobytes.
+// It can be carried on by what codons do, and refuses whatever would need the
+// past.
+type Summary struct {
+	// State has of each run the header, the last final record and the live one,
+	// and of the plan a few entries around the next one. Only what stands in them
+	// may be asked of it.
+	State   *State
+	Done    int // as State.Next
+	Planned int // entries of the plan
+	Past    USD // of all final records
+	// From is the index in the plan of the first entry that State has.
+	From int
+	// Straight: nothing behind Done is settled, so that Done goes on one by one.
+	Straight bool
+	Caveats  Caveats // as State.Caveats
 }
 
-// BudgetRow is what one attempt at a codon might use, and has used.
-type BudgetRow struct {
-	CodonID     CodonID           `json:"codonId"`
-	LoopContext *plan.LoopContext `json:"loopContext,omitempty"`
-	Status      string            `json:"status"` // its own, or exceeded
-	Budget      BudgetLimits      `json:"budget"` // what was left for it when it began
-	Actual      BudgetUse         `json:"actual"`
+// summaryPlan is how many entries of the plan a summary has from Done on.
+const summaryPlan = 64
+
+// Summary returns the summary of a state. Complexity: its records and entries.
+func (s *State) Summary() Summary {
+	settled, _ := s.Settled()
+	h := Summary{Planned: s.plan.len(), Straight: true}
+	for i, e := range s.plan.items {
+		switch {
+		case settled[e.CodonID] == nil:
+			h.Straight = h.Straight && h.Done <= i
+		case h.Done == i:
+			h.Done++
+			h.Caveats = h.Caveats.with(settled[e.CodonID])
+		default:
+			h.Straight = false
+		}
+	}
+	trimmed := *s
+	trimmed.Runs = make([]*Run, len(s.Runs))
+	for i, r := range s.Runs {
+		h.Past += r.Cost()
+		if r.live != nil {
+			h.Past -= r.live.whole()
+		}
+		run := *r
+		run.done = newList(slices.Clone(r.done.items[max(0, r.done.len()-1):]))
+		trimmed.Runs[i] = &run
+	}
+	h.From = max(0, h.Done-1)
+	trimmed.plan = newList(slices.Clone(s.plan.items[h.From:min(s.plan.len(), h.Done+summaryPlan)]))
+	trimmed.cursor = 0
+	h.State = &trimmed
+	return h
 }
 
-// BudgetLimits are limits; what is absent is not limited.
-type BudgetLimits struct {
-	MaxDollars       USD     `json:"maxDollars,omitzero"`
-	MaxTimeSeconds   float64 `json:"maxTimeSeconds,omitzero"`
-	MaxOutputTokens  int64   `json:"maxOutputTokens,omitzero"`
-	MaxContextTokens int64   `json:"maxContextTokens,omitzero"`
+// Next is the codon that comes next; empty if none does. known is false if the
+// summary does not reach that far.
+func (h Summary) Next() (id CodonID, known bool) {
+	if h.Done == h.Planned {
+		return "", true
+	}
+	if at := h.Done - h.From; at < h.State.plan.len() {
+		return h.State.plan.items[at].CodonID, true
+	}
+	return "", false
 }
 
-// BudgetUse is what was used.
-type BudgetUse struct {
-	Dollars      USD     `json:"dollars"`
-	TimeSeconds  float64 `json:"timeSeconds"`
-	OutputTokens int64   `json:"outputTokens"`
+// Cost is what all runs cost, as State.TotalCost.
+func (h Summary) Cost() USD {
+	sum := h.Past
+	for _, r := range h.State.Runs {
+		if r.live != nil {
+			sum += r.live.whole()
+		}
+	}
+	return sum
 }
 
-// BudgetTotals are what counts against the ceiling: all runs together.
-type BudgetTotals struct {
-	BudgetDollars     USD     `json:"budgetDollars,omitzero"`
-	ActualDollars     USD     `json:"actualDollars"`
-	ActualTimeSeconds float64 `json:"actualTimeSeconds"`
+// Apply carries the summary on; false: that takes the whole state.
+func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
+	switch t.(type) {
+	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, LimitsSet, RunPaused, RunCompleted, RunFailed, RunCrashed:
+	default:
+		return h, false
+	}
+	if h.State.Position != nil || !h.Straight {
+		return h, false
+	}
+	next, err := Apply(h.State, seq, t)
+	if err != nil {
+		return h, false // or it is illegal, which the whole state will tell
+	}
+	h.State = next
+	switch t := t.(type) {
+	case PlanGrown:
+		added, err := decodeEntries(t.Add)
+		if err != nil {
+			return h, false
+		}
+		h.Planned += len(added) - t.Drop
+	case CodonTransitioned:
+		if !t.Record.Status.Terminal() {
+			break
+		}
+		h.Past += t.Record.whole()
+		if !t.Record.Settled() {
+			break
+		}
+		if id, known := h.Next(); !known || id != t.Record.CodonID || t.RunID != next.Runs[0].RunID {
+			return h, false
+		}
+		h.Done++
+		h.Caveats = h.Caveats.with(t.Record)
+	}
+	_, known := h.Next()
+	return h, known
+}
+
+// whole is what a record cost, its sentinels included.
+func (c *Codon) whole() USD {
+	cost := c.Cost()
+	if c.Sentinels != nil {
+		cost += c.Sentinels.TotalCost
+	}
+	return cost
 }

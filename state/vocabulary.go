@@ -8,7 +8,7 @@
 //
 // This file is the vocabulary. transition.go names what can happen, apply.go
 // says what may follow what, document.go writes and reads state.json,
-// validate.go checks a state against itself, thread.go answers questions.
+// validate.go checks a state against itself, timeline.go answers questions.
 package state
 
 import (

@@ -270,7 +270,7 @@ func Leading(s *state.State, store *checkpoint.Store) (safeties []state.SHA) {
 		}
 		lead(at)
 	}
-	for _, sha := range append(s.Stands(), Head(s)) {
+	for _, sha := range append(s.PositionCheckpoints(), Head(s)) {
 		lead(sha)
 		lead(SavedAt(store, sha))
 	}

@@ -109,18 +109,18 @@ func (b *RestoreTarget) untouch(s *state.State, to state.SHA) error {
 
 // threads are the present thread and those that end with the other runs, newest
 // first; what is a part of one that came before is left out.
-func threads(s *state.State) [][]state.Step {
-	all, on := [][]state.Step{}, map[*state.Codon]bool{}
-	add := func(thread []state.Step) {
+func threads(s *state.State) [][]state.TimelineEntry {
+	all, on := [][]state.TimelineEntry{}, map[*state.Codon]bool{}
+	add := func(thread []state.TimelineEntry) {
 		for _, step := range thread {
 			on[step.Codon] = true
 		}
 		all = append(all, thread)
 	}
-	add(s.Thread())
+	add(s.Timeline())
 	for _, r := range s.Runs {
 		if n := r.Len(); n > 0 && !on[r.Codon(n-1)] {
-			add(s.ThreadTo(r, r.Codon(n-1)))
+			add(s.TimelineTo(r, r.Codon(n-1)))
 		}
 	}
 	return all
@@ -139,7 +139,7 @@ func (b *RestoreTarget) unarchive(ctx context.Context, l layout.Layout, s *state
 	// The archive comes after the checkpoint of a codon's end; a crash may have
 	// come between it and the checkpoint that it makes itself.
 	now, surely, then := ends(s), ends(s), ends(&there)
-	delete(surely, SavedAt(b.store, s.Here().CheckpointSHA))
+	delete(surely, SavedAt(b.store, s.CurrentPosition().CheckpointSHA))
 	delete(then, SavedAt(b.store, to))
 	last := EndedAt(b.store, to)
 	seen := b.sawAll(to)
@@ -188,7 +188,7 @@ func (b *RestoreTarget) sawAll(sha state.SHA) bool {
 // ends are the checkpoints of the codons that led to where a state stands.
 func ends(s *state.State) map[state.SHA]bool {
 	found := map[state.SHA]bool{}
-	for _, step := range s.Thread() {
+	for _, step := range s.Timeline() {
 		if sha := step.Codon.Checkpoint(); sha != "" && step.Codon.Settled() {
 			found[sha] = true
 		}

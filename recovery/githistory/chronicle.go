@@ -462,7 +462,7 @@ func Stored(entries []plan.Entry) []plan.Entry {
 func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 	outcomes := map[plan.CodonID]plan.Outcome{}
 	var open []*state.Codon // in loops, at the limit of all
-	for _, step := range s.Thread() {
+	for _, step := range s.Timeline() {
 		c := step.Codon
 		if !c.Settled() {
 			continue

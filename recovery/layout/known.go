@@ -26,10 +26,10 @@ func Inspect(fsys vfs.FS, l Layout, boot string) (journal.Opened, error) {
 	return journal.InspectNew(fsys, l.Events(), knownSegments(fsys, l, boot))
 }
 
-func knownSegments(fsys vfs.FS, l Layout, boot string) journal.Known {
+func knownSegments(fsys vfs.FS, l Layout, boot string) journal.SegmentCache {
 	text, err := vfs.ReadFile(fsys, l.Segments())
 	if err != nil {
-		return journal.Known{}
+		return journal.SegmentCache{}
 	}
 	return journal.ParseKnown(text, boot)
 }

@@ -72,7 +72,7 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 	if !ok || !told || closed || boot == "" {
 		return
 	}
-	h := s.Head()
+	h := s.Summary()
 	text, err := h.State.Marshal()
 	if err != nil {
 		return
@@ -88,22 +88,22 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 
 // ReadHead returns the head of an execution as it stands now, or false. While
 // nobody is at work the journal must not have changed at all.
-func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Head, bool) {
+func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summary, bool) {
 	h, ok := loadHead(fsys, l, boot)
 	if !ok {
-		return state.Head{}, false
+		return state.Summary{}, false
 	}
 	files, ok := witnesses(fsys, l)
 	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
 	grown := live && current.Inode == h.Journal.Inode && current.Device == h.Journal.Device && current.Size > h.Journal.Size
 	if !ok || !told || !maps.Equal(files, h.Files) || !grown && current != h.Journal {
-		return state.Head{}, false
+		return state.Summary{}, false
 	}
 	s, err := state.Unmarshal([]byte(h.State))
 	if err != nil {
-		return state.Head{}, false
+		return state.Summary{}, false
 	}
-	head := state.Head{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past}
+	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past}
 	err = journal.ReadBehind(fsys, l.Events(), h.End, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil

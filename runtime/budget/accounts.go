@@ -63,7 +63,7 @@ func onTheWay(s *state.State) map[*state.Codon]bool {
 	way := map[*state.Codon]bool{}
 	from, at := s.Position, 0
 	whole := from == nil || from.Reason == state.ReasonContinue
-	if run := s.Standing(); from != nil && run != nil { // an undo has led back to its end
+	if run := s.RunAtPosition(); from != nil && run != nil { // an undo has led back to its end
 		at, whole = slices.Index(s.Runs, run), true
 	}
 	for at < len(s.Runs) { // newest first

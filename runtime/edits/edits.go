@@ -41,7 +41,7 @@ func (c Comparison) LeftAt(elsewhere bool) state.SHA {
 	s := c.State
 	head := execution.Head(s)
 	saved := execution.SavedAt(c.Store, head)
-	switch run := s.Standing(); {
+	switch run := s.RunAtPosition(); {
 	case elsewhere, saved == head:
 		return saved
 	case s.Position == nil:

@@ -86,7 +86,7 @@ func (x *Expired) size(v *recovery.View) {
 
 // finished tells whether the hank of an execution is done.
 func finished(v *recovery.View) bool {
-	r := v.State.Standing()
+	r := v.State.RunAtPosition()
 	return r != nil && r.Status == state.StatusCompleted && v.State.Intent == nil && v.State.Next() == len(v.State.ExecutionPlan())
 }
 

@@ -67,7 +67,7 @@ func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, e
 	if text != "" {
 		return ResolveTarget(s, store, text)
 	}
-	base := s.Here().CheckpointSHA
+	base := s.CurrentPosition().CheckpointSHA
 	if base == "" {
 		base = s.InitialCheckpoint
 	}

@@ -210,7 +210,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 
 // standing is where an execution stands.
 func standing(s *state.State) Target {
-	here := s.Here()
+	here := s.CurrentPosition()
 	t := Target{SHA: execution.Head(s), RunID: here.RunID, Position: here}
 	if here.AfterCodon != nil {
 		t.CodonID = *here.AfterCodon
@@ -310,7 +310,7 @@ func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution,
 func (o *RollbackOptions) move(src execution.Sources, target Target) execution.Move {
 	m := execution.Move{Kind: o.kind(), To: target.SHA, Tracked: TrackedAround(src.State, src.Store, target.Position), Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
 	if len(o.Paths) == 0 {
-		before := src.State.Standpoint()
+		before := src.State.UndoPosition()
 		position := target.Position
 		position.Reason, position.Before = state.ReasonRollback, &before
 		m.Position = &position
@@ -355,7 +355,7 @@ func TrackedAround(s *state.State, store *checkpoint.Store, to state.Position) c
 		sel.All, sel.Patterns = sel.All || more.All, append(sel.Patterns, more.Patterns...)
 	}
 	for _, at := range []*state.State{s, &there} {
-		if thread := at.Thread(); len(thread) > 0 {
+		if thread := at.Timeline(); len(thread) > 0 {
 			add(execution.Tracked(s, thread[len(thread)-1].Codon.CodonID))
 		}
 		if at.Position == nil {
@@ -387,7 +387,7 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 		return ResolveTarget(s, store, to)
 	}
 	if i := s.Intent; i != nil { // seen by a reader: an interrupted move is undone first
-		here := s.Here()
+		here := s.CurrentPosition()
 		return Target{SHA: i.Safety, Kind: state.KindRecovery, RunID: here.RunID, Position: here}, nil
 	}
 	before := s.Undoable()
@@ -576,7 +576,7 @@ func pathChanges(changes []diff.Change) []PathChange {
 // All that the execution has cost is in one of the two.
 func (p *Preview) account(s *state.State, target Target) {
 	kept := keptBy(s, target)
-	for _, step := range s.Thread() {
+	for _, step := range s.Timeline() {
 		if t, ok := EndOf(s, step, ""); ok && !kept[step.Codon] {
 			p.Superseded = append(p.Superseded, t)
 		}
@@ -598,7 +598,7 @@ func keptBy(s *state.State, target Target) map[*state.Codon]bool {
 	there, kept, places := *s, map[*state.Codon]bool{}, map[place]bool{}
 	there.Position = &target.Position
 	keep := func(c *state.Codon) { kept[c], places[place{c.CodonID, c.BaseCheckpoint}] = true, true }
-	for _, step := range there.Thread() {
+	for _, step := range there.Timeline() {
 		keep(step.Codon)
 	}
 	for _, r := range s.Runs {

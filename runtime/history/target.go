@@ -162,7 +162,7 @@ func names(s *state.State) []string {
 	if _, err := lastSuccess(s); err == nil {
 		out = append(out, "last-success")
 	}
-	thread := s.Thread()
+	thread := s.Timeline()
 	for i := len(thread) - 1; i >= 0 && len(out) < most+2; i-- {
 		name := string(thread[i].Codon.CodonID)
 		if _, ok := EndOf(s, thread[i], ""); ok && !slices.Contains(out, name) {
@@ -211,7 +211,7 @@ func initialTarget(s *state.State) (Target, error) {
 }
 
 func lastSuccess(s *state.State) (Target, error) {
-	thread := s.Thread()
+	thread := s.Timeline()
 	for i := len(thread) - 1; i >= 0; i-- {
 		if c := thread[i].Codon; c.Status == state.Completed {
 			return recordTarget(s, thread[i], state.KindCompleted), nil
@@ -226,7 +226,7 @@ func runTarget(s *state.State, id, text string) (Target, error) {
 		return Target{}, &TargetError{Text: text}
 	}
 	for i := r.Len() - 1; i >= 0; i-- {
-		if t, ok := EndOf(s, state.Step{Run: r, Codon: r.Codon(i)}, ""); ok {
+		if t, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: r.Codon(i)}, ""); ok {
 			return t, nil
 		}
 	}
@@ -242,7 +242,7 @@ func codonTarget(s *state.State, name, text string) (Target, error) {
 			id, kind = state.CodonID(before), k
 		}
 	}
-	thread := s.Thread()
+	thread := s.Timeline()
 	for i := len(thread) - 1; i >= 0; i-- {
 		if t, ok := EndOf(s, thread[i], kind); ok && thread[i].Codon.CodonID == id {
 			return t, nil
@@ -253,7 +253,7 @@ func codonTarget(s *state.State, name, text string) (Target, error) {
 			if r.Codon(i).CodonID != id {
 				continue
 			}
-			if t, ok := EndOf(s, state.Step{Run: r, Codon: r.Codon(i)}, kind); ok {
+			if t, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: r.Codon(i)}, kind); ok {
 				return t, nil
 			}
 		}
@@ -262,7 +262,7 @@ func codonTarget(s *state.State, name, text string) (Target, error) {
 }
 
 // EndOf is the last checkpoint of a record, or the one of a kind.
-func EndOf(s *state.State, step state.Step, kind state.CheckpointKind) (Target, bool) {
+func EndOf(s *state.State, step state.TimelineEntry, kind state.CheckpointKind) (Target, bool) {
 	for _, k := range kinds {
 		if (kind == "" || kind == k) && CheckpointOf(step.Codon, k) != "" {
 			return recordTarget(s, step, k), true
@@ -288,7 +288,7 @@ func CheckpointOf(c *state.Codon, kind state.CheckpointKind) state.SHA {
 // recordTarget is a checkpoint of a record, with the place to go on from: the
 // next codon behind a settled one; the codon itself, on the tree of the
 // checkpoint, where it failed or where only its rig is done.
-func recordTarget(s *state.State, step state.Step, kind state.CheckpointKind) Target {
+func recordTarget(s *state.State, step state.TimelineEntry, kind state.CheckpointKind) Target {
 	c := step.Codon
 	sha := CheckpointOf(c, kind)
 	t := Target{SHA: sha, Kind: kind, RunID: step.Run.RunID, CodonID: c.CodonID}
@@ -303,9 +303,9 @@ func recordTarget(s *state.State, step state.Step, kind state.CheckpointKind) Ta
 }
 
 // PositionBefore is the place right before a record, on its own thread.
-func PositionBefore(s *state.State, step state.Step) state.Position {
+func PositionBefore(s *state.State, step state.TimelineEntry) state.Position {
 	p := state.Position{RunID: step.Run.RunID, RestartAt: step.Codon.CodonID}
-	thread := s.ThreadTo(step.Run, step.Codon)
+	thread := s.TimelineTo(step.Run, step.Codon)
 	for i := len(thread) - 2; i >= 0; i-- {
 		if c := thread[i].Codon; c.Settled() && c.CodonID != step.Codon.CodonID {
 			p.RunID, p.AfterCodon = thread[i].Run.RunID, &c.CodonID
@@ -315,22 +315,22 @@ func PositionBefore(s *state.State, step state.Step) state.Position {
 	return p
 }
 
-func FindOnThread(s *state.State, id state.CodonID) (state.Step, error) {
-	thread := s.Thread()
+func FindOnThread(s *state.State, id state.CodonID) (state.TimelineEntry, error) {
+	thread := s.Timeline()
 	for i := len(thread) - 1; i >= 0; i-- {
 		if thread[i].Codon.CodonID == id {
 			return thread[i], nil
 		}
 	}
-	if r := s.Standing(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
-		return state.Step{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
+	if r := s.RunAtPosition(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
+		return state.TimelineEntry{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
 	}
 	if s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
 		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
 	}) {
-		return state.Step{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution stands; see: `hank plan`", id)}
+		return state.TimelineEntry{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution stands; see: `hank plan`", id)}
 	}
-	return state.Step{}, UnknownCodon(s, id)
+	return state.TimelineEntry{}, UnknownCodon(s, id)
 }
 
 // UnknownCodon is the error about a codon that is neither in the plan nor in any
@@ -396,12 +396,12 @@ func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
 		for _, r := range s.Runs {
 			for i := range r.Len() {
 				if CheckpointOf(r.Codon(i), k) == sha {
-					return recordTarget(s, state.Step{Run: r, Codon: r.Codon(i)}, k)
+					return recordTarget(s, state.TimelineEntry{Run: r, Codon: r.Codon(i)}, k)
 				}
 			}
 		}
 	}
-	t := Target{SHA: sha, Kind: state.KindRecovery, Position: s.Here()}
+	t := Target{SHA: sha, Kind: state.KindRecovery, Position: s.CurrentPosition()}
 	if info, err := store.CommitInfo(checkpoint.SHA(sha)); err == nil {
 		if l := Describe(info); l.Kind != "" {
 			t.Kind, t.CodonID, t.RunID = l.Kind, l.CodonID, l.RunID
@@ -421,7 +421,7 @@ func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
 // ended.
 func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 	for i := range run.Len() {
-		if step := (state.Step{Run: run, Codon: run.Codon(i)}); step.Codon.BaseCheckpoint == t.SHA {
+		if step := (state.TimelineEntry{Run: run, Codon: run.Codon(i)}); step.Codon.BaseCheckpoint == t.SHA {
 			return PositionBefore(s, step)
 		}
 	}
@@ -439,7 +439,7 @@ func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 		t, _ := initialTarget(s)
 		return t.Position
 	}
-	step := state.Step{Run: run, Codon: run.Codon(last)}
+	step := state.TimelineEntry{Run: run, Codon: run.Codon(last)}
 	if step.Codon.Settled() {
 		return state.Position{RunID: run.RunID, AfterCodon: &step.Codon.CodonID}
 	}

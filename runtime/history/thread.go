@@ -4,7 +4,7 @@ import "hank/state"
 
 // LastRun is the run behind whose end the execution stands, else the newest.
 func LastRun(s *state.State) *state.Run {
-	if r := s.Standing(); r != nil {
+	if r := s.RunAtPosition(); r != nil {
 		return r
 	}
 	return s.Newest()

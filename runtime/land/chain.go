@@ -34,12 +34,12 @@ type point struct {
 // way returns the thread that leads to a target, and its checkpoints: for each
 // settled codon the one that it began from, if the user or the archive made
 // that, and its own. The last is the target, whatever it is.
-func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.Step, []point) {
-	thread := s.Thread()
+func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.TimelineEntry, []point) {
+	thread := s.Timeline()
 	if r := s.Run(to.RunID); r != nil && to.CodonID != "" {
 		for i := range r.Len() {
 			if c := r.Codon(i); c.CodonID == to.CodonID && history.CheckpointOf(c, to.Kind) == to.SHA {
-				thread = s.ThreadTo(r, c)
+				thread = s.TimelineTo(r, c)
 			}
 		}
 	}
@@ -76,10 +76,10 @@ func between(store *checkpoint.Store, sha state.SHA) bool {
 // landTo is where a landing ends when nothing is said: where the thread has
 // got to with what is settled.
 func landTo(s *state.State, store *checkpoint.Store) (history.Target, error) {
-	if here := s.Here().CheckpointSHA; between(store, here) {
+	if here := s.CurrentPosition().CheckpointSHA; between(store, here) {
 		return history.TargetOf(s, store, here), nil
 	}
-	thread := s.Thread()
+	thread := s.Timeline()
 	for i := len(thread) - 1; i >= 0; i-- {
 		if thread[i].Codon.Settled() {
 			if t, ok := history.EndOf(s, thread[i], ""); ok {

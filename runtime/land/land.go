@@ -115,7 +115,7 @@ type lander struct {
 	out   *Landing
 
 	from, to history.Target
-	thread   []state.Step
+	thread   []state.TimelineEntry
 	parts    []part
 	base     map[string]usergit.Entry // the base commit's files
 	excluded map[string]string        // why a path (in the workspace) does not land

@@ -49,8 +49,8 @@ func PlanOf(v *recovery.View) *Plan {
 	}
 	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}}
 	next := v.State.Next()
-	newest := map[state.CodonID]state.Step{}
-	for _, step := range v.State.Thread() {
+	newest := map[state.CodonID]state.TimelineEntry{}
+	for _, step := range v.State.Timeline() {
 		newest[step.Codon.CodonID] = step
 	}
 	for i, e := range entries {

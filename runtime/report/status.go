@@ -203,7 +203,7 @@ func (s *Status) warnOfCrashes(v *recovery.View) {
 // standing is the run whose verdict holds: the newest one, unless an undo has
 // gone back to the end of another.
 func standing(s *state.State) *state.Run {
-	if run := s.Standing(); run != nil {
+	if run := s.RunAtPosition(); run != nil {
 		return run
 	}
 	return s.Newest()

@@ -34,7 +34,7 @@ const (
 
 // OfExecution is how an execution stands.
 func OfExecution(v *recovery.View) Verdict {
-	run := v.State.Standing()
+	run := v.State.RunAtPosition()
 	if v.State.Position == nil {
 		run = v.State.Newest() // also where it came to no codon
 	}

@@ -134,7 +134,7 @@ func (h *history) startRun() error {
 	}
 	s, start := h.x.State(), state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: h.x.State().InitialCheckpoint}
 	if s.Newest() != nil {
-		here := s.Here()
+		here := s.CurrentPosition()
 		start = state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: state.ReasonContinue}
 	}
 	h.run = h.nextRun()

@@ -85,14 +85,14 @@ func (o *Opened) Whole() bool {
 
 // Inspect looks at a journal and writes nothing. Without any segment the error
 // matches fs.ErrNotExist.
-func Inspect(fsys vfs.FS, dir string) (Opened, error) { return InspectNew(fsys, dir, Known{}) }
+func Inspect(fsys vfs.FS, dir string) (Opened, error) { return InspectNew(fsys, dir, SegmentCache{}) }
 
 // InspectNew is Inspect that does not read what is known.
-func InspectNew(fsys vfs.FS, dir string, known Known) (Opened, error) {
+func InspectNew(fsys vfs.FS, dir string, known SegmentCache) (Opened, error) {
 	return inspect(fsys, dir, known, time.Now())
 }
 
-func inspect(fsys vfs.FS, dir string, known Known, now time.Time) (Opened, error) {
+func inspect(fsys vfs.FS, dir string, known SegmentCache, now time.Time) (Opened, error) {
 	segments, _, err := list(fsys, dir)
 	if err != nil {
 		return Opened{}, err
@@ -129,7 +129,7 @@ type survey struct {
 	start int     // the index of the range that begins with the base
 	bad   *Damage // unreadable bytes whose end is not yet seen
 
-	known  Known
+	known  SegmentCache
 	now    time.Time
 	schema int // of the present segment
 }

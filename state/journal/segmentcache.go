@@ -12,12 +12,12 @@ import (
 	"hank/internal/vfs"
 )
 
-// Known are closed segments that were read to their end and found whole. They
+// SegmentCache are closed segments that were read to their end and found whole. They
 // never change again, so one whose file is untouched since, which its size,
 // times and inode tell, need not be read again. A file can come back otherwise
 // from a power cut, its times unchanged, so that nothing is known in another
 // boot; then all are read once more.
-type Known struct {
+type SegmentCache struct {
 	Boot     string                  `json:"boot"` // never empty
 	Segments map[string]KnownSegment `json:"segments"`
 }
@@ -77,10 +77,10 @@ func (s *survey) learn(fsys vfs.FS, dir string, id vfs.Identity, damage int) {
 }
 
 // Known returns what is known now of the segments that were read or skipped.
-func (o *Opened) Known(boot string) Known { return Known{boot, o.learnt} }
+func (o *Opened) Known(boot string) SegmentCache { return SegmentCache{boot, o.learnt} }
 
 // Marshal returns the text of what is known, for ParseKnown.
-func (k Known) Marshal() ([]byte, error) {
+func (k SegmentCache) Marshal() ([]byte, error) {
 	text, err := json.Marshal(k, json.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("encoding what is known of the journal: %w", err)
@@ -90,11 +90,11 @@ func (k Known) Marshal() ([]byte, error) {
 
 // ParseKnown reads what Marshal has written. Whatever is not whole, or of
 // another boot, says nothing.
-func ParseKnown(text []byte, boot string) Known {
+func ParseKnown(text []byte, boot string) SegmentCache {
 	sum, rest, _ := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte(" "))
-	var k Known
+	var k SegmentCache
 	if boot == "" || string(sum) != fmt.Sprintf("%x", sha256.Sum256(rest)) || json.Unmarshal(rest, &k) != nil || k.Boot != boot {
-		return Known{}
+		return SegmentCache{}
 	}
 	return k
 }

@@ -2,18 +2,18 @@ package state
 
 import "slices"
 
-// Step is a record on the thread with the run that holds it.
-type Step struct {
+// TimelineEntry is a record on the timeline with the run that holds it.
+type TimelineEntry struct {
 	Run   *Run
 	Codon *Codon
 }
 
-// Thread returns the records that led to where the execution stands, oldest
+// Timeline returns the records that led to where the execution stands, oldest
 // first: those of the newest run, before them those of the run that it
 // continues up to the codon behind which it began, and so on. What a rollback
-// left behind is not on the thread. Complexity: records on the thread.
-func (s *State) Thread() []Step {
-	if run := s.Standing(); run != nil {
+// left behind is not on the timeline. Complexity: records on the timeline.
+func (s *State) Timeline() []TimelineEntry {
+	if run := s.RunAtPosition(); run != nil {
 		return s.threadTo(run, run.Len()-1)
 	}
 	p := s.Position
@@ -27,11 +27,11 @@ func (s *State) Thread() []Step {
 	return s.threadTo(run, run.lastOf(*p.AfterCodon))
 }
 
-// Standing is the run behind whose end the execution stands, so that its
+// RunAtPosition is the run behind whose end the execution stands, so that its
 // verdict holds: the newest one, the one that an undo has gone back to, or the one
 // that a resume has continued which did not come to its codon. It is nil if nothing
 // has run yet, and behind a move that brings no verdict back.
-func (s *State) Standing() *Run {
+func (s *State) RunAtPosition() *Run {
 	if s.Position != nil {
 		return s.Run(s.Position.EndOf)
 	}
@@ -52,9 +52,9 @@ func (s *State) Resumed(r *Run) *Run {
 	return nil
 }
 
-// ThreadTo returns the thread that ends with a record of a run, that record
+// TimelineTo returns the timeline that ends with a record of a run, that record
 // included.
-func (s *State) ThreadTo(run *Run, record *Codon) []Step {
+func (s *State) TimelineTo(run *Run, record *Codon) []TimelineEntry {
 	for i := range run.Len() {
 		if run.Codon(i) == record {
 			return s.threadTo(run, i)
@@ -63,12 +63,12 @@ func (s *State) ThreadTo(run *Run, record *Codon) []Step {
 	return nil
 }
 
-func (s *State) threadTo(run *Run, last int) []Step {
-	var steps []Step
+func (s *State) threadTo(run *Run, last int) []TimelineEntry {
+	var steps []TimelineEntry
 	for seen := map[RunID]bool{}; run != nil && !seen[run.RunID]; {
 		seen[run.RunID] = true
 		for i := last; i >= 0; i-- {
-			steps = append(steps, Step{run, run.Codon(i)})
+			steps = append(steps, TimelineEntry{run, run.Codon(i)})
 		}
 		src := run.StartingConditions.Source
 		if src == nil || src.AfterCodon == nil {
@@ -92,11 +92,11 @@ func (r *Run) lastOf(id CodonID) int {
 	return -1
 }
 
-// Settled returns the newest settled record of each codon on the thread, and
-// the last of them in the order of the thread.
-func (s *State) Settled() (map[CodonID]*Codon, *Step) {
-	settled, last := map[CodonID]*Codon{}, (*Step)(nil)
-	for _, step := range s.Thread() {
+// Settled returns the newest settled record of each codon on the timeline, and
+// the last of them in the order of the timeline.
+func (s *State) Settled() (map[CodonID]*Codon, *TimelineEntry) {
+	settled, last := map[CodonID]*Codon{}, (*TimelineEntry)(nil)
+	for _, step := range s.Timeline() {
 		if step.Codon.Settled() {
 			settled[step.Codon.CodonID], last = step.Codon, &step
 		}
@@ -104,9 +104,9 @@ func (s *State) Settled() (map[CodonID]*Codon, *Step) {
 	return settled, last
 }
 
-// Here is where the execution stands, as a place to go on from. Its checkpoint
+// CurrentPosition is where the execution stands, as a place to go on from. Its checkpoint
 // is the base of the next codon.
-func (s *State) Here() Position {
+func (s *State) CurrentPosition() Position {
 	if s.Position != nil {
 		here := *s.Position
 		here.Before, here.EndOf, here.Program, here.HankHash = nil, "", "", ""
@@ -125,13 +125,13 @@ func (s *State) Here() Position {
 	return here
 }
 
-// Standpoint is where the execution stands, as the place that an undo of the
+// UndoPosition is where the execution stands, as the place that an undo of the
 // next move comes back to: with its verdict and its program. One step back is
 // kept, not the whole way.
-func (s *State) Standpoint() Position {
-	here := s.Here()
+func (s *State) UndoPosition() Position {
+	here := s.CurrentPosition()
 	here.Program, here.HankHash = s.Program, s.HankHash
-	if run := s.Standing(); run != nil {
+	if run := s.RunAtPosition(); run != nil {
 		here.EndOf = run.RunID
 	}
 	if at := s.MovedTo(); at != nil {
@@ -156,7 +156,7 @@ func (s *State) LastMove() *Position {
 // MovedTo is the position that the next codon begins at because a move has led
 // there, and not because a record has ended there.
 func (s *State) MovedTo() *Position {
-	switch run := s.Standing(); {
+	switch run := s.RunAtPosition(); {
 	case run == nil:
 		return s.Position
 	case run.Len() == 0:
@@ -166,7 +166,7 @@ func (s *State) MovedTo() *Position {
 }
 
 // Next returns the index of the first entry of the plan that is not settled on
-// the thread; the length of the plan if all are.
+// the timeline; the length of the plan if all are.
 func (s *State) Next() int {
 	settled, _ := s.Settled()
 	for i, e := range s.plan.items {
@@ -179,20 +179,20 @@ func (s *State) Next() int {
 
 // PreviousSession returns the session that the codon at a plan index may
 // continue, and what it has cost so far: that of the entry right before it,
-// from its newest record on the thread that is completed, or skipped after
+// from its newest record on the timeline that is completed, or skipped after
 // the agent had spoken. It looks at the records of the newest run first.
 func (s *State) PreviousSession(index int) (session string, cost USD) {
 	if index <= 0 || index > s.plan.len() {
 		return "", 0
 	}
 	want := s.plan.items[index-1].CodonID
-	if r := s.Standing(); r != nil {
+	if r := s.RunAtPosition(); r != nil {
 		if session, cost = sessionIn(r.done.items, want); session != "" {
 			return session, cost
 		}
 	}
 	var records []*Codon
-	for _, step := range s.Thread() {
+	for _, step := range s.Timeline() {
 		records = append(records, step.Codon)
 	}
 	return sessionIn(records, want)

@@ -70,7 +70,7 @@ func TestSegmentsThatAreKnownAreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	dir, closed := onDisk(t)
 	later := time.Now().Add(time.Hour)
-	first, err := inspect(vfs.OS, dir, Known{}, later)
+	first, err := inspect(vfs.OS, dir, SegmentCache{}, later)
 	must(t, err)
 	text, err := first.Known("boot").Marshal()
 	must(t, err)
@@ -88,7 +88,7 @@ func TestSegmentsThatAreKnownAreNotReadAgain(t *testing.T) {
 		t.Errorf("first %+v,\nthen %+v", first, second)
 	}
 	// What is young, of another boot or not whole is not known.
-	young, err := inspect(vfs.OS, dir, Known{}, time.Now().Add(-time.Hour))
+	young, err := inspect(vfs.OS, dir, SegmentCache{}, time.Now().Add(-time.Hour))
 	must(t, err)
 	if len(young.learnt) != 0 {
 		t.Error("young files are known")
@@ -145,12 +145,12 @@ func TestAKnownSegmentThatIsTouchedIsReadAgain(t *testing.T) {
 			dir, closed := onDisk(t)
 			for _, segment := range closed {
 				later := time.Now().Add(time.Hour)
-				before, err := inspect(vfs.OS, dir, Known{}, later)
+				before, err := inspect(vfs.OS, dir, SegmentCache{}, later)
 				must(t, err)
 				must(t, hurt(filepath.Join(dir, segment)))
 				got, err := inspect(vfs.OS, dir, before.Known("boot"), later)
 				must(t, err)
-				want, err := inspect(vfs.OS, dir, Known{}, later)
+				want, err := inspect(vfs.OS, dir, SegmentCache{}, later)
 				must(t, err)
 				if !reflect.DeepEqual(without(got), without(want)) {
 					t.Fatalf("%s: with what was known %+v,\nread anew %+v", segment, got, want)
@@ -178,7 +178,7 @@ func TestABaseAmongKnownSegmentsCounts(t *testing.T) {
 	must(t, j.Append(event(102)))
 	must(t, j.Close())
 	later := time.Now().Add(time.Hour)
-	want, err := inspect(vfs.OS, dir, Known{}, later)
+	want, err := inspect(vfs.OS, dir, SegmentCache{}, later)
 	must(t, err)
 	if len(want.learnt) < len(closed)+2 || want.Base != 100 || want.Last != 102 {
 		t.Fatalf("%d known, %+v", len(want.learnt), want)

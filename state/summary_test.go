@@ -11,7 +11,7 @@ import (
 )
 
 // facts are what a head says.
-func facts(t interface{ Fatal(...any) }, h Head) string {
+func facts(t interface{ Fatal(...any) }, h Summary) string {
 	next, known := h.Next()
 	text := fmt.Sprintln(h.Done, h.Planned, h.Past, h.Cost(), next, known, h.State.Seq, h.State.CurrentRunID, h.State.Base, h.State.Intent, h.State.Limits)
 	text += fmt.Sprintf("%+v\n", h.Caveats)
@@ -56,15 +56,15 @@ func TestAHeadThatIsCarriedOnIsTheHeadOfTheState(t *testing.T) {
 		}
 		from := rapid.IntRange(0, len(w.log)).Draw(rt, "from")
 		s, err := &State{Lineage: "l"}, error(nil)
-		head, on := Head{}, false
+		head, on := Summary{}, false
 		for i := range len(w.log) + 1 {
 			if i == from {
-				head, on = s.Head(), true
+				head, on = s.Summary(), true
 				head = again(rt, head)
 			}
 			if on {
 				carried++
-				if got, want := facts(rt, head), facts(rt, s.Head()); got != want {
+				if got, want := facts(rt, head), facts(rt, s.Summary()); got != want {
 					rt.Fatalf("after %d transitions the head says\n%s\nand the state\n%s", i, got, want)
 				}
 			}
@@ -85,7 +85,7 @@ func TestAHeadThatIsCarriedOnIsTheHeadOfTheState(t *testing.T) {
 }
 
 // again is a head whose state was written and read.
-func again(t *rapid.T, h Head) Head {
+func again(t *rapid.T, h Summary) Summary {
 	s, err := Unmarshal(text(t, h.State))
 	if err != nil {
 		t.Fatal(err)
@@ -98,10 +98,10 @@ func again(t *rapid.T, h Head) Head {
 // further behind in the plan than it has.
 func TestAHeadFollowsALoopAndEndsWhereItKnowsNoMore(t *testing.T) {
 	t.Parallel()
-	s := apply(t, &State{Lineage: "l"}, InitialCheckpointSet{SHA: "1"}, PlanSet{Entries: entriesJSON(t, 3*headPlan)},
+	s := apply(t, &State{Lineage: "l"}, InitialCheckpointSet{SHA: "1"}, PlanSet{Entries: entriesJSON(t, 3*summaryPlan)},
 		RunStarted{&Run{RunID: "r", GitBranch: "run-r", Status: StatusRunning, StartTime: epoch, StartingConditions: StartingConditions{Type: StartFresh}}})
-	head := s.Head()
-	if n := head.State.plan.len(); n != headPlan {
+	head := s.Summary()
+	if n := head.State.plan.len(); n != summaryPlan {
 		t.Fatalf("the head has %d entries", n)
 	}
 	followed := 0
@@ -123,11 +123,11 @@ func TestAHeadFollowsALoopAndEndsWhereItKnowsNoMore(t *testing.T) {
 		if !ok {
 			break
 		}
-		if followed++; facts(t, head) != facts(t, s.Head()) {
-			t.Fatalf("after %d codons the head says\n%s\nand the state\n%s", followed, facts(t, head), facts(t, s.Head()))
+		if followed++; facts(t, head) != facts(t, s.Summary()) {
+			t.Fatalf("after %d codons the head says\n%s\nand the state\n%s", followed, facts(t, head), facts(t, s.Summary()))
 		}
 	}
-	if followed != headPlan-1 {
+	if followed != summaryPlan-1 {
 		t.Errorf("the head was carried on over %d codons", followed)
 	}
 }
@@ -163,14 +163,14 @@ func TestAHeadEndsWhereThePastDecides(t *testing.T) {
 		}, "c1"},
 	} {
 		s := apply(t, begin, c.before...)
-		head, carried := s.Head(), true
+		head, carried := s.Summary(), true
 		for _, move := range codon(c.next) {
 			s = apply(t, s, move)
 			if carried {
 				head, carried = head.Apply(s.Seq, move)
 			}
-			if carried && facts(t, head) != facts(t, s.Head()) {
-				t.Errorf("%s: the head says\n%s\nand the state\n%s", name, facts(t, head), facts(t, s.Head()))
+			if carried && facts(t, head) != facts(t, s.Summary()) {
+				t.Errorf("%s: the head says\n%s\nand the state\n%s", name, facts(t, head), facts(t, s.Summary()))
 			}
 		}
 		if carried {
