@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hank/internal/race"
 )
 
 // The bench starts itself again, which is this test then.
@@ -27,9 +29,7 @@ func TestMain(m *testing.M) {
 // compared with git's on the way. The clock is not looked at.
 func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes seconds: scripts/test runs it")
-	}
+	heavy(t)
 	out := t.TempDir()
 	args := []string{"checkpoint", "--quick", "--all", "--runs", "2", "--dir", t.TempDir(), "--out", out}
 	if code := dispatch(args); code != 0 {
@@ -82,9 +82,7 @@ func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 // a real run say with what was made. The clock is not looked at.
 func TestQuickFormOfTheStateBench(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes seconds: scripts/test runs it")
-	}
+	heavy(t)
 	out := t.TempDir()
 	if code := dispatch([]string{"state", "--quick", "--dir", t.TempDir(), "--out", out}); code != 0 {
 		t.Fatalf("exit code %d", code)
@@ -179,5 +177,14 @@ func TestUnsyncedSideSyncsNothing(t *testing.T) {
 	}
 	if out, err := exec.Command(self, "unsynced", "sync", "-d", "/dev/stdin").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// heavy leaves out a test that takes seconds where that is asked for. With the race
+// detector it takes half a minute, and finds what the tests of the engine find.
+func heavy(t *testing.T) {
+	t.Helper()
+	if testing.Short() || race.Step > 1 {
+		t.Skip("it takes seconds: scripts/test runs it without the race detector")
 	}
 }
