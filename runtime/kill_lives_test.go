@@ -36,7 +36,7 @@ const stubborn = `{"meta": {"name": "Stubborn", "version": "1.0.0"}, "hank": [
 const holdsOn = `trap '' TERM HUP INT QUIT; sleep 50 & setsid sh -c 'sleep 50; sleep 50' & (setsid sleep 50 &); (nohup sleep 50 >/dev/null 2>&1 &); sleep 0.15`
 
 // cast is who works at a run at one moment.
-type cast struct{ runtime, keepers, guards, agents []proc.Info }
+type cast struct{ runtime, keepers, watchdogs, agents []proc.Info }
 
 func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 	t.Helper()
@@ -55,7 +55,7 @@ func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 		}
 		switch line := p.CmdLine(); {
 		case p.Parent == runtime && strings.HasSuffix(line, keeper.Subcommand+" --watchdog"):
-			c.guards = append(c.guards, p)
+			c.watchdogs = append(c.watchdogs, p)
 			continue // it ends when it has nothing to do any more
 		case p.Parent == runtime && strings.Contains(line, keeper.Subcommand):
 			c.keepers = append(c.keepers, p)
@@ -68,7 +68,7 @@ func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 }
 
 // TestAnyPartOfARunMayBeKilled kills, at random moments, the agent, the keeper,
-// the runtime, the guard, and several of them together. What the codon had
+// the runtime, the watchdog, and several of them together. What the codon had
 // started is gone within five seconds, and in the end everything is as in an
 // undisturbed run.
 func TestAnyPartOfARunMayBeKilled(t *testing.T) {
@@ -91,8 +91,8 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 		{"runtime and keeper", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.keepers) }},
 		{"keeper and runtime", func(c cast) []proc.Info { return slices.Concat(c.keepers, c.runtime) }},
 		{"runtime, keeper and agent", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.keepers, c.agents) }},
-		{"runtime and guard", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.guards) }},
-		{"the guard", func(c cast) []proc.Info { return c.guards }},
+		{"runtime and watchdog", func(c cast) []proc.Info { return slices.Concat(c.runtime, c.watchdogs) }},
+		{"the watchdog", func(c cast) []proc.Info { return c.watchdogs }},
 	}
 	longest := time.Duration(0)
 	next, kills := "run", map[string]int{}
