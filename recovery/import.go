@@ -249,7 +249,7 @@ func askAboutSecrets(ctx context.Context, l layout.Layout, o execution.Options) 
 }
 
 func importCut(root string, m importMark) error {
-	again, command := "hank checkpoints import with the same address", ""
+	again, command := "`hank checkpoints import` with the same address", ""
 	if m.address != "" {
 		command = "hank checkpoints import " + shell.Quote(m.address)
 		again = advice.Quote(command + " -e " + shell.Quote(root))

@@ -191,7 +191,7 @@ func TestWhatBecomesOfChangesByTheUser(t *testing.T) {
 		{stays, changed, false, ModeRun, Answers{Restore: true}, "restore"},
 		{stays, changed, false, ModeResume, Answers{}, "keep"},
 		{stays, changed, false, ModeResume, Answers{Restore: true}, "restore"},
-		{over, changed, true, ModeResume, Answers{}, "ask: the hank is done, and the workspace was changed"},
+		{over, changed, true, ModeResume, Answers{}, "ask: the hank is completed, and the workspace was changed"},
 		{stays, changed, false, ModeRun, Answers{}, "ask: the workspace was changed"},
 		{goes, changed, true, ModeRetry, Answers{}, "ask: the workspace was changed"},
 	} {

@@ -181,7 +181,7 @@ func (d *driver) result(out outcome, err error) *Result {
 	case err != nil:
 		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
 	case out.reason == "":
-		if res.Message = "the hank is done"; !res.Caveats.Empty() {
+		if res.Message = "the hank is completed"; !res.Caveats.Empty() {
 			res.Message += ", with " + verdict.CaveatText(res.Caveats)
 		}
 	default:

@@ -18,55 +18,53 @@ func checkpointsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "checkpoints", Usage: "list the checkpoints, newest first; export and import them",
 		ArgsUsage: "[export|import DIR|REMOTE]",
-		Description: `The one that the workspace was last at has a *. Go back to any of them with
-hank rollback --to SHA; look at one with hank diff SHA. To see more than --limit
-prints, give the last SHA of the list to --before. --graph draws how they follow
-from each other.
+		Description: `A * marks the workspace's current checkpoint. Restore any of them with hank rollback
+--to SHA; inspect one with hank diff SHA. To see more than --limit shows, pass the last
+SHA of the list to --before. --graph draws the history as a graph.
 
-export copies all of them into another git repository: in the folder DIR (a new one
-is made) or at REMOTE, any address that git knows. There they stand below --prefix
-(default: hank/ and the beginning of the execution's lineage). Nothing there is
-deleted or moved back. It can be called at any time, also while a run is at work.
+export copies all of them to another Git repository: in the directory DIR (created if
+it does not exist) or at REMOTE, any Git URL. Branches are created under --prefix
+(default: hank/ and the beginning of the execution's lineage). Nothing there is deleted
+or force-updated. Safe at any time, including during a run.
 
-import brings them back. With -e and a folder that is none yet it makes an execution
-of them: its runs, records and costs, and the workspace as it was last.
+import copies them back. With -e NEWDIR, it creates a new execution from them: its
+runs, records and costs, and the workspace as it was last.
 
 Examples: hank checkpoints --limit 10 --before last-success
           hank checkpoints --graph
           hank checkpoints export git@example.com:me/backup.git
           hank checkpoints import git@example.com:me/backup.git -e again
 
-Exit code 0: done; 2: no such run, or several executions are there and --prefix says
-not which; 4: some branches have something else on the other side, or a new execution
-would fill a folder that has files, which --keep-tree and --restore decide about, or
-files for secrets (.env) of that folder would come into a checkpoint, which
---exclude-secrets and --include-secrets decide about; 5: a run is at work.`,
-		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of this `RUN`"}, limitFlag,
-			&cli.StringFlag{Name: "before", Usage: "print only what comes behind this `TARGET`"},
+Exit code 0: success; 2: no such run, or several executions found and no --prefix;
+4: some branches have diverged, or the directory of a new execution has files
+(--keep-tree or --restore decides), or files for secrets (.env) in it would be
+checkpointed (--exclude-secrets or --include-secrets decides); 5: a run is in progress.`,
+		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of `RUN`"}, limitFlag,
+			&cli.StringFlag{Name: "before", Usage: "show only entries older than `TARGET`"},
 			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
-			&cli.StringFlag{Name: "prefix", Usage: "where the branches stand in the other repository: `NAME`"},
-			&cli.BoolFlag{Name: "keep-tree", Usage: "import into a folder with files: leave them as they are"},
-			&cli.BoolFlag{Name: "restore", Usage: "import into a folder with files: make it as in the newest checkpoint; what is there is kept in a checkpoint"},
-			&cli.BoolFlag{Name: "exclude-secrets", Usage: "import into a folder with files: leave those that hold secrets by their names (.env, id_rsa, ...) where they are, and out of every checkpoint"},
-			&cli.BoolFlag{Name: "include-secrets", Usage: "import into a folder with files: take such files for what others are"},
+			&cli.StringFlag{Name: "prefix", Usage: "branch prefix `NAME` in the other repository"},
+			&cli.BoolFlag{Name: "keep-tree", Usage: "import into a directory with files: leave them as they are"},
+			&cli.BoolFlag{Name: "restore", Usage: "import into a directory with files: restore the newest checkpoint (the files are saved in another one)"},
+			&cli.BoolFlag{Name: "exclude-secrets", Usage: "import into a directory with files: keep those whose names suggest secrets (.env, id_rsa, ...), and exclude them from every checkpoint"},
+			&cli.BoolFlag{Name: "include-secrets", Usage: "import into a directory with files: treat such files like all others"},
 			breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 2); err != nil {
 				return err
 			}
 			if c.Bool("include-secrets") && c.Bool("exclude-secrets") {
-				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
+				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets are mutually exclusive"}
 			}
 			if c.Bool("keep-tree") && c.Bool("restore") {
-				return &exitcode.UsageError{Why: "--keep-tree and --restore exclude each other"}
+				return &exitcode.UsageError{Why: "--keep-tree and --restore are mutually exclusive"}
 			}
 			switch verb := c.Args().First(); {
 			case verb == "":
 				return listCheckpoints(c)
 			case verb != "export" && verb != "import":
-				return &exitcode.UsageError{Why: fmt.Sprintf("hank checkpoints does not know what to do with %q; see: hank checkpoints --help", verb)}
+				return &exitcode.UsageError{Why: fmt.Sprintf("hank checkpoints: unexpected argument %q; see: hank checkpoints --help", verb)}
 			case c.NArg() < 2:
-				return &exitcode.UsageError{Why: "hank checkpoints " + verb + " needs a folder or the address of a git repository"}
+				return &exitcode.UsageError{Why: "hank checkpoints " + verb + " needs a directory or the URL of a Git repository"}
 			case verb == "export":
 				return exportCheckpoints(c, c.Args().Get(1))
 			}
@@ -97,7 +95,7 @@ func listCheckpoints(c *cli.Context) error {
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
-		remark("%s cannot be read: lost (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), executionOption(c))
+		remark("%s missing from the store (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), executionOption(c))
 	}
 	return err
 }
@@ -151,10 +149,10 @@ func printGraph(s *state.State, list *report.Checkpoints, limit int) error {
 			text += " " + k.Name
 		}
 		if k.Current {
-			text += "  <- the workspace"
+			text += "  <- current workspace"
 		}
 		if k.Cut {
-			text += "  <- what came before it is lost"
+			text += "  <- earlier history is lost"
 		}
 		if from, tip := tips[k.SHA]; tip {
 			text += "  (" + k.Branch + from + ")"
@@ -180,7 +178,7 @@ func cameFrom(r *state.Run) string {
 	}
 	from := "from the beginning"
 	if src.AfterCodon != nil {
-		from = fmt.Sprintf("after %s of run %s", *src.AfterCodon, src.RunID)
+		from = fmt.Sprintf("from after %q in run %s", *src.AfterCodon, src.RunID)
 	}
-	return fmt.Sprintf(", %s %s", orDefault(r.StartingConditions.Reason, "continues"), from)
+	return fmt.Sprintf(", %s, %s", orDefault(r.StartingConditions.Reason, "continue"), from)
 }

@@ -25,11 +25,11 @@ import (
 
 // Flags that many verbs share.
 var (
-	executionFlag = &cli.StringFlag{Name: "execution", Aliases: []string{"e"}, Usage: "`DIR` of the execution (default: here, or the nearest folder above)"}
+	executionFlag = &cli.StringFlag{Name: "execution", Aliases: []string{"e"}, Usage: "execution directory `DIR` (default: the current directory or its nearest parent that has one)"}
 	jsonFlag      = &cli.BoolFlag{Name: "json", Usage: "print JSON"}
-	limitFlag     = &cli.IntFlag{Name: "limit", Value: 50, Usage: "print at most `N` (0: all)"}
-	breakLockFlag = &cli.StringFlag{Name: "break-lock", Usage: "take the execution although the runtime with this lock `TOKEN` is not proven gone"}
-	yesFlag       = &cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"}
+	limitFlag     = &cli.IntFlag{Name: "limit", Value: 50, Usage: "show at most `N` entries (0 = all)"}
+	breakLockFlag = &cli.StringFlag{Name: "break-lock", Usage: "force-unlock: take over the lock `TOKEN` although its owner may still be alive"}
+	yesFlag       = &cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmation prompts"}
 )
 
 // view reads the execution that the flags name.
@@ -58,7 +58,7 @@ func executionOf(c *cli.Context) (string, error) {
 // and empty, such as a variable that is not set, means no folder, not this one.
 func namedExecution(c *cli.Context) (string, error) {
 	if c.IsSet("execution") && c.String("execution") == "" {
-		return "", &exitcode.UsageError{Why: "-e needs the folder of an execution; it was given empty"}
+		return "", &exitcode.UsageError{Why: "-e needs the directory of an execution; the given value is empty"}
 	}
 	return c.String("execution"), nil
 }
@@ -116,9 +116,18 @@ func arguments(c *cli.Context, least, most int) error {
 	case n < least:
 		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
 	case most >= 0 && n > most:
-		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s does not know what to do with %q; see: hank %s --help", c.Command.Name, c.Args().Get(most), c.Command.Name)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s: unexpected argument %q%s; see: hank %s --help", c.Command.Name, c.Args().Get(most), meantFlag(c, c.Args().Get(most)), c.Command.Name)}
 	}
 	return nil
+}
+
+// meantFlag asks for the flag whose value an unexpected argument may be; empty if
+// there is none.
+func meantFlag(c *cli.Context, argument string) string {
+	if c.Command.Name == "rollback" && c.String("to") == "" && !c.Bool("undo") {
+		return "; did you mean --to " + shell.Quote(argument) + "?"
+	}
+	return ""
 }
 
 // printJSON writes a value as indented JSON with a newline. Text that is not
@@ -173,7 +182,7 @@ func lastBefore[T any](list []T, limit int, before string, key func(T) string) (
 	if before != "" {
 		at := slices.IndexFunc(list, func(e T) bool { return key(e) == before })
 		if at < 0 {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q, which --before names, is not in the list", before)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--before: no entry %q", before)}
 		}
 		list = list[:at]
 	}
@@ -191,7 +200,7 @@ func sayInvalid(err error) error {
 		return nil
 	}
 	printFound(os.Stderr, invalid.Diagnostics)
-	remark("hank: the hank is invalid and was not run; nothing was changed\n")
+	remark("hank: invalid hank; nothing was run or changed\n")
 	return exitWith(exitcode.Invalid)
 }
 

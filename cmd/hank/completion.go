@@ -63,9 +63,9 @@ complete -c hank -a '(__hank_complete)'
 func completionCommand() *cli.Command {
 	scripts := map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	return &cli.Command{
-		Name: "completion", Usage: "print the script that completes hank's verbs and flags in a shell", ArgsUsage: "bash|zsh|fish",
+		Name: "completion", Usage: "print a shell completion script", ArgsUsage: "bash|zsh|fish",
 		Description: `To use it now:  source <(hank completion bash)
-The script itself says where to put it for every shell.
+The script itself tells where to install it for every shell.
 
 Example: hank completion zsh > "${fpath[1]}/_hank"`,
 		Action: func(c *cli.Context) error {
@@ -74,7 +74,7 @@ Example: hank completion zsh > "${fpath[1]}/_hank"`,
 			}
 			script, ok := scripts[c.Args().First()]
 			if !ok {
-				return &exitcode.UsageError{Why: fmt.Sprintf("there are scripts for bash, zsh and fish, not for %q", c.Args().First())}
+				return &exitcode.UsageError{Why: fmt.Sprintf("unsupported shell %q (bash, zsh, fish)", c.Args().First())}
 			}
 			fmt.Print(script)
 			return nil

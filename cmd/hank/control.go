@@ -19,26 +19,26 @@ import (
 
 func stopCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stop", Usage: "stop the live run of an execution in order",
-		Description: `The codon at work is ended, its work is kept, and hank run redoes it from before
-it; hank resume goes on in its session. With --after-codon it may finish first.
-The run itself ends with exit code 8.
+		Name: "stop", Usage: "gracefully stop the current run",
+		Description: `The running codon is terminated, and its work is saved. hank run then reruns it from
+the state before it; hank resume continues its session. With --after-codon it may
+finish first. The run itself ends with exit code 8.
 
 Example: hank stop --after-codon --wait
 
-Exit code 0: it has been told (with --wait: it has ended); 2: no run is at work; 5: the
-run does not answer, and the request is taken back.`,
+Exit code 0: stop requested (with --wait: the run has ended); 2: no run in progress;
+5: the run does not answer, and the request is withdrawn.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.BoolFlag{Name: "after-codon", Usage: "let the codon at work finish"},
-			&cli.BoolFlag{Name: "wait", Usage: "return when the run has ended"},
+			&cli.BoolFlag{Name: "after-codon", Usage: "let the running codon finish"},
+			&cli.BoolFlag{Name: "wait", Usage: "wait until the run has ended"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			command, said := "stop", "the run is stopping"
+			command, said := "stop", "stopping the run"
 			if c.Bool("after-codon") {
-				command, said = "stop-after-codon", "the run stops after this codon"
+				command, said = "stop-after-codon", "the run will stop after the current codon"
 			}
 			return tell(c, command, said)
 		},
@@ -47,20 +47,20 @@ run does not answer, and the request is taken back.`,
 
 func skipCommand() *cli.Command {
 	return &cli.Command{
-		Name: "skip", Usage: "end the codon at work as skipped and go on behind it",
+		Name: "skip", Usage: "skip the running codon and continue with the next",
 		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
-To do it after all: hank retry CODON.
+To run it later: hank retry CODON.
 
 Example: hank skip -e DIR
 
-Exit code 0: it has been told; 2: no run is at work; 5: the run does not answer, and
-the request is taken back.`,
+Exit code 0: skip requested; 2: no run in progress; 5: the run does not answer, and
+the request is withdrawn.`,
 		Flags: []cli.Flag{executionFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			return tell(c, "skip", "the codon is being skipped")
+			return tell(c, "skip", "skipping the running codon")
 		},
 	}
 }
@@ -91,11 +91,11 @@ func tell(c *cli.Context, command, said string) error {
 		return &control.UnansweredError{Execution: term.ShortPath(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}
 	if errors.Is(err, control.ErrNotRunning) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("no run is at work in %s; see: `hank status`", term.ShortPath(root))}
+		return &exitcode.UsageError{Why: fmt.Sprintf("no run in progress in %s; see: `hank status`", term.ShortPath(root))}
 	}
 	var mute *control.UnansweredError
 	if errors.As(err, &mute) && v.Live && v.Holder != nil {
-		return fmt.Errorf("%w; if process %d is suspended, it goes on with: kill -CONT %d", err, v.Holder.PID, v.Holder.PID)
+		return fmt.Errorf("%w; if process %d is suspended, continue it with: kill -CONT %d", err, v.Holder.PID, v.Holder.PID)
 	}
 	if err != nil {
 		return err
@@ -108,10 +108,10 @@ func tell(c *cli.Context, command, said string) error {
 		say("%s\n", said)
 	}
 	if answer.Denied {
-		return &finding.DecisionError{What: "the run in " + term.ShortPath(root) + " refuses: " + answer.Error}
+		return &finding.DecisionError{What: "request rejected by the run in " + term.ShortPath(root) + ": " + answer.Error}
 	}
 	if !answer.OK {
-		return &exitcode.UsageError{Why: "the run in " + term.ShortPath(root) + " refuses: " + answer.Error}
+		return &exitcode.UsageError{Why: "request rejected by the run in " + term.ShortPath(root) + ": " + answer.Error}
 	}
 	if c.Bool("wait") {
 		return sayEnded(c, root)

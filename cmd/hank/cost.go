@@ -16,17 +16,16 @@ import (
 
 func costCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cost", Usage: "sum up what an execution has cost",
-		Description: `By run, codon, loop, model or day (UTC). All attempts count, also those that a
-rollback left behind: money spent stays spent. The sums come from an index under
-.hankweave/index, which is brought up to date; where it cannot be used, from the
-records themselves, with the same result.
+		Name: "cost", Usage: "show costs by codon, run, loop, model or day",
+		Description: `Days are in UTC. All attempts count, including attempts abandoned by a rollback. The
+sums come from an index in .hankweave/index, which is updated first; if it cannot be
+used, they come from the records themselves, with the same result.
 
 Example: hank cost --by model --json`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.StringFlag{Name: "by", Value: "codon", Usage: "`WAY` to sum up: run, codon, loop, model, day"},
-			&cli.IntFlag{Name: "limit", Usage: "print at most `N` (0: all), the last ones before --before"},
-			&cli.StringFlag{Name: "before", Usage: "print only what is sorted before this `KEY`"},
+			&cli.StringFlag{Name: "by", Value: "codon", Usage: "group by `WAY`: run, codon, loop, model or day"},
+			&cli.IntFlag{Name: "limit", Usage: "show at most `N` entries (0 = all), the last ones before --before"},
+			&cli.StringFlag{Name: "before", Usage: "show only entries sorted before `KEY`"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -85,7 +84,7 @@ const catchUpLimit = time.Minute
 // costsRoleCommand is what a run starts at its end, and hank cost to ask.
 func costsRoleCommand() *cli.Command {
 	return &cli.Command{
-		Name: cost.Verb, Hidden: true, Usage: "bring the cost index of the execution in a folder up to date", ArgsUsage: "DIR [WAY]",
+		Name: cost.Verb, Hidden: true, Usage: "update the cost index of the execution in a directory", ArgsUsage: "DIR [WAY]",
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 2); err != nil {
 				return err

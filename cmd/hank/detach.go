@@ -58,7 +58,7 @@ func detach(c *cli.Context, execution string) error {
 		return endedEarly(log, err)
 	case <-time.After(detachPatience):
 	}
-	say("hank runs on as process %d; its output is in %s\n  look at it   hank status%s\n  stop it      hank stop%[3]s\n",
+	say("running in the background (pid %d), log: %s\n  status  hank status%s\n  stop    hank stop%[3]s\n",
 		cmd.Process.Pid, term.ShortPath(log.Name()), executionOption(c))
 	return nil
 }

@@ -19,20 +19,19 @@ import (
 
 func diffCommand() *cli.Command {
 	return &cli.Command{
-		Name: "diff", Usage: "show what differs between two checkpoints, or one and the workspace", ArgsUsage: "[A] [B]",
-		Description: `A and B are TARGETs, see hank rollback --help. Without B: the workspace as it is
-now. Without both: what has changed since the checkpoint that the next codon starts
-from. Reads only. Without a flag it prints the files with their changed lines;
---patch prints what git apply --binary takes (on a terminal: without what would
-steer it).
+		Name: "diff", Usage: "show changes between two checkpoints, or a checkpoint and the workspace", ArgsUsage: "[A] [B]",
+		Description: `A and B are TARGETs, see hank rollback --help. Without B: the current workspace.
+Without both: the changes since the checkpoint that the next codon starts from. Reads
+only. Without a flag it prints the files with their changed lines; --patch prints a
+patch for git apply --binary (escape sequences are removed on a terminal).
 
 Examples: hank diff initial
           hank diff gather review#1 --patch | git apply --stat
 
-Exit code 0: printed, whether or not something differs; 2: a TARGET names nothing.`,
+Exit code 0: printed, whether or not there are changes; 2: unknown TARGET.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.BoolFlag{Name: "stat", Usage: "files and changed lines (the default)"},
-			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Usage: "the change itself, in git's format"},
+			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Usage: "the change itself, as a Git patch"},
 			&cli.BoolFlag{Name: "name-only", Usage: "only the paths"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
@@ -40,7 +39,7 @@ Exit code 0: printed, whether or not something differs; 2: a TARGET names nothin
 				return err
 			}
 			if exclusive(c, "stat", "patch", "name-only", "json") > 1 {
-				return &exitcode.UsageError{Why: "--stat, --patch, --name-only and --json exclude each other"}
+				return &exitcode.UsageError{Why: "--stat, --patch, --name-only and --json are mutually exclusive"}
 			}
 			v, err := view(c)
 			if err != nil {
@@ -108,7 +107,7 @@ func printStats(d *history.Difference, stats []diff.FileStat) {
 		to = d.To.String()
 	}
 	if len(d.Changes) == 0 {
-		say("nothing differs between %s and %s\n", d.From, to)
+		say("no differences between %s and %s\n", d.From, to)
 		return
 	}
 	widest, longest, added, deleted := 0, 1, 0, 0

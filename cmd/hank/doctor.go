@@ -20,19 +20,19 @@ import (
 
 func doctorCommand() *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Usage: "say what happened, what is safe, and the one command to run next",
+		Name: "doctor", Usage: "diagnose an execution and suggest the next command",
 		Description: `Checks the state, the journal and every object of the checkpoints, and changes
-nothing. --fix applies what is safe: it closes crashed runs, finishes changes that
-were cut short, mends damaged files from the other memories and sets the damaged
-ones aside; a checkpoint store that is gone is begun anew.
+nothing. --fix applies what is safe: it closes crashed runs, finishes interrupted
+changes, repairs damaged files from redundant copies, quarantines the damaged ones, and
+recreates a missing checkpoint store.
 
 Example: hank doctor -e DIR
 
-healthy means that nothing is to be repaired or decided, and nothing is lost.
+healthy means that nothing has to be repaired or decided, and nothing is lost.
 
-Exit code 0: the next command brings everything in order, or there is nothing to do;
-4: something needs your decision; 5: --fix while a run is at work.`,
-		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "fix", Usage: "apply what is safe"}, breakLockFlag, jsonFlag},
+Exit code 0: the next command repairs everything, or there is nothing to do;
+4: something needs your decision; 5: --fix during a run.`,
+		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "fix", Usage: "apply safe repairs"}, breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
@@ -85,11 +85,11 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	word := term.Green(os.Stdout, "healthy")
 	switch d.Condition {
 	case report.WithLosses:
-		word = term.Yellow(os.Stdout, "in order, but "+term.Count(len(d.Lost), "checkpoint")+" lost")
+		word = term.Yellow(os.Stdout, term.Count(len(d.Lost), "checkpoint")+" lost")
 	case report.NeedsRepair:
 		word = term.Yellow(os.Stdout, "needs repair")
 	case report.NeedsYou:
-		word = term.Red(os.Stdout, "needs you")
+		word = term.Red(os.Stdout, "action required")
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, term.ShortPath(d.Execution)), word)
 	line := func(label, text string) {
@@ -135,18 +135,18 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 		list(len(d.Store.Problems), func(i int) (string, string) { return "damaged", d.Store.Problems[i] })
 	}
 	if n := len(d.Lost); n > 0 {
-		line("lost", term.Count(n, "checkpoint")+" cannot be gone back to any more")
+		line("lost", term.Count(n, "checkpoint")+" no longer available")
 	}
 	for _, s := range d.Safe {
 		line("safe", s)
 	}
 	if len(d.Quarantine) > 0 {
-		line("set aside", setAside(d.Execution, d.Quarantine, d.OfOrigin))
+		line("quarantined", setAside(d.Execution, d.Quarantine, d.OfOrigin))
 	}
 	if d.Sandbox.InForce() {
-		line("sandbox", fmt.Sprintf("workspace is in force where it is asked for (Landlock %d)", d.Sandbox.ABI))
+		line("sandbox", fmt.Sprintf("\"workspace\" sandbox available (Landlock ABI %d)", d.Sandbox.ABI))
 	} else {
-		line("sandbox", "workspace cannot be in force here: "+d.Sandbox.Why)
+		line("sandbox", "\"workspace\" sandbox unavailable: "+d.Sandbox.Why)
 	}
 	if d.Finish != "" {
 		line("to finish", d.Finish+report.Before(d.FinishFirst))

@@ -14,19 +14,19 @@ import (
 
 func eventsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "events", Usage: "print the journal, one event a line",
+		Name: "events", Usage: "print the event log, one event per line",
 		Description: `With --json each line is an object {schema, seq, id, timestamp, type, data}. The
 filters combine; --type may be given several times.
 
 Example: hank events --follow --type CodonTransitioned --codon review#1`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.StringSliceFlag{Name: "type", Usage: "only events of this `TYPE`, or transitions of this type (CodonStarted)"},
-			&cli.StringFlag{Name: "codon", Usage: "only those about this `CODON`"},
-			&cli.StringFlag{Name: "run", Usage: "only those about this `RUN`"},
-			&cli.StringFlag{Name: "since", Usage: "only those since this `TIME` (RFC 3339), or within this span (10m)"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "wait for more, until Ctrl-C"},
-			&cli.IntFlag{Name: "limit", Usage: "print only the last `N` (0: all)"},
-			&cli.Uint64Flag{Name: "before", Usage: "print only events before number `SEQ`"},
+			&cli.StringSliceFlag{Name: "type", Usage: "only events of `TYPE`, or transitions of that type (CodonStarted)"},
+			&cli.StringFlag{Name: "codon", Usage: "only events about `CODON`"},
+			&cli.StringFlag{Name: "run", Usage: "only events about `RUN`"},
+			&cli.StringFlag{Name: "since", Usage: "only events since `TIME` (RFC 3339 timestamp, or a duration such as 10m)"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "follow the log until Ctrl-C"},
+			&cli.IntFlag{Name: "limit", Usage: "show only the last `N` events (0 = all)"},
+			&cli.Uint64Flag{Name: "before", Usage: "only events before number `SEQ`"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -37,7 +37,7 @@ Example: hank events --follow --type CodonTransitioned --codon review#1`,
 				return err
 			}
 			if c.Bool("follow") && c.Uint64("before") > 0 {
-				return &exitcode.UsageError{Why: "--follow and --before exclude each other"}
+				return &exitcode.UsageError{Why: "--follow and --before cannot be combined"}
 			}
 			v, err := view(c)
 			if err != nil {
@@ -80,7 +80,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2026-01-02T15:04:05Z or a span such as 10m, not %q", text)}
+		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2026-01-02T15:04:05Z or a duration such as 10m, not %q", text)}
 	}
 	return at, nil
 }

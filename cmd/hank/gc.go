@@ -21,40 +21,41 @@ import (
 
 func gcCommand() *cli.Command {
 	return &cli.Command{
-		Name: "gc", Usage: "list what an execution could do without, and delete it",
-		Description: `Without --apply nothing is deleted. What can go, by its kind:
+		Name: "gc", Usage: "list and delete unneeded data",
+		Description: `Without --apply nothing is deleted. Removable data by kind:
 
-index        cost index and stat cache: made anew when needed
-temporary    what agents, and copies that were cut off, have left
-quarantine   damaged files that were set aside
+index        cost index and stat cache: rebuilt when needed
+temporary    leftovers of agents and interrupted copies
+quarantine   quarantined damaged files
 replaced     repositories that a rig replaced
-timelines    the checkpoints of runs that a rollback left behind
+timelines    checkpoints of runs abandoned by a rollback
 recovery     checkpoints of what a rollback or a crash would have lost
-transcripts  of runs that a rollback left behind
-archive      what such runs have moved to rigArchive; goes only where --only names it
-homes        of agents, with their sessions, once the hank is done; likewise
+transcripts  of runs abandoned by a rollback
+archive      what such runs have moved to rigArchive; only if --only names it
+homes        of agents, with their sessions, of a completed hank; only if --only names it
 
-All but the first two must be older than --older-than. What a live run, the present
-thread or rollback --undo needs stays. What the runs did and cost stays known, and
-that their checkpoints were removed. For good: export them first, if in doubt.
+All but the first two must be older than --older-than. Data that a live run, the
+current timeline or rollback --undo needs is kept, as are the records of what the runs
+did and cost, and that their checkpoints were removed. Deletion is permanent: export
+first if in doubt.
 
---executions is about whole executions of this machine (see: hank ls): those whose
-hank is done and that were not used for so long go with their workspace; one whose
-workspace was changed since, or where something needs a decision, stays and is named
-with the reason. --orphans forgets those whose folder is gone.
+--executions deletes whole completed executions of this machine (see: hank ls) that
+were not used for that long, including their workspaces; one whose workspace has
+changed since, or where something needs a decision, is kept and listed with the reason.
+--orphans forgets executions whose directory no longer exists.
 
 Examples: hank gc --apply --older-than 7d
           hank gc --only timelines,recovery --older-than 12h
           hank gc --executions --older-than 90d
 
-Exit code 0: done; 2: no such kind; 4: the checkpoint store is damaged, and nothing
-was removed from it; 5: a run is at work.`,
+Exit code 0: success; 2: unknown kind; 4: the checkpoint store is damaged, and nothing
+was removed from it; 5: a run is in progress.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.BoolFlag{Name: "apply", Usage: "delete"},
-			&cli.StringFlag{Name: "older-than", Value: "30d", Usage: "`AGE` from which on things go: 30d, 12h"},
-			&cli.StringSliceFlag{Name: "only", Usage: "only things of this `KIND`; more than one: with commas"},
-			&cli.BoolFlag{Name: "executions", Usage: "whole executions that are done"},
-			&cli.BoolFlag{Name: "orphans", Usage: "executions whose folder is gone"},
+			&cli.BoolFlag{Name: "apply", Usage: "delete what is listed"},
+			&cli.StringFlag{Name: "older-than", Value: "30d", Usage: "minimum `AGE` (such as 30d or 12h)"},
+			&cli.StringSliceFlag{Name: "only", Usage: "only data of this `KIND` (several: comma-separated)"},
+			&cli.BoolFlag{Name: "executions", Usage: "whole completed executions"},
+			&cli.BoolFlag{Name: "orphans", Usage: "executions whose directory no longer exists"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -92,7 +93,7 @@ func policy(c *cli.Context) (gc.Policy, error) {
 	p := gc.Policy{OlderThan: age, Now: time.Now()}
 	for _, kind := range c.StringSlice("only") {
 		if !slices.Contains(gc.Kinds, gc.Kind(kind)) {
-			return p, &exitcode.UsageError{Why: fmt.Sprintf("--only does not know %q; there are %s", kind, joined(gc.Kinds))}
+			return p, &exitcode.UsageError{Why: fmt.Sprintf("unknown kind %q for --only (known: %s)", kind, joined(gc.Kinds))}
 		}
 		p.Only = append(p.Only, gc.Kind(kind))
 	}
@@ -111,12 +112,12 @@ func joined[T ~string](words []T) string {
 func printGarbage(out *report.Garbage, c *cli.Context) error {
 	t := term.NewTable(os.Stdout)
 	for _, g := range out.Items {
-		word := "stays"
+		word := "keep"
 		if g.Remove {
-			word = "goes"
+			word = "remove"
 		}
 		if out.Applied {
-			word = "deleted"
+			word = "removed"
 		}
 		what, bytes := term.Count(g.Files, "file"), term.Bytes(g.Bytes)
 		switch {
@@ -127,7 +128,7 @@ func printGarbage(out *report.Garbage, c *cli.Context) error {
 		}
 		t.Row(word, string(g.Kind), bytes, what, term.ShortPath(g.Path), g.What)
 	}
-	t.Row("stays", "", term.Bytes(out.Checkpoints), "", "", "checkpoints, with all that is not named above")
+	t.Row("keep", "", term.Bytes(out.Checkpoints), "", "", "checkpoints and everything else")
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func printGarbage(out *report.Garbage, c *cli.Context) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can go; nothing was deleted: %s\n", term.Bytes(out.Bytes), applying(c))
+	say("%s can be freed (dry run); delete with: %s\n", term.Bytes(out.Bytes), applying(c))
 	return nil
 }
 

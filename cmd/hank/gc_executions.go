@@ -15,7 +15,7 @@ import (
 // gcExecutions is hank gc --executions and --orphans.
 func gcExecutions(c *cli.Context, p gc.Policy) error {
 	if c.String("execution") != "" || len(p.Only) > 0 {
-		return &exitcode.UsageError{Why: "--executions and --orphans are about all executions of this machine and take neither -e nor --only"}
+		return &exitcode.UsageError{Why: "--executions and --orphans apply to all executions of this machine and take neither -e nor --only"}
 	}
 	out, err := report.CollectExpired(c.Context, p, c.Bool("executions"), c.Bool("orphans"), c.Bool("apply"))
 	if out == nil {
@@ -26,12 +26,12 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 	}
 	t := term.NewTable(os.Stdout)
 	for _, x := range out.Items {
-		word := "stays"
+		word := "keep"
 		if x.Remove {
-			word = "goes"
+			word = "remove"
 		}
 		if out.Applied && x.Remove {
-			word = "deleted"
+			word = "removed"
 		}
 		t.Row(word, term.Bytes(x.Bytes), x.LastUsed.Local().Format("2006-01-02 15:04"), x.Execution, x.What)
 	}
@@ -42,6 +42,6 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can go; nothing was deleted: %s\n", term.Bytes(out.Bytes), applying(c))
+	say("%s can be freed (dry run); delete with: %s\n", term.Bytes(out.Bytes), applying(c))
 	return nil
 }

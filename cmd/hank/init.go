@@ -45,14 +45,14 @@ type begun struct {
 
 func initCommand() *cli.Command {
 	return &cli.Command{
-		Name: "init", Usage: "make a small hank to begin with", ArgsUsage: "[DIR]",
-		Description: `Writes hank.json into DIR (default: here), unless there is one, and offers to add agentRoot/ and rigArchive/
-to .gitignore if the folder is in a git repository. For an agent instead of a
-script, set "model" to sonnet and write the prompt in words.
+		Name: "init", Usage: "create a starter hank", ArgsUsage: "[DIR]",
+		Description: `Writes hank.json to DIR (default: the current directory), unless it exists, and offers
+to add agentRoot/ and rigArchive/ to .gitignore if DIR is in a Git repository. For an
+agent instead of a script, set "model" to sonnet and write the prompt in words.
 
 Example: hank init my-hank && cd my-hank && hank run
 
-Exit code 0: written; 2: there is a hank.json already.`,
+Exit code 0: written; 2: hank.json already exists.`,
 		Flags: []cli.Flag{yesFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
@@ -65,7 +65,7 @@ Exit code 0: written; 2: there is a hank.json already.`,
 			name := filepath.Join(dir, "hank.json")
 			f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 			if os.IsExist(err) {
-				return &exitcode.UsageError{Why: name + " is there already; nothing was changed"}
+				return &exitcode.UsageError{Why: name + " already exists; nothing was changed"}
 			}
 			if err != nil {
 				return err
@@ -119,7 +119,7 @@ func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 		return nil
 	}
 	if !c.Bool("yes") && (!isTerminal() || term.Ask(os.Stdin, os.Stderr, "Add "+strings.Join(add, " and ")+" to "+name+"?", []string{"yes", "no"}) != 0) {
-		done(fmt.Sprintf("note: %s does not ignore %s; add them there", name, strings.Join(add, " and ")))
+		done(fmt.Sprintf("note: add these lines to %s: %s", name, strings.Join(add, " and ")))
 		return nil
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

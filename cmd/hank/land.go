@@ -18,36 +18,37 @@ import (
 
 func landCommand() *cli.Command {
 	return &cli.Command{
-		Name: "land", Usage: "put a run's result on a new branch of your own repository",
-		Description: `Makes the branch on top of HEAD, with one commit for each codon that changed
-something. Your work tree, index, HEAD and other branches are not touched, no hook
-runs, and files that the run did not change stay as they are in HEAD. Files go
-through the filters and attributes of your repository as with git add. A report says
-what is on the branch, what is left out and why, and what was checked; it stays in
-.hankweave/reports. TARGETs are those of hank rollback. Works while a run is at work.
+		Name: "land", Usage: "commit a run's changes to a new branch of your repository",
+		Description: `Creates the branch from HEAD, with one commit for each codon that changed something.
+Your work tree, index, HEAD and other branches are not touched, no hook runs, and files
+that the run did not change stay as they are in HEAD. The filters and attributes of your
+repository apply as with git add. A report in .hankweave/reports lists what is on the
+branch, what is left out and why, and what was checked. TARGETs are those of hank
+rollback. Works during a run.
 
-If the workspace is your checkout, its files have the run's changes already, and not
-committed: git merge and git switch refuse to overwrite them. git reset papers puts your
-current branch on papers and changes no file; what git status lists then is your own.
-It unstages what you have staged. In another clone or worktree git merge papers works.
+If the workspace is your checkout, its files already have the run's changes, and they
+are uncommitted: git merge and git switch refuse to overwrite them. git reset papers
+moves your current branch to papers and changes no file; what git status lists then is
+your own. It unstages what you have staged. In another clone or worktree git merge
+papers works.
 
 Examples: hank land --branch papers --dry-run
           hank land --branch papers && git log -p papers
           hank land --branch fix --from gather --squash --message 'Fix the index'
 
-Exit code 0: the branch is there, and everything was checked; 2: it exists, its name
-is not allowed, a TARGET names nothing, or the workspace is in no repository; 4: nothing was
+Exit code 0: the branch was created, and all checks passed; 2: it exists, its name is
+not allowed, a TARGET is unknown, or the workspace is in no repository; 4: nothing was
 written, because HEAD has moved and has changed the same files, nothing can land, or
-git refused; or the branch is there, and the report says what is not as it should be; 9: there
-is no git.`,
+Git refused; or the branch was created, and a check failed (see the report);
+9: git not found.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.StringFlag{Name: "branch", Aliases: []string{"b"}, Usage: "the `NAME` of the new branch"},
-			&cli.StringFlag{Name: "from", Usage: "land only what came behind this `TARGET` (default: initial)"},
-			&cli.StringFlag{Name: "to", Usage: "land only what came up to this `TARGET` (default: the last codon that is done)"},
-			&cli.StringFlag{Name: "onto", Usage: "the revision `REV` to begin the branch from (default: HEAD)"},
-			&cli.BoolFlag{Name: "squash", Usage: "make one commit"},
-			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "the `TEXT` of that one commit"},
-			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "say what would be on the branch, and write nothing to your repository"},
+			&cli.StringFlag{Name: "branch", Aliases: []string{"b"}, Usage: "`NAME` of the new branch"},
+			&cli.StringFlag{Name: "from", Usage: "include only changes after `TARGET` (default: initial)"},
+			&cli.StringFlag{Name: "to", Usage: "include only changes up to `TARGET` (default: the last completed codon)"},
+			&cli.StringFlag{Name: "onto", Usage: "base revision `REV` of the branch (default: HEAD)"},
+			&cli.BoolFlag{Name: "squash", Usage: "create a single commit"},
+			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "message `TEXT` of that commit"},
+			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "dry run: show what would be on the branch, and write nothing to your repository"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -57,7 +58,7 @@ is no git.`,
 				return &exitcode.UsageError{Why: "hank land needs --branch NAME; see: hank land --help"}
 			}
 			if c.String("message") != "" && !c.Bool("squash") {
-				return &exitcode.UsageError{Why: "--message is the text of the one commit that --squash makes; give both"}
+				return &exitcode.UsageError{Why: "--message is for the single commit of --squash; give both"}
 			}
 			v, err := view(c)
 			if err != nil {
@@ -89,7 +90,7 @@ func printLanding(l *land.Landing) {
 		verb = "would be"
 	}
 	if l.CutShort {
-		say("this landing was cut short when its branch was made; here is its report:\n")
+		say("this landing was interrupted after its branch was created; its report:\n")
 	}
 	say("branch %s %s %s on top of %s\n", l.Branch, verb, term.Count(len(l.Commits), "commit"), orDefault(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit"))
 	for _, k := range l.Commits {
@@ -105,7 +106,7 @@ func printLanding(l *land.Landing) {
 	say("\n")
 	t := term.NewTable(os.Stdout)
 	for _, k := range l.Codons {
-		note := "no commit: nothing to land"
+		note := "no changes"
 		if k.Commit != "" {
 			note = k.Commit[:12]
 		}
@@ -129,23 +130,23 @@ func printLanding(l *land.Landing) {
 			say("  %s: %s\n", quotePath(f.String()), f.Why)
 		}
 	}
-	printNames("changed by the run, and not committed as they were when it began; the branch has them as the run left them, your changes included where it kept them:", l.Mixed)
-	printNames(fmt.Sprintf("deleted by the run, and not committed as they were when it began; the branch does not have them, checkpoint %s has them as they were:", report.Short(l.From.SHA)), l.Deleted)
-	printNames("not committed as they were when the run began, and not changed by it; the branch does not have them:", l.Uncommitted)
+	printNames("had uncommitted changes before the run and were changed by it; the branch has them as the run left them, with your changes where it kept them:", l.Mixed)
+	printNames(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", report.Short(l.From.SHA)), l.Deleted)
+	printNames("uncommitted before the run and not changed by it; not on the branch:", l.Uncommitted)
 	printPrivate(l)
 	for _, k := range l.Checks {
 		if k.Right {
 			say("%s %s\n", term.Green(os.Stdout, "checked:"), k.What)
 			continue
 		}
-		say("%s that %s: %s\n", term.Red(os.Stdout, "NOT SO:"), k.What, k.Why)
+		say("%s %s: %s\n", term.Red(os.Stdout, "FAILED CHECK:"), k.What, k.Why)
 		printNames("  these:", k.Files)
 	}
 	switch {
 	case l.DryRun:
 		say("nothing was written to your repository\n")
 	case l.Report != "":
-		say("report    %s\nto see it git%s log -p %s\n", term.ShortPath(l.Report), within(l.Repository), shell.Quote(l.Branch))
+		say("report     %s\nview with  git%s log -p %s\n", term.ShortPath(l.Report), within(l.Repository), shell.Quote(l.Branch))
 	}
 }
 
@@ -154,8 +155,8 @@ func printPrivate(l *land.Landing) {
 	if len(l.Private) == 0 {
 		return
 	}
-	printNames(string(term.Yellow(os.Stdout, "new files on the branch that hold secrets by their names:")), l.Private)
-	say("a line for each in %s, such as /%s, leaves them out of the next landing", term.ShortPath(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
+	printNames(string(term.Yellow(os.Stdout, "new files on the branch whose names suggest secrets:")), l.Private)
+	say("a line for each in %s, such as /%s, excludes them from the next landing", term.ShortPath(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
 	if !l.DryRun {
 		say("; git%s branch -D %s removes this one", within(l.Repository), shell.Quote(l.Branch))
 	}

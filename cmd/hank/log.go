@@ -12,17 +12,17 @@ import (
 
 func logCommand() *cli.Command {
 	return &cli.Command{
-		Name: "log", Usage: "print what the agent of a codon said", ArgsUsage: "[CODON]",
-		Description: `Without CODON, the one at work or the last one. The newest attempt is shown, without
-what would steer a terminal. With --json the transcript is printed as it is: every
-byte that was said, one JSON object a line, with the times.
+		Name: "log", Usage: "show the transcript of a codon", ArgsUsage: "[CODON]",
+		Description: `Without CODON, the one that is running or was the last. The newest attempt is shown,
+with terminal escape sequences removed. --json prints the raw transcript: every byte
+that the agent printed, one JSON object per line, with times.
 
 Example: hank log review#1 --limit 20
 
 Exit code 0: printed; 2: the codon has no transcript.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.IntFlag{Name: "limit", Usage: "print only the last `N` lines (0: all)"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "wait for more until the run ends"},
+			&cli.IntFlag{Name: "limit", Usage: "show only the last `N` lines (0 = all)"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "follow the output until the run ends"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
@@ -45,7 +45,7 @@ Exit code 0: printed; 2: the codon has no transcript.`,
 			if err != nil {
 				return err
 			}
-			return remark("the agent of codon %s has said nothing; %s\n", t.CodonID, ending)
+			return remark("the agent of codon %s has printed nothing; %s\n", t.CodonID, ending)
 		},
 	}
 }

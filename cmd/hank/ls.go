@@ -13,14 +13,14 @@ import (
 
 func lsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "ls", Usage: "list this machine's executions, the last used first",
-		Description: `Status, codons done, costs, the execution and its hank. Each is looked at in its folder;
-what is not there any more is left out.
+		Name: "ls", Usage: "list all executions on this machine, most recent first",
+		Description: `Shows status, completed codons, costs, the execution and its hank. Missing executions
+are omitted.
 
 Example: hank ls --limit 5`,
 		Flags: []cli.Flag{limitFlag,
-			&cli.StringFlag{Name: "before", Usage: "print only what comes behind the execution in this `DIR`"},
-			&cli.BoolFlag{Name: "prune", Usage: "forget those whose folder is gone"}, jsonFlag},
+			&cli.StringFlag{Name: "before", Usage: "show only executions after the one in `DIR`"},
+			&cli.BoolFlag{Name: "prune", Usage: "forget executions that no longer exist"}, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err

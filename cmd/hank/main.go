@@ -80,8 +80,8 @@ func exitWith(code exitcode.Code) error {
 func newApp() *cli.App {
 	app := &cli.App{
 		Name:                   "hank",
-		Usage:                  "run programs of AI-agent steps so that nothing is lost and everything can be undone",
-		UsageText:              "hank VERB [options] [arguments]",
+		Usage:                  "run multi-step AI-agent programs with crash recovery and undo",
+		UsageText:              "hank COMMAND [options] [arguments]",
 		Description:            overview,
 		Version:                version,
 		HideVersion:            true,
@@ -140,17 +140,17 @@ func meantCommand(app *cli.App, name string) string {
 	return "did you mean: hank " + near + "? "
 }
 
-const overview = `A hank is a program of codons: steps that an agent, or a shell script, does in a
-workspace. hank commits a git checkpoint of the workspace at every step, keeps a
-journal of everything that happened, and brings both back after any crash.
+const overview = `A hank is a program of codons: steps that an agent or a shell script performs in a
+workspace. hank commits a Git checkpoint of the workspace at every step, keeps a
+journal of everything that happened, and recovers both after a crash.
 
-   hank init                 make a small hank to begin with
-   hank run                  run it to its end; the same command goes on after a crash
-   hank status               where it stands
-   hank rollback --to X      go back to any checkpoint; hank rollback --undo takes it back
-   hank retry                do the codon that failed again
-   hank doctor               what is wrong, and the one command to run next
+   hank init                 create a starter hank
+   hank run                  run it to completion, or resume after a crash
+   hank status               show the status
+   hank rollback --to X      restore any checkpoint; undo with hank rollback --undo
+   hank retry                rerun the failed codon
+   hank doctor               diagnose problems and suggest the next command
 
-Exit codes: 0 done · 1 a codon failed · 2 usage · 3 invalid hank · 4 needs your
-decision · 5 held by another hank · 6 budget · 8 stopped with work left · 9 agent
-missing · 70 a bug · 74 disk full or I/O error, work kept · 129/130/131/143 signal`
+Exit codes: 0 completed · 1 a codon failed · 2 usage · 3 invalid hank · 4 needs your
+decision · 5 locked by another hank process · 6 budget · 8 stopped before completion ·
+9 agent missing · 70 a bug · 74 disk full or I/O error, work kept · 129/130/131/143 signal`

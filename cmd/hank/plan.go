@@ -15,18 +15,18 @@ import (
 func planCommand() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "list the codons in the order in which they run", ArgsUsage: "[HANK|DIR]",
-		Description: `Without an argument: the plan of the execution, with what is done and what is next.
-With one, a HANK (a hank.json) or the DIR that holds one: what it would begin with. Loops are laid out one iteration at a
-time, as they are needed. Reads only.
+		Description: `Without an argument: the plan of the execution, with what has run and what is next.
+With HANK (a hank.json) or the DIR that holds one: the initial plan. Loop iterations
+are added as they are reached. Reads only.
 
 Example: hank plan --before review#2 --limit 10
 
-Exit code 0: printed; 3: the hank that is named is invalid.`,
+Exit code 0: printed; 3: HANK is invalid.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
-			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
-			&cli.IntFlag{Name: "limit", Usage: "print at most `N` (0: all), the last ones before --before"},
-			&cli.StringFlag{Name: "before", Usage: "print only what comes before this `CODON`"},
+			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
+			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon"},
+			&cli.IntFlag{Name: "limit", Usage: "show at most `N` entries (0 = all), the last ones before --before"},
+			&cli.StringFlag{Name: "before", Usage: "show only entries before `CODON`"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
@@ -91,7 +91,7 @@ func printPlan(p *report.Plan) error {
 		return err
 	}
 	if p.Grows() {
-		say("a loop is laid out one iteration at a time; more may come\n")
+		say("loops are expanded one iteration at a time; more may follow\n")
 	}
 	return nil
 }

@@ -17,29 +17,29 @@ import (
 
 func rollbackCommand() *cli.Command {
 	return &cli.Command{
-		Name: "rollback", Usage: "go back to a checkpoint; what is there now is kept",
-		Description: `TARGET is a SHA or its beginning, CODON, CODON:rig-setup, CODON:completed,
-CODON:error, CODON:skipped, last-success (the default) or initial; codon:, sha: and
-run: before a name say which of them it is. Everything visible in the workspace is
-put into a checkpoint first, so that --undo brings it back. Then go on with hank run.
+		Name: "rollback", Usage: "restore a checkpoint (the current state is saved first)",
+		Description: `TARGET is a full or abbreviated SHA, CODON, CODON:rig-setup, CODON:completed,
+CODON:error, CODON:skipped, last-success (the default) or initial; the prefixes codon:,
+sha: and run: tell names apart. Everything visible in the workspace is checkpointed
+first, so that --undo restores it. Then continue with hank run.
 
---undo takes back the last rollback or retry, or that hank run began a codon again that
-was cut off, however many runs have begun since: the workspace, the place in the plan, that a codon had failed or the hank was done, and the
-hank as it was frozen before, so also what a retry has adopted. It names what it undoes
-before it does it. A second --undo undoes the first: it is a redo.
+--undo undoes the last rollback or retry, or the rerun of an interrupted codon by hank
+run, however many runs have started since. It restores the workspace, the position in
+the plan, a codon's failure or the completion of the hank, and the version of the hank
+that was used before, so also what a retry has adopted. It prints what it undoes before
+it does so. A second --undo undoes the first: it is a redo.
 
 Examples: hank rollback --to review#1 --plan
           hank rollback --to last-success --yes && hank run
           hank rollback --undo --yes
 
-Exit code 0: done; 2: TARGET names nothing, or several things; 4: nobody is there to
-be asked and --yes is missing, or something that no checkpoint holds is in the way;
-5: a run is at work.`,
+Exit code 0: success; 2: unknown or ambiguous TARGET; 4: confirmation required (use
+--yes), or a file that no checkpoint has is in the way; 5: a run is in progress.`,
 		Flags: []cli.Flag{
 			executionFlag,
-			&cli.StringFlag{Name: "to", Usage: "the `TARGET`"},
-			&cli.BoolFlag{Name: "undo", Usage: "take the last rollback or retry back; once more is a redo"},
-			&cli.BoolFlag{Name: "plan", Usage: "say what would be done, and change nothing"},
+			&cli.StringFlag{Name: "to", Usage: "the checkpoint `TARGET` to restore (default: last-success)"},
+			&cli.BoolFlag{Name: "undo", Usage: "undo the last rollback or retry; a second --undo is a redo"},
+			&cli.BoolFlag{Name: "plan", Usage: "preview only: show what would change, and change nothing"},
 			capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -47,7 +47,7 @@ be asked and --yes is missing, or something that no checkpoint holds is in the w
 				return err
 			}
 			if c.Bool("undo") && c.String("to") != "" {
-				return &exitcode.UsageError{Why: "--undo and --to exclude each other"}
+				return &exitcode.UsageError{Why: "--undo and --to are mutually exclusive"}
 			}
 			return goBack(c, history.RollbackOptions{To: c.String("to"), Undo: c.Bool("undo")})
 		},
@@ -80,12 +80,12 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		if err != nil {
 			return err
 		}
-		what := "hank rollback changes the workspace to what it was at"
+		what := "the workspace"
 		if len(o.Paths) > 0 {
-			what = fmt.Sprintf("hank restore changes %s to what it was at", inSentence(o.Paths))
+			what = inSentence(o.Paths)
 		}
-		return &finding.DecisionError{What: fmt.Sprintf("%s %s and nobody is there to be asked", what, target),
-			Options: []string{"--yes does it", "--plan says what it would do"}}
+		return &finding.DecisionError{What: fmt.Sprintf("confirmation required: this restores %s from %s", what, target),
+			Options: []string{"--yes to proceed", "--plan to preview"}}
 	}
 	if !c.Bool("json") {
 		o.Say = func(line string) { say("%s\n", forThis(c, line)) }
@@ -93,7 +93,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	if ask != nil {
 		o.Confirm = func(p history.Preview) bool {
 			printPreview(&p, false)
-			return ask("Do it?", []string{"yes", "no"}) == 0
+			return ask("Proceed?", []string{"yes", "no"}) == 0
 		}
 	}
 	done, err := history.Rollback(c.Context, o)
@@ -107,34 +107,34 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	butFor := ""
 	if n := len(done.InTheWay); n > 0 {
 		printInTheWay(done.InTheWay, false)
-		butFor = ", but for " + term.Count(n, "path")
+		butFor = ", except " + term.Count(n, "path")
 	}
 	if len(o.Paths) > 0 {
 		names, also := namesOf(o.Paths), ""
 		if len(done.Add)+len(done.Folders) > 0 {
 			also = " --delete"
 		}
-		say("%s: as in %s%s; what was there is in checkpoint %s\n  to take it back  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, report.Short(done.Safety), also, unasked(), executionOption(c))
+		say("restored %s from %s%s; previous version saved as checkpoint %s\n  to undo  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, report.Short(done.Safety), also, unasked(), executionOption(c))
 		return nil
 	}
-	at := "in " + done.Target.String()
+	to := done.Target.String()
 	if u := done.Undoes; u != nil {
-		at = fmt.Sprintf("it was %s (checkpoint %s)", u.Before(), report.Short(done.Target.SHA))
+		to = fmt.Sprintf("its state %s (checkpoint %s)", u.Before(), report.Short(done.Target.SHA))
 	}
-	if !done.TakenBack { // else the findings have said it
-		say("the workspace is as %s%s; what was there is in checkpoint %s\n", at, butFor, report.Short(done.Safety))
+	if !done.TakenBack { // else the findings have told it
+		say("workspace restored to %s%s; previous state saved as checkpoint %s\n", to, butFor, report.Short(done.Safety))
 	}
 	if next != "" {
-		say("  to go on         %s\n", next)
+		say("  next     %s\n", next)
 	} else {
-		say("  the hank is done: nothing is left to run\n")
+		say("  the hank is completed: nothing is left to run\n")
 	}
 	if done.TakenBack {
 		return nil
 	}
-	again := "to take it back"
+	again := "to undo"
 	if u := done.Undoes; o.Undo && (u == nil || u.Kind != "undo") {
-		again = "to redo it     "
+		again = "to redo"
 	}
 	say("  %s  hank rollback --undo%s%s\n", again, unasked(), executionOption(c))
 	return nil
@@ -196,19 +196,19 @@ func printPreview(p *history.Preview, all bool) {
 	for _, list := range [][]history.PathChange{p.Blocked, p.InTheWay} {
 		printInTheWay(list, all)
 	}
-	say("%s to add, %d to change, %d to delete; %s not tracked and left alone\n", term.Count(len(p.Add), "file"), len(p.Change), len(p.Delete), term.Count(p.Keep, "file"))
+	say("%d to add, %d to change, %d to delete; untracked files kept: %d\n", len(p.Add), len(p.Change), len(p.Delete), p.Keep)
 	for i, u := range p.Unarchived {
 		if !all && i == most {
 			say("and %s more from the archive\n", term.Count(len(p.Unarchived)-i, "file"))
 			break
 		}
-		say("%s comes from %s, which keeps its copy (codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
+		say("%s is copied from %s (archived by codon %s)\n", quotePath(u.Path), quotePath(u.ArchivePath), u.CodonID)
 	}
 	if n := len(p.Superseded); n > 0 {
-		say("left behind, not deleted: %s\n", term.Count(n, "checkpoint"))
+		say("abandons %s (still available for undo)\n", term.Count(n, "checkpoint"))
 	}
 	if p.CostKept+p.CostLeft > 0 {
-		say("of all that was spent, %s led there and %s did not\n", p.CostKept.Text(), p.CostLeft.Text())
+		say("of the total cost, %s led there and %s did not\n", p.CostKept.Text(), p.CostLeft.Text())
 	}
 }
 

@@ -24,62 +24,63 @@ import (
 	"hank/state"
 )
 
-var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "let the checkpoints take `SIZE` (such as 20GB; 0: no limit) from now on; the run pauses before they take more (at first 50GB)"}
+var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "limit checkpoint storage to `SIZE` from now on, such as 20GB (0 = unlimited; 50GB until it is set); the run pauses at the limit"}
 
-var sandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`workspace`: agents, rigs and checks can write only in the workspace, their own home and temp folder; none: wherever you can"}
+var sandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`MODE`: workspace restricts agents, rigs and checks to writing in the workspace and a home and temp directory of their own; none (default) leaves them your access"}
 
 // driveFlags are those of run, resume and retry.
 func driveFlags() []cli.Flag {
 	return []cli.Flag{
 		executionFlag,
-		&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon, until another is named; none: its own"},
-		&cli.StringFlag{Name: "max-cost", Usage: "stop when `USD` are spent by all runs of the execution together; it stays until it is given again; none: no limit beside the hank's"},
-		&cli.StringFlag{Name: "max-time", Usage: "stop after `SECONDS` of work in all runs together; it stays until it is given again; none: no limit beside the hank's"},
+		&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon until another is named (none: the models of the hank)"},
+		&cli.StringFlag{Name: "max-cost", Usage: "stop when all runs of the execution have spent `USD` together; kept until changed (none: no limit but the hank's budgets)"},
+		&cli.StringFlag{Name: "max-time", Usage: "stop after `SECONDS` of work in all runs together; kept until changed (none: no limit but the hank's budgets)"},
 		capFlag,
-		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of life for `SECONDS`"},
-		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "go on when a rig fails"},
+		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of activity for `SECONDS`"},
+		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "continue if a rig fails"},
 		sandboxFlag,
-		&cli.BoolFlag{Name: "adopt", Usage: "the hank has changed: go on with the new one"},
-		&cli.BoolFlag{Name: "frozen", Usage: "the hank has changed: go on with the frozen one"},
-		&cli.BoolFlag{Name: "keep-tree", Usage: "the workspace was changed by hand, or the checkpoint to go back to is lost: go on with it as it is"},
-		&cli.BoolFlag{Name: "restore", Usage: "the workspace was changed by hand: put the checkpoint back first"},
-		&cli.IntFlag{Name: "stop-after", Usage: "stop in order after `N` codons"},
-		&cli.BoolFlag{Name: "detach", Usage: "go on in the background, also when the terminal closes"},
-		&cli.BoolFlag{Name: "unattended", EnvVars: []string{"HANK_UNATTENDED"}, Usage: "started by a supervisor: give up after three crashes at the same codon"},
-		&cli.StringFlag{Name: "notify", Usage: "`COMMAND` to run at the end or when a person is needed, with the result as JSON on its standard input"},
-		&cli.StringFlag{Name: "note", Usage: "a `TEXT` to remember with the run"},
-		&cli.StringSliceFlag{Name: "label", Usage: "a `KEY=VALUE` to remember with the run"},
-		&cli.BoolFlag{Name: "overwrite-output", Usage: "replace files in the output folder instead of renaming"},
+		&cli.BoolFlag{Name: "adopt", Usage: "if the hank has changed: use the new version"},
+		&cli.BoolFlag{Name: "frozen", Usage: "if the hank has changed: keep the version that this execution uses"},
+		&cli.BoolFlag{Name: "keep-tree", Usage: "if files were edited manually, or the checkpoint to restore is lost: keep the workspace as it is"},
+		&cli.BoolFlag{Name: "restore", Usage: "if files were edited manually: restore the checkpoint first (the edits are saved in another one)"},
+		&cli.IntFlag{Name: "stop-after", Usage: "stop after `N` codons"},
+		&cli.BoolFlag{Name: "detach", Usage: "run in the background; survives closing the terminal"},
+		&cli.BoolFlag{Name: "unattended", EnvVars: []string{"HANK_UNATTENDED"}, Usage: "for supervisors: give up after three crashes in the same codon"},
+		&cli.StringFlag{Name: "notify", Usage: "run `COMMAND` when the run ends or needs a decision, with the result as JSON on its standard input"},
+		&cli.StringFlag{Name: "note", Usage: "attach the note `TEXT` to the run"},
+		&cli.StringSliceFlag{Name: "label", Usage: "attach a label `KEY=VALUE` to the run"},
+		&cli.BoolFlag{Name: "overwrite-output", Usage: "overwrite existing files in the output directory instead of renaming the new ones"},
 		yesFlag, jsonFlag, breakLockFlag,
 	}
 }
 
 func runCommand() *cli.Command {
 	return &cli.Command{
-		Name: "run", Usage: "run a hank to its end; after a crash, go on from there",
+		Name: "run", Usage: "run a hank to completion, or resume after a crash",
 		ArgsUsage: "[HANK|DIR] [DATA]",
-		Description: `HANK is a hank.json, DIR the folder that holds one (default: the one of the execution, or ./hank.json).
-DATA is a file or folder that the codons read; it is linked into the workspace as
-read_only_data_source. The execution is made here, or in the folder that -e names.
+		Description: `HANK is a hank.json, DIR the directory that holds one (default: the one of the
+execution, or ./hank.json). DATA is a file or directory that the codons read; it is
+linked into the workspace as read_only_data_source. The execution is created here, or
+in the directory that -e names.
 
-Run again, it goes on where it was: a codon that was cut off is redone on the tree
-from before it. A codon that failed stays failed until you say: hank retry.
+Running it again resumes: an interrupted codon is rerun from the state before it. A
+failed codon stays failed until you run hank retry.
 
 Examples: hank run my-hank ~/papers -e ~/runs/papers -o results
           hank run --max-cost 20 --detach --notify 'mail -s hank me@example.com'
 
-Exit code 0: the hank is done; 1: a codon failed; 3: invalid hank; 4: needs your
-decision, named in the message; 5: another hank holds it; 6: budget; 8: stopped with
-work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
+Exit code 0: the hank is completed; 1: a codon failed; 3: invalid hank; 4: needs
+your decision, named in the message; 5: locked by another hank process; 6: budget;
+8: stopped before completion; 9: agent missing; 74: disk full or I/O error, work kept.`,
 		Flags: append(driveFlags(),
-			&cli.StringFlag{Name: "data", Usage: "the `PATH` of the data"},
+			&cli.StringFlag{Name: "data", Usage: "input data `PATH`"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`"},
-			&cli.StringFlag{Name: "replay", Usage: "play the transcripts of the execution in `DIR` instead of running agents"},
-			&cli.BoolFlag{Name: "include-secrets", Usage: "include files that hold secrets by their names (.env, id_rsa, ...) in the checkpoints"},
-			&cli.BoolFlag{Name: "exclude-secrets", Usage: "leave such files out of every checkpoint; a rollback does not touch them"},
-			&cli.BoolFlag{Name: "fresh", Usage: "begin with what is there: in a workspace with files and no execution, or where nothing is left of the state"},
+			&cli.StringFlag{Name: "replay", Usage: "replay the recorded transcripts of the execution in `DIR` instead of running agents"},
+			&cli.BoolFlag{Name: "include-secrets", Usage: "include files whose names suggest secrets (.env, id_rsa, ...) in the checkpoints"},
+			&cli.BoolFlag{Name: "exclude-secrets", Usage: "exclude such files from every checkpoint; a rollback does not touch them"},
+			&cli.BoolFlag{Name: "fresh", Usage: "start with the files that are there: in a workspace without an execution, or if no state can be recovered"},
 		),
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 2); err != nil {
@@ -101,7 +102,7 @@ work left; 9: agent missing; 74: disk full or I/O error, work kept.`,
 			r.Hank, r.Data, r.Workspace, r.Output, r.Replay = hank, data, c.String("workspace"), c.String("output"), c.String("replay")
 			a.Fresh, a.IncludeSecrets, a.ExcludeSecrets = c.Bool("fresh"), c.Bool("include-secrets"), c.Bool("exclude-secrets")
 			if a.IncludeSecrets && a.ExcludeSecrets {
-				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets exclude each other"}
+				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets are mutually exclusive"}
 			}
 			return drive(c, r, a)
 		},
@@ -137,9 +138,9 @@ func isHank(path string) bool {
 
 func resumeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "resume", Usage: "go on with the tree as it is, in the agent's interrupted session",
-		Description: `Where run redoes a codon that was cut off from before it, resume keeps what the
-codon has done so far and continues the agent's session, if the agent can.
+		Name: "resume", Usage: "resume the agent's interrupted session, keeping the current files",
+		Description: `While hank run restarts an interrupted codon from the state before it, resume keeps
+its partial work and continues the agent's session, if the agent can.
 
 Example: hank resume -e DIR --max-cost 5
 
@@ -160,19 +161,19 @@ The exit codes are those of hank run.`,
 
 func retryCommand() *cli.Command {
 	return &cli.Command{
-		Name: "retry", Usage: "go back to before a codon and run on from there", ArgsUsage: "[CODON]",
-		Description: `Without CODON, the one that failed. The tree goes back to the checkpoint before the
-codon, its rig runs again. What was there is kept: hank rollback --undo.
+		Name: "retry", Usage: "reset to just before a codon and run from there", ArgsUsage: "[CODON]",
+		Description: `Without CODON, the one that failed. The workspace is reset to the checkpoint before
+the codon, and its rig runs again. To undo: hank rollback --undo.
 
-If you have changed the prompts, the script or the rig of the codon that failed, or a
-file that its rig copies, and nothing else of the hank, the change is taken over, and
-named. --frozen uses what the execution has. Where anything else differs you are asked.
+If you have changed the prompts, the script or the rig of the failed codon, or a file
+that its rig copies, and nothing else of the hank, the change is used, and printed.
+--frozen keeps the version that the execution uses. If anything else differs, hank asks.
 
 Examples: hank retry
           hank retry review#1 --from rig-setup
 
 The exit codes are those of hank run; 2: the codon has not run.`,
-		Flags: append(driveFlags(), &cli.StringFlag{Name: "from", Usage: "`rig-setup`: keep the work of the rig, redo only the agent's"}),
+		Flags: append(driveFlags(), &cli.StringFlag{Name: "from", Usage: "`rig-setup`: reuse the rig's result; rerun only the agent"}),
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -202,7 +203,7 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 		labels[key] = value
 	}
 	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
-		return r, a, &exitcode.UsageError{Why: "--adopt and --frozen, and --keep-tree and --restore, exclude each other"}
+		return r, a, &exitcode.UsageError{Why: "--adopt/--frozen and --keep-tree/--restore are mutually exclusive"}
 	}
 	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
 		return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
@@ -243,7 +244,7 @@ func settings(c *cli.Context) (plan.Layers, error) {
 			found[i].File = orDefault(name, "hankweave.json")
 		}
 	case name != "" || !os.IsNotExist(err):
-		return layers, &exitcode.UsageError{Why: fmt.Sprintf("the settings %s cannot be read: %v", orDefault(name, "hankweave.json"), err)}
+		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", orDefault(name, "hankweave.json"), err)}
 	}
 	env, more := plan.ParseEnviron(os.Environ())
 	layers.Env = env
@@ -350,13 +351,13 @@ func progressOut(c *cli.Context) *os.File {
 
 func confirmHuge(c *cli.Context) func(runtime.HugeWorkspace) bool {
 	return func(h runtime.HugeWorkspace) bool {
-		remark("The first checkpoint of %s would hold at least %d files, %s: %s.\nIts largest folders, with the line for .gitignore that leaves each out:\n",
-			h.Path, h.Files, term.Bytes(h.Bytes), h.Why)
+		remark("The first checkpoint of %s would include at least %s (%s): %s.\nLargest directories, with the .gitignore line that excludes each:\n",
+			h.Path, term.Count(int(h.Files), "file"), term.Bytes(h.Bytes), h.Why)
 		for _, f := range h.Largest {
-			remark("  %10s  %8d files  %s\n", term.Bytes(f.Bytes), f.Files, f.Ignore)
+			remark("  %10s  %14s  %s\n", term.Bytes(f.Bytes), term.Count(int(f.Files), "file"), f.Ignore)
 		}
 		ask := asker(c)
-		return ask != nil && ask("Take it all the same?", []string{"yes", "no"}) == 0
+		return ask != nil && ask("Continue anyway?", []string{"yes", "no"}) == 0
 	}
 }
 
@@ -425,6 +426,6 @@ func printResult(r *runtime.Result) {
 		say("  to finish    %s%s\n", r.Finish, report.Before(r.FinishFirst))
 	}
 	if r.Next != "" {
-		say("  to go on     %s\n", r.Next)
+		say("  next         %s\n", r.Next)
 	}
 }

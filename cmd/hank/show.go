@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
@@ -20,16 +21,16 @@ import (
 
 func showCommand() *cli.Command {
 	return &cli.Command{
-		Name: "show", Usage: "show everything about a run or a codon", ArgsUsage: "[RUN|CODON]",
-		Description: `Without an argument: all runs, the newest first. A codon is shown with each of its
-attempts, the newest first. --json has every field.
+		Name: "show", Usage: "show details of a run or codon", ArgsUsage: "[RUN|CODON]",
+		Description: `Without an argument: all runs, newest first. A codon is shown with each of its
+attempts, newest first. --json has every field.
 
 Examples: hank show
           hank show review#1 --limit 1 --json
 
-Exit code 0: printed; 2: there is no such run or codon.`,
+Exit code 0: printed; 2: no such run or codon.`,
 		Flags: []cli.Flag{executionFlag, limitFlag,
-			&cli.StringFlag{Name: "before", Usage: "print only runs older than this `RUN`"}, jsonFlag},
+			&cli.StringFlag{Name: "before", Usage: "show only runs older than `RUN`"}, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -128,7 +129,7 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	if f := k.FailureReason; f != nil {
 		during := ""
 		if k.FailedDuring != "" {
-			during = fmt.Sprintf("while %s: ", k.FailedDuring)
+			during = fmt.Sprintf("during %q: ", k.FailedDuring)
 		}
 		line(string(k.Verdict), "%s%s", during, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
 		line("", "%s", forThis(c, k.Evidence()))
@@ -137,7 +138,8 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 		line("interrupted", "by %s", k.Interrupted)
 	}
 	tokens := k.TokenCount()
-	line("cost", "%s; %d tokens in, %d out, %d written to and %d read from the cache", k.Cost().Text(), tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead)
+	line("cost", "%s; %s input, %s output, %s cache-write, %s cache-read tokens", k.Cost().Text(),
+		humanize.Comma(tokens.Input), humanize.Comma(tokens.Output), humanize.Comma(tokens.CacheCreation), humanize.Comma(tokens.CacheRead))
 	if agent := strings.TrimSpace(k.Harness + " " + k.Model); k.Harness != "" && k.Model != "" && k.Harness != k.Model {
 		line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))
 	} else if agent != "" {

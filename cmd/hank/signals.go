@@ -58,7 +58,7 @@ func endOnQuit() {
 func meaning(n int, gentle bool) codon.Signal {
 	switch {
 	case gentle && n == 1:
-		remark("\nCtrl-C again stops the codon now, a third time kills it\n")
+		remark("\nwill stop after this codon; press Ctrl-C again to stop now, a third time to kill\n")
 		return codon.StopAfterCodon
 	case gentle && n == 2 || !gentle && n == 1:
 		remark("stopping now\n")

@@ -17,12 +17,12 @@ import (
 
 func statusCommand() *cli.Command {
 	return &cli.Command{
-		Name: "status", Usage: "say where an execution stands",
-		Description: `Reads only: it can be asked at any time, also while a run is at work.
+		Name: "status", Usage: "show the status of an execution",
+		Description: `Reads only: safe at any time, including during a run.
 
 Example: hank status --json | jq .nextCodon
 
-Exit code 0: printed, whatever it says; 4: the state cannot be read.`,
+Exit code 0: printed, whatever the status; 4: the state cannot be read.`,
 		Flags: []cli.Flag{executionFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -52,7 +52,7 @@ func printStatus(s *report.Status, c *cli.Context) {
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, term.ShortPath(s.Execution)), title)
 	line := func(label, format string, args ...any) {
-		say("  %-10s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
+		say("  %-11s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
 	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost.Text())
@@ -62,14 +62,15 @@ func printStatus(s *report.Status, c *cli.Context) {
 	line("workspace", "%s", term.ShortPath(s.Workspace))
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
-		line("at work", "%s (%s), since %s", s.LiveCodon.CodonID, s.LiveCodon.Status, term.Age(s.LiveCodon.StartTime.Time, now))
+		since := term.Duration(now.Sub(s.LiveCodon.StartTime.Time).Truncate(time.Second))
+		line("running", "%s (%s for %s)", s.LiveCodon.CodonID, s.LiveCodon.Status, since)
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.MovedAway():
 		word := verdict.OfCodon(last, "")
 		if word == verdict.Stopped || word == verdict.Crashed {
-			line(string(word), "%s while %s", last.CodonID, last.FailedDuring)
+			line(string(word), "%s, during %q", last.CodonID, last.FailedDuring)
 			break
 		}
-		line(string(word), "%s while %s: %s", last.CodonID, last.FailedDuring, report.FirstLine(last.FailureReason.Message))
+		line(string(word), "%s, during %q: %s", last.CodonID, last.FailedDuring, report.FirstLine(last.FailureReason.Message))
 	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
 		line(string(s.Verdict), "%s", report.FirstLine(s.EndDetail))
 	}
@@ -78,35 +79,35 @@ func printStatus(s *report.Status, c *cli.Context) {
 	}
 	switch {
 	case s.MovedAway():
-		line("at", "checkpoint %s after a %s", report.Short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
+		line("position", "checkpoint %s (after %s)", report.Short(s.Position.CheckpointSHA), orDefault(s.Position.Reason, "rollback"))
 	case s.Position != nil && s.Position.Reason == "": // no command for it: see recovery.Import
-		line("at", "checkpoint %s after an import", report.Short(s.Position.CheckpointSHA))
+		line("position", "checkpoint %s (after import)", report.Short(s.Position.CheckpointSHA))
 	case s.Position != nil:
-		line("at", "checkpoint %s after an undo", report.Short(s.Position.CheckpointSHA))
+		line("position", "checkpoint %s (after undo)", report.Short(s.Position.CheckpointSHA))
 	}
 	if s.Next != "" && s.LiveCodon == nil {
-		line("next", "%s", s.Next)
+		line("next codon", "%s", s.Next)
 	}
 	if s.Said != "" {
-		line("said", "%s", s.Said)
+		line("agent", "%s", s.Said)
 	}
 	if s.Tool != "" {
-		line("uses", "%s", s.Tool)
+		line("tool", "%s", s.Tool)
 	}
 	if s.LastEvent != nil {
 		line("last event", "%s", term.Age(*s.LastEvent, now))
 	}
 	switch s.Stopping {
 	case "now":
-		line("stopping", "the run was asked to stop now")
+		line("stopping", "the run is stopping now")
 	case "after-codon":
-		line("stopping", "the run stops after this codon")
+		line("stopping", "the run will stop after the current codon")
 	}
 	if s.Mute {
 		line("warning", "%s", term.Yellow(os.Stdout, "the run does not answer; its process may be suspended, or the machine overloaded"))
 	}
 	if s.Silent {
-		line("warning", "%s", term.Yellow(os.Stdout, fmt.Sprintf("the agent has said nothing for a while; hank stop%s ends it, hank skip%[1]s goes on without it", executionOption(c))))
+		line("warning", "%s", term.Yellow(os.Stdout, fmt.Sprintf("no output from the agent for a while; stop it (hank stop%s) or skip it (hank skip%[1]s)", executionOption(c))))
 	}
 	if s.LastCodon != nil {
 		for _, n := range s.LastCodon.Notes {
@@ -117,13 +118,13 @@ func printStatus(s *report.Status, c *cli.Context) {
 		line(f.Severity.Planned(), "%s", f.What)
 	}
 	if len(s.Quarantine) > 0 {
-		line("set aside", "%s", setAside(s.Execution, s.Quarantine, s.OfOrigin))
+		line("quarantined", "%s", setAside(s.Execution, s.Quarantine, s.OfOrigin))
 	}
 	if s.Finish != "" {
 		line("to finish", "%s%s", s.Finish, report.Before(s.FinishFirst))
 	}
 	if s.After != "" {
-		line("to go on", "%s", s.After)
+		line("next", "%s", s.After)
 	}
 	if s.Resume != "" {
 		line("or", "%s, which continues the agent's interrupted session", s.Resume)

@@ -34,7 +34,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	root, err := executionOf(c)
 	if err != nil {
 		if c.String("execution") == "" {
-			return &exitcode.UsageError{Why: "there is no execution here to import into; a new one is made with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
+			return &exitcode.UsageError{Why: "no execution here to import into; create one with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
 		}
 		if root, err = filepath.Abs(c.String("execution")); err != nil {
 			return err
@@ -76,7 +76,7 @@ func remarkIgnored(c *cli.Context) {
 		if len(given) > 1 {
 			have = "have"
 		}
-		remark("note: %s %s no effect: an import into an execution that is there leaves its workspace as it is\n", strings.Join(given, " and "), have)
+		remark("note: %s %s no effect: an import into an existing execution does not change its workspace\n", strings.Join(given, " and "), have)
 	}
 }
 
@@ -86,14 +86,18 @@ func printTransfer(c *cli.Context, t *transfer.Transfer, word string) error {
 			return err
 		}
 	} else {
-		say("%s %s below %s; %d had nothing new; %s sent\n", word, branchesOf(len(t.Moved)), t.Prefix, t.Same, term.Count(t.Objects, "object"))
+		where := "to"
+		if word == "imported" {
+			where = "from"
+		}
+		say("%s %s %s %s (%s; %d already up to date)\n", word, branchesOf(len(t.Moved)), where, t.Prefix, term.Count(t.Objects, "object"), t.Same)
 	}
 	if len(t.Refused) > 0 {
-		remark("hank: %s stay as they are, because something else is there on the other side: %s; another --prefix keeps both\n", branchesOf(len(t.Refused)), strings.Join(t.Refused, ", "))
+		remark("hank: %s rejected: diverged on the other side: %s; another --prefix keeps both\n", branchesOf(len(t.Refused)), strings.Join(t.Refused, ", "))
 		return exitWith(exitcode.Decision)
 	}
 	if word == "imported" {
-		remark("to go on: hank status%s\n", executionOption(c))
+		remark("next: hank status%s\n", executionOption(c))
 	}
 	return nil
 }

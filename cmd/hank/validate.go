@@ -20,19 +20,21 @@ import (
 
 func validateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "validate", Usage: "say everything that is wrong with a hank, without running it", ArgsUsage: "[HANK|DIR]",
-		Description: `HANK is a hank.json, DIR the folder that holds one (default: here, or that of the execution).
-Works offline and writes nothing. Each message has file, line, column, a rule and,
-where one is known, a hint. Exit code 0: it can be run; 3: it cannot.
+		Name: "validate", Usage: "check a hank for errors without running it", ArgsUsage: "[HANK|DIR]",
+		Description: `HANK is a hank.json, DIR the directory that holds one (default: the current directory,
+or the hank of the execution). Works offline and writes nothing. Each message has a
+file, line, column, rule and, if there is one, a hint.
 
-Example: hank validate my-hank --strict --format github`,
+Example: hank validate my-hank --strict --format github
+
+Exit code 0: it can be run; 3: it cannot.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: hankweave.json here, if it is there)"},
-			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use this `MODEL` for every codon"},
+			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
+			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon"},
 			sandboxFlag, executionFlag,
-			&cli.StringFlag{Name: "workspace", Usage: "the `DIR` to work in, as for hank run"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`text`, json or github (annotations of a workflow)"},
-			&cli.BoolFlag{Name: "strict", Usage: "warnings are errors"},
+			&cli.StringFlag{Name: "workspace", Usage: "workspace `DIR`, as for hank run"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "output `FORMAT`: text, json, or github (workflow annotations)"},
+			&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules instead"},
 			jsonFlag,
 		},
@@ -95,13 +97,13 @@ func layoutHere(c *cli.Context) layout.Layout {
 func said(s *agents.Confinement) string {
 	switch {
 	case s.Sandbox != plan.WorkspaceSandbox:
-		return "none: agents write wherever you can"
+		return "none (agents have your user's full write access)"
 	case s.Problem != "":
 		return "error: " + s.Problem
 	case !s.InForce:
-		return "workspace is asked for and cannot be in force here, so the hank does not run here: " + s.Why
+		return "requested \"workspace\" but unavailable on this system, so the hank does not run here: " + s.Why
 	}
-	return fmt.Sprintf("workspace, in force here (Landlock %d); agents, rigs and checks write only in %s", s.ABI, strings.Join(s.Writable, ", "))
+	return fmt.Sprintf("workspace, active (Landlock ABI %d); agents, rigs and checks write only in %s", s.ABI, strings.Join(s.Writable, ", "))
 }
 
 func printValidation(c *cli.Context, p *plan.Program, v *report.Validation) error {
@@ -126,7 +128,7 @@ func printValidation(c *cli.Context, p *plan.Program, v *report.Validation) erro
 			case !v.Valid:
 				word = "invalid"
 			}
-			say("%s: %s, %s to begin with\n", p.Hank.Title(), word, term.Count(v.Codons, "codon"))
+			say("%s: %s (%s)\n", p.Hank.Title(), word, term.Count(v.Codons, "codon"))
 			printStructure(p)
 			say("  %-24s %s\n", "sandbox", said(v.Sandbox))
 			for _, line := range v.Private {

@@ -42,7 +42,7 @@ type versionInfo struct {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version",
-		Description: `Also prints the schema of the state that this hank writes, and the platform.
+		Description: `Also prints the state schema and the platform.
 hank --version and hank -v print the same.
 
 Example: hank version --json`,

@@ -122,7 +122,7 @@ func (l *lane) answer(keep bool, args ...string) (result, answers) {
 			a.adopt = l.rng.IntN(2) == 0
 			a.frozen = !a.adopt
 			args = append(args, map[bool]string{true: "--adopt", false: "--frozen"}[a.adopt])
-		case (strings.Contains(r.out, "the workspace was changed") || strings.Contains(r.out, "the hank is done, and its workspace is not")) && !a.keep && !a.restore:
+		case (strings.Contains(r.out, "the workspace was changed") || strings.Contains(r.out, "the hank is completed, and its workspace is not")) && !a.keep && !a.restore:
 			if !may {
 				l.fatalf("hank takes something for an edit by hand, and there is none:\n%s", r.out)
 			}

@@ -19,7 +19,7 @@ func Question(changes []diff.Change, done bool) (ask *finding.DecisionError, kee
 	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", Summary(changes)), "go on with the workspace as it is"
 	keepOption := "--keep-tree goes on with it as it is"
 	if done {
-		question, keep = "the hank is done, and "+question, "leave the workspace as it is, in a checkpoint of its own"
+		question, keep = "the hank is completed, and "+question, "leave the workspace as it is, in a checkpoint of its own"
 		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
 	}
 	return &finding.DecisionError{What: question,

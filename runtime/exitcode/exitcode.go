@@ -42,10 +42,10 @@ type InvalidError struct{ Diagnostics []plan.Diagnostic }
 func (e *InvalidError) Error() string {
 	for _, d := range e.Diagnostics {
 		if d.Severity == plan.Error {
-			return fmt.Sprintf("the hank or its settings are invalid: %s; see: hank validate", strings.ReplaceAll(d.String(), "\n", " "))
+			return fmt.Sprintf("invalid hank or settings: %s; see: hank validate", strings.ReplaceAll(d.String(), "\n", " "))
 		}
 	}
-	return "the hank is invalid; see: hank validate"
+	return "invalid hank; see: hank validate"
 }
 
 // AgentError is an agent that is missing or not logged in, or a requirement of

@@ -152,7 +152,7 @@ func examine(ctx context.Context, root string, in Settings) Diagnosis {
 		d.Findings = append(d.Findings, *s.noSession)
 	}
 	d.unsure = v.Report.Unsure
-	d.Safe = append(d.Safe, fmt.Sprintf("everything up to event %d, read from %s", d.Seq, d.Source))
+	d.Safe = append(d.Safe, fmt.Sprintf("data intact up to event %d (%s)", d.Seq, d.Source))
 	validation := v.Validate()
 	d.Validation = &validation
 	if v.Report.Has(finding.Lost) && v.Blocked == nil {
@@ -187,7 +187,7 @@ func (d *Diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
 	if missing := agents.Missing(ctx, v); missing != nil {
 		command := d.Command
 		d.block(missing)
-		d.Command, d.first = command, "see to what is named above"
+		d.Command, d.first = command, "provide what is named above"
 	}
 }
 
@@ -298,22 +298,22 @@ func happened(s Status) string {
 	switch s.Verdict {
 	case verdict.Running:
 		if s.LiveCodon != nil {
-			return fmt.Sprintf("codon %s is at work", s.LiveCodon.CodonID)
+			return fmt.Sprintf("codon %s is running", s.LiveCodon.CodonID)
 		}
-		return "a run is at work"
+		return "a run is in progress"
 	case verdict.Creating:
 		return "the execution is being created"
 	case verdict.NotBegun:
 		return "nothing has run yet"
 	case verdict.Blocked:
-		return "something is in the way: nothing runs before it is settled"
+		return "blocked: nothing runs before this is resolved"
 	case verdict.RolledBack:
 		return fmt.Sprintf("rolled back to checkpoint %s", Short(s.Position.CheckpointSHA))
 	case verdict.Completed:
 		if more := verdict.CaveatText(s.Caveats); more != "" {
-			return "the hank is done, with " + more
+			return "the hank is completed, with " + more
 		}
-		return "the hank is done"
+		return "the hank is completed"
 	case verdict.Stopped:
 		if last != nil && last.Interrupted != "" {
 			return fmt.Sprintf("codon %s was stopped", last.CodonID)
@@ -340,7 +340,7 @@ func happened(s Status) string {
 			}
 			return "the last run was paused: " + FirstLine(why)
 		}
-		return "hank could not go on with the last run: " + FirstLine(s.EndDetail)
+		return "hank could not continue the last run: " + FirstLine(s.EndDetail)
 	}
 	return "the last run: " + string(s.Verdict)
 }
@@ -366,7 +366,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	d.Store = &StoreHealth{report.Objects, size, append([]string{}, report.Problems...)}
 	if d.unindexed = report.Unindexed > 0; d.unindexed {
 		d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: term.Count(report.Unindexed, "pack") +
-			" without an index; it is made anew from the pack, and what is said to be lost may be whole: `hank doctor` says it again after that"})
+			" without an index; it is rebuilt from the pack, and what is reported as lost may be intact: run `hank doctor` again after that"})
 	}
 	if len(report.Problems) > 0 && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
@@ -382,7 +382,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		}
 	}
 	if len(report.Problems) == 0 {
-		d.Safe = append(d.Safe, fmt.Sprintf("the checkpoints: %d objects, %s, none is damaged", report.Objects, term.Bytes(size)))
+		d.Safe = append(d.Safe, fmt.Sprintf("checkpoints OK: %d objects, %s", report.Objects, term.Bytes(size)))
 	}
 	return err
 }
@@ -402,32 +402,32 @@ func (d *Diagnosis) judge() {
 		d.Condition = NeedsYou
 	}
 	d.Healthy = d.Condition == Healthy
-	done := "the hank is done"
+	done := "the hank is completed"
 	if d.unsure {
 		done += ", as far as is known"
 	}
 	switch {
 	case d.Next != "":
 	case d.Live:
-		d.Next = "a run is at work: `hank status`"
+		d.Next = "a run is in progress: `hank status`"
 	case d.Command != "" && broken && !d.unindexed:
-		d.Next = d.Command + "; first put the damaged files back, if there is a copy: what only they hold is lost without"
+		d.Next = d.Command + "; first restore the damaged files from a backup, if you have one: otherwise their contents are lost"
 	case d.Command != "":
 		d.Next = d.Command
 		if strings.HasPrefix(d.Command, "hank r") {
 			d.Next += Before(d.first)
 		}
 		if d.Resume != "" && d.Command == "hank run" {
-			d.Next += "; or " + advice.Quote(d.Resume) + ", which continues the agent's interrupted session"
+			d.Next += "; or " + advice.Quote(d.Resume) + " to resume the agent's interrupted session"
 		}
 	case broken:
-		d.Next = "put the damaged files back, if there is a copy: what only they hold is lost without"
+		d.Next = "restore the damaged files from a backup, if you have one: otherwise their contents are lost"
 	case d.decided != "":
 		d.Next = advice.Quote(d.decided) + Before(d.first)
 	case d.Condition == NeedsYou && d.choice != "":
 		d.Next = d.choice + "; then `hank doctor`"
 	case d.Condition == NeedsYou:
-		d.Next = "remove the cause that is named above, then `hank doctor`"
+		d.Next = "remove the cause named above, then `hank doctor`"
 	case d.Condition == NeedsRepair:
 		d.Command = fixCommand
 		d.Next = fixCommand + "; " + done

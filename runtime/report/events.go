@@ -181,7 +181,7 @@ func (r *eventReader) readThrough(dir string, known uint64) error {
 		switch {
 		case errors.Is(err, os.ErrNotExist) && r.last == 0:
 			if known > 0 {
-				r.Damage("the journal " + dir + " is gone; see: `hank doctor`")
+				r.Damage("the journal " + dir + " is missing; see: `hank doctor`")
 			}
 			return nil
 		case !ok || next <= from && from > 1:

@@ -23,7 +23,7 @@ type Executions struct {
 func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
 	entries, err := registry.List()
 	if err != nil {
-		return nil, fmt.Errorf("the list of executions cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the list of executions: %w", err)
 	}
 	slices.SortFunc(entries, func(a, b registry.Entry) int { return b.LastUsed.Compare(a.LastUsed) })
 	if before != "" {
@@ -33,7 +33,7 @@ func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
 		}
 		at := slices.IndexFunc(entries, func(e registry.Entry) bool { return e.Root == root })
 		if at < 0 {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%s, which --before names, is not in the list; see: hank ls --limit 0", term.ShortPath(root))}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--before: %s is not in the list; see: hank ls --limit 0", term.ShortPath(root))}
 		}
 		entries = entries[at+1:]
 	}

@@ -77,7 +77,7 @@ type MovedPath struct {
 type Moved struct {
 	Move
 	Safety    state.SHA `json:"safetyCheckpoint"`
-	Command   string    `json:"command,omitempty"`  // the one to run next; none: all codons are completed
+	Command   string    `json:"command,omitempty"`  // the one to run next; none: the hank is completed
 	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
 }
 

@@ -26,9 +26,9 @@ func Remedy(err error) string {
 		return remembered(nowhere.From)
 	case verdict.CodeOf(err) != exitcode.IO:
 	case errors.Is(err, syscall.ENOSPC):
-		return "; make room (see: `hank gc`), then give the same command again: what was acknowledged is there"
+		return "; free up disk space (see: `hank gc`), then run the same command again; no completed work was lost"
 	case errors.Is(err, fs.ErrPermission):
-		return "; let this user write there, then give the same command again: nothing is lost"
+		return "; grant write permission, then run the same command again; nothing was lost"
 	}
 	return ""
 }
@@ -52,13 +52,13 @@ func remembered(from string) string {
 }
 
 func missing(e registry.Entry) string {
-	text := fmt.Sprintf("; there was one in %s (last used %s", e.Root, term.Age(e.LastUsed, time.Now()))
+	text := fmt.Sprintf("; an execution existed in %s (last used %s", e.Root, term.Age(e.LastUsed, time.Now()))
 	if e.Hank != "" {
-		text += ", of " + e.Hank
+		text += ", hank " + e.Hank
 	}
-	text += "), and its folder " + layout.Dir + " is gone"
+	text += "), but its " + layout.Dir + " directory is missing"
 	if fi, err := os.Stat(layout.DefaultWorkspace(e.Root)); err == nil && fi.IsDir() {
-		text += "; its workspace " + layout.DefaultWorkspace(e.Root) + " is there"
+		text += "; its workspace " + layout.DefaultWorkspace(e.Root) + " still exists"
 	}
-	return text + "; put it back from a copy, or `hank checkpoints import` brings back what was exported (below hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
+	return text + "; restore it from a backup, or use `hank checkpoints import` if you exported it (prefix hank/" + e.Lineage[:min(8, len(e.Lineage))] + ")"
 }

@@ -84,7 +84,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before string) 
 	case knows(v.State, id):
 		return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run yet; see: `hank plan`", id)}
 	default:
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is neither a run nor a codon %q%s see: `hank show`, `hank plan`", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no run or codon %q%s see: `hank show`, `hank plan`", id, cmp.Or(history.MeantCodon(v.State, id), ";"))}
 	}
 	if limit > 0 && len(out.Codons) > limit {
 		out.Codons = out.Codons[:limit]
@@ -101,7 +101,7 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 	}
 	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
 	if at < 0 {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no run %q; see: `hank show`", before)}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no run %q; see: `hank show`", before)}
 	}
 	return runs[at+1:], nil
 }
@@ -130,7 +130,13 @@ func (r Run) Attempts() []Attempt {
 // Origin is how the run came about: fresh, or from which run.
 func (r Run) Origin() string {
 	if src := r.StartingConditions.Source; src != nil {
-		return fmt.Sprintf("%s of %s", r.StartingConditions.Reason, src.RunID)
+		switch r.StartingConditions.Reason {
+		case "rollback":
+			return "after rollback from " + string(src.RunID)
+		case "retry":
+			return "retries " + string(src.RunID)
+		}
+		return "continues " + string(src.RunID)
 	}
 	return string(r.StartingConditions.Type)
 }
@@ -184,9 +190,9 @@ func (a Attempt) again() string {
 		if _, corrected := verdict.RefusedModel(a.Codon); corrected != "" {
 			command = corrected
 		}
-		return advice.Quote(command) + " does it again, once the cause is removed"
+		return advice.Quote(command) + " reruns it, once the cause is removed"
 	case a.FailureReason.Retriable:
-		return "may be tried again"
+		return "retryable"
 	}
-	return "trying again will not help"
+	return "not retryable"
 }

@@ -12,9 +12,9 @@ import (
 func TestARefusedCodonIsSaidToBeDoneAgain(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]*state.Codon{
-		"`hank run` does it again, once the cause is removed": {Status: state.Failed, Interrupted: state.InterruptedByRefusal, FailureReason: &state.FailureReason{}},
-		"may be tried again":         {Status: state.Failed, FailureReason: &state.FailureReason{Retriable: true}},
-		"trying again will not help": {Status: state.Failed, FailureReason: &state.FailureReason{}},
+		"`hank run` reruns it, once the cause is removed": {Status: state.Failed, Interrupted: state.InterruptedByRefusal, FailureReason: &state.FailureReason{}},
+		"retryable":     {Status: state.Failed, FailureReason: &state.FailureReason{Retriable: true}},
+		"not retryable": {Status: state.Failed, FailureReason: &state.FailureReason{}},
 	} {
 		if got := (Attempt{Verdict: verdict.OfCodon(c, ""), Codon: c}).again(); got != want {
 			t.Errorf("%q, want %q", got, want)

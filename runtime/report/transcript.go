@@ -63,7 +63,7 @@ func OpenTranscript(v *recovery.View, id state.CodonID) (*Transcript, error) {
 	path := v.Layout.Resolve(record.ClaudeLogPath)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("the transcript %s is not there", term.ShortPath(path))}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no such transcript: %s", term.ShortPath(path))}
 	}
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func transcriptOf(v *recovery.View, id state.CodonID) (*state.Codon, error) {
 	if !knows(v.State, id) {
 		return nil, history.UnknownCodon(v.State, id)
 	}
-	return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent was never started; see: `hank plan`", id)}
+	return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no transcript: its agent never started; see: `hank plan`", id)}
 }
 
 // Read calls fn for each complete line that there is.
@@ -172,7 +172,7 @@ func (s *speech) line(raw []byte) TranscriptLine {
 	case err != nil && isAgentEvent(raw): // as Hankweave kept it
 		l.Kind, l.Text = s.spoken(raw)
 	case err != nil:
-		l.Kind, l.Text = Damaged, "a damaged line of the transcript"
+		l.Kind, l.Text = Damaged, "(damaged transcript line)"
 	case e.Stream == transcript.Stdout:
 		l.Kind, l.Text = s.spoken(e.Line)
 	case e.Stream == transcript.Stderr:

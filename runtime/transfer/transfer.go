@@ -104,7 +104,7 @@ func Import(ctx context.Context, root string, from remote.Remote, o execution.Op
 func choosePrefix(ctx context.Context, from remote.Remote, root string, isNew bool) (string, error) {
 	list, err := remote.Prefixes(ctx, from.Address)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &exitcode.UsageError{Why: "there is no git repository in " + from.Address}
+		return "", &exitcode.UsageError{Why: "no Git repository in " + from.Address}
 	}
 	if err != nil {
 		return "", err
@@ -119,13 +119,13 @@ func choosePrefix(ctx context.Context, from remote.Remote, root string, isNew bo
 	case slices.Contains(list, want):
 		return want, nil
 	case len(list) == 0:
-		return "", &exitcode.UsageError{Why: "there are no checkpoints of hank's in " + address}
+		return "", &exitcode.UsageError{Why: "no hank checkpoints found in " + address}
 	case want == "" && len(list) == 1:
 		return list[0], nil
 	case want == "":
-		return "", &exitcode.UsageError{Why: fmt.Sprintf("there are several executions in %s; choose one: --prefix %s", address, strings.Join(list, ", or --prefix "))}
+		return "", &exitcode.UsageError{Why: fmt.Sprintf("several executions found in %s; specify one: --prefix %s", address, strings.Join(list, ", or --prefix "))}
 	default:
-		return "", &exitcode.UsageError{Why: fmt.Sprintf("there is nothing below %s in %s, but below %s; name one with --prefix", want, address, strings.Join(list, ", "))}
+		return "", &exitcode.UsageError{Why: fmt.Sprintf("nothing found under %s in %s, but under %s; specify one with --prefix", want, address, strings.Join(list, ", "))}
 	}
 }
 

@@ -131,7 +131,7 @@ func Qualification(c *state.Codon) string {
 		if c.BudgetExceeded.Finished {
 			return fmt.Sprintf("%s is reached (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 		}
-		return fmt.Sprintf("cut off by %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+		return fmt.Sprintf("stopped at %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 	case c.Status == state.Completed && c.ContextExceeded:
 		return "its context was full"
 	case c.Status == state.Failed && c.FailureIgnored:
@@ -153,9 +153,9 @@ func whose(scope string) string {
 	return "its budget"
 }
 
-// ProgressText is how many codons are done, and how many of them only so to speak.
+// ProgressText is how many codons are finished, and how many of them only so to speak.
 func ProgressText(done, planned int, c state.Caveats) string {
-	text := fmt.Sprintf("%d of %d done", done, planned)
+	text := fmt.Sprintf("%d of %d finished", done, planned)
 	if n := len(c.Skipped); n > 0 {
 		text += fmt.Sprintf(", %d of them skipped", n)
 	}
@@ -185,7 +185,7 @@ func CaveatText(c state.Caveats) string {
 		{budget.ScopeCodon, "their budgets"}, {budget.ScopeLoop, "the budgets of their loops"}, {budget.ScopeHank, whose(budget.ScopeHank)}, {budget.ScopeExecution, whose(budget.ScopeExecution)},
 	} {
 		cut := slices.DeleteFunc(slices.Clone(c.CutOff), func(of state.Caveat) bool { return whose(of.BudgetExceeded.Scope) != whose(by.scope) })
-		add(cut, "codon cut off by "+whose(by.scope), "codons cut off by "+by.many)
+		add(cut, "codon stopped at "+whose(by.scope), "codons stopped at "+by.many)
 	}
 	add(c.Ignored, "failure ignored", "failures ignored")
 	add(c.FullContext, "codon ended by a full context", "codons ended by a full context")

@@ -57,7 +57,7 @@ func TestWhatPeopleAreToldOfACodon(t *testing.T) {
 		{codon: state.Codon{Status: state.Failed, Interrupted: state.InterruptedByRefusal}, want: Refused},
 		{codon: state.Codon{Status: state.Skipped}, want: Skipped},
 		{codon: state.Codon{Status: state.Completed, ContextExceeded: true}, want: Completed, more: "its context was full"},
-		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: Completed, more: "cut off by its budget ($2.11 of $2.00)"},
+		{codon: state.Codon{Status: state.Completed, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 2.109}}, want: Completed, more: "stopped at its budget ($2.11 of $2.00)"},
 	} {
 		if got, more := OfCodon(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
 			t.Errorf("%+v: %s (%s), want %s (%s)", c.codon, got, more, c.want, c.more)
@@ -75,7 +75,7 @@ func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
 	if got, want := CaveatText(c), "7 failures ignored (a, b, c, d, e, and 2 more) and 1 codon skipped (x)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := ProgressText(9, 12, c), "9 of 12 done, 1 of them skipped, 7 of them failed"; got != want {
+	if got, want := ProgressText(9, 12, c), "9 of 12 finished, 1 of them skipped, 7 of them failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -88,11 +88,11 @@ func TestCutOffNamesWhatCutOff(t *testing.T) {
 		return state.Caveat{CodonID: id, BudgetExceeded: &state.BudgetExceeded{Currency: "cost", Limit: 2, Used: 3, Scope: scope}}
 	}
 	for want, list := range map[string][]state.Caveat{
-		"1 codon cut off by the limit of this execution (a: $3.00 of $2.00)":                                                              {cut("a", budget.ScopeExecution)},
-		"2 codons cut off by the limit of this execution (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                          {cut("a", budget.ScopeExecution), cut("b", budget.ScopeExecution)},
-		"1 codon cut off by its budget (a: $3.00 of $2.00) and 1 codon cut off by the limit of this execution (b: $3.00 of $2.00)":        {cut("b", budget.ScopeExecution), cut("a", budget.ScopeCodon)},
-		"2 codons cut off by their budgets (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                                        {cut("a", budget.ScopeCodon), cut("b", "")}, // an older hank said no scope
-		"1 codon cut off by the budget of its loop (a: $3.00 of $2.00) and 1 codon cut off by the budget of the hank (b: $3.00 of $2.00)": {cut("a", budget.ScopeLoop), cut("b", budget.ScopeHank)},
+		"1 codon stopped at the limit of this execution (a: $3.00 of $2.00)":                                                              {cut("a", budget.ScopeExecution)},
+		"2 codons stopped at the limit of this execution (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                          {cut("a", budget.ScopeExecution), cut("b", budget.ScopeExecution)},
+		"1 codon stopped at its budget (a: $3.00 of $2.00) and 1 codon stopped at the limit of this execution (b: $3.00 of $2.00)":        {cut("b", budget.ScopeExecution), cut("a", budget.ScopeCodon)},
+		"2 codons stopped at their budgets (a: $3.00 of $2.00, b: $3.00 of $2.00)":                                                        {cut("a", budget.ScopeCodon), cut("b", "")}, // an older hank said no scope
+		"1 codon stopped at the budget of its loop (a: $3.00 of $2.00) and 1 codon stopped at the budget of the hank (b: $3.00 of $2.00)": {cut("a", budget.ScopeLoop), cut("b", budget.ScopeHank)},
 	} {
 		if got := CaveatText(state.Caveats{CutOff: list}); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -105,7 +105,7 @@ func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 	t.Parallel()
 	over := state.BudgetExceeded{Currency: "cost", Limit: 0.4, Used: 0.5}
 	c := &state.Codon{CodonID: "c", Status: state.Completed, BudgetExceeded: &over}
-	if got, want := Qualification(c), "cut off by its budget ($0.50 of $0.40)"; got != want {
+	if got, want := Qualification(c), "stopped at its budget ($0.50 of $0.40)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	over.Finished = true

@@ -103,14 +103,14 @@ func CatchUp(execution string) error {
 // The index is one of this journal since it last began anew.
 func openCosts(l layout.Layout) (*costindex.Index, error) {
 	if hankweave.ForeignJournal(l) {
-		return nil, errors.New("the journal is Hankweave's until hank goes on with the execution")
+		return nil, errors.New("the journal is Hankweave's until hank continues the execution")
 	}
 	found, err := layout.InspectJournal(l)
 	if err != nil {
 		return nil, err
 	}
 	if !found.Whole() {
-		return nil, errors.New("the journal is damaged; the next `hank run` mends it")
+		return nil, errors.New("the journal is damaged; the next `hank run` repairs it")
 	}
 	meta, err := layout.ReadMeta(l.Root)
 	if err != nil {
