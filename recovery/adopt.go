@@ -62,11 +62,7 @@ func respectRunning(x *execution.Execution, s *state.State) error {
 // handOver keeps the workspace as Hankweave left it, in a checkpoint whose
 // record carries the whole state: the commits of Hankweave tell too little to
 // rebuild it from git alone.
-func handOver(ctx context.Context, x *execution.Execution) error {
-	due, err := isHandOverDue(x.State(), x.Store)
-	if err != nil || !due {
-		return err
-	}
+func handOver(ctx context.Context, x *execution.Execution, r *Repair) error {
 	snap, err := x.Snapshot(ctx, checkpoint.Selection{All: true}, x.Head())
 	if err != nil {
 		return fmt.Errorf("keeping the workspace as Hankweave left it: %w", err)
@@ -77,15 +73,8 @@ func handOver(ctx context.Context, x *execution.Execution) error {
 		Title: githistory.Title{Status: state.KindRecovery, Name: note}, Snapshot: snap, Parents: []state.SHA{x.Head()}, Branch: branch,
 		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note}, Whole: true,
 	})
-	if err == nil {
-		handedOver(fmt.Sprintf("it is kept as checkpoint %.12s; its journal is in %s", sha, x.Layout.Quarantine())).report(&x.Report)
-	}
+	r.Did = fmt.Sprintf("it is kept as checkpoint %.12s; its journal is in %s", sha, x.Layout.Quarantine())
 	return err
-}
-
-// handedOver is the report of a hand-over.
-func handedOver(did string) Repair {
-	return Repair{Severity: finding.Note, Found: "the workspace is as Hankweave left it", Will: "the next command keeps it in a checkpoint", Did: did}
 }
 
 // isHandOverDue reports whether the workspace is to be kept as Hankweave left it. A run

@@ -29,16 +29,26 @@ type branchPlan struct {
 //  2. A branch that leads to nothing is put back to where the state, or its own
 //     commits, have it. If nothing has it, its newest checkpoint is lost.
 //  3. A tip that nobody knows moves to a recovery branch.
-//  4. A checkpoint whose acknowledgement was interrupted is acknowledged: the state
-//     that is returned has it.
+//  4. A checkpoint whose acknowledgement was interrupted is acknowledged.
 //  5. Every branch that is missing, or has fallen back, is put back to where the state
 //     has it. Without its branch a checkpoint would be garbage.
 //
 // It reads alone.
-func planBranches(store *checkpoint.Store, s *state.State, a githistory.Advice) ([]Repair, *state.State, error) {
-	p := &branchPlan{store: store, state: s}
+func planBranches(s *subject) ([]Repair, error) {
+	if s.store == nil {
+		return nil, nil
+	}
+	p := &branchPlan{store: s.store, state: s.state}
+	err := p.plan(s.history)
+	if err != nil {
+		err = fmt.Errorf("comparing the branches with the state: %w", err)
+	}
+	return p.repairs, err
+}
+
+func (p *branchPlan) plan(a githistory.Advice) error {
 	if err := p.readRefs(); err != nil {
-		return nil, s, err
+		return err
 	}
 	for _, l := range a.Lost {
 		p.dropTip(a, l)
@@ -46,16 +56,15 @@ func planBranches(store *checkpoint.Store, s *state.State, a githistory.Advice) 
 	p.restoreRecoveryBranches(a.Strays)
 	for _, w := range a.Evict {
 		if err := p.quarantineTip(w); err != nil {
-			return nil, s, err
+			return err
 		}
 	}
 	if a.Forward != nil {
 		if err := p.rollForward(*a.Forward); err != nil {
-			return nil, s, err
+			return err
 		}
 	}
-	err := p.restoreRefs(a.Behind)
-	return p.repairs, p.state, err
+	return p.restoreRefs(a.Behind)
 }
 
 // readRefs reads the references. Files that hold none go to quarantine.
@@ -195,7 +204,7 @@ func (p *branchPlan) rollForward(w githistory.Witness) error {
 	}
 	p.state = next
 	p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("checkpoint %.12s was complete when hank ended", w.SHA),
-		Will: "the next command acknowledges it", Did: "it is acknowledged now",
+		Will: "the next command acknowledges it", Did: "it is acknowledged now", next: next,
 		apply: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.Record(t) }})
 	return nil
 }

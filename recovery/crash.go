@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -65,26 +64,17 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 // A run that its runtime has left open on purpose, see state.RunPaused, ends for the
 // reason that was given then. As long as that reason holds, its error is that of the
 // opening, and the run stays paused.
-func planRuns(s *state.State, boot string, trusted bool) []Repair {
+func planRuns(s *subject) ([]Repair, error) {
 	var repairs []Repair
-	for _, r := range s.Runs {
-		if r.Status != state.StatusRunning {
+	for _, r := range s.state.Runs {
+		if r.Status != state.StatusRunning || r.Paused != nil && s.answers.KeepPaused {
 			continue
 		}
-		p := planRun(r, boot, trusted)
+		p := planRun(r, s.boot, s.trusted)
 		p.run = r
 		repairs = append(repairs, p)
 	}
-	return repairs
-}
-
-// endRuns ends the runs that planRuns names.
-func endRuns(ctx context.Context, x *execution.Execution) error {
-	repairs := planRuns(x.State(), x.Lock.Info.Process.BootID, lock.FlockTrusted(x.Lock.Dirs[0]))
-	if x.Opts.KeepPaused {
-		repairs = slices.DeleteFunc(repairs, func(r Repair) bool { return r.run.Paused != nil })
-	}
-	return applyAll(ctx, x, repairs)
+	return repairs, nil
 }
 
 func planRun(r *state.Run, boot string, trusted bool) Repair {

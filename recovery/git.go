@@ -14,13 +14,10 @@ import (
 	"hank/state"
 )
 
-// repairStore makes the store one that stands without what is lost, where the user has
+// repairStore makes the store one that is whole without what is lost. The user has
 // agreed to that (ReplaceStore): the history begins again from the workspace as it is
 // where the newest checkpoint is lost.
 func repairStore(ctx context.Context, x *execution.Execution) error {
-	if !x.Opts.ReplaceStore {
-		return ensureHead(ctx, x)
-	}
 	if err := x.Store.DistrustCache(); err != nil {
 		return err
 	}
@@ -68,14 +65,12 @@ func needHead(l layout.Layout, s *state.State, why error) *finding.DecisionError
 func ensureHead(ctx context.Context, x *execution.Execution) error {
 	head, err := x.Head(), readHead(x.State(), x.Store)
 	switch {
-	case err == nil && (!x.Opts.ReplaceStore || isWhole(x, head)):
+	case err == nil && isWhole(x, head):
 		return nil
 	case err == nil:
 		err = checkpoint.ErrMissing
 	case !checkpoint.IsMissing(err):
 		return fmt.Errorf("the newest checkpoint: %w", err)
-	case !x.Opts.ReplaceStore:
-		return needHead(x.Layout, x.State(), err)
 	}
 	if i := x.State().Intent; i != nil {
 		if err := giveUp(ctx, x, i, err); err != nil {

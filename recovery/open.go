@@ -15,7 +15,6 @@ import (
 	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
-	"hank/state/snapshot"
 )
 
 // Open takes an execution, brings it into order and returns it. What it found
@@ -177,118 +176,6 @@ func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) er
 			return err
 		}
 	}
-	branches, _, err := planBranches(x.Store, x.State(), a)
-	if err != nil {
-		return fmt.Errorf("comparing the branches with the state: %w", err)
-	}
-	if err := applyAll(ctx, x, branches); err != nil {
-		return err
-	}
-	x.Settled = false
 	defer func() { x.Settled = true }()
-	inode, err := layout.InodeOf(x.Layout.Hankweave())
-	if err != nil {
-		return err
-	}
-	if err := relocate(x, inode); err != nil {
-		return err
-	}
-	if err := startSaver(x); err != nil {
-		return err
-	}
-	x.Merger = execution.NewMerger(x.Store, x.Opts.Warn)
-	if err := errors.Join(renewMeta(x, inode), x.LinkData()); err != nil {
-		return err
-	}
-	dropEmptyRuns(x)
-	if err := repairStore(ctx, x); err != nil {
-		return err
-	}
-	if err := handOver(ctx, x); err != nil {
-		return err
-	}
-	intent, _ := planIntent(x.State(), nil) // whether it can be finished shows in the attempt
-	if err := applyAll(ctx, x, intent); err != nil {
-		return err
-	}
-	return endRuns(ctx, x)
-}
-
-// dropEmptyRuns removes the folders of runs that a crash kept from beginning.
-// What holds anything stays, and so does what cannot be removed.
-func dropEmptyRuns(x *execution.Execution) {
-	folders, err := x.FS.ReadDir(x.Layout.Runs())
-	if err != nil {
-		return
-	}
-	known := map[string]bool{}
-	for _, r := range x.State().Runs {
-		known[string(r.RunID)] = true
-	}
-	for _, folder := range folders {
-		if folder.IsDir() && !known[folder.Name()] {
-			_ = x.FS.Remove(x.Layout.RunFolder(state.RunID(folder.Name())))
-		}
-	}
-}
-
-// startSaver begins to keep state.json. What is damaged of it, or of another
-// execution, or was left by an interrupted save, goes to quarantine: there is
-// a whole state now.
-func startSaver(x *execution.Execution) error {
-	snaps := &snapshot.Store{FS: x.FS, Path: x.Layout.State(), Verify: func(text []byte) error { return ownState(x, text) }, Quarantine: x.SetAside}
-	v := &execution.Saver{Store: snaps, Serial: x.State().Serial, Held: x.Held, OnDisk: x.OnDisk}
-	v.Saved = func(s *state.State, end journal.Place) {
-		if x.Held() == nil { // else it would be written into somebody else's folder
-			load.WriteHead(x.FS, x.Layout, x.Lock.Info.Process.BootID, s, end)
-		}
-	}
-	v.Failed = func(err error) {
-		var lost *lock.LostError
-		if errors.As(err, &lost) {
-			return // the next transition says it, and ends the run
-		}
-		x.Opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
-	}
-	x.Saver = v.Start()
-	if err := snaps.SetAside(notOurs(x)); err != nil {
-		return err
-	}
-	x.Saver.Ask(x.State(), x.Journal.End(), true)
-	return nil
-}
-
-// notOurs returns what opening has found of state.json and its backup. What is
-// whole, but of another execution, is as bad as damaged.
-func notOurs(x *execution.Execution) []snapshot.Candidate {
-	list := make([]snapshot.Candidate, len(x.Files))
-	for i, f := range x.Files {
-		list[i] = f.Candidate
-		if err := ours(x, f.Lineage); f.Err == nil && err != nil {
-			list[i].Err = &snapshot.DamagedError{Path: f.Path, Err: err}
-		}
-	}
-	return list
-}
-
-// ownState tells whether a text is a whole state of this execution. Of one that
-// hank wrote, the digest vouches for its lineage.
-func ownState(x *execution.Execution, text []byte) error {
-	if err := state.Verify(text); err != nil {
-		return err
-	}
-	lineage, _ := state.Peek(text)
-	return ours(x, lineage)
-}
-
-// ours tells whether a lineage is this execution's, or that of another system,
-// which has none.
-func ours(x *execution.Execution, lineage string) error {
-	if lineage != "" && lineage == x.Origin {
-		return execution.ErrOfOrigin
-	}
-	if lineage != "" && lineage != x.State().Lineage {
-		return fmt.Errorf("it is of another execution (lineage %.8s)", lineage)
-	}
-	return nil
+	return apply(ctx, x, a)
 }

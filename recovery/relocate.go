@@ -1,22 +1,49 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
-	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/recovery/load"
+	"hank/recovery/lock"
 	"hank/state"
+	"hank/state/journal"
+	"hank/state/snapshot"
 )
 
-// relocate records where the execution is. A moved one gets other paths; a copied one a
-// lineage of its own besides, so that the two cannot be taken for one another.
-func relocate(x *execution.Execution, inode string) error {
-	how, note := relocated(x.FS, x.Layout, x.Metadata, x.State(), inode)
+// planPlace records where the execution is. A moved one gets other paths; a copied one a
+// lineage of its own besides, so that the two cannot be taken for one another. With that
+// the execution has all that changes its state, and state.json is kept from then on.
+func planPlace(s *subject) ([]Repair, error) {
+	inode, err := layout.InodeOf(s.layout.Hankweave())
+	if err != nil {
+		return nil, err
+	}
+	how := layout.Relocated(s.fs, s.meta, s.layout.Root, inode)
+	here, strayed := s.layout.Rehouse(s.state)
+	r := Repair{Severity: finding.Note}
+	switch {
+	case how == layout.Copied:
+		r.Found, r.Will, r.Did = "this execution is a copy of "+s.meta.Root, "the next command lets it go its own way from here", "it goes its own way from here"
+	case how == layout.Moved, strayed:
+		r.Found = "the execution was moved here from " + orElsewhere(s.meta.Root)
+	}
+	if strayed {
+		r.next = here
+	}
+	r.apply = func(_ context.Context, x *execution.Execution, _ *Repair) error { return relocate(x, how) }
+	finish := func(_ context.Context, x *execution.Execution, _ *Repair) error { return finishOpen(x, inode) }
+	return []Repair{r, {apply: finish}}, nil
+}
+
+func relocate(x *execution.Execution, how layout.Relocation) error {
+	x.Settled = false
 	switch s, strayed := x.Layout.Rehouse(x.State()); {
 	case how == layout.Copied:
 		copied := *s
@@ -29,25 +56,24 @@ func relocate(x *execution.Execution, inode string) error {
 			return err
 		}
 	}
-	note.report(&x.Report)
 	if how != layout.InPlace {
 		x.Metadata.Folder = nil
 	}
 	return nil
 }
 
-// relocated says how an execution that is not where it was last opened got where it is,
-// and what becomes of it.
-func relocated(fsys vfs.FS, l layout.Layout, m layout.Meta, s *state.State, inode string) (how layout.Relocation, note Repair) {
-	how = layout.Relocated(fsys, m, l.Root, inode)
-	_, strayed := l.Rehouse(s)
-	switch {
-	case how == layout.Copied:
-		note = Repair{Severity: finding.Note, Found: "this execution is a copy of " + m.Root, Will: "the next command lets it go its own way from here", Did: "it goes its own way from here"}
-	case how == layout.Moved, strayed:
-		note = Repair{Severity: finding.Note, Found: "the execution was moved here from " + orElsewhere(m.Root)}
+// finishOpen starts what keeps the execution: state.json, the packs, the meta, the link
+// to the data.
+func finishOpen(x *execution.Execution, inode string) error {
+	if err := startSaver(x); err != nil {
+		return err
 	}
-	return how, note
+	x.Merger = execution.NewMerger(x.Store, x.Opts.Warn)
+	if err := errors.Join(renewMeta(x, inode), x.LinkData()); err != nil {
+		return err
+	}
+	dropEmptyRuns(x)
+	return nil
 }
 
 func orElsewhere(root string) string {
@@ -96,4 +122,83 @@ func rebase(x *execution.Execution, s *state.State, seq uint64, why string) erro
 		return fmt.Errorf("beginning the journal anew: %w", err)
 	}
 	return nil
+}
+
+// startSaver begins to keep state.json. What is damaged of it, or of another
+// execution, or was left by an interrupted save, goes to quarantine: there is
+// a whole state now.
+func startSaver(x *execution.Execution) error {
+	snaps := &snapshot.Store{FS: x.FS, Path: x.Layout.State(), Verify: func(text []byte) error { return ownState(x, text) }, Quarantine: x.SetAside}
+	v := &execution.Saver{Store: snaps, Serial: x.State().Serial, Held: x.Held, OnDisk: x.OnDisk}
+	v.Saved = func(s *state.State, end journal.Place) {
+		if x.Held() == nil { // else it would be written into somebody else's folder
+			load.WriteHead(x.FS, x.Layout, x.Lock.Info.Process.BootID, s, end)
+		}
+	}
+	v.Failed = func(err error) {
+		var lost *lock.LostError
+		if errors.As(err, &lost) {
+			return // the next transition says it, and ends the run
+		}
+		x.Opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
+	}
+	x.Saver = v.Start()
+	if err := snaps.SetAside(notOurs(x)); err != nil {
+		return err
+	}
+	x.Saver.Ask(x.State(), x.Journal.End(), true)
+	return nil
+}
+
+// notOurs returns what opening has found of state.json and its backup. What is
+// whole, but of another execution, is as bad as damaged.
+func notOurs(x *execution.Execution) []snapshot.Candidate {
+	list := make([]snapshot.Candidate, len(x.Files))
+	for i, f := range x.Files {
+		list[i] = f.Candidate
+		if err := ours(x, f.Lineage); f.Err == nil && err != nil {
+			list[i].Err = &snapshot.DamagedError{Path: f.Path, Err: err}
+		}
+	}
+	return list
+}
+
+// ownState tells whether a text is a whole state of this execution. Of one that
+// hank wrote, the digest vouches for its lineage.
+func ownState(x *execution.Execution, text []byte) error {
+	if err := state.Verify(text); err != nil {
+		return err
+	}
+	lineage, _ := state.Peek(text)
+	return ours(x, lineage)
+}
+
+// ours tells whether a lineage is this execution's, or that of another system,
+// which has none.
+func ours(x *execution.Execution, lineage string) error {
+	if lineage != "" && lineage == x.Origin {
+		return execution.ErrOfOrigin
+	}
+	if lineage != "" && lineage != x.State().Lineage {
+		return fmt.Errorf("it is of another execution (lineage %.8s)", lineage)
+	}
+	return nil
+}
+
+// dropEmptyRuns removes the folders of runs that a crash kept from beginning.
+// What holds anything stays, and so does what cannot be removed.
+func dropEmptyRuns(x *execution.Execution) {
+	folders, err := x.FS.ReadDir(x.Layout.Runs())
+	if err != nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, r := range x.State().Runs {
+		known[string(r.RunID)] = true
+	}
+	for _, folder := range folders {
+		if folder.IsDir() && !known[folder.Name()] {
+			_ = x.FS.Remove(x.Layout.RunFolder(state.RunID(folder.Name())))
+		}
+	}
 }

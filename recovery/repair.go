@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 
+	"hank/checkpoint"
+	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -27,6 +31,7 @@ type Repair struct {
 	Ahead finding.Severity
 
 	apply func(ctx context.Context, x *execution.Execution, r *Repair) error // nil: there is nothing to be done
+	next  *state.State                                                       // the state that it leads to; nil: none but the present one
 	run   *state.Run                                                         // that it ends; nil: none
 }
 
@@ -65,3 +70,23 @@ func applyAll(ctx context.Context, x *execution.Execution, repairs []Repair) err
 	}
 	return nil
 }
+
+// subject is an execution whose state is known, as the stages before have left it or,
+// for a reader, as they will.
+type subject struct {
+	fs      vfs.FS
+	layout  layout.Layout
+	meta    layout.Meta
+	state   *state.State
+	store   *checkpoint.Store // nil, for a reader alone: it cannot be used
+	history githistory.Advice // what git adds to the other records
+	boot    string            // the machine's present boot
+	trusted bool              // the file system keeps locks
+	opening bool              // else it is a reader's
+	answers execution.Options // of an opening
+}
+
+// A stage of an opening looks at its subject and plans repairs. It writes nothing. Its
+// error is a *finding.DecisionError where the user must decide, and then there is
+// nothing that an opening can do.
+type stage func(*subject) ([]Repair, error)

@@ -26,21 +26,11 @@ const (
 	KeepUnfinished execution.Unfinished = "keep" // the workspace stays as it is, and the change counts as made
 )
 
-// planIntent plans how a change of the workspace ends that was announced and not closed;
-// blocked: it cannot be finished, and the user decides, unless store is nil, where nobody
-// can know.
-func planIntent(s *state.State, store *checkpoint.Store) (repairs []Repair, blocked *finding.DecisionError) {
-	i := s.Intent
-	if i == nil {
-		return nil, nil
-	}
-	if store != nil {
-		if lost := lostForMove(store, i); lost != nil {
-			blocked = execution.NeedUnfinished(i, lost)
-		}
-	}
-	return []Repair{{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("a %s to %.12s was interrupted", i.Kind, i.To),
-		Will: advice.Quote(execution.FixCommand) + " finishes it, as the next command that changes something does", Did: "it was finished", apply: finishIntent}}, blocked
+// finishing is what becomes of a change of the workspace that was announced and not
+// closed.
+func finishing(i *state.Intent) Repair {
+	return Repair{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("a %s to %.12s was interrupted", i.Kind, i.To),
+		Will: advice.Quote(execution.FixCommand) + " finishes it, as the next command that changes something does", Did: "it was finished", apply: finishIntent}
 }
 
 // lostForMove says what a change of the workspace needs and cannot be read; nil:

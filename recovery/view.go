@@ -14,8 +14,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
-	"hank/checkpoint/restore"
-	"hank/checkpoint/worktree"
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/internal/vfs"
@@ -146,6 +144,8 @@ type View struct {
 
 	fs       vfs.FS
 	metaErr  error             // why Meta could not be read
+	history  githistory.Advice // what git adds to the other records
+	diverged bool              // git and the other records: there are branches to be repaired
 	storeErr error             // why the checkpoints cannot be used
 	store    *checkpoint.Store // while the execution is looked at; nil: see storeErr, and while a runtime holds it
 }
@@ -231,7 +231,7 @@ func (v *View) glance() bool {
 	}
 	v.Head = head
 	v.conclude(m)
-	return true
+	return !v.diverged
 }
 
 // read reads the state from whichever memory knows most of it.
@@ -284,66 +284,52 @@ func (v *View) orOwner(err error) error {
 	return err
 }
 
-// conclude goes through what an opening does once it has the state, and in its order.
+// conclude goes through what an opening does once it has the state, in its order.
 func (v *View) conclude(m load.Memory) {
-	v.State, _ = v.Layout.Rehouse(m.State)
+	v.State = m.State
 	v.ForeignJournal = m.Apart
 	v.Report.Source = m.Source
 	v.Holder, _ = lock.ReadLock(v.fs, v.Layout.Lock())
 	for _, o := range layout.Obstacles(v.fs, v.Layout) {
 		o.Report(&v.Report)
 	}
-	v.planRelocation(m.State)
-	v.askAboutPlace(m)
-	for _, ask := range []func() *finding.DecisionError{v.storeLost, v.replaced, v.headLost, v.intentBlocked, v.blockedRedo} {
-		if v.Blocked == nil && !v.Live {
-			v.Blocked = ask()
-		}
-	}
-	if v.Blocked != nil {
-		v.Report.Add(finding.Blocked, "%v", v.Blocked)
-	} else {
-		v.lookAtWorkspace()
-	}
+	v.block(v.askAboutPlace(m))
 	if v.Live {
-		return
+		v.State, _ = v.Layout.Rehouse(m.State)
+	} else {
+		v.block(v.storeLost())
+		v.block(restoring(v.Meta.Replaced(v.Layout, v.State, ofThisBoot), v.Head.Done == v.Head.Planned))
+		v.foresee(v.history)
+		v.block(v.blockedRedo())
 	}
-	v.plan(planRuns(v.State, layout.Boot(), v.flockTrusted()))
-	repairs, _ := planIntent(v.State, nil)
-	if v.Blocked == nil { // else it is what blocks, or comes later
-		v.plan(repairs)
+	if v.Blocked == nil {
+		v.lookAtWorkspace()
 	}
 }
 
-// planRelocation adds what becomes of an execution that was moved, copied or adopted.
-func (v *View) planRelocation(s *state.State) {
-	if v.Live {
-		return
-	}
-	if inode, err := layout.InodeOf(v.Layout.Hankweave()); err == nil {
-		_, note := relocated(v.fs, v.Layout, v.Meta, s, inode)
-		v.plan([]Repair{note})
-	}
-	if v.store != nil {
-		if due, err := isHandOverDue(v.State, v.store); err == nil && due {
-			v.plan([]Repair{handedOver("")})
-		}
+// block reports what the user must decide before anything else; the first question is
+// the one that is asked.
+func (v *View) block(e *finding.DecisionError) {
+	if v.Blocked == nil && e != nil {
+		v.Blocked = e
+		v.Report.Add(finding.Blocked, "%v", e)
 	}
 }
 
 // askAboutPlace asks what is to become of files that this user may not use, and of what
 // stands in the place of the workspace.
-func (v *View) askAboutPlace(m load.Memory) {
+func (v *View) askAboutPlace(m load.Memory) *finding.DecisionError {
+	var e *finding.DecisionError
 	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
-		v.Blocked = v.Barred()
+		e = v.Barred()
 	}
-	if v.Blocked == nil && !v.Live {
-		v.Blocked = v.Meta.Supplanted(v.Layout, v.State, ofThisBoot)
+	if e == nil && !v.Live {
+		e = v.Meta.Supplanted(v.Layout, v.State, ofThisBoot)
 	}
-	if v.Blocked == nil {
-		v.Blocked = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
+	if e == nil {
+		e = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
 	}
-	v.Blocked = restoring(v.Blocked, v.Head.Done == v.Head.Planned)
+	return restoring(e, v.Head.Done == v.Head.Planned)
 }
 
 func ofThisBoot(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) }
@@ -355,43 +341,6 @@ func (v *View) storeLost() *finding.DecisionError {
 		return nil
 	}
 	return lostStore(v.Layout, v.State, v.storeErr)
-}
-
-// replaced asks about another directory in the place of the workspace.
-func (v *View) replaced() *finding.DecisionError {
-	return restoring(v.Meta.Replaced(v.Layout, v.State, ofThisBoot), v.Head.Done == v.Head.Planned)
-}
-
-// headLost asks about a newest checkpoint that cannot be read.
-func (v *View) headLost() *finding.DecisionError {
-	if v.store == nil {
-		return nil
-	}
-	if err := readHead(v.State, v.store); checkpoint.IsMissing(err) {
-		return needHead(v.Layout, v.State, err)
-	}
-	return nil // what cannot be read at the moment is for whoever reads it
-}
-
-// intentBlocked asks about a change of the workspace that was interrupted, and of which
-// it shows at a glance that it cannot be finished.
-func (v *View) intentBlocked() *finding.DecisionError {
-	if v.State.Intent == nil || v.store == nil {
-		return nil
-	}
-	_, blocked := planIntent(v.State, v.store)
-	if blocked != nil {
-		return blocked
-	}
-	ws, err := worktree.OpenWorkspace(v.Layout.Workspace)
-	if err != nil {
-		return nil // the next opening makes one, or says why not
-	}
-	defer ws.Close()
-	if err := restore.Writable(ws); err != nil {
-		return execution.NeedUnfinished(v.State.Intent, err)
-	}
-	return nil
 }
 
 // Gone reports whether the workspace is not there, so that the next command would
@@ -436,17 +385,8 @@ func (v *View) consult(m *load.Memory) error {
 		m.State, err = (githistory.Chronicle{Store: store, Rep: &v.Report}).Adopt(m.State)
 		return err
 	}
-	a, err := consultGit(m, store, &v.Report)
-	if err != nil || m.State == nil || store == nil { // there is nothing to compare
-		return err
-	}
-	repairs, next, err := planBranches(store, m.State, a)
-	if err != nil {
-		return fmt.Errorf("comparing the branches with the state: %w", err)
-	}
-	v.plan(repairs)
-	m.State = next
-	return nil
+	v.history, err = consultGit(m, store, &v.Report)
+	return err
 }
 
 // plan adds what the next opening repairs.
@@ -456,6 +396,9 @@ func (v *View) plan(repairs []Repair) {
 			r = pausedNoMore(r)
 		}
 		v.Repairs = append(v.Repairs, r)
+		if r.next != nil {
+			v.State, v.Head = r.next, r.next.Head()
+		}
 		switch f := r.finding(true); {
 		case r.Found == "":
 		case v.Blocked != nil:

@@ -1,0 +1,110 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hank/checkpoint"
+	"hank/checkpoint/restore"
+	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
+	"hank/state"
+)
+
+// stages bring an execution whose state is known into order. Openings and readers go
+// through them in this order: an opening applies what each plans before the next looks,
+// a reader goes on with the state that it will lead to.
+var stages = []stage{planBranches, planPlace, planHead, planHandOver, planIntent, planRuns}
+
+// apply goes through the stages of an opening.
+func apply(ctx context.Context, x *execution.Execution, a githistory.Advice) error {
+	for _, plan := range stages {
+		s := subject{fs: x.FS, layout: x.Layout, meta: x.Metadata, state: x.State(), store: x.Store, history: a,
+			boot: x.Lock.Info.Process.BootID, trusted: lock.FlockTrusted(x.Lock.Dirs[0]), opening: true, answers: x.Opts}
+		repairs, err := plan(&s)
+		if err == nil {
+			err = applyAll(ctx, x, repairs)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foresee goes through the stages for a reader.
+func (v *View) foresee(a githistory.Advice) {
+	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted()}
+	for i, plan := range stages {
+		repairs, err := plan(&s)
+		v.diverged = v.diverged || i == 0 && len(repairs) > 0
+		var decision *finding.DecisionError
+		if errors.As(err, &decision) {
+			v.block(decision)
+		} // what cannot be read at the moment is for whoever reads it
+		v.plan(repairs)
+		s.state = v.State
+	}
+}
+
+// planHead makes sure that the next checkpoint has a parent that can be read.
+func planHead(s *subject) ([]Repair, error) {
+	if s.answers.ReplaceStore {
+		return []Repair{{apply: func(ctx context.Context, x *execution.Execution, _ *Repair) error { return repairStore(ctx, x) }}}, nil
+	}
+	if s.store == nil {
+		return nil, nil
+	}
+	err := readHead(s.state, s.store)
+	switch {
+	case err == nil:
+		return nil, nil
+	case checkpoint.IsMissing(err):
+		return nil, needHead(s.layout, s.state, err)
+	}
+	return nil, fmt.Errorf("the newest checkpoint: %w", err)
+}
+
+// planHandOver keeps the workspace as Hankweave left it.
+func planHandOver(s *subject) ([]Repair, error) {
+	if s.store == nil {
+		return nil, nil
+	}
+	due, err := isHandOverDue(s.state, s.store)
+	if err != nil || !due {
+		return nil, err
+	}
+	return []Repair{{Severity: finding.Note, Found: "the workspace is as Hankweave left it", Will: "the next command keeps it in a checkpoint", apply: handOver}}, nil
+}
+
+// planIntent ends a change of the workspace that was announced and not closed. An
+// opening tries, whatever it looks like; for a reader it blocks where it shows at a
+// glance that it cannot be finished.
+func planIntent(s *subject) ([]Repair, error) {
+	i := s.state.Intent
+	if i == nil {
+		return nil, nil
+	}
+	if !s.opening && s.store != nil {
+		if why := unfinishable(s, i); why != nil {
+			return nil, execution.NeedUnfinished(i, why)
+		}
+	}
+	return []Repair{finishing(i)}, nil
+}
+
+func unfinishable(s *subject, i *state.Intent) error {
+	if lost := lostForMove(s.store, i); lost != nil {
+		return lost
+	}
+	ws, err := s.layout.OpenWorkspace()
+	if err != nil {
+		return nil // the next opening makes one, or says why not
+	}
+	defer ws.Close()
+	return restore.Writable(ws)
+}
