@@ -178,7 +178,7 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *reporter) {
 	}
 }
 
-// mayReport tells whether a script may make a report to the shell harness: not
+// mayReport reports whether a script may make a report to the shell harness: not
 // if all its text is in hank.json and does not have the words. What a file or
 // another program prints is not known here.
 func mayReport(c *Codon, report string) bool {

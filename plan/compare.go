@@ -97,7 +97,7 @@ func OwnChanges(before, after *Program, id CodonID, rigDone bool) []string {
 	return changes[0].Fields
 }
 
-// moved lists what stands behind something else than before, among what is in
+// moved lists what is after something else than before, among what is in
 // both programs.
 func moved(before, after *Program, is map[CodonID]place) []Change {
 	was := map[CodonID]bool{}
@@ -160,7 +160,7 @@ func (p *Program) part(at place) map[string]string {
 	return all
 }
 
-// filesOf lists the files and folders that a codon names.
+// filesOf lists the files and directories that a codon names.
 func (p *Program) filesOf(c *Codon) []string {
 	files := slices.Concat(c.PromptFile, c.AppendSystemPromptFile, c.rigFiles())
 	for _, s := range c.Sentinels {
@@ -169,7 +169,7 @@ func (p *Program) filesOf(c *Codon) []string {
 	return files
 }
 
-// rigFiles lists the files and folders that a codon's rig copies.
+// rigFiles lists the files and directories that a codon's rig copies.
 func (c *Codon) rigFiles() []string {
 	var files []string
 	for _, r := range c.RigSetup {
@@ -201,7 +201,7 @@ func (p *Program) sentinelFiles(s Sentinel) []string {
 }
 
 // digestUnder is the digest of a file, or of the names, modes and digests of
-// all files of a folder.
+// all files of a directory.
 func (p *Program) digestUnder(name string) string {
 	var b strings.Builder
 	if s := p.sources[name]; s != nil {

@@ -12,8 +12,8 @@ import (
 
 // Source is what a copy operation copies.
 type Source struct {
-	Dir   bool         // a folder; else Files has one entry with Rel ""
-	Dirs  []string     // folders inside, parents first, relative to the source
+	Dir   bool         // a directory; else Files has one entry with Rel ""
+	Dirs  []string     // directories inside, parents first, relative to the source
 	Files []SourceFile // sorted by Rel
 }
 
@@ -23,7 +23,7 @@ type SourceFile struct {
 	File
 }
 
-// largeCopy is the size in bytes above which a copied folder is worth a
+// largeCopy is the size in bytes above which a copied directory is worth a
 // warning.
 const largeCopy = 256 << 20
 
@@ -152,7 +152,7 @@ func (w *copyWalk) finish() {
 	}
 }
 
-// ignoreRules are those of the .gitignore in the folder of the hank, or the
+// ignoreRules are those of the .gitignore in the directory of the hank, or the
 // default ones.
 func (l *loader) ignoreRules() matcher {
 	if l.ignored != nil {

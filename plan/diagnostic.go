@@ -19,7 +19,7 @@ const (
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	Rule     string   `json:"rule"` // stable id, see Rules
-	File     string   `json:"file"` // relative to the folder of the hank
+	File     string   `json:"file"` // relative to the directory of the hank
 	Line     int      `json:"line,omitzero"`
 	Column   int      `json:"column,omitzero"` // in characters, from 1
 	Pointer  string   `json:"pointer"`         // JSON pointer (RFC 6901)
@@ -41,7 +41,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Failing tells whether one of the diagnostics is an error.
+// Failing reports whether one of the diagnostics is an error.
 func Failing(ds []Diagnostic) bool {
 	for _, d := range ds {
 		if d.Severity == Error {

@@ -36,7 +36,7 @@ func (e *Entry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// LoopContext says where in a loop an entry stands.
+// LoopContext says where in a loop an entry is.
 type LoopContext struct {
 	LoopID           CodonID        `json:"loopId"`
 	Iteration        int            `json:"iteration"`        // from 0
@@ -50,7 +50,7 @@ func IterationID(id CodonID, iteration int) CodonID {
 	return id + "#" + CodonID(strconv.Itoa(iteration))
 }
 
-// sameIteration tells whether two entries belong to the same iteration of the
+// sameIteration reports whether two entries belong to the same iteration of the
 // same loop.
 func (e Entry) sameIteration(o Entry) bool {
 	return e.LoopContext != nil && o.LoopContext != nil &&
@@ -58,14 +58,14 @@ func (e Entry) sameIteration(o Entry) bool {
 }
 
 // longestFileName is the length above which SafeFileName shortens. File
-// systems take 255 bytes; a run number and an extension must fit behind.
+// systems take 255 bytes; a run number and an extension must fit after.
 const longestFileName = 200
 
 // SafeFileName turns an id into a file name, different ids into different
 // names. Ids that hank.json allows, and iterations of them, stay as they are.
 // Every byte that is not a letter, a digit or one of ._-# is written as %XX,
 // and so is a dot or dash at the start and a dot at the end, so that no name is
-// hidden, looks like an option or leads out of a folder. A name that gets too
+// hidden, looks like an option or leads out of a directory. A name that gets too
 // long ends in %~ and the SHA-256 of the id.
 func SafeFileName(id CodonID) string {
 	var b strings.Builder

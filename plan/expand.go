@@ -14,7 +14,7 @@ const (
 // nothing else, and knows nothing of the rooms above it.
 type Outcome struct {
 	Status          Status
-	FailureIgnored  bool // failed, and the hank says to go on
+	FailureIgnored  bool // failed, and the hank says to continue
 	ContextExceeded bool // the agent's context window was full
 	BudgetExceeded  bool // the codon's budget or its loop's ran out, and not that of the hank or execution
 
@@ -26,7 +26,7 @@ type Outcome struct {
 	Decision     string
 }
 
-// advances tells whether the run goes on behind the entry.
+// advances reports whether the run continues after the entry.
 func (o Outcome) advances() bool {
 	switch o.Status {
 	case Completed, Skipped:
@@ -41,7 +41,7 @@ func (o Outcome) advances() bool {
 type step int
 
 const (
-	stay    step = iota // the iteration goes on, or the run stops here
+	stay    step = iota // the iteration continues, or the run stops here
 	iterate             // the next iteration follows
 	leave               // the loop is over
 )
@@ -77,7 +77,7 @@ func (p *Program) Initial() []Entry {
 }
 
 // Grow decides how the plan changes when entry last has ended with outcome o:
-// drop entries behind it go, then add is inserted behind it. It is pure, and
+// drop entries after it go, then add is inserted after it. It is pure, and
 // its cost depends on the size of the loop alone, not on the plan's length.
 // Asked again for an entry whose next iteration is already there, it adds
 // nothing. Entries of a loop that the program does not have never grow.
@@ -106,7 +106,7 @@ func (p *Program) Grow(entries []Entry, last int, o Outcome) (drop int, add []En
 	return 0, nil
 }
 
-// Derive builds the whole plan anew from the outcomes that are known. It
+// Derive rebuilds the whole plan from the outcomes that are known. It
 // equals Initial, grown by Grow for each entry with an outcome, in plan order;
 // an entry without one changes nothing. outcome must know finitely many
 // entries.

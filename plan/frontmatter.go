@@ -59,7 +59,7 @@ func (m *Frontmatter) line(key, line string) (newKey, problem string) {
 		return key, ""
 	}
 	if line[0] == ' ' || line[0] == '\t' {
-		if key == "description" { // goes on in the next line
+		if key == "description" { // continues in the next line
 			m.Description = strings.TrimSpace(strings.TrimLeft(m.Description, ">|-+") + " " + trimmed)
 		}
 		return key, ""

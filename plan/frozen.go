@@ -37,7 +37,7 @@ type manifest struct {
 	Models   map[string]model.Ref `json:"models"`         // by the name in hank.json
 	Model    string               `json:"model,omitzero"` // as in Program
 	Files    []manifestFile       `json:"files"`
-	Dirs     []string             `json:"dirs,omitzero"` // folders, those that a git tree cannot hold included
+	Dirs     []string             `json:"dirs,omitzero"` // directories, those that a git tree cannot hold included
 }
 
 type manifestFile struct {
@@ -117,7 +117,7 @@ func errorsOf(ds []Diagnostic) []Diagnostic {
 
 // frozenSource is the tree of a frozen program.
 type frozenSource struct {
-	entries map[string]frozenInfo // by path in the folder of the hank
+	entries map[string]frozenInfo // by path in the directory of the hank
 	kids    map[string][]fs.DirEntry
 	read    func(path string) ([]byte, error)
 }
@@ -141,7 +141,7 @@ func newFrozenSource(m manifest, open func(path string) ([]byte, error)) *frozen
 	return s
 }
 
-// add puts an entry and the folders above it into the tree.
+// add puts an entry and the directories above it into the tree.
 func (s *frozenSource) add(name string, info frozenInfo) {
 	if _, there := s.entries[name]; there || !fs.ValidPath(name) {
 		return
@@ -185,7 +185,7 @@ func (s *frozenSource) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// frozenInfo is a file or folder of a frozen program.
+// frozenInfo is a file or directory of a frozen program.
 type frozenInfo struct {
 	name   string
 	mode   fs.FileMode

@@ -1,7 +1,7 @@
 // Package plan reads hank.json, says everything that is wrong with it, and
 // unrolls it into the list of codons that a run goes through.
 //
-// It is pure: it writes nothing, asks no clock, and reads only the folder of
+// It is pure: it writes nothing, asks no clock, and reads only the directory of
 // the hank through HankDir. The names and the meaning of the fields are those
 // of the compatible system; what hank adds is marked "hank's addition".
 package plan
@@ -220,7 +220,7 @@ type Rig struct {
 	Unknown      jsontext.Value `json:",embed"`
 }
 
-// Copy copies a file or folder of the hank into the workspace.
+// Copy copies a file or directory of the hank into the workspace.
 type Copy struct {
 	From    string         `json:"from"`
 	To      string         `json:"to"` // the whole target, relative to the workspace
@@ -261,7 +261,7 @@ type Sentinel struct {
 }
 
 // Ref is the reference to the sentinel's configuration file; empty if the
-// configuration stands in the hank itself.
+// configuration is in the hank itself.
 func (s Sentinel) Ref() string {
 	var ref string
 	if s.Config.Kind() == '"' && json.Unmarshal(s.Config, &ref) == nil {
@@ -270,7 +270,7 @@ func (s Sentinel) Ref() string {
 	return ""
 }
 
-// Refs are paths relative to the folder of the hank. In JSON one path is a
+// Refs are paths relative to the directory of the hank. In JSON one path is a
 // plain string.
 type Refs []string
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Load reads a hank and everything that it refers to, and reports everything
-// that is wrong. name is the file's name in the folder of the hank, normally
+// that is wrong. name is the file's name in the directory of the hank, normally
 // hank.json. The Program is nil if one of the diagnostics is an error.
 func Load(dir HankDir, name string) (*Program, []Diagnostic) {
 	return LoadWith(dir, name, Layers{})
@@ -34,13 +34,13 @@ type loader struct {
 
 	out     reporter
 	hank    *Hank
-	files   map[string]*loadedFile // by path in the folder of the hank
+	files   map[string]*loadedFile // by path in the directory of the hank
 	copies  map[string]*Source
 	stats   map[string]stated
 	ignored matcher
 }
 
-// stated is a remembered answer of stat: many references share their folders.
+// stated is a remembered answer of stat: many references share their directories.
 type stated struct {
 	info fs.FileInfo
 	err  error
@@ -63,7 +63,7 @@ type loadedFile struct {
 }
 
 // source is where a program's files come from. Paths are slash-separated and
-// clean, relative to the folder of the hank.
+// clean, relative to the directory of the hank.
 type source interface {
 	// stat does not follow a symbolic link in the last component.
 	stat(path string) (fs.FileInfo, error)
@@ -276,7 +276,7 @@ func (l *loader) all() []File {
 	return files
 }
 
-// liveSource reads the folder of a hank.
+// liveSource reads the directory of a hank.
 type liveSource struct{ dir HankDir }
 
 func (s liveSource) stat(name string) (fs.FileInfo, error)   { return fs.Lstat(s.dir, name) }

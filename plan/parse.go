@@ -84,7 +84,7 @@ func typeOf(object jsontext.Value) string {
 	return ""
 }
 
-// place is a codon or loop of a hank and where it stands.
+// place is a codon or loop of a hank and where it is.
 type place struct {
 	pointer string // JSON pointer
 	codon   *Codon // one of the two is set

@@ -10,7 +10,7 @@ import (
 	"hank/plan/model"
 )
 
-// HankDir is the folder of a hank. Files of it are looked at with fs.Lstat
+// HankDir is the directory of a hank. Files of it are looked at with fs.Lstat
 // before they are opened, so it should be an fs.ReadLinkFS where symbolic
 // links and FIFOs are possible; os.DirFS and (*os.Root).FS are.
 type HankDir = fs.FS
@@ -19,15 +19,15 @@ type HankDir = fs.FS
 // after it was loaded and may be used by several goroutines.
 type Program struct {
 	Hank     *Hank    // models are resolved
-	Name     string   // the file's name in the folder of the hank
+	Name     string   // the file's name in the directory of the hank
 	Settings Settings // those of the hank with the layers around it
 	Model    string   // that the command line gave all codons when it was loaded, or frozen
 	Files    []File   // everything that it refers to and the hank itself, by path
 
 	loops   map[CodonID]*Loop
 	codons  map[CodonID]*Codon
-	texts   map[string]string    // of files that were read, by path in the folder of the hank
-	sources map[string]*Source   // of copies, by path in the folder of the hank
+	texts   map[string]string    // of files that were read, by path in the directory of the hank
+	sources map[string]*Source   // of copies, by path in the directory of the hank
 	models  map[string]model.Ref // by name in hank.json
 
 	digests func() map[string]string // texts by digest, made when first needed
@@ -66,7 +66,7 @@ func (p *Program) Loop(id CodonID) *Loop { return p.loops[id] }
 // Codon is the codon of an id in hank.json (not of an iteration), or nil.
 func (p *Program) Codon(id CodonID) *Codon { return p.codons[id] }
 
-// Source is what a copy operation of the program copies; from is as it stands
+// Source is what a copy operation of the program copies; from is as it is
 // in the rig.
 func (p *Program) Source(from string) (*Source, bool) {
 	s, ok := p.sources[path.Clean(from)]

@@ -77,7 +77,7 @@ func unknownPlaceholders(text string, script bool, report func(offset int, messa
 //  2. The system prompt is the global one, then that of the codon. Front matter
 //     stays there.
 //  3. Several texts have a blank line between them.
-//  4. HTML comments go, each with one newline behind it.
+//  4. HTML comments go, each with one newline after it.
 //  5. Placeholders are replaced.
 //
 // The prompt of a shell codon is a script, which must arrive as it was written:

@@ -87,7 +87,7 @@ func (l *loader) report(doc *jsonshape.Document, pointer, rule, hint, message st
 }
 
 // text reads the file that a reference names, if it has at most so many bytes. base is
-// the folder that the reference is relative to.
+// the directory that the reference is relative to.
 func (l *loader) text(doc *jsonshape.Document, pointer, base, ref string, most int64) (name, text string, ok bool) {
 	name, info, ok := l.reference(doc, pointer, base, ref)
 	if !ok {
@@ -104,9 +104,9 @@ func (l *loader) text(doc *jsonshape.Document, pointer, base, ref string, most i
 	return name, f.text, f.ok
 }
 
-// reference finds what a reference names: the path in the folder of the hank.
+// reference finds what a reference names: the path in the directory of the hank.
 // A reference is a relative path with slashes that at no step of its spelling
-// leaves that folder, and goes through no symbolic link inside of it.
+// leaves that directory, and goes through no symbolic link inside of it.
 func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (name string, info fs.FileInfo, ok bool) {
 	why := badPath(ref)
 	if why == "" || why == outside {

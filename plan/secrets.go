@@ -53,7 +53,7 @@ func (l *loader) warnOfSecret(doc *jsonshape.Document, at int, pointer string) {
 		"set it in the environment where hank runs, and refer to the variable")
 }
 
-// secretAt is the offset of the line that the first secret of a text stands in;
+// secretAt is the offset of the line that the first secret of a text is in;
 // -1 if there is none.
 func secretAt(text string) int {
 	masked := secret.Text(text)

@@ -45,13 +45,13 @@ func (h *Hank) loopSessions(out *reporter, at string, l *Loop, before *Item) {
 	}
 }
 
-// continuesSession tells whether the codon needs a session to go on with. A
+// continuesSession reports whether the codon needs a session to continue with. A
 // shell codon has none.
 func (c *Codon) continuesSession() bool {
 	return c.ContinuationMode == ContinuePrevious && !c.Model.IsShell()
 }
 
-// continues reports why a codon cannot go on with what stands before it.
+// continues reports why a codon cannot continue with what is before it.
 func (h *Hank) continues(out *reporter, pointer string, c *Codon, before *Item) {
 	if !c.continuesSession() {
 		return

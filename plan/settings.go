@@ -33,7 +33,7 @@ type Sandbox string
 // The sandboxes. An empty one is NoSandbox.
 const (
 	NoSandbox        Sandbox = "none"
-	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp folder
+	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp directory
 )
 
 // Ceiling is a limit of a whole run; 0 is none.

@@ -27,7 +27,7 @@ func isPlaceholder(text string) bool {
 }
 
 // Stored returns the entry as it is kept in state.json: every string of the
-// codon over 4 KiB or with a key in it, wherever it stands, and every value of
+// codon over 4 KiB or with a key in it, wherever it is, and every value of
 // env, is replaced by
 // the string {sha256:…} with the SHA-256 of its UTF-8 bytes. Resolve brings the
 // texts back from the (frozen) program. A text that is itself written like that

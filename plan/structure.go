@@ -32,13 +32,13 @@ func (h *Hank) structure(out *reporter) {
 	h.budgetRules(out)
 }
 
-// has tells whether the file has a field, be its value right or wrong.
+// has reports whether the file has a field, be its value right or wrong.
 func (h *Hank) has(pointer, field string) bool {
 	n := h.doc.At(pointer)
 	return n != nil && n.Kind == '{' && n.Step(field) != nil
 }
 
-// names reports ids and names that stand twice.
+// names reports ids and names that occur twice.
 func (h *Hank) names(out *reporter) {
 	n := len(h.places)
 	ids, folded, names := make(map[CodonID]string, n), make(map[string]CodonID, n), make(map[string]CodonID, n)

@@ -19,7 +19,7 @@ var events = []string{
 }
 
 // triggerRules looks for event types that do not exist and for regular
-// expressions that do not compile, wherever they stand in a trigger.
+// expressions that do not compile, wherever they are in a trigger.
 func (l *loader) triggerRules(doc *jsonshape.Document, pointer string, n *jsonshape.Node) {
 	if n == nil {
 		return

@@ -2,7 +2,7 @@ package state
 
 import "cmp"
 
-// Adopt returns a state that another runtime wrote as hank goes on from it.
+// Adopt returns a state that another runtime wrote as hank continues from it.
 // What hank keeps in a state and the other one left to git is filled in:
 // initial is the commit that its history begins with, and tips leads its
 // branches to their commits. Nothing that is there is changed, but for a
@@ -39,7 +39,7 @@ func (s *State) Adopt(initial SHA, tips map[string]SHA) (*State, error) {
 
 // placeOf is where a run began whose source names no codon, although it was not
 // the beginning: Hankweave forgets the place when a codon is done again and when
-// it goes back to a rig's checkpoint. It is behind the entry of the plan before
+// it goes back to a rig's checkpoint. It is after the entry of the plan before
 // that codon, in the newest of the older runs that has it.
 func (s *State) placeOf(src *Position, run *Run, older []*Run) *Position {
 	if src.AfterCodon != nil {
@@ -73,9 +73,9 @@ func (s *State) placeOf(src *Position, run *Run, older []*Run) *Position {
 }
 
 // adopt fills in what each record began from and which attempt it was, and
-// returns what the record behind the last one begins from. A failure behind
-// which the run went on with another codon did not stop the plan: it was
-// ignored, or passed by a person. A run that crashed failed its last codon.
+// returns what the record after the last one begins from. A failure after
+// which the run continued with another codon did not stop the plan: it was
+// ignored, or passed by the user. A run that crashed failed its last codon.
 func (r *Run) adopt(s *State, base SHA) (SHA, error) {
 	records := r.Codons()
 	for i, c := range records {

@@ -37,7 +37,7 @@ func illegal(t Transition, format string, args ...any) error {
 	return &IllegalMoveError{t.Type(), fmt.Sprintf(format, args...)}
 }
 
-// Apply returns the state after a transition that stands at journal position
+// Apply returns the state after a transition that is at journal position
 // seq. It is pure: s stays valid and unchanged, and shares with the result
 // everything that did not change. The cost is that of the change, not of the
 // history. The error is an *IllegalMoveError, or a *NewerError if the state that
@@ -128,14 +128,14 @@ func (s *State) rebase(t Rebased) error {
 
 func (s *State) setPlan(t PlanSet) error {
 	if cur := s.Current(); cur != nil && cur.live != nil {
-		return illegal(t, "codon %s is at work", cur.live.CodonID)
+		return illegal(t, "codon %s is in progress", cur.live.CodonID)
 	}
 	entries, err := decodeEntries(t.Entries)
 	if err != nil {
 		return illegal(t, "%v", err)
 	}
 	if id, twice := duplicate(entries); twice {
-		return illegal(t, "%s stands twice in the plan", id)
+		return illegal(t, "%s occurs twice in the plan", id)
 	}
 	s.plan, s.Program, s.HankHash = newList(entries), t.Program, t.HankHash
 	return nil
@@ -148,7 +148,7 @@ func (s *State) growPlan(t PlanGrown) error {
 	}
 	keep := at + 1
 	if t.Drop < 0 || keep+t.Drop > s.plan.len() {
-		return illegal(t, "cannot drop %d of the %d entries behind %s", t.Drop, s.plan.len()-keep, t.After)
+		return illegal(t, "cannot drop %d of the %d entries after %s", t.Drop, s.plan.len()-keep, t.After)
 	}
 	add, err := decodeEntries(t.Add)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *State) growPlan(t PlanGrown) error {
 	here := s.plan.items[at].LoopContext
 	for _, e := range add {
 		if here == nil || e.LoopContext == nil || e.LoopContext.LoopID != here.LoopID || e.LoopContext.Iteration != here.Iteration+1 {
-			return illegal(t, "%s is not of the iteration behind %s", e.CodonID, t.After)
+			return illegal(t, "%s is not of the iteration after %s", e.CodonID, t.After)
 		}
 	}
 	rest := s.plan.items[keep+t.Drop:]
@@ -245,7 +245,7 @@ func (s *State) pauseRun(t RunPaused) error {
 	case run == nil || t.RunID != s.CurrentRunID:
 		return illegal(t, "run %q is not the current one", t.RunID)
 	case run.live == nil:
-		return illegal(t, "no codon of run %s is at work", t.RunID)
+		return illegal(t, "no codon of run %s is in progress", t.RunID)
 	case run.Paused != nil:
 		return illegal(t, "run %s is paused already", t.RunID)
 	}
@@ -293,7 +293,7 @@ func (s *State) startCodon(t CodonStarted) error {
 func (s *State) moveCodon(t CodonTransitioned) error {
 	run := s.Run(t.RunID)
 	if run == nil || run.live == nil || run.live.CodonID != t.Record.CodonID {
-		return illegal(t, "codon %s is not at work in run %s", t.Record.CodonID, t.RunID)
+		return illegal(t, "codon %s is not in progress in run %s", t.Record.CodonID, t.RunID)
 	}
 	from, to := run.live, *t.Record
 	if !slices.Contains(moves[from.Status], to.Status) {
@@ -334,7 +334,7 @@ func (s *State) updateCosts(t CostsUpdated) error {
 	run := s.Run(t.RunID)
 	if run == nil || run.Paused != nil || run.live == nil || run.live.CodonID != t.CodonID ||
 		(run.live.Status != Running && run.live.Status != CompletingSentinels) {
-		return illegal(t, "codon %s is not running in run %s", t.CodonID, t.RunID)
+		return illegal(t, "codon %s is not in progress in run %s", t.CodonID, t.RunID)
 	}
 	record := *run.live
 	record.CurrentCost, record.CurrentTokens = &t.Cost, &t.Tokens
@@ -380,8 +380,8 @@ func (s *State) closeIntent(t IntentClosed) error {
 	return nil
 }
 
-// PlanIndex returns where a codon stands in the plan, or -1. It looks first
-// where the last codon started and right behind it, then everywhere.
+// PlanIndex returns where a codon is in the plan, or -1. It looks first
+// where the last codon started and right after it, then everywhere.
 func (s *State) PlanIndex(id CodonID) int {
 	for i := s.cursor; i <= s.cursor+1 && i < s.plan.len(); i++ {
 		if s.plan.items[i].CodonID == id {

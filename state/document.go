@@ -65,7 +65,7 @@ func (e *NewerError) Error() string {
 const digestKey = ",\n  \"digest\": \"sha256:"
 
 // codonsKey precedes the records of a run, and planKey the entries of the
-// plan. A string has no line break in it, so that either text stands nowhere
+// plan. A string has no line break in it, so that either text is nowhere
 // else at its depth.
 const (
 	codonsKey = ",\n      \"codons\": "
@@ -387,7 +387,7 @@ func Peek(text []byte) (lineage string, seq uint64) {
 	return h.Lineage, h.Seq
 }
 
-// Verify tells whether text is a state.json that may be trusted as a whole. A
+// Verify reports whether text is a state.json that may be trusted as a whole. A
 // right digest is enough: it says that hank wrote every byte.
 func Verify(text []byte) error {
 	if checkDigest(text) == nil {

@@ -16,10 +16,10 @@ type Evidence struct {
 	Transition Transition // its commit filled in
 }
 
-// Rebuild brings a state forward by evidence behind it, when the events in
+// Rebuild brings a state forward by evidence after it, when the events in
 // between are lost. Checkpoints tell of every codon that ended, of every run
 // that has a checkpoint, and of how runs ended; what else there was is gone.
-// The plan stays as it is in base: the caller derives it anew. base is not
+// The plan stays as it is in base: the caller derives it again. base is not
 // changed.
 func Rebuild(base *State, evidence []Evidence) *State {
 	s := *base
@@ -88,7 +88,7 @@ func (s *State) witness(t Transition) {
 		}
 	case BranchesRemoved:
 		if s.removeBranches(t) != nil {
-			return // what is needed after all is mended or named as lost
+			return // what is needed after all is repaired or named as lost
 		}
 	case CodonTransitioned:
 		record := *t.Record

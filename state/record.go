@@ -71,14 +71,14 @@ func (c *Codon) Fail(at Time, exitCode int, reason FailureReason) *Codon {
 	return next
 }
 
-// Interrupt is Fail for a codon that was cut off by what interrupts says.
+// Interrupt is Fail for a codon that did not end by itself: interrupted says why.
 func (c *Codon) Interrupt(at Time, interrupted, message string) *Codon {
 	next := c.Fail(at, -1, FailureReason{Type: FailUnknown, Retriable: true, Message: message, Class: "interrupted", Rule: interrupted})
 	next.Interrupted = interrupted
 	return next
 }
 
-// Skip is the record of a codon that a person skipped.
+// Skip is the record of a codon that the user skipped.
 func (c *Codon) Skip(at Time) *Codon {
 	next := c.end(at)
 	next.Status, next.SkippedDuring = Skipped, c.Status

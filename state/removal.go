@@ -19,7 +19,7 @@ type Removal struct {
 
 // Needed returns the runs whose checkpoints must stay: those on the timeline, on
 // the one that undoing the last move leads back to, those that have not ended,
-// the newest, that of the checkpoint at which the execution stands, and whatever
+// the newest, that of the checkpoint at which the execution is, and whatever
 // these continue.
 func (s *State) Needed() map[RunID]bool {
 	places := s.allPlaces()
@@ -91,7 +91,7 @@ func (s *State) allPlaces() []*Position {
 	return all
 }
 
-// PositionCheckpoints are the checkpoints at which the state stands, or to which a command can
+// PositionCheckpoints are the checkpoints at which the state is, or to which a command can
 // go back, and the ends of the runs that had ended there.
 func (s *State) PositionCheckpoints() []SHA {
 	var all []SHA
@@ -108,7 +108,7 @@ func (s *State) PositionCheckpoints() []SHA {
 	return all
 }
 
-// places are the positions that a command can go on from, or back to.
+// places are the positions that a command can continue from, or back to.
 func (s *State) places() []*Position {
 	var all []*Position
 	add := func(p *Position) {
@@ -127,7 +127,7 @@ func (s *State) places() []*Position {
 }
 
 // Undoable is where the execution stood before the last rollback, retry or undo,
-// however many runs have begun since; nil: there is none that can be taken back.
+// however many runs have begun since; nil: there is none that can be undone.
 func (s *State) Undoable() *Position {
 	if s.Position != nil {
 		return s.Position.Before
@@ -140,7 +140,7 @@ func (s *State) Undoable() *Position {
 	return nil
 }
 
-// NeededCheckpoints returns the commits that the state itself goes on from, or
+// NeededCheckpoints returns the commits that the state itself continues from, or
 // back to. Those of the runs that are Needed are not among them.
 func (s *State) NeededCheckpoints() []SHA { return s.checkpointsOf(s.allPlaces()) }
 

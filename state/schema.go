@@ -20,7 +20,7 @@ const dialect = "https://json-schema.org/draft/2020-12/schema"
 func StateSchema() []byte {
 	w := newSchemaWriter()
 	root := w.structure(reflect.TypeFor[document]())
-	return w.finish("state.json", "Everything that hank knows about an execution. Additions to the documented shape are additive; those of the root stand under hank.", root)
+	return w.finish("state.json", "Everything that hank knows about an execution. Additions to the documented shape are additive; those of the root are under hank.", root)
 }
 
 // EventSchema returns the JSON Schema of one line of the journal. An unknown
@@ -194,7 +194,7 @@ func (w *schemaWriter) defineStruct(t reflect.Type) string {
 	return w.define(name, func() object { return w.structure(t) })
 }
 
-// plannedCodon is a codon as it stands in a plan.
+// plannedCodon is a codon as it is in a plan.
 func plannedCodon() object {
 	return object{
 		{"description", "The codon of hank.json. Texts over 4 KiB and all values of env are replaced by {sha256:…}; the frozen program holds them."},

@@ -223,7 +223,7 @@ func TestIllegalMovesAreRefusedAndChangeNothing(t *testing.T) {
 			why := fmt.Sprintf("codon c cannot go from %s to %s", from, to)
 			if rec := full(from); from.Terminal() {
 				run.done = newList([]*Codon{rec})
-				why = "codon c is not at work in run r"
+				why = "codon c is not in progress in run r"
 			} else {
 				run.live = rec
 			}
@@ -292,7 +292,7 @@ func TestAPausedRunCanOnlyEnd(t *testing.T) {
 		why string
 	}{
 		"a second pause":        {s, pause, "run r is paused already"},
-		"a pause between two":   {done, pause, "no codon of run r is at work"},
+		"a pause between two":   {done, pause, "no codon of run r is in progress"},
 		"a pause of another":    {at(Running, nil), RunPaused{RunID: "q"}, `run "q" is not the current one`},
 		"the next codon status": {at(Running, &Pause{}), CodonTransitioned{"r", full(CompletingSentinels)}, "run r is paused: codon c can only end"},
 		"costs":                 {at(Running, &Pause{}), costs, "codon c is not running in run r"},

@@ -2,13 +2,13 @@ package state
 
 import "slices"
 
-// Summary is what is needed of a state to say where an execution stands, without
+// Summary is what is needed of a state to say where an execution is, without
 // its past: a state of a hundred thousand codons has a summary of some kilobytes.
 // It can be carried on by what codons do, and refuses whatever would need the
 // past.
 type Summary struct {
 	// State has of each run the header, the last final record and the live one,
-	// and of the plan a few entries around the next one. Only what stands in them
+	// and of the plan a few entries around the next one. Only what is in them
 	// may be asked of it.
 	State   *State
 	Done    int // as State.Next
@@ -16,7 +16,7 @@ type Summary struct {
 	Past    USD // of all final records
 	// From is the index in the plan of the first entry that State has.
 	From int
-	// Straight: nothing behind Done is settled, so that Done goes on one by one.
+	// Straight: nothing after Done is settled, so that Done continues one by one.
 	Straight bool
 	Caveats  Caveats // as State.Caveats
 }

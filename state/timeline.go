@@ -8,9 +8,9 @@ type TimelineEntry struct {
 	Codon *Codon
 }
 
-// Timeline returns the records that led to where the execution stands, oldest
+// Timeline returns the records that led to where the execution is, oldest
 // first: those of the newest run, before them those of the run that it
-// continues up to the codon behind which it began, and so on. What a rollback
+// continues up to the codon after which it began, and so on. What a rollback
 // left behind is not on the timeline. Complexity: records on the timeline.
 func (s *State) Timeline() []TimelineEntry {
 	if run := s.RunAtPosition(); run != nil {
@@ -27,10 +27,10 @@ func (s *State) Timeline() []TimelineEntry {
 	return s.threadTo(run, run.lastOf(*p.AfterCodon))
 }
 
-// RunAtPosition is the run behind whose end the execution stands, so that its
+// RunAtPosition is the run after whose end the execution is, so that its
 // verdict holds: the newest one, the one that an undo has gone back to, or the one
 // that a resume has continued which did not come to its codon. It is nil if nothing
-// has run yet, and behind a move that brings no verdict back.
+// has run yet, and after a move that brings no verdict back.
 func (s *State) RunAtPosition() *Run {
 	if s.Position != nil {
 		return s.Run(s.Position.EndOf)
@@ -104,7 +104,7 @@ func (s *State) Settled() (map[CodonID]*Codon, *TimelineEntry) {
 	return settled, last
 }
 
-// CurrentPosition is where the execution stands, as a place to go on from. Its checkpoint
+// CurrentPosition is where the execution is, as a place to continue from. Its checkpoint
 // is the base of the next codon.
 func (s *State) CurrentPosition() Position {
 	if s.Position != nil {
@@ -125,7 +125,7 @@ func (s *State) CurrentPosition() Position {
 	return here
 }
 
-// UndoPosition is where the execution stands, as the place that an undo of the
+// UndoPosition is where the execution is, as the place that an undo of the
 // next move comes back to: with its verdict and its program. One step back is
 // kept, not the whole way.
 func (s *State) UndoPosition() Position {
@@ -141,7 +141,7 @@ func (s *State) UndoPosition() Position {
 }
 
 // LastMove is the position that a move has brought the execution to, as long as
-// no codon has begun there; nil if one has. A run that was cut off before its
+// no codon has begun there; nil if one has. A run that was interrupted before its
 // first codon has done nothing to it.
 func (s *State) LastMove() *Position {
 	if s.Position != nil {
@@ -219,7 +219,7 @@ func sessionIn(records []*Codon, want CodonID) (session string, cost USD) {
 }
 
 // Crashes counts how often in a row the newest runs died at the same codon
-// without a person having begun them: the cap on unattended restarts.
+// without the user having begun them: the cap on unattended restarts.
 func (s *State) Crashes(id CodonID) int {
 	n := 0
 	for _, r := range s.Runs {
@@ -236,7 +236,7 @@ func (s *State) Crashes(id CodonID) int {
 		}
 		n++
 		if r.StartedBy == nil || !r.StartedBy.Unattended {
-			break // a person's start resets the count
+			break // the user's start resets the count
 		}
 	}
 	return n

@@ -10,7 +10,7 @@ import (
 // TransitionType names what happened to the state.
 type TransitionType string
 
-// The event type under which all transitions stand in the journal. Events of
+// The event type under which all transitions are in the journal. Events of
 // any other type do not change the state.
 const TransitionEvent = "state.transition"
 
@@ -36,15 +36,15 @@ type (
 	}
 
 	// PlanSet freezes a program and lays out its plan. It comes with the
-	// first run, and again when a person adopts a changed hank.
+	// first run, and again when the user adopts a changed hank.
 	PlanSet struct {
 		Program  SHA            `json:"program"`
 		HankHash string         `json:"hankHash"`
 		Entries  jsontext.Value `json:"entries"` // []plan.Entry
 	}
 
-	// PlanGrown is the lazy expansion behind a codon that ended: Drop entries
-	// behind it go, Add come.
+	// PlanGrown is the lazy expansion after a codon that ended: Drop entries
+	// after it go, Add come.
 	PlanGrown struct {
 		After CodonID        `json:"after"`
 		Drop  int            `json:"drop,omitzero"`
@@ -171,12 +171,12 @@ const (
 	KindArchive   CheckpointKind = "archive"  // archiveOnSuccess has moved files away
 	KindTracked   CheckpointKind = "tracked"  // before a codon that tracks more than those before it: what it finds
 	KindExit      CheckpointKind = "exit"     // a run's end; carries the run's header
-	KindManual    CheckpointKind = "manual"   // what a person changed between two codons
+	KindManual    CheckpointKind = "manual"   // what the user changed between two codons
 	KindRecovery  CheckpointKind = "recovery" // what a rollback or a crash would otherwise lose
 	KindRemoved   CheckpointKind = "removed"  // no workspace: what hank gc has removed
 )
 
-// Type returns the name under which the transition stands in the journal.
+// Type returns the name under which the transition is in the journal.
 func (Rebased) Type() TransitionType              { return "Rebased" }
 func (InitialCheckpointSet) Type() TransitionType { return "InitialCheckpointSet" }
 func (PlanSet) Type() TransitionType              { return "PlanSet" }
@@ -269,7 +269,7 @@ func init() {
 }
 
 // UnknownTransitionError is a transition of a newer hank. It is not damage:
-// the reader is too old to go on.
+// the reader is too old to continue.
 type UnknownTransitionError struct{ Type TransitionType }
 
 func (e *UnknownTransitionError) Error() string {

@@ -10,13 +10,13 @@ import (
 type IssueType string
 
 // The documented kinds, then hank's own. The first three are errors: a state
-// with one of them must be repaired before anything goes on.
+// with one of them must be repaired before anything continues.
 const (
 	CorruptedData IssueType = "corrupted_data" // not JSON, or not of the shape
 	MissingRun    IssueType = "missing_run"    // something names a run that is not there
 	InvalidCodon  IssueType = "invalid_codon"  // a record does not fit its status
 
-	OrphanedFolder    IssueType = "orphaned_folder"    // a run's folder without the run
+	OrphanedFolder    IssueType = "orphaned_folder"    // a run's directory without the run
 	MissingCheckpoint IssueType = "missing_checkpoint" // a commit that the store does not have
 	CostMismatch      IssueType = "cost_mismatch"      // the cost index does not agree with the records
 	UnclosedRun       IssueType = "unclosed_run"       // a run says running, but is not the current one
@@ -40,7 +40,7 @@ type Validation struct {
 
 // World is what Validate compares a state with. A nil member is not compared.
 type World struct {
-	RunFolders []string // names of the folders under runs/
+	RunFolders []string // names of the directories under runs/
 	HasCommit  func(SHA) bool
 	Costs      map[RunID]USD // what the cost index says
 }
@@ -147,7 +147,7 @@ func (v *validator) abandoned(s *State, r *Run) bool { return r != s.Newest() ||
 func (v *validator) folders() {
 	for _, name := range v.world.RunFolders {
 		if v.runs[RunID(name)] == nil {
-			v.warn(Issue{OrphanedFolder, fmt.Sprintf("folder runs/%s belongs to no run", name), RunID(name), ""})
+			v.warn(Issue{OrphanedFolder, fmt.Sprintf("directory runs/%s belongs to no run", name), RunID(name), ""})
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 // shape: state.json, the events, the records in commit messages. A reader that
 // finds a larger number than its own must not write.
 //
-// Version 2 has Limits: an older hank would go on without them.
+// Version 2 has Limits: an older hank would continue without them.
 const SchemaVersion = 2
 
 // LimitsSchema is the version from which on a record without limits means that
@@ -43,7 +43,7 @@ type CodonID = plan.CodonID
 // SHA is the id of a commit, 40 lower-case hexadecimal digits.
 type SHA string
 
-// RunStatus is where a run stands. The zero value is no status and is invalid.
+// RunStatus is the status of a run. The zero value is no status and is invalid.
 type RunStatus string
 
 // The statuses of a run. All but StatusRunning are final.
@@ -61,16 +61,16 @@ type EndReason string
 // The reasons.
 const (
 	EndCodonFailed EndReason = "codon-failed"
-	EndStopped     EndReason = "stopped"  // asked to stop by a person or a client
+	EndStopped     EndReason = "stopped"  // asked to stop by the user or a client
 	EndSignal      EndReason = "signal"   // SIGINT, SIGTERM, SIGHUP
 	EndBudget      EndReason = "budget"   // a budget was used up
-	EndDecision    EndReason = "decision" // needs a person: exit 4
+	EndDecision    EndReason = "decision" // needs the user: exit 4
 	EndError       EndReason = "error"    // an I/O error or a bug; work kept
 	EndCrash       EndReason = "crash"    // found dead by a later command
 	EndAgent       EndReason = "agent"    // its provider refuses what waiting cannot change: the key, the model
 )
 
-// CodonStatus is where a codon's record stands.
+// CodonStatus is the status of a codon's record.
 type CodonStatus string
 
 // The statuses of a codon's record, in the order in which a codon passes them.
@@ -78,14 +78,14 @@ const (
 	Preparing           CodonStatus = "preparing"            // the rig runs
 	Starting            CodonStatus = "starting"             // the agent is about to be spawned
 	Initializing        CodonStatus = "initializing"         // spawned, no session yet
-	Running             CodonStatus = "running"              // at work
+	Running             CodonStatus = "running"              // the agent works
 	CompletingSentinels CodonStatus = "completing-sentinels" // done, its observers are not
 	Completed           CodonStatus = "completed"
 	Failed              CodonStatus = "failed"
 	Skipped             CodonStatus = "skipped"
 )
 
-// Terminal tells whether a record with this status is frozen.
+// Terminal reports whether a record with this status is frozen.
 func (s CodonStatus) Terminal() bool { return s == Completed || s == Failed || s == Skipped }
 
 // Time is an instant in UTC with millisecond precision, in JSON as ISO 8601.
@@ -164,7 +164,7 @@ type Pause struct {
 }
 
 // StartedBy says who began a run. Unattended marks a start by a supervisor
-// and not by a person: only such starts are capped after crashes.
+// and not by the user: only such starts are capped after crashes.
 type StartedBy struct {
 	User       string   `json:"user,omitempty"`
 	Host       string   `json:"host,omitempty"`
@@ -190,7 +190,7 @@ const (
 	ReasonContinue    = "continue"
 )
 
-// Position is a place in the history from which to go on.
+// Position is a place in the history from which to continue.
 type Position struct {
 	// RunID is the run that holds AfterCodon's record.
 	RunID RunID `json:"runId"`
@@ -199,18 +199,18 @@ type Position struct {
 	// CheckpointSHA is the commit whose tree the workspace has.
 	CheckpointSHA SHA `json:"checkpointSha"`
 
-	// Additive: RestartAt is the codon to go on with, said in words because
+	// Additive: RestartAt is the codon to continue with, said in words because
 	// null in AfterCodon alone means the beginning; RigDone tells that the
 	// tree is the one after its rig.
 	RestartAt CodonID `json:"restartAt,omitempty"`
 	RigDone   bool    `json:"rigDone,omitzero"`
 	Reason    string  `json:"reason,omitempty"`
 	// Before is where the execution stood before a rollback, so that the
-	// rollback can be taken back. Its checkpoint is the safety checkpoint.
+	// rollback can be undone. Its checkpoint is the safety checkpoint.
 	Before *Position `json:"before,omitempty"`
 	// EndOf is the run whose end this is, with its verdict and the record that
 	// it ended with: an undo has brought the execution back there. Empty: no
-	// verdict holds, the plan goes on from here. Of the place that a run began from:
+	// verdict holds, the plan continues from here. Of the place that a run began from:
 	// the run whose last attempt it resumes.
 	EndOf RunID `json:"endOfRun,omitempty"`
 	// Program and HankHash are, of a Before, those of the state at that time: an
@@ -245,7 +245,7 @@ type Codon struct {
 
 	ExitCode              *int           `json:"exitCode,omitempty"`
 	FailureReason         *FailureReason `json:"failureReason,omitempty"`
-	FailureIgnored        bool           `json:"failureIgnored,omitzero"` // additive: onFailure ignore, the plan went on
+	FailureIgnored        bool           `json:"failureIgnored,omitzero"` // additive: onFailure ignore, the plan continued
 	ResultMessageReceived *bool          `json:"resultMessageReceived,omitempty"`
 
 	CurrentCost           *USD    `json:"currentCost,omitempty"`
@@ -263,7 +263,7 @@ type Codon struct {
 	SkipCheckpoint       SHA `json:"skipCheckpoint,omitempty"`
 
 	BudgetExceeded  *BudgetExceeded `json:"budgetExceeded,omitempty"`
-	ContextExceeded bool            `json:"contextExceeded,omitzero"` // additive: decides how a loop goes on
+	ContextExceeded bool            `json:"contextExceeded,omitzero"` // additive: decides how a loop continues
 	Sentinels       *Sentinels      `json:"sentinels,omitempty"`
 
 	// Additive.
@@ -281,7 +281,7 @@ type Codon struct {
 
 	Unknown jsontext.Value `json:",embed"`
 
-	// encoded is the frozen record as it stands in state.json.
+	// encoded is the frozen record as it is in state.json.
 	encoded []byte
 }
 
@@ -301,7 +301,7 @@ const (
 	InterruptedByCrash  = "crash"
 	InterruptedBySignal = "signal"
 	InterruptedByStop   = "stop"
-	InterruptedByPause  = "pause" // hank itself could not go on
+	InterruptedByPause  = "pause" // hank itself could not continue
 	// InterruptedByRefusal: its provider refused the key or the model, which no
 	// waiting changes.
 	InterruptedByRefusal = "refusal"
@@ -356,7 +356,7 @@ type Sentinel struct {
 	Unknown        jsontext.Value `json:",embed"`
 }
 
-// Limits are what a person allows the whole execution to use, all runs and all
+// Limits are what the user allows the whole execution to use, all runs and all
 // timelines together, beside what its hank allows. The lower one holds. What is
 // 0 is not limited.
 type Limits struct {
@@ -394,7 +394,7 @@ type Intent struct {
 // State is everything that hank knows about an execution.
 type State struct {
 	Runs              []*Run // newest first
-	CurrentRunID      RunID  // empty when no runtime is at work
+	CurrentRunID      RunID  // empty when no run is in progress
 	InitialCheckpoint SHA
 
 	plan list[*PlanEntry]
@@ -407,11 +407,11 @@ type State struct {
 	HankHash string    // sha256 of the frozen hank and all it refers to
 	Base     SHA       // the commit that the next codon starts from
 	Adopted  bool      // begun by another runtime, whose codons track nothing unless they say so
-	Position *Position // where the next run starts, if not behind the newest
+	Position *Position // where the next run starts, if not after the newest
 	Intent   *Intent   // a change of the workspace under way
 	Removed  []Removal // branches of no run that hank gc has removed, oldest first
 	Removal  SHA       // tip of RemovedBranch
-	Limits   Limits    // of all runs together, until a person sets them anew
+	Limits   Limits    // of all runs together, until the user sets them again
 
 	Unknown     jsontext.Value // unknown root fields
 	HankUnknown jsontext.Value // unknown fields under hank
@@ -429,7 +429,7 @@ type PlanEntry struct {
 // not be changed.
 func (s *State) ExecutionPlan() []*PlanEntry { return s.plan.items }
 
-// Current returns the run at work, or nil.
+// Current returns the run in progress, or nil.
 func (s *State) Current() *Run { return s.Run(s.CurrentRunID) }
 
 // Run returns the run with the id, or nil.
@@ -493,7 +493,7 @@ func (c *Codon) Checkpoint() SHA {
 	return ""
 }
 
-// Settled tells that the plan goes on behind this record.
+// Settled reports whether the plan continues after this record.
 func (c *Codon) Settled() bool {
 	return c.Status == Completed || c.Status == Skipped || c.Status == Failed && c.FailureIgnored
 }

@@ -121,7 +121,7 @@ func (c *checking) value(s *Shape, n *Node) {
 	}
 }
 
-// holds tells whether a value is of the JSON type that the shape asks for.
+// holds reports whether a value is of the JSON type that the shape asks for.
 func (k kind) holds(n *Node) bool {
 	switch k {
 	case aScalar:

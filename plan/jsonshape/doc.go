@@ -1,7 +1,7 @@
 // Package jsonshape compares JSON with tables and says where it differs.
 //
 //   - A [Document] is a JSON file with the line and column of everything in it.
-//     [Read] goes on after comments, trailing commas and a byte order mark, which
+//     [Read] continues after comments, trailing commas and a byte order mark, which
 //     it reports.
 //   - A [Shape] says what a value must look like. Shapes are built by functions
 //     such as [Object], [Optional] and [Whole], and are never changed afterwards.

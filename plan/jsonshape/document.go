@@ -23,7 +23,7 @@ type Document struct {
 	wrong bool   // something in the tree is marked or rewritten: clean is not what it says
 	lines []int  // byte offset at which each line starts; filled when first needed
 
-	// The latest position that was asked for: the next one is often behind it
+	// The latest position that was asked for: the next one is often after it
 	// in the same line, and a file may be one long line.
 	offset, line, column int
 }
@@ -39,7 +39,7 @@ type Node struct {
 	Bad   bool // reported as wrong: left out when the value is decoded
 }
 
-// name is a member's name and where it stands.
+// name is a member's name and where it is.
 type name struct {
 	Text  string
 	start int
@@ -100,7 +100,7 @@ func (doc *Document) withoutExtras(report func(Problem)) []byte {
 	if bytes.HasPrefix(clean, []byte("\ufeff")) {
 		blank(0, 3, "byte-order-mark", "the file starts with a byte order mark", "save it as UTF-8 without BOM")
 	}
-	comma := -1 // a comma with only space and comments behind it so far
+	comma := -1 // a comma with only space and comments after it so far
 	for i := 0; i < len(clean); i++ {
 		switch c := clean[i]; {
 		case c == '"':
@@ -126,7 +126,7 @@ func (doc *Document) withoutExtras(report func(Problem)) []byte {
 	return clean
 }
 
-// commentEnd is the offset behind the comment that starts at i.
+// commentEnd is the offset after the comment that starts at i.
 func commentEnd(data []byte, i int) int {
 	stop, keep := "\n", 0
 	if data[i+1] == '*' {

@@ -64,7 +64,7 @@ func (w *schemaWriter) words(key string, words []string) {
 	})
 }
 
-// inside writes a shape where a value stands: by reference if it has a name.
+// inside writes a shape where a value is: by reference if it has a name.
 func (w *schemaWriter) inside(s *Shape, doc string) {
 	w.object(func() {
 		if doc != "" {

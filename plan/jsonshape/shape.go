@@ -10,8 +10,8 @@ import (
 	"hank/internal/typo"
 )
 
-// Shape says what a JSON value must look like. It is behind the checks, the hints
-// and the JSON Schema.
+// Shape says what a JSON value must look like. The checks, the hints and
+// the JSON Schema use it.
 type Shape struct {
 	kind  kind
 	name  string // of objects with a definition of their own in the schema

@@ -44,7 +44,7 @@ func (p parts) first() string {
 	return p.words[0]
 }
 
-// isDate tells whether s is a day: 20250929.
+// isDate reports whether s is a day: 20250929.
 func isDate(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && len(s) == 8 && n > 20000000 && n < 21000000

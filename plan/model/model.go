@@ -44,10 +44,10 @@ type Limits struct {
 // Named is a reference to a name that is not resolved yet.
 func Named(name string) Ref { return Ref{ModelID: name} }
 
-// Resolved tells whether the reference names a provider.
+// Resolved reports whether the reference names a provider.
 func (r Ref) Resolved() bool { return r.ProviderID != "" }
 
-// IsShell tells whether prompts for this model are scripts for sh. It is also
+// IsShell reports whether prompts for this model are scripts for sh. It is also
 // true before resolution.
 func (r Ref) IsShell() bool {
 	return r.ModelID == Shell && (r.ProviderID == Shell || r.ProviderID == "")

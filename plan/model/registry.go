@@ -103,7 +103,7 @@ func (e *AmbiguousError) Error() string { return fmt.Sprintf("ambiguous model %q
 //  1. "shell" is the shell.
 //  2. provider/id, with the exact id of that provider.
 //  3. An exact id without provider: the maker's own offer, or the only one.
-//  4. An id with a date behind it (-20250929) of a model that is listed
+//  4. An id with a date after it (-20250929) of a model that is listed
 //     without: that model, under the dated id. And the other way round: an id
 //     that is listed only with a date.
 //  5. Words and a version, such as sonnet, opus-4.5 or "gemini flash": among

@@ -104,7 +104,7 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 		return state.Summary{}, false
 	}
 	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past}
-	err = journal.ReadBehind(fsys, l.Events(), h.End, func(e journal.Event) error {
+	err = journal.ReadAfter(fsys, l.Events(), h.End, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
 		}

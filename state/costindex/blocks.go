@@ -8,7 +8,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// The totals of one way stand in blocks, sorted by key: reading a hundred
+// The totals of one way are in blocks, sorted by key: reading a hundred
 // thousand of them from Badger one by one takes longer than all the rest of a
 // question. The key of a block is that of its first total; the first block of
 // a way has the empty one, so that every name has its block. A block that gets

@@ -18,10 +18,10 @@ const (
 	sumsSize   = 6 * 8
 )
 
-// CatchUp counts the entries behind Position; older ones are skipped. They
+// CatchUp counts the entries after Position; older ones are skipped. They
 // must come in the order of the journal. An error of the iterator ends it; what
 // came before it is counted. An error of the disk leaves an index that is of no
-// use: it must be Reset, and is made anew by the next Open otherwise.
+// use: it must be Reset, and is rebuilt by the next Open otherwise.
 //
 // Memory: a batch. Complexity: the entries, and for each batch the blocks that
 // it touches.

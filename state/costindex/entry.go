@@ -1,6 +1,6 @@
 // Package costindex adds up what a hank cost: by run, codon, loop, model and
 // day, in a Badger database that is a projection of the journal. Deleting it
-// is always safe; whatever is doubtful about it is answered by making it anew.
+// is always safe; whatever is doubtful about it is answered by rebuilding it.
 //
 // Badger maps its files into memory, and a full disk or a failing one can end
 // the process with SIGBUS. The index is therefore never open in the runtime,

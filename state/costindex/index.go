@@ -49,14 +49,14 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("the cost index %s is in use by another process; try again in a moment", e.Dir)
 }
 
-// DamagedError says that the index contradicts itself. Reset and CatchUp mend it.
+// DamagedError says that the index contradicts itself. Reset and CatchUp repair it.
 type DamagedError struct {
 	Dir string
 	Err error
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the cost index %s is damaged (%v); it will be made anew from the journal", e.Dir, e.Err)
+	return fmt.Sprintf("the cost index %s is damaged (%v); it will be rebuilt from the journal", e.Dir, e.Err)
 }
 
 func (e *DamagedError) Unwrap() error { return e.Err }

@@ -5,7 +5,7 @@
 //
 // # Files
 //
-// A journal is a folder. events.jsonl is the segment being written; a closed
+// A journal is a directory. events.jsonl is the segment being written; a closed
 // one is called events.<number of its first event, 20 digits>.jsonl and never
 // changes again. events.jsonl.tmp is a segment being born and never read.
 //
@@ -24,7 +24,7 @@
 //
 //	{"seq":6,"id":"segment",...,"type":"journal.segment","data":{"schema":2,"base":false},"sum":"..."}
 //
-// A base starts the story anew: its first event carries all that a reader
+// A base restarts the history: its first event carries all that a reader
 // must know of the past, and its number may be any one higher than those
 // before. A journal begins with a base, and gets another when it is damaged.
 //

@@ -13,7 +13,7 @@ import (
 type Place struct {
 	First  uint64 `json:"first"`  // number of the segment's first event
 	Last   uint64 `json:"last"`   // of the event
-	Offset int64  `json:"offset"` // behind its line
+	Offset int64  `json:"offset"` // after its line
 }
 
 // End returns the place of the last event.
@@ -40,11 +40,11 @@ func Closed(fsys vfs.FS, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// ReadBehind calls fn for each event behind a place, up to the last complete
+// ReadAfter calls fn for each event after a place, up to the last complete
 // line. It is quicker than Read, because it verifies nothing before the place:
 // the caller knows the segment to be the one that the place is in. The error
-// says that the lines behind the place are not the ones that follow it.
-func ReadBehind(fsys vfs.FS, dir string, at Place, fn func(Event) error) error {
+// says that the lines after the place are not the ones that follow it.
+func ReadAfter(fsys vfs.FS, dir string, at Place, fn func(Event) error) error {
 	f, err := vfs.Open(fsys, Current(dir))
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
@@ -63,10 +63,10 @@ func ReadBehind(fsys vfs.FS, dir string, at Place, fn func(Event) error) error {
 			e, err = eventOf(text)
 		}
 		if err == nil && e.Seq != at.Last+1 {
-			err = fmt.Errorf("event %d stands where event %d must", e.Seq, at.Last+1)
+			err = fmt.Errorf("found event %d where event %d must be", e.Seq, at.Last+1)
 		}
 		if err != nil {
-			return fmt.Errorf("reading the journal behind event %d: %w", at.Last, err)
+			return fmt.Errorf("reading the journal after event %d: %w", at.Last, err)
 		}
 		if err := fn(e); err != nil {
 			return err

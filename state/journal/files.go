@@ -33,7 +33,7 @@ func closedNumber(name string) (uint64, bool) {
 // list returns the segments' names in order, the current one last whether it
 // is there or not. What is no file is no segment, whatever its name: a FIFO
 // would hang its reader, and a link may lead anywhere. leftover is the closed name of a segment whose closing was
-// interrupted: the same bytes still stand in the current one. Without any
+// interrupted: the same bytes still are in the current one. Without any
 // segment the error matches fs.ErrNotExist.
 func list(fsys vfs.FS, dir string) (segments []string, leftover string, err error) {
 	entries, err := fsys.ReadDir(dir)
@@ -103,7 +103,7 @@ func firstOf(fsys vfs.FS, name string) (uint64, error) {
 	}
 }
 
-// isPrefix tells whether the bytes of file a are the first bytes of file b.
+// isPrefix reports whether the bytes of file a are the first bytes of file b.
 func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
 	fa, err := vfs.Open(fsys, a)
 	if err != nil {
@@ -133,7 +133,7 @@ func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
 }
 
 // copyPart durably writes the first n bytes of src under the name dst. A
-// temporary name is renamed over dst; the caller syncs the folder.
+// temporary name is renamed over dst; the caller syncs the directory.
 func copyPart(fsys vfs.FS, src, dst string, n int64) error {
 	in, err := vfs.Open(fsys, src)
 	if err != nil {

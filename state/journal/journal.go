@@ -35,12 +35,12 @@ type Journal struct {
 	size    int64    // its bytes
 	synced  int64    // of which so many are durable
 	last    uint64   // the last event
-	highest uint64   // the highest number in use, behind damage too
+	highest uint64   // the highest number in use, after damage too
 
 	damaged *DamagedError // a base must be begun before anything is appended
 	older   bool          // the current segment has an older schema: its hank must not read what is appended
 	mark    os.FileInfo   // of the current segment after this process wrote to it last; nil: not asked yet
-	foreign error         // what Append has seen of a change that it could write behind
+	foreign error         // what Append has seen of a change in spite of which it could write
 	found   Opened
 	failed  *FailedError
 	buf     []byte
@@ -54,7 +54,7 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("the journal %s could not be written (%v), so nothing more is done; what was acknowledged is kept: mend the cause, then `hank run` goes on from there", e.Path, e.Err)
+	return fmt.Sprintf("the journal %s could not be written (%v), so nothing more is done; what was acknowledged is kept: repair the cause, then `hank run` continues from there", e.Path, e.Err)
 }
 
 func (e *FailedError) Unwrap() error { return e.Err }
@@ -67,7 +67,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the journal %s is damaged in %d places (first: %v) and must begin anew from a state", e.Dir, len(e.Damage), e.Damage[0])
+	return fmt.Sprintf("the journal %s is damaged in %d places (first: %v) and must begin again from a state", e.Dir, len(e.Damage), e.Damage[0])
 }
 
 // SchemaError is a journal written by a newer hank. Nothing was changed.
@@ -84,7 +84,7 @@ func (e *SchemaError) Error() string {
 // nothing was written.
 var ErrForeign = errors.New("somebody else changed the file")
 
-// Create begins a journal in a folder that is there and has none. Its first
+// Create begins a journal in a directory that is there and has none. Its first
 // event will have the number after+1. When it returns, the journal and the
 // events given are durable.
 func Create(fsys vfs.FS, dir string, after uint64, events ...Event) (*Journal, error) {
@@ -111,8 +111,8 @@ func Create(fsys vfs.FS, dir string, after uint64, events ...Event) (*Journal, e
 //  2. A closed name that an interrupted closing left beside the same bytes in
 //     the current segment is removed.
 //  3. Damage in history, before the last base, is put away (see settle).
-//  4. A torn write at the end goes to quarantine and is cut off.
-//  5. The current segment and the folder are synced: lines that a killed
+//  4. A torn write at the end goes to quarantine and is truncated.
+//  5. The current segment and the directory are synced: lines that a killed
 //     process wrote but did not sync are about to be believed.
 //
 // Where more than a torn end is damaged, from the base on, the journal opens
@@ -127,7 +127,7 @@ func Open(fsys vfs.FS, dir string, quarantine Quarantine) (*Journal, Opened, err
 	return j, found, err
 }
 
-// OpenFound is Open behind an Inspect that the caller has made since nobody
+// OpenFound is Open after an Inspect that the caller has made since nobody
 // else could write.
 func OpenFound(fsys vfs.FS, dir string, found Opened, quarantine Quarantine) (*Journal, error) {
 	if found.Schema > Schema {
@@ -192,7 +192,7 @@ func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }
 // Last returns the number of the last event; the next one must have the next.
 func (j *Journal) Last() uint64 { return j.last }
 
-// Append writes events behind the last one, in one write. They survive the
+// Append writes events after the last one, in one write. They survive the
 // end of the process, but not yet that of the machine: see Sync. An error that
 // is not a *FailedError is about the events, and nothing was written.
 func (j *Journal) Append(events ...Event) error {
@@ -233,7 +233,7 @@ func (j *Journal) Append(events ...Event) error {
 		return j.fail(err, j.size)
 	}
 	j.size += int64(len(buf))
-	if j.mark != nil { // somebody asks; what cannot be told now is asked anew
+	if j.mark != nil { // somebody asks; what cannot be told now is asked again
 		j.mark, _ = j.f.Stat()
 	}
 	j.last = events[len(events)-1].Seq
@@ -242,7 +242,7 @@ func (j *Journal) Append(events ...Event) error {
 	return nil
 }
 
-// Changed tells whether somebody else has changed the current segment since this
+// Changed reports whether somebody else has changed the current segment since this
 // process wrote to it: an error that says how, or nil. A change that keeps
 // size and time is for the checksums to notice.
 func (j *Journal) Changed() error {

@@ -25,7 +25,7 @@ var (
 )
 
 // next returns the next line without its newline, valid until the next call.
-// A line that is cut off at the end or too long comes as errTorn or errLong,
+// A line that is truncated or too long comes as errTorn or errLong,
 // with off and size set. At the end it returns io.EOF.
 func (l *lines) next() ([]byte, error) {
 	l.off += l.size

@@ -15,15 +15,15 @@ import (
 	"hank/internal/vfs"
 )
 
-// GapError is damage that a reader came upon. The events behind After are
-// missing or in disorder; Read from Next goes on behind the damage.
+// GapError is damage that a reader came upon. The events after After are
+// missing or in disorder; Read from Next continues after the damage.
 type GapError struct {
 	Dir         string
 	After, Next uint64
 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("the journal %s is damaged behind event %d and goes on with event %d", e.Dir, e.After, e.Next)
+	return fmt.Sprintf("the journal %s is damaged after event %d and continues with event %d", e.Dir, e.After, e.Next)
 }
 
 // Read calls fn for each event from the number from on, in order, up to the
@@ -36,7 +36,7 @@ func Read(fsys vfs.FS, dir string, from uint64, fn func(Event) error) error {
 	return newReader(fsys, dir, from).drain(fn)
 }
 
-// ReadWanted is Read of those events that want takes by what stands in their
+// ReadWanted is Read of those events that want takes by what is in their
 // lines: the type in its quotes, and the data. Both belong to the reader. It is
 // for those who look for few among many: the others are verified and counted,
 // and nothing is made of them.
@@ -254,7 +254,7 @@ func (p *pass) line(text []byte, off int64) (bool, error) {
 	return false, &GapError{p.dir, p.next - 1, max(l.seq, p.next)}
 }
 
-// settled tells whether the files are those that were listed. Before a base is
+// settled reports whether the files are those that were listed. Before a base is
 // followed over missing numbers, nothing may have come in between.
 func (p *pass) settled() bool {
 	names, first, err := p.files()

@@ -10,14 +10,14 @@ import (
 	"hank/internal/vfs"
 )
 
-// NewSegment begins the story anew: base is an event that carries all that a
+// NewSegment restarts the history: base is an event that carries all that a
 // reader must know of the past. It is the way on after damage. Its number may
 // be any one higher than Opened.Highest. When it returns nil, base is durable.
 //
 //  1. Every segment from the first damaged one on goes to quarantine, whole.
 //  2. The verified part of the current segment gets its closed name.
 //  3. A new current segment with base is written, synced, and renamed over
-//     the old one; the folder is synced. From now on base counts.
+//     the old one; the directory is synced. From now on base counts.
 //  4. What is damaged in history is put away (see settle).
 //
 // A crash before 3 leaves the journal as it was; after 3, Open does 4.
@@ -44,7 +44,7 @@ func (j *Journal) newSegment(base Event) error {
 		bad := false
 		for _, seg := range j.found.Segments[j.found.base:] {
 			if bad = bad || j.isDamaged(seg); bad {
-				if err := j.toQuarantine(seg.Name, errors.New("it is damaged or lies behind damage")); err != nil {
+				if err := j.toQuarantine(seg.Name, errors.New("it is damaged or is after damage")); err != nil {
 					return err
 				}
 			}
@@ -82,7 +82,7 @@ func (j *Journal) closeDamaged() error {
 	seg := segs[len(segs)-1]
 	for _, d := range j.found.Damage {
 		if d.segment >= j.found.base && d.Segment != seg.Name {
-			return nil // it lies behind damage
+			return nil // it is after damage
 		}
 	}
 	if seg.keep == 0 || j.last < seg.First {
@@ -178,7 +178,7 @@ func writeSynced(fsys vfs.FS, name string, data []byte) error {
 
 // settle puts damage in closed segments away, after a copy of each file
 // concerned went to quarantine: a damaged one keeps the part before its first
-// damage, and the ones behind it go, up to the next base.
+// damage, and the ones after it go, up to the next base.
 func (j *Journal) settle(history []Segment) error {
 	behind := false
 	for _, seg := range history {
@@ -189,7 +189,7 @@ func (j *Journal) settle(history []Segment) error {
 		if !damaged && !behind {
 			continue
 		}
-		if err := j.toQuarantine(seg.Name, errors.New("it is damaged or lies behind damage")); err != nil {
+		if err := j.toQuarantine(seg.Name, errors.New("it is damaged or is after damage")); err != nil {
 			return err
 		}
 		if !behind && seg.keep > 0 {

@@ -23,7 +23,7 @@ type Damage struct {
 	Offset  int64
 	Length  int64  // 0: no bytes are wrong, but the numbers do not follow
 	After   uint64 // the last event known before it
-	Next    uint64 // the first event known behind it; 0: none
+	Next    uint64 // the first event known after it; 0: none
 	Why     string
 
 	segment int
@@ -61,11 +61,11 @@ type Opened struct {
 	// there is none.
 	Base, Last uint64
 	// Highest is the highest number that was ever in use, as far as verified
-	// lines tell, those behind damage too.
+	// lines tell, those after damage too.
 	Highest  uint64
 	Segments []Segment
 	// Ranges are all unbroken sequences, in the order of the files. One that
-	// lies behind damage continues a state that is at least as far as its
+	// lies after damage continues a state that is at least as far as its
 	// First-1.
 	Ranges []Range
 	Damage []Damage
@@ -77,7 +77,7 @@ type Opened struct {
 	learnt map[string]KnownSegment
 }
 
-// Whole tells whether nothing is damaged from the base on, so that the journal
+// Whole reports whether nothing is damaged from the base on, so that the journal
 // can be continued. Damage before the base is history that Open has put away.
 func (o *Opened) Whole() bool {
 	return !slices.ContainsFunc(o.Damage, func(d Damage) bool { return d.segment >= o.base })
@@ -193,7 +193,7 @@ func (s *survey) line(l *lines, p line) error {
 		s.closeBad(p.seq)
 	}
 	if p.seq != s.next {
-		s.damage(l.off, 0, fmt.Sprintf("event %d stands where event %d must", p.seq, s.next))
+		s.damage(l.off, 0, fmt.Sprintf("found event %d where event %d must be", p.seq, s.next))
 		s.found.Damage[len(s.found.Damage)-1].Next = p.seq
 		s.apart = true
 	}

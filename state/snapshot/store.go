@@ -134,7 +134,7 @@ func (s *Store) clear() error {
 //     rename of two links of one file does nothing and leaves both.
 //  4. The new version is written under a temporary name and synced.
 //  5. It is renamed over the primary.
-//  6. The folder is synced. Now the new version is durable.
+//  6. The directory is synced. Now the new version is durable.
 //
 // The backup's name need not be synced before 5: whichever of the two versions
 // it leads to after a crash, it was verified. After an error the old primary
