@@ -397,7 +397,7 @@ func (v *View) plan(repairs []Repair) {
 		}
 		v.Repairs = append(v.Repairs, r)
 		if r.next != nil {
-			v.State, v.Head = r.next, r.next.Head()
+			v.State, v.Head = r.next, r.next.Summary()
 		}
 		switch f := r.finding(true); {
 		case r.Found == "":
