@@ -181,7 +181,7 @@ func read(fsys vfs.FS, root string) (*View, error) {
 }
 
 // Glance is Read for those who ask where an execution stands, and not how it
-// got there: State may be that of a head, see state.Head. It costs nearly the
+// got there: State may be that of a head, see state.Summary. It costs nearly the
 // same however long the history is, as long as the files are those that hank
 // has left in this boot; else it is Read.
 func Glance(root string) (*View, error) {

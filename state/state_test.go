@@ -295,7 +295,7 @@ func TestAPausedRunCanOnlyEnd(t *testing.T) {
 		"a pause between two":   {done, pause, "no codon of run r is in progress"},
 		"a pause of another":    {at(Running, nil), RunPaused{RunID: "q"}, `run "q" is not the current one`},
 		"the next codon status": {at(Running, &Pause{}), CodonTransitioned{"r", full(CompletingSentinels)}, "run r is paused: codon c can only end"},
-		"costs":                 {at(Running, &Pause{}), costs, "codon c is not running in run r"},
+		"costs":                 {at(Running, &Pause{}), costs, "codon c is not in progress in run r"},
 		"costs without a pause": {at(Running, nil), costs, ""},
 		"the run's end first":   {s, RunFailed{RunID: "r", EndTime: epoch}, "codon c of run r is completing-sentinels"},
 	} {
