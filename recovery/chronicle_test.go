@@ -70,7 +70,7 @@ func TestACopyWithItsOriginalsObjectsStaysItself(t *testing.T) {
 	a := begin(t, first, 14, CreateOptions{})
 	ok(t, a.start())
 	ok(t, a.upto(3))
-	ok(t, a.x.Saver.Save(a.x.State()))
+	ok(t, a.x.StateWriter.Save(a.x.State()))
 	ok(t, exec.Command("cp", "-a", first, second).Run())
 	ok(t, a.upto(9)) // the original goes on
 	original := a.x.Layout

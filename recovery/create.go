@@ -275,7 +275,7 @@ func needStore(l layout.Layout, why error) *finding.DecisionError {
 // one may be said not to exist, too: it lacks something.
 func newStore(x *execution.Execution, why error) error {
 	if _, err := x.FS.Lstat(x.Layout.Store()); err == nil {
-		if err := x.SetAside(x.Layout.Store(), why); err != nil {
+		if err := x.QuarantineFile(x.Layout.Store(), why); err != nil {
 			return err
 		}
 	}

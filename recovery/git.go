@@ -97,7 +97,7 @@ func ensureHead(ctx context.Context, x *execution.Execution) error {
 // salvage puts damaged packs into quarantine, less what can still be read of
 // them.
 func salvage(ctx context.Context, x *execution.Execution) error {
-	found, err := repair.Salvage(ctx, x.Store.DB, x.SetAside)
+	found, err := repair.Salvage(ctx, x.Store.DB, x.QuarantineFile)
 	for _, f := range found {
 		switch name := filepath.Base(f.Pack); {
 		case f.Lost == 0:

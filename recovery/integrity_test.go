@@ -481,7 +481,7 @@ func TestWhatIsDeletedBehindTheLastCheckpoint(t *testing.T) {
 		ok(t, a.play(attempt{}))
 		ok(t, a.exit(state.EndStopped))
 		a.waitForSave()
-		ok(t, a.x.Saver.Save(a.x.State()))
+		ok(t, a.x.StateWriter.Save(a.x.State()))
 		c.act(t, a.x.Layout.Hankweave())
 		want := told(t, a.x.State())
 		err := a.x.Close()
@@ -527,15 +527,15 @@ func TestAStateDeletedAsSoonAsItIsSavedIsNoticed(t *testing.T) {
 	ok(t, a.start())
 	ok(t, a.x.Watch())
 	a.waitForSave()
-	a.x.Saver.Disk.Lock() // no save is under way
+	a.x.StateWriter.Disk.Lock() // no save is under way
 	disk.name = a.x.Layout.State()
-	a.x.Saver.Disk.Unlock()
+	a.x.StateWriter.Disk.Unlock()
 	ok(t, a.play(attempt{}))
-	ok(t, a.x.Saver.Close())
-	if err := a.x.Saver.Changed(); !errors.Is(err, fs.ErrNotExist) {
+	ok(t, a.x.StateWriter.Close())
+	if err := a.x.StateWriter.Changed(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it says: %v", err)
 	}
-	a.x.Saver.Store.FS = fast
-	a.x.Saver.Start()
+	a.x.StateWriter.Store.FS = fast
+	a.x.StateWriter.Start()
 	ok(t, a.x.Close())
 }

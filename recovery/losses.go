@@ -77,7 +77,7 @@ func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, e
 	if err != nil {
 		return false, nil // no file can bring that back
 	}
-	there, err := execution.InTheWay(x.Store, x.Workspace, "", tree) // ignored ones too
+	there, err := execution.Conflicts(x.Store, x.Workspace, "", tree) // ignored ones too
 	if checkpoint.IsMissing(err) {
 		there, err = nil, nil
 	}
@@ -174,7 +174,7 @@ func moveLostTip(x *execution.Execution, tip repair.LostTip) error {
 
 // noteReference writes down in quarantine where a reference has led to.
 func noteReference(x *execution.Execution, name string, sha checkpoint.SHA, why error) error {
-	return x.Quarantine("reference", strings.NewReader(fmt.Sprintf("%s %s\n", sha, name)), why)
+	return x.QuarantineCopy("reference", strings.NewReader(fmt.Sprintf("%s %s\n", sha, name)), why)
 }
 
 func keepRemnant(x *execution.Execution, sha checkpoint.SHA, branch string) error {

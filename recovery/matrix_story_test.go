@@ -89,9 +89,9 @@ func (g *saga) take(x *execution.Execution, err error) error {
 		return err
 	}
 	g.a.x = x
-	x.Saver.Mu.Lock()
-	x.Saver.Breath, x.Saver.Share = 0, 0
-	x.Saver.Mu.Unlock()
+	x.StateWriter.Mu.Lock()
+	x.StateWriter.MinInterval, x.StateWriter.IdleFactor = 0, 0
+	x.StateWriter.Mu.Unlock()
 	return nil
 }
 

@@ -74,7 +74,7 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	}
 	x := &execution.Execution{Layout: l, Opts: o, FS: o.FS, Metadata: meta, Lock: k, Report: rep, Settled: true}
 	if err := open(ctx, x); err != nil {
-		return nil, errors.Join(err, x.DisallowOnQuestion(err), x.GiveBack(nil))
+		return nil, errors.Join(err, x.DisallowOnQuestion(err), x.CloseAndUnlock(nil))
 	}
 	return x, nil
 }
@@ -90,7 +90,7 @@ func open(ctx context.Context, x *execution.Execution) error {
 			return err
 		}
 	}
-	if err := x.ClearWay(); err != nil {
+	if err := x.QuarantineObstacles(); err != nil {
 		return fmt.Errorf("setting aside what is in the way: %w", err)
 	}
 	if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
@@ -133,7 +133,7 @@ func open(ctx context.Context, x *execution.Execution) error {
 // openJournal opens the journal for writing, or begins it anew.
 func openJournal(x *execution.Execution, m load.Memory) error {
 	if m.Apart {
-		if err := x.SetAside(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {
+		if err := x.QuarantineFile(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {
 			return err
 		}
 		if err := vfs.MkdirAll(x.FS, x.Layout.Events(), 0o700); err != nil {
@@ -148,7 +148,7 @@ func openJournal(x *execution.Execution, m load.Memory) error {
 		x.Journal, err = journal.Create(x.FS, x.Layout.Events(), base.Seq-1, base)
 		return err
 	}
-	j, err := journal.OpenFound(x.FS, x.Layout.Events(), *m.Found, x.Quarantine)
+	j, err := journal.OpenFound(x.FS, x.Layout.Events(), *m.Found, x.QuarantineCopy)
 	if err != nil {
 		return err
 	}

@@ -152,9 +152,9 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 // waitForSave replaces the saver, so that no save is under way.
 func (a *author) waitForSave() {
 	a.t.Helper()
-	old := a.x.Saver
+	old := a.x.StateWriter
 	ok(a.t, old.Close())
-	a.x.Saver = (&execution.Saver{Store: old.Store, Serial: old.Serial, Held: old.Held, Failed: old.Failed, Saved: old.Saved}).Start()
+	a.x.StateWriter = (&execution.StateWriter{Store: old.Store, Serial: old.Serial, Held: old.Held, Failed: old.Failed, Saved: old.Saved}).Start()
 }
 
 // A creation that was cut short at any moment is made anew or gone on with;

@@ -88,7 +88,7 @@ func orElsewhere(root string) string {
 func renewMeta(x *execution.Execution, inode string) error {
 	if x.Metadata.Version == "" {
 		if _, err := layout.ReadMetaFile(x.FS, x.Layout.Meta()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			if err := x.SetAside(x.Layout.Meta(), err); err != nil {
+			if err := x.QuarantineFile(x.Layout.Meta(), err); err != nil {
 				return err
 			}
 		}
@@ -128,8 +128,8 @@ func rebase(x *execution.Execution, s *state.State, seq uint64, why string) erro
 // execution, or was left by an interrupted save, goes to quarantine: there is
 // a whole state now.
 func startSaver(x *execution.Execution) error {
-	snaps := &snapshot.Store{FS: x.FS, Path: x.Layout.State(), Verify: func(text []byte) error { return ownState(x, text) }, Quarantine: x.SetAside}
-	v := &execution.Saver{Store: snaps, Serial: x.State().Serial, Held: x.Held, OnDisk: x.OnDisk}
+	snaps := &snapshot.Store{FS: x.FS, Path: x.Layout.State(), Verify: func(text []byte) error { return ownState(x, text) }, Quarantine: x.QuarantineFile}
+	v := &execution.StateWriter{Store: snaps, Serial: x.State().Serial, Held: x.Held, OnDisk: x.OnDisk}
 	v.Saved = func(s *state.State, end journal.Place) {
 		if x.Held() == nil { // else it would be written into somebody else's folder
 			load.WriteHead(x.FS, x.Layout, x.Lock.Info.Process.BootID, s, end)
@@ -142,11 +142,11 @@ func startSaver(x *execution.Execution) error {
 		}
 		x.Opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	}
-	x.Saver = v.Start()
+	x.StateWriter = v.Start()
 	if err := snaps.SetAside(notOurs(x)); err != nil {
 		return err
 	}
-	x.Saver.Ask(x.State(), x.Journal.End(), true)
+	x.StateWriter.Request(x.State(), x.Journal.End(), true)
 	return nil
 }
 

@@ -90,7 +90,7 @@ func finish(ctx context.Context, x *execution.Execution, intent *state.Intent) (
 	}
 	shas, refused, err := x.FinishMove(ctx, intent)
 	if err != nil {
-		return "", execution.WithoutAdvice(err)
+		return "", execution.CauseOf(err)
 	}
 	switch n := len(shas); n {
 	case 0:
@@ -141,7 +141,7 @@ func takeBack(ctx context.Context, x *execution.Execution, intent *state.Intent,
 	case ctx.Err() != nil || x.Broken != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return err
 	default:
-		return giveUp(ctx, x, back, cmp.Or(why, execution.WithoutAdvice(err)))
+		return giveUp(ctx, x, back, cmp.Or(why, execution.CauseOf(err)))
 	}
 	x.Undone = true
 	because := " was taken back"
@@ -189,7 +189,7 @@ func keepWhatIsThere(ctx context.Context, x *execution.Execution, i *state.Inten
 	if err != nil {
 		return ""
 	}
-	sha, err := x.Preserve(ctx, snap, x.RecoveryBranch(), i.Safety, execution.WhileCut(i))
+	sha, err := x.Preserve(ctx, snap, x.RecoveryBranch(), i.Safety, execution.InterruptedNote(i))
 	if err != nil {
 		return ""
 	}
@@ -272,7 +272,7 @@ func (v *View) blockedRedo() *finding.DecisionError {
 // NeedWritable asks what is to become of a codon that a command is to do again on
 // a workspace that cannot be put back to the checkpoint to.
 func NeedWritable(c *state.Codon, to state.SHA, command string, why error) *finding.DecisionError {
-	why = execution.WithoutAdvice(why)
+	why = execution.CauseOf(why)
 	return &finding.DecisionError{
 		What: fmt.Sprintf("the workspace cannot be put back to checkpoint %.12s, from before codon %s: %v; it is as it was", to, c.CodonID, why),
 		Options: []string{

@@ -40,13 +40,13 @@ func (d *driver) capture(ctx context.Context, index int) error {
 			d.x.Store.Abort()
 			return err
 		}
-		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, execution.EmptyFolders(before)))))
+		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, execution.EmptyDirs(before)))))
 	}
 	if err := d.asMovedTo(ctx, snap); err != nil {
 		d.x.Store.Abort()
 		return err
 	}
-	if folders := execution.EmptyFolders(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
+	if folders := execution.EmptyDirs(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
 		d.x.Store.Abort()
 		return nil
 	}

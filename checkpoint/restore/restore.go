@@ -104,8 +104,8 @@ type RestoreReport struct {
 
 // What is said of an empty directory that the system does not let be removed or made.
 const (
-	CannotRemoveFolder = "is an empty folder that cannot be removed: %v"
-	CannotMakeFolder   = "is an empty folder that cannot be made: %v"
+	CannotRemoveDir = "is an empty folder that cannot be removed: %v"
+	CannotMakeDir   = "is an empty folder that cannot be made: %v"
 )
 
 // BlockedError refuses a restore because something that was not saved stands

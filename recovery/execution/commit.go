@@ -98,7 +98,7 @@ func (x *Execution) CommitObject(ctx context.Context, c Commit) (state.SHA, erro
 	if err != nil {
 		return "", err
 	}
-	text += foldersLine(c.Snapshot.Empty)
+	text += emptyDirsLine(c.Snapshot.Empty)
 	parents := make([]checkpoint.SHA, 0, len(c.Parents))
 	for _, p := range c.Parents {
 		if p != "" && x.Store.Has(checkpoint.SHA(p)) { // one that was lost and parted from is led to no more
@@ -145,7 +145,7 @@ func (x *Execution) preserveOnce(ctx context.Context, snap *checkpoint.Snapshot,
 	same := func(info checkpoint.Info) bool {
 		title, _, _ := strings.Cut(info.Message, "\n")
 		return info.Tree == snap.Tree && slices.Equal(info.Parents, []checkpoint.SHA{checkpoint.SHA(parent)}) &&
-			strings.HasSuffix(title, " "+note) && slices.Equal(EmptyFolders(info), KeptFolders(snap.Empty))
+			strings.HasSuffix(title, " "+note) && slices.Equal(EmptyDirs(info), RecordedDirs(snap.Empty))
 	}
 	for _, tip := range refs {
 		for range 2 {

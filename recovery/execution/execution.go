@@ -41,7 +41,7 @@ type Execution struct {
 	Metadata      layout.Meta
 	Lock          *lock.Lock
 	Journal       *journal.Journal
-	Saver         *Saver
+	StateWriter   *StateWriter
 	Merger        *merger
 	warned        map[string]bool // files for secrets that warnOfPrivate has named
 	Current       atomic.Pointer[state.State]
@@ -121,7 +121,7 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 	}
 	failpoint.Hit("transition.acknowledged")
 	x.Current.Store(next)
-	x.Saver.Ask(next, x.Journal.End(), durable)
+	x.StateWriter.Request(next, x.Journal.End(), durable)
 	for _, e := range events {
 		x.Opts.Appended(e, next)
 	}
@@ -189,12 +189,12 @@ func (x *Execution) Close() error {
 	if x.Broken == nil {
 		failed = multierror.Append(failed, x.Journal.Sync())
 	}
-	return x.GiveBack(failed)
+	return x.CloseAndUnlock(failed)
 }
 
-// GiveBack closes what is open, the locks last. What failed before is in the
+// CloseAndUnlock closes what is open, the locks last. What failed before is in the
 // error too.
-func (x *Execution) GiveBack(failed *multierror.Error) error {
+func (x *Execution) CloseAndUnlock(failed *multierror.Error) error {
 	return inOneLine(multierror.Append(x.CloseAll(failed), x.Lock.Release()))
 }
 
@@ -208,8 +208,8 @@ func (x *Execution) CloseAll(failed *multierror.Error) *multierror.Error {
 			failed = multierror.Append(failed, err)
 		}
 	}
-	if x.Saver != nil {
-		note(x.Saver.Close())
+	if x.StateWriter != nil {
+		note(x.StateWriter.Close())
 	}
 	if x.Journal != nil {
 		note(x.Journal.Close())

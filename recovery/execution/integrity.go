@@ -17,7 +17,7 @@ import (
 func (x *Execution) Watch() error {
 	m, err := integrity.Watch(integrity.Watched{
 		FS: x.FS, Layout: x.Layout, Lineage: x.State().Lineage, Store: x.Store, Lock: x.Lock,
-		Quarantine: x.SetAside, OnDelete: x.Merger.stop, Warn: x.Opts.Warn,
+		Quarantine: x.QuarantineFile, OnDelete: x.Merger.stop, Warn: x.Opts.Warn,
 	})
 	if err != nil {
 		return err
@@ -26,15 +26,15 @@ func (x *Execution) Watch() error {
 	x.Lock.Folders.Lock()
 	x.Lock.Watch = m
 	x.Lock.Folders.Unlock()
-	x.Saver.Disk.Lock()
-	failed := x.Saver.Failed
-	x.Saver.tampered = x.reportState
-	x.Saver.Failed = func(err error) {
+	x.StateWriter.Disk.Lock()
+	failed := x.StateWriter.Failed
+	x.StateWriter.tampered = x.reportState
+	x.StateWriter.Failed = func(err error) {
 		if !m.WasDeleted() || !errors.Is(err, fs.ErrNotExist) { // the deletion is reported
 			failed(err)
 		}
 	}
-	x.Saver.Disk.Unlock()
+	x.StateWriter.Disk.Unlock()
 	return nil
 }
 
@@ -78,10 +78,10 @@ func (x *Execution) Inspect() error {
 // checkState has state.json rewritten, if somebody else has changed it, and reports
 // whether somebody has.
 func (x *Execution) checkState() bool {
-	err := x.Saver.Changed()
+	err := x.StateWriter.Changed()
 	if err != nil {
 		x.reportState(err)
-		x.Saver.Ask(x.State(), x.Journal.End(), true)
+		x.StateWriter.Request(x.State(), x.Journal.End(), true)
 	}
 	return err != nil
 }
@@ -108,11 +108,11 @@ func (x *Execution) checkJournal() error {
 
 func (x *Execution) recreateJournal(why error) error {
 	events := x.Layout.Events()
-	if err := x.ClearWay(); err != nil {
+	if err := x.QuarantineObstacles(); err != nil {
 		return err
 	}
 	if _, err := x.FS.Lstat(events); err == nil {
-		if err := x.SetAside(events, why); err != nil {
+		if err := x.QuarantineFile(events, why); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (x *Execution) recreateJournal(why error) error {
 	}
 	x.Journal = created
 	x.Monitor.JournalRecreated(filepath.Join(events, "events.jsonl"))
-	x.Saver.Ask(x.State(), x.Journal.End(), true)
+	x.StateWriter.Request(x.State(), x.Journal.End(), true)
 	return nil
 }
 

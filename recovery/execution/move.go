@@ -94,9 +94,9 @@ func leftOpen(i *state.Intent, err error) error {
 // changed nothing, or would not.
 func NeedOpen(to state.SHA, err error) *finding.DecisionError {
 	return &finding.DecisionError{
-		What:    fmt.Sprintf("the workspace cannot be brought to checkpoint %.12s: %v; it is as it was", to, WithoutAdvice(err)),
+		What:    fmt.Sprintf("the workspace cannot be brought to checkpoint %.12s: %v; it is as it was", to, CauseOf(err)),
 		Options: []string{"make it writable again, then give the same command again"},
-		Closed:  WithoutAdvice(err),
+		Closed:  CauseOf(err),
 	}
 }
 
@@ -132,9 +132,9 @@ func (x *Execution) FinishMove(ctx context.Context, intent *state.Intent) (meanw
 	return meanwhile, report.Refused, nil
 }
 
-// WhileCut is the note of the checkpoints of what was changed while a move was
+// InterruptedNote is the note of the checkpoints of what was changed while a move was
 // cut short. Their parent is the move's safety checkpoint.
-func WhileCut(i *state.Intent) string { return "while a " + i.Kind + " was cut short" }
+func InterruptedNote(i *state.Intent) string { return "while a " + i.Kind + " was cut short" }
 
 // SavedMeanwhile lists those checkpoints of an intent.
 func (x *Execution) SavedMeanwhile(intent *state.Intent) ([]state.SHA, error) {
@@ -145,7 +145,7 @@ func (x *Execution) SavedMeanwhile(intent *state.Intent) ([]state.SHA, error) {
 	var found []state.SHA
 	for _, name := range slices.Sorted(maps.Keys(refs)) { // by time
 		info, err := x.Store.CommitInfo(refs[name])
-		if err == nil && strings.HasPrefix(info.Message, string(state.KindRecovery)+": "+WhileCut(intent)) && slices.Contains(info.Parents, checkpoint.SHA(intent.Safety)) {
+		if err == nil && strings.HasPrefix(info.Message, string(state.KindRecovery)+": "+InterruptedNote(intent)) && slices.Contains(info.Parents, checkpoint.SHA(intent.Safety)) {
 			found = append(found, state.SHA(info.SHA))
 		}
 	}
@@ -159,7 +159,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 	if err != nil {
 		return "", err
 	}
-	inWay, err := back.InTheWay(x.Workspace, "")
+	inWay, err := back.Conflicts(x.Workspace, "")
 	if err != nil {
 		x.Store.Abort()
 		return "", err
@@ -174,7 +174,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 			return sha, nil
 		}
 	}
-	return x.Preserve(ctx, all, x.RecoveryBranch(), intent.Safety, WhileCut(intent))
+	return x.Preserve(ctx, all, x.RecoveryBranch(), intent.Safety, InterruptedNote(intent))
 }
 
 // CarryOut applies an intent that is recorded to a workspace that is saved in the
@@ -202,11 +202,11 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, p *MoveP
 		var incomplete *restore.IncompleteError
 		return nil, errors.As(err, &incomplete) && incomplete.Touched, err
 	}
-	closed, err := x.restoreFolders(p)
+	closed, err := x.restoreEmptyDirs(p)
 	if err != nil {
 		return nil, true, err
 	}
-	report.Refused = withFolders(report.Refused, closed)
+	report.Refused = withDirs(report.Refused, closed)
 	failpoint.Hit("move.applied")
 	x.saveUncovered(ctx, intent, p.Target.Tree)
 	return report, true, x.Record(x.Closing(intent, KeptPaths(report.Refused))...)

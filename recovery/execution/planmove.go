@@ -88,11 +88,11 @@ func PlanMove(ctx context.Context, src Sources, m Move) (*MovePlan, error) {
 		return nil, err
 	}
 	p.owned.Empty = slices.DeleteFunc(slices.Clone(p.owned.Empty), func(name string) bool { return slices.Contains(m.Leave, name) })
-	made, err := p.complete(&src, p.owned.Tree, KeptFolders(p.owned.Empty), p.Saved.Tree)
+	made, err := p.complete(&src, p.owned.Tree, RecordedDirs(p.owned.Empty), p.Saved.Tree)
 	if err != nil {
 		return nil, err
 	}
-	inWay, err := foldersInTheWay(src.Layout, src.Store, p.Saved.Tree, target.Tree, p.create, made)
+	inWay, err := conflictingDirs(src.Layout, src.Store, p.Saved.Tree, target.Tree, p.create, made)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 	if p.owned, err = src.scan(ctx, p.Tracked, base); err != nil {
 		return err
 	}
-	inWay, err := p.Target.InTheWay(src.Workspace, p.owned.Tree)
+	inWay, err := p.Target.Conflicts(src.Workspace, p.owned.Tree)
 	if err != nil {
 		return err
 	}
@@ -152,16 +152,16 @@ func (p *MovePlan) complete(src *Sources, owned checkpoint.SHA, ownedEmpty []str
 	if err != nil {
 		return nil, err
 	}
-	if made, err = foldersMadeBehind(src, p.Kind, info, p.Paths); err != nil {
+	if made, err = dirsMadeBy(src, p.Kind, info, p.Paths); err != nil {
 		return nil, err
 	}
-	p.create = foldersFor(src.Layout, p.Target.Empty, p.Paths)
+	p.create = dirsOf(src.Layout, p.Target.Empty, p.Paths)
 	if p.KeepAdded {
 		return made, nil
 	}
 	ignored := match.Ignored(src.Store.DB, info.Tree, src.Workspace)
-	p.remove = slices.DeleteFunc(foldersFor(src.Layout, ownedEmpty, p.Paths), func(name string) bool { // as such files stay
-		return ignored(name) || ignored(name+"/"+inFolder)
+	p.remove = slices.DeleteFunc(dirsOf(src.Layout, ownedEmpty, p.Paths), func(name string) bool { // as such files stay
+		return ignored(name) || ignored(name+"/"+anyFile)
 	})
 	p.remove = slices.DeleteFunc(append(p.remove, made...), func(name string) bool { return slices.Contains(p.create, name) })
 	return made, nil
@@ -174,13 +174,13 @@ func (p *MovePlan) Preview() (*restore.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Refused = withFolders(plan.Refused, restore.RefusedFolders(p.request.Workspace, plan, p.remove, p.create))
+	plan.Refused = withDirs(plan.Refused, restore.RefusedDirs(p.request.Workspace, plan, p.remove, p.create))
 	return plan, nil
 }
 
-// withFolders adds what is said of empty directories to what a restore could not change,
+// withDirs adds what is said of empty directories to what a restore could not change,
 // each path once.
-func withFolders(refused, folders []restore.Refused) []restore.Refused {
+func withDirs(refused, folders []restore.Refused) []restore.Refused {
 	byPath := func(a, b restore.Refused) int { return strings.Compare(a.Path, b.Path) }
 	all := slices.Concat(refused, folders)
 	slices.SortStableFunc(all, byPath)
@@ -217,7 +217,7 @@ func (x *Execution) planIntent(ctx context.Context, i *state.Intent, from state.
 	if err != nil {
 		return nil, err
 	}
-	if _, err = p.complete(&src, owned.Tree, EmptyFolders(owned), saved); err == nil && from != i.Safety {
+	if _, err = p.complete(&src, owned.Tree, EmptyDirs(owned), saved); err == nil && from != i.Safety {
 		p.request.Began, err = x.Tree(i.Safety)
 	}
 	return p, err

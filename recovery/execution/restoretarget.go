@@ -34,9 +34,9 @@ type RestoreTarget struct {
 	Empty []string
 	// Returning are files that come back from the archive.
 	Returning []layout.Archived
-	// leaving are the archived copies, by their paths in the workspace, of files
+	// archived are the archived copies, by their paths in the workspace, of files
 	// that had come back and go again.
-	leaving map[string][]string
+	archived map[string][]string
 	// looks are those of the codons that were asked for what the checkpoint did
 	// not look at.
 	looks []firstLook
@@ -57,26 +57,26 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
-	b := &RestoreTarget{Tree: info.Tree, Empty: emptyFolders(info.Message), store: store, leaving: map[string][]string{}}
-	if err := b.untouch(s, to); err != nil || position == nil {
+	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store, archived: map[string][]string{}}
+	if err := b.addUntracked(s, to); err != nil || position == nil {
 		return b, err
 	}
-	return b, b.unarchive(ctx, l, s, to, *position)
+	return b, b.addArchived(ctx, l, s, to, *position)
 }
 
-// untouch adds what codons behind the checkpoint found of the files that they
+// addUntracked adds what codons behind the checkpoint found of the files that they
 // were the first to look at. Every codon starts from a checkpoint that looked
 // at all that its own will. The codons of the present thread are asked first,
 // then those of other timelines, the newest first: only what led on from the
 // checkpoint can tell what was there.
-func (b *RestoreTarget) untouch(s *state.State, to state.SHA) error {
+func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
 	looked := Taken(s, b.store, to)
 	if Covers(looked, Tracked(s, "")) {
 		return nil
 	}
 	led := &Descent{Store: b.store, From: checkpoint.SHA(to), Known: map[checkpoint.SHA]bool{}}
 	asked := map[*state.Codon]bool{}
-	for _, thread := range threads(s) {
+	for _, thread := range timelines(s) {
 		for _, step := range thread {
 			base, sel := step.Codon.BaseCheckpoint, Tracked(s, step.Codon.CodonID)
 			if asked[step.Codon] || base == "" || Covers(looked, sel) {
@@ -96,7 +96,7 @@ func (b *RestoreTarget) untouch(s *state.State, to state.SHA) error {
 				return err
 			}
 			b.looks = append(b.looks, firstLook{info.Tree, first})
-			for _, name := range emptyFolders(info.Message) {
+			for _, name := range emptyDirs(info.Message) {
 				if first(name) {
 					b.Empty = append(b.Empty, name)
 				}
@@ -107,9 +107,9 @@ func (b *RestoreTarget) untouch(s *state.State, to state.SHA) error {
 	return nil
 }
 
-// threads are the present thread and those that end with the other runs, newest
+// timelines are the present timeline and those that end with the other runs, newest
 // first; what is a part of one that came before is left out.
-func threads(s *state.State) [][]state.TimelineEntry {
+func timelines(s *state.State) [][]state.TimelineEntry {
 	all, on := [][]state.TimelineEntry{}, map[*state.Codon]bool{}
 	add := func(thread []state.TimelineEntry) {
 		for _, step := range thread {
@@ -126,10 +126,10 @@ func threads(s *state.State) [][]state.TimelineEntry {
 	return all
 }
 
-// unarchive adds what the archive alone has of codons that are left behind, and
+// addArchived adds what the archive alone has of codons that are left behind, and
 // notes what goes back to it. A file that is in a checkpoint is that
 // checkpoint's matter.
-func (b *RestoreTarget) unarchive(ctx context.Context, l layout.Layout, s *state.State, to state.SHA, position state.Position) error {
+func (b *RestoreTarget) addArchived(ctx context.Context, l layout.Layout, s *state.State, to state.SHA, position state.Position) error {
 	m, err := layout.ReadManifest(vfs.OS, l.Manifest())
 	if err != nil || len(m.Entries) == 0 {
 		return nil // a manifest that cannot be read says nothing; the next archiving reports it
@@ -142,7 +142,7 @@ func (b *RestoreTarget) unarchive(ctx context.Context, l layout.Layout, s *state
 	delete(surely, SavedAt(b.store, s.CurrentPosition().CheckpointSHA))
 	delete(then, SavedAt(b.store, to))
 	last := EndedAt(b.store, to)
-	seen := b.sawAll(to)
+	seen := b.sawEverything(to)
 	stays := map[string]bool{} // archived at the target: what other timelines have archived of it is theirs
 	for _, e := range m.Entries {
 		if sha := state.SHA(e.CheckpointSHA); then[sha] && (!now[sha] || sha == last) {
@@ -155,9 +155,9 @@ func (b *RestoreTarget) unarchive(ctx context.Context, l layout.Layout, s *state
 		sha := state.SHA(e.CheckpointSHA)
 		copied := filepath.Join(l.Root, filepath.FromSlash(e.ArchivePath))
 		switch {
-		case !sound(e) || b.held(sha, e.SourcePath):
+		case !isSafe(e) || b.hadAtEnd(sha, e.SourcePath):
 		case then[sha] && !surely[sha]:
-			b.leaving[e.SourcePath] = append(b.leaving[e.SourcePath], copied)
+			b.archived[e.SourcePath] = append(b.archived[e.SourcePath], copied)
 		case now[sha] && !then[sha] && !seen && !stays[e.SourcePath] && !taken[e.SourcePath] && !b.store.HasFile(b.Tree, e.SourcePath):
 			f, ok := archivedFile(e.SourcePath, copied)
 			if !ok {
@@ -178,9 +178,9 @@ func (b *RestoreTarget) unarchive(ctx context.Context, l layout.Layout, s *state
 	return err
 }
 
-// sawAll tells whether a checkpoint was made before a move: it has seen whatever
+// sawEverything tells whether a checkpoint was made before a move: it has seen whatever
 // was in the workspace, so that nothing of the archive was.
-func (b *RestoreTarget) sawAll(sha state.SHA) bool {
+func (b *RestoreTarget) sawEverything(sha state.SHA) bool {
 	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
 	return err == nil && wentTo(info.Message) != ""
 }
@@ -196,15 +196,15 @@ func ends(s *state.State) map[state.SHA]bool {
 	return found
 }
 
-// held tells whether the end of the codon that archived a file had it.
-func (b *RestoreTarget) held(sha state.SHA, path string) bool {
+// hadAtEnd reports whether the end of the codon that archived a file had it.
+func (b *RestoreTarget) hadAtEnd(sha state.SHA, path string) bool {
 	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
 	return err == nil && b.store.HasFile(info.Tree, path)
 }
 
-// sound tells whether an entry is of a file between the workspace and the
+// isSafe tells whether an entry is of a file between the workspace and the
 // archive: anybody may have written the manifest.
-func sound(e layout.Archived) bool {
+func isSafe(e layout.Archived) bool {
 	inArchive := strings.HasPrefix(e.ArchivePath, layout.ArchiveName+"/") && fs.ValidPath(e.ArchivePath)
 	return inArchive && fs.ValidPath(e.SourcePath) && e.SourcePath != "." && !layout.Protected(e.SourcePath)
 }
@@ -272,7 +272,7 @@ func (b *RestoreTarget) Removable(s *state.State, ws *checkpoint.Workspace, owne
 	brought := func(string) bool { return false }
 	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
 		then := &RestoreTarget{Tree: went.Tree, store: store}
-		if err := then.untouch(s, state.SHA(went.SHA)); err != nil {
+		if err := then.addUntracked(s, state.SHA(went.SHA)); err != nil {
 			return nil, err
 		}
 		brought = func(path string) bool { return store.HasFile(then.Tree, path) }
@@ -302,20 +302,20 @@ func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool
 // Request is the restore that goes there from the tree of a safety checkpoint.
 func (b *RestoreTarget) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
 	return restore.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Cache(w), Paths: paths, LeftOut: match.LeftOut(b.store.DB),
-		Removable: func(path string) bool { return removable(path) || b.leaves(from, path) }}
+		Removable: func(path string) bool { return removable(path) || b.mayRemove(from, path) }}
 }
 
-// InTheWay are the files of the workspace that the safety checkpoint must have,
+// Conflicts are the files of the workspace that the safety checkpoint must have,
 // visible or not: what the move would replace or remove where it begins from the
 // tree from, and what the archive has and may leave. What is left out of every
 // checkpoint is not among them: the move leaves it where it is.
-func (b *RestoreTarget) InTheWay(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
-	return InTheWay(b.store, w, from, b.Tree, b.Leaving(w.Path())...)
+func (b *RestoreTarget) Conflicts(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
+	return Conflicts(b.store, w, from, b.Tree, b.removed(w.Path())...)
 }
 
-// InTheWay is restore.Conflicts, with more paths, without what is left out of
+// Conflicts is restore.Conflicts, with more paths, without what is left out of
 // every checkpoint.
-func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpoint.SHA, more ...string) ([]string, error) {
+func Conflicts(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpoint.SHA, more ...string) ([]string, error) {
 	found, err := restore.Conflicts(store, w, from, to)
 	if err != nil {
 		return nil, err
@@ -326,11 +326,11 @@ func InTheWay(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkpo
 	}), nil
 }
 
-// Leaving are the files of the workspace that may leave it: the safety
+// removed are the files of the workspace that may leave it: the safety
 // checkpoint must have them, visible or not.
-func (b *RestoreTarget) Leaving(workspace string) []string {
+func (b *RestoreTarget) removed(workspace string) []string {
 	var found []string
-	for path := range b.leaving {
+	for path := range b.archived {
 		if info, err := os.Lstat(filepath.Join(workspace, filepath.FromSlash(path))); err == nil && info.Mode().IsRegular() {
 			found = append(found, path)
 		}
@@ -339,10 +339,10 @@ func (b *RestoreTarget) Leaving(workspace string) []string {
 	return found
 }
 
-// leaves tells whether the file that a tree has at a path is one that the
+// mayRemove reports whether the file that a tree has at a path is one that the
 // archive has, and may go from the workspace.
-func (b *RestoreTarget) leaves(from checkpoint.SHA, path string) bool {
-	return slices.ContainsFunc(b.leaving[path], func(copied string) bool {
+func (b *RestoreTarget) mayRemove(from checkpoint.SHA, path string) bool {
+	return slices.ContainsFunc(b.archived[path], func(copied string) bool {
 		have, size, err := b.store.ReadFile(from, path)
 		if err != nil {
 			return false

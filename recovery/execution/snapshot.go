@@ -40,7 +40,7 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
-	if err := x.onWorkspace(); err != nil {
+	if err := x.followWorkspace(); err != nil {
 		return nil, err
 	}
 	if x.Monitor.WasDeleted() { // else what is stored now would go to a store that is deleted
@@ -96,7 +96,7 @@ func Shortcomings(snap *checkpoint.Snapshot) []string {
 	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
 		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
 	})
-	if n := len(snap.Empty) - len(KeptFolders(snap.Empty)); n > 0 {
+	if n := len(snap.Empty) - len(RecordedDirs(snap.Empty)); n > 0 {
 		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
 	}
 	return notes

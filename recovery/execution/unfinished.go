@@ -32,9 +32,9 @@ func NeedUnfinished(i *state.Intent, why error) *finding.DecisionError {
 	}
 }
 
-// WithoutAdvice is why a restore was not carried out; that it did not begin is not
+// CauseOf is why a restore was not carried out; that it did not begin is not
 // true of one that another has begun.
-func WithoutAdvice(err error) error {
+func CauseOf(err error) error {
 	var incomplete *restore.IncompleteError
 	if errors.As(err, &incomplete) {
 		return incomplete.Err

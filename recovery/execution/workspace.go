@@ -21,10 +21,10 @@ func (x *Execution) LinkData() error {
 	return nil
 }
 
-// onWorkspace checks that agents work where the execution has its lock. Between a
+// followWorkspace checks that agents work where the execution has its lock. Between a
 // codon's start and its end another folder in that place is taken for the
 // workspace: see Folder.succeeds.
-func (x *Execution) onWorkspace() error {
+func (x *Execution) followWorkspace() error {
 	r := x.State().Newest()
 	if r == nil || r.Live() == nil {
 		return x.Lock.OnWorkspace()

@@ -149,7 +149,7 @@ func (c Comparison) Unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []di
 			names = append(names, at.Path)
 		}
 	}
-	had := execution.EmptyFolders(before)
+	had := execution.EmptyDirs(before)
 	for _, name := range snap.Empty {
 		if !holds(had, name) {
 			names = append(names, name)
@@ -192,8 +192,8 @@ func (c Comparison) EmptyDirsSince(sha state.SHA, snap *checkpoint.Snapshot) (ma
 	if err != nil {
 		return nil, err
 	}
-	had, takes := execution.EmptyFolders(info), execution.Taken(c.State, c.Store, sha).Matcher()
-	for _, name := range execution.KeptFolders(snap.Empty) {
+	had, takes := execution.EmptyDirs(info), execution.Taken(c.State, c.Store, sha).Matcher()
+	for _, name := range execution.RecordedDirs(snap.Empty) {
 		if takes(name) && !holds(had, name) && !restore.HasPath(c.Store.DB, info.Tree, name) {
 			made = append(made, name)
 		}

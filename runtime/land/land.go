@@ -348,8 +348,8 @@ func (l *lander) chooseOthers() error {
 	if err != nil {
 		return err
 	}
-	had := execution.EmptyFolders(from)
-	for _, name := range execution.EmptyFolders(to) {
+	had := execution.EmptyDirs(from)
+	for _, name := range execution.EmptyDirs(to) {
 		if !slices.Contains(had, name) {
 			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(name)), "it is an empty folder, which git does not hold"})
 		}

@@ -17,15 +17,15 @@ import (
 	"hank/recovery/layout"
 )
 
-// inFolder stands for any file in a folder: a rule that hides all of them hides
+// anyFile stands for any file in a folder: a rule that hides all of them hides
 // the folder.
-const inFolder = "hank-any-file"
+const anyFile = "hank-any-file"
 
-// foldersMadeBehind are the empty folders that the move has made which the target is
+// dirsMadeBy are the empty folders that the move has made which the target is
 // the safety checkpoint of; none if it is of no move. Only what a person asks to go
 // back to takes a move back: what does a codon again, or puts edits back, goes to
 // where the codon began, or the workspace was left, and leaves a person's folders.
-func foldersMadeBehind(src *Sources, kind string, target checkpoint.Info, paths []string) ([]string, error) {
+func dirsMadeBy(src *Sources, kind string, target checkpoint.Info, paths []string) ([]string, error) {
 	went := wentTo(target.Message)
 	if went == "" || kind != "rollback" && kind != "undo" && len(paths) == 0 {
 		return nil, nil
@@ -37,13 +37,13 @@ func foldersMadeBehind(src *Sources, kind string, target checkpoint.Info, paths 
 	if err != nil {
 		return nil, err
 	}
-	return foldersFor(src.Layout, made.Empty, paths), nil
+	return dirsOf(src.Layout, made.Empty, paths), nil
 }
 
-// foldersInTheWay are the empty folders of the workspace, ignored or not, that a
+// conflictingDirs are the empty folders of the workspace, ignored or not, that a
 // move from one tree to another with these empty folders fills, or replaces; and
 // those that it takes away because another move has made them.
-func foldersInTheWay(l layout.Layout, store *checkpoint.Store, from, to checkpoint.SHA, folders, made []string) ([]string, error) {
+func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoint.SHA, folders, made []string) ([]string, error) {
 	changes, err := diff.Diff(store, from, to)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func foldersInTheWay(l layout.Layout, store *checkpoint.Store, from, to checkpoi
 		return nil, fmt.Errorf("the empty folders: %w", err)
 	}
 	defer root.Close()
-	w := wayFolders{root: root, seen: map[string]bool{}}
+	w := dirCollector{root: root, seen: map[string]bool{}}
 	for _, c := range changes {
 		if c.Kind == diff.Added {
 			w.below(c.Path)
@@ -69,15 +69,15 @@ func foldersInTheWay(l layout.Layout, store *checkpoint.Store, from, to checkpoi
 	return w.found, nil
 }
 
-// wayFolders collects empty folders. What cannot be looked at is none.
-type wayFolders struct {
+// dirCollector collects empty folders. What cannot be looked at is none.
+type dirCollector struct {
 	root  *os.Root
 	seen  map[string]bool
 	found []string
 }
 
 // above looks at the nearest folder that is there, of a path and those above.
-func (w *wayFolders) above(name string) {
+func (w *dirCollector) above(name string) {
 	for ; name != "." && !w.seen[name]; name = path.Dir(name) {
 		w.seen[name] = true
 		fi, err := w.root.Lstat(name)
@@ -92,14 +92,14 @@ func (w *wayFolders) above(name string) {
 }
 
 // at looks at a folder alone.
-func (w *wayFolders) at(name string) {
+func (w *dirCollector) at(name string) {
 	if fi, err := w.root.Lstat(name); err == nil && fi.IsDir() && !w.seen[name] && len(w.names(name, 1)) == 0 {
 		w.seen[name], w.found = true, append(w.found, name)
 	}
 }
 
 // below looks at a folder that stands where a file is to come.
-func (w *wayFolders) below(name string) {
+func (w *dirCollector) below(name string) {
 	if fi, err := w.root.Lstat(name); err != nil || !fi.IsDir() {
 		return
 	}
@@ -113,7 +113,7 @@ func (w *wayFolders) below(name string) {
 }
 
 // names are the names in a folder, up to most of them; -1: all.
-func (w *wayFolders) names(folder string, most int) []string {
+func (w *dirCollector) names(folder string, most int) []string {
 	f, err := w.root.Open(folder)
 	if err != nil {
 		return []string{"?"} // not known to be empty
@@ -123,10 +123,10 @@ func (w *wayFolders) names(folder string, most int) []string {
 	return names
 }
 
-// restoreFolders makes and removes the empty directories of a plan. Doing it twice does
+// restoreEmptyDirs makes and removes the empty directories of a plan. Doing it twice does
 // nothing more; both times it is durable. What the system does not let be made or removed
 // is returned.
-func (x *Execution) restoreFolders(p *MovePlan) (refused []restore.Refused, err error) {
+func (x *Execution) restoreEmptyDirs(p *MovePlan) (refused []restore.Refused, err error) {
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("the empty folders: %w", err)
@@ -134,16 +134,16 @@ func (x *Execution) restoreFolders(p *MovePlan) (refused []restore.Refused, err 
 	defer root.Close()
 	for _, name := range p.remove {
 		if stays, why := removeEmpty(root, name, p.create); why != nil {
-			refused = append(refused, restore.Refused{Path: stays, Why: fmt.Sprintf(restore.CannotRemoveFolder, why)})
+			refused = append(refused, restore.Refused{Path: stays, Why: fmt.Sprintf(restore.CannotRemoveDir, why)})
 		}
 	}
 	for _, name := range p.create {
 		err := failpoint.Refused(x.Layout.Workspace, name)
 		if err == nil {
-			err = makeFolder(root, name)
+			err = makeEmptyDir(root, name)
 		}
 		if refusal(err) {
-			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf(restore.CannotMakeFolder, err)})
+			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf(restore.CannotMakeDir, err)})
 		} else if err != nil {
 			return nil, fmt.Errorf("the empty folder %s: %w", name, err)
 		}
@@ -166,7 +166,7 @@ func removeEmpty(root *os.Root, name string, keep []string) (stays string, why e
 		if err == nil {
 			err = root.Remove(name)
 		}
-		if w := (wayFolders{root: root}); refusal(err) && len(w.names(name, 1)) == 0 {
+		if w := (dirCollector{root: root}); refusal(err) && len(w.names(name, 1)) == 0 {
 			if at := (*fs.PathError)(nil); errors.As(err, &at) {
 				err = at.Err
 			}
@@ -179,9 +179,9 @@ func removeEmpty(root *os.Root, name string, keep []string) (stays string, why e
 	return "", nil
 }
 
-// makeFolder makes a folder and those above it. Where something else has a
+// makeEmptyDir makes a folder and those above it. Where something else has a
 // name on the way, which is then in no checkpoint's way, it stays.
-func makeFolder(root *os.Root, name string) error {
+func makeEmptyDir(root *os.Root, name string) error {
 	at := ""
 	for part := range strings.SplitSeq(name, "/") {
 		at = path.Join(at, part)

@@ -14,10 +14,10 @@ import (
 	"hank/internal/failpoint"
 )
 
-// RefusedFolders foresees which empty directories the system is not going to let be
+// RefusedDirs foresees which empty directories the system is not going to let be
 // removed or made after a restore, with those above that are empty then and not among
 // create. It writes nothing; what cannot be looked at is not foreseen.
-func RefusedFolders(w *worktree.Workspace, plan *Plan, remove, create []string) (refused []Refused) {
+func RefusedDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (refused []Refused) {
 	root, err := os.OpenRoot(w.Path())
 	if err != nil {
 		return nil
@@ -33,7 +33,7 @@ func RefusedFolders(w *worktree.Workspace, plan *Plan, remove, create []string) 
 	for _, name := range remove {
 		for ; name != "." && !slices.Contains(create, name) && after.isEmpty(name); name = path.Dir(name) {
 			if err := after.refusal(w, name); err != nil {
-				refused = append(refused, Refused{name, fmt.Sprintf(CannotRemoveFolder, err)})
+				refused = append(refused, Refused{name, fmt.Sprintf(CannotRemoveDir, err)})
 				break
 			}
 			after.remove(name)
@@ -52,7 +52,7 @@ func RefusedFolders(w *worktree.Workspace, plan *Plan, remove, create []string) 
 			}
 		}
 		if err != nil {
-			refused = append(refused, Refused{name, fmt.Sprintf(CannotMakeFolder, err)})
+			refused = append(refused, Refused{name, fmt.Sprintf(CannotMakeDir, err)})
 		}
 	}
 	return refused

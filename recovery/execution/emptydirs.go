@@ -15,20 +15,20 @@ import (
 // Git holds no empty folders, but a codon may count on one: a script that
 // writes into a folder that the codon before it has made. A checkpoint names
 // them in a line of its message, and moving the tree there makes them again.
-const foldersTrailer = "Hank-Empty-Folders: "
+const emptyDirsTrailer = "Hank-Empty-Folders: "
 
-// maxFolders bounds that line.
-const maxFolders = 2000
+// maxEmptyDirs bounds that line.
+const maxEmptyDirs = 2000
 
-// KeptFolders are those of the empty folders that a checkpoint names: a
+// RecordedDirs are those of the empty folders that a checkpoint names: a
 // message is text, and not too much of it.
-func KeptFolders(empty []string) []string {
+func RecordedDirs(empty []string) []string {
 	kept := slices.DeleteFunc(slices.Clone(empty), func(name string) bool { return !utf8.ValidString(name) })
-	return kept[:min(len(kept), maxFolders)]
+	return kept[:min(len(kept), maxEmptyDirs)]
 }
 
-func foldersLine(empty []string) string {
-	kept := KeptFolders(empty)
+func emptyDirsLine(empty []string) string {
+	kept := RecordedDirs(empty)
 	if len(kept) == 0 {
 		return ""
 	}
@@ -36,19 +36,19 @@ func foldersLine(empty []string) string {
 	if err != nil {
 		return "" // a list of valid strings can always be written
 	}
-	return foldersTrailer + string(line) + "\n"
+	return emptyDirsTrailer + string(line) + "\n"
 }
 
-// EmptyFolders are those that a checkpoint names in its message.
-func EmptyFolders(info checkpoint.Info) []string { return emptyFolders(info.Message) }
+// EmptyDirs are those that a checkpoint names in its message.
+func EmptyDirs(info checkpoint.Info) []string { return emptyDirs(info.Message) }
 
-// emptyFolders reads what foldersLine has written.
-func emptyFolders(message string) []string {
-	at := strings.LastIndex(message, "\n"+foldersTrailer)
+// emptyDirs reads what emptyDirsLine has written.
+func emptyDirs(message string) []string {
+	at := strings.LastIndex(message, "\n"+emptyDirsTrailer)
 	if at < 0 {
 		return nil
 	}
-	line, _, _ := strings.Cut(message[at+1+len(foldersTrailer):], "\n")
+	line, _, _ := strings.Cut(message[at+1+len(emptyDirsTrailer):], "\n")
 	var names []string
 	if json.Unmarshal([]byte(line), &names) != nil {
 		return nil
@@ -56,9 +56,9 @@ func emptyFolders(message string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !fs.ValidPath(name) || name == "." })
 }
 
-// FoldersWithin are those of the folders that are at or below one of the paths; no
+// DirsWithin are those of the folders that are at or below one of the paths; no
 // path at all, and the root, is every one.
-func FoldersWithin(folders, paths []string) []string {
+func DirsWithin(folders, paths []string) []string {
 	if len(paths) == 0 || slices.Contains(paths, ".") {
 		return folders
 	}
@@ -67,8 +67,8 @@ func FoldersWithin(folders, paths []string) []string {
 	})
 }
 
-// foldersFor are those of the folders that a move of paths is about: not those of
+// dirsOf are those of the folders that a move of paths is about: not those of
 // the execution itself.
-func foldersFor(l layout.Layout, folders, paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(FoldersWithin(folders, paths)), l.Apart())
+func dirsOf(l layout.Layout, folders, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(DirsWithin(folders, paths)), l.Apart())
 }
