@@ -76,7 +76,7 @@ func (w *world) put(path string) string {
 	return full
 }
 
-// remove deletes what is at a path; a repository's folder is deleted whole.
+// remove deletes what is at a path; a repository's directory is deleted whole.
 func (w *world) remove(path string) {
 	if path != "" {
 		testkit.Must(w.T, os.RemoveAll(w.Path(path)))

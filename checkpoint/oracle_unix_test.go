@@ -45,13 +45,13 @@ type oracle struct {
 	root   string
 	stored map[string]string // by path, where it differs from the name
 	kept   func(path string) bool
-	shown  func(dir string) bool // a folder that is looked into
+	shown  func(dir string) bool // a directory that is looked into
 
 	files                  int
 	skipped, nested, empty []string
 }
 
-// tree returns the id of a folder's tree, and whether it holds anything.
+// tree returns the id of a directory's tree, and whether it holds anything.
 func (o *oracle) tree(dir string) (id [20]byte, any bool) {
 	entries, err := os.ReadDir(filepath.Join(o.root, dir))
 	testkit.Must(o.t, err)
@@ -116,7 +116,7 @@ func gitID(kind string, data []byte) [20]byte {
 	return sha1.Sum(append(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data...))
 }
 
-// everyPath returns all files and folders, folders with a slash behind, but
+// everyPath returns all files and directories, directories with a slash behind, but
 // nothing called .git.
 func everyPath(t testing.TB, root string) (paths []string) {
 	t.Helper()
@@ -244,7 +244,7 @@ func (w *world) step() *checkpoint.Snapshot {
 		w.T.Fatalf("skipped: %q, the oracle says %q; after %q", skipped, o.skipped, w.moves)
 	}
 	slices.Sort(o.empty)
-	if !w.raced.Load() && !slices.Equal(snap.Empty, o.empty) { // a racer that vanishes leaves a folder empty
+	if !w.raced.Load() && !slices.Equal(snap.Empty, o.empty) { // a racer that vanishes leaves a directory empty
 		w.T.Fatalf("empty: %q, the oracle says %q; after %q", snap.Empty, o.empty, w.moves)
 	}
 	for _, dir := range o.nested { // more may be named: what is ignored now, and was recorded
@@ -324,7 +324,7 @@ type world struct {
 	*checkpointtest.Rig
 	rng     *rand.Rand
 	rules   bool   // there are ignore rules
-	common  string // the common git folder of the user's repository, or ""
+	common  string // the common git directory of the user's repository, or ""
 	maps    []mapping
 	boots   int
 	moves   []string         // since the last comparison

@@ -14,7 +14,7 @@ import (
 
 // Overlay returns a tree, in the pending pack, that has all of base and, where
 // base has nothing, the files of over that want takes by their paths in the
-// workspace. Folders that are alike in both are not read.
+// workspace. Directories that are alike in both are not read.
 func Overlay(s *packdb.DB, base, over SHA, want func(path string) bool) (SHA, error) {
 	id, err := overlay(s, "", plumbing.NewHash(string(base)), plumbing.NewHash(string(over)), want)
 	if err != nil {
@@ -23,12 +23,12 @@ func Overlay(s *packdb.DB, base, over SHA, want func(path string) bool) (SHA, er
 	return SHA(id.String()), nil
 }
 
-// overlay does it for one folder; no folder at all is the zero hash.
+// overlay does it for one directory; no directory at all is the zero hash.
 func overlay(s *packdb.DB, dir string, base, over plumbing.Hash, want func(string) bool) (plumbing.Hash, error) {
 	if base == over {
 		return base, nil
 	}
-	var out packdb.FolderTree
+	var out packdb.TreeBuilder
 	at := map[string]int{}
 	if !base.IsZero() {
 		tree, err := packdb.ReadTree(s, base)

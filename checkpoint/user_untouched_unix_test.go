@@ -19,7 +19,7 @@ import (
 	"hank/checkpoint/restore"
 )
 
-// fingerprintsBelow hashes everything about a folder that a program can see
+// fingerprintsBelow hashes everything about a directory that a program can see
 // without changing it: names, kinds, modes, sizes, times, bytes and targets.
 func fingerprintsBelow(t testing.TB, dir string) string {
 	t.Helper()

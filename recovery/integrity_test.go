@@ -318,13 +318,13 @@ var standIns = map[string]struct {
 	}, false},
 	"a folder that is held": {func(t *testing.T, at, _ string) {
 		ok(t, os.Mkdir(at, 0o700))
-		held := must(flock.OpenFolder(at))(t)
+		held := must(flock.OpenDir(at))(t)
 		ok(t, flock.Exclusive(held))
 		t.Cleanup(func() { _ = flock.Close(held) })
 	}, false},
 	"a folder that is held for a moment": {func(t *testing.T, at, _ string) {
 		ok(t, os.Mkdir(at, 0o700))
-		held := must(flock.OpenFolder(at))(t)
+		held := must(flock.OpenDir(at))(t)
 		ok(t, flock.Exclusive(held))
 		time.AfterFunc(100*time.Millisecond, func() { _ = errors.Join(os.Remove(at), flock.Close(held)) })
 	}, true},

@@ -54,7 +54,7 @@ func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 		if !a.x.Store.HasFile(tree, "work") || !strings.Contains(strings.Join(done.Notes, ""), "directory was replaced") {
 			t.Errorf("%s: %+v", name, done)
 		}
-		dir := must(flock.OpenFolder(l.Workspace))(t)
+		dir := must(flock.OpenDir(l.Workspace))(t)
 		if err := flock.Exclusive(dir); !errors.Is(err, flock.ErrHeld) {
 			t.Errorf("%s: the new folder is not locked: %v", name, err)
 		}

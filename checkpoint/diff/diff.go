@@ -141,7 +141,7 @@ func (d *Differ) pair(path string, from, to gitobject.TreeEntry) error {
 	}
 	if fromTree != toTree {
 		walk := func() error { return d.trees(path+"/", fromTree, toTree) }
-		if !d.walks.TryGo(walk) { // all are at work
+		if !d.walks.TryGo(walk) { // all are running
 			if err := walk(); err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"hank/checkpoint/worktree"
 )
 
-// FuzzSelection: a pattern that is taken never loses a file because a folder on
+// FuzzSelection: a pattern that is taken never loses a file because a directory on
 // the way to it is not looked into, and what it says takes no time.
 func FuzzSelection(f *testing.F) {
 	f.Add("src/**/*.go", "!src/gen", "src/a/b.go")

@@ -37,20 +37,20 @@ func CleanDir(p string) string {
 	return strings.TrimSuffix(p, "/")
 }
 
-// IsExecution reports whether a folder has the name of the one in which another
+// IsExecution reports whether a directory has the name of the one in which another
 // execution keeps its state.
 func IsExecution(dir string) bool { return worktree.LastComponent(CleanDir(dir)) == ".hankweave" }
 
-// FolderRules are the rules of a folder's .gitignore. That of another execution
+// DirRules are the rules of a directory's .gitignore. That of another execution
 // hides it from git, and says nothing of what its owner wants to keep.
-func FolderRules(dir string, text []byte) gitignore.Rules {
+func DirRules(dir string, text []byte) gitignore.Rules {
 	if string(text) == hidesAll && IsExecution(dir) {
 		return gitignore.Parse(dir, nil)
 	}
 	return gitignore.Parse(dir, text)
 }
 
-// hidesAll is the text of the .gitignore in the folder of an execution.
+// hidesAll is the text of the .gitignore in the directory of an execution.
 const hidesAll = "*\n"
 
 // treeRules are the ignore rules of a tree.
@@ -61,10 +61,10 @@ type treeRules struct {
 	excludes []gitignore.Rules
 
 	mu  sync.Mutex
-	own map[string]*gitignore.Rules // by folder, "" or ending in a slash; nil: it has none
+	own map[string]*gitignore.Rules // by directory, "" or ending in a slash; nil: it has none
 }
 
-// ignores looks at the folders of a path from the top down, as a scan comes by.
+// ignores looks at the directories of a path from the top down, as a scan comes by.
 func (x *treeRules) ignores(path string) bool {
 	var rules []*gitignore.Rules
 	for at := 0; ; {
@@ -101,7 +101,7 @@ func (x *treeRules) decide(rules []*gitignore.Rules, path, name string, isDir bo
 	return false
 }
 
-// of returns the rules of a folder's own .gitignore.
+// of returns the rules of a directory's own .gitignore.
 func (x *treeRules) of(dir string) *gitignore.Rules {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -121,7 +121,7 @@ func (x *treeRules) of(dir string) *gitignore.Rules {
 	if err != nil {
 		return nil
 	}
-	rules := FolderRules(dir, text)
+	rules := DirRules(dir, text)
 	x.own[dir] = &rules
 	return x.own[dir]
 }

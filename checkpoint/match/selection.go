@@ -17,7 +17,7 @@ type Selection struct {
 	All bool
 	// Patterns are globs with ** and braces, relative to the root. One without
 	// a slash fits in the root alone; a plain name stands for a file, or for a
-	// folder's content; one that begins with ! takes out what the others take.
+	// directory's content; one that begins with ! takes out what the others take.
 	Patterns []string
 	// Never are paths relative to the root that are not taken, with all below.
 	Never []string
@@ -29,7 +29,7 @@ type Selector struct {
 	take, refuse []string
 	Never        map[string]bool
 	Include      []string        // sorted; taken whatever else holds
-	Above        map[string]bool // folders that lead to one of include
+	Above        map[string]bool // directories that lead to one of include
 }
 
 func NewSelector(s Selection, include []string) *Selector {
@@ -39,7 +39,7 @@ func NewSelector(s Selection, include []string) *Selector {
 		p, content := strings.CutSuffix(strings.TrimPrefix(p, "./"), "/")
 		globs := []string{p}
 		if content || !strings.ContainsAny(p, `*?[\`) {
-			globs = append(globs, p+"/**") // a name: of a file, or of a folder
+			globs = append(globs, p+"/**") // a name: of a file, or of a directory
 		}
 		switch {
 		case negative:
@@ -77,10 +77,10 @@ func (s Selection) Validate() error {
 // Matcher tells of a path whether the selection takes it, if it is not ignored.
 func (s Selection) Matcher() func(path string) bool { return NewSelector(s, nil).Takes }
 
-// Everything tells that every file is selected.
+// Everything reports that every file is selected.
 func (x *Selector) Everything() bool { return x.all && len(x.refuse) == 0 }
 
-// Takes tells whether a file is selected by its name.
+// Takes reports whether a file is selected by its name.
 func (x *Selector) Takes(path string) bool {
 	fits := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
@@ -88,7 +88,7 @@ func (x *Selector) Takes(path string) bool {
 	return (x.all || fits(x.take)) && !fits(x.refuse)
 }
 
-// MayHold tells whether a file below a folder can be taken, so that the scan
+// MayHold reports whether a file below a directory can be taken, so that the scan
 // has to look into it. It may say yes too often.
 func (x *Selector) MayHold(dir string) bool {
 	if x.Everything() {
@@ -101,7 +101,7 @@ func (x *Selector) MayHold(dir string) bool {
 	return x.all || slices.ContainsFunc(x.take, func(p string) bool { return leadsInto(p, dir) })
 }
 
-// leadsInto compares a pattern with a folder's path, component by component.
+// leadsInto compares a pattern with a directory's path, component by component.
 func leadsInto(pattern, dir string) bool {
 	if strings.ContainsAny(pattern, "{\\") {
 		return true // a brace may hold a slash
@@ -119,7 +119,7 @@ func leadsInto(pattern, dir string) bool {
 	return true
 }
 
-// Includes tells whether a path is one of those taken in any case, or below
+// Includes reports whether a path is one of those taken in any case, or below
 // one of them.
 func (x *Selector) Includes(path string) bool {
 	if len(x.Include) == 0 {

@@ -11,8 +11,8 @@ import (
 	"hank/internal/vfs"
 )
 
-// userGitDir returns the git folder of the user's own repository that the
-// workspace is the root of, and its common folder; "" if it is none. Both are
+// userGitDir returns the git directory of the user's own repository that the
+// workspace is the root of, and its common directory; "" if it is none. Both are
 // only ever read.
 func userGitDir(workspace string) (own, common string) {
 	own = filepath.Join(workspace, ".git")
@@ -54,7 +54,7 @@ func UserExclude(workspace string) gitignore.Rules {
 }
 
 // Repository is one of the user's own, with the workspace as its root or a
-// folder in it. Its index is read when it is first asked: only what is ignored
+// directory in it. Its index is read when it is first asked: only what is ignored
 // by the rules makes it matter.
 type Repository struct {
 	dir   string // "" or ending in a slash
@@ -62,19 +62,19 @@ type Repository struct {
 	index func() trackedPaths
 }
 
-// NewRepository returns the one in a folder of the workspace; there may be none.
+// NewRepository returns the one in a directory of the workspace; there may be none.
 func NewRepository(workspace, dir string, above *Repository) *Repository {
 	at := filepath.Join(workspace, filepath.FromSlash(dir))
 	return &Repository{dir: dir, above: above, index: sync.OnceValue(func() trackedPaths { return userIndex(at) })}
 }
 
-// Tracks tells whether a file is in the index of this repository or of one
+// Tracks reports whether a file is in the index of this repository or of one
 // above.
 func (r *Repository) Tracks(path string) bool {
 	return r != nil && (r.index().has(path[len(r.dir):]) || r.above.Tracks(path))
 }
 
-// TracksBelow tells the same of any file below a folder, which ends in a slash.
+// TracksBelow tells the same of any file below a directory, which ends in a slash.
 func (r *Repository) TracksBelow(dir string) bool {
 	return r != nil && (r.index().anyBelow(dir[len(r.dir):]) || r.above.TracksBelow(dir))
 }
@@ -83,13 +83,13 @@ func (r *Repository) TracksBelow(dir string) bool {
 // not ignored, whatever the rules say.
 type trackedPaths []string
 
-// has tells whether a file is tracked.
+// has reports whether a file is tracked.
 func (t trackedPaths) has(path string) bool {
 	_, found := slices.BinarySearch(t, path)
 	return found
 }
 
-// anyBelow tells whether a folder, "" or ending in a slash, has tracked files.
+// anyBelow reports whether a directory, "" or ending in a slash, has tracked files.
 func (t trackedPaths) anyBelow(dir string) bool {
 	i, _ := slices.BinarySearch(t, dir)
 	return i < len(t) && strings.HasPrefix(t[i], dir)

@@ -134,8 +134,8 @@ func TestTheIndexOfANestedRepositorySavesItsFilesFromTheRules(t *testing.T) {
 	}
 }
 
-// A tracked file whose place an ignored folder has taken says nothing about
-// what is in the folder; a submodule's folder is not ignored.
+// A tracked file whose place an ignored directory has taken says nothing about
+// what is in the directory; a submodule's directory is not ignored.
 func TestAFolderInThePlaceOfATrackedFileMayBeIgnored(t *testing.T) {
 	t.Parallel()
 	r := checkpointtest.NewRig(t)

@@ -20,7 +20,7 @@ const (
 
 // indexPaths returns the paths that an index of version 2 to 4 names, and the
 // id of the index that it shares entries with, if it is split. A submodule, and
-// a folder of a sparse index, ends in a slash. What is damaged ends the list.
+// a directory of a sparse index, ends in a slash. What is damaged ends the list.
 func indexPaths(data []byte) (paths []string, shared string) {
 	if len(data) < 12+packdb.HashSize || string(data[:4]) != "DIRC" {
 		return nil, ""

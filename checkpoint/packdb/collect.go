@@ -50,7 +50,7 @@ func (s *DB) Unreachable(ctx context.Context, without []string, keep []SHA) (Col
 //  4. The old pack is removed.
 //
 // A crash leaves at worst objects in two packs. Complexity: objects that are
-// reachable, and bytes of the packs that are written anew.
+// reachable, and bytes of the packs that are written again.
 func (s *DB) Collect(ctx context.Context, keep []SHA) (Collection, error) {
 	if s.Opts.ReadOnly {
 		return Collection{}, ErrReadOnly

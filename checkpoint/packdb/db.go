@@ -20,7 +20,7 @@ import (
 // Options say where a store is and what it may use.
 type Options struct {
 	FS  vfs.FS // nil is the real one
-	Dir string // the git folder, absolute
+	Dir string // the git directory, absolute
 	// CacheFile is where the stat cache is kept between processes; "" is
 	// nowhere. BootID is the machine's present boot; "" trusts no kept cache.
 	CacheFile string
@@ -148,7 +148,7 @@ func (s *DB) NewPack(base string, size int64) *Pack {
 	return &Pack{FS: s.FS, Base: base, size: size, keeps: &s.openPacks}
 }
 
-// ListPacks returns the finished packs in a store's pack folder. A pack counts
+// ListPacks returns the finished packs in a store's pack directory. A pack counts
 // once it has its index; what has only one of the two is of no use to a reader.
 func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
 	dir := filepath.Join(s.Dir, "objects", "pack")
@@ -175,7 +175,7 @@ func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
 		base := filepath.Join(dir, name)
 		if have[base] == nil {
 			fi, err := whole[name].Info()
-			if errors.Is(err, fs.ErrNotExist) { // it was merged since the folder was listed
+			if errors.Is(err, fs.ErrNotExist) { // it was merged since the directory was listed
 				continue
 			}
 			if err != nil {

@@ -66,7 +66,7 @@ func orAbsent(sha SHA) string {
 type LockedError struct{ Path string }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s exists: another git process is at work in the checkpoint store; wait for it, or remove that file if none is running", e.Path)
+	return fmt.Sprintf("%s exists: another git process is running in the checkpoint store; wait for it, or remove that file if there is none", e.Path)
 }
 
 // CannotRecord begins the text of an UnstableError, which names the path next.

@@ -11,7 +11,7 @@ import (
 	"hank/checkpoint/internal/checkpointtest"
 )
 
-// Somebody puts a copy in the place of the store's folder while a pack is being
+// Somebody puts a copy in the place of the store's directory while a pack is being
 // written: the copy's namesake of the temporary file does not become a pack, and
 // a store that is forsaken then removes nothing of the copy.
 func TestACopyInThePlaceOfAStoreIsLeftAsItIs(t *testing.T) {

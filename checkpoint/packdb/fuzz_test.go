@@ -343,7 +343,7 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// canonicalModes tells whether no mode is written in another way than git does.
+// canonicalModes reports whether no mode is written in another way than git does.
 func canonicalModes(body []byte) bool {
 	for len(body) > 0 {
 		mode, rest, _ := bytes.Cut(body, []byte(" "))

@@ -55,7 +55,7 @@ func mergeable(packs []*Pack) []*Pack {
 	return list
 }
 
-// MergeDue tells whether Merge has something to do. It costs next to nothing.
+// MergeDue reports whether Merge has something to do. It costs next to nothing.
 func (s *DB) MergeDue() bool {
 	_, packs := s.Sources()
 	return !s.Opts.ReadOnly && mergeable(packs) != nil
@@ -73,7 +73,7 @@ func (s *DB) MergeDue() bool {
 //     the checksum that its index has, into one pack under a temporary name.
 //  3. It is made durable and named as every pack is, see Flush.
 //  4. It takes the place of the packs that it was made of.
-//  5. The stat cache on disk, which names packs, is written anew.
+//  5. The stat cache on disk, which names packs, is written again.
 //
 // A crash leaves at worst objects that stand in two packs, which the next
 // merge of their size makes one; and a temporary file, which Open removes. What
@@ -138,7 +138,7 @@ func (s *DB) mergePacks(ctx context.Context, old []*Pack) (*Pack, error) {
 	return s.NewPack(base, out.Written+HashSize), nil
 }
 
-// roomFor tells whether the disk has room for the packs once more. What cannot
+// roomFor reports whether the disk has room for the packs once more. What cannot
 // be asked is tried.
 func (s *DB) roomFor(packs []*Pack) bool {
 	var need uint64 = spare

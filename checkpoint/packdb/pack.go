@@ -102,7 +102,7 @@ func (p *Pack) shut() error {
 	return f.Close()
 }
 
-// Gone tells that pack and index were removed, as a merge does.
+// Gone reports that pack and index were removed, as a merge does.
 func (p *Pack) Gone() bool {
 	_, pack := p.FS.Lstat(p.String())
 	_, index := p.FS.Lstat(p.Base + ".idx")

@@ -38,7 +38,7 @@ func parseIndex(data []byte) (PackIndex, error) {
 	x := PackIndex{data: data}
 	for i := 1; i < 256; i++ {
 		if x.fanout(i) < x.fanout(i-1) {
-			return PackIndex{}, errors.New("its counts are not in order")
+			return PackIndex{}, errors.New("its counts do not ascend")
 		}
 	}
 	x.Count = x.fanout(255)

@@ -126,7 +126,7 @@ func errInflatedSize(size int64) error {
 }
 
 // unpacker reads one packed object after the other through one small buffer, and
-// without making zlib's tables anew: most objects take one read of the pack.
+// without making zlib's tables again: most objects take one read of the pack.
 type unpacker struct {
 	pack io.ReaderAt
 	next int64 // offset in the pack of what comes into the buffer next

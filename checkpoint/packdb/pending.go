@@ -108,7 +108,7 @@ func (p *PendingPack) stream(known func(plumbing.Hash) bool, write func(io.Write
 		p.Err = ErrNoRoom
 	}
 	if err != nil || have || p.Err != nil {
-		// What reached the file is overwritten by the next object, and cut off
+		// What reached the file is overwritten by the next object, and truncated
 		// in the end if none comes.
 		p.buf, p.Written = p.buf[:0], start
 		return false, errors.Join(err, p.Err)
@@ -143,7 +143,7 @@ func (p *PendingPack) note(e packEntry) {
 	p.Entries = append(p.Entries, e)
 }
 
-// isFull tells whether there is no room for n more bytes, of a further object.
+// isFull reports whether there is no room for n more bytes, of a further object.
 func (p *PendingPack) isFull(n int) bool {
 	return p.limit > 0 && p.end()+int64(n)+HashSize+indexSize(len(p.Entries)+1) > p.limit
 }
@@ -217,7 +217,7 @@ func (p *PendingPack) seal() ([]byte, error) {
 }
 
 // packBase returns the final path, without extension, of a pack with this
-// checksum, in the folder of the temporary name.
+// checksum, in the directory of the temporary name.
 func (p *PendingPack) packBase(sum []byte) string {
 	return filepath.Join(filepath.Dir(p.Path), fmt.Sprintf("pack-%x", sum))
 }

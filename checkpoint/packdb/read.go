@@ -20,7 +20,7 @@ import (
 	"hank/checkpoint/worktree"
 )
 
-// HasObject tells whether the store has an object, pending or not.
+// HasObject reports whether the store has an object, pending or not.
 func (s *DB) HasObject(id plumbing.Hash) bool {
 	pending, packs := s.Sources()
 	if pending != nil {
@@ -111,7 +111,7 @@ func (s *DB) readObject(id plumbing.Hash, depth int) (*GitObject, error) {
 		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s cannot be read", id), Err: err}
 	}
 	if objectID(kind, data) != id {
-		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s has another content than its name says", id)}
+		return nil, &DamagedError{Path: src.String(), Why: fmt.Sprintf("object %s has other contents than its name stands for", id)}
 	}
 	return &GitObject{id: id, Kind: kind, Bytes: int64(len(data)), data: data}, nil
 }
@@ -167,7 +167,7 @@ func (s *DB) loose(id plumbing.Hash) (*GitObject, error) {
 	return nil, &DamagedError{Path: f.Name(), Why: "the object cannot be read", Err: firstOf(err, r.Close())}
 }
 
-// reread lists the packs anew: they are added and merged by somebody else. The
+// reread lists the packs again: they are added and merged by somebody else. The
 // writer knows its packs, and with it mostly the list that was looked through is
 // old; but stock git may have put others in their place. False means that there
 // is no list.
@@ -250,7 +250,7 @@ func (s *DB) Log(from SHA, fn func(Info) (more bool, err error)) error {
 	return nil
 }
 
-// Has tells whether the store has an object, and can read it.
+// Has reports whether the store has an object, and can read it.
 func (s *DB) Has(sha SHA) bool {
 	_, err := s.Object(plumbing.NewHash(string(sha)))
 	return err == nil
@@ -369,7 +369,7 @@ func (s *DB) OpenBlob(blob SHA) (io.ReadCloser, error) {
 	return o.Reader()
 }
 
-// HasFile tells whether a tree has a file, not a folder, at a path.
+// HasFile reports whether a tree has a file, not a directory, at a path.
 func (s *DB) HasFile(tree SHA, path string) bool {
 	entry, err := s.Find(tree, path)
 	return err == nil && entry.Mode != filemode.Dir

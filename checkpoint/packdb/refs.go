@@ -24,7 +24,7 @@ import (
 //  1. Take git's own lock, <name>.lock, so that neither hank nor git moves it.
 //  2. Read the reference, and compare with old.
 //  3. Write new into a temporary file outside refs/, and sync it.
-//  4. Rename it over the reference, and sync the folder.
+//  4. Rename it over the reference, and sync the directory.
 //  5. Remove the lock.
 //
 // A crash leaves the old value or the new one, and perhaps the lock and the
@@ -78,7 +78,7 @@ func (s *DB) replace(name, text string) error {
 	}
 	failpoint.Hit("ref.written")
 	if fi, err := s.FS.Lstat(file); err == nil && fi.IsDir() {
-		// git leaves an empty folder where references once were; one that is
+		// git leaves an empty directory where references once were; one that is
 		// not empty stays, and the rename says so.
 		_ = s.FS.Remove(file)
 	}
@@ -311,7 +311,7 @@ func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error
 	return all, damaged, err
 }
 
-// walkRefs calls fn for each file below a folder of references.
+// walkRefs calls fn for each file below a directory of references.
 func (s *DB) walkRefs(dir string, fn func(name string) error) error {
 	list, err := s.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(dir)))
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *DB) readShallow() error {
 	return nil
 }
 
-// EndsAt tells whether a commit counts as having no parents.
+// EndsAt reports whether a commit counts as having no parents.
 func (s *DB) EndsAt(id plumbing.Hash) bool {
 	s.Mu.RLock()
 	defer s.Mu.RUnlock()

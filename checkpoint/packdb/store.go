@@ -50,7 +50,7 @@ func (s *DB) repairHead() error {
 	return vfs.ReplaceFile(s.FS, name, []byte(mainHead), 0o600, vfs.Durable)
 }
 
-// leadsSomewhere tells whether a HEAD is one that git takes, and not cut off.
+// leadsSomewhere reports whether a HEAD is one that git takes, and not truncated.
 func (s *DB) leadsSomewhere(head string) bool {
 	name, symbolic := strings.CutPrefix(head, "ref: ")
 	if !symbolic || head+"\n" == mainHead {
@@ -75,7 +75,7 @@ var storeFiles = []struct{ name, text string }{
 	{headName, mainHead},
 }
 
-// Init makes a store. It is built under a temporary name in the same folder
+// Init makes a store. It is built under a temporary name in the same directory
 // and renamed into place when it is whole and synced, so that a crash leaves
 // no half of one.
 func Init(o Options) (*DB, error) {
@@ -156,7 +156,7 @@ func Open(o Options) (*DB, error) {
 // LockAlone takes a shared repository for this process, unless another hank
 // has it, or there are no locks.
 func (s *DB) LockAlone() {
-	dir, err := flock.OpenFolder(s.Dir)
+	dir, err := flock.OpenDir(s.Dir)
 	if err != nil {
 		return
 	}
@@ -228,7 +228,7 @@ func (s *DB) Close() error {
 	return errors.Join(s.Vouched.KeepCache(), s.removeReplaced(), s.closePacks())
 }
 
-// Abandon is Close for a store whose folder is not the one any more that has its
+// Abandon is Close for a store whose directory is not the one any more that has its
 // name: nothing is written or removed by that.
 func (s *DB) Abandon() {
 	s.Abort()

@@ -195,7 +195,7 @@ func TestACircleOfDeltasEndsInAnError(t *testing.T) {
 }
 
 // Every call of a commit fails once; what was committed before stays, nothing
-// is half there, and the same store goes on.
+// is half there, and the same store continues.
 func TestAfterAnyFailedCallTheStoreGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{syscall.ENOSPC, syscall.EIO} {

@@ -17,19 +17,19 @@ import (
 // EmptyTree is git's id of the tree without entries; a store need not hold it.
 const EmptyTree SHA = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// FolderTree is a tree that is being made.
-type FolderTree struct {
+// TreeBuilder is a tree that is being made.
+type TreeBuilder struct {
 	Entries []gitobject.TreeEntry
 }
 
 // Add puts an entry in; the order is made by encode.
-func (n *FolderTree) Add(name string, mode filemode.FileMode, id plumbing.Hash) {
+func (n *TreeBuilder) Add(name string, mode filemode.FileMode, id plumbing.Hash) {
 	n.Entries = append(n.Entries, gitobject.TreeEntry{Name: name, Mode: mode, Hash: id})
 }
 
-// Encode returns the text of a tree: entries in git's order, in which a folder
+// Encode returns the text of a tree: entries in git's order, in which a directory
 // counts as if its name ended in a slash.
-func (n *FolderTree) Encode() []byte {
+func (n *TreeBuilder) Encode() []byte {
 	slices.SortFunc(n.Entries, CompareEntries)
 	size := 0
 	for i := range n.Entries {

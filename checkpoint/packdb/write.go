@@ -63,7 +63,7 @@ const indexTemporary = "-index"
 
 // keepMark ends the name of an empty file beside a pack. Stock git's repack and
 // gc leave a pack that has one alone; else they would delete what no reference
-// leads to yet, or what a runtime at work has open.
+// leads to yet, or what a running hank has open.
 const keepMark = ".keep"
 
 // keep marks a pack. Packs of a repository that is somebody's are theirs.
@@ -219,7 +219,7 @@ func (s *DB) drop() {
 //  3. The pack gets its mark, see keepMark, then its name, then the index its
 //     own: a pack counts once it has an index, so that a crash in between leaves
 //     only unused files.
-//  4. The folder is synced.
+//  4. The directory is synced.
 //
 // If it fails, the pending objects are dropped as by Abort: after a failed
 // sync nobody knows what the disk holds.
@@ -272,7 +272,7 @@ func (s *DB) FlushPack(p *PendingPack) (base string, err error) {
 	base = p.packBase(sum)
 	if fi, err := s.FS.Lstat(p.Path); err != nil {
 		return "", err
-	} else if fi.Size() != p.Written+HashSize { // somebody has put another folder there
+	} else if fi.Size() != p.Written+HashSize { // somebody has put another directory there
 		return "", fmt.Errorf("%s has %d bytes, and %d were written", p.Path, fi.Size(), p.Written+HashSize)
 	}
 	if err := s.keep(base); err != nil {
@@ -343,7 +343,7 @@ func (s *DB) AddTree(ctx context.Context, files []TreeFile) (SHA, error) {
 	return SHA(id.String()), err
 }
 
-// putFile stores the content of a file. refused tells that git's fsck would
+// putFile stores the content of a file. refused reports that git's fsck would
 // not let it into a tree under its special name.
 func (s *DB) putFile(f TreeFile) (id plumbing.Hash, refused bool, err error) {
 	r, size, err := f.Open()
@@ -366,7 +366,7 @@ func (s *DB) putFile(f TreeFile) (id plumbing.Hash, refused bool, err error) {
 
 // builder collects files into trees.
 type builder struct {
-	tree FolderTree
+	tree TreeBuilder
 	dirs map[string]*builder
 }
 

@@ -17,7 +17,7 @@ import (
 	"hank/internal/failpoint"
 )
 
-// openOther opens a repository in a folder, bare or not.
+// openOther opens a repository in a directory, bare or not.
 func openOther(dir string, create bool) (*packdb.DB, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func openOther(dir string, create bool) (*packdb.DB, error) {
 	s, err := packdb.Open(o)
 	var damaged *packdb.DamagedError
 	if errors.As(err, &damaged) {
-		return nil, fmt.Errorf("%s is neither a git repository nor an empty folder: %w", dir, err)
+		return nil, fmt.Errorf("%s is neither a git repository nor an empty directory: %w", dir, err)
 	}
 	return s, err
 }
@@ -127,7 +127,7 @@ func copyBranches(ctx context.Context, from, to *packdb.DB, want map[string]pack
 	return t, nil
 }
 
-// compare tells whether a commit of one store comes behind the one where
+// compare reports whether a commit of one store comes behind the one where
 // another store's branch is, so that the branch can be moved forward; or
 // whether it is there already, or further.
 func compare(from *packdb.DB, sha packdb.SHA, to *packdb.DB, old packdb.SHA) (forward, behind bool, err error) {
@@ -140,9 +140,9 @@ func compare(from *packdb.DB, sha packdb.SHA, to *packdb.DB, old packdb.SHA) (fo
 	return forward, false, err
 }
 
-// leadsTo tells whether a commit is another, or comes behind it on the way of
+// leadsTo reports whether a commit is another, or comes behind it on the way of
 // first parents, which is the only one that hank's branches grow; "" is behind
-// everything. Where the history is cut off, it is behind what it was cut from.
+// everything. Where the history is truncated, it is behind what it was cut from.
 func leadsTo(s *packdb.DB, from, old packdb.SHA) (bool, error) {
 	found := old == "" || from == old
 	if found {
@@ -186,7 +186,7 @@ func known(ctx context.Context, s *packdb.DB) (map[plumbing.Hash]bool, error) {
 	return known, nil
 }
 
-// isWhole tells whether nothing is lost of what references lead to.
+// isWhole reports whether nothing is lost of what references lead to.
 func isWhole(ctx context.Context, s *packdb.DB) (bool, error) {
 	all, err := survey(ctx, s)
 	for _, ends := range all {

@@ -84,7 +84,7 @@ type CutError struct {
 }
 
 func (e *CutError) Error() string {
-	return fmt.Sprintf("%s does not take all branches (%v): a part of the history is lost, and a git server takes only what leads back to a beginning that it has; export to a folder (`hank checkpoints export DIR`), or to a repository that had that part before", e.Address, e.Err)
+	return fmt.Sprintf("%s does not take all branches (%v): a part of the history is lost, and a git server takes only what leads back to a beginning that it has; export to a directory (`hank checkpoints export DIR`), or to a repository that had that part before", e.Address, e.Err)
 }
 
 // Unwrap returns what the other side said.
@@ -138,7 +138,7 @@ func (e *discreetError) Error() string {
 
 func discreet(address string, err error) error { return &discreetError{err, address} }
 
-// Remote is another repository, by a folder or by an address that git knows.
+// Remote is another repository, by a directory or by an address that git knows.
 // The references of one execution lie below refs/heads/<Prefix>/ there, so that
 // many executions, and a person's own branches, have room in one.
 type Remote struct {
@@ -154,8 +154,8 @@ func (r Remote) check() error {
 	return packdb.CheckRefName(packdb.Branches + r.Prefix + "/main")
 }
 
-// isFolder tells whether the address is a path here.
-func (r Remote) isFolder() bool {
+// isDirectory reports whether the address is a path here.
+func (r Remote) isDirectory() bool {
 	if filepath.IsAbs(r.Address) || strings.HasPrefix(r.Address, ".") {
 		return true
 	}
@@ -169,5 +169,5 @@ type Transfer struct {
 	Moved   []string // made or moved forward
 	Same    int      // were where they are to be, or further
 	Refused []string // the other side has something else there; they stay
-	Objects int      // commits, folders and files that were sent
+	Objects int      // commits, directories and files that were sent
 }

@@ -25,7 +25,7 @@ func borrowShallow(s *packdb.DB, from *packdb.DB, here map[plumbing.Hash]bool) e
 }
 
 // endWhereNothingIs ends branches that were fetched where the other side has
-// nothing either: a repository that is cut off does not say so to go-git.
+// nothing either: a repository with a truncated history does not say so to go-git.
 func endWhereNothingIs(ctx context.Context, s *packdb.DB, tips map[string]packdb.SHA) error {
 	ends, _ := s.Shallow()
 	seen := map[plumbing.Hash]bool{}

@@ -12,10 +12,10 @@ import (
 )
 
 // Export brings all branches and what they lead to into another repository. A
-// folder that is not there, or is empty, becomes a bare one. A branch there is
+// directory that is not there, or is empty, becomes a bare one. A branch there is
 // only ever made or moved forward; nothing is deleted.
 //
-// Into a folder objects are copied into one pack, which is durable before a
+// Into a directory objects are copied into one pack, which is durable before a
 // reference moves; to any other address they are pushed. The error is a
 // *RemoteError, or a *CutError, where that is the other side's.
 //
@@ -42,7 +42,7 @@ func Export(ctx context.Context, s *packdb.DB, to Remote) (*Transfer, error) {
 }
 
 func export(ctx context.Context, s *packdb.DB, to Remote, refs map[string]packdb.SHA) (*Transfer, error) {
-	if !to.isFolder() {
+	if !to.isDirectory() {
 		return push(ctx, s, to, refs)
 	}
 	other, err := openOther(to.Address, true)
@@ -73,7 +73,7 @@ func Import(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error) {
 	if err := from.check(); err != nil {
 		return nil, err
 	}
-	if !from.isFolder() {
+	if !from.isDirectory() {
 		return fetch(ctx, s, from)
 	}
 	other, err := openOther(from.Address, false)
@@ -101,7 +101,7 @@ func Import(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error) {
 func Prefixes(ctx context.Context, address string) ([]string, error) {
 	r := Remote{Address: address}
 	var refs map[string]packdb.SHA
-	if r.isFolder() {
+	if r.isDirectory() {
 		other, err := openOther(address, false)
 		if err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ import (
 	"hank/checkpoint/packdb"
 )
 
-// overHTTP serves a folder of repositories by stock git over the loopback.
+// overHTTP serves a directory of repositories by stock git over the loopback.
 func overHTTP(t *testing.T, dir string) string {
 	t.Helper()
 	backend := filepath.Join(strings.TrimSpace(testkit.Stock(t, "--exec-path")), "git-http-backend")
@@ -33,7 +33,7 @@ func overHTTP(t *testing.T, dir string) string {
 	return server.URL + "/" + filepath.Base(dir)
 }
 
-// remotes are the ways to a repository in a folder of this machine.
+// remotes are the ways to a repository in a directory of this machine.
 var remotes = map[string]func(t *testing.T, dir string) string{
 	"folder":  func(_ *testing.T, dir string) string { return dir },
 	"file://": func(_ *testing.T, dir string) string { return "file://" + dir },
@@ -57,7 +57,7 @@ func cut(r *checkpointtest.Rig, at packdb.SHA) {
 	r.CheckWhole()
 }
 
-// A store whose history is cut goes into a folder, and comes back from there by
+// A store whose history is cut goes into a directory, and comes back from there by
 // any way, whole as far as it goes.
 func TestACutStoreIsExportedToAFolderAndComesBack(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestACutStoreIsExportedToAFolderAndComesBack(t *testing.T) {
 			if ends, _ := back.Store.Shallow(); len(ends) != 1 || ends[0].String() != string(made[2]) {
 				t.Errorf("it ends at %v, want %s", ends, made[2])
 			}
-			back.Grow(2) // and goes on
+			back.Grow(2) // and continues
 			back.CheckWhole()
 		})
 	}
@@ -131,7 +131,7 @@ func TestACutStoreIsPushedWhereTheRestIs(t *testing.T) {
 				t.Errorf("there are %d commits, want 7", n)
 			}
 			var cut *CutError
-			if _, err := Export(ctx, r.Store.DB, Remote{address(t, empty), "hank/x"}); !errors.As(err, &cut) || !strings.Contains(err.Error(), "export to a folder") {
+			if _, err := Export(ctx, r.Store.DB, Remote{address(t, empty), "hank/x"}); !errors.As(err, &cut) || !strings.Contains(err.Error(), "export to a directory") {
 				t.Errorf("to an empty one: %v", err)
 			}
 			if refs := testkit.Stock(t, "--git-dir="+empty, "for-each-ref"); refs != "" {
@@ -141,7 +141,7 @@ func TestACutStoreIsPushedWhereTheRestIs(t *testing.T) {
 	}
 }
 
-// What is lost of a store, or was cut off since, comes back by an import, from
+// What is lost of a store, or was truncated since, comes back by an import, from
 // wherever the branches stand just where they do here.
 func TestAnImportBringsBackWhatIsLost(t *testing.T) {
 	t.Parallel()

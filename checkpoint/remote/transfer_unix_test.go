@@ -127,7 +127,7 @@ func TestAnExportRefusesWhatIsNoRepository(t *testing.T) {
 	r.Grow(1)
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "f"), []byte("a person's"), 0o644)
-	if _, err := Export(context.Background(), r.Store.DB, Remote{dir, "hank/x"}); err == nil || !strings.Contains(err.Error(), "neither a git repository nor an empty folder") {
+	if _, err := Export(context.Background(), r.Store.DB, Remote{dir, "hank/x"}); err == nil || !strings.Contains(err.Error(), "neither a git repository nor an empty directory") {
 		t.Errorf("into a folder of files: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 1 {

@@ -21,7 +21,7 @@ type CheckReport struct {
 	Problems                   []string
 }
 
-// IsComplete tells that nothing is wrong.
+// IsComplete reports that nothing is wrong.
 func (r *CheckReport) IsComplete() bool { return len(r.Problems) == 0 }
 
 // Check reads everything: each pack and index against its checksum, each
@@ -176,7 +176,7 @@ func (c *checker) tree(from string, id plumbing.Hash) {
 	c.reached(id)
 	for i, e := range tree {
 		if i > 0 && packdb.CompareEntries(tree[i-1], e) >= 0 {
-			c.problem("tree %s is not in order at %q", id, e.Name)
+			c.problem("tree %s is not sorted at %q", id, e.Name)
 		}
 		switch {
 		case e.Mode == filemode.Dir:

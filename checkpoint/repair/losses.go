@@ -168,7 +168,7 @@ func NewVerifier(ctx context.Context, s *packdb.DB) *Verifier {
 	return &Verifier{s, ctx, map[plumbing.Hash]bool{}}
 }
 
-// IsComplete tells whether a commit can be read with its tree and everything in it:
+// IsComplete reports whether a commit can be read with its tree and everything in it:
 // large files are only looked for. The error is about reading.
 func (j *Verifier) IsComplete(sha packdb.SHA) (bool, error) {
 	id := plumbing.NewHash(string(sha))

@@ -25,7 +25,7 @@ type Salvaged struct {
 // counts as stored as long as the pack's index is there.
 //
 //  1. Every pack is compared with its checksum, and its index with its own. An
-//     index that is damaged is set aside, and made anew if its pack is whole.
+//     index that is damaged is set aside, and made again if its pack is whole.
 //  2. What can still be read of a damaged pack is copied into a new one, which
 //     is made durable.
 //  3. The damaged pack and its index are given to setAside, which moves them.

@@ -81,7 +81,7 @@ func TestSalvageKeepsWhatCanBeRead(t *testing.T) {
 				t.Fatalf("%d files aside, %+v, %v", gone, found, err)
 			}
 			if found[0].Lost == -1 && damage.aside == 1 {
-				r.CheckWhole() // the index was made anew: nothing is lost
+				r.CheckWhole() // the index was made again: nothing is lost
 			}
 			again, err := repair.Salvage(context.Background(), r.Store.DB, func(name string, _ error) error {
 				t.Errorf("%s is set aside by a second call", name)
@@ -90,7 +90,7 @@ func TestSalvageKeepsWhatCanBeRead(t *testing.T) {
 			if err != nil || len(again) != 0 {
 				t.Errorf("a second call: %v %v", again, err)
 			}
-			r.Tip = "" // the history begins anew, from the workspace
+			r.Tip = "" // the history begins again, from the workspace
 			snap := r.Snapshot(match.Selection{All: true})
 			sha, err := r.Store.Commit(context.Background(), packdb.CommitRequest{Tree: snap.Tree, Message: "anew"})
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 	"hank/checkpoint/worktree"
 )
 
-// baseTree is a folder of the checkpoint before: a file that it records stays
+// baseTree is a directory of the checkpoint before: a file that it records stays
 // recorded. Its tree is read when it is asked, and only if the last scan did
 // not find the very same; nil has nothing.
 type baseTree struct {
@@ -22,7 +22,7 @@ type baseTree struct {
 	have map[string]gitobject.TreeEntry // by name in the workspace
 }
 
-// newBase returns a folder of the checkpoint before, last scanned as last.
+// newBase returns a directory of the checkpoint before, last scanned as last.
 func newBase(s *packdb.DB, id plumbing.Hash, last *CachedDir) *baseTree {
 	b := &baseTree{s: s, id: id}
 	if last != nil && last.Tree == id && last.files > 0 {
@@ -31,7 +31,7 @@ func newBase(s *packdb.DB, id plumbing.Hash, last *CachedDir) *baseTree {
 	return b
 }
 
-// find returns what the folder has under a name.
+// find returns what the directory has under a name.
 func (b *baseTree) find(name string) (mode filemode.FileMode, id plumbing.Hash, ok bool) {
 	if b == nil {
 		return 0, id, false
@@ -58,13 +58,13 @@ func (b *baseTree) find(name string) (mode filemode.FileMode, id plumbing.Hash, 
 	return e.Mode, e.Hash, ok
 }
 
-// hasFile tells whether the folder has a file or link of this name.
+// hasFile reports whether the directory has a file or link of this name.
 func (b *baseTree) hasFile(name string) bool {
 	mode, _, ok := b.find(name)
 	return ok && mode != filemode.Dir
 }
 
-// sub returns the folder of this name, nil if it is not there; last is what
+// sub returns the directory of this name, nil if it is not there; last is what
 // the last scan found in it.
 func (b *baseTree) sub(name string, last *CachedDir) *baseTree {
 	mode, id, ok := b.find(name)

@@ -14,7 +14,7 @@ import (
 
 // statCache remembers what the last scan of a workspace found: for each file
 // what lstat said when its content was hashed, so that a file with the same
-// answer need not be read again, and for each folder its tree. The answer
+// answer need not be read again, and for each directory its tree. The answer
 // holds the change time, which no program can set back, so that a file of the
 // same size with its old modification time does not pass.
 //
@@ -25,38 +25,38 @@ type statCache struct {
 	Root *CachedDir // nil: nothing is known
 }
 
-// CachedDir is a folder. Once a scan has made it, it does not change: scans share
+// CachedDir is a directory. Once a scan has made it, it does not change: scans share
 // what is the same, and it may be saved at any moment. Only rules, which are not
-// saved, may be filled in, by the one scan that is at work.
+// saved, may be filled in, by the one scan that is running.
 type CachedDir struct {
 	device  uint64
 	Tree    plumbing.Hash // the tree that the store has for it
 	files   int           // in the tree, all below included
 	bytes   int64         // their sizes
-	escaped int           // how many files and folders are stored under another name
+	escaped int           // how many files and directories are stored under another name
 	Entries []cachedEntry // sorted by name
 
 	rules *ignoreFile // of its own .gitignore, while this process remembers
 
-	// listed is what fstat said of the folder before it was listed: as long as
-	// it says the same, the folder has the names of entries and others, and no
+	// listed is what fstat said of the directory before it was listed: as long as
+	// it says the same, the directory has the names of entries and others, and no
 	// more. Zero: it has to be listed again.
 	listed fingerprint
 	Others []otherName
 }
 
-// otherName is a name that a folder lists and of which nothing else is known: it
+// otherName is a name that a directory lists and of which nothing else is known: it
 // is ignored, not selected, or can be in no tree.
 type otherName struct {
 	name string
 	dir  bool // the listing said so
 }
 
-// cachedEntry is a file, a link or a folder.
+// cachedEntry is a file, a link or a directory.
 type cachedEntry struct {
 	Name  string
-	stat  fingerprint   // zero for a folder
-	Blob  plumbing.Hash // zero for a folder
+	stat  fingerprint   // zero for a directory
+	Blob  plumbing.Hash // zero for a directory
 	Sub   *CachedDir    // nil for a file
 	Flags entryFlags
 }
@@ -64,7 +64,7 @@ type cachedEntry struct {
 type entryFlags uint8
 
 const (
-	// entryTaken: it is in the folder's tree. Else the last scan had no reason
+	// entryTaken: it is in the directory's tree. Else the last scan had no reason
 	// to look at it, and what is known is kept.
 	entryTaken entryFlags = 1 << iota
 	// EntryUnsure: a later change may leave what lstat says as it was, because
@@ -75,7 +75,7 @@ const (
 	entryEscaped
 )
 
-// fingerprint is what of lstat tells that a file was not touched.
+// fingerprint is what of lstat reports that a file was not touched.
 type fingerprint struct {
 	size, mtime, ctime int64 // bytes, nanoseconds
 	inode              uint64
@@ -114,7 +114,7 @@ func (e *cachedEntry) treeEntry() (filemode.FileMode, plumbing.Hash) {
 }
 
 // find returns the place of an entry, or -1. The name is bytes, so that a
-// folder's listing is looked up without making strings of it.
+// directory's listing is looked up without making strings of it.
 func (d *CachedDir) find(name []byte) int {
 	if d == nil {
 		return -1
@@ -134,7 +134,7 @@ func (d *CachedDir) find(name []byte) int {
 	return -1
 }
 
-// maxOthers bounds the names that are kept beside n entries: a folder of nothing
+// maxOthers bounds the names that are kept beside n entries: a directory of nothing
 // but ignored files is listed each time, and takes no memory.
 func maxOthers(n int) int { return 4 + n }
 
@@ -164,7 +164,7 @@ func newCachedDir(device uint64, entries []cachedEntry) *CachedDir {
 	return d
 }
 
-// sameTree tells whether two folders have the same tree, without making it.
+// sameTree reports whether two directories have the same tree, without making it.
 func (d *CachedDir) sameTree(other *CachedDir) bool {
 	i, j := 0, 0
 	for {
@@ -187,9 +187,9 @@ func (d *CachedDir) sameTree(other *CachedDir) bool {
 	}
 }
 
-// encodeTree returns the text of the folder's tree.
+// encodeTree returns the text of the directory's tree.
 func (d *CachedDir) encodeTree() []byte {
-	var t packdb.FolderTree
+	var t packdb.TreeBuilder
 	for i := range d.Entries {
 		if e := &d.Entries[i]; e.taken() {
 			mode, id := e.treeEntry()

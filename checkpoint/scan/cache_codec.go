@@ -22,11 +22,11 @@ const cacheVersion = 5
 
 var errStaleCache = errors.New("the stat cache is of another time")
 
-// isFolder marks a folder among the flags of an entry on disk.
+// isFolder marks a directory among the flags of an entry on disk.
 const isFolder = 1 << 7
 
-// encode returns the cache as bytes: a header, the folders from the root down,
-// each before its subfolders, and a checksum.
+// encode returns the cache as bytes: a header, the directories from the root down,
+// each before its subdirectories, and a checksum.
 func (c *statCache) encode(h cacheHeader) ([]byte, error) {
 	var b bytes.Buffer
 	h.Version = cacheVersion
@@ -114,7 +114,7 @@ func decodeCache(data []byte) (*statCache, cacheHeader, error) {
 	return c, h, nil
 }
 
-// cacheReader decodes folders. Names are parts of one string, because one
+// cacheReader decodes directories. Names are parts of one string, because one
 // allocation for each would take as long as all the rest.
 type cacheReader struct {
 	rest []byte
@@ -158,7 +158,7 @@ func (r *cacheReader) dir() *CachedDir {
 	return d
 }
 
-// pendingDir stands for a folder that comes later in the data.
+// pendingDir stands for a directory that comes later in the data.
 var pendingDir = &CachedDir{}
 
 func (r *cacheReader) entry(e *cachedEntry) {
@@ -183,7 +183,7 @@ func (r *cacheReader) fingerprint() (f fingerprint) {
 	return f
 }
 
-// name reads what can be a name in a folder.
+// name reads what can be a name in a directory.
 func (r *cacheReader) name() string {
 	size := r.number()
 	at := uint64(len(r.text) - len(r.rest))

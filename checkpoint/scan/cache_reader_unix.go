@@ -8,7 +8,7 @@ import (
 	"hank/checkpoint/packdb"
 )
 
-// trusts tells whether a file is as it was when it was read.
+// trusts reports whether a file is as it was when it was read.
 func (d *CachedDir) trusts(e *cachedEntry, st *unix.Stat_t) bool {
 	return e.Sub == nil && e.Flags&EntryUnsure == 0 && d.device == uint64(st.Dev) && e.stat == fingerprintOf(st)
 }

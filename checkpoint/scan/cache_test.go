@@ -13,7 +13,7 @@ func someFingerprint(t *rapid.T) fingerprint {
 	return fingerprint{rapid.Int64Range(0, 1<<40).Draw(t, "size"), rapid.Int64().Draw(t, "mtime"), rapid.Int64().Draw(t, "ctime"), rapid.Uint64().Draw(t, "inode"), rapid.Uint32().Draw(t, "mode")}
 }
 
-// someName is a name that a folder may have, of up to five characters.
+// someName is a name that a directory may have, of up to five characters.
 func someName() *rapid.Generator[string] {
 	return rapid.StringN(1, 5, 20).Filter(func(s string) bool { return s != "." && s != ".." && !strings.ContainsAny(s, "/\x00") })
 }
@@ -65,7 +65,7 @@ func TestStatCacheRoundTripsAndAnyDamageEmptiesIt(t *testing.T) {
 }
 
 // A cache that somebody has made, with the right checksum, makes no scan look for
-// what is in no folder.
+// what is in no directory.
 func TestNamesThatNoFolderHasMakeNoCache(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", ".", "..", "a/b", "/", "a\x00"} {

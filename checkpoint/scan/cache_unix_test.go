@@ -20,7 +20,7 @@ import (
 // falsify makes the cache say that a file holds what another one does.
 func falsify(r *checkpointtest.Rig, name, as string) {
 	r.T.Helper()
-	// The next scan sees the same folder, and the lie is no change to it: its
+	// The next scan sees the same directory, and the lie is no change to it: its
 	// tree has to be made to lie too.
 	root := r.Store.CacheFor(r.Ws).Root
 	root.Entries[root.Find([]byte(name))].Blob = root.Entries[root.Find([]byte(as))].Blob

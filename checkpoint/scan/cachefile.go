@@ -29,7 +29,7 @@ type Scanner struct {
 	unkept    int        // files read since the file was written
 
 	Reading func(name string)                // tests: called before a file is read
-	Listing func(dir string) (more []string) // tests: called before a folder is listed; names that are listed too
+	Listing func(dir string) (more []string) // tests: called before a directory is listed; names that are listed too
 }
 
 // New returns the one scanner of a DB.

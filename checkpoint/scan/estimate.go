@@ -16,19 +16,19 @@ import (
 type Size struct {
 	Files   int
 	Bytes   int64
-	Largest []SizedFolder // the ten largest folders, by bytes
-	Private []string      // files for secrets (.env), sorted
+	Largest []SizedDir // the ten largest directories, by bytes
+	Private []string   // files for secrets (.env), sorted
 }
 
-// SizedFolder is a folder with all below it.
-type SizedFolder struct {
+// SizedDir is a directory with all below it.
+type SizedDir struct {
 	Path   string
 	Files  int
 	Bytes  int64
 	Ignore string // the line for .gitignore that leaves it out
 }
 
-// largestShown is how many folders an estimate names.
+// largestShown is how many directories an estimate names.
 const largestShown = 10
 
 // EstimateNew is Estimate for a workspace that has no store yet.
@@ -38,14 +38,14 @@ func EstimateNew(ctx context.Context, req SnapshotRequest) (Size, error) {
 
 // Estimate counts what Snapshot would take, by the same walk, without reading
 // a file but those of the ignore rules, and without writing anything. Of the
-// two upper levels of folders it names the largest.
+// two upper levels of directories it names the largest.
 func (s *Scanner) Estimate(ctx context.Context, req SnapshotRequest) (Size, error) {
 	var size Size
 	if err := req.Selection.Validate(); err != nil {
 		return size, err
 	}
 	c := newScan(s, req)
-	folders := map[string]*SizedFolder{}
+	dirs := map[string]*SizedDir{}
 	c.count = func(path string, bytes int64) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -57,10 +57,10 @@ func (s *Scanner) Estimate(ctx context.Context, req SnapshotRequest) (Size, erro
 				break
 			}
 			name := path[:at+slash]
-			f := folders[name]
+			f := dirs[name]
 			if f == nil {
-				f = &SizedFolder{Path: name, Ignore: "/" + name + "/"}
-				folders[name] = f
+				f = &SizedDir{Path: name, Ignore: "/" + name + "/"}
+				dirs[name] = f
 			}
 			f.Files++
 			f.Bytes += bytes
@@ -72,10 +72,10 @@ func (s *Scanner) Estimate(ctx context.Context, req SnapshotRequest) (Size, erro
 	}
 	size.Private = c.private
 	slices.Sort(size.Private)
-	for _, f := range folders {
+	for _, f := range dirs {
 		size.Largest = append(size.Largest, *f)
 	}
-	slices.SortFunc(size.Largest, func(a, b SizedFolder) int {
+	slices.SortFunc(size.Largest, func(a, b SizedDir) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))
 	})
 	size.Largest = size.Largest[:min(largestShown, len(size.Largest))]

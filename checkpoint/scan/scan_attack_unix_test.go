@@ -106,7 +106,7 @@ func TestFilesThatAreGoneAreForgotten(t *testing.T) {
 func TestDeepAndWideTreesAreRecorded(t *testing.T) {
 	t.Parallel()
 	r := checkpointtest.NewRig(t)
-	// Deeper than one path can name: made and removed relative to open folders.
+	// Deeper than one path can name: made and removed relative to open directories.
 	const depth = 1200
 	fd, err := unix.Open(r.Ws.Path(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	testkit.Must(t, err)

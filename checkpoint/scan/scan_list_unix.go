@@ -33,7 +33,7 @@ const (
 	kindDir
 )
 
-// lists tells whether the directory of which fstat says st has the names that it
+// lists reports whether the directory of which fstat says st has the names that it
 // had when it was listed. What is made, removed or renamed there moves its change
 // time, which no program can set back; its size is that of its own blocks.
 func (d *CachedDir) lists(st *unix.Stat_t) bool {
@@ -73,7 +73,7 @@ func (l *listing) recall(d *CachedDir) {
 	}
 }
 
-// isWholeSecond tells whether a time may come from a file system that knows whole
+// isWholeSecond reports whether a time may come from a file system that knows whole
 // seconds only, where a clock that is set back by a little gives it once more.
 func isWholeSecond(nanoseconds int64) bool { return nanoseconds%int64(time.Second) == 0 }
 

@@ -19,7 +19,7 @@ import (
 	"hank/checkpoint/scan"
 )
 
-// scanned takes a checkpoint of everything and returns it with the folders that
+// scanned takes a checkpoint of everything and returns it with the directories that
 // were listed for it, sorted.
 func scanned(r *checkpointtest.Rig) (*scan.Snapshot, []string) {
 	r.T.Helper()
@@ -39,7 +39,7 @@ func scanned(r *checkpointtest.Rig) (*scan.Snapshot, []string) {
 }
 
 // needsDatedFolders skips a test where the file system is not one of those whose
-// folders are trusted, such as an overlay's.
+// directories are trusted, such as an overlay's.
 func needsDatedFolders(r *checkpointtest.Rig) {
 	r.T.Helper()
 	if _, dated := scan.Habits(r.Ws.Fd()); !dated {
@@ -78,7 +78,7 @@ func TestFoldersAreListedOnlyAfterTheirNamesHaveChanged(t *testing.T) {
 	if snap := again(func() {}); snap.Tree != first.Tree || len(snap.Skipped) != 1 {
 		t.Errorf("nothing has changed: %+v", snap)
 	}
-	again(func() { r.Write("a/one", "another content") }) // no name of the folder changes
+	again(func() { r.Write("a/one", "another content") }) // no name of the directory changes
 	again(func() { r.Write("b/four", "4") }, "b")
 	again(func() {})
 	again(func() { testkit.Must(t, os.Remove(r.Path("a/deep/two"))) }, "a/deep")
@@ -107,7 +107,7 @@ func TestFoldersAreListedOnlyAfterTheirNamesHaveChanged(t *testing.T) {
 	again(func() {}, ".", "a", "b", "deep")
 }
 
-// A folder that was changed at the scan's own time, or later by a clock that was
+// A directory that was changed at the scan's own time, or later by a clock that was
 // set back, is listed each time: its times would not show another change.
 func TestYoungFoldersAreListedAgain(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestYoungFoldersAreListedAgain(t *testing.T) {
 	}
 }
 
-// A name comes while its folder is listed: the checkpoint may have it or not, the
+// A name comes while its directory is listed: the checkpoint may have it or not, the
 // next one has it.
 func TestNameThatComesDuringTheListingIsSeenTheNextTime(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestNameThatComesDuringTheListingIsSeenTheNextTime(t *testing.T) {
 	}
 }
 
-// What is not recorded takes no memory to speak of: a folder of almost nothing
+// What is not recorded takes no memory to speak of: a directory of almost nothing
 // but ignored files is listed each time.
 func TestFolderOfIgnoredFilesIsNotRemembered(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestFolderOfIgnoredFilesIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Somebody may save the stat cache while a scan is at work: a scan makes folders,
+// Somebody may save the stat cache while a scan is running: a scan makes directories,
 // and changes none that another one has made.
 func TestScanChangesNothingThatIsRemembered(t *testing.T) {
 	t.Parallel()
@@ -225,7 +225,7 @@ func TestScanChangesNothingThatIsRemembered(t *testing.T) {
 	}
 }
 
-// A folder may get other names without a change of its times, as an encrypted one
+// A directory may get other names without a change of its times, as an encrypted one
 // does whose key is given or taken away.
 func TestFolderWithOtherNamesThanAreKnownIsListed(t *testing.T) {
 	t.Parallel()
@@ -255,7 +255,7 @@ func TestFolderWithOtherNamesThanAreKnownIsListed(t *testing.T) {
 	}
 }
 
-// What is removed while its folder is looked at is no reason to list everything.
+// What is removed while its directory is looked at is no reason to list everything.
 func TestNameThatVanishesMeanwhileIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := checkpointtest.NewRig(t)
@@ -282,7 +282,7 @@ func TestNameThatVanishesMeanwhileIsNotThere(t *testing.T) {
 	}
 }
 
-// Some file systems list a file twice that is removed and made anew meanwhile: it
+// Some file systems list a file twice that is removed and made again meanwhile: it
 // is in the tree once, and does not stand for another one that is gone.
 func TestANameThatIsListedTwiceIsThereOnce(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func (e *storeError) Unwrap() error { return e.err }
 
 // readFile hashes and stores a file or link, whole and unchanged from its
 // first byte to its last. st is what lstat said.
-func (w *folderScan) readFile(name string, st *unix.Stat_t) (cachedEntry, error) {
+func (w *dirScan) readFile(name string, st *unix.Stat_t) (cachedEntry, error) {
 	w.read.Add(1)
 	for n := 1; ; n++ {
 		e, err := w.readOnce(name, st)
@@ -48,7 +48,7 @@ func (w *folderScan) readFile(name string, st *unix.Stat_t) (cachedEntry, error)
 	}
 }
 
-func (w *folderScan) readOnce(name string, st *unix.Stat_t) (cachedEntry, error) {
+func (w *dirScan) readOnce(name string, st *unix.Stat_t) (cachedEntry, error) {
 	e := cachedEntry{Name: name, stat: fingerprintOf(st)}
 	if worktree.NeedsEscape(name) {
 		e.Flags |= entryEscaped
@@ -73,7 +73,7 @@ func (w *folderScan) readOnce(name string, st *unix.Stat_t) (cachedEntry, error)
 	return e, err
 }
 
-func (w *folderScan) storeLink(name string, want fingerprint) (plumbing.Hash, error) {
+func (w *dirScan) storeLink(name string, want fingerprint) (plumbing.Hash, error) {
 	target, err := worktree.ReadLinkAt(w.fd, name)
 	if errors.Is(err, unix.EINVAL) {
 		err = packdb.ErrChanging // it is no link any more
@@ -88,7 +88,7 @@ func (w *folderScan) storeLink(name string, want fingerprint) (plumbing.Hash, er
 	return w.store([]byte(target))
 }
 
-func (w *folderScan) store(data []byte) (plumbing.Hash, error) {
+func (w *dirScan) store(data []byte) (plumbing.Hash, error) {
 	id, added, err := w.s.db.PutObject(plumbing.BlobObject, data)
 	if err != nil {
 		return id, &storeError{err}
@@ -107,7 +107,7 @@ type fileBuffer struct{ data []byte }
 // storeFile reads exactly as many bytes as lstat said: one more or less means
 // that the file is changing, and so does another fstat in the end. The flags
 // say what the content and whoever has it open make of the entry.
-func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash, flags entryFlags, err error) {
+func (w *dirScan) storeFile(name string, want fingerprint) (id plumbing.Hash, flags entryFlags, err error) {
 	fd, err := worktree.OpenFileAt(w.fd, name)
 	if errors.Is(err, unix.ELOOP) {
 		err = packdb.ErrChanging // a link has taken its place
@@ -167,7 +167,7 @@ func (w *folderScan) storeFile(name string, want fingerprint) (id plumbing.Hash,
 }
 
 // storeLarge streams a file that is too large for memory.
-func (w *folderScan) storeLarge(fd int, size int64, unchanged func() error) (plumbing.Hash, error) {
+func (w *dirScan) storeLarge(fd int, size int64, unchanged func() error) (plumbing.Hash, error) {
 	exact := &packdb.ExactReader{R: fdReader(fd), Left: size, End: unchanged}
 	id, added, err := w.s.db.PutStream(plumbing.BlobObject, size, exact)
 	switch {

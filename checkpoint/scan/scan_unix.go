@@ -21,16 +21,16 @@ import (
 	secrets "hank/internal/secret"
 )
 
-// scan is one walk through a workspace. A goroutine takes a folder: it lists
-// it, looks at every name, and hands subfolders and files that have to be read
-// on to others as long as there are tokens; else it does them itself. A folder
+// scan is one walk through a workspace. A goroutine takes a directory: it lists
+// it, looks at every name, and hands subdirectories and files that have to be read
+// on to others as long as there are tokens; else it does them itself. A directory
 // in which nothing has changed costs an lstat for each file; it is not listed
 // either where the file system is known to date every change of its names.
 type scan struct {
 	s        *Scanner
 	ws       *worktree.Workspace
 	sel      *match.Selector
-	neverIn  map[string][]string // names that are never taken, by folder
+	neverIn  map[string][]string // names that are never taken, by directory
 	last     *statCache
 	tokens   chan struct{}
 	stamp    stamp
@@ -39,7 +39,7 @@ type scan struct {
 	// count, if it is set, is told of each file that would be read or trusted;
 	// nothing is read then, and no tree is made.
 	count func(path string, bytes int64)
-	// relist lists every folder, whatever is known of it.
+	// relist lists every directory, whatever is known of it.
 	relist bool
 	apart  []inode // see Workspace.SetApart
 
@@ -88,11 +88,11 @@ func (c *scan) run(ctx context.Context, base plumbing.Hash) (*CachedDir, error) 
 	if err != nil {
 		return nil, fmt.Errorf("scan %s: %w", c.ws.Path(), err)
 	}
-	f := folder{fd: fd, old: c.last.Root, repo: match.NewRepository(c.ws.Path(), "", nil)}
+	f := directory{fd: fd, old: c.last.Root, repo: match.NewRepository(c.ws.Path(), "", nil)}
 	if !base.IsZero() {
 		f.base = newBase(c.s.db, base, c.last.Root)
 	}
-	root := c.folder(f)
+	root := c.scanDir(f)
 	failpoint.Hit("scan.walked")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,22 +112,22 @@ func (c *scan) fail(err error) {
 	c.stopped.Store(true)
 }
 
-// folder is a directory on the walk. What it needs from above comes with it.
-type folder struct {
+// directory is a directory on the walk. What it needs from above comes with it.
+type directory struct {
 	path    string // "" or ending in a slash
 	fd      int
-	rules   []*gitignore.Rules // of the folders above and its own, outermost first
+	rules   []*gitignore.Rules // of the directories above and its own, outermost first
 	ignored bool               // all below is ignored, unless it was recorded before
 	base    *baseTree          // what the checkpoint before has here
-	on      *volume            // the file system of the folder above, or nil
-	repo    *match.Repository  // the user's own that the folder is in
+	on      *volume            // the file system of the directory above, or nil
+	repo    *match.Repository  // the user's own that the directory is in
 	old     *CachedDir         // what the last scan found here
 }
 
-// folderScan is the work on one directory.
-type folderScan struct {
+// dirScan is the work on one directory.
+type dirScan struct {
 	*scan
-	folder
+	directory
 	list    *listing
 	listed  fingerprint // what fstat said of it before it was listed
 	again   bool        // it was not listed: it has the names that it had
@@ -138,16 +138,16 @@ type folderScan struct {
 	wait    sync.WaitGroup
 }
 
-// folder scans a directory with all below, and closes it. It returns nil if it
+// directory scans a directory with all below, and closes it. It returns nil if it
 // fails: fail has been called then.
-func (c *scan) folder(f folder) *CachedDir {
+func (c *scan) scanDir(f directory) *CachedDir {
 	defer unix.Close(f.fd)
-	w := &folderScan{scan: c, folder: f, never: c.neverIn[f.path], list: listings.Get().(*listing)}
+	w := &dirScan{scan: c, directory: f, never: c.neverIn[f.path], list: listings.Get().(*listing)}
 	defer w.release()
 	if err := w.listNames(); errors.Is(err, errApart) {
 		return nil
 	} else if err != nil {
-		c.fail(unstable(match.CleanDir(f.path), "the folder cannot be listed", err))
+		c.fail(unstable(match.CleanDir(f.path), "the directory cannot be listed", err))
 		return nil
 	}
 	if name := match.CleanDir(f.path); len(w.list.names) == 0 && f.path != "" && !f.ignored && c.sel.Takes(name) {
@@ -172,10 +172,10 @@ func (c *scan) folder(f folder) *CachedDir {
 	return w.finish()
 }
 
-// listNames finds out which names the folder has: those of the last scan, if it
+// listNames finds out which names the directory has: those of the last scan, if it
 // has not changed since. It is looked at before it is listed, so that a change
 // meanwhile shows the next time.
-func (w *folderScan) listNames() error {
+func (w *dirScan) listNames() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(w.fd, &st); err != nil {
 		return err
@@ -205,19 +205,19 @@ func (w *folderScan) listNames() error {
 	return err
 }
 
-// inode is what a file or folder is, whatever its name.
+// inode is what a file or directory is, whatever its name.
 type inode struct{ device, number uint64 }
 
 func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), uint64(st.Ino)} }
 
-// errApart says that a folder is left out: see leftOut.
-var errApart = errors.New("the folder is no part of the workspace")
+// errApart says that a directory is left out: see leftOut.
+var errApart = errors.New("the directory is no part of the workspace")
 
-// leftOut reports whether a folder below the root is no part of the workspace: one
+// leftOut reports whether a directory below the root is no part of the workspace: one
 // that is the execution's own, or that of another execution that is running. What
 // the other one writes meanwhile would be a mixture, and it is in checkpoints of
 // its own.
-func (w *folderScan) leftOut(st *unix.Stat_t) bool {
+func (w *dirScan) leftOut(st *unix.Stat_t) bool {
 	if slices.Contains(w.apart, inodeOf(st)) {
 		return true
 	}
@@ -234,9 +234,9 @@ func (w *folderScan) leftOut(st *unix.Stat_t) bool {
 }
 
 // findKnown finds where each name of the list is among the entries that are
-// known. A name that a large folder lists twice, because its file was removed and
-// made anew meanwhile, is kept once: it would count for another one that is gone.
-func (w *folderScan) findKnown() {
+// known. A name that a large directory lists twice, because its file was removed and
+// made again meanwhile, is kept once: it would count for another one that is gone.
+func (w *dirScan) findKnown() {
 	w.known = slices.Grow(w.list.known[:0], len(w.list.names))
 	if w.again {
 		for i := range w.list.names {
@@ -266,7 +266,7 @@ func (w *folderScan) findKnown() {
 }
 
 // name returns the i-th name of the list.
-func (w *folderScan) name(i int) string {
+func (w *dirScan) name(i int) string {
 	switch k := w.known[i]; {
 	case k >= 0:
 		return w.old.Entries[k].Name
@@ -276,14 +276,14 @@ func (w *folderScan) name(i int) string {
 	return string(w.list.names[i].bytes)
 }
 
-func (w *folderScan) release() {
+func (w *dirScan) release() {
 	w.list.entries, w.list.known = w.entries, w.known
 	clear(w.list.entries) // they would keep what they point to
 	listings.Put(w.list)
 }
 
-// readRules adds the folder's own .gitignore, if it is a regular file.
-func (w *folderScan) readRules() {
+// readRules adds the directory's own .gitignore, if it is a regular file.
+func (w *dirScan) readRules() {
 	for i := range w.list.names {
 		if string(w.list.names[i].bytes) != ".gitignore" {
 			continue
@@ -297,17 +297,17 @@ func (w *folderScan) readRules() {
 			if err != nil {
 				return // the file itself is looked at like any other, and says so
 			}
-			w.own = &ignoreFile{stat: fingerprintOf(&st), rules: match.FolderRules(w.path, text)}
+			w.own = &ignoreFile{stat: fingerprintOf(&st), rules: match.DirRules(w.path, text)}
 		}
 		w.rules = append(slices.Clip(w.rules), &w.own.rules)
 		return
 	}
 }
 
-// enterRepository notices that the folder is a repository of its own. Its index
+// enterRepository notices that the directory is a repository of its own. Its index
 // has a say in what is ignored below, as the workspace's own has; not if the
-// folder is ignored as a whole.
-func (w *folderScan) enterRepository() {
+// directory is ignored as a whole.
+func (w *dirScan) enterRepository() {
 	if w.path == "" || !slices.ContainsFunc(w.list.names, func(n listed) bool { return string(n.bytes) == ".git" }) {
 		return
 	}
@@ -319,7 +319,7 @@ func (w *folderScan) enterRepository() {
 
 // knownRules returns what the last scan read, if the file is trusted as any
 // other file would be.
-func (w *folderScan) knownRules(st *unix.Stat_t) *ignoreFile {
+func (w *dirScan) knownRules(st *unix.Stat_t) *ignoreFile {
 	i := w.old.find([]byte(".gitignore"))
 	if i < 0 || w.old.rules == nil || w.old.rules.stat != fingerprintOf(st) || !w.old.trusts(&w.old.Entries[i], st) {
 		return nil
@@ -329,7 +329,7 @@ func (w *folderScan) knownRules(st *unix.Stat_t) *ignoreFile {
 
 // isIgnored decides by the rules: the deepest file that says something counts,
 // then the excludes.
-func (w *folderScan) isIgnored(name string, isDir bool) bool {
+func (w *dirScan) isIgnored(name string, isDir bool) bool {
 	if w.ignored {
 		return true
 	}
@@ -348,7 +348,7 @@ func (w *folderScan) isIgnored(name string, isDir bool) bool {
 }
 
 // entry looks at the i-th name.
-func (w *folderScan) entry(i int) {
+func (w *dirScan) entry(i int) {
 	n, name := w.list.names[i], w.name(i)
 	if name == ".git" || slices.Contains(w.never, name) {
 		return
@@ -389,9 +389,9 @@ func (w *folderScan) entry(i int) {
 }
 
 // vanished is called where a name is not there. Somebody has just removed it; or
-// the folder has other names than it had and does not show it, as one does whose
-// key was given or taken away (fscrypt): then what is known of folders is wrong.
-func (w *folderScan) vanished() {
+// the directory has other names than it had and does not show it, as one does whose
+// key was given or taken away (fscrypt): then what is known of directories is wrong.
+func (w *dirScan) vanished() {
 	var st unix.Stat_t
 	if w.again && (unix.Fstat(w.fd, &st) != nil || w.old.lists(&st)) {
 		w.fail(errOtherNames)
@@ -407,7 +407,7 @@ func kindOf[M uint16 | uint32](mode M) string {
 	case unix.S_IFCHR, unix.S_IFBLK:
 		return "a device"
 	}
-	return "neither file, folder nor link"
+	return "neither file, directory nor link"
 }
 
 func (c *scan) note(change func()) {
@@ -416,10 +416,10 @@ func (c *scan) note(change func()) {
 	change()
 }
 
-// selected tells whether a file is recorded: it is not left out of every checkpoint,
+// selected reports whether a file is recorded: it is not left out of every checkpoint,
 // and it is asked for by name, or selected and either recorded before, or not ignored,
 // or in the user's index.
-func (w *folderScan) selected(i int, name string) bool {
+func (w *dirScan) selected(i int, name string) bool {
 	if len(w.refused) > 0 && w.refused[w.path+name] {
 		return false
 	}
@@ -432,9 +432,9 @@ func (w *folderScan) selected(i int, name string) bool {
 	return w.recorded(i, name) || !w.isIgnored(name, false) || w.repo.Tracks(w.path+name)
 }
 
-// recorded tells whether the checkpoint before has the i-th name as a file. Most
+// recorded reports whether the checkpoint before has the i-th name as a file. Most
 // often it is what the last scan found, where the place of the name is known.
-func (w *folderScan) recorded(i int, name string) bool {
+func (w *dirScan) recorded(i int, name string) bool {
 	if k := w.known[i]; k >= 0 && w.base != nil && w.base.last == w.old {
 		e := &w.old.Entries[k]
 		return e.taken() && e.Sub == nil
@@ -442,8 +442,8 @@ func (w *folderScan) recorded(i int, name string) bool {
 	return w.base.hasFile(name)
 }
 
-// subfolder goes down, unless nothing there can be recorded.
-func (w *folderScan) subfolder(i int, name string) {
+// subdirectory goes down, unless nothing there can be recorded.
+func (w *dirScan) subfolder(i int, name string) {
 	full := w.path + name
 	var last *CachedDir
 	if k := w.known[i]; k >= 0 {
@@ -458,7 +458,7 @@ func (w *folderScan) subfolder(i int, name string) {
 	}
 	base, below := w.base.sub(name, last), full+"/"
 	if w.refused[full] {
-		gone := Skipped{full, "a file of this name is left out of every checkpoint, and so is the folder that has taken its place"}
+		gone := Skipped{full, "a file of this name is left out of every checkpoint, and so is the directory that has taken its place"}
 		w.note(func() { w.skipped = append(w.skipped, gone) })
 		return
 	}
@@ -471,12 +471,12 @@ func (w *folderScan) subfolder(i int, name string) {
 		w.vanished()
 		return
 	} else if err != nil {
-		w.fail(unstable(full, "the folder cannot be opened", err))
+		w.fail(unstable(full, "the directory cannot be opened", err))
 		return
 	}
-	next := folder{path: below, fd: fd, rules: w.rules, base: base, on: w.on, repo: w.repo, ignored: ignored, old: last}
+	next := directory{path: below, fd: fd, rules: w.rules, base: base, on: w.on, repo: w.repo, ignored: ignored, old: last}
 	w.spawn(func() {
-		sub := w.scan.folder(next)
+		sub := w.scan.scanDir(next)
 		if sub == nil {
 			return
 		}
@@ -485,14 +485,14 @@ func (w *folderScan) subfolder(i int, name string) {
 			e.Flags |= entryTaken
 		}
 		if worktree.NeedsEscape(name) || worktree.IsSpecial(name) {
-			e.Flags |= entryEscaped // git refuses a folder of a special name
+			e.Flags |= entryEscaped // git refuses a directory of a special name
 		}
 		w.entries[i] = e
 	})
 }
 
 // spawn runs f beside the walk if there is a token, else at once.
-func (w *folderScan) spawn(f func()) {
+func (w *dirScan) spawn(f func()) {
 	select {
 	case w.tokens <- struct{}{}:
 		w.wait.Add(1)
@@ -507,7 +507,7 @@ func (w *folderScan) spawn(f func()) {
 
 // file takes a file or link: by its fingerprint if it is known, else by
 // reading it.
-func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
+func (w *dirScan) file(i int, name string, st *unix.Stat_t) {
 	trusted := false
 	if k := w.known[i]; k >= 0 {
 		trusted = w.old.trusts(&w.old.Entries[k], st)
@@ -544,9 +544,9 @@ func (w *folderScan) file(i int, name string, st *unix.Stat_t) {
 	})
 }
 
-// finish makes the folder of what was found: the last one, if that is all the
+// finish makes the directory of what was found: the last one, if that is all the
 // same. A new tree goes to the store.
-func (w *folderScan) finish() *CachedDir {
+func (w *dirScan) finish() *CachedDir {
 	if w.count != nil {
 		return nil
 	}
@@ -588,9 +588,9 @@ func (w *folderScan) finish() *CachedDir {
 	return d
 }
 
-// relisted returns the folder as it was, with what it lists now. Who saves the
-// stat cache beside the scan reads the folder: it gets another one, if that is new.
-func (w *folderScan) relisted() *CachedDir {
+// relisted returns the directory as it was, with what it lists now. Who saves the
+// stat cache beside the scan reads the directory: it gets another one, if that is new.
+func (w *dirScan) relisted() *CachedDir {
 	if w.again {
 		return w.old
 	}
@@ -603,9 +603,9 @@ func (w *folderScan) relisted() *CachedDir {
 	return &d
 }
 
-// names returns what a folder with so many entries keeps of what it lists:
+// names returns what a directory with so many entries keeps of what it lists:
 // nothing if another change of it might not show, or it is more than it is worth.
-func (w *folderScan) names(entries int) (listed fingerprint, others []otherName) {
+func (w *dirScan) names(entries int) (listed fingerprint, others []otherName) {
 	n := len(w.list.names) - entries
 	if w.listed.zero() || n > maxOthers(entries) {
 		return fingerprint{}, nil

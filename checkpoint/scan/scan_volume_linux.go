@@ -2,7 +2,7 @@ package scan
 
 import "golang.org/x/sys/unix"
 
-// isOpenForWriting tells whether any process has the file open for writing, or
+// isOpenForWriting reports whether any process has the file open for writing, or
 // mapped so. The kernel changes a file's times at the first store to a mapped
 // page only; later ones, until the page is written back, leave no trace. So a
 // file that somebody may hold so mapped while it is read is read again next
@@ -21,13 +21,13 @@ func isOpenForWriting(fd int) bool {
 	return false
 }
 
-// habits tells how the file system of an open folder dates changes.
+// habits tells how the file system of an open directory dates changes.
 //
 // unseen: it keeps files in memory alone. It has no writing back, and so never
 // asks when a mapped page is written to: a page that was read before it was
 // written shows no change at all.
 //
-// dated: it is one of the local ones that set the times of a folder with each
+// dated: it is one of the local ones that set the times of a directory with each
 // name. One that is shared between machines, or is made of others, may show them
 // late or not at all.
 func habits(fd int) (unseen, dated bool) {

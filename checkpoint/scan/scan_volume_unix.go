@@ -14,12 +14,12 @@ type volume struct {
 	// unseen: what is written through a shared mapping never shows in a file's
 	// times, so that every file is read each time.
 	unseen bool
-	// dated: each name that comes or goes moves the times of its folder, at once
+	// dated: each name that comes or goes moves the times of its directory, at once
 	// and for every process.
 	dated bool
 }
 
-// volumeOf looks at the file system that an open folder is on.
+// volumeOf looks at the file system that an open directory is on.
 func (c *scan) volumeOf(fd int, device uint64) *volume {
 	v := &volume{device: device, young: c.stamp.youngest(device)}
 	v.unseen, v.dated = habits(fd)

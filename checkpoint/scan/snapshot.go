@@ -39,15 +39,15 @@ type Snapshot struct {
 	Changed int   // blobs that were new to the store
 	Skipped []Skipped
 	Escaped []Escaped
-	Nested  []string // folders that are repositories of their own; their files are recorded
+	Nested  []string // directories that are repositories of their own; their files are recorded
 	Private []string // files for secrets (.env) that the checkpoint before has not, sorted
-	Empty   []string // folders with nothing in them, sorted: git holds none, the caller may
+	Empty   []string // directories with nothing in them, sorted: git holds none, the caller may
 }
 
 // Skipped is something that no checkpoint can hold.
 type Skipped struct{ Path, Why string }
 
-// Escaped is a file or folder that is stored under another name.
+// Escaped is a file or directory that is stored under another name.
 type Escaped struct{ Path, As string }
 
 // Snapshot scans the workspace and puts what is new into the pending pack. A
@@ -56,7 +56,7 @@ type Escaped struct{ Path, As string }
 // calls Abort.
 //
 // Cost: one lstat for each file, one read for each that is not known to be
-// unchanged, one tree for each folder that has changed.
+// unchanged, one tree for each directory that has changed.
 func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot, error) {
 	if err := req.Selection.Validate(); err != nil {
 		return nil, err
@@ -107,15 +107,15 @@ func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot,
 	return snap, nil
 }
 
-// errOtherNames says that a folder has not the names that are known of it, though
+// errOtherNames says that a directory has not the names that are known of it, though
 // nothing shows that it was changed.
-var errOtherNames = errors.New("a folder has other names than it had, and does not show it")
+var errOtherNames = errors.New("a directory has other names than it had, and does not show it")
 
 // unstable says that a path of the workspace could not be recorded.
 func unstable(path, why string, err error) error {
-	remedy := "make it readable, and `hank run` takes the checkpoint again and goes on; or put it into .gitignore, and `hank run --keep-tree` does"
+	remedy := "make it readable, and `hank run` takes the checkpoint again and continues; or put it into .gitignore, and `hank run --keep-tree` does"
 	if errors.Is(err, packdb.ErrChanging) {
-		remedy = "stop what is writing to it, and `hank run` takes the checkpoint again and goes on; or put it into .gitignore, and `hank run --keep-tree` does"
+		remedy = "stop what is writing to it, and `hank run` takes the checkpoint again and continues; or put it into .gitignore, and `hank run --keep-tree` does"
 	}
 	return &UnstableError{Path: path, Why: why, Remedy: remedy, Err: err}
 }

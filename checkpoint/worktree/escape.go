@@ -7,7 +7,7 @@ import (
 )
 
 // A workspace may hold names that git refuses in a tree, because on some
-// system they lead into a repository's own folder: ".GIT", "git~1", ".git" with
+// system they lead into a repository's own directory: ".GIT", "git~1", ".git" with
 // an invisible letter. Such a name is stored as EscapePrefix and the name with
 // every byte but letters, digits and "._-~ " as %XX. A name that starts with
 // EscapePrefix is escaped too, so that the way back is never in doubt.

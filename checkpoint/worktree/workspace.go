@@ -45,20 +45,20 @@ func OpenWorkspace(path string) (*Workspace, error) {
 	return &Workspace{path: abs, Root: root, info: info, Within: Apart(abs)}, nil
 }
 
-// SetApart names folders, by absolute paths, that are no part of the workspace
+// SetApart names directories, by absolute paths, that are no part of the workspace
 // although they may lie in it: the execution's own. A scan tells them by device
-// and inode, so that a folder of the same name elsewhere is recorded like any
+// and inode, so that a directory of the same name elsewhere is recorded like any
 // other; a restore neither writes in them nor deletes them. One may be made later.
-func (w *Workspace) SetApart(folders ...string) {
-	w.Apart, w.Within = folders, Apart(w.path, folders...)
+func (w *Workspace) SetApart(dirs ...string) {
+	w.Apart, w.Within = dirs, Apart(w.path, dirs...)
 }
 
 // Apart returns what reports whether a path relative to the workspace leads to
-// one of the folders, or to something in it. Case is ignored: some systems do.
-func Apart(workspace string, folders ...string) func(path string) bool {
+// one of the directories, or to something in it. Case is ignored: some systems do.
+func Apart(workspace string, dirs ...string) func(path string) bool {
 	var inside []string
 	root := realPath(workspace)
-	for _, f := range folders {
+	for _, f := range dirs {
 		rel, err := filepath.Rel(root, filepath.Join(realPath(filepath.Dir(f)), filepath.Base(f)))
 		if err == nil && filepath.IsLocal(rel) && rel != "." {
 			inside = append(inside, filepath.ToSlash(rel))

@@ -37,7 +37,7 @@ func OpenDirAt(dirfd int, name string) (int, error) {
 }
 
 // OpenBeneath opens the directory at the slash-separated path rel below
-// dirfd, following no symlink in any component; "" or "." opens dirfd anew.
+// dirfd, following no symlink in any component; "" or "." opens dirfd again.
 func OpenBeneath(dirfd int, rel string) (int, error) {
 	if rel == "" || rel == "." {
 		return OpenDirAt(dirfd, ".")

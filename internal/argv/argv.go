@@ -79,7 +79,7 @@ func unknown(command *cli.Command, arg, name string, known map[string]bool) erro
 	if best := typo.Nearest(name, slices.Sorted(maps.Keys(known))); best != "" {
 		why += "; did you mean --" + best + "?"
 	} else {
-		why += "; see: hank " + command.Name + " --help (an argument that begins with - goes behind --)"
+		why += "; see: hank " + command.Name + " --help (an argument that begins with - goes after --)"
 	}
 	return &UsageError{why}
 }

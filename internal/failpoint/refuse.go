@@ -11,8 +11,8 @@ import (
 
 // HANK_REFUSE=PATH=ERRNO,… makes every removal and every write of the name PATH
 // in a workspace fail as if the system had refused it: EBUSY (a mount point), EPERM
-// (an immutable file), EACCES (another user's folder), EROFS. "DIR/" stands for
-// every name in the folder DIR. Only root can make such things, and tests are not
+// (an immutable file), EACCES (another user's directory), EROFS. "DIR/" stands for
+// every name in the directory DIR. Only root can make such things, and tests are not
 // run by root.
 var (
 	asked   = parseRefused(os.Getenv("HANK_REFUSE"))

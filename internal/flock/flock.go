@@ -1,4 +1,4 @@
-// Package flock locks open files and folders among processes, as flock(2)
+// Package flock locks open files and directories among processes, as flock(2)
 // does: the kernel gives a lock back when its holder ends, however it ends.
 package flock
 

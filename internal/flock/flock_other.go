@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-var errNone = fmt.Errorf("hank cannot lock a folder on this system; on Windows, use WSL: %w", errors.ErrUnsupported)
+var errNone = fmt.Errorf("hank cannot lock a directory on this system; on Windows, use WSL: %w", errors.ErrUnsupported)
 
 // Exclusive fails with errors.ErrUnsupported.
 func Exclusive(*os.File) error { return errNone }
@@ -16,8 +16,8 @@ func Exclusive(*os.File) error { return errNone }
 // Shared fails with errors.ErrUnsupported.
 func Shared(*os.File) error { return errNone }
 
-// OpenFolder opens a folder.
-func OpenFolder(path string) (*os.File, error) { return os.Open(path) }
+// OpenDir opens a directory.
+func OpenDir(path string) (*os.File, error) { return os.Open(path) }
 
 // Close closes the file.
 func Close(f *os.File) error { return f.Close() }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exclusive takes the lock of an open file or folder without waiting. It
+// Exclusive takes the lock of an open file or directory without waiting. It
 // returns ErrHeld if another opening of it has the lock, shared or not.
 func Exclusive(f *os.File) error { return lock(f, unix.LOCK_EX) }
 
@@ -30,9 +30,9 @@ func lock(f *os.File, how int) error {
 	}
 }
 
-// OpenFolder opens a folder. What is none is refused: to open a FIFO would
+// OpenDir opens a directory. What is none is refused: to open a FIFO would
 // wait for its other end.
-func OpenFolder(path string) (*os.File, error) {
+func OpenDir(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 

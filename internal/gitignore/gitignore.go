@@ -10,7 +10,7 @@ import (
 
 // Rules are the patterns of one ignore file.
 type Rules struct {
-	dir   string // folder that the patterns are relative to, "" or ending in /
+	dir   string // directory that the patterns are relative to, "" or ending in /
 	rules []rule
 }
 
@@ -21,7 +21,7 @@ type rule struct {
 	anywhere bool // no slash in it: matched against the last component
 }
 
-// Parse reads the text of an ignore file in the folder dir.
+// Parse reads the text of an ignore file in the directory dir.
 func Parse(dir string, text []byte) Rules {
 	out := Rules{dir: dir}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -72,7 +72,7 @@ const (
 )
 
 // Match returns what the last rule that fits says about path, which is in the
-// folder of the rules.
+// directory of the rules.
 func (x *Rules) Match(path, base string, isDir bool) Verdict {
 	rel := strings.TrimPrefix(path, x.dir)
 	for i := len(x.rules) - 1; i >= 0; i-- {
@@ -125,7 +125,7 @@ func pathMatch(p, t string) bool {
 }
 
 // wildMatch matches as git's wildmatch.c does. With paths, * and ? stop at a
-// slash, and ** between slashes stands for any number of folders.
+// slash, and ** between slashes stands for any number of directories.
 func wildMatch(p, t string, paths bool) bool {
 	m := wildMatcher{p: p, paths: paths}
 	return m.match(t, 0)
@@ -286,7 +286,7 @@ func wildClass(p string, at int, c byte) (ok bool, next int) {
 	}
 }
 
-// posixClass tells whether c is in a class such as alpha.
+// posixClass reports whether c is in a class such as alpha.
 func posixClass(name string, c byte) (in, known bool) {
 	lower, upper, digit := 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
 	graph := 0x21 <= c && c <= 0x7e

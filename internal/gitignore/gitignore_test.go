@@ -29,8 +29,8 @@ func stockIgnored(t interface{ Fatal(...any) }, dir string, paths []string) map[
 	return found
 }
 
-// ours decides as the scan does: folder by folder, deeper files first, then
-// info/exclude. The path of a folder ends in a slash.
+// ours decides as the scan does: directory by directory, deeper files first, then
+// info/exclude. The path of a directory ends in a slash.
 func ours(files map[string]Rules, exclude Rules, path string) bool {
 	path, folder := strings.CutSuffix(path, "/")
 	parts := strings.Split(path, "/")
@@ -88,7 +88,7 @@ func TestIgnoreRulesEqualStockGit(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	names := []string{"a", "b", "ab", "foo", "foo.o", "a b", "[x]", "!n", "#c", "x\\y", "a ", "Z9", "-", "FOO", "\xff", "\u00e9", "*", "a\r", "\t", strings.Repeat("n", 255)}
-	for _, n := range names { // check-ignore looks at the disk to tell folders
+	for _, n := range names { // check-ignore looks at the disk to tell directories
 		if err := os.MkdirAll(filepath.Join(dir, n, "b"), 0o755); err != nil {
 			t.Fatal(err)
 		}

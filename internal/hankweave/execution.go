@@ -16,7 +16,7 @@ import (
 
 // Options say what is laid out.
 type Options struct {
-	// Pid is that of the runtime at work: in the lock file and in the newest
+	// Pid is that of the running runtime: in the lock file and in the newest
 	// run. 0 stands for one that is gone.
 	Pid int
 	// Heartbeat is when the runs began, and the lock's last sign of life; zero
@@ -51,12 +51,12 @@ const Hank = `{
 
 // Execution names what was laid out.
 type Execution struct {
-	Root, Hank string            // folders
+	Root, Hank string            // directories
 	Runs       []string          // oldest first: completed, failed, running
 	SHA        map[string]string // commits, by what they are of: initial, gather, look0, mend0, look1error, look1
 }
 
-// Lay makes an execution in a new folder root, its hank in root.hank beside it.
+// Lay makes an execution in a new directory root, its hank in root.hank beside it.
 func Lay(root string, o Options) (*Execution, error) {
 	b := &builder{o: o, x: &Execution{Root: root, Hank: root + ".hank", SHA: map[string]string{},
 		Runs: []string{"1736000000000-a1b2c", "1736000100000-d3e4f", "1736000200000-g5h6i"}}}

@@ -16,7 +16,7 @@ const maxWays = 1000
 // Hint says how a pattern becomes one that is taken.
 const Hint = `write \[ or \{ for the character itself; braces may give at most 1000 alternatives; ? fits what is no text`
 
-// Valid tells whether a pattern is taken. One with bytes that are no text is
+// Valid reports whether a pattern is taken. One with bytes that are no text is
 // not: doublestar takes any such byte of a name for any other. A ? or * is what
 // fits them. (U+FFFD, which names have that were text once, fits them too.)
 func Valid(text string) bool {

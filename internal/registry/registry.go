@@ -1,8 +1,8 @@
 // Package registry remembers where this machine's executions are, so that they
 // can be listed. It is best effort: nothing depends on it, every entry has to
-// be checked against its folder, and deleting all of it is safe.
+// be checked against its directory, and deleting all of it is safe.
 //
-// The registry is a folder of one small file per execution, named after the
+// The registry is a directory of one small file per execution, named after the
 // execution's path, so that writers never meet.
 package registry
 
@@ -29,8 +29,8 @@ type Entry struct {
 	LastUsed time.Time `json:"lastUsed"`
 }
 
-// Dir is the registry's folder: $HANK_STATE_DIR, else hank/executions in the
-// user's state folder ($XDG_STATE_HOME, ~/.local/state, on macOS
+// Dir is the registry's directory: $HANK_STATE_DIR, else hank/executions in the
+// user's state directory ($XDG_STATE_HOME, ~/.local/state, on macOS
 // ~/Library/Application Support).
 func Dir() (string, error) {
 	if dir := os.Getenv("HANK_STATE_DIR"); dir != "" {

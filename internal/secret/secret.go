@@ -124,7 +124,7 @@ func (s shape) mask(text string) string {
 
 func always(string) bool { return true }
 
-// dense tells whether a word looks as if base64 had made it of random bytes:
+// dense reports whether a word looks as if base64 had made it of random bytes:
 // capitals, small letters, and digits all over. Digests in hexadecimal have no
 // capitals, paths have their digits together.
 func dense(word string) bool {
@@ -139,12 +139,12 @@ func dense(word string) bool {
 	return groups >= 4 && strings.ToLower(word) != word && strings.ToUpper(word) != word
 }
 
-// mixed tells whether a word has letters and digits, as keys have.
+// mixed reports whether a word has letters and digits, as keys have.
 func mixed(word string) bool {
 	return strings.ContainsAny(word, "0123456789") && strings.ContainsFunc(word, func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' })
 }
 
-// Names tells whether the name of a flag or variable says that its value is a
+// Names reports whether the name of a flag or variable says that its value is a
 // secret.
 func Names(name string) bool {
 	name = strings.ToLower(name)

@@ -5,7 +5,7 @@ package vfs
 import "golang.org/x/sys/unix"
 
 // Free tells how many bytes an ordinary user may still write to the disk of
-// a folder, and how many it has.
+// a directory, and how many it has.
 func Free(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -25,8 +25,8 @@ func (osFS) Mkdir(name string, perm fs.FileMode) error  { return os.Mkdir(name, 
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (osFS) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name) }
 
-// SyncDir opens the folder and syncs it. File systems that cannot sync a
-// folder say EINVAL or ENOTSUP; there the order of renames is all there is.
+// SyncDir opens the directory and syncs it. File systems that cannot sync a
+// directory say EINVAL or ENOTSUP; there the order of renames is all there is.
 func (osFS) SyncDir(name string) error {
 	d, err := os.Open(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// ErrNotRegular says that a folder, link, FIFO or device stands where a file
+// ErrNotRegular says that a directory, link, FIFO or device stands where a file
 // must.
 var ErrNotRegular = errors.New("not a regular file")
 
@@ -53,7 +53,7 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	}
 }
 
-// MkdirAll creates a folder and its missing parents, and syncs the folder
+// MkdirAll creates a directory and its missing parents, and syncs the directory
 // that received each new name.
 func MkdirAll(fsys FS, name string, perm fs.FileMode) error {
 	fi, err := fsys.Lstat(name)

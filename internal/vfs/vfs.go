@@ -8,7 +8,7 @@
 //
 // The interface promises no more than POSIX does: a write may be lost until
 // File.Sync returned nil, and a created, renamed, linked or removed name may
-// be lost until SyncDir of its folder returned nil.
+// be lost until SyncDir of its directory returned nil.
 package vfs
 
 import (
@@ -26,11 +26,11 @@ type FS interface {
 	Link(oldname, newname string) error
 	Remove(name string) error
 	Mkdir(name string, perm fs.FileMode) error
-	// ReadDir returns the entries of a folder sorted by name.
+	// ReadDir returns the entries of a directory sorted by name.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// Lstat does not follow a link in the last component.
 	Lstat(name string) (fs.FileInfo, error)
-	// SyncDir makes the names in a folder durable.
+	// SyncDir makes the names in a directory durable.
 	SyncDir(name string) error
 }
 

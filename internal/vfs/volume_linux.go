@@ -10,7 +10,7 @@ import (
 )
 
 // SyncVolume makes everything durable that was written so far, by whomever, on
-// the file system that a folder is on: one call, whatever the number of files.
+// the file system that a directory is on: one call, whatever the number of files.
 func SyncVolume(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

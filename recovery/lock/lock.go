@@ -204,7 +204,7 @@ func (k *Lock) take(path string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := flock.OpenFolder(path)
+	dir, err := flock.OpenDir(path)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (k *Lock) holderStays() bool {
 	if verdict != proc.Unknown {
 		return verdict == proc.Alive
 	}
-	probe, err := flock.OpenFolder(k.layout.Hankweave())
+	probe, err := flock.OpenDir(k.layout.Hankweave())
 	if err != nil {
 		return false
 	}
@@ -415,7 +415,7 @@ func (k *Lock) recreateOnce(path string) error {
 	if !name.IsDir() {
 		return errForeign
 	}
-	dir, err := flock.OpenFolder(path)
+	dir, err := flock.OpenDir(path)
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func NewRig(t testing.TB) *Rig {
 	return NewRigIn(t, t.TempDir())
 }
 
-// NewRigIn makes workspace and store in a folder of the caller's.
+// NewRigIn makes workspace and store in a directory of the caller's.
 func NewRigIn(t testing.TB, dir string) *Rig {
 	t.Helper()
 	ws := filepath.Join(dir, "ws")
@@ -240,7 +240,7 @@ func Mutate(r *Rig, rng *rand.Rand, names []string) {
 		os.Symlink(fmt.Sprintf("target%d", rng.IntN(5)), full)
 	case 5:
 		os.RemoveAll(full)
-	case 6: // file becomes folder
+	case 6: // file becomes directory
 		os.RemoveAll(full)
 		r.Write(name+"/inside", fmt.Sprint(rng.IntN(100)))
 	case 7:

@@ -106,7 +106,7 @@ func drawFileStep(t *rapid.T) step {
 				return buf[:n], err
 			case 4:
 				if fi, err := f.Stat(); err == nil && fi.IsDir() {
-					return nil, nil // where a folder ends is the file system's own affair
+					return nil, nil // where a directory ends is the file system's own affair
 				}
 				return f.Seek(off, whence)
 			case 5:

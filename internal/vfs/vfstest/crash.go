@@ -16,7 +16,7 @@ const page = 4096
 // Crash returns an image of the disk after a power cut at this moment; m goes
 // on unharmed. What was synced is in it. Of the rest each piece survives with
 // a probability of unsyncedPercent, independently of its order: a page of a
-// write, a change of size, a name in a folder. Some surviving pages are torn
+// write, a change of size, a name in a directory. Some surviving pages are torn
 // at a byte, and some lost pages leave their size behind as zeros. 0 keeps
 // exactly what was synced, 100 everything. The same rng gives the same image.
 func (m *Mem) Crash(rng *rand.Rand, unsyncedPercent int) *Mem {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// file is an open file or folder of Mem.
+// file is an open file or directory of Mem.
 type file struct {
 	m      *Mem
 	n      *node

@@ -40,7 +40,7 @@ type Call struct {
 	Name string
 }
 
-// Mutates tells whether the call changes what is seen or what is durable.
+// Mutates reports whether the call changes what is seen or what is durable.
 func (c Call) Mutates() bool {
 	return !slices.Contains([]Op{OpOpen, OpRead, OpReadDir, OpStat}, c.Op)
 }

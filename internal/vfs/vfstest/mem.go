@@ -2,7 +2,7 @@
 // memory that can lose power, and Inject, which makes chosen calls fail.
 //
 // Mem keeps two versions of everything: what a program sees, and what is on
-// the platter. A file's bytes reach the platter by File.Sync, a folder's names
+// the platter. A file's bytes reach the platter by File.Sync, a directory's names
 // by SyncDir, and nothing else does. Crash returns what a machine could find
 // after a power cut.
 package vfstest
@@ -34,7 +34,7 @@ type Mem struct {
 
 var _ vfs.FS = (*Mem)(nil)
 
-// NewMem returns an empty file system with a root folder.
+// NewMem returns an empty file system with a root directory.
 func NewMem() *Mem {
 	return &Mem{root: newDir(0o755)}
 }
@@ -66,7 +66,7 @@ func (m *Mem) before(op Op, name string) {
 	}
 }
 
-// node is a file or a folder.
+// node is a file or a directory.
 type node struct {
 	mode  fs.FileMode
 	mtime time.Time
@@ -77,7 +77,7 @@ type node struct {
 	data, disk []byte
 	pending    []change
 
-	// A folder: what is seen, and for each name changed since the last
+	// A directory: what is seen, and for each name changed since the last
 	// SyncDir what the platter holds (nil: nothing).
 	names   map[string]*node
 	changed map[string]*node
@@ -87,7 +87,7 @@ func newDir(perm fs.FileMode) *node {
 	return &node{mode: fs.ModeDir | perm.Perm(), names: map[string]*node{}, changed: map[string]*node{}}
 }
 
-// set changes a name in a folder; nil removes it.
+// set changes a name in a directory; nil removes it.
 func (n *node) set(name string, to *node) {
 	if _, known := n.changed[name]; !known {
 		n.changed[name] = n.names[name]
@@ -131,7 +131,7 @@ func (m *Mem) find(name string) (*node, error) {
 	return n, nil
 }
 
-// findParent returns the folder of a name and its last component.
+// findParent returns the directory of a name and its last component.
 func (m *Mem) findParent(name string) (*node, string, error) {
 	parts := split(name)
 	if name == "" {
@@ -205,7 +205,7 @@ func (m *Mem) rename(oldname, newname string) error {
 	}
 	switch {
 	case there != nil && there.mode.IsDir():
-		return syscall.EEXIST // as package os does, for empty folders too
+		return syscall.EEXIST // as package os does, for empty directories too
 	case n == there:
 		return nil
 	case n.mode.IsDir() && slices.Equal(split(oldname), prefix(split(newname), len(split(oldname)))):
@@ -250,7 +250,7 @@ func (m *Mem) link(oldname, newname string) error {
 	return nil
 }
 
-// Remove removes a file's name or an empty folder.
+// Remove removes a file's name or an empty directory.
 func (m *Mem) Remove(name string) error {
 	m.before(OpRemove, name)
 	m.mu.Lock()
@@ -271,7 +271,7 @@ func (m *Mem) Remove(name string) error {
 	return nil
 }
 
-// Mkdir creates a folder.
+// Mkdir creates a directory.
 func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 	m.before(OpMkdir, name)
 	m.mu.Lock()
@@ -290,7 +290,7 @@ func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 	return nil
 }
 
-// ReadDir lists a folder, sorted by name.
+// ReadDir lists a directory, sorted by name.
 func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -320,7 +320,7 @@ func (m *Mem) Lstat(name string) (fs.FileInfo, error) {
 	return n.info(path.Base("/" + strings.Join(split(name), "/"))), nil
 }
 
-// SyncDir makes the names of a folder survive.
+// SyncDir makes the names of a directory survive.
 func (m *Mem) SyncDir(name string) error {
 	m.before(OpSyncDir, name)
 	m.mu.Lock()
