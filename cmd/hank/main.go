@@ -1,5 +1,5 @@
 // Command hank runs long programs of agent steps, and makes every step a safe
-// place to return to. One file per verb: flags in, text or JSON out.
+// place to return to. One file per command: flags in, text or JSON out.
 package main
 
 import (
@@ -38,6 +38,10 @@ func run(args []string) exitcode.Code {
 	app := newApp()
 	if len(args) == 2 && slices.Contains([]string{"--version", "-version", "-v"}, args[1]) {
 		args = []string{args[0], "version"}
+	}
+	app.Setup()
+	if help := app.Command("help"); help != nil {
+		help.Usage, help.ArgsUsage = "show help for a command", "[COMMAND]"
 	}
 	ordered, err := argv.Reorder(app, args)
 	if err == nil {

@@ -36,29 +36,43 @@ func Yellow(to *os.File, text string) Painted { return colour(to, "33", text) }
 func Bold(to *os.File, text string) Painted   { return colour(to, "1", text) }
 func Dim(to *os.File, text string) Painted    { return colour(to, "2", text) }
 
-// Ask puts a question with numbered answers and returns the index of the one
-// chosen: by its number, or by the beginning of its text. Anything else, or
-// the end of the input, is -1.
+// Ask puts a question with numbered answers and returns the index of the one that
+// is chosen: by its number, its text or the beginning of that. It asks again until
+// one is; the end of the input is -1.
 func Ask(in io.Reader, out io.Writer, question string, answers []string) int {
 	Fprintf(out, "%s\n", question)
 	for i, a := range answers {
 		Fprintf(out, "  %d  %s\n", i+1, a)
 	}
-	Fprintf(out, "> ")
-	line, err := bufio.NewReader(in).ReadString('\n')
-	line = strings.ToLower(strings.TrimSpace(line))
-	if err != nil && line == "" {
-		return -1
+	lines := bufio.NewReader(in)
+	for {
+		Fprintf(out, "> ")
+		line, err := lines.ReadString('\n')
+		if chosen := chosen(strings.ToLower(strings.TrimSpace(line)), answers); chosen >= 0 {
+			return chosen
+		}
+		if err != nil {
+			return -1
+		}
+		Fprintf(out, "Please answer with a number from 1 to %d.\n", len(answers))
 	}
-	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(answers) {
+}
+
+// chosen is the index of the answer that a text names; -1 if it names none, or
+// several.
+func chosen(text string, answers []string) int {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(answers) {
 		return n - 1
 	}
 	found := -1
 	for i, a := range answers {
-		if line != "" && strings.HasPrefix(strings.ToLower(a), line) {
-			if found >= 0 {
-				return -1
-			}
+		switch a = strings.ToLower(a); {
+		case a == text:
+			return i
+		case text == "" || !strings.HasPrefix(a, text):
+		case found >= 0:
+			return -1
+		default:
 			found = i
 		}
 	}
