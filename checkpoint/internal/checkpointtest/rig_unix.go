@@ -25,6 +25,7 @@ import (
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
 	"hank/checkpoint/worktree"
+	"hank/internal/race"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
@@ -266,7 +267,7 @@ func (r *Rig) CheckWithStockGit(commits int) {
 }
 
 func CrashStore(t *testing.T, w *worktree.Workspace, script func(*checkpoint.Store, func(string))) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += race.Step {
 		mem := vfstest.NewMem()
 		if err := vfs.MkdirAll(mem, "/x", 0o700); err != nil {
 			t.Fatal(err)
