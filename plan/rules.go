@@ -53,7 +53,7 @@ var rules = map[string]Rule{
 	"exclusive-fields":    {Severity: Error, Says: "two mutually exclusive fields are given"},
 	"prompt-missing":      {Severity: Error, Says: "a codon has neither promptFile nor promptText"},
 	"prompt-twice":        {Severity: Warning, Says: "a codon has promptFile and promptText; the file takes precedence"},
-	"prompt-empty":        {Severity: Warning, Says: "a prompt has nothing but space"},
+	"prompt-empty":        {Severity: Warning, Says: "a prompt is blank"},
 	"prompt-large":        {Severity: Warning, Says: "a prompt is over 1 MiB"},
 	"prompt-encoding":     {Severity: Error, Says: "a prompt is not UTF-8 or has NUL characters"},
 	"unknown-placeholder": {Severity: Error, Says: "a prompt or script has something like <%DATA_DIR%> that is not a placeholder"},

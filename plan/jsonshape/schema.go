@@ -153,7 +153,7 @@ func (w *schemaWriter) fields(s *Shape) {
 			w.key(f.Name)
 			doc := f.doc
 			if f.inert {
-				doc = "Without effect in hank: " + doc
+				doc = "Ignored by hank: " + doc
 			}
 			w.inside(f.Shape, doc)
 		}
