@@ -325,7 +325,7 @@ func makeWorkspace(l layout.Layout, m layout.Meta, metaErr error, rep *finding.R
 }
 
 // restoring is a question about the workspace with the command that brings its files
-// back: where the hank is done, a run would have nothing to do.
+// back: where the hank is completed, a run would have nothing to do.
 func restoring(e *finding.DecisionError, done bool) *finding.DecisionError {
 	if e != nil && done {
 		e.Command = strings.Replace(e.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
@@ -356,7 +356,7 @@ func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.De
 		return layout.ClosedWorkspace(l)
 	case err == nil:
 		return &finding.DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
-			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is done"},
+			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is completed"},
 			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(layout.Unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why

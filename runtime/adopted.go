@@ -25,17 +25,17 @@ func (d *driver) askAboutHankweaves(live *plan.Program) error {
 	}
 	if slices.Equal(before, now) || len(before) == 0 {
 		if adopted := d.x.Meta().Adopted; adopted != nil && adopted.HankHash != "" && adopted.HankHash != fileHash(d.x.Meta().HankPath) {
-			d.say("note: the text of the hank is perhaps not the one that Hankweave ran; its codons are the same, and what is done stays done")
+			d.say("note: the hank may not be the version that Hankweave ran; its codons are the same, and completed codons stay completed")
 		}
 		return nil
 	}
-	question := fmt.Sprintf("the hank has other codons than the one that Hankweave ran here (then: %s; now: %s)", listed(before), listed(now))
+	question := fmt.Sprintf("the hank has different codons than the one that Hankweave ran here (then: %s; now: %s)", listed(before), listed(now))
 	if d.answers.Adopt {
 		d.say("note: %s", question)
 		return nil
 	}
 	return &finding.DecisionError{What: question, Options: []string{
-		"--adopt goes on with it as it is now: what is done and still in it stays done", "put the hank of then back"}}
+		"--adopt continues with the current hank: completed codons that are still in it stay completed", "restore the previous hank"}}
 }
 
 func appendNew(ids []plan.CodonID, id plan.CodonID) []plan.CodonID {

@@ -25,7 +25,7 @@ const (
 func (d *driver) begin(ctx context.Context) error {
 	if d.x.State().InitialCheckpoint != "" {
 		if d.answers.Fresh {
-			d.say("note: --fresh has no effect: this execution has its checkpoints, and goes on")
+			d.say("note: --fresh has no effect: this execution has its checkpoints, and continues")
 		}
 		if d.answers.ExcludeSecrets && len(match.LeftOut(d.x.Store.DB)) == 0 {
 			d.say("--exclude-secrets has no effect: the first checkpoint was made without it")
@@ -90,5 +90,5 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 		return nil
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("the first checkpoint of %s would be large: %s", huge.Path, huge.Why),
-		Options: []string{"--yes takes it", "put what is not needed into .gitignore (hank names the largest folders)"}}
+		Options: []string{"--yes checkpoints it anyway", "exclude what is not needed in .gitignore (hank lists the largest directories)"}}
 }

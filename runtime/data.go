@@ -19,7 +19,7 @@ func (d *driver) checkData(ctx context.Context) {
 	settled, _ := d.x.State().Settled()
 	text := fmt.Sprintf("the data %s has changed since the last run (%s)", d.x.Meta().ReadOnlySourceDataPath, change)
 	if len(settled) > 0 {
-		text += fmt.Sprintf("; %d codons were done with the data as it was: `hank retry CODON` does them again", len(settled))
+		text += fmt.Sprintf("; %d codons ran with the old data; rerun them with `hank retry CODON`", len(settled))
 	}
 	d.say("warning: %s", text)
 	d.note("data.changed", map[string]any{"names": change.Names, "more": change.More})

@@ -57,7 +57,7 @@ type Start struct {
 func decide(at situation, r Request, a Answers) (Start, error) {
 	if at.state.Newest() == nil && at.state.Position == nil {
 		if r.Mode != ModeRun {
-			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; begin with: `hank run`"}
+			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; start with: `hank run`"}
 		}
 		return Start{}, nil
 	}
@@ -73,7 +73,7 @@ func decide(at situation, r Request, a Answers) (Start, error) {
 		st.question = &question{open: lostStart(st.Target, st.Redo)}
 		if !a.Restore {
 			st.question.choices = []choice{
-				{"do the codon on the workspace as it is, which may have a part of its work", func(a Answers) Answers { a.KeepTree = true; return a }},
+				{"run the codon on the workspace as it is, which may include partial work", func(a Answers) Answers { a.KeepTree = true; return a }},
 				{"leave it", nil},
 			}
 		}
@@ -132,7 +132,7 @@ func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
 	case last != nil && !last.Settled():
 		from = state.TimelineEntry{Run: history.LastRun(s), Codon: last}
 	default:
-		return Start{}, &exitcode.UsageError{Why: "no codon has failed; name the one to do again: `hank retry CODON`"}
+		return Start{}, &exitcode.UsageError{Why: "no failed codon; specify one: `hank retry CODON`"}
 	}
 	st := Start{Redo: from.Codon, Target: from.Codon.BaseCheckpoint, RigDone: r.FromRigSetup}
 	if r.FromRigSetup {
@@ -232,7 +232,7 @@ func decideEdits(st Start, changes []diff.Change, completed bool, mode Mode, a A
 	open, keepText := edits.Question(changes, st.To == "" && completed)
 	return false, &question{open, []choice{
 		{keepText, func(a Answers) Answers { a.KeepTree = true; return a }},
-		{"put the checkpoint back (your changes are kept in a checkpoint)", func(a Answers) Answers { a.Restore = true; return a }},
+		{"restore the checkpoint (your changes are saved in a checkpoint)", func(a Answers) Answers { a.Restore = true; return a }},
 	}}
 }
 
@@ -290,7 +290,7 @@ func CrashLoop(s *state.State) *finding.DecisionError {
 	next := history.NextID(s)
 	if n := s.Crashes(next); n >= maxCrashes {
 		return &finding.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
-			Options: []string{"look at it: `hank doctor`, " + advice.Quote("hank log "+shell.Quote(string(next))), "go on by hand: `hank run`"}}
+			Options: []string{"inspect: `hank doctor`, " + advice.Quote("hank log "+shell.Quote(string(next))), "continue manually: `hank run`"}}
 	}
 	return nil
 }
@@ -300,13 +300,13 @@ func CrashLoop(s *state.State) *finding.DecisionError {
 func lostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
 	where := "before"
 	if sha == c.RigSetupCheckpoint {
-		where = "behind the rig of"
+		where = "after the rig of"
 	}
 	return &finding.DecisionError{
-		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot go back to it", sha, where, c.CodonID),
+		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot be restored to it", sha, where, c.CodonID),
 		Options: []string{
-			"--keep-tree does the codon on the workspace as it is, which may have a part of its work",
-			"`hank rollback --to TARGET` goes back to a checkpoint that is left (`hank checkpoints` lists them)",
+			"--keep-tree runs the codon on the workspace as it is, which may include partial work",
+			"`hank rollback --to TARGET` goes back to a checkpoint that still exists (`hank checkpoints` lists them)",
 		},
 		Command: "hank run --keep-tree",
 	}

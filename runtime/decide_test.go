@@ -86,14 +86,14 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 	}{
 		// Nothing has run.
 		{"", situation{}, run, Answers{}, "continue"},
-		{"", situation{}, resume, Answers{}, "2 nothing has run yet; begin with: `hank run`"},
-		{"", situation{}, retry, keep, "2 nothing has run yet; begin with: `hank run`"},
+		{"", situation{}, resume, Answers{}, "2 nothing has run yet; start with: `hank run`"},
+		{"", situation{}, retry, keep, "2 nothing has run yet; start with: `hank run`"},
 
 		// The plan is completed.
 		{"completed", situation{}, run, Answers{}, "end  "},
 		{"completed", situation{}, resume, keep, "end  "},
 		{"completed", situation{archiveDue: true}, run, Answers{}, "end  "}, // its run has come to its end, and archived
-		{"completed", situation{}, retry, Answers{}, "2 no codon has failed; name the one to do again: `hank retry CODON`"},
+		{"completed", situation{}, retry, Answers{}, "2 no failed codon; specify one: `hank retry CODON`"},
 		{"completed", situation{}, named("survey"), Answers{}, "retry survey, from its base"},
 		{"completed", situation{}, Request{Mode: ModeRetry, Codon: "draft", FromRigSetup: true}, Answers{}, "retry draft, from its rig, without rig"},
 		{"completed", situation{}, named("nobody"), Answers{}, "2 "},

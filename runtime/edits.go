@@ -93,7 +93,7 @@ func (d *driver) keepEdits(ctx context.Context, st Start, e edited, kept bool) e
 	if err != nil {
 		return err
 	}
-	d.say("manual checkpoint %.12s holds what was changed by hand", sha)
+	d.say("manual checkpoint %.12s has your manual edits", sha)
 	if kept || st.To != "" {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (d *driver) startRun(st Start) error {
 	id := newRunID(now.Time)
 	folder := d.x.Layout.RunFolder(id)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("creating the folder of the run: %w", err)
+		return fmt.Errorf("creating the directory of the run: %w", err)
 	}
 	failpoint.Hit("run.foldered")
 	d.run = id
@@ -84,7 +84,7 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 func (d *driver) endRun(ctx context.Context, out outcome) error {
 	d.summarize()
 	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.reason == "" {
-		return fmt.Errorf("bringing the workspace onto the disk: %w", err)
+		return fmt.Errorf("syncing the workspace to the disk: %w", err)
 	}
 	now := d.x.Now()
 	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
@@ -134,9 +134,9 @@ func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
 	case pauseErr != nil && !errors.Is(err, pauseErr):
 		err = errors.Join(err, pauseErr)
 	case pauseErr == nil && live.Settling != nil:
-		err = fmt.Errorf("the run is paused: codon %s has done its work, which is kept and not done again, and has no checkpoint yet: %w", live.CodonID, err)
+		err = fmt.Errorf("the run is paused: codon %s has completed its work, which is kept and not repeated, but has no checkpoint yet: %w", live.CodonID, err)
 	case pauseErr == nil:
-		err = fmt.Errorf("the run is paused, and `hank run` does codon %s again: %w", live.CodonID, err)
+		err = fmt.Errorf("the run is paused, and `hank run` runs codon %s again: %w", live.CodonID, err)
 	}
 	return out, err
 }

@@ -20,7 +20,7 @@ func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic
 	}
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("the folder of the hank cannot be read: %v", err)}
+		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("the directory of the hank cannot be read: %v", err)}
 	}
 	program, found := plan.LoadWith(dir.FS(), filepath.Base(file), layers)
 	return program, found, nil

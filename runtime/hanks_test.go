@@ -96,7 +96,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 		}},
 		"leaky": {exitcode.Done, "leak:completed look:completed", func(t *testing.T, s *stage, work string) {
 			notes := strings.Join(s.last("leak").Notes, "\n")
-			if n := strings.Count(notes, "left running and killed"); n < 6 {
+			if n := strings.Count(notes, "killed leftover process"); n < 6 {
 				t.Errorf("%d processes are said to have been left:\n%s", n, notes)
 			}
 		}},

@@ -101,7 +101,7 @@ func TestNothingOutlivesAKilledRun(t *testing.T) {
 	o.clean(t)
 	run := o.fold(t).state.Newest()
 	notes := strings.Join(run.Codon(0).Notes, "\n")
-	if n := strings.Count(notes, "left running and killed"); n < len(leaks) {
+	if n := strings.Count(notes, "killed leftover process"); n < len(leaks) {
 		t.Errorf("the record names %d of %d processes that were killed:\n%s", n, len(leaks), notes)
 	}
 }

@@ -67,7 +67,7 @@ type lane struct {
 	counter string
 	dir     string
 
-	end  map[string]string            // the workspace when the hank is done
+	end  map[string]string            // the workspace when the hank is completed
 	at   map[string]map[string]string // and when it was rolled back to a target
 	took map[string]time.Duration     // what a command takes
 

@@ -92,7 +92,7 @@ func notify(ctx context.Context, r Request, res *Result) error {
 	out.Finish()
 	switch tail := out.Tail(); {
 	case exit.Stopped:
-		return fmt.Errorf("it was ended because its %s were over", notifyLimit)
+		return fmt.Errorf("it was ended after its limit of %s", notifyLimit)
 	case exit.Signal != "":
 		return fmt.Errorf("it was ended by %s", exit.Signal)
 	case exit.Code != 0 && tail != "":

@@ -76,7 +76,7 @@ func openOrCreate(ctx context.Context, root string, from origin, secrets *secret
 			return nil, err
 		}
 		if fi, err := os.Stat(workspace); err != nil || !fi.IsDir() {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a folder", r.Workspace)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a directory", r.Workspace)}
 		}
 	}
 	if r.Output != "" {
@@ -118,24 +118,24 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 		return nil
 	}
 	question := "there is no execution in " + root + ", but " + what
-	if ui.choose(question, "begin with what is there as the initial checkpoint; every codon runs", "leave it") == 0 {
+	if ui.choose(question, "start with what is there as the initial checkpoint; every codon runs", "leave it") == 0 {
 		return nil
 	}
 	return &finding.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
-		"--fresh begins with what is there as the initial checkpoint; every codon runs",
-		"if there was an execution, put its " + layout.Dir + " back from a copy: `hank run` then goes on with it",
-		"-e DIR begins in another folder"}}
+		"--fresh starts with what is there as the initial checkpoint; every codon runs",
+		"if there was an execution, put its " + layout.Dir + " back from a backup: `hank run` then continues it",
+		"-e DIR starts in another directory"}}
 }
 
 // sameInputs refuses to continue with other data or in another workspace than
 // the execution was begun with.
 func sameInputs(x *execution.Execution, from origin, r Request) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data want an execution of their own: -e DIR", orNothing(have), from.data)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR", orNothing(have), from.data)}
 	}
 	if r.Workspace != "" {
 		if abs, err := filepath.Abs(r.Workspace); err != nil || abs != x.Layout.Workspace {
-			return &exitcode.UsageError{Why: fmt.Sprintf("this execution works in %s; another workspace wants an execution of its own: -e DIR", x.Layout.Workspace)}
+			return &exitcode.UsageError{Why: fmt.Sprintf("this execution uses the workspace %s; another workspace needs an execution of its own: -e DIR", x.Layout.Workspace)}
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Lat
 		case a.Restore:
 			return execution.LateRedo
 		}
-		switch ui.choose(question, "take the workspace as it is as the codon's work", "keep it in a checkpoint, and run the codon again on the workspace from before it") {
+		switch ui.choose(question, "accept the workspace as it is as the codon's work", "save it in a checkpoint, and run the codon again on the workspace from before it") {
 		case 0:
 			return execution.LateKeep
 		case 1:
@@ -198,7 +198,7 @@ func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
 	if more := len(files) - 3; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	what := "the workspace has files that hold secrets by their names, and the first checkpoint would keep them: " + shown
+	what := "the workspace has files whose names suggest secrets, and the first checkpoint would include them: " + shown
 	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints", "stop") {
 	case 0:
 		a.ExcludeSecrets = true

@@ -54,7 +54,7 @@ func (d *driver) confine() error {
 		return err
 	}
 	d.confinement = c
-	d.say("sandbox: in force (Landlock %d); agents, rigs and checks write only in %s", c.ABI, strings.Join(c.Writable, ", "))
+	d.say("sandbox: active (Landlock ABI %d); agents, rigs and checks write only in %s", c.ABI, strings.Join(c.Writable, ", "))
 	d.note("sandbox.applied", c)
 	return nil
 }

@@ -50,9 +50,9 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	}
 	if live == nil && errors.Is(loadErr, os.ErrNotExist) {
 		if path := d.x.Meta().HankPath; path != "" {
-			d.say("the hank %s is gone; the frozen one is used", path)
+			d.say("the hank %s is gone; using the frozen one", path)
 		} else { // an import does not know it
-			d.say("where the hank of this execution is, is not known here; the frozen one is used")
+			d.say("where the hank of this execution is, is not known here; using the frozen one")
 		}
 	}
 	changes := hankChanges(s, frozen, live, loadErr)
@@ -60,7 +60,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		return d.replan()
 	}
 	if own := ownChanges(s, d.request, frozen, live); len(own) > 0 && !d.answers.Adopt {
-		d.say("%s: takes your changed %s", history.LastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
+		d.say("%s: uses your changed %s", history.LastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
 		return d.adopt(ctx, live)
 	}
 	for _, c := range changes {
@@ -68,7 +68,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	}
 	adopt := d.answers.Adopt
 	if !adopt {
-		switch d.ui.choose(hankChanged, "go on with the new one", "go on with the frozen one") {
+		switch d.ui.choose(hankChanged, "continue with the new one", "continue with the frozen one") {
 		case 0:
 			adopt = true
 		case 1:
@@ -90,9 +90,9 @@ const hankChanged = "the hank has changed since this execution froze it"
 // it cannot be run any more.
 func programQuestion(changes []string, live *plan.Program) *finding.DecisionError {
 	ask := &finding.DecisionError{What: hankChanged + " (" + strings.Join(changes, "; ") + ")",
-		Options: []string{"--adopt goes on with the new one", "--frozen goes on as before"}}
+		Options: []string{"--adopt continues with the new one", "--frozen continues with the frozen one"}}
 	if live == nil {
-		ask.Options = []string{"--frozen goes on as before", "mend the hank, see: hank validate, and --adopt then goes on with it"}
+		ask.Options = []string{"--frozen continues with the frozen one", "fix the hank (see: hank validate), and --adopt then continues with it"}
 	}
 	return ask
 }
@@ -119,10 +119,10 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 	ask, answer := lostProgram(d.x.State(), d.hankName(), live, why, loadErr)
 	switch {
 	case ask == nil:
-		d.say("%v; the hank is the one that was frozen, and takes its place", why)
+		d.say("%v; the hank is the one that was frozen, and replaces it", why)
 		return nil
-	case answer != "" && (d.answers.Adopt || d.ui.choose(ask.What, "go on with the hank as it is now", "leave it") == 0):
-		d.say("note: %s; the hank as it is now takes its place", ask.What)
+	case answer != "" && (d.answers.Adopt || d.ui.choose(ask.What, "continue with the current hank", "leave it") == 0):
+		d.say("note: %s; using the current hank instead", ask.What)
 		return nil
 	}
 	return ask
@@ -134,7 +134,7 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*finding.DecisionError, string) {
 	if live == nil {
 		return &finding.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
-			Options: []string{"put the hank of then back, or mend the one that is there (hank validate names its errors), and then `hank run`"}}, ""
+			Options: []string{"restore the previous hank, or fix the current one (hank validate lists its errors), and then `hank run`"}}, ""
 	}
 	if programHash(live) == s.HankHash {
 		return nil, ""
@@ -148,7 +148,7 @@ func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	}
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
-		Options: []string{"--adopt goes on with it: what is done and still in it stays done", "put the hank of then back, and then `hank run`"},
+		Options: []string{"--adopt continues with it: completed codons that are still in it stay completed", "restore the previous hank, and then `hank run`"},
 	}, verdict.AdoptOption
 }
 

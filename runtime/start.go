@@ -25,7 +25,7 @@ func (d *driver) start(ctx context.Context) (Start, error) {
 		return st, d.startAtEnd(ctx, st)
 	}
 	if st.Session != nil && recovery.SessionAbsent(d.x.Layout, st.Session) {
-		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon begins again, on the workspace as it is", st.Session.CodonID)
+		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.Session.CodonID)
 		st.Session = nil
 	}
 	there := *s
@@ -130,7 +130,7 @@ func (d *driver) goBack(ctx context.Context, st Start, stay bool) error {
 		return err
 	}
 	if r := moved.Report.Plan; len(r.Add)+len(r.Change)+len(r.Delete) > 0 {
-		d.say("the tree is back at checkpoint %.12s (what was there is in %.12s)", position.CheckpointSHA, moved.Safety)
+		d.say("the workspace is restored to checkpoint %.12s (previous contents saved as checkpoint %.12s)", position.CheckpointSHA, moved.Safety)
 	}
 	d.sayRefused(moved)
 	d.moved, d.replaced = true, state.Position{} // what was adopted belongs to the move

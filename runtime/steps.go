@@ -114,8 +114,8 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*outcome, error) {
 			break
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
-		d.say("  trying again in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
-		d.ui.Monitor.Step("waiting to try again at " + time.Now().Add(wait).Format("15:04:05"))
+		d.say("  retrying in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
+		d.ui.Monitor.Step("waiting to retry at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			break
 		}
@@ -163,7 +163,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) 
 // putBack brings the workspace to where the codon began: every attempt starts from the
 // same tree, not from what the one before it has left.
 func (d *driver) putBack(ctx context.Context, final *state.Codon, index int) error {
-	d.ui.Monitor.Step("putting the workspace back")
+	d.ui.Monitor.Step("restoring the workspace")
 	left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint)
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func Requirements(h *plan.Hank, environ []string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return &exitcode.AgentError{Why: "the hank requires what is not here: " + strings.Join(missing, ", ")}
+		return &exitcode.AgentError{Why: "missing requirements: " + strings.Join(missing, ", ")}
 	}
 	return nil
 }

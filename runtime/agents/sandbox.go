@@ -87,7 +87,7 @@ func checkApart(l layout.Layout) string {
 	if !sandbox.Contains(workspace, own) {
 		return ""
 	}
-	return fmt.Sprintf("sandbox: workspace lets agents write all of the workspace %s, and hank's own folder %s lies in it; keep the execution elsewhere: -e DIR with a folder outside, or give the agents a folder of their own: --workspace DIR (or do without: --sandbox none)", workspace, own)
+	return fmt.Sprintf("sandbox: workspace lets agents write all of the workspace %s, and hank's own directory %s is inside it; keep the execution elsewhere: -e DIR with a directory outside, or give the agents a directory of their own: --workspace DIR (or disable it: --sandbox none)", workspace, own)
 }
 
 // Refusal is why a hank that asks for it is not run without it; nil if it can be
@@ -99,5 +99,5 @@ func (c *Confinement) Refusal() error {
 	if c.Sandbox != plan.WorkspaceSandbox || c.InForce {
 		return nil
 	}
-	return &exitcode.AgentError{Why: "the hank asks for sandbox: workspace, and that cannot be in force here: " + c.Why + "; nothing was started; run it where the kernel can, or, if you trust its agents with everything that you may write, without: --sandbox none"}
+	return &exitcode.AgentError{Why: "the hank asks for sandbox: workspace, which is not available here: " + c.Why + "; nothing was started; use a kernel that supports it, or, if you trust its agents with everything that you may write: --sandbox none"}
 }

@@ -36,7 +36,7 @@ func TestWhatWasKilledIsCounted(t *testing.T) {
 	t.Parallel()
 	a := &attempt{}
 	a.killed(keeper.Exit{Killed: []keeper.Leftover{{PID: 7, Command: "sleep"}}, KilledTotal: 70})
-	if want := []string{"left running and killed: 7 (sleep)", "left running and killed: 69 more"}; !slices.Equal(a.notes, want) {
+	if want := []string{"killed leftover process 7 (sleep)", "killed 69 more leftover processes"}; !slices.Equal(a.notes, want) {
 		t.Errorf("%q", a.notes)
 	}
 }

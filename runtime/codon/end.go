@@ -75,7 +75,7 @@ func (a *attempt) judge(res ended) state.Settling {
 		}
 	case res.silent:
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",
-			Message: fmt.Sprintf("the agent showed no sign of life for %s", a.silence())}
+			Message: fmt.Sprintf("the agent printed nothing for %s (idle timeout)", a.silence())}
 	case v.Success:
 		s.Status = state.Completed
 	case full && a.mayFillContext():

@@ -14,10 +14,10 @@ import (
 // killed notes what the agent, a rig or a check has left running.
 func (a *attempt) killed(exit keeper.Exit) {
 	for _, k := range exit.Killed {
-		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d (%s)", k.PID, k.Command))
+		a.notes = append(a.notes, fmt.Sprintf("killed leftover process %d (%s)", k.PID, k.Command))
 	}
 	if more := exit.KilledTotal - len(exit.Killed); more > 0 {
-		a.notes = append(a.notes, fmt.Sprintf("left running and killed: %d more", more))
+		a.notes = append(a.notes, fmt.Sprintf("killed %d more leftover processes", more))
 	}
 }
 
@@ -39,13 +39,13 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	}.Run(listening)
 	stop()
 	for _, p := range done.Unmatched {
-		a.notes = append(a.notes, fmt.Sprintf("no file fits the output pattern %q", p))
+		a.notes = append(a.notes, fmt.Sprintf("no files match the output pattern %q", p))
 	}
 	for _, p := range done.Skipped {
-		a.notes = append(a.notes, fmt.Sprintf("not copied, as it is no plain file: %q", p))
+		a.notes = append(a.notes, fmt.Sprintf("not copied, not a regular file: %q", p))
 	}
 	if len(done.Files) > 0 {
-		a.host.Say("  %d results in %s", len(done.Files), a.Output)
+		a.host.Say("  copied %d output files to %s", len(done.Files), a.Output)
 	}
 	var check *rig.Failure
 	switch {

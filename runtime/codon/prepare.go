@@ -54,7 +54,7 @@ func (a *attempt) keepAside(path, now string) error {
 	if err := a.host.LeaveOut(now); err != nil {
 		return err
 	}
-	a.host.Say("  the rig has something of its own in the place of %q, which is left out of every checkpoint: your file is now %q", path, now)
+	a.host.Say("  the rig has put something of its own at %q, which is left out of every checkpoint: your file is now %q", path, now)
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	}
 	if a.Session == "" && a.Entry.Codon.ContinuationMode == plan.ContinuePrevious && !a.Entry.Codon.Model.IsShell() {
 		return harness.Request{}, &state.FailureReason{Type: state.FailUnknown, Class: "session_not_found", Rule: "continue-previous",
-			Message: "the codon before it left no session to continue"}, nil
+			Message: "the previous codon left no session to continue"}, nil
 	}
 	home, err := a.home()
 	if err != nil {

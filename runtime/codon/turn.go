@@ -92,7 +92,7 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 	res.verdict = t.reader.End(exit.Code, exit.Signal)
 	if exit.KeeperLost && !res.verdict.Success {
 		res.verdict.Failure = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: harness.ClassInterrupted, Rule: "keeper-lost",
-			Message: "the keeper of the agent was killed, and the agent with it: how its work would have ended is not known"}
+			Message: "the keeper of the agent was killed, and the agent with it: the outcome of its work is unknown"}
 	}
 	err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal}})
 	return res, errors.Join(err, t.log.Sync())

@@ -12,8 +12,8 @@ import (
 func Gone(v *recovery.View) *finding.DecisionError {
 	if c := v.Unrecorded(); c != nil {
 		ask := &finding.DecisionError{
-			What: fmt.Sprintf("the workspace %s is gone, and codon %s has done its work in it and has no checkpoint yet", v.Layout.Workspace, c.CodonID),
-			Options: []string{"put it back, and then `hank run`", "`hank run --keep-tree` takes an empty folder as the codon's work",
+			What: fmt.Sprintf("the workspace %s is gone, and codon %s has completed its work in it and has no checkpoint yet", v.Layout.Workspace, c.CodonID),
+			Options: []string{"restore it, and then `hank run`", "`hank run --keep-tree` takes an empty directory as the codon's work",
 				"`hank run --restore` runs the codon again on the workspace from before it"},
 			Command: "hank run --restore"}
 		if v.State.Newest().Paused != nil { // the codon may have deleted it, and would again
@@ -22,5 +22,5 @@ func Gone(v *recovery.View) *finding.DecisionError {
 		return ask
 	}
 	return &finding.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: "hank run --restore",
-		Options: []string{"put it back", "`hank run --restore` brings back what the checkpoints have of it"}}
+		Options: []string{"put it back", "`hank run --restore` restores what the checkpoints have of it"}}
 }

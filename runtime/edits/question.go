@@ -16,14 +16,14 @@ import (
 // Question is the question about what the user has changed, and what it is on
 // a terminal to keep it.
 func Question(changes []diff.Change, done bool) (ask *finding.DecisionError, keep string) {
-	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", Summary(changes)), "go on with the workspace as it is"
-	keepOption := "--keep-tree goes on with it as it is"
+	question, keep := fmt.Sprintf("the workspace was changed since the last checkpoint (%s)", Summary(changes)), "continue with the workspace as it is"
+	keepOption := "--keep-tree continues with it as it is"
 	if done {
 		question, keep = "the hank is completed, and "+question, "leave the workspace as it is, in a checkpoint of its own"
 		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
 	}
 	return &finding.DecisionError{What: question,
-		Options: []string{keepOption, "--restore puts the checkpoint back and keeps the changes in a checkpoint of their own"}}, keep
+		Options: []string{keepOption, "--restore restores the checkpoint and saves the changes in a checkpoint of their own"}}, keep
 }
 
 func Summary(changes []diff.Change) string {

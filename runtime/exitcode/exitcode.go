@@ -13,7 +13,7 @@ type Code int
 
 // The exit codes, design.md section 10.
 const (
-	Done        Code = 0   // the hank is done
+	Done        Code = 0   // the hank is completed
 	Failed      Code = 1   // a codon failed
 	Usage       Code = 2   // the command line is wrong
 	Invalid     Code = 3   // the hank or its configuration is invalid

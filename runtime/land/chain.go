@@ -87,7 +87,7 @@ func landTo(s *state.State, store *checkpoint.Store) (history.Target, error) {
 			}
 		}
 	}
-	return history.Target{}, &exitcode.UsageError{Why: "no codon is done on the present thread: there is nothing to land; see: `hank status`"}
+	return history.Target{}, &exitcode.UsageError{Why: "no codon is completed on the current timeline: there is nothing to land; see: `hank status`"}
 }
 
 // partsOf returns what changed from one target to another, checkpoint by
@@ -96,7 +96,7 @@ func partsOf(s *state.State, store *checkpoint.Store, from history.Target, point
 	if from.SHA != s.InitialCheckpoint {
 		i := slices.IndexFunc(points, func(p point) bool { return p.sha == from.SHA })
 		if i < 0 {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--from %s is not on the way to where the landing ends; see: `hank checkpoints`", from)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--from %s is not on the timeline that leads to where the landing ends; see: `hank checkpoints`", from)}
 		}
 		points = points[i+1:]
 	}

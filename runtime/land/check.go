@@ -180,10 +180,10 @@ func (l *lander) conflict(paths []string) error {
 	}
 	head := l.out.HeadThen
 	if head == "" {
-		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know at which commit that was; nothing was written", l.out.Base, list),
-			Options: []string{advice.Quote(l.o.command("REV")) + " lands on the commit REV, and takes it for the one that the run began from"}}
+		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know which commit that was; nothing was written", l.out.Base, list),
+			Options: []string{advice.Quote(l.o.command("REV")) + " lands on the commit REV, taken as the one that the run began from"}}
 	}
-	return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has changed too since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
+	return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has also changed since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
 		Options: []string{advice.Quote(l.o.command(head[:12])) + " lands there, to be merged or rebased"}}
 }
 
@@ -214,7 +214,7 @@ func (l *lander) readBack(ctx context.Context, landed map[string]landedFile) err
 		source[path] = f.source
 		convert = append(convert, file)
 	}
-	check := Check{What: fmt.Sprintf("%d changed paths are in the last commit as in the checkpoint, %d of them through git's filters", len(landed), len(convert)), Right: true}
+	check := Check{What: fmt.Sprintf("%d changed paths in the last commit match the checkpoint, %d of them through Git's filters", len(landed), len(convert)), Right: true}
 	err = l.stage.CheckOut(ctx, l.out.Tip, convert, l.o.DryRun, func(root *os.Root, batch []usergit.File) error {
 		for _, f := range batch {
 			same, err := sameFile(root, f)
@@ -233,7 +233,7 @@ func (l *lander) readBack(ctx context.Context, landed map[string]landedFile) err
 	if err != nil {
 		check.Right, check.Why = false, "git could not check them out: "+err.Error()
 	} else if len(other) > 0 {
-		check.Right, check.Files, check.Why = false, other, fmt.Sprintf("git's own conversion gives %d of them another content or mode than the checkpoint has", len(other))
+		check.Right, check.Files, check.Why = false, other, fmt.Sprintf("Git's own conversion gives %d of them a different content or mode than the checkpoint has", len(other))
 	}
 	l.out.Checks = append(l.out.Checks, check)
 	return nil
@@ -281,14 +281,14 @@ func (l *lander) checkUntouched(ctx context.Context, before usergit.State) error
 		return err
 	}
 	for _, c := range []struct{ what, before, after string }{
-		{"your index is as it was, byte for byte", before.Index, after.Index},
-		{"your HEAD is where it was", before.Head, after.Head},
-		{"all other references are as they were", before.References, after.References},
-		{"git status prints what it printed before", before.Status, after.Status},
+		{"your index is unchanged, byte for byte", before.Index, after.Index},
+		{"your HEAD is unchanged", before.Head, after.Head},
+		{"all other references are unchanged", before.References, after.References},
+		{"git status is unchanged", before.Status, after.Status},
 	} {
 		check := Check{What: c.what, Right: c.before == c.after}
 		if !check.Right {
-			check.Why = "it changed meanwhile; hank land does not touch it, so something else is at work there"
+			check.Why = "it changed meanwhile; hank land does not touch it, so something else changed it"
 		}
 		l.out.Checks = append(l.out.Checks, check)
 	}

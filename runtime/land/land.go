@@ -98,9 +98,9 @@ func landError(err error) error {
 	case errors.Is(err, usergit.ErrNoGit):
 		return &exitcode.AgentError{Why: "hank land needs git: " + err.Error()}
 	case errors.As(err, &nowhere):
-		return &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s; hank land needs one that is, or is a folder of, your own repository (--workspace of hank run)", err)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s; hank land needs one that is, or is a directory of, your own repository (--workspace of hank run)", err)}
 	case errors.As(err, &git):
-		return &finding.DecisionError{What: err.Error() + "; mend what git says, then give the same command again"}
+		return &finding.DecisionError{What: err.Error() + "; fix what Git reports, then run the same command again"}
 	}
 	return err
 }
@@ -207,7 +207,7 @@ func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 // choosePoints finds from where to where the landing goes, and onto what.
 func (l *lander) choosePoints(ctx context.Context) (err error) {
 	if err := l.repo.CheckIdentity(ctx); err != nil {
-		return &finding.DecisionError{What: "git does not know who makes the commits; nothing was written", Options: []string{
+		return &finding.DecisionError{What: "Git does not know the author of the commits; nothing was written", Options: []string{
 			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
 	}
 	if l.out.Base, err = l.repo.Commit(ctx, orElse(l.o.Onto, "HEAD")); err != nil {
@@ -318,7 +318,7 @@ func (l *lander) choose(ctx context.Context) error {
 func (l *lander) inOther(path string, nested map[string]bool) string {
 	why := ""
 	if l.base[l.inRepository(path)].Mode == usergit.Submodule {
-		return "a submodule is there"
+		return "the path is a submodule"
 	}
 	eachAbove(path, func(dir string) {
 		isNested, known := nested[dir]
@@ -351,11 +351,11 @@ func (l *lander) chooseOthers() error {
 	had := execution.EmptyDirs(from)
 	for _, name := range execution.EmptyDirs(to) {
 		if !slices.Contains(had, name) {
-			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(name)), "it is an empty folder, which git does not hold"})
+			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(name)), "it is an empty directory, which Git does not track"})
 		}
 	}
 	if _, err := os.Lstat(l.v.Layout.Data()); err == nil {
-		l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(layout.DataName)), "it is the data that codons read, which no checkpoint holds"})
+		l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(layout.DataName)), "it is the data that codons read, which no checkpoint has"})
 	}
 	return nil
 }

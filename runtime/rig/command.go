@@ -158,11 +158,11 @@ func judgeCommand(ctx context.Context, index int, command plan.Command, exit kee
 		f.Type, f.Err, f.Message = failedOther, err, fmt.Sprintf("%s left something behind: %v", what, err)
 		return f
 	case exit.TimedOut:
-		f.Type, f.Message = failedTimeout, fmt.Sprintf("%s was stopped because its %s were over; set timeoutSeconds if it needs more", what, command.Timeout())
+		f.Type, f.Message = failedTimeout, fmt.Sprintf("%s was stopped after %s; set timeoutSeconds if it needs more", what, command.Timeout())
 	case exit.Stopped && ctx.Err() != nil && exit.Code != 0:
 		return stoppedOnRequest(index, ctx.Err())
 	case exit.KeeperLost:
-		f.Type, f.Message = failedOther, fmt.Sprintf("%s: its keeper was killed, how it ended is not known", what)
+		f.Type, f.Message = failedOther, fmt.Sprintf("%s: its keeper was killed, the outcome is unknown", what)
 	case exit.Signal != "":
 		f.Message = fmt.Sprintf("%s was ended by %s", what, exit.Signal)
 	case exit.Code != 0:

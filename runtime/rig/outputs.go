@@ -301,7 +301,7 @@ func (o Outputs) publish(to *os.Root, temp, name string) (string, error) {
 			return as, err
 		}
 	}
-	return "", fmt.Errorf("%d other files are in its place: empty the output folder or use --overwrite-output", mostConflicts)
+	return "", fmt.Errorf("%d other files are in its place: empty the output directory or use --overwrite-output", mostConflicts)
 }
 
 // linkOrRename gives a file a name that nothing has, fs.ErrExist if something

@@ -73,7 +73,7 @@ func (p placement) run(ctx context.Context) error {
 	dir, name := path.Split(p.target)
 	parent, err := openDir(p.root, path.Clean(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the workspace has no folder %q: create it by a command before the copy, such as mkdir -p %s", path.Clean(dir), path.Clean(dir))
+		return fmt.Errorf("the workspace has no directory %q: create it by a command before the copy, such as mkdir -p %s", path.Clean(dir), path.Clean(dir))
 	}
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (p placement) build(ctx context.Context, parent *os.Root) error {
 func refuseOwn(rel string) error {
 	for step := range strings.SplitSeq(rel, "/") {
 		if layout.IsOwn(step) {
-			return fmt.Errorf("the folder holds %q: checkpoints never hold such names; move it out of the folder that is copied", rel)
+			return fmt.Errorf("the directory has %q: checkpoints never have such names; move it out of the directory that is copied", rel)
 		}
 	}
 	return nil
@@ -255,7 +255,7 @@ func makeAside(root *os.Root, attempt string) (string, error) {
 		return "", err
 	}
 	if info, err := root.Lstat(AsideName); err != nil || !info.IsDir() {
-		return "", errors.Join(err, fmt.Errorf("%s in the workspace is not a folder: remove it", AsideName))
+		return "", errors.Join(err, fmt.Errorf("%s in the workspace is not a directory: remove it", AsideName))
 	}
 	for n := 1; ; n++ {
 		dir := path.Join(AsideName, attempt+"."+strconv.Itoa(n))

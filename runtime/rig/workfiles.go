@@ -87,7 +87,7 @@ func openStep(at *os.Root, name string) (*os.Root, error) {
 func notAFolder(name string, info fs.FileInfo) error {
 	what := "is not a folder"
 	if info.Mode()&fs.ModeSymlink != 0 {
-		what = "is a symbolic link, and hank writes through none"
+		what = "is a symbolic link, which hank does not follow"
 	}
 	return fmt.Errorf("%q %s", name, what)
 }
@@ -185,7 +185,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, errors.New("it is not a regular file any more")
+		return nil, nil, errors.New("it is no longer a regular file")
 	}
 	f, err := dir.OpenFile(path.Base(name), os.O_RDONLY|nonblock, 0)
 	if err != nil {
