@@ -24,7 +24,6 @@ type (
 	Size             = scan.Size
 	Snapshot         = scan.Snapshot
 	SnapshotRequest  = scan.SnapshotRequest
-	TreeFile         = packdb.TreeFile
 	UnsafeTreeError  = packdb.UnsafeTreeError
 	UnstableError    = scan.UnstableError
 	Workspace        = worktree.Workspace

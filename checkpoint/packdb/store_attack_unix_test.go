@@ -334,10 +334,10 @@ func TestATreeOfGivenFilesPassesFsckAndComesBack(t *testing.T) {
 	texts := map[string]string{".gitattributes": "* -text\n", "c/.gitattributes": strings.Repeat("x", 5000) + "\n", "big/.gitmodules": strings.Repeat("#", packdb.InMemory+1)}
 	want = append(want, "big/.gitmodules")
 	slices.Sort(want)
-	var files []packdb.TreeFile
+	var files []checkpoint.TreeFile
 	for _, path := range want {
 		text := cmp.Or(texts[path], content)
-		files = append(files, packdb.TreeFile{Path: path, Mode: cmp.Or(modes[path], filemode.Regular), Open: func() (io.ReadCloser, int64, error) {
+		files = append(files, checkpoint.TreeFile{Path: path, Mode: cmp.Or(modes[path], filemode.Regular), Open: func() (io.ReadCloser, int64, error) {
 			return io.NopCloser(strings.NewReader(text)), int64(len(text)), nil
 		}})
 	}
