@@ -14,7 +14,7 @@ import (
 //
 //	hankweave DIR [data=PATH] [live] [silent] [packed]
 //
-// which lays out an execution as Hankweave leaves it, at work in this process
+// which lays out an execution as Hankweave leaves it, running in this process
 // if live, with a last sign of life an hour ago if silent. The commits stand in
 // the environment: $GATHER, $LOOK0, $MEND0, $LOOK1ERROR, $LOOK1, $INITIAL.
 func layHankweave(ts *testscript.TestScript, neg bool, args []string) {

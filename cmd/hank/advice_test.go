@@ -89,7 +89,7 @@ var damages = map[string]func(r *rand.Rand, root string) error{
 	"another user's": func(_ *rand.Rand, root string) error { return os.WriteFile(root+"/refuse", []byte("d/=EACCES"), 0o600) },
 }
 
-// any of the files that fit a pattern in hank's folder, drawn.
+// any of the files that fit a pattern in hank's directory, drawn.
 func drawn(r *rand.Rand, root, pattern string) string {
 	found, _ := filepath.Glob(root + "/.hankweave/" + pattern)
 	if len(found) == 0 {
@@ -160,7 +160,7 @@ type patient struct {
 	said []string // every command with its exit code
 }
 
-// run runs a shell line in the execution's folder.
+// run runs a shell line in the execution's directory.
 func (p *patient) run(line string) (code int, out, errs string) {
 	p.t.Helper()
 	cmd := exec.Command("sh", "-c", line)
@@ -209,7 +209,7 @@ func (p *patient) advice() (command, question string, over bool) {
 }
 
 // heal follows the advice until the execution has come to its end. It returns
-// why it did not, or the question that stands: what was asked, and by which
+// why it did not, or the question that remains: what was asked, and by which
 // command.
 func (p *patient) heal(most int) (question, asked string, err error) {
 	for range most {

@@ -125,8 +125,8 @@ func printCheckpoints(list []history.Listed, limit int) error {
 	return nil
 }
 
-// printGraph draws the tree of runs: beside each run's newest checkpoint stands
-// where the run came from. At the end stand those whose checkpoints are gone.
+// printGraph draws the tree of runs: beside each run's newest checkpoint it shows
+// where the run came from, and at the end those whose checkpoints are gone.
 func printGraph(s *state.State, list *report.Checkpoints, limit int) error {
 	tips := map[state.SHA]string{}
 	for _, r := range s.Runs {

@@ -23,7 +23,7 @@ import (
 	"hank/runtime/report"
 )
 
-// Flags that many verbs share.
+// Flags that many commands share.
 var (
 	executionFlag = &cli.StringFlag{Name: "execution", Aliases: []string{"e"}, Usage: "execution directory `DIR` (default: the current directory or its nearest parent that has one)"}
 	jsonFlag      = &cli.BoolFlag{Name: "json", Usage: "print JSON"}
@@ -41,8 +41,8 @@ func view(c *cli.Context) (*recovery.View, error) {
 	return recovery.Read(root)
 }
 
-// executionOf finds the execution that the verb is about: the one that -e names,
-// else the one here or in the nearest folder above.
+// executionOf finds the execution that the command is about: the one that -e names,
+// else the one here or in the nearest directory above.
 func executionOf(c *cli.Context) (string, error) {
 	named, err := namedExecution(c)
 	if err != nil {
@@ -55,7 +55,7 @@ func executionOf(c *cli.Context) (string, error) {
 }
 
 // namedExecution is what -e says; empty where it is not given. One that is given
-// and empty, such as a variable that is not set, means no folder, not this one.
+// and empty, such as a variable that is not set, means no directory, not this one.
 func namedExecution(c *cli.Context) (string, error) {
 	if c.IsSet("execution") && c.String("execution") == "" {
 		return "", &exitcode.UsageError{Why: "-e needs the directory of an execution; the given value is empty"}
@@ -110,7 +110,7 @@ func sayingForThis(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// arguments checks the number of arguments of a verb.
+// arguments checks the number of arguments of a command.
 func arguments(c *cli.Context, least, most int) error {
 	switch n := c.NArg(); {
 	case n < least:
@@ -154,10 +154,10 @@ func printTo(out *os.File, format string, args ...any) (err error) {
 	return err
 }
 
-// isTerminal tells whether a person is there to be asked.
+// isTerminal reports whether the user can be asked.
 func isTerminal() bool { return term.IsTerminal(os.Stdin) && term.IsTerminal(os.Stderr) }
 
-// asker returns how to ask a person, or nil.
+// asker returns how to ask the user, or nil.
 func asker(c *cli.Context) runtime.Asker {
 	if !isTerminal() || c.Bool("yes") {
 		return nil
@@ -205,7 +205,7 @@ func sayInvalid(err error) error {
 }
 
 // located returns diagnostics whose files are named from here instead of from
-// the folder of the hank.
+// the directory of the hank.
 func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
 	file, err := runtime.HankFile(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"hank/runtime/exitcode"
 )
 
-// The program is asked for what can follow: with the words so far and, behind
+// The program is asked for what can follow: with the words so far and, after
 // them, the flag --generate-bash-completion.
 
 const bashCompletion = `# hank completion for bash. To use it now:   source <(hank completion bash)

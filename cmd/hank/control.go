@@ -74,7 +74,7 @@ type answered struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// patience is how long a run may take to answer before its request is taken back.
+// patience is how long a run may take to answer before its request is withdrawn.
 const patience = 5 * time.Second
 
 // tell sends a command to the live run.

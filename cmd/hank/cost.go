@@ -84,7 +84,7 @@ const catchUpLimit = time.Minute
 // costsRoleCommand is what a run starts at its end, and hank cost to ask.
 func costsRoleCommand() *cli.Command {
 	return &cli.Command{
-		Name: cost.Verb, Hidden: true, Usage: "update the cost index of the execution in a directory", ArgsUsage: "DIR [WAY]",
+		Name: cost.Subcommand, Hidden: true, Usage: "update the cost index of the execution in a directory", ArgsUsage: "DIR [WAY]",
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 2); err != nil {
 				return err

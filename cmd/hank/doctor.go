@@ -78,7 +78,7 @@ func fix(c *cli.Context, root string) (*report.Fix, error) {
 }
 
 // fewer is how many lines of a kind fit on one screen with the others. What blocks
-// is shown however many there are: it is why a person is needed.
+// is shown however many there are: it is why the user is needed.
 const fewer = 5
 
 func printDiagnosis(c *cli.Context, d *report.Diagnosis) {

@@ -97,7 +97,7 @@ Exit code 0: written; 2: hank.json already exists.`,
 // largestRules is more than any .gitignore has, in bytes.
 const largestRules = 16 << 20
 
-// offerIgnore adds the folders of an execution to the .gitignore of a
+// offerIgnore adds the directories of an execution to the .gitignore of a
 // repository, if the person agrees.
 func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 	if !inRepository(dir) {

@@ -43,7 +43,7 @@ func openTerminal(t *testing.T, columns uint16) (screen, terminal *os.File) {
 }
 
 // While a codon runs, the terminal shows one line about it, cut to its width;
-// what is printed stands on lines of its own, and in the end the line is gone.
+// what is printed is on lines of its own, and in the end the line is gone.
 func TestARunningCodonHasALineOnTheTerminal(t *testing.T) {
 	t.Parallel()
 	const columns = 60

@@ -69,7 +69,7 @@ func finish(err error) exitcode.Code {
 	return verdict.CodeOf(err)
 }
 
-// endedError carries an exit code of a command that has said everything.
+// endedError carries an exit code of a command that has printed everything.
 type endedError struct{ code exitcode.Code }
 
 func (e *endedError) Error() string { return fmt.Sprintf("ended with code %d", e.code) }

@@ -141,7 +141,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 }
 
 // unasked is the option without which a command that asks on a terminal is refused
-// here; empty where a person can be asked.
+// here; empty where the user can be asked.
 func unasked() string {
 	if isTerminal() {
 		return ""
@@ -170,7 +170,7 @@ func inSentence(paths []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// most is how many paths a person is shown unless all are wanted.
+// most is how many paths the user is shown unless all are wanted.
 const most = 20
 
 func printPreview(p *history.Preview, all bool) {

@@ -22,7 +22,7 @@ import (
 	"hank/internal/sandbox"
 )
 
-// The test binary is hank: its verbs, its keeper, its replays, its costs.
+// The test binary is hank: its commands, its keeper, its replays, its costs.
 func TestMain(m *testing.M) {
 	// The race detector lets every process sleep for a second at its end.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))

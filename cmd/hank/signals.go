@@ -67,8 +67,8 @@ func meaning(n int, gentle bool) codon.Signal {
 	return codon.StopForce
 }
 
-// outliveReaders lets a verb that changes something finish it although nobody
-// reads its output any more, as behind "| head": writing there fails instead of
+// outliveReaders lets a command that changes something finish it although nobody
+// reads its output any more, as after "| head": writing there fails instead of
 // ending the process. Children do not inherit it.
 func outliveReaders(*cli.Context) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -61,7 +61,7 @@ Exit code 0: it can be run; 3: it cannot.`,
 }
 
 // hankHere is the hank that is meant where none is named: that of the execution
-// that -e names, the one in this folder, or that of the execution here.
+// that -e names, the one in this directory, or that of the execution here.
 func hankHere(c *cli.Context) string {
 	if c.String("execution") == "" && isHank(".") {
 		return "."

@@ -11,7 +11,7 @@ import (
 // Printable already.
 type Painted string
 
-// Fprintf is fmt.Fprintf for a person's eyes: what an argument has of others'
+// Fprintf is fmt.Fprintf for the user's eyes: what an argument has of others'
 // making (a name, a path, a message) is made Printable, and only what is Painted
 // stays as it is.
 func Fprintf(out io.Writer, format string, args ...any) error {

@@ -1,5 +1,5 @@
-// Package term is what the command line needs of a terminal: whether a person
-// is there, colours, questions, tables, and figures that people can read.
+// Package term is what the command line needs of a terminal: whether there is
+// one, colours, questions, tables, and figures that people can read.
 package term
 
 import (
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/term"
 )
 
-// IsTerminal tells whether a person sees or types into f.
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // colour paints text for a terminal, unless NO_COLOR (no-color.org) forbids.

@@ -35,7 +35,7 @@ type Diagnosis struct {
 	Condition  Condition         `json:"condition"` // the same, and what if not
 	Live       bool              `json:"live"`
 	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
-	Happened   string            `json:"happened,omitempty"` // how the newest run stands
+	Happened   string            `json:"happened,omitempty"` // how the newest run is
 	Source     string            `json:"source,omitempty"`   // where the state was read from
 	Seq        uint64            `json:"lastEvent"`          // everything up to this event is safe
 	Fixed      bool              `json:"fixed"`              // --fix was given and has been carried out
@@ -49,7 +49,7 @@ type Diagnosis struct {
 	Command    string            `json:"command,omitempty"` // the one to run next
 	Resume     string            `json:"resume,omitempty"`  // see status
 	Finish     string            `json:"finish,omitempty"`  // see status
-	Next       string            `json:"next"`              // the same for a person, or what to do where no command helps
+	Next       string            `json:"next"`              // the same for the user, or what to do where no command helps
 
 	OfOrigin    bool   `json:"-"` // see Status
 	FinishFirst string `json:"-"` // see Status
@@ -58,10 +58,10 @@ type Diagnosis struct {
 	unfinished bool   // a change of the workspace was interrupted
 	unindexed  bool   // packs have lost their index alone
 	unsure     bool   // where the state was read from does not know every move
-	first      string // what a person must do before Command
+	first      string // what the user must do before Command
 	raise      bool   // that a budget is to be raised, see runtime.PersonDecides
-	choice     string // what a person may do where there is no Command
-	decided    string // the command that a person may give, and no program
+	choice     string // what the user may do where there is no Command
+	decided    string // the command that the user may give, and no program
 }
 
 // Condition is what an execution needs.
@@ -191,8 +191,8 @@ func (d *Diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
 	}
 }
 
-// examineDecisions says what the command to run next would decide for a person who
-// has not: to spend more than a limit allows, or to go on after crashes of which a
+// examineDecisions says what the command to run next would decide for the user, who
+// has not: to spend more than a limit allows, or to continue after crashes of which a
 // supervisor has had enough. A program is given no command for that.
 func (d *Diagnosis) examineDecisions(v *recovery.View) {
 	if d.Live || !isDriven(d.Command) {
@@ -234,20 +234,20 @@ func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 		d.first, d.raise = "", false
 	}
 	if broken {
-		d.Command = fixCommand // what the files are to come from is mended first
+		d.Command = fixCommand // what the files are to come from is repaired first
 	}
 }
 
 const fixCommand = "hank doctor --fix"
 
-// whole tells whether nothing is lost, blocked or damaged so far.
+// whole reports whether nothing is lost, blocked or damaged so far.
 func (d *Diagnosis) whole() bool {
 	return (d.Store == nil || len(d.Store.Problems) == 0) && !slices.ContainsFunc(d.Findings, func(f finding.Finding) bool {
 		return f.Severity == finding.Blocked || f.Severity == finding.Lost
 	})
 }
 
-// block adds what needs a person. The command to run next is the one that
+// block adds what needs the user. The command to run next is the one that
 // settles it, if there is one.
 func (d *Diagnosis) block(err error) {
 	found := finding.Finding{Severity: finding.Blocked, What: err.Error()}
@@ -272,7 +272,7 @@ func (d *Diagnosis) block(err error) {
 	}
 }
 
-// choose notes what a person may do about a decision that no command settles.
+// choose notes what the user may do about a decision that no command settles.
 func (d *Diagnosis) choose(of *finding.DecisionError) {
 	if len(of.Options) > 0 {
 		d.choice = of.Options[0]
@@ -387,7 +387,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	return err
 }
 
-// judge decides whether a person is needed, and what is to be done next.
+// judge decides whether the user is needed, and what is to be done next.
 func (d *Diagnosis) judge() {
 	invalid := d.Validation != nil && !d.Validation.Valid
 	broken := d.Store != nil && len(d.Store.Problems) > 0

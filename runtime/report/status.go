@@ -34,7 +34,7 @@ type Status struct {
 	Verdict    verdict.Verdict   `json:"verdict"` // in a word for people
 	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
 	EndReason  state.EndReason   `json:"endReason,omitempty"`
-	Paused     *state.Pause      `json:"paused,omitempty"` // the run could not go on; a finding says what to do
+	Paused     *state.Pause      `json:"paused,omitempty"` // the run could not continue; a finding says what to do
 	Done       int               `json:"codonsDone"`
 	Planned    int               `json:"codonsPlanned"`
 	Next       state.CodonID     `json:"nextCodon,omitempty"`
@@ -54,9 +54,9 @@ type Status struct {
 	Findings   []finding.Finding `json:"findings"`
 	Quarantine []string          `json:"quarantine,omitempty"`
 	Command    string            `json:"command,omitempty"` // the one to run next
-	After      string            `json:"next,omitempty"`    // the same for a person, also where a program is given none
+	After      string            `json:"next,omitempty"`    // the same for the user, also where a program is given none
 	Resume     string            `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
-	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has cut off
+	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has interrupted
 
 	state.Caveats // of the codons that are done
 
@@ -209,7 +209,7 @@ func standing(s *state.State) *state.Run {
 	return s.Newest()
 }
 
-// MovedAway reports whether the execution stands where a move has brought it,
+// MovedAway reports whether the execution is where a move has brought it,
 // and not at the end of a run.
 func (s *Status) MovedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
 
@@ -275,7 +275,7 @@ func lastEventAt(path string) *time.Time {
 		if err != nil {
 			return nil
 		}
-		end := bytes.LastIndexByte(tail, '\n') // what stands behind it is being written
+		end := bytes.LastIndexByte(tail, '\n') // what follows it is being written
 		begin := bytes.LastIndexByte(tail[:max(0, end)], '\n') + 1
 		if from > 0 && (end < 0 || begin == 0) {
 			continue // the line is longer
@@ -314,7 +314,7 @@ func (s *Status) raised(v *recovery.View) string {
 	return verdict.Continue(v.State, s.Command, budget)
 }
 
-// refuse says that the command to go on with would refuse the settings here.
+// refuse says that the command to continue with would refuse the settings here.
 func (s *Status) refuse(wrong error) {
 	if s.Live || !isDriven(s.Command) {
 		return
@@ -333,8 +333,8 @@ func (s *Status) ask(why error) {
 	s.block(question)
 }
 
-// foresee says what the command to go on with would ask, as far as a look at the
-// workspace's folder tells.
+// foresee says what the command to continue with would ask, as far as a look at the
+// workspace's directory tells.
 func (s *Status) foresee(v *recovery.View) {
 	if ask := runtime.QuestionAtOnce(v); ask != nil && s.Command != "" {
 		s.Findings = withoutGone(s.Findings, v)
@@ -364,13 +364,13 @@ func withoutGone(findings []finding.Finding, v *recovery.View) []finding.Finding
 	})
 }
 
-// isPersonal reports whether the command to run next is a person's to give.
+// isPersonal reports whether the command to run next is the user's to give.
 func (s Status) isPersonal() bool {
 	_, decides := runtime.PersonDecides(s.Command, s.raise, s.loop)
 	return (decides || s.unreadable) && !s.Live && isDriven(s.Command)
 }
 
-// makeReadable is what a person does before a run that was paused for a file goes on.
+// makeReadable is what the user does before a run that was paused for a file continues.
 func makeReadable(name string) string { return fmt.Sprintf("make %q readable", name) }
 
 // isDriven reports whether a command is one that reads the settings.
@@ -380,7 +380,7 @@ func isDriven(command string) bool {
 
 const correctSettings = "correct the settings that are named above"
 
-// finishing says how what a budget has cut off is done again. It needs all records,
+// finishing says how what a budget has interrupted is done again. It needs all records,
 // of which a glance has only the last.
 func (s *Status) finishing(v *recovery.View) {
 	if len(s.CutOff) == 0 || v.Live || v.Blocked != nil {

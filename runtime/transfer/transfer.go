@@ -30,7 +30,7 @@ type Transfer struct {
 	Moved     []string `json:"moved"` // branches of this execution that were made or moved forward
 	Same      int      `json:"same"`
 	Refused   []string `json:"refused"` // the other side has something else there
-	Objects   int      `json:"objects"` // commits, folders and files that were sent
+	Objects   int      `json:"objects"` // commits, directories and files that were sent
 
 	Findings []finding.Finding `json:"-"` // of an import
 }

@@ -29,10 +29,10 @@ func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) strin
 	return strings.Join(parts, "; ")
 }
 
-// Continue is the command that continues an execution, given its verb. A limit
+// Continue is the command that continues an execution, given its first words. A limit
 // of the execution that is reached is raised by what it was. Where a budget of
 // the hank has ended the run, it is raised in its hank.json and adopted, for
-// which a person has to edit it first: see RaiseFirst. A limit of the execution
+// which the user has to edit it first: see RaiseFirst. A limit of the execution
 // that has ended the run, and is not reached any more, needs nothing.
 func Continue(s *state.State, verb string, byBudget bool) string {
 	a, raised := budget.NewAccounts(s), false
@@ -50,7 +50,7 @@ func Continue(s *state.State, verb string, byBudget bool) string {
 
 const AdoptOption = " --adopt"
 
-// limitOfExecution is how what a run says of its end names a limit of the execution.
+// limitOfExecution is how what a run recorded of its end names a limit of the execution.
 const limitOfExecution = "limit of this execution"
 
 // endedByLimit reports whether a limit of the execution, and no budget of the
@@ -66,7 +66,7 @@ func endedByLimit(s *state.State) bool {
 	return strings.Contains(run.EndDetail, limitOfExecution)
 }
 
-// RaiseFirst is what a person must do before a command of Continue; empty if that
+// RaiseFirst is what the user must do before a command of Continue; empty if that
 // is nothing.
 func RaiseFirst(command string) string {
 	if strings.HasSuffix(command, AdoptOption) {
@@ -75,9 +75,9 @@ func RaiseFirst(command string) string {
 	return ""
 }
 
-// Finish is the command that does a codon again that a budget has cut off on the
-// way to where the execution stands, the first such codon where none is named, and
-// what a person must do before it; empty if none was cut off. The codon has a new
+// Finish is the command that does a codon again that a budget has interrupted on the
+// way to where the execution is, the first such codon where none is named, and
+// what the user must do before it; empty if none was interrupted. The codon has a new
 // budget then, of which the old size would end it the same way.
 func Finish(s *state.State, id state.CodonID) (command, first string) {
 	for _, cut := range s.Caveats().CutOff {

@@ -10,7 +10,7 @@ import (
 	"hank/state"
 )
 
-// What the reason of a refused model ends with, behind what has to be corrected.
+// What the reason of a refused model ends with, after what has to be corrected.
 const (
 	setsIt       = ", which sets it"
 	byModelFlag  = "choose another with --model" + setsIt
@@ -44,7 +44,7 @@ func ExplainModel(f *state.FailureReason, codon *plan.Codon, p *plan.Program, la
 	f.Message += "; " + correct
 }
 
-// RefusedModel returns what a person must do about a codon whose model was refused,
+// RefusedModel returns what the user must do about a codon whose model was refused,
 // and the command to continue with after that; empty where its model was not refused.
 func RefusedModel(c *state.Codon) (first, command string) {
 	if c == nil || c.Interrupted != state.InterruptedByRefusal || c.FailureReason == nil {

@@ -10,9 +10,9 @@ import (
 	"hank/state"
 )
 
-// Verdict is the word by which people are told how an execution, a run or an
-// attempt at a codon stands. state.json keeps the statuses that are documented
-// there; a verdict says which of them a person has asked for, and which not.
+// Verdict is the word for how an execution, a run or an attempt at a codon is, as
+// it is shown to the user. state.json keeps the statuses that are documented
+// there; a verdict says which of them the user has asked for, and which not.
 type Verdict string
 
 // The verdicts. An attempt that is not over has its status as its verdict.
@@ -22,7 +22,7 @@ const (
 	Running    Verdict = "running"
 	Completed  Verdict = "completed"
 	Failed     Verdict = "failed"  // a codon failed
-	Stopped    Verdict = "stopped" // by a person or a signal
+	Stopped    Verdict = "stopped" // by the user or a signal
 	Crashed    Verdict = "crashed" // the runtime is gone and did not end it
 	Budget     Verdict = "budget"  // a budget is used up
 	Refused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
@@ -32,7 +32,7 @@ const (
 	Skipped    Verdict = "skipped"
 )
 
-// OfExecution is how an execution stands.
+// OfExecution is how an execution is.
 func OfExecution(v *recovery.View) Verdict {
 	run := v.State.RunAtPosition()
 	if v.State.Position == nil {
@@ -55,7 +55,7 @@ func OfExecution(v *recovery.View) Verdict {
 	return RolledBack
 }
 
-// OfRun is how a run stands.
+// OfRun is how a run is.
 func OfRun(v *recovery.View, r *state.Run) Verdict {
 	return On(r, v.Live, v.Crashed(r))
 }
@@ -89,7 +89,7 @@ func On(r *state.Run, live, gone bool) Verdict {
 	return Failed
 }
 
-// OfCodon is how an attempt at a codon stands, given the verdict on its run.
+// OfCodon is how an attempt at a codon is, given the verdict on its run.
 func OfCodon(c *state.Codon, run Verdict) Verdict {
 	switch {
 	case c.Status.Terminal():

@@ -100,7 +100,7 @@ func TestCutOffNamesWhatCutOff(t *testing.T) {
 	}
 }
 
-// An agent that has ended by itself was not cut off, however much it has used.
+// An agent that has ended by itself was not interrupted, however much it has used.
 func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 	t.Parallel()
 	over := state.BudgetExceeded{Currency: "cost", Limit: 0.4, Used: 0.5}

@@ -155,7 +155,7 @@ func (b *bench) fromJournal(u *costUse, h *history) error {
 		return err
 	}
 	start := time.Now() // as at the end of a run, in a process of its own
-	if out, err := exec.Command(hank, cost.Verb, h.root).CombinedOutput(); err != nil {
+	if out, err := exec.Command(hank, cost.Subcommand, h.root).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	u.Journal = journalRebuild{Events: h.seq, Costs: h.codons, Took: time.Since(start)}

@@ -27,19 +27,19 @@ import (
 	"hank/state/journal"
 )
 
-// Verb is the argument with which hank starts itself to bring a cost index
-// up to date, and to ask it: the folder of the execution follows, and the way to
+// Subcommand is the argument with which hank starts itself to bring a cost index
+// up to date, and to ask it: the directory of the execution follows, and the way to
 // sum up. Badger may end its process, so it is open in no other.
-const Verb = "__costs"
+const Subcommand = "__costs"
 
 // catchUpPatience is how long the end of a run waits for its cost index. What
-// takes longer goes on by itself.
+// takes longer continues by itself.
 const catchUpPatience = 3 * time.Second
 
 // StartCatchUp has another process, of the program self, bring the cost index
 // of an execution up to date. It is best effort: hank cost does the same.
 func StartCatchUp(self, execution string) {
-	cmd := exec.Command(self, Verb, execution)
+	cmd := exec.Command(self, Subcommand, execution)
 	if cmd.Start() != nil {
 		return
 	}
@@ -75,7 +75,7 @@ func ReadIndex(execution string, by costindex.By) (Answer, error) {
 // AskIndex is ReadIndex in another process, of the program self.
 func AskIndex(self string) func(execution string, by costindex.By) (Answer, error) {
 	return func(execution string, by costindex.By) (Answer, error) {
-		text, err := exec.Command(self, Verb, execution, string(rune(by))).Output()
+		text, err := exec.Command(self, Subcommand, execution, string(rune(by))).Output()
 		if err != nil {
 			return Answer{}, fmt.Errorf("asking the cost index in another process: %w", err)
 		}
@@ -100,7 +100,7 @@ func CatchUp(execution string) error {
 }
 
 // openCosts opens the cost index and counts what the journal has had since.
-// The index is one of this journal since it last began anew.
+// The index is one of this journal since it was last rebuilt.
 func openCosts(l layout.Layout) (*costindex.Index, error) {
 	if hankweave.ForeignJournal(l) {
 		return nil, errors.New("the journal is Hankweave's until hank continues the execution")
@@ -125,7 +125,7 @@ func openCosts(l layout.Layout) (*costindex.Index, error) {
 	if err == nil {
 		return x, nil
 	}
-	// What is doubtful about a projection is answered by making it anew.
+	// What is doubtful about a projection is answered by rebuilding it.
 	err = x.Reset(source)
 	if err == nil {
 		err = x.CatchUp(costsSince(l, found.Base))
@@ -156,7 +156,7 @@ func costsSince(l layout.Layout, from uint64) iter.Seq2[costindex.Entry, error] 
 	}
 }
 
-// mayCost tells whether an event may be one that costsIn finds costs in, by its
+// mayCost reports whether an event may be one that costsIn finds costs in, by its
 // text: of what happens to a codon, only its end. It may say yes too often.
 func mayCost(quotedType, data []byte) bool {
 	if string(quotedType) != `"`+state.TransitionEvent+`"` {
@@ -270,7 +270,7 @@ type Report struct {
 }
 
 // Of sums up what an execution has cost, abandoned timelines and the codon
-// at work included: money spent stays spent. ask brings the cost index up to date
+// running included: money spent stays spent. ask brings the cost index up to date
 // and asks it: ReadIndex or AskIndex. Where the index is in use, cannot be written
 // or ends its process, the records of the state are summed up instead.
 func Of(v *recovery.View, by costindex.By, ask func(string, costindex.By) (Answer, error)) Report {

@@ -59,7 +59,7 @@ func (c *costJournal) rebase() {
 	c.record(t)
 }
 
-// codon runs one codon, to its end or until it is at work.
+// codon runs one codon, to its end or into the middle of it.
 func (c *costJournal) codon(run state.RunID, id state.CodonID, at state.Time, finish bool) {
 	draw := func(label string) int64 { return rapid.Int64Range(0, 1_000_000_000).Draw(c.rt, label) }
 	r := &state.Codon{CodonID: id, StartTime: at, Status: state.Preparing, Attempt: 1, Model: rapid.SampledFrom([]string{"shell", "sonnet"}).Draw(c.rt, "model")}

@@ -16,7 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// verbCase is how a verb is called on an execution of the fixture loop that has
+// verbCase is how a command is called on an execution of the fixture loop that has
 // come to its end. Verbs that are not here fail the test.
 type verbCase struct {
 	args  []string // arguments and flags that it needs
@@ -51,11 +51,11 @@ var verbCases = map[string]verbCase{
 	"completion":  {args: []string{"bash"}, plain: true},
 }
 
-// refused are the verbs that have nothing to do where no run is at work, or
+// refused are the commands that have nothing to do where no run is in progress, or
 // where the workspace is in no repository: they say so, with this code.
 var refused = map[string]int{"stop": 2, "skip": 2, "land": 2}
 
-// Every verb can be learned from its help, takes flags on either side of its
+// Every command can be learned from its help, takes flags on either side of its
 // arguments, and prints JSON that can be read, and nothing else, with --json.
 func TestEveryVerb(t *testing.T) {
 	t.Parallel()
