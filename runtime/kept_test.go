@@ -38,7 +38,7 @@ func TestWhatARetryCouldNotPutBackDoesNotBecomeItsBase(t *testing.T) {
 				s.said = nil
 				s.must(ModeRetry, exitcode.Failed)
 				if said := strings.Join(s.said, "\n"); !strings.Contains(said, `not as in the checkpoint: "m/a"`) || !strings.Contains(said, `not as in the checkpoint: "m/b"`) ||
-					!strings.Contains(said, `not as in the checkpoint: "m/e" is an empty folder that cannot be removed: operation not permitted`) {
+					!strings.Contains(said, `not as in the checkpoint: "m/e" is an empty directory that cannot be removed: operation not permitted`) {
 					t.Errorf("the retry does not say what it could not put back:\n%s", said)
 				}
 				if got := content(t, s.workspace(), "seen"); got != seen+"e\n" {
@@ -76,7 +76,7 @@ func TestAPreviewNamesTheEmptyDirectoriesThatStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"new/stays" "is an empty folder that cannot be removed: operation not permitted"} {"old/gone" "is an empty folder that cannot be made: operation not permitted"}]`
+	want := `[{"new/stays" "is an empty directory that cannot be removed: operation not permitted"} {"old/gone" "is an empty directory that cannot be made: operation not permitted"}]`
 	if got := fmt.Sprintf("%q", preview.InTheWay); got != want {
 		t.Errorf("the preview names %s, want %s", got, want)
 	}

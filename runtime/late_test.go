@@ -63,7 +63,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 		"nothing":    {func(*stage) {}, ""},
 		"an edit":    {func(s *stage) { put(s.t, s.workspace(), "work", "PERSON\n") }, `("work")`},
 		"a new file": {func(s *stage) { put(s.t, s.workspace(), "mine", "PERSON\n") }, `("mine")`},
-		"a deletion": {func(s *stage) { testkit.Must(s.t, os.Remove(s.workspace()+"/in/x")) }, `(names in the folder "in")`},
+		"a deletion": {func(s *stage) { testkit.Must(s.t, os.Remove(s.workspace()+"/in/x")) }, `(names in the directory "in")`},
 		"another file": {func(s *stage) {
 			put(s.t, s.root, "old", "PERSON\n")
 			testkit.Must(s.t, os.Rename(s.root+"/old", s.workspace()+"/work"))
@@ -115,7 +115,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			}
 			s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
 			a := s.last("a")
-			if a.Status != state.Completed || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "taken as its work by a person: ") }) {
+			if a.Status != state.Completed || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "taken as its work by the user: ") }) {
 				t.Errorf("kept: %s, %q", a.Status, a.Notes)
 			}
 			if got := content(t, s.root, "ran"); got != "ran\n" {

@@ -325,7 +325,7 @@ func (a *applier) removeIfEmpty(fd int, dir string) error {
 		a.report.RemovedDirs++
 	case isRefusal(err):
 		if a.wouldBeEmpty(fd, dir, nil) {
-			a.note(dir, whyRefused(fd, name, err)+"; the empty folder stays")
+			a.note(dir, whyRefused(fd, name, err)+"; the empty directory stays")
 		}
 	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
 	default:

@@ -132,7 +132,7 @@ func (p *planner) foreseeFolders() error {
 		if !filled[dir] && p.wouldBeEmpty(fd, dir, goes) {
 			err := p.folderStays(fd, dir)
 			if err != nil {
-				p.note(dir, whyRefused(fd, name, err)+"; the empty folder stays")
+				p.note(dir, whyRefused(fd, name, err)+"; the empty directory stays")
 			}
 			goes[dir] = err == nil
 		}

@@ -243,7 +243,7 @@ func (p *planner) keepApart(s step) {
 	if s.Kind == diff.Deleted {
 		p.keepAs(s)
 	} else {
-		p.block(s.Path, "would be in a folder of the execution itself, which no restore touches")
+		p.block(s.Path, "would be in a directory of the execution itself, which no restore touches")
 	}
 }
 

@@ -57,15 +57,15 @@ func whyRefused(dirfd int, name string, err error) string {
 	case there.appendOnly:
 		return "is append-only"
 	case folder.immutable:
-		return "is in an immutable folder"
+		return "is in an immutable directory"
 	case folder.appendOnly:
-		return "is in an append-only folder"
+		return "is in an append-only directory"
 	case errors.Is(err, unix.EBUSY):
 		return "is a mount point, or in use by the system"
 	case errors.Is(err, unix.EROFS):
 		return "is on a read-only file system"
 	case errors.Is(err, unix.EACCES):
-		return "is in a folder that this user may not write to"
+		return "is in a directory that this user may not write to"
 	}
 	if errno := unix.Errno(0); errors.As(err, &errno) {
 		err = errno

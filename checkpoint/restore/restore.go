@@ -104,8 +104,8 @@ type RestoreReport struct {
 
 // What is said of an empty directory that the system does not let be removed or made.
 const (
-	CannotRemoveDir = "is an empty folder that cannot be removed: %v"
-	CannotMakeDir   = "is an empty folder that cannot be made: %v"
+	CannotRemoveDir = "is an empty directory that cannot be removed: %v"
+	CannotMakeDir   = "is an empty directory that cannot be made: %v"
 )
 
 // BlockedError refuses a restore because something that was not saved stands
@@ -145,9 +145,9 @@ type IncompleteError struct {
 
 func (e *IncompleteError) Error() string {
 	if !e.Touched {
-		return fmt.Sprintf("restore of %s did not begin, the workspace is as it was: %v; remove the cause, then give the same command again", e.Workspace, e.Err)
+		return fmt.Sprintf("restore of %s did not begin, the workspace is as it was: %v; remove the cause, then run the same command again", e.Workspace, e.Err)
 	}
-	return fmt.Sprintf("restore of %s is incomplete: %v; remove the cause and restore again: it goes on where it stopped", e.Workspace, e.Err)
+	return fmt.Sprintf("restore of %s is incomplete: %v; remove the cause and restore again: it continues where it stopped", e.Workspace, e.Err)
 }
 
 // Unwrap returns the cause.

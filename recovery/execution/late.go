@@ -42,10 +42,10 @@ func (x *Execution) Conclude(ctx context.Context, r *state.Run, at state.Time) (
 	ask := LateQuestion(live, changed)
 	switch x.Opts.Late(ask.What) {
 	case LateKeep:
-		final.Notes = append(final.Notes, "changed after it had ended, and taken as its work by a person: "+what)
+		final.Notes = append(final.Notes, "changed after it had ended, and taken as its work by the user: "+what)
 		return final, tracked, false, nil
 	case LateRedo:
-		final = live.Interrupt(at, state.InterruptedByPause, "it had ended, and the workspace was changed before its checkpoint was made; a person has decided that it runs again")
+		final = live.Interrupt(at, state.InterruptedByPause, "it had ended, and the workspace was changed before its checkpoint was made; the user has decided that it runs again")
 		return final, checkpoint.Selection{All: true}, true, nil
 	}
 	return nil, tracked, false, ask
@@ -168,7 +168,7 @@ func summarizePaths(paths []string) string {
 	names := make([]string, 0, most+1)
 	for _, p := range paths[:min(most, len(paths))] {
 		if dir, isDir := strings.CutSuffix(p, "/"); isDir {
-			names = append(names, fmt.Sprintf("names in the folder %q", dir))
+			names = append(names, fmt.Sprintf("names in the directory %q", dir))
 			continue
 		}
 		names = append(names, fmt.Sprintf("%q", p))

@@ -87,7 +87,7 @@ func leftOpen(i *state.Intent, err error) error {
 	case refusal(incomplete.Err):
 		return NeedUnfinished(i, incomplete.Err)
 	}
-	return fmt.Errorf("the %s to %.12s stopped half-way: %w; remove the cause: %s then finishes it, and `hank rollback --undo --yes` takes it back", i.Kind, i.To, incomplete.Err, advice.Quote(FixCommand))
+	return fmt.Errorf("the %s to %.12s stopped half-way: %w; remove the cause: %s then finishes it, and `hank rollback --undo --yes` undoes it", i.Kind, i.To, incomplete.Err, advice.Quote(FixCommand))
 }
 
 // NeedOpen asks for a workspace that takes no file, so that a move to a checkpoint has
@@ -95,7 +95,7 @@ func leftOpen(i *state.Intent, err error) error {
 func NeedOpen(to state.SHA, err error) *finding.DecisionError {
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("the workspace cannot be brought to checkpoint %.12s: %v; it is as it was", to, CauseOf(err)),
-		Options: []string{"make it writable again, then give the same command again"},
+		Options: []string{"make it writable again, then run the same command again"},
 		Closed:  CauseOf(err),
 	}
 }

@@ -50,7 +50,7 @@ func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoi
 	}
 	root, err := os.OpenRoot(l.Workspace)
 	if err != nil {
-		return nil, fmt.Errorf("the empty folders: %w", err)
+		return nil, fmt.Errorf("the empty directories: %w", err)
 	}
 	defer root.Close()
 	w := dirCollector{root: root, seen: map[string]bool{}}
@@ -129,7 +129,7 @@ func (w *dirCollector) names(folder string, most int) []string {
 func (x *Execution) restoreEmptyDirs(p *MovePlan) (refused []restore.Refused, err error) {
 	root, err := os.OpenRoot(x.Layout.Workspace)
 	if err != nil {
-		return nil, fmt.Errorf("the empty folders: %w", err)
+		return nil, fmt.Errorf("the empty directories: %w", err)
 	}
 	defer root.Close()
 	for _, name := range p.remove {
@@ -145,7 +145,7 @@ func (x *Execution) restoreEmptyDirs(p *MovePlan) (refused []restore.Refused, er
 		if refusal(err) {
 			refused = append(refused, restore.Refused{Path: name, Why: fmt.Sprintf(restore.CannotMakeDir, err)})
 		} else if err != nil {
-			return nil, fmt.Errorf("the empty folder %s: %w", name, err)
+			return nil, fmt.Errorf("the empty directory %s: %w", name, err)
 		}
 	}
 	if len(p.remove)+len(p.create) == 0 {

@@ -86,7 +86,7 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 			What:   fmt.Sprintf("the disk of %s has %s free, which is no room for the next checkpoint: hank leaves %s for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
 			NoRoom: true,
 			Options: []string{
-				"make room and give the same command again",
+				"free disk space and run the same command again",
 				"`hank gc --older-than 0s` shows what could go, with --apply it goes",
 			},
 		}
@@ -94,7 +94,7 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 	return left, full
 }
 
-const raiseCap = "`hank run --checkpoint-cap SIZE` goes on with another cap (0: none)"
+const raiseCap = "`hank run --checkpoint-cap SIZE` continues with another limit (0: none)"
 
 // forMove says what no room means for a move of the workspace.
 func forMove(kind string, err error) error {
@@ -117,7 +117,7 @@ func ForAnyCommand(err error) error {
 	said := *full
 	said.Options = slices.Clone(full.Options)
 	if i := slices.Index(said.Options, raiseCap); i >= 0 {
-		said.Options[i] = "the same command with --checkpoint-cap SIZE raises the cap (0: none)"
+		said.Options[i] = "the same command with --checkpoint-cap SIZE raises the limit (0: none)"
 	}
 	return &said
 }

@@ -97,7 +97,7 @@ func Shortcomings(snap *checkpoint.Snapshot) []string {
 		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
 	})
 	if n := len(snap.Empty) - len(RecordedDirs(snap.Empty)); n > 0 {
-		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty folders", n))
+		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty directories", n))
 	}
 	return notes
 }

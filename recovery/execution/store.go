@@ -12,6 +12,6 @@ const FixCommand = "hank doctor --fix"
 func NeedStore(l layout.Layout, what string) *finding.DecisionError {
 	return &finding.DecisionError{What: what, Options: []string{
 		"put it back from a copy into " + l.Store(),
-		"`hank doctor --fix` goes on from the workspace as it is; earlier checkpoints stay lost",
+		"`hank doctor --fix` continues from the workspace as it is; earlier checkpoints stay lost",
 	}, Command: FixCommand}
 }

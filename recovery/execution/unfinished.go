@@ -24,8 +24,8 @@ func NeedUnfinished(i *state.Intent, why error) *finding.DecisionError {
 	return &finding.DecisionError{
 		What: fmt.Sprintf("%s cannot be finished: %v; all that was there before it is in checkpoint %.12s", Describe(i), why, i.Safety),
 		Options: []string{
-			advice.Quote(FixCommand) + " tries again, and takes it back where it cannot be finished",
-			"`hank rollback --undo --yes` takes it back",
+			advice.Quote(FixCommand) + " tries again, and undoes it where it cannot be finished",
+			"`hank rollback --undo --yes` undoes it",
 			"`hank run --keep-tree` accepts the workspace as it is and continues from there",
 		},
 		Command: FixCommand,

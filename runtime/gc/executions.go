@@ -52,7 +52,7 @@ func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, 
 		case recovery.Discarding(e.Root):
 			x.What, x.Remove = "was being deleted", true
 		case gone:
-			x.What, x.Remove = "its folder is gone", true
+			x.What, x.Remove = "its directory is gone", true
 		default:
 			v, err := recovery.Read(e.Root)
 			if err != nil || v.State.Lineage != e.Lineage || v.Live || !finished(v) {

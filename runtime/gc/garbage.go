@@ -105,7 +105,7 @@ func ListGarbage(ctx context.Context, v *recovery.View, p Policy) ([]Garbage, er
 func (s *sweep) files() []Garbage {
 	l := s.layout
 	list := []Garbage{
-		{Kind: Index, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Remove: true},
+		{Kind: Index, What: "cost index and stat cache (recreated when needed)", Path: l.Index(), Remove: true},
 		{Kind: Temporary, What: "temporary files of agents", Path: l.Temps(), Remove: true},
 	}
 	aside, what := &recovery.View{Layout: l}, "damaged, set aside"
@@ -158,7 +158,7 @@ func (s *sweep) transcripts() []Garbage {
 		case needed[id]:
 			continue
 		case run == nil:
-			g.What, g.Remove = "a folder of no run", s.old(changed(g.Path)) && !s.live
+			g.What, g.Remove = "a directory of no run", s.old(changed(g.Path)) && !s.live
 		case run.EndTime != nil:
 			g.Remove = s.old(run.EndTime.Time)
 		}
@@ -268,7 +268,7 @@ func leftOver(dir string, remove bool) []Garbage {
 		case err != nil: // what cannot be read is not listed
 			return nil
 		case name == rig.PlaceNew, name == rig.PlaceOld, strings.HasPrefix(name, rig.OutputTemp) && e.Type().IsRegular():
-			list = append(list, Garbage{Kind: Temporary, What: "left over from a copy that was cut off", Path: path, Remove: remove, below: dir})
+			list = append(list, Garbage{Kind: Temporary, What: "left over from an interrupted copy", Path: path, Remove: remove, below: dir})
 		case !e.IsDir() || path == dir || !layout.IsOwn(name) && name != layout.Dir && name != layout.ArchiveName:
 			return nil
 		}
@@ -345,7 +345,7 @@ func dropIndex(l layout.Layout) (Garbage, error) {
 	}
 	leftFiles, leftBytes := measure(l.Index())
 	files, bytes = max(files-leftFiles, 0), max(bytes-leftBytes, 0)
-	return Garbage{Kind: Index, What: "cost index and stat cache (made anew when needed)", Path: l.Index(), Files: files, Bytes: bytes, Remove: true}, nil
+	return Garbage{Kind: Index, What: "cost index and stat cache (recreated when needed)", Path: l.Index(), Files: files, Bytes: bytes, Remove: true}, nil
 }
 
 func removeIndex(l layout.Layout) error {

@@ -166,10 +166,10 @@ func CleanPaths(paths []string) ([]string, error) {
 	for i, p := range paths {
 		clean[i] = path.Clean(filepath.ToSlash(p))
 		if !utf8.ValidString(p) {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the name %q is not UTF-8, and hank cannot record it as the path of a move; name the folder that it is in, which comes back with all that it holds", p)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the name %q is not UTF-8, and hank cannot record it as the path of a move; name the directory that it is in, which is restored with all that it holds", p)}
 		}
 		if p == "" || clean[i] != "." && !fs.ValidPath(clean[i]) || strings.ContainsRune(p, 0) {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is no path in the workspace; name files and folders relative to it", p)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is no path in the workspace; name files and directories relative to it", p)}
 		}
 	}
 	return clean, nil
@@ -392,7 +392,7 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 	}
 	before := s.Undoable()
 	if before == nil {
-		return Target{}, &exitcode.UsageError{Why: "there is no rollback to take back; every state that a rollback left is still there: `hank checkpoints`"}
+		return Target{}, &exitcode.UsageError{Why: "there is no rollback to undo; every state that a rollback left still exists: `hank checkpoints`"}
 	}
 	t := Target{SHA: before.CheckpointSHA, Kind: state.KindRecovery, RunID: before.RunID, Position: *before}
 	if before.AfterCodon != nil {
@@ -534,7 +534,7 @@ func needDelete(p *Preview, paths []string) *finding.DecisionError {
 		What: fmt.Sprintf("%s %s in the way of what %s has there, and restore deletes nothing without --delete; nothing was changed", list, verb, p.Target),
 		Options: []string{
 			fmt.Sprintf("--delete puts %s into a checkpoint and deletes %s, with all that codons have added at %s and the target has not (--delete --plan lists it)", them, them, strings.Join(at, " ")),
-			"move " + them + " away, then give the same command again",
+			"move " + them + " away, then run the same command again",
 		},
 	}
 }

@@ -328,7 +328,7 @@ func FindOnThread(s *state.State, id state.CodonID) (state.TimelineEntry, error)
 	if s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
 		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
 	}) {
-		return state.TimelineEntry{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution stands; see: `hank plan`", id)}
+		return state.TimelineEntry{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution is; see: `hank plan`", id)}
 	}
 	return state.TimelineEntry{}, UnknownCodon(s, id)
 }
