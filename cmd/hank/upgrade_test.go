@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hank/internal/race"
 )
 
 // madeIn is where scripts/upgrade has made the executions of fixtures/upgrade.
@@ -104,11 +106,14 @@ func TestExecutionsOfAnOlderVersion(t *testing.T) {
 		t.Errorf("there are %d archives and %d expectations", len(archives), len(upgrades))
 	}
 	git, _ := exec.LookPath("git")
-	for _, archive := range archives {
+	for i, archive := range archives {
 		name := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
 		want, ok := upgrades[name]
 		if !ok {
 			t.Errorf("nothing is expected of %s", name)
+			continue
+		}
+		if i%race.Step > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -230,20 +235,20 @@ func (u *upgraded) read(verdict string) {
 	before := u.files("e", ".hankweave/index/costs")
 	u.spent()
 	for _, reader := range []string{"show", "checkpoints", "status"} {
-		old := u.printed(reader)
+		old, now := u.printed(reader), u.object(u.run("0 "+reader+" --json"))
 		if reader == "status" {
 			for _, about := range []string{"findings", "lastEvent", "next", "command", "storeBytes", "silent"} {
 				delete(old, about) // what it says of itself
 			}
+			if now["verdict"] != verdict {
+				u.t.Errorf("the verdict is %v, want %q", now["verdict"], verdict)
+			}
 		}
-		if miss := lacks(old, u.object(u.run("0 "+reader+" --json")), reader); miss != "" {
+		if miss := lacks(old, now, reader); miss != "" {
 			u.t.Errorf("the older hank printed more: %s", miss)
 		}
 	}
-	if got := u.verdict(); got != verdict {
-		u.t.Errorf("the verdict is %q, want %q", got, verdict)
-	}
-	for _, reader := range []string{"events", "plan", "gc", "diff"} {
+	for _, reader := range []string{"events", "plan", "gc"} {
 		u.run("0 " + reader)
 	}
 	if after := u.files("e", ".hankweave/index/costs"); !reflect.DeepEqual(before, after) {
