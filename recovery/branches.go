@@ -46,15 +46,15 @@ func planBranches(s *subject) ([]Repair, error) {
 	return p.repairs, err
 }
 
-func (p *branchPlan) plan(a githistory.Advice) error {
+func (p *branchPlan) plan(a githistory.Comparison) error {
 	if err := p.readRefs(); err != nil {
 		return err
 	}
 	for _, l := range a.Lost {
 		p.dropTip(a, l)
 	}
-	p.restoreRecoveryBranches(a.Strays)
-	for _, w := range a.Evict {
+	p.restoreRecoveryBranches(a.Unreferenced)
+	for _, w := range a.Unacknowledged {
 		if err := p.quarantineTip(w); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (p *branchPlan) move(branch string, to state.SHA, r Repair) {
 
 // dropTip plans what becomes of a branch whose newest checkpoint cannot be read. What
 // it led to is written down; when the objects come back, so does the branch.
-func (p *branchPlan) dropTip(a githistory.Advice, l githistory.LostTip) {
+func (p *branchPlan) dropTip(a githistory.Comparison, l githistory.LostTip) {
 	note := func(_ context.Context, x *execution.Execution, _ *Repair) error {
 		return noteReference(x, githistory.Heads+l.Branch, checkpoint.SHA(l.SHA), l.Why)
 	}
@@ -127,8 +127,8 @@ func (p *branchPlan) dropTip(a githistory.Advice, l githistory.LostTip) {
 // elsewhere is where a branch that leads to nothing is known to belong; empty: nothing
 // knows. Of a branch of the history a state knows it that is not behind; the others go
 // to the newest that is left of them.
-func (p *branchPlan) elsewhere(a githistory.Advice, l githistory.LostTip) state.SHA {
-	to := a.Strays[l.Branch]
+func (p *branchPlan) elsewhere(a githistory.Comparison, l githistory.LostTip) state.SHA {
+	to := a.Unreferenced[l.Branch]
 	if at, known := githistory.KnownHeads(p.state)[l.Branch]; known {
 		if a.Behind && githistory.OfHistory(l.Branch) {
 			return ""
@@ -163,7 +163,7 @@ func (p *branchPlan) putBack(branch string, to state.SHA, more string) {
 
 // quarantineTip plans to keep a tip on a recovery branch and to put its own branch
 // back. A tip that the branch has only fallen back to needs no keeping.
-func (p *branchPlan) quarantineTip(w githistory.Witness) error {
+func (p *branchPlan) quarantineTip(w githistory.CommitRecord) error {
 	back := githistory.KnownHeads(p.state)[w.Branch]
 	if !p.isWhole(back) {
 		return nil // nothing to put it back to
@@ -190,7 +190,7 @@ func (p *branchPlan) raise(branch string, at, to state.SHA) {
 
 // rollForward plans to append the event that a crash has left unwritten. A checkpoint
 // that does not follow from the state is not acknowledged after all.
-func (p *branchPlan) rollForward(w githistory.Witness) error {
+func (p *branchPlan) rollForward(w githistory.CommitRecord) error {
 	t, err := w.Record.Transition(w.SHA)
 	if err != nil {
 		return p.quarantineTip(w)

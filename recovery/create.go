@@ -86,7 +86,7 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 	x := &execution.Execution{Layout: l, Opts: o.Options, FS: o.FS, Lock: k, Report: finding.Report{Source: "new"}, Settled: true}
 	err = create(x, o)
 	if err == nil {
-		err = attach(ctx, x, githistory.Advice{})
+		err = finishOpen(ctx, x, githistory.Comparison{})
 	}
 	if err != nil {
 		return nil, unmake(x, made, err)
@@ -216,7 +216,7 @@ func create(x *execution.Execution, o CreateOptions) error {
 	}
 	x.Metadata = meta
 	x.Current.Store(begun)
-	if err := openJournal(x, load.Memory{State: x.State(), Rebase: "a new execution"}); err != nil {
+	if err := openJournal(x, load.Result{State: x.State(), Rebase: "a new execution"}); err != nil {
 		return err
 	}
 	if begun.Limits.Any() { // the event is for who reads events

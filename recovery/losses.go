@@ -134,7 +134,7 @@ func truncateLostHistory(ctx context.Context, x *execution.Execution) error {
 		}
 	}
 	for _, sha := range l.Remnants {
-		if err := keepRemnant(x, sha, branchOf[sha]); err != nil {
+		if err := keepUnreferenced(x, sha, branchOf[sha]); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func noteReference(x *execution.Execution, name string, sha checkpoint.SHA, why 
 	return x.QuarantineCopy("reference", strings.NewReader(fmt.Sprintf("%s %s\n", sha, name)), why)
 }
 
-func keepRemnant(x *execution.Execution, sha checkpoint.SHA, branch string) error {
+func keepUnreferenced(x *execution.Execution, sha checkpoint.SHA, branch string) error {
 	at, err := x.Store.Ref(githistory.Heads + branch)
 	if err != nil {
 		return err

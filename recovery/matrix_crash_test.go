@@ -90,7 +90,7 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 	}
 	m.files.put(t, l.Workspace)
 	var rep finding.Report
-	known, err := load.Recall(m.image, l, "", "", &rep)
+	known, err := load.Load(m.image, l, "", "", &rep)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return true

@@ -17,24 +17,24 @@ import (
 	"hank/state/journal"
 )
 
-// Open takes an execution, brings it into order and returns it. What it found
-// and did is in Report. The order:
+// Open takes an execution, brings it into order and returns it. What it found and did is
+// in Report. The order:
 //
-//  1. The locks. Another runtime: *HeldError. What stands where hank's own
-//     folders and files must be is set aside.
-//  2. The state, from the furthest verified of state.json, its backup and the
-//     journal (recall), and of git (advise), which knows every checkpoint. A
-//     newer hank's: *state.NewerError, nothing written. Nothing at all left:
-//     *DecisionError, until Fresh allows to begin anew. A state of Hankweave's
-//     is adopted (foreign.go).
-//  3. The store: without it no checkpoint can be made. One that is gone or
-//     damaged: *DecisionError, until ReplaceStore allows a new one.
-//  4. The journal: healed, or begun anew from the state where it is damaged
-//     or behind; what was damaged goes to quarantine.
-//  5. The branches (heed): a tip that the journal just missed is rolled
-//     forward; one that nobody knows moves to recovery/.
-//  6. A change of the workspace that a crash cut short is finished.
-//  7. Runs whose process is proven gone are closed (markCrashes).
+//  1. The locks. Another runtime: *HeldError. Whatever has the name of hank's own
+//     directories and files is put into quarantine.
+//  2. The state, from the furthest verified of state.json, its backup and the journal
+//     (load.Load), and of git (consultGit), which knows every checkpoint. A newer
+//     hank's: *state.NewerError, nothing written. Nothing at all left: *DecisionError,
+//     until Fresh allows to start from scratch. A state of Hankweave's is adopted.
+//  3. The store: without it no checkpoint can be made. One that is gone or damaged:
+//     *DecisionError, until ReplaceStore allows a new one.
+//  4. The journal: healed, or begun again from the state where it is damaged or
+//     behind; what was damaged goes to quarantine.
+//  5. The stages, in the order of their list: the branches; where the execution is now;
+//     the newest checkpoint; the hand-over from Hankweave; a change of the workspace
+//     that was interrupted; runs whose process is proven gone.
+//
+// Readers (Read, Glance) take the same state and go through the same stages.
 func Open(ctx context.Context, root string, o execution.Options) (*execution.Execution, error) {
 	o = o.WithDefaults()
 	if err := layout.Nameable(root); err != nil {
@@ -80,7 +80,7 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 }
 
 func open(ctx context.Context, x *execution.Execution) error {
-	m, err := load.Recall(x.FS, x.Layout, x.Metadata.Lineage, x.Lock.Info.Process.BootID, &x.Report)
+	m, err := load.Load(x.FS, x.Layout, x.Metadata.Lineage, x.Lock.Info.Process.BootID, &x.Report)
 	if err != nil {
 		return fmt.Errorf("reading the state: %w", err)
 	}
@@ -127,11 +127,11 @@ func open(ctx context.Context, x *execution.Execution) error {
 	if err := openJournal(x, m); err != nil {
 		return err
 	}
-	return attach(ctx, x, a)
+	return finishOpen(ctx, x, a)
 }
 
 // openJournal opens the journal for writing, or begins it anew.
-func openJournal(x *execution.Execution, m load.Memory) error {
+func openJournal(x *execution.Execution, m load.Result) error {
 	if m.Apart {
 		if err := x.QuarantineFile(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {
 			return err
@@ -160,9 +160,8 @@ func openJournal(x *execution.Execution, m load.Memory) error {
 	return rebase(x, m.State, max(m.State.Seq, m.Found.Highest)+1, m.Rebase)
 }
 
-// attach is what Create and Open have in common: what git advises, the saver,
-// and bringing the workspace into order.
-func attach(ctx context.Context, x *execution.Execution, a githistory.Advice) error {
+// finishOpen is what Create and Open have in common: the workspace and the stages.
+func finishOpen(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
 	// What a codon has left there is for SameWorkspace: its agent may still be ended.
 	if blocked := x.Metadata.Replaced(x.Layout, x.State(), func(*state.Run) bool { return false }); blocked != nil {
 		return restoring(blocked, x.State().Next() == len(x.State().ExecutionPlan()))

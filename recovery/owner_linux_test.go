@@ -187,7 +187,7 @@ func TestAStateThatMayNotBeReadIsNotCalledDamaged(t *testing.T) {
 	a := begin(t, root, 1, CreateOptions{})
 	ok(t, a.x.Close())
 	rep := &finding.Report{Reading: true}
-	m, err := load.Recall(barredFS{vfs.OS}, layout.LayoutOf(root), "", layout.Boot(), rep)
+	m, err := load.Load(barredFS{vfs.OS}, layout.LayoutOf(root), "", layout.Boot(), rep)
 	ok(t, err)
 	if !m.Barred || m.State == nil || len(rep.Findings) == 0 {
 		t.Fatalf("barred %v, state %v, %+v", m.Barred, m.State, rep.Findings)

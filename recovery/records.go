@@ -17,8 +17,8 @@ import (
 
 // consultGit asks git, the last memory, for what the others do not know, and lets it
 // win where it is further. store is nil where it cannot be used.
-func consultGit(m *load.Memory, store *checkpoint.Store, rep *finding.Report) (a githistory.Advice, err error) {
-	history := githistory.Chronicle{Store: store, Rep: rep}
+func consultGit(m *load.Result, store *checkpoint.Store, rep *finding.Report) (a githistory.Comparison, err error) {
+	history := githistory.History{Store: store, Rep: rep}
 	if m.Foreign {
 		if m.State, err = history.Adopt(m.State); err != nil {
 			return a, fmt.Errorf("reading the branches of the store: %w", err)
@@ -30,7 +30,7 @@ func consultGit(m *load.Memory, store *checkpoint.Store, rep *finding.Report) (a
 	if was := store.HeadWas; was != "" {
 		rep.Repair(finding.Mended, "HEAD of the checkpoint store is "+was, "it was written again: git needs it and hank does not", "the next command writes it again: git needs it and hank does not")
 	}
-	if a, err = history.Advise(*m); err != nil {
+	if a, err = history.Compare(*m); err != nil {
 		return a, fmt.Errorf("comparing the state with the checkpoints: %w", err)
 	}
 	take(m, a, rep)
@@ -38,7 +38,7 @@ func consultGit(m *load.Memory, store *checkpoint.Store, rep *finding.Report) (a
 }
 
 // take lets git's history win where it is further.
-func take(m *load.Memory, a githistory.Advice, rep *finding.Report) {
+func take(m *load.Result, a githistory.Comparison, rep *finding.Report) {
 	switch {
 	case a.Rebuilt == nil:
 	case m.State == nil || a.Rebuilt.Lineage != m.State.Lineage:
@@ -56,7 +56,7 @@ func take(m *load.Memory, a githistory.Advice, rep *finding.Report) {
 }
 
 // reportJournal says what becomes of state.json and of the end of the journal.
-func reportJournal(m load.Memory, rep *finding.Report) {
+func reportJournal(m load.Result, rep *finding.Report) {
 	if m.Unsaved {
 		rep.Repair(finding.Mended, "state.json is gone", "it is written again from the journal", "the next command writes it again from the journal")
 	}
@@ -72,7 +72,7 @@ func reportJournal(m load.Memory, rep *finding.Report) {
 
 // beginState begins the state of an execution of which no record can be read. One whose
 // creation was interrupted begins; for anything else the user must agree.
-func beginState(x *execution.Execution, m *load.Memory, storeErr error) error {
+func beginState(x *execution.Execution, m *load.Result, storeErr error) error {
 	began := isBegun(x.FS, x.Layout, *m, storeErr)
 	if began && !x.Opts.Fresh {
 		return needFresh(x.Layout)
@@ -89,7 +89,7 @@ func beginState(x *execution.Execution, m *load.Memory, storeErr error) error {
 
 // isBegun reports whether anything was ever acknowledged in an execution of which no
 // record can be read.
-func isBegun(fsys vfs.FS, l layout.Layout, m load.Memory, storeErr error) bool {
+func isBegun(fsys vfs.FS, l layout.Layout, m load.Result, storeErr error) bool {
 	runs, err := fsys.ReadDir(l.Runs())
 	return m.Traces || err == nil && len(runs) > 0 || !errors.Is(storeErr, fs.ErrNotExist)
 }

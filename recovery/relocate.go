@@ -26,7 +26,7 @@ func planPlace(s *subject) ([]Repair, error) {
 		return nil, err
 	}
 	how := layout.Relocated(s.fs, s.meta, s.layout.Root, inode)
-	here, strayed := s.layout.Rehouse(s.state)
+	here, strayed := s.layout.RebasePaths(s.state)
 	r := Repair{Severity: finding.Note}
 	switch {
 	case how == layout.Copied:
@@ -38,13 +38,13 @@ func planPlace(s *subject) ([]Repair, error) {
 		r.next = here
 	}
 	r.apply = func(_ context.Context, x *execution.Execution, _ *Repair) error { return relocate(x, how) }
-	finish := func(_ context.Context, x *execution.Execution, _ *Repair) error { return finishOpen(x, inode) }
+	finish := func(_ context.Context, x *execution.Execution, _ *Repair) error { return startWriters(x, inode) }
 	return []Repair{r, {apply: finish}}, nil
 }
 
 func relocate(x *execution.Execution, how layout.Relocation) error {
 	x.Settled = false
-	switch s, strayed := x.Layout.Rehouse(x.State()); {
+	switch s, strayed := x.Layout.RebasePaths(x.State()); {
 	case how == layout.Copied:
 		copied := *s
 		x.Origin, copied.Lineage = s.Lineage, layout.NewID(16)
@@ -64,7 +64,7 @@ func relocate(x *execution.Execution, how layout.Relocation) error {
 
 // finishOpen starts what keeps the execution: state.json, the packs, the meta, the link
 // to the data.
-func finishOpen(x *execution.Execution, inode string) error {
+func startWriters(x *execution.Execution, inode string) error {
 	if err := startSaver(x); err != nil {
 		return err
 	}

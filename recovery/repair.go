@@ -78,12 +78,12 @@ type subject struct {
 	layout  layout.Layout
 	meta    layout.Meta
 	state   *state.State
-	store   *checkpoint.Store // nil, for a reader alone: it cannot be used
-	history githistory.Advice // what git adds to the other records
-	boot    string            // the machine's present boot
-	trusted bool              // the file system keeps locks
-	opening bool              // else it is a reader's
-	answers execution.Options // of an opening
+	store   *checkpoint.Store     // nil, for a reader alone: it cannot be used
+	history githistory.Comparison // what git adds to the other records
+	boot    string                // the machine's present boot
+	trusted bool                  // the file system keeps locks
+	opening bool                  // else it is a reader's
+	answers execution.Options     // of an opening
 }
 
 // A stage of an opening looks at its subject and plans repairs. It writes nothing. Its

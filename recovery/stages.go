@@ -21,7 +21,7 @@ import (
 var stages = []stage{planBranches, planPlace, planHead, planHandOver, planIntent, planRuns}
 
 // apply goes through the stages of an opening.
-func apply(ctx context.Context, x *execution.Execution, a githistory.Advice) error {
+func apply(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
 	for _, plan := range stages {
 		s := subject{fs: x.FS, layout: x.Layout, meta: x.Metadata, state: x.State(), store: x.Store, history: a,
 			boot: x.Lock.Info.Process.BootID, trusted: lock.FlockTrusted(x.Lock.Dirs[0]), opening: true, answers: x.Opts}
@@ -37,7 +37,7 @@ func apply(ctx context.Context, x *execution.Execution, a githistory.Advice) err
 }
 
 // foresee goes through the stages for a reader.
-func (v *View) foresee(a githistory.Advice) {
+func (v *View) foresee(a githistory.Comparison) {
 	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted()}
 	for i, plan := range stages {
 		repairs, err := plan(&s)

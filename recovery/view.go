@@ -143,11 +143,11 @@ type View struct {
 	ForeignJournal bool
 
 	fs       vfs.FS
-	metaErr  error             // why Meta could not be read
-	history  githistory.Advice // what git adds to the other records
-	diverged bool              // git and the other records: there are branches to be repaired
-	storeErr error             // why the checkpoints cannot be used
-	store    *checkpoint.Store // while the execution is looked at; nil: see storeErr, and while a runtime holds it
+	metaErr  error                 // why Meta could not be read
+	history  githistory.Comparison // what git adds to the other records
+	diverged bool                  // git and the other records: there are branches to be repaired
+	storeErr error                 // why the checkpoints cannot be used
+	store    *checkpoint.Store     // while the execution is looked at; nil: see storeErr, and while a runtime holds it
 }
 
 // Creating reports whether the execution is being created now: a runtime holds it,
@@ -225,7 +225,7 @@ func (v *View) glance() bool {
 	if !ok || head.State.Lineage != v.Meta.Lineage {
 		return false
 	}
-	m := load.Memory{State: head.State, Lineage: head.State.Lineage, Source: "state.json", Last: head.State.Seq}
+	m := load.Result{State: head.State, Lineage: head.State.Lineage, Source: "state.json", Last: head.State.Seq}
 	if err := v.consult(&m); err != nil || m.State != head.State || len(v.Report.Findings) > 0 {
 		return false
 	}
@@ -237,7 +237,7 @@ func (v *View) glance() bool {
 // read reads the state from whichever memory knows most of it.
 func (v *View) read() error {
 	meta := v.Meta
-	m, err := load.Recall(v.fs, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
+	m, err := load.Load(v.fs, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
 	if err != nil {
 		return v.orOwner(fmt.Errorf("reading the state: %w", err))
 	}
@@ -285,7 +285,7 @@ func (v *View) orOwner(err error) error {
 }
 
 // conclude goes through what an opening does once it has the state, in its order.
-func (v *View) conclude(m load.Memory) {
+func (v *View) conclude(m load.Result) {
 	v.State = m.State
 	v.ForeignJournal = m.Apart
 	v.Report.Source = m.Source
@@ -295,7 +295,7 @@ func (v *View) conclude(m load.Memory) {
 	}
 	v.block(v.askAboutPlace(m))
 	if v.Live {
-		v.State, _ = v.Layout.Rehouse(m.State)
+		v.State, _ = v.Layout.RebasePaths(m.State)
 	} else {
 		v.block(v.storeLost())
 		v.block(restoring(v.Meta.Replaced(v.Layout, v.State, ofThisBoot), v.Head.Done == v.Head.Planned))
@@ -318,7 +318,7 @@ func (v *View) block(e *finding.DecisionError) {
 
 // askAboutPlace asks what is to become of files that this user may not use, and of what
 // stands in the place of the workspace.
-func (v *View) askAboutPlace(m load.Memory) *finding.DecisionError {
+func (v *View) askAboutPlace(m load.Result) *finding.DecisionError {
 	var e *finding.DecisionError
 	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
 		e = v.Barred()
@@ -368,7 +368,7 @@ func (v *View) lookAtWorkspace() {
 
 // consult asks git for what the other memories do not know. While a runtime
 // is at work its journal is always behind its branches for a moment.
-func (v *View) consult(m *load.Memory) error {
+func (v *View) consult(m *load.Result) error {
 	if v.Live && m.State != nil && !m.Foreign {
 		return nil
 	}
@@ -382,7 +382,7 @@ func (v *View) consult(m *load.Memory) error {
 	}
 	v.store = store
 	if m.Foreign && v.Live {
-		m.State, err = (githistory.Chronicle{Store: store, Rep: &v.Report}).Adopt(m.State)
+		m.State, err = (githistory.History{Store: store, Rep: &v.Report}).Adopt(m.State)
 		return err
 	}
 	v.history, err = consultGit(m, store, &v.Report)

@@ -3,7 +3,7 @@
 //
 //   - A record is the transition of a checkpoint, as a trailer of its message.
 //   - A title is its first line, for people.
-//   - A chronicle is what the commits of all branches tell, where the state is lost.
+//   - A history is what the commits of all branches tell, where the state is lost.
 //
 // It only reads; what follows from it is applied by package recovery.
 package githistory

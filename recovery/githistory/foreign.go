@@ -7,7 +7,7 @@ import (
 
 // Adopt makes a foreign state one that hank can go on from. The branches of
 // the store say where its runs stand.
-func (g Chronicle) Adopt(s *state.State) (*state.State, error) {
+func (g History) Adopt(s *state.State) (*state.State, error) {
 	if g.Store == nil {
 		return s.Adopt("", nil)
 	}

@@ -60,7 +60,7 @@ func (m *Monitor) IsUnclaimed() bool {
 			return false
 		}
 	}
-	loaded, err := load.Recall(m.FS, l, "", "", &finding.Report{})
+	loaded, err := load.Load(m.FS, l, "", "", &finding.Report{})
 	var newer *state.NewerError
 	if errors.As(err, &newer) || loaded.Apart || loaded.State != nil && loaded.State.Lineage != own {
 		return false

@@ -95,9 +95,9 @@ func (l Layout) Data() string { return filepath.Join(l.Workspace, DataName) }
 
 func (l Layout) RunFolder(id state.RunID) string { return l.Hank("runs", string(id)) }
 
-// Rehouse returns the state with the folders of its runs where they are in
+// RebasePaths returns the state with the folders of its runs where they are in
 // this layout. strayed tells that one was not.
-func (l Layout) Rehouse(s *state.State) (at *state.State, strayed bool) {
+func (l Layout) RebasePaths(s *state.State) (at *state.State, strayed bool) {
 	housed := *s
 	housed.Runs = make([]*state.Run, len(s.Runs))
 	for i, r := range s.Runs {

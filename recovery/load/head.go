@@ -44,9 +44,9 @@ type headFile struct {
 	State    string        `json:"state"` // a state.json of its own
 }
 
-// witnesses are the files that a head depends on, by their paths. Those that
+// trackedFiles are the files that a head depends on, by their paths. Those that
 // are not there are not in it, and must stay so.
-func witnesses(fsys vfs.FS, l layout.Layout) (files map[string]vfs.Identity, ok bool) {
+func trackedFiles(fsys vfs.FS, l layout.Layout) (files map[string]vfs.Identity, ok bool) {
 	paths, err := journal.Closed(fsys, l.Events())
 	if err != nil {
 		return nil, false
@@ -66,7 +66,7 @@ func witnesses(fsys vfs.FS, l layout.Layout) (files map[string]vfs.Identity, ok 
 // WriteHead keeps the head of a state that was saved, and whose events end at a
 // place of the journal. It is best effort.
 func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end journal.Place) {
-	files, ok := witnesses(fsys, l)
+	files, ok := trackedFiles(fsys, l)
 	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
 	_, closed := files[l.Relative(journal.ClosedPath(l.Events(), end.First))]
 	if !ok || !told || closed || boot == "" {
@@ -93,7 +93,7 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 	if !ok {
 		return state.Summary{}, false
 	}
-	files, ok := witnesses(fsys, l)
+	files, ok := trackedFiles(fsys, l)
 	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
 	grown := live && current.Inode == h.Journal.Inode && current.Device == h.Journal.Device && current.Size > h.Journal.Size
 	if !ok || !told || !maps.Equal(files, h.Files) || !grown && current != h.Journal {

@@ -37,8 +37,8 @@ func isForeign(snaps []candidate, lineage string) bool {
 	return lineage == "" && len(snaps) > 0 && snaps[0].state.Lineage == ""
 }
 
-// Memory is what state.json, its backup and the journal say together.
-type Memory struct {
+// Result is what state.json, its backup and the journal say together.
+type Result struct {
 	State *state.State // nil: they say nothing
 	// lineage is the execution's own, as its meta has it; empty if the meta is
 	// gone.
@@ -68,7 +68,7 @@ type StateFile struct {
 	Lineage string
 }
 
-// Recall reads the state from the furthest verified memory and writes nothing:
+// Load reads the state from the furthest verified memory and writes nothing:
 //
 //  1. state.json and state.json.bak count where their digests are right and
 //     where they are of the journal's lineage (of that in the meta, if the
@@ -78,11 +78,11 @@ type StateFile struct {
 //  3. Whichever is further wins. If it is a snapshot, the journal has lost its
 //     end and must begin anew from it.
 //
-// Git, the third memory, is asked when the store is open: see advise. An error
+// Git, the last record, is asked when the store is open. An error
 // means that a newer hank was here, or that the disk cannot be read. boot is the
 // machine's present boot.
-func Recall(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Report) (Memory, error) {
-	m := Memory{Lineage: lineage}
+func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Report) (Result, error) {
+	m := Result{Lineage: lineage}
 	snaps, err := snapshots(fsys, l, &m, rep)
 	if err != nil {
 		return m, err
@@ -90,20 +90,20 @@ func Recall(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Rep
 	m.Foreign, m.Apart = isForeign(snaps, lineage), hankweave.ForeignJournalIn(fsys, l)
 	if why := layout.InTheWay(fsys, l.Events()); why != nil {
 		m.Traces, m.Rebase = true, "the journal was gone"
-		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+		return m.takeSnapshot(sameLineage(snaps, lineage, rep), rep), nil
 	}
 	if paths, _ := layout.Irregular(fsys, l.Events()); len(paths) > 0 {
 		m.Traces = true
 	}
 	if m.Apart {
 		m.Traces, m.Rebase = true, "the journal is Hankweave's"
-		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+		return m.takeSnapshot(sameLineage(snaps, lineage, rep), rep), nil
 	}
 	found, err := layout.Inspect(fsys, l, boot)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		m.Rebase = "the journal was gone"
-		return m.trust(sameLineage(snaps, lineage, rep), rep), nil
+		return m.takeSnapshot(sameLineage(snaps, lineage, rep), rep), nil
 	case err != nil:
 		return m, err
 	case found.Schema > journal.Schema:
@@ -123,26 +123,26 @@ func Recall(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Rep
 	}
 	if begin == nil {
 		m.Rebase = "the beginning of the journal was lost"
-		m = m.trust(sameLineage(snaps, lineage, rep), rep)
+		m = m.takeSnapshot(sameLineage(snaps, lineage, rep), rep)
 		if m.State == nil {
 			return m, nil
 		}
-		return m, m.follow(fsys, l, rep)
+		return m, m.replayJournal(fsys, l, rep)
 	}
 	m.State, m.Source = begin, "journal"
 	m.Unsaved = len(snaps) == 0 && found.Last > found.Base && !m.hasFile()
-	m.prefer(sameLineage(snaps, begin.Lineage, rep), rep)
-	return m, m.follow(fsys, l, rep)
+	m.chooseSnapshot(sameLineage(snaps, begin.Lineage, rep), rep)
+	return m, m.replayJournal(fsys, l, rep)
 }
 
 // hasFile tells whether state.json or its backup is there, in whatever state.
-func (m *Memory) hasFile() bool {
+func (m *Result) hasFile() bool {
 	return slices.ContainsFunc(m.Files, func(f StateFile) bool { return !errors.Is(f.Err, fs.ErrNotExist) })
 }
 
 // Shortened tells whether the torn end of the journal may be more than a crash
 // leaves: no whole state.json says how far it went.
-func (m *Memory) Shortened() bool {
+func (m *Result) Shortened() bool {
 	return m.Found != nil && m.Found.Torn != nil && m.Source != "state.json"
 }
 
@@ -155,7 +155,7 @@ type candidate struct {
 // snapshots reads state.json and state.json.bak, the further one first. A
 // backup that is whole and behind state.json is not read any further: it could
 // never count.
-func snapshots(fsys vfs.FS, l layout.Layout, m *Memory, rep *finding.Report) ([]candidate, error) {
+func snapshots(fsys vfs.FS, l layout.Layout, m *Result, rep *finding.Report) ([]candidate, error) {
 	var out []candidate
 	store := snapshot.Store{FS: fsys, Path: l.State(), Verify: state.Verify}
 	for _, c := range store.Load() {
@@ -228,7 +228,7 @@ func sameLineage(snaps []candidate, lineage string, rep *finding.Report) []candi
 }
 
 // trust takes the best snapshot, as there is no journal to compare it with.
-func (m Memory) trust(snaps []candidate, rep *finding.Report) Memory {
+func (m Result) takeSnapshot(snaps []candidate, rep *finding.Report) Result {
 	if len(snaps) > 0 {
 		m.State, m.Source = snaps[0].state, snaps[0].name
 	}
@@ -275,7 +275,7 @@ func baseState(fsys vfs.FS, l layout.Layout, found journal.Opened) (*state.State
 
 // prefer takes the furthest snapshot, unless the state that the journal begins
 // with is further.
-func (m *Memory) prefer(snaps []candidate, rep *finding.Report) {
+func (m *Result) chooseSnapshot(snaps []candidate, rep *finding.Report) {
 	if len(snaps) > 0 && snaps[0].state.Seq >= m.State.Seq {
 		m.State, m.Source = snaps[0].state, snaps[0].name
 	}
@@ -286,7 +286,7 @@ func (m *Memory) prefer(snaps []candidate, rep *finding.Report) {
 }
 
 // follow applies the events of the journal that come behind the state.
-func (m *Memory) follow(fsys vfs.FS, l layout.Layout, rep *finding.Report) error {
+func (m *Result) replayJournal(fsys vfs.FS, l layout.Layout, rep *finding.Report) error {
 	err := journal.Read(fsys, l.Events(), m.State.Seq+1, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil

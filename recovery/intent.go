@@ -54,10 +54,10 @@ func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error 
 	r.Found = "" // what else is done is reported by itself
 	undo := x.Opts.Unfinished == UndoUnfinished
 	switch {
-	case undo && isTakingBack(intent):
+	case undo && isUndo(intent):
 		x.Undone = true
 	case undo && intent.Position == nil: // else the undo that follows goes back to before it
-		return takeBack(ctx, x, intent, nil)
+		return undoIntent(ctx, x, intent, nil)
 	}
 	meanwhile, err := finish(ctx, x, intent)
 	var held *lock.HeldError
@@ -70,7 +70,7 @@ func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error 
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s cannot be finished: %w", execution.Describe(intent), err)
 	case undo, x.Opts.ReplaceStore:
-		return takeBack(ctx, x, intent, err)
+		return undoIntent(ctx, x, intent, err)
 	case x.Opts.Unfinished == KeepUnfinished:
 		return acceptAsIs(ctx, x, intent, err)
 	}
@@ -114,15 +114,15 @@ func reportRefused(x *execution.Execution, refused []restore.Refused) {
 	}
 }
 
-// isTakingBack reports whether an intent is one of takeBack's.
-func isTakingBack(i *state.Intent) bool { return i.Kind == "undo" && i.Position == nil }
+// isUndo reports whether an intent is one of undoIntent's.
+func isUndo(i *state.Intent) bool { return i.Kind == "undo" && i.Position == nil }
 
-// takeBack brings back what was there before a change that cannot be finished, or
+// undoIntent brings back what was there before a change that cannot be finished, or
 // is not to be. It is a change of its own, so that a crash leaves the one or the
 // other open, and never half a tree that nobody knows of.
-func takeBack(ctx context.Context, x *execution.Execution, intent *state.Intent, why error) error {
-	if isTakingBack(intent) {
-		return giveUp(ctx, x, intent, why)
+func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Intent, why error) error {
+	if isUndo(intent) {
+		return abandonIntent(ctx, x, intent, why)
 	}
 	var back *state.Intent
 	p, err := x.PlanMove(ctx, execution.Move{Kind: "undo", To: intent.Safety, Tracked: checkpoint.Selection{All: true}, Paths: intent.Paths})
@@ -141,7 +141,7 @@ func takeBack(ctx context.Context, x *execution.Execution, intent *state.Intent,
 	case ctx.Err() != nil || x.Broken != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return err
 	default:
-		return giveUp(ctx, x, back, cmp.Or(why, execution.CauseOf(err)))
+		return abandonIntent(ctx, x, back, cmp.Or(why, execution.CauseOf(err)))
 	}
 	x.Undone = true
 	because := " was taken back"
@@ -153,8 +153,8 @@ func takeBack(ctx context.Context, x *execution.Execution, intent *state.Intent,
 	return nil
 }
 
-// giveUp closes an intent that can neither be carried out nor taken back.
-func giveUp(ctx context.Context, x *execution.Execution, i *state.Intent, why error) error {
+// abandonIntent closes an intent that can neither be carried out nor undone.
+func abandonIntent(ctx context.Context, x *execution.Execution, i *state.Intent, why error) error {
 	saved := keepWhatIsThere(ctx, x, i)
 	if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
 		return err

@@ -21,21 +21,21 @@ import (
 
 const Heads = "refs/heads/"
 
-// Chronicle is git as a memory: what the checkpoints of a store tell. It
+// History is git as a memory: what the checkpoints of a store tell. It
 // writes nothing, so that readers can ask it too.
-type Chronicle struct {
+type History struct {
 	Store *checkpoint.Store
 	Rep   *finding.Report
 }
 
-// Witness is a checkpoint with what its record tells.
-type Witness struct {
+// CommitRecord is a checkpoint with what its record tells.
+type CommitRecord struct {
 	Branch string
 	SHA    state.SHA
 	Record Record
 }
 
-func (w Witness) evidence() (state.Evidence, error) {
+func (w CommitRecord) evidence() (state.Evidence, error) {
 	t, err := w.Record.Transition(w.SHA)
 	if err != nil {
 		return state.Evidence{}, err
@@ -50,14 +50,14 @@ func (w Witness) evidence() (state.Evidence, error) {
 	return e, err
 }
 
-// Advice is what git adds to what the other memories know.
-type Advice struct {
-	Forward *Witness     // a checkpoint whose acknowledgement a crash cut off
-	Rebuilt *state.State // a history that only git knows; nil: there is none
-	Evict   []Witness    // tips that nobody knows
-	Lost    []LostTip
-	// strays are where branches led to whose references are gone.
-	Strays map[string]state.SHA
+// Comparison is what git adds to what the other memories know.
+type Comparison struct {
+	Forward        *CommitRecord  // a checkpoint whose acknowledgement a crash cut off
+	Rebuilt        *state.State   // a history that only git knows; nil: there is none
+	Unacknowledged []CommitRecord // tips that nobody knows
+	Lost           []LostTip
+	// Unreferenced are where branches led to whose references are gone.
+	Unreferenced map[string]state.SHA
 	// behind: the state may be behind the branches, as the journal has lost its
 	// end, or may have.
 	Behind bool
@@ -70,7 +70,7 @@ type LostTip struct {
 	Why    error
 }
 
-// Advise compares what the other memories know with the branches:
+// Compare compares what the other memories know with the branches:
 //
 //  1. A tip that the state knows says nothing new.
 //  2. One unknown tip whose record carries exactly the journal's next number
@@ -79,8 +79,8 @@ type LostTip struct {
 //     end: the history is rebuilt from the commits. Where the journal is
 //     damaged, its next number is not known, and any further record means it.
 //  4. Any other unknown tip is none of the history's.
-func (g Chronicle) Advise(m load.Memory) (Advice, error) {
-	a := Advice{Behind: m.State == nil || m.Rebase != "" || m.Shortened()}
+func (g History) Compare(m load.Result) (Comparison, error) {
+	a := Comparison{Behind: m.State == nil || m.Rebase != "" || m.Shortened()}
 	if m.State == nil || g.foreign(m.State) {
 		s, err := g.rebuild(&state.State{Lineage: m.Lineage}, &a)
 		if err == nil && s.Seq > 0 {
@@ -96,13 +96,13 @@ func (g Chronicle) Advise(m load.Memory) (Advice, error) {
 	if m.Rebase != "" {
 		next = m.State.Seq + 1
 	}
-	var further []Witness
+	var further []CommitRecord
 	for _, w := range unknown {
 		if head := KnownHeads(m.State)[w.Branch]; w.Record.Lineage == m.State.Lineage && w.Record.Seq < next && head != "" && !IsWhole(g.Store, head) {
 			continue // the nearest that is left; see truncateLostHistory
 		}
 		if w.Record.Lineage != m.State.Lineage || w.Record.Seq < next {
-			a.Evict = append(a.Evict, w)
+			a.Unacknowledged = append(a.Unacknowledged, w)
 		} else {
 			further = append(further, w)
 		}
@@ -120,7 +120,7 @@ func (g Chronicle) Advise(m load.Memory) (Advice, error) {
 
 // foreign tells whether a state is of another execution than the store: its
 // beginning is not in it, though the store has a history.
-func (g Chronicle) foreign(s *state.State) bool {
+func (g History) foreign(s *state.State) bool {
 	if s.InitialCheckpoint == "" || g.Store.Has(checkpoint.SHA(s.InitialCheckpoint)) {
 		return false
 	}
@@ -137,7 +137,7 @@ func (g Chronicle) foreign(s *state.State) bool {
 }
 
 // heads returns the branches that belong to the history and where they lead.
-func (g Chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
+func (g History) heads() (found map[string]state.SHA, whole bool, err error) {
 	refs, damaged, err := g.Store.ReadableRefs(Heads)
 	if err != nil {
 		return nil, false, err
@@ -149,7 +149,7 @@ func (g Chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 	return out, len(damaged) == 0, nil
 }
 
-// strays finds where branches led to whose references are gone, or have fallen
+// unreferenced finds where branches led to whose references are gone, or have fallen
 // back: to the newest commit that says that it was made for one. Refs are the
 // references that are left.
 //
@@ -158,8 +158,8 @@ func (g Chronicle) heads() (found map[string]state.SHA, whole bool, err error) {
 // was acknowledged where the reference led, and a copy's branches go their own
 // way. What another reference leads to was put there because it is not of its
 // branch.
-func (g Chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, error) {
-	newest := map[string]Witness{}
+func (g History) unreferenced(refs map[string]state.SHA) (map[string]state.SHA, error) {
+	newest := map[string]CommitRecord{}
 	made := map[string]time.Time{}
 	tips, kept := map[string]Record{}, map[state.SHA]bool{}
 	for branch, sha := range refs {
@@ -193,7 +193,7 @@ func (g Chronicle) strays(refs map[string]state.SHA) (map[string]state.SHA, erro
 		// Two commits carry one number where a crash came before the reference moved;
 		// the one that was made then does not count.
 		if n, known := newest[branch]; !known || record.Seq > n.Record.Seq || record.Seq == n.Record.Seq && info.When.After(made[branch]) {
-			newest[branch], made[branch] = Witness{branch, state.SHA(info.SHA), record}, info.When
+			newest[branch], made[branch] = CommitRecord{branch, state.SHA(info.SHA), record}, info.When
 		}
 		return nil
 	})
@@ -221,13 +221,13 @@ func OfHistory(branch string) bool {
 
 // unknownTips lists the branches whose tips are not where the state has them,
 // and notes the tips that cannot be read.
-func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
+func (g History) unknownTips(s *state.State, a *Comparison) ([]CommitRecord, error) {
 	refs, whole, err := g.heads()
 	if err != nil {
 		return nil, err
 	}
 	known := KnownHeads(s)
-	var out []Witness
+	var out []CommitRecord
 	for branch, sha := range refs {
 		if !OfHistory(branch) {
 			if !g.Store.Has(checkpoint.SHA(sha)) {
@@ -253,7 +253,7 @@ func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
 		if _, ours := known[branch]; !found && !ours && s.Adopted {
 			continue // of a run that Hankweave's state does not know either
 		}
-		out = append(out, Witness{branch, sha, record})
+		out = append(out, CommitRecord{branch, sha, record})
 	}
 	for branch, head := range known { // with its reference a newer tip may have been lost
 		whole = whole && (head == "" || refs[branch] != "" || s.RemovedAt(branch) != nil)
@@ -264,8 +264,8 @@ func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
 	for _, l := range a.Lost {
 		delete(refs, l.Branch)
 	}
-	a.Strays, err = g.strays(refs)
-	for branch, sha := range a.Strays {
+	a.Unreferenced, err = g.unreferenced(refs)
+	for branch, sha := range a.Unreferenced {
 		if !OfHistory(branch) || known[branch] == sha {
 			continue
 		}
@@ -276,15 +276,15 @@ func (g Chronicle) unknownTips(s *state.State, a *Advice) ([]Witness, error) {
 		if record, _, err := ReadRecord(info); err != nil {
 			return nil, err
 		} else if record.Lineage == s.Lineage && record.Seq > s.Seq { // else nobody puts it back there
-			out = append(out, Witness{branch, sha, record})
+			out = append(out, CommitRecord{branch, sha, record})
 		}
 	}
 	return out, err
 }
 
 // rebuild returns base brought forward by every record of its lineage.
-func (g Chronicle) rebuild(base *state.State, a *Advice) (*state.State, error) {
-	records, err := g.witnesses(a)
+func (g History) rebuild(base *state.State, a *Comparison) (*state.State, error) {
+	records, err := g.commitRecords(a)
 	if err != nil {
 		return nil, err
 	}
@@ -336,14 +336,14 @@ func closeUnseen(s *state.State) {
 //
 // A number that a crash made two checkpoints carry counts once: on a run's
 // branch, where it was acknowledged, before a recovery branch.
-func ofLineage(records []Witness, lineage string) []Witness {
+func ofLineage(records []CommitRecord, lineage string) []CommitRecord {
 	first := uint64(math.MaxUint64)
 	for _, w := range records {
 		if w.Record.Lineage == lineage {
 			first = min(first, w.Record.Seq)
 		}
 	}
-	var ours []Witness
+	var ours []CommitRecord
 	seen := map[uint64]bool{}
 	for _, w := range records {
 		if (w.Record.Lineage == lineage || w.Record.Seq < first) && !seen[w.Record.Seq] {
@@ -351,7 +351,7 @@ func ofLineage(records []Witness, lineage string) []Witness {
 			ours = append(ours, w)
 		}
 	}
-	slices.SortFunc(ours, func(a, b Witness) int {
+	slices.SortFunc(ours, func(a, b CommitRecord) int {
 		if a.Record.Seq < b.Record.Seq {
 			return -1
 		}
@@ -360,9 +360,9 @@ func ofLineage(records []Witness, lineage string) []Witness {
 	return ours
 }
 
-// witnesses reads the record of every commit that a branch leads to, or has led
+// commitRecords reads the record of every commit that a branch leads to, or has led
 // to before its reference was lost, those of the runs' branches first.
-func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
+func (g History) commitRecords(a *Comparison) ([]CommitRecord, error) {
 	refs, _, err := g.heads()
 	if err != nil {
 		return nil, err
@@ -377,10 +377,10 @@ func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
 			a.Lost = append(a.Lost, LostTip{branch, sha, checkpoint.ErrMissing})
 		}
 	}
-	if a.Strays, err = g.strays(left); err != nil {
+	if a.Unreferenced, err = g.unreferenced(left); err != nil {
 		return nil, err
 	}
-	maps.Copy(refs, a.Strays)
+	maps.Copy(refs, a.Unreferenced)
 	branches := make([]string, 0, len(refs))
 	for branch := range refs {
 		branches = append(branches, branch)
@@ -395,9 +395,9 @@ func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
 		return strings.Compare(a, b)
 	})
 	seen := map[state.SHA]bool{}
-	var out []Witness
+	var out []CommitRecord
 	for _, branch := range branches {
-		found, err := g.along(branch, refs[branch], seen)
+		found, err := g.readBranch(branch, refs[branch], seen)
 		out = append(out, found...)
 		var newer *state.NewerError
 		switch {
@@ -415,8 +415,8 @@ func (g Chronicle) witnesses(a *Advice) ([]Witness, error) {
 // along reads the records of a branch that were not seen before. What was
 // moved to a recovery branch because nobody knew it is no evidence; what lies
 // behind it is.
-func (g Chronicle) along(branch string, tip state.SHA, seen map[state.SHA]bool) ([]Witness, error) {
-	var out []Witness
+func (g History) readBranch(branch string, tip state.SHA, seen map[state.SHA]bool) ([]CommitRecord, error) {
+	var out []CommitRecord
 	err := g.Store.Log(checkpoint.SHA(tip), func(info checkpoint.Info) (bool, error) {
 		sha := state.SHA(info.SHA)
 		if seen[sha] {
@@ -424,9 +424,9 @@ func (g Chronicle) along(branch string, tip state.SHA, seen map[state.SHA]bool) 
 		}
 		seen[sha] = true
 		record, found, err := ReadRecord(info)
-		evicted := !OfHistory(branch) && sha == tip && !record.IsRecovery()
-		if found && !evicted {
-			out = append(out, Witness{branch, sha, record})
+		quarantined := !OfHistory(branch) && sha == tip && !record.IsRecovery()
+		if found && !quarantined {
+			out = append(out, CommitRecord{branch, sha, record})
 		}
 		return true, err
 	})
@@ -434,7 +434,7 @@ func (g Chronicle) along(branch string, tip state.SHA, seen map[state.SHA]bool) 
 }
 
 // replan derives the plan of a rebuilt state from its frozen program.
-func (g Chronicle) replan(s *state.State) (*state.State, error) {
+func (g History) replan(s *state.State) (*state.State, error) {
 	if s.Program == "" {
 		return s, nil
 	}

@@ -73,7 +73,7 @@ func ensureHead(ctx context.Context, x *execution.Execution) error {
 		return fmt.Errorf("the newest checkpoint: %w", err)
 	}
 	if i := x.State().Intent; i != nil {
-		if err := giveUp(ctx, x, i, err); err != nil {
+		if err := abandonIntent(ctx, x, i, err); err != nil {
 			return err
 		}
 	}
