@@ -24,7 +24,7 @@ import (
 //  2. Plan: the difference of the trees, then each of its paths on disk, read
 //     (unless the scan for From has, and it is as it was) and compared with what
 //     From and To have there. Refuse if something that
-//     From does not hold stands in the way. Nothing to do: return.
+//     From does not hold is in the way. Nothing to do: return.
 //  3. Write the journal, and make read-only directories writable.
 //  4. Stage: write every new file and symlink under a temporary name, into
 //     new inodes. Sync, and note in the journal that they are whole. A full

@@ -80,7 +80,7 @@ func (p *planner) findInTheWay(dir string, changes []*diff.Change, note func(pat
 	return nil
 }
 
-// noteObstacle notes the file or symlink that stands in the directory nearest
+// noteObstacle notes the file or symlink that is in the directory nearest
 // instead of a directory, if there is one.
 func (p *planner) noteObstacle(nearest, obstacle string, note func(path string, there seen)) error {
 	if obstacle == "" {

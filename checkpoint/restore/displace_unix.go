@@ -21,16 +21,16 @@ import (
 // is therefore displaced first, by a call that destroys nothing, and looked at
 // there:
 //
-//  1. Refuse if another file stands at the place than was compared.
+//  1. Refuse if another file is at the place than was compared.
 //  2. Rename it to a name of its own, which the journal has with its blob.
 //  3. Nobody else finds it there. Refuse if it is not what was compared.
 //  4. Rename the staged file, if there is one, to the place, where nothing is;
 //     then delete what is displaced.
-//  5. Bring it back if any of this fails. Where another file stands meanwhile,
+//  5. Bring it back if any of this fails. Where another file is there meanwhile,
 //     both stay: what is displaced becomes a file that people and checkpoints see.
 //
 // If it is killed in between, the next restore does 5 first. Who still has the
-// file open and writes to it after 3 writes to a file that is gone, as behind
+// file open and writes to it after 3 writes to a file that is gone, as after
 // any rm.
 //
 // Where a file is replaced, an exchange of names does 2 and half of 4 in one step,
@@ -66,7 +66,7 @@ func (a *applier) displace(from, fd int, s *step) error {
 
 // exchange is displace for a file that is replaced:
 //
-//  1. Refuse if another file stands at the place than was compared.
+//  1. Refuse if another file is at the place than was compared.
 //  2. Let it and the staged file change places. What was at the place has the
 //     staged file's name now, at which nobody else finds it.
 //  3. If it is what was compared, delete it: done.
@@ -161,7 +161,7 @@ func (s *step) overwrite(from, fd int) error {
 	return refusable("unlinkat", unix.Unlinkat(fd, s.name, 0))
 }
 
-// unchanged refuses to go on if another file stands at s than was compared.
+// unchanged refuses to continue if another file is at s than was compared.
 func (a *applier) unchanged(fd int, s *step) error {
 	now, err := lookAt(fd, s.name)
 	if err != nil {
@@ -173,7 +173,7 @@ func (a *applier) unchanged(fd int, s *step) error {
 	return nil
 }
 
-// asCompared refuses to go on if what was displaced is not what was compared.
+// asCompared refuses to continue if what was displaced is not what was compared.
 // Some file systems make another inode of what they rename: its content decides.
 func (s *step) asCompared(fd int, displaced string) error {
 	now, err := lookAt(fd, displaced)

@@ -41,7 +41,7 @@ func (f journaledFile) restore(fd int, holds func(packdb.SHA) bool) (kept string
 	return restoreDisplaced(fd, f, holds)
 }
 
-// restoreDisplaced renames what is displaced to its place. If another file stands there, it
+// restoreDisplaced renames what is displaced to its place. If another file is there, it
 // deletes what is displaced if that has the content, and the store holds it, and
 // otherwise gives it a name that is no temporary one, and returns that.
 func restoreDisplaced(fd int, f journaledFile, holds func(packdb.SHA) bool) (kept string, err error) {

@@ -27,7 +27,7 @@ func (p *planner) foresee(names bool) error {
 	return p.foreseeFolders()
 }
 
-// refuseFolders gives up the steps in folders that the system keeps closed,
+// refuseFolders gives up the steps in directories that the system keeps closed,
 // before anything is staged there; with names also those whose names it keeps,
 // which else show when they are tried.
 func (p *planner) refuseFolders(names bool) error {

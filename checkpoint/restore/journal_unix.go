@@ -16,7 +16,7 @@ import (
 	"hank/internal/failpoint"
 )
 
-// The journal of a restore is a file in the workspace's root that stands from
+// The journal of a restore is a file in the workspace's root that is there from
 // before the first temporary file until after the last. Its records end with a
 // NUL byte:
 //

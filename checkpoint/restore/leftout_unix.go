@@ -11,9 +11,9 @@ import (
 
 // A file that is left out of every checkpoint has no copy anywhere: a restore
 // neither moves nor replaces it. What the target has in its place, or in the place
-// of a folder above it, is not written and is named, as what the system refuses.
+// of a directory above it, is not written and is named, as what the system refuses.
 
-// isLeftOut tells whether a path is left out of every checkpoint, or below one
+// isLeftOut reports whether a path is left out of every checkpoint, or below one
 // that is.
 func (p *planner) isLeftOut(path string) bool {
 	for at := path; at != "" && len(p.leftOut) > 0; at = worktree.Parent(at) {

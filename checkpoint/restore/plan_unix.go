@@ -119,7 +119,7 @@ func (p *planner) lookInto(dir string, changes []*diff.Change) error {
 }
 
 // enter opens dir. If it is not there, fd is negative, nearest is the nearest
-// directory above that is, and obstacle is what stands there instead of a
+// directory above that is, and obstacle is what is there instead of a
 // directory, "" if nothing does.
 func (p *planner) enter(dir string) (fd int, nearest, obstacle string, err error) {
 	root := p.req.Workspace.Fd()
@@ -238,7 +238,7 @@ func (p *planner) look(fd int, known *scan.CachedDir, s step) (err error) {
 	return p.compare(fd, s)
 }
 
-// keepApart leaves alone what would be in a folder of the execution itself.
+// keepApart leaves alone what would be in a directory of the execution itself.
 func (p *planner) keepApart(s step) {
 	if s.Kind == diff.Deleted {
 		p.keepAs(s)

@@ -15,7 +15,7 @@ import (
 )
 
 // What the system refuses to remove or to write stays as it is, and the rest of
-// a restore is done: a mount point, a folder of another user, an immutable file.
+// a restore is done: a mount point, a directory of another user, an immutable file.
 // Trying again would not help, and half a tree would be worse than one whose
 // exceptions are named.
 

@@ -10,7 +10,7 @@ import (
 
 // renames are the three ways in which a restore renames; tests have others.
 type renames struct {
-	// away renames to a name that is nobody's. It takes whatever stands there at
+	// away renames to a name that is nobody's. It takes whatever is there at
 	// that moment, which no rename by two calls does.
 	away func(fromFd int, from string, toFd int, to string) error
 	// in renames from a name that is nobody's to one that must not exist.

@@ -59,7 +59,7 @@ type Plan struct {
 	// Keep is left alone: files that From has and To has not and that are not
 	// removable, and submodules, whose content no checkpoint holds.
 	Keep []string
-	// Blocked is what From did not save and what stands in the way. If there
+	// Blocked is what From did not save and what is in the way. If there
 	// is any, the restore refuses to begin.
 	Blocked []Blocked
 	// Refused is what the system does not let be removed or written, as far as
@@ -74,12 +74,12 @@ type Blocked struct{ Path, Why string }
 
 // Refused is a path that is not as the target has it after a restore, because
 // the system did not let it be removed or written: a mount point, what is in
-// another user's folder, an immutable file; or because a file that is left out of
+// another user's directory, an immutable file; or because a file that is left out of
 // every checkpoint is in its place. What a restore could only move out of the way
 // is here by its new name.
 type Refused struct{ Path, Why string }
 
-// HasPath tells whether a tree has a file or folder at a path.
+// HasPath reports whether a tree has a file or directory at a path.
 func HasPath(s *packdb.DB, tree packdb.SHA, path string) bool {
 	_, err := s.Find(tree, path)
 	return err == nil

@@ -14,7 +14,7 @@ import (
 )
 
 // scope is the pure half of a restore's plan: what differs between the two
-// trees within the paths asked for, and what stands in the target's way.
+// trees within the paths asked for, and what is in the target's way.
 type scope struct {
 	changes []diff.Change
 	leaves  map[string]bool // paths where the target needs a file or symlink

@@ -73,7 +73,7 @@ type planner struct {
 	mu       sync.Mutex
 	steps    []step
 	done     []step // adds that the disk has already
-	unsaved  []step // adds that are blocked by what stands in their place
+	unsaved  []step // adds that are blocked by what is in their place
 	keep     []string
 	blocked  map[string]string
 	refused  map[string]string // path to why
@@ -139,7 +139,7 @@ type applier struct {
 	ctx     context.Context
 	req     *RestoreRequest
 	renames renames
-	holds   func(packdb.SHA) bool // tells whether the store has a blob
+	holds   func(packdb.SHA) bool // reports whether the store has a blob
 	report  *RestoreReport
 	opened  []string    // directories that were made writable
 	touched atomic.Bool // something other than temporary files has changed

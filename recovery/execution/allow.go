@@ -14,7 +14,7 @@ func (x *Execution) Allowed() *Allowances { return x.AllowedBefore }
 // allow stores the limits and the cap of the command before an opening records
 // anything of its own: killed in the middle of closing a crash, it has them. An
 // opening that has nothing to record leaves that to the command, which may be
-// refused. A checkpoint whose acknowledgement a crash has cut off comes before: its
+// refused. A checkpoint whose acknowledgement a crash has interrupted comes before: its
 // number in the journal is in its record.
 func (x *Execution) allow() error {
 	if x.Settled || x.AllowedBefore != nil || x.Opts.Limit == nil {

@@ -20,9 +20,9 @@ import (
 
 // The dataHash of an execution is the SHA-256 of a listing of its data: for
 // each file, in the order of a walk, a line with its quoted name, its size in
-// bytes and its time of change in nanoseconds; for folders, whose times say
+// bytes and its time of change in nanoseconds; for directories, whose times say
 // nothing, only the name; for links also where they lead.
-// Nothing is read but the folders, so that data of any size costs a walk.
+// Nothing is read but the directories, so that data of any size costs a walk.
 const (
 	dataTime    = 5 * time.Second // after which data is too much to be looked at
 	dataEntries = 2_000_000

@@ -7,7 +7,7 @@
 //     file is touched and closed after the last.
 //   - The monitor notices when an agent has changed hank's own files.
 //
-// The order of the steps is what makes a crash at any moment harmless; it stands above
+// The order of the steps is what makes a crash at any moment harmless; it is above
 // each of these functions, with its failpoints. The package does not choose what is to
 // be done next, and repairs no earlier damage: that is package recovery.
 package execution

@@ -12,15 +12,15 @@ import (
 	"hank/recovery/layout"
 )
 
-// Git holds no empty folders, but a codon may count on one: a script that
-// writes into a folder that the codon before it has made. A checkpoint names
+// Git holds no empty directories, but a codon may count on one: a script that
+// writes into a directory that the codon before it has made. A checkpoint names
 // them in a line of its message, and moving the tree there makes them again.
 const emptyDirsTrailer = "Hank-Empty-Folders: "
 
 // maxEmptyDirs bounds that line.
 const maxEmptyDirs = 2000
 
-// RecordedDirs are those of the empty folders that a checkpoint names: a
+// RecordedDirs are those of the empty directories that a checkpoint names: a
 // message is text, and not too much of it.
 func RecordedDirs(empty []string) []string {
 	kept := slices.DeleteFunc(slices.Clone(empty), func(name string) bool { return !utf8.ValidString(name) })
@@ -56,7 +56,7 @@ func emptyDirs(message string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !fs.ValidPath(name) || name == "." })
 }
 
-// DirsWithin are those of the folders that are at or below one of the paths; no
+// DirsWithin are those of the directories that are at or below one of the paths; no
 // path at all, and the root, is every one.
 func DirsWithin(folders, paths []string) []string {
 	if len(paths) == 0 || slices.Contains(paths, ".") {
@@ -67,7 +67,7 @@ func DirsWithin(folders, paths []string) []string {
 	})
 }
 
-// dirsOf are those of the folders that a move of paths is about: not those of
+// dirsOf are those of the directories that a move of paths is about: not those of
 // the execution itself.
 func dirsOf(l layout.Layout, folders, paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(DirsWithin(folders, paths)), l.Apart())

@@ -31,7 +31,7 @@ type Execution struct {
 	Store     *checkpoint.Store
 	Workspace *checkpoint.Workspace
 	Report    finding.Report // what opening it found and did
-	// Undone: opening has taken back an interrupted change of the workspace, and
+	// Undone: opening has undone an interrupted change of the workspace, and
 	// GivenUp why it could only be closed: see Options.Unfinished.
 	Undone  bool
 	GivenUp *finding.DecisionError
@@ -70,7 +70,7 @@ func (x *Execution) SetMeta(change func(*layout.Meta)) error {
 	return layout.WriteMeta(x.FS, x.Layout.Meta(), x.Metadata)
 }
 
-// Held returns an error when the execution's folder is no longer the one that this
+// Held returns an error when the execution's directory is no longer the one that this
 // process locked.
 func (x *Execution) Held() error { return x.Lock.Held() }
 
@@ -199,7 +199,7 @@ func (x *Execution) CloseAndUnlock(failed *multierror.Error) error {
 }
 
 // CloseAll closes what is open but for the locks. What has broken the execution
-// is known, and is not said again; of one whose folder is lost all that follows
+// is known, and is not said again; of one whose directory is lost all that follows
 // from it.
 func (x *Execution) CloseAll(failed *multierror.Error) *multierror.Error {
 	var lost *lock.LostError
@@ -217,7 +217,7 @@ func (x *Execution) CloseAll(failed *multierror.Error) *multierror.Error {
 	x.Merger.close()
 	if x.Store != nil {
 		if x.Held() != nil || x.Monitor.WasDeleted() {
-			x.Store.Abandon() // the folder that has its name is not the one that it knows
+			x.Store.Abandon() // the directory that has its name is not the one that it knows
 		} else {
 			note(x.Store.Close())
 		}

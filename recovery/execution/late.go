@@ -24,7 +24,7 @@ const EndMargin = 5 * time.Millisecond
 
 // Conclude is the final record of a codon that had ended when its runtime left,
 // and what its checkpoint takes. Where the workspace has been changed since the
-// end, a person decides: a *DecisionError, unless they have. redo: the codon
+// end, the user decides: a *DecisionError, unless they have. redo: the codon
 // runs again.
 func (x *Execution) Conclude(ctx context.Context, r *state.Run, at state.Time) (final *state.Codon, tracked checkpoint.Selection, redo bool, err error) {
 	live := r.Live()
@@ -103,7 +103,7 @@ func ChangedAfterEnd(l layout.Layout, s *state.State, store *checkpoint.Store, l
 }
 
 // changedFiles lists those of the files that were changed after an instant, and
-// the folders in which names came or went without one of these showing it.
+// the directories in which names came or went without one of these showing it.
 //
 // A change of mode alone, as the remedy for an unreadable file is one, is none
 // unless it concerns the bit that checkpoints hold: its file has neither new
@@ -132,7 +132,7 @@ func changedFiles(workspace string, files []diff.Change, empty []string, executa
 		look(dir)
 	}
 	var found []string
-	told := map[string]bool{} // folders of which a file is named, at whatever depth
+	told := map[string]bool{} // directories of which a file is named, at whatever depth
 	for _, c := range files {
 		look(path.Dir(c.Path))
 		fi, err := root.Lstat(c.Path)

@@ -45,7 +45,7 @@ func (m *merger) ask() {
 }
 
 // patience is how long a process that ends waits for a merge. One that takes
-// longer is given up, and begun anew by the next process.
+// longer is given up, and started over by the next process.
 const patience = 2 * time.Second
 
 // stop gives up a merge that is under way.

@@ -75,7 +75,7 @@ func (x *Execution) Apply(ctx context.Context, p *MovePlan) (*Moved, error) {
 	if IsClosed(err) {
 		err = NeedOpen(intent.To, err)
 	}
-	return nil, errors.Join(err, x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true})) // the intent is taken back
+	return nil, errors.Join(err, x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true})) // the intent is undone
 }
 
 // leftOpen says of a move that stopped half-way how it is ended.
@@ -153,7 +153,7 @@ func (x *Execution) SavedMeanwhile(intent *state.Intent) ([]state.SHA, error) {
 }
 
 // saveMeanwhile is the checkpoint of all that is there now, and of whatever
-// stands in the way of the intent: one of those that there are, or a new one.
+// is in the way of the intent: one of those that there are, or a new one.
 func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, have []state.SHA) (state.SHA, error) {
 	back, err := NewRestoreTarget(ctx, x.Layout, x.State(), x.Store, intent.To, intent.Position)
 	if err != nil {
@@ -178,7 +178,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 }
 
 // CarryOut applies an intent that is recorded to a workspace that is saved in the
-// checkpoint from, and closes it. What is not in from and stands in the way is
+// checkpoint from, and closes it. What is not in from and is in the way is
 // moved aside, or stops it. touched: the workspace is not as it was.
 func (x *Execution) CarryOut(ctx context.Context, intent *state.Intent, from state.SHA, moveAside bool) (report *restore.RestoreReport, touched bool, err error) {
 	defer x.Store.CacheTrees()()
@@ -212,9 +212,9 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, p *MoveP
 	return report, true, x.Record(x.Closing(intent, KeptPaths(report.Refused))...)
 }
 
-// saveUncovered makes a checkpoint of all that is visible behind a move that has
+// saveUncovered makes a checkpoint of all that is visible after a move that has
 // changed ignore rules: see [LeftBy]. It is best effort, since no content is at stake:
-// whoever comes next saves what is there. Where a crash has come behind an earlier
+// whoever comes next saves what is there. Where a crash has come after an earlier
 // one, that one is closer to the move.
 func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, reached checkpoint.SHA) {
 	x.Store.Abort()
@@ -236,7 +236,7 @@ func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, rea
 }
 
 // Closing is what closes an intent that was carried out. A position that has a
-// program, which is that of a move that is taken back, brings it back with the
+// program, which is that of a move that is undone, brings it back with the
 // plan that it gives there. A program that cannot be read any more stays away.
 func (x *Execution) Closing(intent *state.Intent, kept []string) []state.Transition {
 	closed := []state.Transition{state.IntentClosed{ID: intent.ID, Kept: kept}}

@@ -17,14 +17,14 @@ import (
 	"hank/recovery/layout"
 )
 
-// anyFile stands for any file in a folder: a rule that hides all of them hides
-// the folder.
+// anyFile stands for any file in a directory: a rule that hides all of them hides
+// the directory.
 const anyFile = "hank-any-file"
 
-// dirsMadeBy are the empty folders that the move has made which the target is
-// the safety checkpoint of; none if it is of no move. Only what a person asks to go
-// back to takes a move back: what does a codon again, or puts edits back, goes to
-// where the codon began, or the workspace was left, and leaves a person's folders.
+// dirsMadeBy are the empty directories that the move has made which the target is
+// the safety checkpoint of; none if it is of no move. Only what the user asks to go
+// back to undoes a move: what does a codon again, or puts edits back, goes to
+// where the codon began, or the workspace was left, and leaves the user's directories.
 func dirsMadeBy(src *Sources, kind string, target checkpoint.Info, paths []string) ([]string, error) {
 	went := wentTo(target.Message)
 	if went == "" || kind != "rollback" && kind != "undo" && len(paths) == 0 {
@@ -40,8 +40,8 @@ func dirsMadeBy(src *Sources, kind string, target checkpoint.Info, paths []strin
 	return dirsOf(src.Layout, made.Empty, paths), nil
 }
 
-// conflictingDirs are the empty folders of the workspace, ignored or not, that a
-// move from one tree to another with these empty folders fills, or replaces; and
+// conflictingDirs are the empty directories of the workspace, ignored or not, that a
+// move from one tree to another with these empty directories fills, or replaces; and
 // those that it takes away because another move has made them.
 func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoint.SHA, folders, made []string) ([]string, error) {
 	changes, err := diff.Diff(store, from, to)
@@ -69,14 +69,14 @@ func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoi
 	return w.found, nil
 }
 
-// dirCollector collects empty folders. What cannot be looked at is none.
+// dirCollector collects empty directories. What cannot be looked at is none.
 type dirCollector struct {
 	root  *os.Root
 	seen  map[string]bool
 	found []string
 }
 
-// above looks at the nearest folder that is there, of a path and those above.
+// above looks at the nearest directory that is there, of a path and those above.
 func (w *dirCollector) above(name string) {
 	for ; name != "." && !w.seen[name]; name = path.Dir(name) {
 		w.seen[name] = true
@@ -91,14 +91,14 @@ func (w *dirCollector) above(name string) {
 	}
 }
 
-// at looks at a folder alone.
+// at looks at a directory alone.
 func (w *dirCollector) at(name string) {
 	if fi, err := w.root.Lstat(name); err == nil && fi.IsDir() && !w.seen[name] && len(w.names(name, 1)) == 0 {
 		w.seen[name], w.found = true, append(w.found, name)
 	}
 }
 
-// below looks at a folder that stands where a file is to come.
+// below looks at a directory that is where a file is to come.
 func (w *dirCollector) below(name string) {
 	if fi, err := w.root.Lstat(name); err != nil || !fi.IsDir() {
 		return
@@ -112,14 +112,14 @@ func (w *dirCollector) below(name string) {
 	}
 }
 
-// names are the names in a folder, up to most of them; -1: all.
+// names are the names in a directory, up to most of them; -1: all.
 func (w *dirCollector) names(folder string, most int) []string {
 	f, err := w.root.Open(folder)
 	if err != nil {
 		return []string{"?"} // not known to be empty
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(most) // none at the end of the folder
+	names, _ := f.Readdirnames(most) // none at the end of the directory
 	return names
 }
 
@@ -154,7 +154,7 @@ func (x *Execution) restoreEmptyDirs(p *MovePlan) (refused []restore.Refused, er
 	return refused, restore.Sync(x.Workspace)
 }
 
-// removeEmpty removes a folder, and those above it that are empty then. It
+// removeEmpty removes a directory, and those above it that are empty then. It
 // stops at the first that is not, or that is to be there. One that the system does
 // not let go is returned.
 func removeEmpty(root *os.Root, name string, keep []string) (stays string, why error) {
@@ -179,7 +179,7 @@ func removeEmpty(root *os.Root, name string, keep []string) (stays string, why e
 	return "", nil
 }
 
-// makeEmptyDir makes a folder and those above it. Where something else has a
+// makeEmptyDir makes a directory and those above it. Where something else has a
 // name on the way, which is then in no checkpoint's way, it stays.
 func makeEmptyDir(root *os.Root, name string) error {
 	at := ""

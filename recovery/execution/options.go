@@ -10,7 +10,7 @@ import (
 	"hank/state/journal"
 )
 
-// Late is what a person decides about a workspace that was changed after a codon
+// Late is what the user decides about a workspace that was changed after a codon
 // had ended, and before its checkpoint was made: nobody can tell the changes
 // from the codon's work any more.
 type Late int
@@ -38,13 +38,13 @@ type Options struct {
 	Now       func() time.Time // nil is time.Now
 	Command   string           // what to tell others that find the lock
 	BreakLock string           // lockId of a holder to be ignored, where locks cannot be trusted
-	Fresh     bool             // begin anew if nothing at all is left of the state
-	// ReplaceStore goes on from the workspace as it is if the store, or the
+	Fresh     bool             // start over if nothing at all is left of the state
+	// ReplaceStore continues from the workspace as it is if the store, or the
 	// newest checkpoint in it, is gone.
 	ReplaceStore bool
 	Unfinished   Unfinished
 	// Refill brings back into the store what may have been lost, before anything
-	// is read of it. A store that is gone or damaged is begun anew for it.
+	// is read of it. A store that is gone or damaged is recreated for it.
 	Refill func(*checkpoint.Store) error
 	// KeepTree and RestoreTree say what becomes of the files in the workspace that an
 	// import is to fill.
@@ -65,7 +65,7 @@ type Options struct {
 	// Late is asked what becomes of a codon whose workspace was changed between
 	// its end and its checkpoint; nil leaves it to the caller of the opening.
 	Late func(question string) Late
-	// Free tells how many bytes are free on the disk of a folder, and how many it
+	// Free tells how many bytes are free on the disk of a directory, and how many it
 	// has; nil asks the system.
 	Free func(dir string) (free, total int64, err error)
 	// FullDisk makes room where the disk is full; it is called when the locks are

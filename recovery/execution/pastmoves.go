@@ -18,7 +18,7 @@ type Commits interface {
 	CommitInfo(checkpoint.SHA) (checkpoint.Info, error)
 }
 
-// behind is the first checkpoint on the way back that is of none of the kinds.
+// behind is the nearest checkpoint, from sha to the root, that is of none of the kinds.
 func behind(store Commits, sha state.SHA, kinds ...state.CheckpointKind) state.SHA {
 	for {
 		info, err := store.CommitInfo(checkpoint.SHA(sha))
@@ -30,13 +30,13 @@ func behind(store Commits, sha state.SHA, kinds ...state.CheckpointKind) state.S
 	}
 }
 
-// SavedAt is where the execution stood when a checkpoint was made for a
+// SavedAt is where the execution was when a checkpoint was made for a
 // recovery branch; any other checkpoint is itself.
 func SavedAt(store Commits, sha state.SHA) state.SHA {
 	return behind(store, sha, state.KindRecovery)
 }
 
-// StoodAt is where the execution stood when the safety checkpoint of a move was
+// StoodAt is where the execution was when the safety checkpoint of a move was
 // made; any other checkpoint is itself.
 func StoodAt(store Commits, safety state.SHA) state.SHA {
 	info, err := store.CommitInfo(checkpoint.SHA(safety))
@@ -54,12 +54,12 @@ func StoodAt(store Commits, safety state.SHA) state.SHA {
 
 // EndedAt is the checkpoint that the last step of the plan has left, from one
 // that was made of the same place later: for a recovery branch, at the end of a
-// run, or of what a person has changed.
+// run, or of what the user has changed.
 func EndedAt(store Commits, sha state.SHA) state.SHA {
 	return behind(store, sha, state.KindRecovery, state.KindExit, state.KindManual)
 }
 
-// IsManual reports whether a checkpoint is of what a person has changed.
+// IsManual reports whether a checkpoint is of what the user has changed.
 func IsManual(store Commits, sha state.SHA) bool {
 	return behind(store, sha, state.KindManual) != sha
 }
@@ -263,7 +263,7 @@ func Leading(s *state.State, store *checkpoint.Store) (safeties []state.SHA) {
 			return
 		}
 		add(all.newest(at, madeAt(store, checkpoint.SHA(to))))
-		if info, err := store.CommitInfo(checkpoint.SHA(to)); err == nil { // behind an undo
+		if info, err := store.CommitInfo(checkpoint.SHA(to)); err == nil { // after an undo
 			if kind, undone := MoveAfter(info); kind == "undo" {
 				safeties = append(safeties, undone)
 			}

@@ -101,7 +101,7 @@ func PlanMove(ctx context.Context, src Sources, m Move) (*MovePlan, error) {
 }
 
 // scan takes the two snapshots. Where checkpoints track everything and nothing that is
-// hidden stands in the way, one scan is both.
+// hidden is in the way, one scan is both.
 func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 	head := Head(src.State)
 	base := SavedAt(src.Store, head) // what only a safety checkpoint has recorded is not tracked when it is ignored
@@ -138,7 +138,7 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 }
 
 // complete works out what is to be restored, from the tree from, and which empty
-// directories come and go; made are those that the move that is taken back has made.
+// directories come and go; made are those that the move that is undone has made.
 func (p *MovePlan) complete(src *Sources, owned checkpoint.SHA, ownedEmpty []string, from checkpoint.SHA) (made []string, err error) {
 	removable, err := p.Target.Removable(src.State, src.Workspace, owned, p.To)
 	if err != nil {

@@ -71,8 +71,8 @@ func (x *Execution) KeepLeftOut() error {
 }
 
 // LeaveOutPresent keeps files for secrets that an import has found in the workspace
-// out of every checkpoint: those that a person wants left out, and those that the
-// folder's own ignore rules hide, which the fill may take away. A checkpoint that
+// out of every checkpoint: those that the user wants left out, and those that the
+// directory's own ignore rules hide, which the fill may take away. A checkpoint that
 // has one of them has it already.
 func (x *Execution) LeaveOutPresent(ctx context.Context, visible bool) error {
 	size, err := FirstEstimate(ctx, x.Layout)
@@ -159,7 +159,7 @@ const largestRules = 16 << 20
 
 // WouldBePrivate says which files for secrets a first checkpoint of a workspace
 // would hold. It looks at the two upper levels, and at the rules of the upper
-// folder.
+// directory.
 func WouldBePrivate(workspace string) []string {
 	text, _ := vfs.ReadLimited(filepath.Join(workspace, ".gitignore"), largestRules) // none ignores nothing
 	ignored := gitignore.Parse("", text)

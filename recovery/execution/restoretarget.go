@@ -20,17 +20,17 @@ import (
 )
 
 // RestoreTarget is what the workspace becomes when it goes back to a checkpoint, or
-// forward to one when that is taken back. It follows from the state, the store
-// and the archive alone, so that a move that was cut short ends as it began.
+// forward to one when that is undone. It follows from the state, the store
+// and the archive alone, so that a move that was interrupted ends as it began.
 type RestoreTarget struct {
 	// Tree is the checkpoint's, and for paths that it did not look at:
-	//   - what the first codon behind it that did look at them had found;
-	//   - what codons behind it have moved to the archive, where no checkpoint
+	//   - what the first codon after it that did look at them had found;
+	//   - what codons after it have moved to the archive, where no checkpoint
 	//     had it. The archive keeps its copy.
 	// It may be in the store's pending pack only.
 	Tree checkpoint.SHA
-	// Empty are the checkpoint's empty folders, and, of those that it did not look
-	// at, what the first codon behind it that did had found.
+	// Empty are the checkpoint's empty directories, and, of those that it did not look
+	// at, what the first codon after it that did had found.
 	Empty []string
 	// Returning are files that come back from the archive.
 	Returning []layout.Archived
@@ -50,7 +50,7 @@ type firstLook struct {
 }
 
 // NewRestoreTarget works out what going to a checkpoint means for the workspace of a
-// state. position is where the execution will stand; nil leaves it, and with
+// state. position is where the execution will be; nil leaves it, and with
 // it the archive.
 func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, store *checkpoint.Store, to state.SHA, position *state.Position) (*RestoreTarget, error) {
 	info, err := store.CommitInfo(checkpoint.SHA(to))
@@ -64,9 +64,9 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 	return b, b.addArchived(ctx, l, s, to, *position)
 }
 
-// addUntracked adds what codons behind the checkpoint found of the files that they
+// addUntracked adds what codons after the checkpoint found of the files that they
 // were the first to look at. Every codon starts from a checkpoint that looked
-// at all that its own will. The codons of the present thread are asked first,
+// at all that its own will. The codons of the current timeline are asked first,
 // then those of other timelines, the newest first: only what led on from the
 // checkpoint can tell what was there.
 func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
@@ -161,7 +161,7 @@ func (b *RestoreTarget) addArchived(ctx context.Context, l layout.Layout, s *sta
 		case now[sha] && !then[sha] && !seen && !stays[e.SourcePath] && !taken[e.SourcePath] && !b.store.HasFile(b.Tree, e.SourcePath):
 			f, ok := archivedFile(e.SourcePath, copied)
 			if !ok {
-				continue // a person has taken it out of the archive
+				continue // the user has taken it out of the archive
 			}
 			taken[e.SourcePath] = true
 			files, b.Returning = append(files, f), append(b.Returning, e)
@@ -178,14 +178,14 @@ func (b *RestoreTarget) addArchived(ctx context.Context, l layout.Layout, s *sta
 	return err
 }
 
-// sawEverything tells whether a checkpoint was made before a move: it has seen whatever
+// sawEverything reports whether a checkpoint was made before a move: it has seen whatever
 // was in the workspace, so that nothing of the archive was.
 func (b *RestoreTarget) sawEverything(sha state.SHA) bool {
 	info, err := b.store.CommitInfo(checkpoint.SHA(sha))
 	return err == nil && wentTo(info.Message) != ""
 }
 
-// ends are the checkpoints of the codons that led to where a state stands.
+// ends are the checkpoints of the codons that led to where a state is.
 func ends(s *state.State) map[state.SHA]bool {
 	found := map[state.SHA]bool{}
 	for _, step := range s.Timeline() {
@@ -202,7 +202,7 @@ func (b *RestoreTarget) hadAtEnd(sha state.SHA, path string) bool {
 	return err == nil && b.store.HasFile(info.Tree, path)
 }
 
-// isSafe tells whether an entry is of a file between the workspace and the
+// isSafe reports whether an entry is of a file between the workspace and the
 // archive: anybody may have written the manifest.
 func isSafe(e layout.Archived) bool {
 	inArchive := strings.HasPrefix(e.ArchivePath, layout.ArchiveName+"/") && fs.ValidPath(e.ArchivePath)
@@ -237,10 +237,10 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 // holds. Two kinds stay, for nobody knows that they were not there:
 //
 //   - one that was there before the first codon, and that neither the checkpoint
-//     nor a codon behind it looked for, was very likely there too;
+//     nor a codon after it looked for, was very likely there too;
 //   - one that the ignore rules of the checkpoint leave out.
 //
-// A checkpoint that was made before a move has seen whatever stood at the paths
+// A checkpoint that was made before a move has seen whatever was at the paths
 // that the move was to write. What the move has written there, and the
 // checkpoint has not, goes again.
 func (b *RestoreTarget) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
@@ -282,7 +282,7 @@ func (b *RestoreTarget) Removable(s *state.State, ws *checkpoint.Workspace, owne
 	}, nil
 }
 
-// sawNone tells of files whether a codon behind the checkpoint was the first to
+// sawNone reports of files whether a codon after the checkpoint was the first to
 // look for them, and did not find them.
 func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool {
 	var ignored []func(string) bool

@@ -125,5 +125,5 @@ func ForAnyCommand(err error) error {
 // Weight is how much the checkpoints take of what they may.
 type Weight struct{ Bytes, Cap int64 } // a cap of 0 is none
 
-// Heavy tells whether most of the cap is used up.
+// Heavy reports whether most of the cap is used up.
 func (w Weight) Heavy() bool { return w.Cap > 0 && w.Bytes >= w.Cap-w.Cap/5 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Never lists what no checkpoint holds, relative to the workspace; the execution's
-// own folders are told by what they are: see Layout.OpenWorkspace.
+// own directories are told by what they are: see Layout.OpenWorkspace.
 var Never = []string{layout.DataName}
 
 // MaxNotes bounds what a record names one by one.

@@ -174,7 +174,7 @@ func (w *StateWriter) write(s *state.State) error {
 		w.mark = nil // which of the two it is, is not known
 		return fmt.Errorf("saving state.json: %w", err)
 	}
-	// A file system may number a file anew when it is renamed.
+	// A file system may give a file a new number when it is renamed.
 	if there, err := w.Store.FS.Lstat(w.Store.Path); err == nil && there.Size() == w.mark.Size() && there.ModTime().Equal(w.mark.ModTime()) {
 		w.mark = there
 	}
@@ -190,7 +190,7 @@ func (w *StateWriter) replacing(next fs.FileInfo) {
 	w.mark = next
 }
 
-// Changed tells whether somebody else has changed state.json since it was
+// Changed reports whether somebody else has changed state.json since it was
 // written here, and forgets that it was: the next state that is asked for is
 // written whatever is on the disk. A save that is under way looks at what it
 // replaces, and tells tampered.

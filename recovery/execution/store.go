@@ -5,7 +5,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// FixCommand goes on from the workspace where checkpoints are lost.
+// FixCommand continues from the workspace where checkpoints are lost.
 const FixCommand = "hank doctor --fix"
 
 // NeedStore asks for checkpoints that are lost.

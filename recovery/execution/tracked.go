@@ -38,7 +38,7 @@ func Track(sel *checkpoint.Selection, c *plan.Codon, adopted bool) {
 	}
 }
 
-// Covers tells whether a selection takes all that another one does. It may
+// Covers reports whether a selection takes all that another one does. It may
 // say no too often.
 func Covers(a, b checkpoint.Selection) bool {
 	if a.All {
@@ -77,7 +77,7 @@ func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Se
 }
 
 // underProgramOf is the state with the plan that the program of a checkpoint gives
-// it, if a person has adopted another since: what a codon tracked then is what
+// it, if the user has adopted another since: what a codon tracked then is what
 // counts. Where that program cannot be read, the state is returned as it is.
 func underProgramOf(s *state.State, store *checkpoint.Store, info checkpoint.Info) *state.State {
 	r, found, err := githistory.ReadRecord(info)
@@ -100,7 +100,7 @@ func underProgramOf(s *state.State, store *checkpoint.Store, info checkpoint.Inf
 }
 
 // nextAt is the codon that was the next one at the checkpoint of a run's end,
-// or of what a person changed: the one that started from there, or followed the
+// or of what the user changed: the one that started from there, or followed the
 // last one of the run; else the one that is next now.
 func nextAt(s *state.State, sha state.SHA) state.CodonID {
 	plan := s.ExecutionPlan()

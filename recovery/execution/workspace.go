@@ -22,7 +22,7 @@ func (x *Execution) LinkData() error {
 }
 
 // followWorkspace checks that agents work where the execution has its lock. Between a
-// codon's start and its end another folder in that place is taken for the
+// codon's start and its end another directory in that place is taken for the
 // workspace: see Folder.succeeds.
 func (x *Execution) followWorkspace() error {
 	r := x.State().Newest()
@@ -43,12 +43,12 @@ func (x *Execution) followWorkspace() error {
 	return errors.Join(old.Close(), x.LinkData(), x.SetMeta(func(m *layout.Meta) { m.RememberWorkspace(x.Lock.Workspace()) }))
 }
 
-// CheckWorkspace is for the moment before a codon begins: what stands in the place
+// CheckWorkspace is for the moment before a codon begins: what is in the place
 // of the workspace then was not put there by one.
 func (x *Execution) CheckWorkspace() error { return x.Lock.OnWorkspace() }
 
 // SameWorkspace checks, before what a codon has left is taken, that it is in the
-// folder that was its workspace, or in one that may stand for it. After a boot, or on
+// directory that was its workspace, or in one that may stand for it. After a boot, or on
 // another machine, volumes and users may have other numbers.
 func (x *Execution) SameWorkspace(sameBoot bool) error {
 	if x.Metadata.Folder == nil {

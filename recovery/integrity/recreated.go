@@ -25,7 +25,7 @@ import (
 //     checkpoints. A store that somebody has put there is judged by the next opening, as
 //     any that it finds.
 //
-// Nothing is written in a loop against a deletion that goes on: what fails stops the run,
+// Nothing is written in a loop against a deletion that continues: what fails stops the run,
 // and closing the execution, when no agent is left, writes once more.
 func (m *Monitor) Recreated() {
 	if !m.WasDeleted() {

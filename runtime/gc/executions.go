@@ -34,8 +34,8 @@ type Expired struct {
 }
 
 // ListExpired lists the executions whose hank is done, and, if orphans, those
-// whose folder is gone. The first go when they were not used for so long, unless
-// something of a person's would be lost with them.
+// whose directory is gone. The first go when they were not used for so long, unless
+// something of the user's would be lost with them.
 func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, error) {
 	entries, err := registry.List()
 	if err != nil {
@@ -84,15 +84,15 @@ func (x *Expired) size(v *recovery.View) {
 	}
 }
 
-// finished tells whether the hank of an execution is done.
+// finished reports whether the hank of an execution is done.
 func finished(v *recovery.View) bool {
 	r := v.State.RunAtPosition()
 	return r != nil && r.Status == state.StatusCompleted && v.State.Intent == nil && v.State.Next() == len(v.State.ExecutionPlan())
 }
 
 // mustStay is why an execution that is done may not go: something in it needs a
-// decision, a person has worked in the folders that would go with it since its last
-// run, or one of a person's files there is in no checkpoint. It is empty if nothing
+// decision, the user has worked in the directories that would go with it since its last
+// run, or one of the user's files there is in no checkpoint. It is empty if nothing
 // speaks against it.
 func mustStay(ctx context.Context, v *recovery.View) string {
 	for _, f := range v.Report.Findings {
@@ -117,7 +117,7 @@ func mustStay(ctx context.Context, v *recovery.View) string {
 	return ""
 }
 
-// edited is what would be lost of a person's work with the workspace: what the next
+// edited is what would be lost of the user's work with the workspace: what the next
 // hank run would ask about; what that takes for none of its business, because no
 // checkpoint takes it, but that came after the last run; and what is left out of
 // every checkpoint. The hank is done, so that the run moves the workspace nowhere.
@@ -155,9 +155,9 @@ func edited(ctx context.Context, v *recovery.View) string {
 	return ""
 }
 
-// changedSince returns the first file below a folder, relative to what holds it,
+// changedSince returns the first file below a directory, relative to what holds it,
 // that was changed or has come there after a moment, but for those that are held
-// elsewhere, which are told by their path below the folder; empty if there is none. What
+// elsewhere, which are told by their path below the directory; empty if there is none. What
 // cannot be listed is an error.
 func changedSince(folder string, moment time.Time, held func(path string) bool) (found string, err error) {
 	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {

@@ -29,7 +29,7 @@ type Kind string
 
 // The kinds. The last two go only where they are named.
 const (
-	Index       Kind = "index"       // made anew when needed
+	Index       Kind = "index"       // recreated when needed
 	Temporary   Kind = "temporary"   // what agents and killed runs have left
 	Quarantine  Kind = "quarantine"  // damaged, set aside
 	Replaced    Kind = "replaced"    // repositories that a rig replaced
@@ -43,10 +43,10 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{Index, Temporary, Quarantine, Replaced, Timelines, Recovery, Transcripts, Archive, Homes}
 
-// Policy says what may go. What a live run, the present thread or taking a
+// Policy says what may go. What a live run, the current timeline or taking a
 // rollback back needs never does.
 type Policy struct {
-	OlderThan time.Duration // of what is not made anew when needed
+	OlderThan time.Duration // of what is not recreated when needed
 	Only      []Kind        // empty: all but those that must be named
 	Now       time.Time
 }
@@ -71,7 +71,7 @@ type Garbage struct {
 	Bytes  int64  `json:"bytes"`
 	Remove bool   `json:"remove"` // gc --apply deletes it
 
-	below  string              // the folder that it is deleted in, whatever links lead out of it; empty: hank's own
+	below  string              // the directory that it is deleted in, whatever links lead out of it; empty: hank's own
 	branch *recovery.Abandoned // not nil: Path is the store
 	Store  bool                // all that goes from the store
 }
@@ -118,7 +118,7 @@ func (s *sweep) files() []Garbage {
 	}
 	list = append(list, s.transcripts()...)
 	list = append(list, s.archived()...)
-	// A later codon may go on with a session that only a home has.
+	// A later codon may continue with a session that only a home has.
 	list = append(list, Garbage{Kind: Homes, What: "homes of agents", Path: l.Homes(), Remove: s.state.Next() == len(s.state.ExecutionPlan()) && s.old(changed(l.Homes()))})
 	list = append(list, s.replaced()...)
 	for _, dir := range []string{l.Workspace, s.meta.Output} {
@@ -143,7 +143,7 @@ func changed(path string) time.Time {
 	return fi.ModTime()
 }
 
-// transcripts lists those of runs that nothing needs, and folders of no run.
+// transcripts lists those of runs that nothing needs, and directories of no run.
 func (s *sweep) transcripts() []Garbage {
 	needed := s.state.Needed()
 	var list []Garbage
@@ -251,8 +251,8 @@ func (s *sweep) replaced() []Garbage {
 	return list
 }
 
-// leftOver lists temporary files and folders that a killed run has left below
-// a folder. What they were made from is in the frozen program, in a checkpoint
+// leftOver lists temporary files and directories that a killed run has left below
+// a directory. What they were made from is in the frozen program, in a checkpoint
 // or in the workspace.
 func leftOver(dir string, remove bool) []Garbage {
 	if dir == "" {
@@ -336,7 +336,7 @@ func Collect(ctx context.Context, root string, p Policy, work execution.Work) ([
 	return append(gone, g), nil
 }
 
-// dropIndex deletes what is made anew when it is needed. A cost index that
+// dropIndex deletes what is recreated when it is needed. A cost index that
 // another process has open stays; so does one that is made meanwhile.
 func dropIndex(l layout.Layout) (Garbage, error) {
 	files, bytes := measure(l.Index())
@@ -350,7 +350,7 @@ func dropIndex(l layout.Layout) (Garbage, error) {
 
 func removeIndex(l layout.Layout) error {
 	entries, err := os.ReadDir(l.Index())
-	if err != nil { // it is not there, or no folder
+	if err != nil { // it is not there, or no directory
 		return os.RemoveAll(l.Index())
 	}
 	for _, e := range entries {
@@ -395,7 +395,7 @@ func (s *sweep) collect(ctx context.Context, x *execution.Execution) ([]Garbage,
 }
 
 // delete deletes it, with what explains it. In the workspace and the output
-// folder nothing leads out of them.
+// directory nothing leads out of them.
 func (g Garbage) delete() error {
 	if g.below == "" {
 		return errors.Join(os.RemoveAll(g.Path), removeNote(g.Path))

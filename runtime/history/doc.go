@@ -1,7 +1,7 @@
 // Package history finds, lists, compares and goes back to places in the history of
 // an execution.
 //
-// A target is a place that a person has named: a codon, a run, a SHA. A list shows
+// A target is a place that the user has named: a codon, a run, a SHA. A list shows
 // checkpoints, newest first. A difference is what differs between two targets, or
 // between one and the workspace. A rollback moves workspace and position to a
 // target; an undo takes the last move back.

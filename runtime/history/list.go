@@ -17,7 +17,7 @@ import (
 	"hank/state"
 )
 
-// Listed is a checkpoint as it stands in a list.
+// Listed is a checkpoint as it is in a list.
 type Listed struct {
 	SHA     state.SHA            `json:"sha"`
 	Kind    state.CheckpointKind `json:"kind"` // empty for a commit that hank did not make
@@ -43,7 +43,7 @@ type List struct {
 type ListOptions struct {
 	Run    state.RunID // empty: all
 	Limit  int         // 0: no limit
-	Before string      // a target (see ResolveTarget): only what comes behind it in the list
+	Before string      // a target (see ResolveTarget): only what comes after it in the list
 }
 
 // Store is what a list needs of a store; *checkpoint.Store is one.

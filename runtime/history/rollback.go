@@ -75,9 +75,9 @@ type Preview struct {
 	InTheWay []PathChange `json:"inTheWay,omitempty"`
 	// Unarchived are those of Add that only the archive has; it keeps its copy.
 	Unarchived []Unarchived `json:"unarchived,omitempty"`
-	// Folders are empty ones that come back with Paths.
+	// Folders are the empty directories that come back with Paths.
 	Folders []string `json:"-"`
-	// Superseded are the checkpoints that lie behind the target on the thread:
+	// Superseded are the checkpoints that come after the target on the timeline:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
 	CostKept   state.USD `json:"costKept"` // what the attempts that led to the target cost
@@ -91,7 +91,7 @@ type Preview struct {
 	unasked []string
 }
 
-// Undone is a move that is taken back.
+// Undone is a move that is undone.
 type Undone struct {
 	Kind string     `json:"kind"` // rollback, undo, retry, restart
 	Time state.Time `json:"time"`
@@ -157,7 +157,7 @@ type RolledBack struct {
 	TakenBack bool `json:"takenBack,omitzero"`
 }
 
-// ErrDeclined says that a person said no.
+// ErrDeclined says that the user said no.
 var ErrDeclined = errors.New("nothing was changed")
 
 // CleanPaths returns paths in the workspace as checkpoints have them.
@@ -218,7 +218,7 @@ func standing(s *state.State) Target {
 	return t
 }
 
-// confirmUnfinished asks before an interrupted move is taken back, which opening
+// confirmUnfinished asks before an interrupted move is undone, which opening
 // the execution does.
 func (o *RollbackOptions) confirmUnfinished(ctx context.Context, root string) error {
 	view, err := recovery.Read(root)
@@ -345,7 +345,7 @@ func noteUnarchived(x *execution.Execution, files []Unarchived, say func(string)
 }
 
 // TrackedAround is what codon checkpoints take up to where the execution
-// stands, or up to where it goes if that is further on. At what lies behind
+// is, or up to where it goes if that is further on. At what comes after
 // nobody has looked.
 func TrackedAround(s *state.State, store *checkpoint.Store, to state.Position) checkpoint.Selection {
 	there := *s
@@ -361,7 +361,7 @@ func TrackedAround(s *state.State, store *checkpoint.Store, to state.Position) c
 		if at.Position == nil {
 			continue
 		}
-		// It may stand inside of a codon: behind its rig, or at its failure.
+		// It may stand inside of a codon: after its rig, or at its failure.
 		if sha := execution.SavedAt(store, at.Position.CheckpointSHA); sha != s.InitialCheckpoint {
 			add(execution.Taken(s, store, sha))
 		}
@@ -482,7 +482,7 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 	for _, b := range plan.Blocked {
 		p.Blocked = append(p.Blocked, PathChange{b.Path, b.Why})
 	}
-	if len(o.Paths) > 0 && !o.Delete { // only what stands where the target has something else would go
+	if len(o.Paths) > 0 && !o.Delete { // only what is where the target has something else would go
 		for _, c := range plan.Delete {
 			p.unasked = append(p.unasked, c.Path)
 			p.Blocked = append(p.Blocked, PathChange{c.Path, "is in the way of what the checkpoint has there; --delete deletes it"})
@@ -510,8 +510,8 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 	return p, nil
 }
 
-// needDelete asks for Delete where files stand in the way of what is to be brought
-// back: a file in the place of a folder, or the files of a folder in the place of a
+// needDelete asks for Delete where files are in the way of what is to be brought
+// back: a file in the place of a directory, or the files of a directory in the place of a
 // file.
 func needDelete(p *Preview, paths []string) *finding.DecisionError {
 	const show = 3
@@ -539,7 +539,7 @@ func needDelete(p *Preview, paths []string) *finding.DecisionError {
 	}
 }
 
-// planTouches tells whether a restore is about a path or something below it.
+// planTouches reports whether a restore is about a path or something below it.
 func planTouches(p *restore.Plan, name string) bool {
 	within := func(c diff.Change) bool { return c.Path == name || strings.HasPrefix(c.Path, name+"/") }
 	return slices.ContainsFunc(slices.Concat(p.Add, p.Change, p.Delete), within) ||
@@ -588,7 +588,7 @@ func (p *Preview) account(s *state.State, target Target) {
 }
 
 // keptBy returns the attempts that led to a target: those on its thread, the one
-// whose end it is, and those that were cut off or failed before one of these was
+// whose end it is, and those that were interrupted or failed before one of these was
 // begun at the same place.
 func keptBy(s *state.State, target Target) map[*state.Codon]bool {
 	type place struct {

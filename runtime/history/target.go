@@ -18,7 +18,7 @@ import (
 	"hank/state"
 )
 
-// Target is a place in the history that a person has named.
+// Target is a place in the history that the user has named.
 type Target struct {
 	SHA      state.SHA            `json:"sha"`
 	Kind     state.CheckpointKind `json:"kind"`
@@ -42,11 +42,11 @@ func (t Target) String() string {
 type TargetError struct {
 	Text       string
 	Candidates []Target // what the text may stand for
-	Known      []string // if it stands for nothing: names that stand for something
-	// Removed is when hank gc removed what it stands for, and What that was.
+	Known      []string // if it is for nothing: names that stand for something
+	// Removed is when hank gc removed what it is for, and What that was.
 	Removed *state.Time
 	What    string
-	Lost    state.SHA // the checkpoint that it stands for and that cannot be read
+	Lost    state.SHA // the checkpoint that it is for and that cannot be read
 }
 
 func (e *TargetError) Error() string {
@@ -84,7 +84,7 @@ type Resolver interface {
 //	a SHA or a prefix of at least four digits
 //
 // The prefixes codon:, sha: and run: (its last checkpoint) always work. Codons
-// are looked for on the thread first, then in all runs, newest first. The
+// are looked for on the timeline first, then in all runs, newest first. The
 // error is a *TargetError.
 func ResolveTarget(s *state.State, store Resolver, text string) (Target, error) {
 	t, err := resolve(s, store, text)
@@ -152,7 +152,7 @@ func removed(s *state.State, prefix string) (what string, at *state.Time) {
 }
 
 // names are some of the names that stand for a checkpoint: those of the last
-// codons of the thread, and the fixed ones.
+// codons of the timeline, and the fixed ones.
 func names(s *state.State) []string {
 	const most = 5
 	var out []string
@@ -285,8 +285,8 @@ func CheckpointOf(c *state.Codon, kind state.CheckpointKind) state.SHA {
 	return ""
 }
 
-// recordTarget is a checkpoint of a record, with the place to go on from: the
-// next codon behind a settled one; the codon itself, on the tree of the
+// recordTarget is a checkpoint of a record, with the place to continue from: the
+// next codon after a settled one; the codon itself, on the tree of the
 // checkpoint, where it failed or where only its rig is done.
 func recordTarget(s *state.State, step state.TimelineEntry, kind state.CheckpointKind) Target {
 	c := step.Codon
@@ -373,7 +373,7 @@ func commitTarget(s *state.State, store Resolver, prefix, text string) (Target, 
 	return none.Candidates[0], nil
 }
 
-// isOfWorkspace tells whether a commit holds a workspace. The store has frozen
+// isOfWorkspace reports whether a commit holds a workspace. The store has frozen
 // programs too, and notes of what gc has removed.
 func isOfWorkspace(store Resolver, sha checkpoint.SHA) bool {
 	info, err := store.CommitInfo(sha)
@@ -384,7 +384,7 @@ func isOfWorkspace(store Resolver, sha checkpoint.SHA) bool {
 	return kind != execution.ProgramTitle && kind != state.KindRemoved
 }
 
-// TargetOf is the target that a commit is. What a person has changed is behind the step
+// TargetOf is the target that a commit is. What the user has changed is after the step
 // that led there. One that belongs to no record, nor to the end of one or of a run,
 // brings back its tree; the place in the plan stays as it is.
 func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
@@ -417,7 +417,7 @@ func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
 }
 
 // positionAt is the place of a checkpoint that a run has made beside those of
-// its records: behind the codon whose files were archived, else where the run
+// its records: after the codon whose files were archived, else where the run
 // ended.
 func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 	for i := range run.Len() {
@@ -446,7 +446,7 @@ func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 	return PositionBefore(s, step)
 }
 
-// Locate returns the folder of an execution: the one that is named, or the
+// Locate returns the directory of an execution: the one that is named, or the
 // one that the current directory is in.
 func Locate(named string) (string, error) {
 	if named != "" {

@@ -2,7 +2,7 @@ package history
 
 import "hank/state"
 
-// LastRun is the run behind whose end the execution stands, else the newest.
+// LastRun is the run after whose end the execution is, else the newest.
 func LastRun(s *state.State) *state.Run {
 	if r := s.RunAtPosition(); r != nil {
 		return r
