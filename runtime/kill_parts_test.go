@@ -261,7 +261,7 @@ func TestARetryThatWasCutOffIsStillDue(t *testing.T) {
 			}
 			o := order{Execution: filepath.Join(dir, "x"), Hank: filepath.Join(dir, "hank.json")}
 			l := o.start(t, "COUNTER="+counter)
-			l.until(t, "say", "trying", "again")
+			l.until(t, "say", "retrying")
 			if err := l.cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}

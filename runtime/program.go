@@ -20,7 +20,7 @@ import (
 	"hank/state"
 )
 
-// chooseProgram settles which program the run follows: the author's at first,
+// chooseProgram decides which program the run follows: the author's at first,
 // then the frozen one. When they differ the user decides; but a retry takes over
 // what the author has changed for the very codon that is done again.
 func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr error) error {

@@ -74,7 +74,7 @@ func TestAConfinedAgentWritesOnlyWhereItMay(t *testing.T) {
 	}
 	sameTree(t, "outside", treeOn(t, outside), before)
 	if !slices.ContainsFunc(s.said, func(line string) bool {
-		return strings.HasPrefix(line, "sandbox: in force") && strings.Contains(line, s.workspace())
+		return strings.HasPrefix(line, "sandbox: active") && strings.Contains(line, s.workspace())
 	}) {
 		t.Errorf("the allow-list was not said: %q", s.said)
 	}
