@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,12 +14,10 @@ import (
 	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/internal/term"
-	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/exitcode"
-	"hank/runtime/report"
 )
 
 // Flags that many commands share.
@@ -89,34 +86,13 @@ func commandForThis(c *cli.Context, command string) string {
 	return advice.Command(command, executionOption(c))
 }
 
-// errorForThis is an error whose text is forThis, with what to do about it.
-type errorForThis struct {
-	error
-	text string
-}
-
-func (e *errorForThis) Error() string { return e.text }
-
-func (e *errorForThis) Unwrap() error { return e.error }
-
-// sayingForThis makes the errors of a command advise commands for its execution.
-func sayingForThis(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		err := action(c)
-		if err == nil {
-			return nil
-		}
-		return &errorForThis{err, forThis(c, err.Error()+report.Remedy(err))}
-	}
-}
-
 // arguments checks the number of arguments of a command.
 func arguments(c *cli.Context, least, most int) error {
 	switch n := c.NArg(); {
 	case n < least:
 		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
 	case most >= 0 && n > most:
-		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s: unexpected argument %q%s; see: hank %s --help", c.Command.Name, c.Args().Get(most), meantFlag(c, c.Args().Get(most)), c.Command.Name)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s: unexpected argument %q; %ssee: hank %s --help", c.Command.Name, c.Args().Get(most), meantFlag(c, c.Args().Get(most)), c.Command.Name)}
 	}
 	return nil
 }
@@ -125,7 +101,7 @@ func arguments(c *cli.Context, least, most int) error {
 // there is none.
 func meantFlag(c *cli.Context, argument string) string {
 	if c.Command.Name == "rollback" && c.String("to") == "" && !c.Bool("undo") {
-		return "; did you mean --to " + shell.Quote(argument) + "?"
+		return "did you mean --to " + shell.Quote(argument) + "? "
 	}
 	return ""
 }
@@ -192,28 +168,9 @@ func lastBefore[T any](list []T, limit int, before string, key func(T) string) (
 	return list, nil
 }
 
-// sayInvalid prints what is wrong with a hank, if that is the error, and
-// returns the error to end with; else nil.
-func sayInvalid(err error) error {
-	var invalid *exitcode.InvalidError
-	if !errors.As(err, &invalid) {
-		return nil
+func orDefault(s, def string) string {
+	if s == "" {
+		return def
 	}
-	printFound(os.Stderr, invalid.Diagnostics)
-	remark("hank: invalid hank; nothing was run or changed\n")
-	return exitWith(exitcode.Invalid)
-}
-
-// located returns diagnostics whose files are named from here instead of from
-// the directory of the hank.
-func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
-	file, err := runtime.HankFile(path)
-	if err != nil {
-		return found
-	}
-	out := slices.Clone(found)
-	for i := range out {
-		out[i].File = term.ShortPath(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
-	}
-	return out
+	return s
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -67,18 +66,6 @@ func finish(err error) exitcode.Code {
 		return exitcode.Usage
 	}
 	return verdict.CodeOf(err)
-}
-
-// endedError carries an exit code of a command that has printed everything.
-type endedError struct{ code exitcode.Code }
-
-func (e *endedError) Error() string { return fmt.Sprintf("ended with code %d", e.code) }
-
-func exitWith(code exitcode.Code) error {
-	if code == exitcode.Done {
-		return nil
-	}
-	return &endedError{code}
 }
 
 func newApp() *cli.App {

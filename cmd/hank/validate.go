@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery/layout"
@@ -171,17 +170,6 @@ func githubLevel(d plan.Diagnostic) string {
 	return "warning"
 }
 
-func printFound(to *os.File, found []plan.Diagnostic) {
-	for _, d := range found {
-		d.Message = secret.Text(d.Message)
-		line := term.Sprintf("%s", d.String())
-		if d.Severity == plan.Error {
-			line = term.Red(to, d.String())
-		}
-		term.Fprintf(to, "%s\n", line)
-	}
-}
-
 // printStructure draws the program.
 func printStructure(p *plan.Program) {
 	for _, item := range p.Hank.Items {
@@ -199,14 +187,4 @@ func printStructure(p *plan.Program) {
 			say("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
 		}
 	}
-}
-
-func errorsOnly(found []plan.Diagnostic) []plan.Diagnostic {
-	var out []plan.Diagnostic
-	for _, d := range found {
-		if d.Severity == plan.Error {
-			out = append(out, d)
-		}
-	}
-	return out
 }

@@ -47,7 +47,6 @@ var larger = map[string]int{}
 // tangled are the packages with more arrows up than mayClimb allows, with the number that
 // each may have at most.
 var tangled = map[string]int{
-	"cmd/hank":               10,
 	"internal/proc":          5,
 	"plan":                   12,
 	"plan/model":             2,

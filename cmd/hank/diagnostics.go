@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hank/internal/secret"
+	"hank/internal/term"
+	"hank/plan"
+	"hank/runtime"
+	"hank/runtime/exitcode"
+)
+
+// sayInvalid prints what is wrong with a hank, if that is the error, and
+// returns the error to end with; else nil.
+func sayInvalid(err error) error {
+	var invalid *exitcode.InvalidError
+	if !errors.As(err, &invalid) {
+		return nil
+	}
+	printFound(os.Stderr, invalid.Diagnostics)
+	remark("hank: invalid hank; nothing was run or changed\n")
+	return exitWith(exitcode.Invalid)
+}
+
+// located returns diagnostics whose files are named from here instead of from
+// the directory of the hank.
+func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
+	file, err := runtime.HankFile(path)
+	if err != nil {
+		return found
+	}
+	out := slices.Clone(found)
+	for i := range out {
+		out[i].File = term.ShortPath(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
+	}
+	return out
+}
+
+func printFound(to *os.File, found []plan.Diagnostic) {
+	for _, d := range found {
+		d.Message = secret.Text(d.Message)
+		line := term.Sprintf("%s", d.String())
+		if d.Severity == plan.Error {
+			line = term.Red(to, d.String())
+		}
+		term.Fprintf(to, "%s\n", line)
+	}
+}
+
+func errorsOnly(found []plan.Diagnostic) []plan.Diagnostic {
+	var out []plan.Diagnostic
+	for _, d := range found {
+		if d.Severity == plan.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/vfs"
+	"hank/plan"
+	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/report"
+	"hank/state"
+)
+
+var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "limit checkpoint storage to `SIZE` from now on, such as 20GB (0 = unlimited; 50GB until it is set); the run pauses at the limit"}
+
+var sandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`MODE`: workspace restricts agents, rigs and checks to writing in the workspace and a home and temp directory of their own; none (default) leaves them your access"}
+
+// settings reads hankweave.json, the environment and the flags.
+func settings(c *cli.Context) (plan.Layers, error) {
+	var layers plan.Layers
+	var found []plan.Diagnostic
+	name := c.String("config")
+	text, err := vfs.ReadLimited(orDefault(name, "hankweave.json"), plan.LargestSettings)
+	switch {
+	case err == nil:
+		layers.File, found = plan.ParseSettings(text)
+		for i := range found {
+			found[i].File = orDefault(name, "hankweave.json")
+		}
+	case name != "" || !os.IsNotExist(err):
+		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", orDefault(name, "hankweave.json"), err)}
+	}
+	env, more := plan.ParseEnviron(os.Environ())
+	layers.Env = env
+	if found = append(found, more...); len(errorsOnly(found)) > 0 {
+		return layers, &exitcode.InvalidError{Diagnostics: found}
+	}
+	layers.Flags = plan.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
+	if c.Bool("ignore-rig-failures") {
+		yes := true
+		layers.Flags.IgnoreRigFailures = &yes
+	}
+	if layers.Flags.CheckpointCap, err = givenCap(c); err != nil {
+		return layers, err
+	}
+	switch layers.Flags.Sandbox = plan.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
+	case "", plan.NoSandbox, plan.WorkspaceSandbox:
+	default:
+		return layers, &exitcode.UsageError{Why: fmt.Sprintf("--sandbox takes workspace or none, not %q", layers.Flags.Sandbox)}
+	}
+	return layers, nil
+}
+
+// settingsHere are the settings that hold here, for those who only report.
+func settingsHere(c *cli.Context) report.Settings {
+	layers, err := settings(c)
+	return report.Settings{Layers: layers, Wrong: err}
+}
+
+// limits are what --max-cost and --max-time say.
+func limits(c *cli.Context) (runtime.LimitChange, error) {
+	var change runtime.LimitChange
+	cost, err := limit(c, "max-cost")
+	if err != nil {
+		return change, err
+	}
+	if cost != nil {
+		dollars := state.Dollars(*cost)
+		if *cost > 0 && dollars <= 0 { // less than can be counted
+			return change, badLimit(c, "max-cost")
+		}
+		change.MaxDollars = &dollars
+	}
+	change.MaxTimeSeconds, err = limit(c, "max-time")
+	return change, err
+}
+
+// limit is the number that a flag gives, 0 for none; nil if it is not given.
+func limit(c *cli.Context, name string) (*float64, error) {
+	if !c.IsSet(name) {
+		return nil, nil
+	}
+	n, err := 0.0, error(nil)
+	if text := c.String(name); text != "none" {
+		if n, err = strconv.ParseFloat(text, 64); err != nil || !(n > 0) || math.IsInf(n, 0) {
+			return nil, badLimit(c, name)
+		}
+		if n > mostLimit {
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--%s takes at most %.0f (none: no limit), not %q", name, float64(mostLimit), text)}
+		}
+	}
+	return &n, nil
+}
+
+// mostLimit is how many dollars or seconds a limit can be.
+const mostLimit = 9e9
+
+func badLimit(c *cli.Context, name string) error {
+	return &exitcode.UsageError{Why: fmt.Sprintf("--%s takes a positive number or none, not %q", name, c.String(name))}
+}
+
+// givenCap is what --checkpoint-cap says; not set where it is not given.
+func givenCap(c *cli.Context) (plan.Size, error) {
+	if !c.IsSet("checkpoint-cap") {
+		return "", nil
+	}
+	size, err := plan.ParseSize(c.String("checkpoint-cap"))
+	if err != nil {
+		return "", &exitcode.UsageError{Why: "--checkpoint-cap: " + err.Error()}
+	}
+	return size, nil
+}
