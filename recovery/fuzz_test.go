@@ -110,7 +110,7 @@ func FuzzMetaAndLockDecideNothing(f *testing.F) {
 		b.t = t
 		b.reset()
 		put(t, b.l.Lock(), text)
-		if h, err := lock.ReadLock(vfs.OS, b.l.Lock()); err == nil && h.PID > 0 && (&View{Layout: b.l}).heldByHankweave() {
+		if h, err := lock.ReadLock(vfs.OS, b.l.Lock()); err == nil && h.PID > 0 && (&View{Layout: b.l, fs: vfs.OS}).heldByHankweave() {
 			t.Skip("a Hankweave may be at work")
 		}
 		if !named {
