@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,17 +26,6 @@ type bench struct {
 	hank     string
 	// stopped says that the bench was interrupted, and is being cleared away.
 	stopped atomic.Bool
-}
-
-// checkpointBench measures what the flags ask for, prints the table and writes
-// the files. Slow is not wrong: it fails only if something could not be done,
-// or if a tree is not what git makes of the same files.
-func checkpointBench(args []string) error {
-	o, err := parse(args)
-	if err != nil {
-		return err
-	}
-	return runBench(o, func(b *bench) error { return b.all(o) })
 }
 
 // runBench makes a bench with a folder to work in, which is gone in the end.
@@ -66,27 +54,6 @@ func runBench(o options, do func(b *bench) error) (err error) {
 	return do(b)
 }
 
-func (b *bench) all(o options) error {
-	if b.profiles != "" {
-		var err error
-		if err := os.MkdirAll(b.profiles, 0o755); err != nil {
-			return err
-		}
-		if b.profiles, err = filepath.Abs(b.profiles); err != nil {
-			return err
-		}
-	}
-	r := &results{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(b.work)}
-	if err := b.measure(r); err != nil {
-		return err
-	}
-	fmt.Print(r.text())
-	if o.out == "" {
-		return nil
-	}
-	return r.write(o.out)
-}
-
 // removeWhenStopped leaves nothing behind when the bench is interrupted.
 func (b *bench) removeWhenStopped() {
 	stop := make(chan os.Signal, 1)
@@ -100,43 +67,6 @@ func (b *bench) removeWhenStopped() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	os.Exit(130)
-}
-
-func (b *bench) measure(r *results) error {
-	for _, c := range cases {
-		if !slices.Contains(b.cases, c.name) {
-			continue
-		}
-		b.say("case %s", c.name)
-		if err := b.room(pick(b.quick, 0.2, 4)); err != nil {
-			return err
-		}
-		files := pick(b.quick, c.small, c.size)
-		sides, err := c.run(b, files)
-		if err != nil {
-			return fmt.Errorf("case %s: %w", c.name, err)
-		}
-		r.Cases = append(r.Cases, c.result(sides, files))
-	}
-	if err := b.clear(); err != nil {
-		return err
-	}
-	if b.growth {
-		if err := b.measureGrowth(r); err != nil {
-			return fmt.Errorf("growth: %w", err)
-		}
-	}
-	if b.growth || b.disk {
-		if err := b.measureMany(r); err != nil {
-			return fmt.Errorf("many checkpoints: %w", err)
-		}
-	}
-	if b.memory {
-		if err := b.measureMemory(r); err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
-	}
-	return nil
 }
 
 // clear removes what cases have shared: what follows makes its own.
@@ -181,3 +111,33 @@ func pick[T any](quick bool, small, full T) T {
 	}
 	return full
 }
+
+type options struct {
+	cases       []string
+	quick       bool
+	runs        int
+	seed        uint64
+	checkpoints int
+	out, dir    string
+	profiles    string
+	growth      bool
+	memory      bool
+	disk        bool
+}
+
+// sizeOf is how long a file is, or all files in a folder.
+func sizeOf(path string) int64 {
+	sum := int64(0)
+	_ = filepath.WalkDir(path, func(_ string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if fi, err := e.Info(); err == nil {
+				sum += fi.Size()
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+// stateRuns is how often opening and status are measured.
+const stateRuns = 7

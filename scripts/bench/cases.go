@@ -296,3 +296,21 @@ func doNothing(codons int) string {
 	}
 	return "{\n  \"hank\": [\n" + strings.Join(list, ",\n") + "\n  ]\n}\n"
 }
+
+// tree returns the tree of so many files that the cases share. They change
+// files in it; each makes its own stores and repositories.
+func (b *bench) tree(files int) (*tree, error) {
+	if t := b.trees[files]; t != nil {
+		return t, nil
+	}
+	t, err := b.newTree(files)
+	if err == nil {
+		b.trees[files] = t
+	}
+	return t, err
+}
+
+func (b *bench) newTree(files int) (*tree, error) {
+	b.say("making a tree of %d files", files)
+	return makeTree(b.folder("tree"), files, b.seed)
+}

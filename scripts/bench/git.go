@@ -110,3 +110,16 @@ func (r *repository) reset(commit, tree string, sync bool) (sample, error) {
 	}
 	return s, err
 }
+
+func (b *bench) sameAsGit(dir, tree string) error {
+	g, err := newRepository(b.folder("git"), dir, nil)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(g.dir)
+	have, err := g.treeOf(dir)
+	if err == nil && have != tree {
+		err = fmt.Errorf("after a rollback git reads the tree %s, and hank has said %s", have, tree)
+	}
+	return err
+}

@@ -8,19 +8,6 @@ import (
 	"time"
 )
 
-// series is how a cost grows: what is on the x axis is its name.
-type series struct {
-	Name   string  `json:"name"`
-	Points []point `json:"points"`
-}
-
-// point is the median cost at one size. Git is 0 where it was not measured.
-type point struct {
-	X    int           `json:"x"`
-	Hank time.Duration `json:"hankNs"`
-	Git  time.Duration `json:"gitNs,omitempty"`
-}
-
 // growthRuns is how often a point is measured: a curve needs less than a ratio.
 const growthRuns = 3
 

@@ -16,37 +16,6 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// many is what a long series of checkpoints costs.
-type many struct {
-	Checkpoints int           `json:"checkpoints"`
-	Files       int           `json:"files"`
-	Early       time.Duration `json:"earlyNs"` // median of the first hundred small ones
-	Late        time.Duration `json:"lateNs"`  // median of the last hundred
-	Beside      time.Duration `json:"besideMergeNs"`
-	Worst       time.Duration `json:"worstNs"`
-	Bins        []bin         `json:"bins"`
-	Disk        *diskUse      `json:"disk,omitempty"`
-}
-
-// bin is some checkpoints in a row.
-type bin struct {
-	Until  int           `json:"until"`
-	Median time.Duration `json:"medianNs"`
-	P90    time.Duration `json:"p90Ns"`
-}
-
-// diskUse is the store in the end. The sums are of the distinct objects, each
-// deflated on its own.
-type diskUse struct {
-	Bytes   int64 `json:"bytes"`
-	Entries int   `json:"entries"` // files and folders
-	Objects int   `json:"objects"`
-	Own     sizes `json:"deflatedLikeHank"`
-	Git     sizes `json:"deflatedLikeGit"`
-}
-
-type sizes struct{ Blobs, Trees, Commits int64 }
-
 func (s sizes) all() int64 { return s.Blobs + s.Trees + s.Commits }
 
 // measureMany makes checkpoints of ten changed files each, without a pause and

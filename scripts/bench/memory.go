@@ -10,17 +10,6 @@ import (
 	"strings"
 )
 
-// memoryUse is what hank's process takes, in bytes.
-type memoryUse struct {
-	Files        int     `json:"files"`
-	HeapPerFile  float64 `json:"heapPerFile"`     // what the files add to the heap in use
-	RSSPerFile   float64 `json:"residentPerFile"` // what they add to the resident set
-	PeakFirst    int64   `json:"peakOfFirst"`     // the whole process, during its first checkpoint
-	BigFile      int64   `json:"bigFile"`
-	PeakBigFile  int64   `json:"peakOfBigFile"`
-	BlobVerified bool    `json:"blobVerified"`
-}
-
 func (b *bench) measureMemory(r *results) error {
 	m := &memoryUse{Files: pick(b.quick, 200, 100_000), BigFile: pick(b.quick, int64(20<<20), 3<<30)}
 	if err := b.room(pick(b.quick, 0.1, 7)); err != nil {

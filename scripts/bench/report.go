@@ -1,11 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -94,14 +90,57 @@ func (s *side) figure() figure {
 	return f
 }
 
-// write writes the three files into a folder.
-func (r *results) write(dir string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("the report: %w", err)
-	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "table.txt"), []byte(r.text()), 0o644),
-		os.WriteFile(filepath.Join(dir, "checkpoint.json"), append(data, '\n'), 0o644),
-		os.WriteFile(filepath.Join(dir, "checkpoint.svg"), []byte(r.chart()), 0o644))
+// series is how a cost grows: what is on the x axis is its name.
+type series struct {
+	Name   string  `json:"name"`
+	Points []point `json:"points"`
+}
+
+// point is the median cost at one size. Git is 0 where it was not measured.
+type point struct {
+	X    int           `json:"x"`
+	Hank time.Duration `json:"hankNs"`
+	Git  time.Duration `json:"gitNs,omitempty"`
+}
+
+// many is what a long series of checkpoints costs.
+type many struct {
+	Checkpoints int           `json:"checkpoints"`
+	Files       int           `json:"files"`
+	Early       time.Duration `json:"earlyNs"` // median of the first hundred small ones
+	Late        time.Duration `json:"lateNs"`  // median of the last hundred
+	Beside      time.Duration `json:"besideMergeNs"`
+	Worst       time.Duration `json:"worstNs"`
+	Bins        []bin         `json:"bins"`
+	Disk        *diskUse      `json:"disk,omitempty"`
+}
+
+// bin is some checkpoints in a row.
+type bin struct {
+	Until  int           `json:"until"`
+	Median time.Duration `json:"medianNs"`
+	P90    time.Duration `json:"p90Ns"`
+}
+
+// diskUse is the store in the end. The sums are of the distinct objects, each
+// deflated on its own.
+type diskUse struct {
+	Bytes   int64 `json:"bytes"`
+	Entries int   `json:"entries"` // files and folders
+	Objects int   `json:"objects"`
+	Own     sizes `json:"deflatedLikeHank"`
+	Git     sizes `json:"deflatedLikeGit"`
+}
+
+type sizes struct{ Blobs, Trees, Commits int64 }
+
+// memoryUse is what hank's process takes, in bytes.
+type memoryUse struct {
+	Files        int     `json:"files"`
+	HeapPerFile  float64 `json:"heapPerFile"`     // what the files add to the heap in use
+	RSSPerFile   float64 `json:"residentPerFile"` // what they add to the resident set
+	PeakFirst    int64   `json:"peakOfFirst"`     // the whole process, during its first checkpoint
+	BigFile      int64   `json:"bigFile"`
+	PeakBigFile  int64   `json:"peakOfBigFile"`
+	BlobVerified bool    `json:"blobVerified"`
 }

@@ -52,9 +52,6 @@ type want struct {
 	Verdict string  `json:"verdict"`
 }
 
-// stateRuns is how often opening and status are measured.
-const stateRuns = 7
-
 func parseState(args []string) (o options, loop, replay int, err error) {
 	f := flag.NewFlagSet("scripts/bench/state", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // what is wrong is said once, by dispatch
@@ -219,20 +216,6 @@ func sayPeak(args []string) error {
 	}
 	fmt.Println(peakOf(cmd.ProcessState))
 	return nil
-}
-
-// sizeOf is how long a file is, or all files in a folder.
-func sizeOf(path string) int64 {
-	sum := int64(0)
-	_ = filepath.WalkDir(path, func(_ string, e os.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if fi, err := e.Info(); err == nil {
-				sum += fi.Size()
-			}
-		}
-		return nil
-	})
-	return sum
 }
 
 // openApart opens an execution in a process of its own.

@@ -168,24 +168,6 @@ func text(rng *rand.Rand) []byte {
 	return out
 }
 
-// tree returns the tree of so many files that the cases share. They change
-// files in it; each makes its own stores and repositories.
-func (b *bench) tree(files int) (*tree, error) {
-	if t := b.trees[files]; t != nil {
-		return t, nil
-	}
-	t, err := b.newTree(files)
-	if err == nil {
-		b.trees[files] = t
-	}
-	return t, err
-}
-
-func (b *bench) newTree(files int) (*tree, error) {
-	b.say("making a tree of %d files", files)
-	return makeTree(b.folder("tree"), files, b.seed)
-}
-
 // rework changes n paths: nine in ten get new content, the others vanish here
 // and appear there.
 func (t *tree) rework(n int) error {

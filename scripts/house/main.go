@@ -55,7 +55,6 @@ var tangled = map[string]int{
 	"runtime/budget":         2,
 	"runtime/harness/claude": 2,
 	"runtime/land":           3,
-	"scripts/bench":          20,
 	"state/costindex":        2,
 }
 
