@@ -46,7 +46,7 @@ func (d *driver) capture(ctx context.Context, index int) error {
 		d.x.Store.Abort()
 		return err
 	}
-	if folders := execution.EmptyDirs(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(folders, name) }) {
+	if dirs := execution.EmptyDirs(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(dirs, name) }) {
 		d.x.Store.Abort()
 		return nil
 	}

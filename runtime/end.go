@@ -38,8 +38,8 @@ func (d *driver) startRun(st Start) error {
 	}
 	now := d.x.Now()
 	id := newRunID(now.Time)
-	folder := d.x.Layout.RunFolder(id)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	dir := d.x.Layout.RunFolder(id)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the directory of the run: %w", err)
 	}
 	failpoint.Hit("run.foldered")
@@ -48,7 +48,7 @@ func (d *driver) startRun(st Start) error {
 		return err
 	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{
-		RunID: id, RunFolder: folder, GitBranch: "run-" + string(id), StartingConditions: conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
+		RunID: id, RunFolder: dir, GitBranch: "run-" + string(id), StartingConditions: conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
 		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels,
 	}})

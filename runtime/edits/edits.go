@@ -160,8 +160,8 @@ func (c Comparison) Unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []di
 
 // holds reports whether a directory is one of the empty directories, or above one: what was
 // in it was removed.
-func holds(empty []string, folder string) bool {
-	return slices.ContainsFunc(empty, func(name string) bool { return name == folder || strings.HasPrefix(name, folder+"/") })
+func holds(empty []string, dir string) bool {
+	return slices.ContainsFunc(empty, func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
 
 // Uncovered lists the files of a snapshot that a checkpoint has not, and that the moves

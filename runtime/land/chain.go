@@ -167,12 +167,12 @@ func (f *treeFold) step(tree checkpoint.SHA, takes func(string) bool) ([]diff.Ch
 	}
 	// What was kept is gone when the checkpoint looks there and has nothing, or
 	// has a file where a directory was, or a directory where a file was.
-	folders := map[string]bool{}
+	dirs := map[string]bool{}
 	for p := range present {
-		eachAbove(p, func(dir string) { folders[dir] = true })
+		eachAbove(p, func(dir string) { dirs[dir] = true })
 	}
 	gone := func(p string) bool {
-		is := takes(p) || folders[p]
+		is := takes(p) || dirs[p]
 		eachAbove(p, func(dir string) { is = is || present[dir] })
 		return is
 	}

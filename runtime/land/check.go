@@ -78,7 +78,7 @@ func (l *lander) headThen(ctx context.Context) (head string, known bool) {
 		}
 	}
 	// Nobody has written it down. Where there is no commit, there was none; a
-	// person who names the base says that it was that.
+	// user who names the base has decided that it was that.
 	return l.out.Base, l.out.Base == "" || l.o.Onto != ""
 }
 

@@ -194,11 +194,11 @@ func (a Archiving) copyFile(root *os.Root, name string, known map[string]layout.
 		return moving{}, errors.New("its name is not UTF-8, and the manifest could not name it")
 	}
 	for n := 1; ; n++ {
-		folder := path.Join(layout.ArchiveName, a.owner())
+		dir := path.Join(layout.ArchiveName, a.owner())
 		if n > 1 {
-			folder += "@again" + strconv.Itoa(n)
+			dir += "@again" + strconv.Itoa(n)
 		}
-		e := a.entry(name, path.Join(folder, name))
+		e := a.entry(name, path.Join(dir, name))
 		target := a.path(e)
 		there, err := a.look(root, name, target)
 		if err != nil {
@@ -264,8 +264,8 @@ func (a Archiving) write(root *os.Root, name, target string) (fs.FileInfo, error
 		return nil, err
 	}
 	defer src.Close()
-	folder := filepath.Dir(target)
-	if err := vfs.MkdirAll(a.FS, folder, 0o755); err != nil {
+	dir := filepath.Dir(target)
+	if err := vfs.MkdirAll(a.FS, dir, 0o755); err != nil {
 		return nil, err
 	}
 	temp := filepath.Join(a.Layout.Archive(), layout.Dir+"-copy.tmp")
@@ -275,7 +275,7 @@ func (a Archiving) write(root *os.Root, name, target string) (fs.FileInfo, error
 	if err := a.FS.Rename(temp, target); err != nil {
 		return nil, err
 	}
-	return info, a.FS.SyncDir(folder)
+	return info, a.FS.SyncDir(dir)
 }
 
 // fill writes and syncs a copy of an open file.

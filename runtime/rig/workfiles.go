@@ -85,7 +85,7 @@ func openStep(at *os.Root, name string) (*os.Root, error) {
 }
 
 func notAFolder(name string, info fs.FileInfo) error {
-	what := "is not a folder"
+	what := "is not a directory"
 	if info.Mode()&fs.ModeSymlink != 0 {
 		what = "is a symbolic link, which hank does not follow"
 	}
