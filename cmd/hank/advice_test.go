@@ -369,6 +369,7 @@ func (p *patient) follow(answer string) error {
 // random; HANK_SEED draws others.
 func TestWhatDoctorSaysLeadsOn(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	long, seed := os.Getenv("HANK_LONG") != "", uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("HANK_SEED"), 10, 64); err == nil {
 		seed = n

@@ -29,6 +29,15 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"hank": main})
 }
 
+// heavy marks a test that takes seconds: scripts/check leaves it to scripts/test, as
+// it does the scripts with [short] skip.
+func heavy(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes seconds: scripts/test runs it")
+	}
+}
+
 // TestScripts runs the scripts that are the specification of the command line.
 // Besides what testscript knows they may say:
 //

@@ -98,6 +98,7 @@ var upgrades = map[string]struct {
 // nothing that it had recorded changes.
 func TestExecutionsOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
+	heavy(t)
 	archives, err := filepath.Glob("../../fixtures/upgrade/*/*.tar.gz")
 	if err != nil {
 		t.Fatal(err)
