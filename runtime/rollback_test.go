@@ -364,3 +364,33 @@ func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 		})
 	}
 }
+
+// Where the workspace is changed while a rollback's question is open, so that the rollback
+// would do something else, it is asked again.
+func TestARollbackAsksAgainAboutWhatChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >f"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >f"}]}`)
+	s.must(ModeRun, exitcode.Done)
+	var asked []string
+	done, err := s.rollback(history.RollbackOptions{To: "a", Confirm: func(p history.Preview) bool {
+		if len(asked) == 0 {
+			put(t, s.workspace(), "meanwhile", "x")
+		}
+		asked = append(asked, fmt.Sprint(p.Change, p.Delete))
+		return true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"[{f modified}] []", "[{f modified}] [{meanwhile deleted}]"}; !slices.Equal(asked, want) {
+		t.Errorf("it was asked about %q, want %q", asked, want)
+	}
+	if onDisk(s.workspace(), "meanwhile") || content(t, s.workspace(), "f") != "1\n" {
+		t.Error("it did not do what was agreed to")
+	}
+	if got := s.git("show", string(done.Safety)+":meanwhile"); got != "x" {
+		t.Errorf("the safety checkpoint has %q", got)
+	}
+}

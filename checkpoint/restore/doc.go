@@ -4,8 +4,8 @@
 //     system is going to refuse.
 //   - New content is staged under a temporary name beside its target, synced, and
 //     exchanged with what is there. What was there is looked at before it goes.
-//   - A displaced file is one that somebody wrote meanwhile; it is put back, or kept under a
-//     name that the report tells.
+//   - What a restore replaces or deletes is displaced first, under a temporary name. If somebody
+//     has changed it meanwhile, it is restored, or kept under a name that the report tells.
 //
 // No existing file is opened for writing, and no symbolic link is followed. It makes no
 // checkpoint: the caller has preserved what a restore replaces. After a crash ClearUp ends

@@ -26,7 +26,7 @@ func (x *Execution) allow() error {
 
 // Disallow takes back what allow, or a creation, has stored.
 func (x *Execution) Disallow(a Allowances) error {
-	return errors.Join(x.SetLimits(a.Limits), x.SetCap(a.Cap))
+	return errors.Join(x.SetLimits(a.Limits), x.setCap(a.Cap))
 }
 
 // DisallowOnQuestion takes back what an opening has stored that ends with a question.

@@ -3,9 +3,11 @@
 //
 //   - Record writes a transition to the journal, and then to state.json.
 //   - Commit makes a checkpoint and the transition that acknowledges it.
-//   - Move brings the workspace to a checkpoint: an intent is recorded before the first
-//     file is touched and closed after the last.
-//   - The monitor notices when an agent has changed hank's own files.
+//   - PlanMove works out what going to a checkpoint does to the workspace. The plan's
+//     Preview reports it, and Apply does it: an intent is recorded before the first file is
+//     touched and closed after the last.
+//   - Watch and Inspect notice with package integrity that an agent has changed hank's own
+//     files, and rewrite the journal and state.json.
 //
 // The order of the steps is what makes a crash at any moment harmless; it is above
 // each of these functions, with its failpoints. The package does not choose what is to

@@ -159,7 +159,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 	if err != nil {
 		return "", err
 	}
-	inWay, err := back.Conflicts(x.Workspace, "")
+	inWay, err := back.conflicts(x.Workspace, "")
 	if err != nil {
 		x.Store.Abort()
 		return "", err

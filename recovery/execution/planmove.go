@@ -108,7 +108,7 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 	if p.owned, err = src.scan(ctx, p.Tracked, base); err != nil {
 		return err
 	}
-	inWay, err := p.Target.Conflicts(src.Workspace, p.owned.Tree)
+	inWay, err := p.Target.conflicts(src.Workspace, p.owned.Tree)
 	if err != nil {
 		return err
 	}
@@ -140,11 +140,11 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 // complete works out what is to be restored, from the tree from, and which empty
 // directories come and go; made are those that the move that is undone has made.
 func (p *MovePlan) complete(src *Sources, owned checkpoint.SHA, ownedEmpty []string, from checkpoint.SHA) (made []string, err error) {
-	removable, err := p.Target.Removable(src.State, src.Workspace, owned, p.To)
+	removable, err := p.Target.removable(src.State, src.Workspace, owned, p.To)
 	if err != nil {
 		return nil, err
 	}
-	p.request = p.Target.Request(src.Workspace, from, removable, p.Paths)
+	p.request = p.Target.request(src.Workspace, from, removable, p.Paths)
 	if p.KeepAdded {
 		p.request.Removable = nil
 	}

@@ -232,7 +232,7 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 	}}, true
 }
 
-// Removable tells which files, of those that a checkpoint has not, going back
+// removable reports which files, of those that a checkpoint has not, going back
 // to it may delete: those that checkpoints track, which is what the tree owned
 // holds. Two kinds stay, for nobody knows that they were not there:
 //
@@ -243,7 +243,7 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 // A checkpoint that was made before a move has seen whatever was at the paths
 // that the move was to write. What the move has written there, and the
 // checkpoint has not, goes again.
-func (b *RestoreTarget) Removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
+func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
 	store := b.store
 	target, err := store.CommitInfo(checkpoint.SHA(to))
 	if err != nil {
@@ -299,17 +299,17 @@ func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool
 	}
 }
 
-// Request is the restore that goes there from the tree of a safety checkpoint.
-func (b *RestoreTarget) Request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
+// request is the restore that goes there from the tree of a safety checkpoint.
+func (b *RestoreTarget) request(w *checkpoint.Workspace, from checkpoint.SHA, removable func(string) bool, paths []string) restore.RestoreRequest {
 	return restore.RestoreRequest{Store: b.store, Workspace: w, From: from, To: b.Tree, Known: b.store.Cache(w), Paths: paths, LeftOut: match.LeftOut(b.store.DB),
 		Removable: func(path string) bool { return removable(path) || b.mayRemove(from, path) }}
 }
 
-// Conflicts are the files of the workspace that the safety checkpoint must have,
+// conflicts are the files of the workspace that the safety checkpoint must have,
 // visible or not: what the move would replace or remove where it begins from the
 // tree from, and what the archive has and may leave. What is left out of every
 // checkpoint is not among them: the move leaves it where it is.
-func (b *RestoreTarget) Conflicts(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
+func (b *RestoreTarget) conflicts(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
 	return Conflicts(b.store, w, from, b.Tree, b.removed(w.Path())...)
 }
 

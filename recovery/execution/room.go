@@ -45,8 +45,8 @@ func (x *Execution) KeepCap() error {
 	return x.SetMeta(func(m *layout.Meta) { m.CheckpointCap = x.Opts.CheckpointCap })
 }
 
-// SetCap makes a cap the one of the execution; nil is none of its own.
-func (x *Execution) SetCap(bytes *int64) error {
+// setCap makes a cap the one of the execution; nil is none of its own.
+func (x *Execution) setCap(bytes *int64) error {
 	if x.Metadata.CheckpointCap == bytes {
 		return nil
 	}
