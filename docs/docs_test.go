@@ -340,3 +340,26 @@ func TestPagesNameNoMachine(t *testing.T) {
 }
 
 func row(cells ...string) string { return fmt.Sprintf("| %s |\n", strings.Join(cells, " | ")) }
+
+// A number means one decision. Those of decisions that were withdrawn are missing.
+func TestDecisionsAreNumberedInOrder(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("decisions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for _, m := range regexp.MustCompile(`(?m)^([0-9]+)\. \*\*`).FindAllSubmatch(text, -1) {
+		n, err := strconv.Atoi(string(m[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n <= last {
+			t.Errorf("decision %d comes after %d", n, last)
+		}
+		last = n
+	}
+	if last < 100 {
+		t.Errorf("only %d decisions were found", last)
+	}
+}
