@@ -107,7 +107,7 @@ func soleWays(s *state.State, store *checkpoint.Store, stay map[string]checkpoin
 	return found
 }
 
-// spareable tells whether nothing needs the checkpoints that a recovery branch
+// spareable reports whether nothing needs the checkpoints that a recovery branch
 // was made for, and when the last of them was made. One that carries a whole
 // state is the beginning of an execution's history.
 func spareable(store *checkpoint.Store, branch string, tip state.SHA, needed []state.SHA) (since time.Time, spare bool) {

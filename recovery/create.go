@@ -301,7 +301,7 @@ func openWorkspace(x *execution.Execution) error {
 func clearUp(x *execution.Execution) {
 	kept, refused, err := restore.ClearUp(x.Store, x.Workspace)
 	for _, path := range kept {
-		x.Report.Add(finding.Mended, "a restore had been cut short that had taken a file aside, and another one stands in its place: it is now %q", path)
+		x.Report.Add(finding.Mended, "a restore was interrupted that had moved a file aside, and another one is in its place: it is now %q", path)
 	}
 	for _, r := range refused {
 		x.Report.Add(finding.Warning, "a restore had been interrupted: %q %s; remove it by hand", r.Path, r.Why)
@@ -356,15 +356,15 @@ func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.De
 		return layout.ClosedWorkspace(l)
 	case err == nil:
 		return &finding.DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
-			Options: []string{"put the folder back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is completed"},
+			Options: []string{"put the directory back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is completed"},
 			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(layout.Unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why
 	case m.Workspace != "":
-		return &finding.DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "`hank rollback --to last-success --yes` after making an empty folder there restores its checkpointed files"}}
+		return &finding.DecisionError{What: "the workspace " + l.Workspace + " is gone", Options: []string{"put it back", "`hank rollback --to last-success --yes` after making an empty directory there restores its checkpointed files"}}
 	case metaErr != nil && layout.Exists(l.Root):
 		return &finding.DecisionError{What: fmt.Sprintf("it cannot be told where the workspace of %s is: %v", l.Root, metaErr),
-			Options: []string{"`hank run --workspace DIR` names it", "make an empty folder " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
+			Options: []string{"`hank run --workspace DIR` names it", "make an empty directory " + l.Workspace + " if that is where it was; its files are in the checkpoints"}}
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (f foresight) came(t testing.TB, what string, x *execution.Execution, err e
 	}
 	did := found(x.Report, x.State())
 	for key, foreseen := range found(f.v.Report, f.v.State) {
-		if _, done := did[key]; !done && foreseen != finding.Warning && !strings.Contains(key, "is another folder than hank last had") { // both are for who runs the hank
+		if _, done := did[key]; !done && foreseen != finding.Warning && !strings.Contains(key, "is not the directory that hank last had") { // both are for who runs the hank
 			t.Errorf("%s: a reader reports %s: %s, and an opening\n%s", what, foreseen, key, listed(x.Report))
 		}
 	}

@@ -56,7 +56,7 @@ func Discard(root string, refuse func(*View) (why string)) error {
 	return finishDiscard(root, k)
 }
 
-// Discarding tells whether a Discard was cut short.
+// Discarding reports whether a Discard was cut short.
 func Discarding(root string) bool {
 	_, err := os.Lstat(filepath.Join(root, discarded))
 	return err == nil && !layout.Exists(root)

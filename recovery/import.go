@@ -137,7 +137,7 @@ func nameLostSession(x *execution.Execution) {
 		entries[next].CodonID, id, shell.Quote(string(id)), shell.Quote(x.Layout.Root))
 }
 
-// Importing tells whether an execution is only half imported, and from below
+// Importing reports whether an execution is only half imported, and from below
 // which prefix.
 func Importing(root string) (prefix string, cut bool) {
 	mark, cut := importing(vfs.OS, root)
@@ -218,7 +218,7 @@ func askAboutTree(ctx context.Context, root string, cut bool, o execution.Option
 	return &finding.DecisionError{What: fmt.Sprintf("the import would fill %s, which has %s in it", l.Workspace, layout.Entries(n)), Options: []string{
 		"--keep-tree leaves it as it is: `hank run` then compares it with the newest checkpoint, and asks where it differs",
 		"--restore makes it as in the newest checkpoint, and keeps what is there in a checkpoint of its own",
-		"-e DIR imports into another folder"}}
+		"-e DIR imports into another directory"}}
 }
 
 // askAboutSecrets asks before files for secrets are kept in a checkpoint: what is in
@@ -244,8 +244,8 @@ func askAboutSecrets(ctx context.Context, l layout.Layout, o execution.Options) 
 	return &finding.DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that %s makes of what is there would keep them: %s; nothing was changed", l.Workspace, maker, shown), Options: []string{
 		"--exclude-secrets leaves them where they are, and out of every checkpoint",
 		"--include-secrets includes them",
-		"move them out of this folder, and give the same command again",
-		"-e DIR imports into another folder"}}
+		"move them out of this directory, and give the same command again",
+		"-e DIR imports into another directory"}}
 }
 
 func importCut(root string, m importMark) error {
@@ -255,7 +255,7 @@ func importCut(root string, m importMark) error {
 		again = advice.Quote(command + " -e " + shell.Quote(root))
 	}
 	return &finding.DecisionError{
-		What:    fmt.Sprintf("an import of %s into %s was cut short; what is there is not whole", m.prefix, root),
+		What:    fmt.Sprintf("an import of %s into %s was interrupted; what is there is incomplete", m.prefix, root),
 		Options: []string{again + " goes on with it", "delete " + layout.Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
 		Command: command,
 	}

@@ -214,7 +214,7 @@ func (d *deleting) begin(after int) {
 	d.left = after
 }
 
-// end ends it, and tells whether the folder was deleted.
+// end ends it, and reports whether the folder was deleted.
 func (d *deleting) end() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -66,7 +66,7 @@ func storeWorkspace(ctx context.Context, x *execution.Execution, include ...stri
 	return x.Store.Flush(ctx)
 }
 
-// IsLeft tells whether the workspace can go back to a checkpoint: what is lost of
+// IsLeft reports whether the workspace can go back to a checkpoint: what is lost of
 // it in the store is still in the workspace, and stored again.
 func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, error) {
 	whole, err := x.Store.IsComplete(ctx, checkpoint.SHA(sha))
@@ -90,7 +90,7 @@ func IsLeft(ctx context.Context, x *execution.Execution, sha state.SHA) (bool, e
 	return x.Store.IsComplete(ctx, checkpoint.SHA(sha))
 }
 
-// isWhole tells whether a checkpoint and all that is in it can be read; there
+// isWhole reports whether a checkpoint and all that is in it can be read; there
 // is nothing to be read of none.
 func isWhole(x *execution.Execution, sha state.SHA) bool {
 	return sha == "" || githistory.IsWhole(x.Store, sha)

@@ -407,7 +407,7 @@ func (m *amnesic) knowsAll(t testing.TB, d *loss, x *execution.Execution) {
 	}
 }
 
-// kept tells whether a file with a content is in a folder.
+// kept reports whether a file with a content is in a folder.
 func kept(t testing.TB, fsys vfs.FS, dir string, text []byte) bool {
 	t.Helper()
 	entries, err := fsys.ReadDir(dir)

@@ -75,7 +75,7 @@ func (g *saga) moments(t *testing.T, mem *vfstest.Mem, mine func(vfstest.Call) b
 	return found, taken
 }
 
-// survives opens what a power cut has left, and checks it. It tells whether
+// survives opens what a power cut has left, and checks it. It reports whether
 // there was an execution. deep is for a share of the moments: stock git looks
 // at the store, too, and a further run ends rightly.
 func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bool {
@@ -337,7 +337,7 @@ func TestASagaSurvivesAnErrorOfEveryCall(t *testing.T) {
 // fails.
 type attack struct{ n, kind int }
 
-// nearlyOver tells whether a long form must come to its end, so that what it has
+// nearlyOver reports whether a long form must come to its end, so that what it has
 // found so far is told.
 func nearlyOver(t *testing.T) bool {
 	end, limited := t.Deadline()

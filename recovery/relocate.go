@@ -119,7 +119,7 @@ func rebase(x *execution.Execution, s *state.State, seq uint64, why string) erro
 		return err
 	}
 	if err := x.Journal.NewSegment(base); err != nil {
-		return fmt.Errorf("beginning the journal anew: %w", err)
+		return fmt.Errorf("beginning the journal again: %w", err)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func notOurs(x *execution.Execution) []snapshot.Candidate {
 	return list
 }
 
-// ownState tells whether a text is a whole state of this execution. Of one that
+// ownState reports whether a text is a whole state of this execution. Of one that
 // hank wrote, the digest vouches for its lineage.
 func ownState(x *execution.Execution, text []byte) error {
 	if err := state.Verify(text); err != nil {
@@ -173,7 +173,7 @@ func ownState(x *execution.Execution, text []byte) error {
 	return ours(x, lineage)
 }
 
-// ours tells whether a lineage is this execution's, or that of another system,
+// ours reports whether a lineage is this execution's, or that of another system,
 // which has none.
 func ours(x *execution.Execution, lineage string) error {
 	if lineage != "" && lineage == x.Origin {

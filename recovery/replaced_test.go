@@ -103,7 +103,7 @@ func TestWhatMayStandForAWorkspace(t *testing.T) {
 	check("a link to "+other, was)
 	check("", must(layout.FolderAt(path))(t)) // one that was a link from the beginning
 	remove(t, other)
-	check("leads to no folder", was)
+	check("leads to no directory", was)
 	remove(t, path)
 	check("was deleted", was)
 	put(t, path, []byte("x"))
@@ -185,7 +185,7 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	ok(t, os.Rename(l.Workspace, l.Workspace+".old"))
 	ok(t, os.Mkdir(l.Workspace, 0o755))
 	v := must(Read(root))(t)
-	says(t, "another folder", v.Report, "is another folder than hank last had there; `hank run` compares it with the last checkpoint, and asks only where it differs")
+	says(t, "another folder", v.Report, "is not the directory that hank last had there; `hank run` compares it with the last checkpoint, and asks only where it differs")
 	if v.Blocked != nil {
 		t.Errorf("it is blocked: %v", v.Blocked)
 	}

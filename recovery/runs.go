@@ -35,7 +35,7 @@ func liveness(r *state.Run) (proc.Liveness, string) {
 	return id.Check()
 }
 
-// isOver tells whether a run that says running is over for certain, given that
+// isOver reports whether a run that says running is over for certain, given that
 // nobody else holds the execution, and why. Where the file system keeps locks
 // (trusted), a hank that held them before is gone unless it is seen alive. A
 // run without an identity was made by a runtime that does not lock, so there
@@ -104,11 +104,11 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 			}}
 	}
 	when := "between two codons"
-	p.Will = "`hank run` goes on from there"
+	p.Will = "`hank run` continues from there"
 	if ended {
 		when, p.Will = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
 	} else if live != nil {
-		when, p.Will = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` goes on from before it"
+		when, p.Will = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` continues from before it"
 	}
 	p.Found = fmt.Sprintf("run %s has crashed %s (%s)", r.RunID, when, why)
 	return p
@@ -198,7 +198,7 @@ func endOf(x *execution.Execution, r *state.Run) state.Transition {
 	return state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: fmt.Sprintf("its process %d is gone", r.ServerPid)}
 }
 
-// sameBoot tells whether the machine has been up since a run: after a power
+// sameBoot reports whether the machine has been up since a run: after a power
 // cut what an agent wrote last may not be on the disk.
 func sameBoot(x *execution.Execution, r *state.Run) bool {
 	return execution.IsOfBoot(r, x.Lock.Info.Process.BootID)

@@ -313,6 +313,11 @@ func (v *View) block(e *finding.DecisionError) {
 	if v.Blocked == nil && e != nil {
 		v.Blocked = e
 		v.Report.Add(finding.Blocked, "%v", e)
+		for _, r := range v.Repairs {
+			if r.run != nil { // no run goes on before that
+				v.Report.Replace(r.finding(true).What, r.finding(true).Held())
+			}
+		}
 	}
 }
 
@@ -362,7 +367,7 @@ func (v *View) lookAtWorkspace() {
 		if r := v.State.Newest(); r != nil && r.Live() != nil {
 			next = "what is in it counts as what the interrupted codon has left"
 		}
-		v.Report.Add(finding.Note, "the workspace %s is another folder than hank last had there; %s", v.Layout.Workspace, next)
+		v.Report.Add(finding.Note, "the workspace %s is not the directory that hank last had there; %s", v.Layout.Workspace, next)
 	}
 }
 
@@ -425,7 +430,7 @@ func (v *View) holdsOrBegins() bool {
 	}
 }
 
-// heldByHankweave tells whether the lock file is a Hankweave's that may live.
+// heldByHankweave reports whether the lock file is a Hankweave's that may live.
 func (v *View) heldByHankweave() bool {
 	h, err := lock.ReadLock(v.fs, v.Layout.Lock())
 	if err != nil || !h.Foreign() {
@@ -504,7 +509,7 @@ func (v *View) isBack(r *state.Run) bool {
 		strings.HasPrefix(r.Paused.Detail, "the workspace "+v.Layout.Workspace+" ")
 }
 
-// Crashed tells whether a run that says running is over without having said so.
+// Crashed reports whether a run that says running is over without having said so.
 func (v *View) Crashed(r *state.Run) bool {
 	if r.Status != state.StatusRunning || r.Paused != nil || v.Live {
 		return false

@@ -182,7 +182,7 @@ func TestAStoppedRuntimeIsNotDead(t *testing.T) {
 	}
 	l := newLane(t, program, storied, 101)
 	defer l.tell()
-	said := regexp.MustCompile(`/x/\.hankweave is held by hank process (\d+) on \S+ since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(hank run; its folder is locked\); wait for it, or end it with: hank stop`)
+	said := regexp.MustCompile(`/x/\.hankweave is held by hank process (\d+) on \S+ since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(hank run; its directory is locked\); wait for it, or end it with: hank stop`)
 	stops := max(3, *verbsCount/4)
 	if *stopFor > time.Second {
 		stops = 3

@@ -248,7 +248,7 @@ var (
 	namedFlag    = regexp.MustCompile(`^(--[a-z-]+)( |$)`)
 	namedCommand = regexp.MustCompile(`^hank (run|resume|retry|rollback|doctor)( (--[a-z-]+|last-success|TARGET|DIR|0s)\b)*`)
 	inTheWay     = regexp.MustCompile(`"([^"]+)" (is in the way|was changed after|cannot be read|is where the target)`)
-	noFolder     = regexp.MustCompile(`make an empty folder (\S+) if`)
+	noFolder     = regexp.MustCompile(`make an empty directory (\S+) if`)
 	leftLock     = regexp.MustCompile(`(/\S+\.lock) exists: `)
 	standsThere  = regexp.MustCompile(`stands where the workspace (\S+) must be`)
 )

@@ -18,7 +18,7 @@ func (g History) Adopt(s *state.State) (*state.State, error) {
 	return s.Adopt(tips["main"], tips)
 }
 
-// ByHankweave tells whether a checkpoint is one of Hankweave's: it has no
+// ByHankweave reports whether a checkpoint is one of Hankweave's: it has no
 // record.
 func ByHankweave(store *checkpoint.Store, sha state.SHA) bool {
 	info, err := store.CommitInfo(checkpoint.SHA(sha))
@@ -29,7 +29,7 @@ func ByHankweave(store *checkpoint.Store, sha state.SHA) bool {
 	return err == nil && !found
 }
 
-// IsHankweaves tells whether a checkpoint is one of Hankweave's. They leave out
+// IsHankweaves reports whether a checkpoint is one of Hankweave's. They leave out
 // links and nested repositories, so that what one has not is no edit.
 func IsHankweaves(s *state.State, store *checkpoint.Store, sha state.SHA) bool {
 	return s.Adopted && ByHankweave(store, sha)

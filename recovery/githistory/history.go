@@ -118,7 +118,7 @@ func (g History) Compare(m load.Result) (Comparison, error) {
 	return a, err
 }
 
-// foreign tells whether a state is of another execution than the store: its
+// foreign reports whether a state is of another execution than the store: its
 // beginning is not in it, though the store has a history.
 func (g History) foreign(s *state.State) bool {
 	if s.InitialCheckpoint == "" || g.Store.Has(checkpoint.SHA(s.InitialCheckpoint)) {
@@ -213,7 +213,7 @@ func KnownHeads(s *state.State) map[string]state.SHA {
 	return known
 }
 
-// OfHistory tells whether a branch is one whose tip the state knows in every
+// OfHistory reports whether a branch is one whose tip the state knows in every
 // moment.
 func OfHistory(branch string) bool {
 	return branch == "main" || branch == state.RemovedBranch || strings.HasPrefix(branch, "run-")

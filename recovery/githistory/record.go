@@ -106,7 +106,7 @@ func ReadRecord(info checkpoint.Info) (r Record, found bool, err error) {
 	return r, true, nil
 }
 
-// IsRecovery tells whether the record is of a checkpoint that was made for a
+// IsRecovery reports whether the record is of a checkpoint that was made for a
 // recovery branch.
 func (r Record) IsRecovery() bool {
 	t, err := state.Decode(r.Event)

@@ -15,7 +15,7 @@ import (
 	"hank/state"
 )
 
-// ForeignJournal tells whether the journal of an execution is Hankweave's.
+// ForeignJournal reports whether the journal of an execution is Hankweave's.
 func ForeignJournal(l layout.Layout) bool { return ForeignJournalIn(vfs.OS, l) }
 
 // ForeignJournalIn: its first line is an event without number and checksum, or

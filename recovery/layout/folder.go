@@ -55,7 +55,7 @@ func (f Folder) Same(g Folder) bool {
 // not theirs.
 func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	blocked := func(what, command, effect string) (Folder, *finding.DecisionError) {
-		e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the folder back that was there, and then `hank run`"}}
+		e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the directory back that was there, and then `hank run`"}}
 		if command != "" {
 			e.Command = command
 			e.Options = slices.Insert(e.Options, 0, advice.Quote(command)+" "+effect)
@@ -63,7 +63,7 @@ func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 		return Folder{}, e
 	}
 	const (
-		empty = "takes an empty folder for what the codon has left"
+		empty = "takes an empty directory for what the codon has left"
 		mine  = "takes a copy of your own for what the codon has left"
 	)
 	fi, err := os.Lstat(path)
@@ -74,13 +74,13 @@ func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	switch {
 	case fi != nil && fi.Mode()&fs.ModeSymlink != 0 && now.Path != f.Path:
 		if err != nil {
-			return blocked("was replaced by a link that leads to no folder", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path)), empty)
+			return blocked("was replaced by a link that leads to no directory", fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path)), empty)
 		}
 		linked := "was replaced by a link to " + now.Path + ", and hank follows none that was not there before"
 		if !f.mayMoveIn(now) {
 			return blocked(linked, fmt.Sprintf("rm %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path)), empty+", and "+now.Path+" stays as it is")
 		}
-		return blocked(linked, fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(now.Path)), "takes that folder for what the codon has left")
+		return blocked(linked, fmt.Sprintf("rm %s && mv %s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(now.Path)), "takes that directory for what the codon has left")
 	case errors.Is(err, syscall.ENOTDIR):
 		return blocked("was replaced by "+What(path, fi), fmt.Sprintf("mv %s %s && mkdir %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(Unused(path+".aside"))), empty)
 	case err != nil:
@@ -90,9 +90,9 @@ func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	case now.Owner != f.Owner && now.Device == f.Device && now.Inode == f.Inode:
 		return Folder{}, f.Estranged(path, now, "hank run --keep-tree")
 	case now.Owner != f.Owner:
-		return blocked(fmt.Sprintf("was replaced by a folder of another user (%d, not %d)", now.Owner, f.Owner), TakeOver(path), mine)
+		return blocked(fmt.Sprintf("was replaced by a directory of another user (%d, not %d)", now.Owner, f.Owner), TakeOver(path), mine)
 	case now.Device != f.Device:
-		return blocked("was replaced by a folder on another volume (unmount it if it is a mount point)", TakeOver(path), mine)
+		return blocked("was replaced by a directory on another volume (unmount it if it is a mount point)", TakeOver(path), mine)
 	}
 	return now, nil
 }
@@ -190,9 +190,9 @@ func linkedTo(path, to string, one, may bool) *finding.DecisionError {
 	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", shell.Quote(path))
 	e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s is a link to %s, which was put there while no codon was running, and hank does not follow it", path, to), Command: anew,
 		Options: []string{
-			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty folder, into which `hank run --restore` puts the last checkpoint, and `hank rollback --to last-success --yes` where the hank is completed", shell.Quote(path))}}
+			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty directory, into which `hank run --restore` puts the last checkpoint, and `hank rollback --to last-success --yes` where the hank is completed", shell.Quote(path))}}
 	if may {
-		e.Options = slices.Insert(e.Options, 0, advice.Quote(back)+" works in that folder, and asks where it differs from the last checkpoint")
+		e.Options = slices.Insert(e.Options, 0, advice.Quote(back)+" works in that directory, and asks where it differs from the last checkpoint")
 	}
 	if one {
 		e.Command = back

@@ -152,7 +152,7 @@ func (e *NotFoundError) Error() string {
 		}
 		return text + "; to see all: `hank ls`; to start one there: hank run HANK -e " + shell.Quote(e.From)
 	}
-	return fmt.Sprintf("no execution in %s or a folder above it; name one with -e DIR, or start one with: hank run HANK", e.From)
+	return fmt.Sprintf("no execution in %s or a directory above it; name one with -e DIR, or start one with: hank run HANK", e.From)
 }
 
 // At returns the execution in the folder that a person has named, and no other:
@@ -205,12 +205,12 @@ func Obstructed(root string) error {
 	options := []string{"move it away, and `hank run` begins a new execution"}
 	to, err := filepath.EvalSymlinks(dir)
 	if m, metaErr := ReadMetaFile(vfs.OS, Layout{Root: root}.Meta()); err == nil && metaErr == nil && vfs.SameFile(m.Root, root) { // else it may be anybody's
-		options = append([]string{fmt.Sprintf("put the folder back where it was: rm %[1]s && mv %[2]s %[1]s", shell.Quote(dir), shell.Quote(to))}, options...)
+		options = append([]string{fmt.Sprintf("put the directory back where it was: rm %[1]s && mv %[2]s %[1]s", shell.Quote(dir), shell.Quote(to))}, options...)
 	}
-	return &finding.DecisionError{What: fmt.Sprintf("%s is %s and not the folder that hank keeps: something has replaced it", dir, What(dir, fi)), Options: options}
+	return &finding.DecisionError{What: fmt.Sprintf("%s is %s and not the directory that hank keeps: something has replaced it", dir, What(dir, fi)), Options: options}
 }
 
-// Exists tells whether dir is an execution, perhaps a damaged one. Empty
+// Exists reports whether dir is an execution, perhaps a damaged one. Empty
 // folders, which a creation that was cut short leaves, are none.
 func Exists(dir string) bool { return ExistsIn(vfs.OS, dir) }
 

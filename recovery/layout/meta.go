@@ -65,10 +65,10 @@ type Adopted struct {
 	HankHash string     `json:"hankHash,omitempty"`
 }
 
-// Foreign tells whether the execution was begun by Hankweave.
+// Foreign reports whether the execution was begun by Hankweave.
 func (m Meta) Foreign() bool { return m.Adopted != nil || m.Version != "" && !m.Ours() }
 
-// Ours tells whether hank has written it: one of its names may be damaged.
+// Ours reports whether hank has written it: one of its names may be damaged.
 func (m Meta) Ours() bool { return m.Lineage != "" || m.Root != "" || m.Inode != "" }
 
 // SetLineage sets the lineage, and its checksum.
@@ -110,7 +110,7 @@ func Here() Environment {
 type NameError struct{ Path string }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("the name %q is not UTF-8, which hank's files need; rename the folder, or choose another: nothing was made", e.Path)
+	return fmt.Sprintf("the name %q is not UTF-8, which hank's files need; rename the directory, or choose another: nothing was made", e.Path)
 }
 
 // Nameable refuses a path that is not UTF-8.

@@ -86,7 +86,7 @@ func InTheWay(fsys vfs.FS, dir string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s stood where a folder must be", What(dir, fi))
+	return fmt.Errorf("%s is where a directory must be", What(dir, fi))
 }
 
 // What names the kind of something that is not what it must be. A link is
@@ -96,7 +96,7 @@ func What(path string, fi fs.FileInfo) string {
 	case mode.IsRegular():
 		return "a file"
 	case mode.IsDir():
-		return "a folder"
+		return "a directory"
 	case mode&fs.ModeSymlink != 0:
 		to, _ := os.Readlink(path) // one that cannot be read leads nowhere
 		return "a link to " + to
@@ -118,7 +118,7 @@ func Irregular(fsys vfs.FS, dir string) (paths []string, whys []error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if fi, err := fsys.Lstat(path); err == nil && !fi.Mode().IsRegular() {
-			paths, whys = append(paths, path), append(whys, fmt.Errorf("%s stood where a file of the journal must be", What(path, fi)))
+			paths, whys = append(paths, path), append(whys, fmt.Errorf("%s is where a file of the journal must be", What(path, fi)))
 		}
 	}
 	return paths, whys
@@ -141,7 +141,7 @@ func Obstacles(fsys vfs.FS, l Layout) []Obstacle {
 	}
 	cache := l.StatCache()
 	if fi, err := fsys.Lstat(cache); err == nil && !fi.Mode().IsRegular() { // it could not be kept any more
-		found = append(found, Obstacle{cache, fmt.Errorf("%s stood where the stat cache must be", What(cache, fi))})
+		found = append(found, Obstacle{cache, fmt.Errorf("%s is where the stat cache must be", What(cache, fi))})
 	}
 	paths, whys := Irregular(fsys, l.Events())
 	for i, path := range paths {

@@ -31,7 +31,7 @@ import (
 // adopting is why the journal of an adopted execution begins anew.
 const adopting = "this execution was begun by Hankweave"
 
-// isForeign tells whether the best of the snapshots are another runtime's, in
+// isForeign reports whether the best of the snapshots are another runtime's, in
 // an execution that hank has not written to yet.
 func isForeign(snaps []candidate, lineage string) bool {
 	return lineage == "" && len(snaps) > 0 && snaps[0].state.Lineage == ""
@@ -135,12 +135,12 @@ func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Repor
 	return m, m.replayJournal(fsys, l, rep)
 }
 
-// hasFile tells whether state.json or its backup is there, in whatever state.
+// hasFile reports whether state.json or its backup is there, in whatever state.
 func (m *Result) hasFile() bool {
 	return slices.ContainsFunc(m.Files, func(f StateFile) bool { return !errors.Is(f.Err, fs.ErrNotExist) })
 }
 
-// Shortened tells whether the torn end of the journal may be more than a crash
+// Shortened reports whether the torn end of the journal may be more than a crash
 // leaves: no whole state.json says how far it went.
 func (m *Result) Shortened() bool {
 	return m.Found != nil && m.Found.Torn != nil && m.Source != "state.json"
@@ -236,7 +236,7 @@ func (m Result) takeSnapshot(snaps []candidate, rep *finding.Report) Result {
 	case len(snaps) == 0:
 	case m.Foreign:
 		m.Rebase = adopting
-		rep.Add(finding.Note, "%s: it has %d runs, and hank goes on behind them; see docs/compatibility.md", adopting, len(m.State.Runs))
+		rep.Add(finding.Note, "%s: it has %d runs, and hank continues after them; see docs/compatibility.md", adopting, len(m.State.Runs))
 	default:
 		rep.Add(finding.Mended, "%s; %s knows everything up to event %d", m.Rebase, m.Source, m.State.Seq)
 		if m.Source != "state.json" {

@@ -13,7 +13,7 @@ var RemoteTypes = map[int64]bool{
 	0x01021997: true, 0x00c36400: true, 0x5346414f: true, 0x0bd00bd0: true, // 9p, ceph, afs, lustre
 }
 
-// FlockTrusted tells whether an obtained flock proves that nobody else, on any
+// FlockTrusted reports whether an obtained flock proves that nobody else, on any
 // machine, holds the folder.
 func FlockTrusted(dir *os.File) bool {
 	var st unix.Statfs_t

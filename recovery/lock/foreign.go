@@ -11,7 +11,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// Foreign tells whether a lock was written by Hankweave, which numbers no
+// Foreign reports whether a lock was written by Hankweave, which numbers no
 // schema, describes no process but by its pid, and gives a sign of life from the
 // beginning. Its oldest versions wrote the pid alone. A lock of hank's with one
 // of its names damaged is not one.
@@ -22,7 +22,7 @@ func (h *LockInfo) Foreign() bool {
 // clockSlack is how far a clock may have been set since a time was written.
 const clockSlack = time.Minute
 
-// Alive tells whether the process of Hankweave's lock may live: there is one,
+// Alive reports whether the process of Hankweave's lock may live: there is one,
 // and it is no later one that has got the same pid. A heartbeat that has
 // stopped proves nothing: a machine may have slept.
 func (h *LockInfo) Alive() (bool, string) {
@@ -33,7 +33,7 @@ func (h *LockInfo) Alive() (bool, string) {
 	return PidAlive(h.PID, last)
 }
 
-// PidAlive tells whether a process that was seen at a time may live, where
+// PidAlive reports whether a process that was seen at a time may live, where
 // only its pid was recorded.
 func PidAlive(pid int, seen time.Time) (bool, string) {
 	verdict, why := proc.Identity{PID: pid}.Check()
@@ -71,7 +71,7 @@ func RespectUnreadable(fsys vfs.FS, l layout.Layout, m layout.Meta) error {
 		err = errors.New("it names no process")
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &HeldError{Path: l.Root, Holder: nil, Why: fmt.Sprintf("its lock file does not say who holds it: %v; if no Hankweave is at work, remove %s", err, l.Lock())}
+		return &HeldError{Path: l.Root, Holder: nil, Why: fmt.Sprintf("its lock file does not say who holds it: %v; if no Hankweave is running, remove %s", err, l.Lock())}
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ type HeldError struct {
 func (e *HeldError) Error() string {
 	h := e.Holder
 	if h != nil && h.Foreign() {
-		return fmt.Sprintf("%s is held by Hankweave, process %d (%s; its last sign of life was at %s); wait for it, or end it; if it is gone for good: --break-lock %s",
+		return fmt.Sprintf("%s is held by Hankweave, process %d (%s; its last sign of life was at %s); wait for it, or end it; if it is gone permanently: --break-lock %s",
 			e.Path, h.PID, e.Why, h.LastHeartbeat.Format(time.RFC3339), h.LockID)
 	}
 	who, why, option := "another process that does not say who it is", e.Why, ""
@@ -161,7 +161,7 @@ func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.
 		}
 	} else if holder != nil && holder.LockID != breakToken && !FlockTrusted(k.Dirs[0]) {
 		if alive, why := holder.Process.Check(); alive != proc.Dead {
-			err := &HeldError{Path: l.Root, Holder: holder, Why: "locks cannot be trusted on this file system, and " + why + "; if it is gone for good: --break-lock " + holder.LockID}
+			err := &HeldError{Path: l.Root, Holder: holder, Why: "locks cannot be trusted on this file system, and " + why + "; if it is gone permanently: --break-lock " + holder.LockID}
 			return nil, errors.Join(err, k.closeDirs())
 		}
 	}
@@ -213,7 +213,7 @@ func (k *Lock) take(path string) error {
 		err = retryFor(patience, flock.Exclusive, dir)
 	}
 	if err != nil {
-		held := &HeldError{Path: path, Why: "its folder is locked"}
+		held := &HeldError{Path: path, Why: "its directory is locked"}
 		if !errors.Is(err, flock.ErrHeld) {
 			held.Why = err.Error()
 		}
@@ -292,7 +292,7 @@ func (k *Lock) WriteFirst() error {
 	path := k.layout.Lock()
 	if fi, err := k.fsys.Lstat(path); err == nil && !fi.Mode().IsRegular() {
 		q := layout.Quarantine{FS: k.fsys, Dir: k.layout.Quarantine(), Now: time.Now}
-		if err := q.SetAside(path, fmt.Errorf("%s stood where the lock file must be", layout.What(path, fi))); err != nil {
+		if err := q.SetAside(path, fmt.Errorf("%s is where the lock file must be", layout.What(path, fi))); err != nil {
 			return err
 		}
 	}
@@ -365,7 +365,7 @@ func (k *Lock) Held() error {
 	return nil
 }
 
-// leadsTo tells whether a path still leads to the folder that is open.
+// leadsTo reports whether a path still leads to the folder that is open.
 func (k *Lock) leadsTo(i int, path string, mine os.FileInfo) bool {
 	name, err := os.Lstat(path)
 	if err != nil || !os.SameFile(k.names[i], name) {

@@ -77,7 +77,7 @@ func holderOf(folder, own string) (root string, holder *LockInfo) {
 	return "", nil
 }
 
-// within tells whether a folder is another or lies in it.
+// within reports whether a folder is another or lies in it.
 func within(inner, outer string) bool {
 	for _, p := range []*string{&inner, &outer} {
 		if real, err := filepath.EvalSymlinks(*p); err == nil {
@@ -88,7 +88,7 @@ func within(inner, outer string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// IsHeld tells whether somebody holds the execution now: the lock is free if a
+// IsHeld reports whether somebody holds the execution now: the lock is free if a
 // shared one can be had for a moment. Readers do not get in each other's way.
 func IsHeld(l layout.Layout) bool {
 	dir, err := os.Open(l.Hankweave())

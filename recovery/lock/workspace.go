@@ -19,7 +19,7 @@ func (k *Lock) OnWorkspace() error {
 		return err
 	}
 	return &finding.DecisionError{What: "the workspace " + k.layout.Workspace + " was moved, deleted or replaced while no codon was running",
-		Options: []string{"put the folder back, and then `hank run`", "`hank run` compares what is there with the last checkpoint, and asks where it differs"}, Command: "hank run"}
+		Options: []string{"put the directory back, and then `hank run`", "`hank run` compares what is there with the last checkpoint, and asks where it differs"}, Command: "hank run"}
 }
 
 // Follow takes the folder that a codon has put in the place of its workspace: it
