@@ -16,17 +16,19 @@ type comparison struct {
 
 // treeMemory is a storage that holds trees.
 type treeMemory interface {
-	HoldsTrees() bool
+	CachesTrees() bool
 	Memo() any
 	Memorize(any)
 }
+
+var _ treeMemory = (*packdb.DB)(nil) // nothing else would show that it is none
 
 // Comparing returns how two trees of a storage differ, for a restore of
 // everything. What it returns is not to be changed.
 func Comparing(st storer.EncodedObjectStorer, from, to packdb.SHA) ([]diff.Change, error) {
 	d := diff.Differ{St: st, Check: worktree.Restorable}
 	s, ours := st.(treeMemory)
-	if !ours || !s.HoldsTrees() {
+	if !ours || !s.CachesTrees() {
 		return d.Run(from, to)
 	}
 	last, _ := s.Memo().(comparison)
