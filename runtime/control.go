@@ -25,7 +25,7 @@ import (
 
 // serve starts the run, drives it while others may talk to it, and
 // closes it.
-func (d *driver) serve(ctx context.Context, st Start) (outcome, error) {
+func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
 	// What a lost keeper leaves behind comes to this process. Where that
 	// cannot be had, it is found by its environment.
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {

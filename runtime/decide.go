@@ -24,20 +24,20 @@ type situation struct {
 	closed     error          // the workspace cannot be written to; nil: nothing has shown that
 }
 
-// Start is how a command starts. The zero value continues with the plan on the
+// start is how a command starts. The zero value continues with the plan on the
 // workspace as it is.
-type Start struct {
-	End *outcome // nothing is to run; without a reason where the plan is completed
+type start struct {
+	end *outcome // nothing is to run; without a reason where the plan is completed
 
-	Redo     *state.Codon    // the record whose codon is run again; nil: none
-	Target   state.SHA       // the checkpoint that it is to start from; empty: none
-	To       state.SHA       // where the workspace goes: Target, or empty if it stays without a comparison
-	Stay     bool            // the workspace stays as it is
-	Position *state.Position // where the execution goes; nil: it stays
-	RigDone  bool            // the workspace is the one after the rig of the next codon
+	redo     *state.Codon    // the record whose codon is run again; nil: none
+	target   state.SHA       // the checkpoint that it is to start from; empty: none
+	to       state.SHA       // where the workspace goes: target, or empty if it stays without a comparison
+	stay     bool            // the workspace stays as it is
+	position *state.Position // where the execution goes; nil: it stays
+	rigDone  bool            // the workspace is the one after the rig of the next codon
 
-	Resumed *state.Codon // the attempt that is continued; nil: none
-	Session *state.Codon // the record whose agent's session is continued; nil: none
+	resumed *state.Codon // the attempt that is continued; nil: none
+	session *state.Codon // the record whose agent's session is continued; nil: none
 
 	question *question // the decision that is missing
 }
@@ -54,23 +54,23 @@ type Start struct {
 //   - retry goes back to before the codon.
 //   - Where the workspace cannot go back, or the user keeps it by --keep-tree, the codon
 //     runs on the workspace as it is.
-func decide(at situation, r Request, a Answers) (Start, error) {
+func decide(at situation, r Request, a Answers) (start, error) {
 	if at.state.Newest() == nil && at.state.Position == nil {
 		if r.Mode != ModeRun {
-			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; start with: `hank run`"}
+			return start{}, &exitcode.UsageError{Why: "nothing has run yet; start with: `hank run`"}
 		}
-		return Start{}, nil
+		return start{}, nil
 	}
 	st, err := choose(at, r)
-	if err != nil || st.Target == "" {
+	if err != nil || st.target == "" {
 		return st, err
 	}
-	st.Stay = a.KeepTree
+	st.stay = a.KeepTree
 	switch {
 	case a.KeepTree && (r.Mode == ModeRun || at.lost || at.closed != nil):
 		return st.inPlace(), nil
 	case at.lost:
-		st.question = &question{open: lostStart(st.Target, st.Redo)}
+		st.question = &question{open: lostStart(st.target, st.redo)}
 		if !a.Restore {
 			st.question.choices = []choice{
 				{"run the codon on the workspace as it is, which may include partial work", func(a Answers) Answers { a.KeepTree = true; return a }},
@@ -78,13 +78,13 @@ func decide(at situation, r Request, a Answers) (Start, error) {
 			}
 		}
 	case at.closed != nil:
-		st.question = &question{open: recovery.NeedWritable(st.Redo, st.Target, again(r, st.Redo), at.closed)}
+		st.question = &question{open: recovery.NeedWritable(st.redo, st.target, again(r, st.redo), at.closed)}
 	}
 	return st, nil
 }
 
 // choose finds the codon that is next, and the checkpoint that it starts from.
-func choose(at situation, r Request) (Start, error) {
+func choose(at situation, r Request) (start, error) {
 	s := at.state
 	last, run := history.LastRecord(s), s.RunAtPosition()
 	if r.Mode == ModeRetry {
@@ -92,15 +92,15 @@ func choose(at situation, r Request) (Start, error) {
 	}
 	if s.Next() == len(s.ExecutionPlan()) {
 		if run != nil && run.Status != state.StatusCompleted || run == nil && at.archiveDue {
-			return Start{}, nil
+			return start{}, nil
 		}
-		return Start{End: &outcome{}}, nil
+		return start{end: &outcome{}}, nil
 	}
 	if moved := s.MovedTo(); moved != nil {
-		return Start{RigDone: moved.RigDone}, nil
+		return start{rigDone: moved.RigDone}, nil
 	}
 	if last == nil || last.Settled() {
-		return Start{}, nil
+		return start{}, nil
 	}
 	if r.Mode == ModeResume {
 		return chooseResume(s, run, last), nil
@@ -109,50 +109,50 @@ func choose(at situation, r Request) (Start, error) {
 	if last.Status.Terminal() && last.Interrupted == "" && !(retryDue(s, last) && wasInterrupted(run)) {
 		out := failedBy(last)
 		out.detail = "failed in an earlier run: " + out.detail
-		return Start{End: &out}, nil
+		return start{end: &out}, nil
 	}
 	before, to := at.standpoint(), s.CurrentPosition()
 	to.CheckpointSHA, to.Reason, to.Before = last.BaseCheckpoint, state.ReasonContinue, &before
 	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
 		to.Reason = state.ReasonRetry
 	}
-	return Start{Redo: last, Target: last.BaseCheckpoint, To: last.BaseCheckpoint, Position: &to}, nil
+	return start{redo: last, target: last.BaseCheckpoint, to: last.BaseCheckpoint, position: &to}, nil
 }
 
 // chooseRetry goes back to the beginning of a codon.
-func chooseRetry(at situation, r Request, last *state.Codon) (Start, error) {
+func chooseRetry(at situation, r Request, last *state.Codon) (start, error) {
 	s, from := at.state, state.TimelineEntry{}
 	switch {
 	case r.Codon != "":
 		found, err := history.FindOnThread(s, r.Codon)
 		if err != nil {
-			return Start{}, err
+			return start{}, err
 		}
 		from = found
 	case last != nil && !last.Settled():
 		from = state.TimelineEntry{Run: history.LastRun(s), Codon: last}
 	default:
-		return Start{}, &exitcode.UsageError{Why: "no failed codon; specify one: `hank retry CODON`"}
+		return start{}, &exitcode.UsageError{Why: "no failed codon; specify one: `hank retry CODON`"}
 	}
-	st := Start{Redo: from.Codon, Target: from.Codon.BaseCheckpoint, RigDone: r.FromRigSetup}
+	st := start{redo: from.Codon, target: from.Codon.BaseCheckpoint, rigDone: r.FromRigSetup}
 	if r.FromRigSetup {
-		if st.Target = from.Codon.RigSetupCheckpoint; st.Target == "" {
-			return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no rig checkpoint to go back to", from.Codon.CodonID)}
+		if st.target = from.Codon.RigSetupCheckpoint; st.target == "" {
+			return start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no rig checkpoint to go back to", from.Codon.CodonID)}
 		}
 	}
-	if st.Target == "" {
-		return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint from before it; see: `hank checkpoints`", from.Codon.CodonID)}
+	if st.target == "" {
+		return start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint from before it; see: `hank checkpoints`", from.Codon.CodonID)}
 	}
 	to, before := history.PositionBefore(s, from), at.standpoint()
-	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.Target, state.ReasonRetry, st.RigDone, &before
-	st.To, st.Position = st.Target, &to
+	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.target, state.ReasonRetry, st.rigDone, &before
+	st.to, st.position = st.target, &to
 	return st, nil
 }
 
 // chooseResume continues an attempt. One that was itself to resume another and was
 // killed before anything came of it counts as that one: its record knows of no rig and
 // no session yet.
-func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
+func chooseResume(s *state.State, run *state.Run, last *state.Codon) start {
 	before := func() (*state.Run, *state.Codon) {
 		of := s.Resumed(run)
 		if of == nil || of.Len() == 0 || run.Codon(0) != last || of.Codon(of.Len()-1).CodonID != last.CodonID {
@@ -167,30 +167,30 @@ func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
 		}
 		run, last = of, earlier
 	}
-	st := Start{Resumed: last, RigDone: last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing}
+	st := start{resumed: last, rigDone: last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing}
 	for last != nil && last.ClaudeSessionID == "" {
 		run, last = before()
 	}
-	st.Session = last
+	st.session = last
 	return st
 }
 
 // inPlace is a start on the workspace as it is, which has what the codon's rig has
 // done.
-func (st Start) inPlace() Start {
-	st.To, st.Stay = "", true
-	if st.Redo.RigSetupCheckpoint != "" {
-		position := *st.Position
+func (st start) inPlace() start {
+	st.to, st.stay = "", true
+	if st.redo.RigSetupCheckpoint != "" {
+		position := *st.position
 		position.RigDone = true
-		st.RigDone, st.Position = true, &position
+		st.rigDone, st.position = true, &position
 	}
 	return st
 }
 
 // kind is retry where the user has asked for one, and restart where hank run runs an
 // interrupted codon again.
-func (st Start) kind() string {
-	if st.Position != nil && st.Position.Reason == state.ReasonContinue {
+func (st start) kind() string {
+	if st.position != nil && st.position.Reason == state.ReasonContinue {
 		return "restart"
 	}
 	return "retry"
@@ -220,16 +220,16 @@ func again(r Request, c *state.Codon) string {
 
 // decideEdits computes what becomes of the user's changes in the workspace: they stay
 // in it, or the checkpoint is put back. Either way they are kept in a checkpoint.
-func decideEdits(st Start, changes []diff.Change, completed bool, mode Mode, a Answers) (keep bool, missing *question) {
+func decideEdits(st start, changes []diff.Change, completed bool, mode Mode, a Answers) (keep bool, missing *question) {
 	switch {
 	case len(changes) == 0:
 		return false, nil
-	case a.KeepTree, st.End == nil && a.keepsTree(mode):
+	case a.KeepTree, st.end == nil && a.keepsTree(mode):
 		return true, nil
 	case a.Restore:
 		return false, nil
 	}
-	open, keepText := edits.Question(changes, st.To == "" && completed)
+	open, keepText := edits.Question(changes, st.to == "" && completed)
 	return false, &question{open, []choice{
 		{keepText, func(a Answers) Answers { a.KeepTree = true; return a }},
 		{"restore the checkpoint (your changes are saved in a checkpoint)", func(a Answers) Answers { a.Restore = true; return a }},
@@ -258,7 +258,7 @@ func wasInterrupted(r *state.Run) bool {
 
 // conditions are the starting conditions of the run that begins where the start has
 // led; head is the checkpoint that the workspace was left at.
-func conditions(s *state.State, st Start, mode Mode, head state.SHA) state.StartingConditions {
+func conditions(s *state.State, st start, mode Mode, head state.SHA) state.StartingConditions {
 	if s.Newest() == nil && s.Position == nil {
 		return state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}
 	}
@@ -268,7 +268,7 @@ func conditions(s *state.State, st Start, mode Mode, head state.SHA) state.Start
 		// this run is interrupted before its first codon.
 		here.Before, here.RigDone, here.Kept = moved.Before, moved.RigDone, moved.Kept
 	}
-	if st.Resumed != nil { // the workspace has a part of its work, which is in no base
+	if st.resumed != nil { // the workspace has a part of its work, which is in no base
 		here.CheckpointSHA, here.EndOf = head, history.LastRun(s).RunID
 	}
 	reason := here.Reason

@@ -30,7 +30,7 @@ func told(t *testing.T, name string) *state.State {
 }
 
 // words is a start in one line, with the codon instead of checkpoints and positions.
-func words(st Start, err error) string {
+func words(st start, err error) string {
 	if err != nil {
 		return fmt.Sprintf("%d %v", verdict.CodeOf(err), err)
 	}
@@ -40,25 +40,25 @@ func words(st Start, err error) string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	if st.End != nil {
-		add(true, "end %s %s", st.End.reason, st.End.codon)
+	if st.end != nil {
+		add(true, "end %s %s", st.end.reason, st.end.codon)
 	}
-	if st.Redo != nil {
-		add(true, "%s %s", st.kind(), st.Redo.CodonID)
+	if st.redo != nil {
+		add(true, "%s %s", st.kind(), st.redo.CodonID)
 		from := "base"
-		if st.Target == st.Redo.RigSetupCheckpoint {
+		if st.target == st.redo.RigSetupCheckpoint {
 			from = "rig"
 		}
 		add(true, "from its %s", from)
-		add(st.To != st.Target, "which is not restored")
-		add(st.Position.RigDone != st.RigDone, "with a position that does not know of its rig")
+		add(st.to != st.target, "which is not restored")
+		add(st.position.RigDone != st.rigDone, "with a position that does not know of its rig")
 	}
-	add(st.Stay, "in place")
-	add(st.RigDone, "without rig")
-	if st.Resumed != nil {
-		add(true, "resume %s", st.Resumed.CodonID)
+	add(st.stay, "in place")
+	add(st.rigDone, "without rig")
+	if st.resumed != nil {
+		add(true, "resume %s", st.resumed.CodonID)
 	}
-	if st.Session != nil {
+	if st.session != nil {
 		add(true, "in its session")
 	}
 	if st.question != nil {
@@ -176,9 +176,9 @@ func TestAnAnswerEndsItsQuestion(t *testing.T) {
 func TestWhatBecomesOfChangesByTheUser(t *testing.T) {
 	t.Parallel()
 	changed := []diff.Change{{Path: "a", Kind: diff.Modified}}
-	stays, goes, over := Start{}, Start{To: "1"}, Start{End: &outcome{}}
+	stays, goes, over := start{}, start{to: "1"}, start{end: &outcome{}}
 	for _, c := range []struct {
-		st        Start
+		st        start
 		changes   []diff.Change
 		completed bool
 		mode      Mode
@@ -238,13 +238,13 @@ func TestEveryStartIsComplete(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				if redo := st.Redo != nil; redo != (st.Target != "") || redo != (st.Position != nil) || redo && st.Resumed != nil || st.Session != nil && st.Resumed == nil {
+				if redo := st.redo != nil; redo != (st.target != "") || redo != (st.position != nil) || redo && st.resumed != nil || st.session != nil && st.resumed == nil {
 					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, nil))
 				}
-				if st.To != "" && st.To != st.Target || st.To == "" && st.Target != "" && !st.Stay || st.End != nil && (st.Redo != nil || st.RigDone) {
+				if st.to != "" && st.to != st.target || st.to == "" && st.target != "" && !st.stay || st.end != nil && (st.redo != nil || st.rigDone) {
 					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, nil))
 				}
-				if asks := st.Target != "" && (at.lost || at.closed != nil) && !a.KeepTree; asks != (st.question != nil) {
+				if asks := st.target != "" && (at.lost || at.closed != nil) && !a.KeepTree; asks != (st.question != nil) {
 					t.Errorf("%s, %s, %+v, %+v: asks %v", name, r.Mode, at, a, st.question)
 				}
 			}

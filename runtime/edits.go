@@ -45,8 +45,8 @@ func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edited, err err
 // askAboutEdits finds what the user has changed since the last checkpoint, and asks
 // about it. It reports whether the workspace is to stay as it is. Either way the
 // changes are kept in a checkpoint.
-func (d *driver) askAboutEdits(ctx context.Context, st Start) (kept bool, err error) {
-	e, err := d.findEdits(ctx, st.To)
+func (d *driver) askAboutEdits(ctx context.Context, st start) (kept bool, err error) {
+	e, err := d.findEdits(ctx, st.to)
 	if err == nil && len(e.changes) > 0 {
 		kept, err = d.decideEdits(st, e)
 	}
@@ -62,7 +62,7 @@ func (d *driver) askAboutEdits(ctx context.Context, st Start) (kept bool, err er
 
 // decideEdits asks what becomes of the changes, unless that is decided. What cannot be
 // put back is not stored once more for each answer.
-func (d *driver) decideEdits(st Start, e edited) (keep bool, err error) {
+func (d *driver) decideEdits(st start, e edited) (keep bool, err error) {
 	answers := d.answers // of this question alone: what is kept here is not kept by name
 	keep, missing := decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
 	if missing != nil {
@@ -73,7 +73,7 @@ func (d *driver) decideEdits(st Start, e edited) (keep bool, err error) {
 	}
 	if !keep {
 		if closed := restore.Writable(d.x.Workspace); closed != nil {
-			return false, execution.NeedOpen(cmp.Or(st.To, e.head), closed)
+			return false, execution.NeedOpen(cmp.Or(st.to, e.head), closed)
 		}
 	}
 	return keep, nil
@@ -82,7 +82,7 @@ func (d *driver) decideEdits(st Start, e edited) (keep bool, err error) {
 // keepEdits makes the manual checkpoint of the changes, and puts the checkpoint that
 // the workspace was left at back where the changes do not stay and the start goes
 // nowhere else.
-func (d *driver) keepEdits(ctx context.Context, st Start, e edited, kept bool) error {
+func (d *driver) keepEdits(ctx context.Context, st start, e edited, kept bool) error {
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: edits.Summary(e.changes)}
 	if kept && run != nil && d.x.State().Position == nil { // else the workspace does not stay there
@@ -94,7 +94,7 @@ func (d *driver) keepEdits(ctx context.Context, st Start, e edited, kept bool) e
 		return err
 	}
 	d.say("manual checkpoint %.12s has your manual edits", sha)
-	if kept || st.To != "" {
+	if kept || st.to != "" {
 		return nil
 	}
 	d.moved = true

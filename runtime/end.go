@@ -27,7 +27,7 @@ import (
 )
 
 // startRun opens a run.
-func (d *driver) startRun(st Start) error {
+func (d *driver) startRun(st start) error {
 	self, err := proc.Self()
 	if err != nil {
 		return err

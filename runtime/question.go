@@ -48,7 +48,7 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
 	}
 	st, _ := decide(situation{state: s}, Request{Mode: mode}, Answers{}) // a command that cannot mean anything moves nothing
-	edits, err := edits.Changed(ctx, v, store, st.To)
+	edits, err := edits.Changed(ctx, v, store, st.to)
 	if err != nil {
 		return err
 	}

@@ -103,16 +103,16 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 	for _, f := range d.x.Report.Findings {
 		d.say("%s: %s", f.Severity.Word(), f.What)
 	}
-	start, err := d.begins(ctx, program, loadErr)
+	st, err := d.begins(ctx, program, loadErr)
 	if err == nil {
 		err = d.accept()
 	} else {
 		err = d.withdraw(err)
 	}
-	if err != nil || start.End != nil {
-		return d.result(deref(start.End), err), err
+	if err != nil || st.end != nil {
+		return d.result(deref(st.end), err), err
 	}
-	out, err := d.serve(ctx, start)
+	out, err := d.serve(ctx, st)
 	return d.result(out, err), err
 }
 
@@ -120,22 +120,22 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 // with the command are kept before the first checkpoint is made, or the workspace is
 // moved: killed there, the next command has them. One that is refused, or ends with a
 // question, has changed none.
-func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (Start, error) {
+func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (start, error) {
 	if _, err := decide(situation{state: d.x.State()}, d.request, d.answers); err != nil { // it cannot mean anything here
-		return Start{}, err
+		return start{}, err
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
 		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
 	if err := d.begin(ctx); err != nil {
-		return Start{}, err
+		return start{}, err
 	}
 	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
-		return Start{}, err
+		return start{}, err
 	}
 	d.checkData(ctx)
 	d.prepare()
 	if err := d.confine(); err != nil {
-		return Start{}, err
+		return start{}, err
 	}
 	return d.start(ctx)
 }

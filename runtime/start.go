@@ -14,23 +14,23 @@ import (
 // start decides how the command starts, and brings the workspace and the position
 // there. Before it moves anything, what the user has changed since the last checkpoint
 // is found and asked about, and so is a checkpoint to go back to that is lost.
-func (d *driver) start(ctx context.Context) (Start, error) {
+func (d *driver) start(ctx context.Context) (start, error) {
 	s := d.x.State()
 	at := situation{state: s, replaced: d.replaced, archiveDue: d.archiveMissing()}
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err
 	}
-	if st.End != nil {
+	if st.end != nil {
 		return st, d.startAtEnd(ctx, st)
 	}
-	if st.Session != nil && recovery.SessionAbsent(d.x.Layout, st.Session) {
-		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.Session.CodonID)
-		st.Session = nil
+	if st.session != nil && recovery.SessionAbsent(d.x.Layout, st.session) {
+		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.session.CodonID)
+		st.session = nil
 	}
 	there := *s
-	if st.Position != nil {
-		there.Position = st.Position
+	if st.position != nil {
+		there.Position = st.position
 	}
 	if ask := CrashLoop(&there); d.request.Unattended && ask != nil {
 		return st, ask
@@ -43,15 +43,15 @@ func (d *driver) start(ctx context.Context) (Start, error) {
 			return st, err
 		}
 	}
-	d.rigDone, d.resumed = st.RigDone, st.Resumed
-	if st.Session != nil {
-		d.session = st.Session.ClaudeSessionID
+	d.rigDone, d.resumed = st.rigDone, st.resumed
+	if st.session != nil {
+		d.session = st.session.ClaudeSessionID
 	}
 	return st, nil
 }
 
 // decided is decide, with the questions that it leaves open put to the user.
-func (d *driver) decided(at situation) (Start, error) {
+func (d *driver) decided(at situation) (start, error) {
 	for {
 		st, err := decide(at, d.request, d.answers)
 		if err != nil || st.question == nil {
@@ -65,9 +65,9 @@ func (d *driver) decided(at situation) (Start, error) {
 
 // reach brings the workspace and the position to where the start begins. A workspace
 // that cannot be written to is a question of its own.
-func (d *driver) reach(ctx context.Context, at situation, st Start) (Start, error) {
-	if st.Target != "" {
-		left, err := recovery.IsLeft(ctx, d.x, st.Target)
+func (d *driver) reach(ctx context.Context, at situation, st start) (start, error) {
+	if st.target != "" {
+		left, err := recovery.IsLeft(ctx, d.x, st.target)
 		if err != nil {
 			return st, err
 		}
@@ -78,17 +78,17 @@ func (d *driver) reach(ctx context.Context, at situation, st Start) (Start, erro
 		}
 	}
 	kept, err := d.askAboutEdits(ctx, st)
-	if st.Redo != nil && execution.IsClosed(err) {
+	if st.redo != nil && execution.IsClosed(err) {
 		at.closed = err
 		st, err = d.decided(at)
 	}
-	if err != nil || st.Position == nil {
+	if err != nil || st.position == nil {
 		return st, err
 	}
 	if err := d.accept(); err != nil {
 		return st, err
 	}
-	err = d.goBack(ctx, st, kept || st.Stay)
+	err = d.goBack(ctx, st, kept || st.stay)
 	if execution.IsClosed(err) {
 		at.closed = err
 		if st, err = d.decided(at); err == nil {
@@ -101,8 +101,8 @@ func (d *driver) reach(ctx context.Context, at situation, st Start) (Start, erro
 // startAtEnd is a start where nothing is to run. Of a completed plan, a workspace that
 // is gone, or has something else than codons or the user have left, is not the result:
 // it is asked about, too.
-func (d *driver) startAtEnd(ctx context.Context, st Start) error {
-	if st.End.reason != "" {
+func (d *driver) startAtEnd(ctx context.Context, st start) error {
+	if st.end.reason != "" {
 		return nil
 	}
 	if err := d.missedExit(ctx); err != nil {
@@ -119,9 +119,9 @@ func (d *driver) startAtEnd(ctx context.Context, st Start) error {
 
 // goBack moves the workspace, and the position with it; or the position alone, if the
 // workspace is to stay.
-func (d *driver) goBack(ctx context.Context, st Start, stay bool) error {
-	position := *st.Position
-	position.CheckpointSHA = st.To
+func (d *driver) goBack(ctx context.Context, st start, stay bool) error {
+	position := *st.position
+	position.CheckpointSHA = st.to
 	if stay {
 		position.CheckpointSHA = d.x.Head()
 	}

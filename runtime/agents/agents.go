@@ -57,7 +57,7 @@ type Found map[string]harness.Check
 // Look looks for the agents of entries, and for what the hank requires, in an
 // environment. What is known of an agent already is not looked for again.
 func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) error {
-	if err := Requirements(h, environ); err != nil {
+	if err := requirements(h, environ); err != nil {
 		return err
 	}
 	var problems []string
@@ -84,9 +84,9 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 	return nil
 }
 
-// Requirements checks that the variables and programs that a hank requires are
+// requirements checks that the variables and programs that a hank requires are
 // there.
-func Requirements(h *plan.Hank, environ []string) error {
+func requirements(h *plan.Hank, environ []string) error {
 	if h.Requirements == nil {
 		return nil
 	}
