@@ -148,6 +148,9 @@ func examine(ctx context.Context, root string, in Settings) Diagnosis {
 	s.finishingOf(v)
 	d.Finish, d.FinishFirst = s.Finish, s.FinishFirst
 	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, v.Report.Findings...), s.Quarantine, s.OfOrigin
+	if v.Blocked != nil {
+		d.Findings = held(d.Findings)
+	}
 	if s.noSession != nil {
 		d.Findings = append(d.Findings, *s.noSession)
 	}
@@ -254,10 +257,7 @@ func (d *Diagnosis) block(err error) {
 	if slices.Contains(d.Findings, found) {
 		return
 	}
-	for i := range d.Findings {
-		d.Findings[i] = d.Findings[i].Held()
-	}
-	d.Findings, d.Command = append(d.Findings, found), ""
+	d.Findings, d.Command = append(held(d.Findings), found), ""
 	var decision *finding.DecisionError
 	var damaged *checkpoint.DamagedError
 	var newer *state.NewerError

@@ -142,8 +142,8 @@ func statusOf(v *recovery.View) Status {
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
-	if s.Findings == nil {
-		s.Findings = []finding.Finding{}
+	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
+		s.Findings = held(s.Findings)
 	}
 	s.Next, _ = v.Head.Next()
 	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
@@ -349,11 +349,16 @@ func (s *Status) foresee(v *recovery.View) {
 // block adds why the command to run next would be refused as it is.
 func (s *Status) block(why error) {
 	s.Verdict, s.Resume = verdict.Blocked, ""
-	s.Findings = slices.Clone(s.Findings)
-	for i := range s.Findings {
-		s.Findings[i] = s.Findings[i].Held()
+	s.Findings = append(held(s.Findings), finding.Finding{Severity: finding.Blocked, What: why.Error()})
+}
+
+// held are findings beside something that is to be resolved first.
+func held(found []finding.Finding) []finding.Finding {
+	out := slices.Clone(found)
+	for i := range out {
+		out[i] = out[i].Held()
 	}
-	s.Findings = append(s.Findings, finding.Finding{Severity: finding.Blocked, What: why.Error()})
+	return out
 }
 
 // withoutGone leaves out the warning of a workspace that is gone, where a question
