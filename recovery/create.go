@@ -355,7 +355,7 @@ func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.De
 	case followErr == nil && there.IsDir():
 		return layout.ClosedWorkspace(l)
 	case err == nil:
-		return &finding.DecisionError{What: fmt.Sprintf("%s stands where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
+		return &finding.DecisionError{What: fmt.Sprintf("%s is where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
 			Options: []string{"put the directory back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is completed"},
 			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(layout.Unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):

@@ -73,7 +73,7 @@ func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 	}
 	for dir, want := range map[string]bool{"scratch": false, "deep": false, "full": true, "new/one": true} {
 		if fi, err := os.Lstat(in(dir)); (err == nil && fi.IsDir()) != want {
-			t.Errorf("after it was taken back, %s: %v", dir, err)
+			t.Errorf("after it was undone, %s: %v", dir, err)
 		}
 	}
 }

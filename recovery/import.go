@@ -256,7 +256,7 @@ func importCut(root string, m importMark) error {
 	}
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("an import of %s into %s was interrupted; what is there is incomplete", m.prefix, root),
-		Options: []string{again + " goes on with it", "delete " + layout.Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
+		Options: []string{again + " continues it", "delete " + layout.Layout{Root: root}.Hankweave() + " to give it up: nothing has run there yet"},
 		Command: command,
 	}
 }
@@ -339,7 +339,7 @@ func isFilled(x *execution.Execution) bool {
 func nameSaved(x *execution.Execution, what string, sha state.SHA) {
 	x.Report.Add(finding.Warning, "%s is in checkpoint %.12s: `hank restore . --from %.12[2]s --delete --yes -e %s` brings it back", what, sha, shell.Quote(x.Layout.Root))
 	if p := x.State().Undoable(); p != nil && p.CheckpointSHA == sha {
-		x.Report.Add(finding.Warning, "what the import has done to the workspace is taken back by `hank rollback --undo --yes -e %s`", shell.Quote(x.Layout.Root))
+		x.Report.Add(finding.Warning, "what the import has done to the workspace is undone by `hank rollback --undo --yes -e %s`", shell.Quote(x.Layout.Root))
 	}
 }
 

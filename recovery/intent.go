@@ -144,9 +144,9 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 		return abandonIntent(ctx, x, back, cmp.Or(why, execution.CauseOf(err)))
 	}
 	x.Undone = true
-	because := " was taken back"
+	because := " was undone"
 	if why != nil {
-		because = fmt.Sprintf(" could not be finished (%v); it was taken back", why)
+		because = fmt.Sprintf(" could not be finished (%v); it was undone", why)
 	}
 	x.Report.Add(finding.Mended, "%s%s, and the workspace is as in checkpoint %.12s, from before it", execution.Describe(intent), because, intent.Safety)
 	reportRefused(x, refused.Refused)
@@ -160,7 +160,7 @@ func abandonIntent(ctx context.Context, x *execution.Execution, i *state.Intent,
 		return err
 	}
 	x.GivenUp = &finding.DecisionError{
-		What:    fmt.Sprintf("%s can be neither finished nor taken back (%v); the workspace stays as it is%s", execution.Describe(i), why, saved),
+		What:    fmt.Sprintf("%s can be neither finished nor undone (%v); the workspace stays as it is%s", execution.Describe(i), why, saved),
 		Options: []string{"`hank run` continues with the workspace as it is, and asks where it was changed", "`hank rollback --to TARGET` goes to another checkpoint (`hank checkpoints` lists them)"},
 	}
 	x.Report.Add(finding.Lost, "%s", x.GivenUp.What)

@@ -167,7 +167,7 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	}
 	final := live.Interrupt(at, state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
 	if p := r.Paused; p != nil {
-		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not go on while the codon was %s: %s", live.Status, p.Detail))
+		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not continue while the codon was %s: %s", live.Status, p.Detail))
 	}
 	tracked, redo := checkpoint.Selection{All: true}, true
 	if live.Settling != nil && sameBoot(x, r) {

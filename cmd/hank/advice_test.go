@@ -250,7 +250,7 @@ var (
 	inTheWay     = regexp.MustCompile(`"([^"]+)" (is in the way|was changed after|cannot be read|is where the target)`)
 	noFolder     = regexp.MustCompile(`make an empty directory (\S+) if`)
 	leftLock     = regexp.MustCompile(`(/\S+\.lock) exists: `)
-	standsThere  = regexp.MustCompile(`stands where the workspace (\S+) must be`)
+	standsThere  = regexp.MustCompile(`is where the workspace (\S+) must be`)
 )
 
 // answers are the commands that a question names, in order, and what it asks a
