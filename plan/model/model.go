@@ -6,10 +6,7 @@
 package model
 
 import (
-	"bytes"
 	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -109,28 +106,16 @@ func (r Ref) Harness() (string, error) {
 	return "", &NoHarnessError{r}
 }
 
-// Rate is a price in billionths of a dollar per million tokens. In JSON it is
-// the usual figure, dollars per million tokens.
-type Rate int64
-
-// nanos are billionths of a dollar in a dollar.
-const nanos = 1_000_000_000
-
-// MarshalJSON writes dollars per million tokens as a decimal number.
-func (r Rate) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(r)/nanos, 'f', -1, 64), nil
-}
-
-// UnmarshalJSON reads a number of dollars. null is 0.
-func (r *Rate) UnmarshalJSON(b []byte) error {
-	if bytes.Equal(b, []byte("null")) {
-		*r = 0
-		return nil
+// Price returns what one request costs in billionths of a dollar, rounded half
+// up, and whether the price is known. Sums of requests are not priced as one:
+// tiers depend on the size of a single request. Negative counts are 0, and a
+// price that does not fit is the largest that does.
+func (r Ref) Price(t Tokens) (nanoDollars int64, known bool) {
+	if r.IsShell() {
+		return 0, true
 	}
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || f < 0 || f > math.MaxInt64/nanos/2 {
-		return fmt.Errorf("a price must be a number of dollars per million tokens, not %s", b)
+	if r.Cost == nil {
+		return 0, false
 	}
-	*r = Rate(math.Round(f * nanos))
-	return nil
+	return r.Cost.Price(t), true
 }

@@ -1,8 +1,11 @@
 package model
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -29,22 +32,34 @@ type Tier struct {
 	Unknown          jsontext.Value `json:",embed"`
 }
 
+// Rate is a price in billionths of a dollar per million tokens. In JSON it is
+// the usual figure, dollars per million tokens.
+type Rate int64
+
+// nanos are billionths of a dollar in a dollar.
+const nanos = 1_000_000_000
+
+// MarshalJSON writes dollars per million tokens as a decimal number.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(r)/nanos, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads a number of dollars. null is 0.
+func (r *Rate) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*r = 0
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f < 0 || f > math.MaxInt64/nanos/2 {
+		return fmt.Errorf("a price must be a number of dollars per million tokens, not %s", b)
+	}
+	*r = Rate(math.Round(f * nanos))
+	return nil
+}
+
 // Tokens is the use of one request. Input does not count the cached tokens.
 type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
-
-// Price returns what one request costs in billionths of a dollar, rounded half
-// up, and whether the price is known. Sums of requests are not priced as one:
-// tiers depend on the size of a single request. Negative counts are 0, and a
-// price that does not fit is the largest that does.
-func (r Ref) Price(t Tokens) (nanoDollars int64, known bool) {
-	if r.IsShell() {
-		return 0, true
-	}
-	if r.Cost == nil {
-		return 0, false
-	}
-	return r.Cost.Price(t), true
-}
 
 // Price is the price of one request in billionths of a dollar.
 func (c *Cost) Price(t Tokens) int64 {

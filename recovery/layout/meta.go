@@ -92,6 +92,8 @@ func (m *Meta) Adopt(at state.Time) {
 	m.DataHash, m.HankHash = "", ""
 }
 
+func (m *Meta) RememberWorkspace(f Folder) { m.Folder = &f }
+
 // Environment describes the machine that made the execution.
 type Environment struct {
 	InvocationMethod string         `json:"invocationMethod,omitempty"`

@@ -11,14 +11,6 @@ import (
 	"hank/recovery/layout"
 )
 
-// Foreign reports whether a lock was written by Hankweave, which numbers no
-// schema, describes no process but by its pid, and gives a sign of life from the
-// beginning. Its oldest versions wrote the pid alone. A lock of hank's with one
-// of its names damaged is not one.
-func (h *LockInfo) Foreign() bool {
-	return h.Schema == 0 && h.PID > 0 && h.Process == (proc.Identity{}) && (!h.LastHeartbeat.IsZero() || h.pidOnly)
-}
-
 // clockSlack is how far a clock may have been set since a time was written.
 const clockSlack = time.Minute
 

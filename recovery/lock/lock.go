@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,26 +17,10 @@ import (
 
 	"hank/internal/flock"
 	"hank/internal/proc"
-	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/recovery/layout"
 	"hank/state"
 )
-
-// LockInfo is runtime.lock: it explains who holds an execution. It never
-// decides: the flock on the folder does.
-type LockInfo struct {
-	Schema        int           `json:"schema"`
-	PID           int           `json:"pid"`
-	LockID        string        `json:"lockId"` // one per acquisition; --break-lock names it
-	RunID         state.RunID   `json:"runId,omitempty"`
-	Command       string        `json:"command"`
-	StartTime     state.Time    `json:"startTime"`
-	LastHeartbeat state.Time    `json:"lastHeartbeat"` // for observers on other machines
-	Process       proc.Identity `json:"process"`
-
-	pidOnly bool // the file is a number
-}
 
 // MayActIn returns a *proc.DeniedError where a codon has started this process and
 // the execution, or a workspace that is named for it, is not the codon's to act on.
@@ -54,53 +35,6 @@ func MayActIn(root, workspace string) error {
 func MayAct(root string) error {
 	meta, _ := layout.ReadMeta(root) // without one there is no execution yet
 	return proc.MayAct(os.Getpid(), root, meta.Lineage)
-}
-
-// HeldError says that another runtime holds an execution or a workspace.
-type HeldError struct {
-	Path      string
-	Holder    *LockInfo // nil if it did not say who it is
-	Execution string    // the holder's, if it is another one
-	Why       string
-}
-
-func (e *HeldError) Error() string {
-	h := e.Holder
-	if h != nil && h.Foreign() {
-		return fmt.Sprintf("%s is held by Hankweave, process %d (%s; its last sign of life was at %s); wait for it, or end it; if it is gone permanently: --break-lock %s",
-			e.Path, h.PID, e.Why, h.LastHeartbeat.Format(time.RFC3339), h.LockID)
-	}
-	who, why, option := "another process that does not say who it is", e.Why, ""
-	if h != nil {
-		who = fmt.Sprintf("hank process %d on %s since %s", h.PID, h.Process.Host, h.StartTime.Format(time.RFC3339))
-		why = h.Command + "; " + why
-	}
-	if e.Execution != "" {
-		who, option = who+" for the execution "+e.Execution, " -e "+shell.Quote(e.Execution)
-	}
-	if root := e.root(); root != "" {
-		option = " -e " + shell.Quote(root)
-	}
-	if h == nil && e.Execution == "" {
-		return fmt.Sprintf("%s is held by %s (%s); wait for it, or find it with: `hank ls`, and end it with: `hank stop -e DIR`", e.Path, who, why)
-	}
-	return fmt.Sprintf("%s is held by %s (%s); wait for it, or end it with: `hank stop%s`", e.Path, who, why, option)
-}
-
-// root is the execution that is held, where a command does not find it from here
-// by itself; empty where it does, or where another one is the holder's.
-func (e *HeldError) root() string {
-	if e.Execution != "" {
-		return ""
-	}
-	root := e.Path
-	if filepath.Base(root) == layout.Dir {
-		root = filepath.Dir(root)
-	}
-	if found, err := layout.Find("."); err == nil && found == root {
-		return ""
-	}
-	return root
 }
 
 // heartbeat is how often a holder refreshes its lock file.
@@ -263,21 +197,6 @@ func retryFor(patience time.Duration, lock func(*os.File) error, dir *os.File) e
 
 // patience is how long a lock that somebody else has is waited for.
 const patience = 200 * time.Millisecond
-
-func ReadLock(fsys vfs.FS, path string) (*LockInfo, error) {
-	text, err := vfs.ReadFile(fsys, path)
-	if err != nil {
-		return nil, err
-	}
-	var info LockInfo
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil { // as an old Hankweave wrote it
-		return &LockInfo{PID: pid, LockID: strconv.Itoa(pid), pidOnly: true}, nil
-	}
-	if err := json.Unmarshal(text, &info); err != nil {
-		return nil, err
-	}
-	return &info, nil
-}
 
 func (k *Lock) write() error {
 	text, err := json.Marshal(k.Info, jsontext.WithIndent("  "))

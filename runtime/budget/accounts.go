@@ -9,6 +9,15 @@ import (
 	"hank/state"
 )
 
+// Use is what a codon has used. In a check of limits it is that of one
+// attempt so far.
+type Use struct {
+	Cost    state.USD
+	Time    time.Duration // since the attempt began
+	Output  int64         // tokens that the agent wrote, all requests together
+	Context int64         // the largest request in tokens, caches included
+}
+
 // Accounts are what everything has used so far, every attempt however it
 // ended: a skip gives nothing back. The time is that in which codons were
 // running.

@@ -9,15 +9,6 @@ import (
 	"hank/state"
 )
 
-// Use is what a codon has used. In a check of limits it is that of one
-// attempt so far.
-type Use struct {
-	Cost    state.USD
-	Time    time.Duration // since the attempt began
-	Output  int64         // tokens that the agent wrote, all requests together
-	Context int64         // the largest request in tokens, caches included
-}
-
 // Limits are what one attempt at a codon may use. They are fixed before it
 // starts: nothing else spends while it works.
 type Limits struct {

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/failpoint"
-	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -22,42 +19,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/usergit"
-	"hank/state"
 )
-
-// Options say what is to land where.
-type Options struct {
-	Branch   string // the new branch
-	From, To string // see ResolveTarget; empty: initial, and the last codon that is settled
-	Onto     string // a revision of the user's repository; empty: HEAD
-	Squash   bool   // one commit
-	Message  string // of that one commit; empty: made from the codons
-	DryRun   bool   // make everything, and put nothing into the repository
-	Now      time.Time
-	Work     execution.Work
-}
-
-// command is the same landing on a commit, as a command.
-func (o Options) command(onto string) string {
-	text := "hank land"
-	add := func(option, value string) {
-		if value != "" {
-			text += " " + shell.Quote(option+"="+value)
-		}
-	}
-	add("--branch", o.Branch)
-	add("--from", o.From)
-	add("--to", o.To)
-	if o.Squash {
-		text += " --squash"
-	}
-	add("--message", o.Message)
-	if o.DryRun {
-		text += " --dry-run"
-	}
-	add("--onto", onto)
-	return text
-}
 
 // Land makes a branch in the repository that the workspace is in: on top of a
 // commit of the user's one commit for each codon that changed something. Only
@@ -103,22 +65,6 @@ func landError(err error) error {
 		return &finding.DecisionError{What: err.Error() + "; fix what Git reports, then run the same command again"}
 	}
 	return err
-}
-
-// lander makes one landing.
-type lander struct {
-	o     Options
-	v     *recovery.View
-	store *checkpoint.Store
-	repo  *usergit.Repository
-	stage *usergit.Stage
-	out   *Landing
-
-	from, to history.Target
-	thread   []state.TimelineEntry
-	parts    []part
-	base     map[string]usergit.Entry // the base commit's files
-	excluded map[string]string        // why a path (in the workspace) does not land
 }
 
 func (l *lander) land(ctx context.Context) (err error) {
@@ -263,22 +209,12 @@ func (l *lander) finish(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}
-
 func (l *lander) makeStage() (string, error) {
 	if err := os.MkdirAll(l.v.Layout.Temps(), 0o700); err != nil {
 		return "", err
 	}
 	return os.MkdirTemp(l.v.Layout.Temps(), "land-")
 }
-
-// inRepository is the path from the repository's root of one in the workspace.
-func (l *lander) inRepository(path string) string { return l.repo.Prefix + path }
 
 // choose finds out what cannot land.
 func (l *lander) choose(ctx context.Context) error {
@@ -312,29 +248,6 @@ func (l *lander) choose(ctx context.Context) error {
 		}
 	}
 	return l.chooseOthers()
-}
-
-// inOther says in which other repository a path is, if it is in one.
-func (l *lander) inOther(path string, nested map[string]bool) string {
-	why := ""
-	if l.base[l.inRepository(path)].Mode == usergit.Submodule {
-		return "the path is a submodule"
-	}
-	eachAbove(path, func(dir string) {
-		isNested, known := nested[dir]
-		if !known {
-			_, err := os.Lstat(filepath.Join(l.v.Layout.Workspace, filepath.FromSlash(dir), ".git"))
-			isNested = err == nil
-			nested[dir] = isNested
-		}
-		switch {
-		case l.base[l.inRepository(dir)].Mode == usergit.Submodule:
-			why = fmt.Sprintf("it is in the submodule %s", l.inRepository(dir))
-		case isNested:
-			why = fmt.Sprintf("it is in %s, a repository of its own", l.inRepository(dir))
-		}
-	})
-	return why
 }
 
 // chooseOthers names what is in no checkpoint's tree: new empty directories, and

@@ -14,7 +14,6 @@ import (
 const (
 	batchKeys  = 64 << 10
 	batchBytes = 16 << 20
-	maxKey     = 4096
 	sumsSize   = 6 * 8
 )
 

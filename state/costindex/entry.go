@@ -78,6 +78,9 @@ func (t *Total) encode(b []byte) []byte {
 	return b
 }
 
+// maxKey is the length in bytes of the longest key.
+const maxKey = 4096
+
 var errTotal = errors.New("a total cannot be read")
 
 // decode reads the total that begins at a place of a block, and returns where

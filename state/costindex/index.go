@@ -42,13 +42,6 @@ type head struct {
 
 var headKey = []byte("head")
 
-// BusyError says that another process has the index open.
-type BusyError struct{ Dir string }
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("the cost index %s is in use by another process; try again in a moment", e.Dir)
-}
-
 // DamagedError says that the index contradicts itself. Reset and CatchUp repair it.
 type DamagedError struct {
 	Dir string

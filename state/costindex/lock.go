@@ -10,6 +10,13 @@ import (
 	"hank/internal/flock"
 )
 
+// BusyError says that another process has the index open.
+type BusyError struct{ Dir string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the cost index %s is in use by another process; try again in a moment", e.Dir)
+}
+
 // lockFile is the lock of an index, taken.
 type lockFile struct{ f *os.File }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -146,4 +148,21 @@ func isolate(req harness.Request, env harness.Environ) {
 		env["HOME"] = req.Home
 		env["CLAUDE_CONFIG_DIR"] = filepath.Join(req.Home, ".claude")
 	}
+}
+
+var versionNumber = regexp.MustCompile(`\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})\b`)
+
+// atLeast compares a version as the agent prints it. An unknown one is older
+// than everything: an option that it does not know would stop it.
+func atLeast(version string, want ...int) bool {
+	m := versionNumber.FindStringSubmatch(version)
+	if m == nil {
+		return false
+	}
+	for i, w := range want {
+		if have, _ := strconv.Atoi(m[i+1]); have != w {
+			return have > w
+		}
+	}
+	return true
 }

@@ -1,0 +1,99 @@
+package land
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hank/checkpoint"
+	"hank/internal/shell"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/runtime/history"
+	"hank/runtime/usergit"
+	"hank/state"
+)
+
+// Options say what is to land where.
+type Options struct {
+	Branch   string // the new branch
+	From, To string // see ResolveTarget; empty: initial, and the last codon that is settled
+	Onto     string // a revision of the user's repository; empty: HEAD
+	Squash   bool   // one commit
+	Message  string // of that one commit; empty: made from the codons
+	DryRun   bool   // make everything, and put nothing into the repository
+	Now      time.Time
+	Work     execution.Work
+}
+
+// command is the same landing on a commit, as a command.
+func (o Options) command(onto string) string {
+	text := "hank land"
+	add := func(option, value string) {
+		if value != "" {
+			text += " " + shell.Quote(option+"="+value)
+		}
+	}
+	add("--branch", o.Branch)
+	add("--from", o.From)
+	add("--to", o.To)
+	if o.Squash {
+		text += " --squash"
+	}
+	add("--message", o.Message)
+	if o.DryRun {
+		text += " --dry-run"
+	}
+	add("--onto", onto)
+	return text
+}
+
+// lander makes one landing.
+type lander struct {
+	o     Options
+	v     *recovery.View
+	store *checkpoint.Store
+	repo  *usergit.Repository
+	stage *usergit.Stage
+	out   *Landing
+
+	from, to history.Target
+	thread   []state.TimelineEntry
+	parts    []part
+	base     map[string]usergit.Entry // the base commit's files
+	excluded map[string]string        // why a path (in the workspace) does not land
+}
+
+// inRepository is the path from the repository's root of one in the workspace.
+func (l *lander) inRepository(path string) string { return l.repo.Prefix + path }
+
+// inOther says in which other repository a path is, if it is in one.
+func (l *lander) inOther(path string, nested map[string]bool) string {
+	why := ""
+	if l.base[l.inRepository(path)].Mode == usergit.Submodule {
+		return "the path is a submodule"
+	}
+	eachAbove(path, func(dir string) {
+		isNested, known := nested[dir]
+		if !known {
+			_, err := os.Lstat(filepath.Join(l.v.Layout.Workspace, filepath.FromSlash(dir), ".git"))
+			isNested = err == nil
+			nested[dir] = isNested
+		}
+		switch {
+		case l.base[l.inRepository(dir)].Mode == usergit.Submodule:
+			why = fmt.Sprintf("it is in the submodule %s", l.inRepository(dir))
+		case isNested:
+			why = fmt.Sprintf("it is in %s, a repository of its own", l.inRepository(dir))
+		}
+	})
+	return why
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
