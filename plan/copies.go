@@ -10,28 +10,12 @@ import (
 	"hank/internal/gitignore"
 )
 
-// Source is what a copy operation copies.
-type Source struct {
-	Dir   bool         // a directory; else Files has one entry with Rel ""
-	Dirs  []string     // directories inside, parents first, relative to the source
-	Files []SourceFile // sorted by Rel
-}
-
-// SourceFile is a file of a copy, with its path relative to the source.
-type SourceFile struct {
-	Rel string
-	File
-}
-
 // largeCopy is the size in bytes above which a copied directory is worth a
 // warning.
 const largeCopy = 256 << 20
 
 // ignoredByDefault holds if the hank has no .gitignore of its own.
 var ignoredByDefault = []string{"node_modules/", "dist/", "__pycache__/", "*.log", ".DS_Store"}
-
-// matcher says whether ignore rules leave a path out.
-type matcher func(name string, dir bool) bool
 
 // copySource reads the tree that a rig copies.
 func (l *loader) copySource(pointer, ref string) {

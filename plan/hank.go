@@ -36,6 +36,14 @@ type Hank struct {
 	places []place             // its codons and loops
 }
 
+// place is a codon or loop of a hank and where it is.
+type place struct {
+	pointer string // JSON pointer
+	codon   *Codon // one of the two is set
+	loop    *Loop
+	inside  *Loop // the loop around a codon
+}
+
 // Title is what the hank is called.
 func (h *Hank) Title() string {
 	if h.Meta != nil && h.Meta.Name != "" {
@@ -63,6 +71,23 @@ type Overrides struct {
 	Budget            *Budget           `json:"budget,omitzero"`
 	Sandbox           Sandbox           `json:"sandbox,omitzero"`
 	Unknown           jsontext.Value    `json:",embed"`
+}
+
+// Sandbox says what confines the agents, rigs and checks of a hank.
+type Sandbox string
+
+// The sandboxes. An empty one is NoSandbox.
+const (
+	NoSandbox        Sandbox = "none"
+	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp directory
+)
+
+// SentinelSettings are settings for all sentinels of a run.
+type SentinelSettings struct {
+	EnablePersistence        *bool          `json:"enablePersistence,omitzero"`
+	HealthCheckGracePeriodMs int            `json:"healthCheckGracePeriodMs,omitzero"`
+	WaitForAllHealthChecks   *bool          `json:"waitForAllHealthChecks,omitzero"`
+	Unknown                  jsontext.Value `json:",embed"`
 }
 
 // Requirements name required tools and environment variables.

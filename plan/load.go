@@ -1,14 +1,12 @@
 package plan
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"slices"
+	"sync"
 
 	"hank/plan/model"
 )
@@ -26,51 +24,17 @@ func LoadWith(dir HankDir, name string, layers Layers) (*Program, []Diagnostic) 
 	return l.program(name, layers)
 }
 
-// loader reads the files of one program.
-type loader struct {
-	source source
-	lookup func(string) (model.Ref, error)
-	frozen bool // the source is a frozen tree: its pruning is done, its models are chosen
-
-	out     reporter
-	hank    *Hank
-	files   map[string]*loadedFile // by path in the directory of the hank
-	copies  map[string]*Source
-	stats   map[string]stated
-	ignored matcher
-}
-
-// stated is a remembered answer of stat: many references share their directories.
-type stated struct {
-	info fs.FileInfo
-	err  error
-}
-
-func (l *loader) stat(name string) (fs.FileInfo, error) {
-	s, known := l.stats[name]
-	if !known {
-		s.info, s.err = l.source.stat(name)
-		l.stats[name] = s
+// Parse reads a hank.json and reports everything that can be said without
+// looking at other files. It does not stop at the first problem. The Hank
+// holds what is right in the file; it is nil if the file is not JSON at all.
+func Parse(name string, data []byte) (*Hank, []Diagnostic) {
+	var out reporter
+	h := parse(name, data, &out)
+	if h != nil {
+		h.resolve(overrideOf(h), model.Default().Lookup, &out)
+		h.structure(&out)
 	}
-	return s.info, s.err
-}
-
-// loadedFile is a file that was read, or found not to be readable.
-type loadedFile struct {
-	file File
-	text string
-	ok   bool
-}
-
-// source is where a program's files come from. Paths are slash-separated and
-// clean, relative to the directory of the hank.
-type source interface {
-	// stat does not follow a symbolic link in the last component.
-	stat(path string) (fs.FileInfo, error)
-	open(path string) (io.ReadCloser, error)
-	list(path string) ([]fs.DirEntry, error)
-	// digest is the SHA-256 of a file.
-	digest(path string) (string, error)
+	return h, out.sorted(name)
 }
 
 // program loads the program under the settings of layers.
@@ -102,6 +66,42 @@ func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 	}
 	p.Files = l.all()
 	return p, l.out.sorted(name)
+}
+
+// index fills the maps of codons and loops.
+func (p *Program) index() {
+	p.loops, p.codons = map[CodonID]*Loop{}, map[CodonID]*Codon{}
+	for _, at := range p.Hank.places {
+		if at.loop != nil {
+			p.loops[at.loop.ID] = at.loop
+		} else {
+			p.codons[at.codon.ID] = at.codon
+		}
+	}
+	p.digests = sync.OnceValue(p.collectDigests)
+}
+
+// references reads everything that the hank refers to.
+func (l *loader) references() {
+	h := l.hank
+	l.prompts(h.doc, "/globalSystemPromptFile", ".", h.GlobalSystemPromptFile, agentPrompt)
+	for _, p := range h.places {
+		if p.codon == nil {
+			continue
+		}
+		c := p.codon
+		l.prompts(h.doc, p.pointer+"/promptFile", ".", c.PromptFile, kindOfPrompt(c))
+		l.prompts(h.doc, p.pointer+"/appendSystemPromptFile", ".", c.AppendSystemPromptFile, agentPrompt)
+		for i, r := range c.RigSetup {
+			if r.Copy != nil {
+				l.copySource(fmt.Sprintf("%s/rigSetup/%d/copy/from", p.pointer, i), r.Copy.From)
+			}
+		}
+		ids := map[string]bool{}
+		for i, s := range c.Sentinels {
+			l.sentinel(fmt.Sprintf("%s/sentinels/%d/sentinelConfig", p.pointer, i), s, ids)
+		}
+	}
 }
 
 // choose looks models up and keeps what was found.
@@ -144,23 +144,6 @@ func (l Layers) ModelSource(h *Hank) string {
 	return `"model" in hankweave.json (or the file that --config names)`
 }
 
-// The sizes in bytes of the largest files that are read at all: prompts and scripts;
-// what is parsed, since that takes many times its size in memory; and hankweave.json.
-const (
-	largestFile     = 64 << 20
-	largestDocument = 16 << 20
-	LargestSettings = 1 << 20
-)
-
-// mostOfDocument bounds a hank.json, or what else is parsed. What is frozen was read
-// before.
-func (l *loader) mostOfDocument() int64 {
-	if l.frozen {
-		return largestFile
-	}
-	return largestDocument
-}
-
 // hankFile reads the file of the hank itself.
 func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 	problem := func(message, hint string) ([]byte, *Diagnostic) {
@@ -191,89 +174,6 @@ func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 		return problem(f.text, "")
 	}
 	return []byte(f.text), nil
-}
-
-// unfit says why something cannot be read as a text of at most so many bytes.
-func unfit(info fs.FileInfo, most int64) (rule, why string) {
-	switch {
-	case info.IsDir():
-		return "irregular-reference", "is a directory"
-	case !info.Mode().IsRegular():
-		return "irregular-reference", "is not a regular file"
-	case info.Size() > most:
-		return "unreadable-reference", fmt.Sprintf("has %d bytes, the most is %d", info.Size(), most)
-	}
-	return "", ""
-}
-
-// read reads a file that was found to be regular. If it fails, the text is the
-// reason.
-func (l *loader) read(name string, info fs.FileInfo) *loadedFile {
-	if f := l.files[name]; f != nil {
-		return f
-	}
-	f := &loadedFile{}
-	l.files[name] = f
-	data, err := readAll(l.source, name)
-	if err != nil {
-		f.text = err.Error()
-		return f
-	}
-	f.text, f.ok = string(data), true
-	f.file = l.file(name, info, digestOf(data))
-	f.file.Size = int64(len(data))
-	return f
-}
-
-// readAll opens a file that stat called regular, looks again at what was
-// opened, and reads it.
-func readAll(s source, name string) ([]byte, error) {
-	r, err := s.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if f, ok := r.(fs.File); ok {
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return nil, cmp.Or(err, errors.New("is not a regular file any more"))
-		}
-	}
-	var b bytes.Buffer
-	if n, err := io.Copy(&b, io.LimitReader(r, largestFile+1)); err != nil || n > largestFile {
-		return nil, cmp.Or(err, fmt.Errorf("has more than %d bytes", largestFile))
-	}
-	return b.Bytes(), nil
-}
-
-// file describes a file of the hank as it is frozen.
-func (l *loader) file(name string, info fs.FileInfo, digest string) File {
-	mode := fs.FileMode(0o644)
-	if info.Mode()&0o111 != 0 {
-		mode = 0o755
-	}
-	return File{
-		Path: frozenDir + name, Mode: mode, Size: info.Size(), Digest: digest,
-		open: func() (io.ReadCloser, error) { return l.source.open(name) },
-	}
-}
-
-// all lists every file of the program, each once, by path.
-func (l *loader) all() []File {
-	byPath := map[string]File{}
-	for _, f := range l.files {
-		byPath[f.file.Path] = f.file
-	}
-	for _, s := range l.copies {
-		for _, f := range s.Files {
-			byPath[f.Path] = f.File
-		}
-	}
-	files := make([]File, 0, len(byPath))
-	for _, f := range byPath {
-		files = append(files, f)
-	}
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	return files
 }
 
 // liveSource reads the directory of a hank.

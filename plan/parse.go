@@ -9,21 +9,7 @@ import (
 
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
-	"hank/plan/model"
 )
-
-// Parse reads a hank.json and reports everything that can be said without
-// looking at other files. It does not stop at the first problem. The Hank
-// holds what is right in the file; it is nil if the file is not JSON at all.
-func Parse(name string, data []byte) (*Hank, []Diagnostic) {
-	var out reporter
-	h := parse(name, data, &out)
-	if h != nil {
-		h.resolve(overrideOf(h), model.Default().Lookup, &out)
-		h.structure(&out)
-	}
-	return h, out.sorted(name)
-}
 
 // parse reads the file and checks its fields.
 func parse(name string, data []byte, out *reporter) *Hank {
@@ -82,14 +68,6 @@ func typeOf(object jsontext.Value) string {
 		return ""
 	}
 	return ""
-}
-
-// place is a codon or loop of a hank and where it is.
-type place struct {
-	pointer string // JSON pointer
-	codon   *Codon // one of the two is set
-	loop    *Loop
-	inside  *Loop // the loop around a codon
 }
 
 func (p place) id() CodonID {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"sync"
 	"time"
 
 	"hank/plan/model"
@@ -33,6 +32,19 @@ type Program struct {
 	digests func() map[string]string // texts by digest, made when first needed
 }
 
+// Source is what a copy operation copies.
+type Source struct {
+	Dir   bool         // a directory; else Files has one entry with Rel ""
+	Dirs  []string     // directories inside, parents first, relative to the source
+	Files []SourceFile // sorted by Rel
+}
+
+// SourceFile is a file of a copy, with its path relative to the source.
+type SourceFile struct {
+	Rel string
+	File
+}
+
 // File is one file of a program, with its path in the frozen tree.
 type File struct {
 	Path   string      // hank/prompts/write.md
@@ -46,19 +58,6 @@ type File struct {
 // Open opens the file's content. Of a program that was not frozen it is what
 // the author's file holds now.
 func (f File) Open() (io.ReadCloser, error) { return f.open() }
-
-// index fills the maps of codons and loops.
-func (p *Program) index() {
-	p.loops, p.codons = map[CodonID]*Loop{}, map[CodonID]*Codon{}
-	for _, at := range p.Hank.places {
-		if at.loop != nil {
-			p.loops[at.loop.ID] = at.loop
-		} else {
-			p.codons[at.codon.ID] = at.codon
-		}
-	}
-	p.digests = sync.OnceValue(p.collectDigests)
-}
 
 // Loop is the loop of an id, or nil.
 func (p *Program) Loop(id CodonID) *Loop { return p.loops[id] }

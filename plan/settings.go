@@ -27,28 +27,11 @@ type Settings struct {
 	Unknown           jsontext.Value `json:",embed"` // accepted, without effect
 }
 
-// Sandbox says what confines the agents, rigs and checks of a hank.
-type Sandbox string
-
-// The sandboxes. An empty one is NoSandbox.
-const (
-	NoSandbox        Sandbox = "none"
-	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp directory
-)
-
 // Ceiling is a limit of a whole run; 0 is none.
 type Ceiling struct {
 	MaxDollars     float64        `json:"maxDollars,omitzero"`
 	MaxTimeSeconds float64        `json:"maxTimeSeconds,omitzero"`
 	Unknown        jsontext.Value `json:",embed"`
-}
-
-// SentinelSettings are settings for all sentinels of a run.
-type SentinelSettings struct {
-	EnablePersistence        *bool          `json:"enablePersistence,omitzero"`
-	HealthCheckGracePeriodMs int            `json:"healthCheckGracePeriodMs,omitzero"`
-	WaitForAllHealthChecks   *bool          `json:"waitForAllHealthChecks,omitzero"`
-	Unknown                  jsontext.Value `json:",embed"`
 }
 
 // ParseSettings reads hankweave.json. Every problem is reported; with an error

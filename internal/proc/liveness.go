@@ -1,8 +1,6 @@
 package proc
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Liveness is a verdict on a recorded process.
 type Liveness int
@@ -25,29 +23,6 @@ func (l Liveness) String() string {
 	default:
 		return "unknown"
 	}
-}
-
-// lifeState is what can be seen of a process id.
-type lifeState int
-
-const (
-	unseen  lifeState = iota // it exists, but this process may not look at it
-	gone                     // there is no such process
-	zombie                   // it has ended and waits for its parent
-	running                  // it runs or sleeps
-	stopped                  // it was stopped by a signal and can be continued
-)
-
-// observation is what was seen when looking at a pid. ticks is 0 if unknown.
-type observation struct {
-	state lifeState
-	ticks uint64
-}
-
-// source is where the facts come from, so that tests can bring their own.
-type source interface {
-	machine() machine
-	observe(pid int) (observation, error)
 }
 
 // Check reports whether the process lives, and why it thinks so in one clause.

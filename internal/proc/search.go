@@ -3,20 +3,42 @@ package proc
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/shirou/gopsutil/v3/process"
 
 	"hank/internal/secret"
 )
 
-// Info is one process as a listing saw it.
-type Info struct {
-	Identity
-	Parent  int // pid of the parent
-	Group   int // process group; 0 if unknown
-	Session int // session; 0 if unknown
-	Zombie  bool
-	Stopped bool
+// Self identifies the calling process.
+func Self() (Identity, error) { return Of(os.Getpid()) }
+
+// Of identifies the process that has the pid now, be it a zombie. If there is
+// none, the error matches os.ErrProcessDone.
+func Of(pid int) (Identity, error) {
+	seen, err := platform{}.observe(pid)
+	if err != nil {
+		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
+	}
+	if seen.state == gone {
+		return Identity{}, fmt.Errorf("identify process %d: %w", pid, os.ErrProcessDone)
+	}
+	return platform{}.machine().identity(pid, seen.ticks), nil
+}
+
+// StartedAt is when the process that has the pid now was started, by the
+// present setting of the clock; a second or two may be missing. It tells a
+// process from the one that had its pid before, where nothing better was
+// recorded.
+func StartedAt(pid int) (time.Time, error) {
+	ms, err := (&process.Process{Pid: int32(pid)}).CreateTime()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find out when process %d was started: %w", pid, err)
+	}
+	return time.UnixMilli(ms), nil
 }
 
 // List returns all processes that can be seen. It is no atomic picture: what

@@ -46,10 +46,7 @@ var larger = map[string]int{}
 
 // tangled are the packages with more arrows up than mayClimb allows, with the number that
 // each may have at most.
-var tangled = map[string]int{
-	"internal/proc": 5,
-	"plan":          12,
-}
+var tangled = map[string]int{}
 
 // mayClimb is how many of the arrows of a package may lead up.
 func mayClimb(arrows int) int { return max(1, arrows/10) }
