@@ -59,11 +59,11 @@ func unopened(r Request, err error) *Result {
 }
 
 func notify(ctx context.Context, r Request, res *Result) error {
-	told := *res
+	told, option := *res, ""
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
-		option := " -e " + shell.Quote(res.Execution)
-		told.Next, told.Finish, told.Message = advice.Command(told.Next, option), advice.Command(told.Finish, option), advice.Render(told.Message, option)
+		option = " -e " + shell.Quote(res.Execution)
 	}
+	told.Next, told.Finish, told.Message = advice.Command(told.Next, option), advice.Command(told.Finish, option), advice.Render(told.Message, option)
 	text, err := json.Marshal(told)
 	if err != nil {
 		return err

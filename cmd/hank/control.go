@@ -101,7 +101,7 @@ func tell(c *cli.Context, command, said string) error {
 		return err
 	}
 	if c.Bool("json") {
-		if err := printJSON(answered{1, root, command, answer.OK, answer.Error}); err != nil {
+		if err := printJSON(answered{1, root, command, answer.OK, forThis(c, answer.Error)}); err != nil {
 			return err
 		}
 	} else if answer.OK && !c.Bool("wait") {

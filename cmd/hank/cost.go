@@ -39,6 +39,7 @@ Example: hank cost --by model --json`,
 				return err
 			}
 			sums := cost.SumUp(v, c.String("by"), c.Int("limit"), c.String("before"), askIndex)
+			sums.NoIndex = forThis(c, sums.NoIndex)
 			if c.Bool("json") {
 				return printJSON(sums)
 			}

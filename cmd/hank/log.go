@@ -41,7 +41,7 @@ Exit code 0: printed; 2: the codon has no transcript.`,
 			if err != nil || printed || c.Bool("json") {
 				return err
 			}
-			ending, err := t.Ending()
+			ending, err := t.Ending(executionOption(c))
 			if err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ Exit code 0: printed; 2: no such run or codon.`,
 }
 
 func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
-	list, err := report.ListRuns(v, named, c.Int("limit"), c.String("before"))
+	list, err := report.ListRuns(v, named, c.Int("limit"), c.String("before"), executionOption(c))
 	if err != nil {
 		return err
 	}
@@ -61,17 +61,17 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.TotalCost(), -1))
 	}
 	for _, r := range list.Runs {
-		if err := printRun(c, r); err != nil {
+		if err := printRun(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printRun(c *cli.Context, r report.Run) error {
+func printRun(r report.Run) error {
 	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
 	if ending := r.Ending(); ending != "" {
-		say("  %s: %s\n", r.Verdict, forThis(c, ending))
+		say("  %s: %s\n", r.Verdict, ending)
 	}
 	if r.Note != "" {
 		say("  note: %s\n", r.Note)
@@ -94,7 +94,7 @@ func took(k report.Attempt) string {
 }
 
 func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
-	list, err := report.ListAttempts(v, id, c.Int("limit"), c.String("before"))
+	list, err := report.ListAttempts(v, id, c.Int("limit"), c.String("before"), executionOption(c))
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,9 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
+	"hank/internal/advice"
 	"hank/internal/secret"
+	"hank/internal/shell"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -219,6 +221,7 @@ func (l *lander) message(p part) string {
 // accountCodons lists the records that the landing is of.
 func (l *lander) accountCodons(made map[state.SHA]string) {
 	l.out.Codons = []Codon{}
+	option := " -e " + shell.Quote(l.v.Layout.Root) // the report can be read anywhere
 	steps := l.thread
 	for i, step := range steps {
 		if step.Codon.Checkpoint() == l.from.SHA {
@@ -230,7 +233,11 @@ func (l *lander) accountCodons(made map[state.SHA]string) {
 	for _, step := range steps {
 		c := step.Codon
 		landed = append(landed, c)
-		l.out.Codons = append(l.out.Codons, Codon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Cost: c.Cost(), Commit: made[c.Checkpoint()], Notes: c.Notes,
+		notes := slices.Clone(c.Notes)
+		for i, n := range notes {
+			notes[i] = advice.Render(n, option)
+		}
+		l.out.Codons = append(l.out.Codons, Codon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Cost: c.Cost(), Commit: made[c.Checkpoint()], Notes: notes,
 			Verdict: verdict.OfCodon(c, verdict.OfRun(l.v, step.Run)), But: verdict.Qualification(c)})
 		if c.Checkpoint() == l.to.SHA {
 			break

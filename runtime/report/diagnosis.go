@@ -91,7 +91,7 @@ type Fix struct {
 // Examine looks at everything of an execution without changing it, after a fix or,
 // where that is nil, as it is. The commands have the option, see ReadStatus.
 func Examine(ctx context.Context, root string, in Settings, after *Fix, option string) *Diagnosis {
-	d := examine(ctx, root, in)
+	d := examine(ctx, root, in, option)
 	if after != nil && after.Decision != nil {
 		d.block(after.Decision)
 	}
@@ -105,10 +105,9 @@ func Examine(ctx context.Context, root string, in Settings, after *Fix, option s
 	}
 	if d.Store != nil {
 		for i, problem := range d.Store.Problems {
-			d.Store.Problems[i] = thisIsIt.Replace(problem)
+			d.Store.Problems[i] = advice.Render(thisIsIt.Replace(problem), option)
 		}
 	}
-	d.Happened = advice.Render(d.Happened, option)
 	d.Findings = inExecution(d.Findings, option)
 	rest, first := strings.CutPrefix(d.Next, d.Command)
 	d.Command, d.Resume, d.Finish = advice.Command(d.Command, option), advice.Command(d.Resume, option), advice.Command(d.Finish, option)
@@ -122,7 +121,7 @@ func Examine(ctx context.Context, root string, in Settings, after *Fix, option s
 var thisIsIt = strings.NewReplacer("; nothing was changed, run `hank doctor`", "")
 
 // examine looks at everything without changing it.
-func examine(ctx context.Context, root string, in Settings) Diagnosis {
+func examine(ctx context.Context, root string, in Settings, option string) Diagnosis {
 	d := Diagnosis{Schema: 1, Sandbox: sandbox.Kernel(), Execution: root, Findings: []finding.Finding{}, Safe: []string{}}
 	v, err := recovery.Read(root)
 	if err != nil {
@@ -144,7 +143,7 @@ func examine(ctx context.Context, root string, in Settings) Diagnosis {
 	if d.first, d.raise = s.first, s.raise; v.Blocked != nil {
 		d.choose(v.Blocked)
 	}
-	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s), v.Unfinished()
+	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s, option), v.Unfinished()
 	s.finishingOf(v)
 	d.Finish, d.FinishFirst = s.Finish, s.FinishFirst
 	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, v.Report.Findings...), s.Quarantine, s.OfOrigin
@@ -292,8 +291,9 @@ func remains(root string) []string {
 	return safe
 }
 
-// happened is the state of the newest run in one line.
-func happened(s Status) string {
+// happened is the state of the newest run in one line, whose commands have the option.
+func happened(s Status, option string) string {
+	s.show(option)
 	last := s.LastCodon
 	switch s.Verdict {
 	case verdict.Running:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hank/internal/registry"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/layout"
@@ -19,7 +20,8 @@ type Executions struct {
 
 // ListExecutions looks at the executions of this machine, the last used first: at
 // most limit, or all if that is 0, after the one in the directory before. prune
-// forgets those whose directory is gone.
+// forgets those whose directory is gone. The commands in it name their execution,
+// unless it is the one that is found from here.
 func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
 	entries, err := registry.List()
 	if err != nil {
@@ -45,7 +47,7 @@ func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
 		v, err := recovery.Read(e.Root)
 		if err == nil && v.State.Lineage == e.Lineage {
 			s := statusOf(v)
-			s.offer("")
+			s.offer(optionFor(e.Root))
 			out.Executions = append(out.Executions, s)
 			continue
 		}
@@ -56,4 +58,12 @@ func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
 		}
 	}
 	return out, nil
+}
+
+// optionFor is the option with which commands find an execution, see ReadStatus.
+func optionFor(root string) string {
+	if found, err := layout.Find("."); err == nil && found == root {
+		return ""
+	}
+	return " -e " + shell.Quote(root)
 }

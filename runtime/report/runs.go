@@ -45,8 +45,9 @@ type Attempt struct {
 }
 
 // ListRuns lists the runs of an execution, at most limit, or all if that is 0; named
-// is the only one, and without it those older than the run before.
-func ListRuns(v *recovery.View, named *state.Run, limit int, before string) (*Runs, error) {
+// is the only one, and without it those older than the run before. The commands in
+// their texts have the option, see ReadStatus.
+func ListRuns(v *recovery.View, named *state.Run, limit int, before, option string) (*Runs, error) {
 	runs, err := runsBefore(v.State.Runs, before)
 	if err != nil {
 		return nil, err
@@ -59,14 +60,19 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before string) (*Ru
 	}
 	out := &Runs{Schema: 1, Limits: v.State.Limits, Runs: []Run{}}
 	for _, r := range runs {
-		out.Runs = append(out.Runs, Run{r, verdict.OfRun(v, r), r.Codons()})
+		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons()}
+		for i, k := range shown.Codons {
+			shown.Codons[i] = shownCodon(k, option)
+		}
+		out.Runs = append(out.Runs, shown)
 	}
 	return out, nil
 }
 
 // ListAttempts lists the attempts at a codon, at most limit, or all if that is 0, in
-// runs that are older than the run before.
-func ListAttempts(v *recovery.View, id state.CodonID, limit int, before string) (*Attempts, error) {
+// runs that are older than the run before. The commands in their texts have the
+// option.
+func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option string) (*Attempts, error) {
 	runs, err := runsBefore(v.State.Runs, before)
 	if err != nil {
 		return nil, err
@@ -75,7 +81,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before string) 
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), k})
+				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), shownCodon(k, option)})
 			}
 		}
 	}

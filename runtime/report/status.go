@@ -64,9 +64,10 @@ type Status struct {
 	FinishFirst string `json:"-"` // what must be done before Finish
 	OfOrigin    bool   `json:"-"` // Quarantine has only files of the execution that this is a copy of
 
-	first      string // what must be done before Command
-	unreadable bool   // that is to make a file readable, which only the user can
-	raise      bool   // that is to raise a budget, see runtime.PersonDecides
+	ended      *state.Run // whose EndDetail it is
+	first      string     // what must be done before Command
+	unreadable bool       // that is to make a file readable, which only the user can
+	raise      bool       // that is to raise a budget, see runtime.PersonDecides
 
 	loop      *finding.DecisionError // why a supervisor's start is refused
 	noSession *finding.Finding       // why Resume is not offered
@@ -113,7 +114,8 @@ func NextCommand(root string) string {
 // give is in After alone, which is not for programs.
 func (s *Status) offer(option string) {
 	personal := s.isPersonal()
-	s.Findings, s.EndDetail = inExecution(s.Findings, option), advice.Render(s.EndDetail, option)
+	s.Findings = inExecution(s.Findings, option)
+	s.show(option)
 	s.Command, s.Resume, s.Finish = advice.Command(s.Command, option), advice.Command(s.Resume, option), advice.Command(s.Finish, option)
 	if s.Command != "" {
 		s.After = s.Command + Before(advice.Render(s.first, option))
@@ -121,6 +123,15 @@ func (s *Status) offer(option string) {
 	if personal {
 		s.Command = ""
 	}
+}
+
+// show puts the option into the commands of what is recorded.
+func (s *Status) show(option string) {
+	if s.ended != nil {
+		s.EndDetail = shownEnd(s.ended, option)
+	}
+	s.Paused = shownPause(s.Paused, option)
+	s.LiveCodon, s.LastCodon = shownCodon(s.LiveCodon, option), shownCodon(s.LastCodon, option)
 }
 
 // inExecution is a list of findings whose commands have the option.
@@ -230,7 +241,7 @@ func (s *Status) askRun(ctx context.Context) {
 
 // ofRun fills in what that run is about.
 func (s *Status) ofRun(v *recovery.View, run *state.Run) {
-	s.RunID, s.RunStatus, s.EndReason, s.EndDetail = run.RunID, run.Status, run.EndReason, run.EndDetail
+	s.RunID, s.RunStatus, s.EndReason, s.EndDetail, s.ended = run.RunID, run.Status, run.EndReason, run.EndDetail, run
 	if run.Paused != nil && !v.Live {
 		s.Paused, s.RunStatus, s.EndReason = run.Paused, state.StatusFailed, run.Paused.Reason
 	}

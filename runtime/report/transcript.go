@@ -133,8 +133,9 @@ func (t *Transcript) Follow(ctx context.Context, fn func(TranscriptLine)) error 
 	}
 }
 
-// Ending is how the attempt ended, and why, as far as it has.
-func (t *Transcript) Ending() (string, error) {
+// Ending is how the attempt ended, and why, as far as it has. The commands in it have
+// the option, see ReadStatus.
+func (t *Transcript) Ending(option string) (string, error) {
 	v, err := recovery.Read(t.root) // it may have ended since
 	if err != nil {
 		return "", err
@@ -150,7 +151,7 @@ func (t *Transcript) Ending() (string, error) {
 				ending += ", " + more
 			}
 			if k.FailureReason != nil {
-				ending += ": " + k.FailureReason.Message
+				ending += ": " + shownCodon(k, option).FailureReason.Message
 			}
 		}
 	}
