@@ -340,10 +340,13 @@ func (v *View) askAboutPlace(m load.Result) *finding.DecisionError {
 func ofThisBoot(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) }
 
 // storeLost asks what is to become of an execution whose checkpoints are lost with
-// their store.
+// their store, or of a store that this user may not use.
 func (v *View) storeLost() *finding.DecisionError {
 	if v.storeErr == nil {
 		return nil
+	}
+	if barred := v.Barred(); barred != nil {
+		return barred
 	}
 	return lostStore(v.Layout, v.State, v.storeErr)
 }

@@ -104,7 +104,7 @@ func TestWhatCannotBeKilledIsNamed(t *testing.T) {
 		t.Fatalf("%+v, %v: it was killed all the same", id, err)
 	}
 	defer func() { _ = id.Kill(syscall.SIGKILL) }()
-	want := fmt.Sprintf(`what attempt "powerless" started cannot be killed and still runs: process %d (sleep 1000); end it`, pid)
+	want := fmt.Sprintf(`what attempt "powerless" started cannot be killed and still runs: process %d (sleep 1000); kill it as its owner, or reboot`, pid)
 	if total != 0 || !strings.Contains(string(out), want) {
 		t.Errorf("%q does not say %q", out, want)
 	}
