@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/recovery/finding"
@@ -26,9 +27,9 @@ func (e *NotFoundError) Error() string {
 		if e.Above != "" {
 			text += "; the one above it is in " + e.Above
 		}
-		return text + "; to see all: `hank ls`; to start one there: hank run HANK -e " + shell.Quote(e.From)
+		return text + "; to see all: `hank ls`; to start one there: " + advice.Quote("hank run HANK -e "+shell.Quote(e.From))
 	}
-	return fmt.Sprintf("no execution in %s or a directory above it; name one with -e DIR, or start one with: hank run HANK", e.From)
+	return fmt.Sprintf("no execution in %s or a directory above it; name one with -e DIR, or start one with: `hank run HANK`", e.From)
 }
 
 // At returns the execution in the folder that a person has named, and no other:
