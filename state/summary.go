@@ -128,3 +128,32 @@ func (c *Codon) whole() USD {
 	}
 	return cost
 }
+
+// Cost is what the attempt cost, whatever its status, sentinels left out.
+func (c *Codon) Cost() USD {
+	for _, cost := range []*USD{c.FinalCost, c.PartialCost, c.CurrentCost} {
+		if cost != nil {
+			return *cost
+		}
+	}
+	return 0
+}
+
+// TokenCount is what the attempt used, whatever its status.
+func (c *Codon) TokenCount() Tokens {
+	for _, t := range []*Tokens{c.FinalTokens, c.PartialTokens, c.CurrentTokens} {
+		if t != nil {
+			return *t
+		}
+	}
+	return Tokens{}
+}
+
+// Cost is the sum of a run's records with their sentinels.
+func (r *Run) Cost() USD {
+	var sum USD
+	for i := range r.Len() {
+		sum += r.Codon(i).whole()
+	}
+	return sum
+}

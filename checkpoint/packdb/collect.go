@@ -1,6 +1,7 @@
 package packdb
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -281,4 +282,33 @@ func (w *Walker) Object(id plumbing.Hash, kind plumbing.ObjectType) error {
 		}
 	}
 	return nil
+}
+
+// CopyObject reads an object, verified, and packs it into another pack.
+func (s *DB) CopyObject(id plumbing.Hash, out *PendingPack) error {
+	o, err := s.Object(id)
+	if err != nil {
+		return err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	header := AppendPackedHeader(nil, o.Kind, o.Bytes)
+	if o.Bytes <= InMemory {
+		var packed bytes.Buffer
+		if err := Deflate(&packed, r); err != nil {
+			return err
+		}
+		_, err := out.add(id, header, packed.Bytes())
+		return err
+	}
+	_, err = out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
+		if _, err := w.Write(header); err != nil {
+			return id, err
+		}
+		return id, Deflate(w, r)
+	})
+	return err
 }

@@ -118,3 +118,37 @@ func (v *Verifier) Read(p []byte) (int, error) {
 }
 
 func (v *Verifier) Close() error { return v.Done() }
+
+// ExactReader reads left bytes and then wants the end.
+type ExactReader struct {
+	R    io.Reader
+	Left int64
+	End  func() error // has the last word, if it is not nil
+	Err  error        // why the file could not be read as it was announced
+}
+
+func (x *ExactReader) Read(p []byte) (int, error) {
+	if x.Left == 0 {
+		var one [1]byte
+		if n, _ := x.R.Read(one[:]); n > 0 {
+			x.Err = ErrChanging
+			return 0, x.Err
+		}
+		if x.End != nil {
+			if x.Err = x.End(); x.Err != nil {
+				return 0, x.Err
+			}
+		}
+		return 0, io.EOF
+	}
+	n, err := x.R.Read(p[:min(int64(len(p)), x.Left)])
+	x.Left -= int64(n)
+	if err == io.EOF && x.Left > 0 {
+		err = ErrChanging
+	}
+	if err != nil && err != io.EOF {
+		x.Err = err
+		return n, err
+	}
+	return n, nil
+}

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -179,46 +177,8 @@ func (s *DB) sweepRefs() error {
 	})
 }
 
-// removeRef removes a reference from the packed ones, if it is there, and then
-// its own file: in the other order a crash would bring back an old value.
-func (s *DB) removeRef(name string) error {
-	packed, err := s.packedRefs()
-	if err != nil {
-		return err
-	}
-	if _, there := packed[name]; there {
-		delete(packed, name)
-		if err := s.writePacked(packed); err != nil {
-			return err
-		}
-	}
-	file := filepath.Join(s.Dir, filepath.FromSlash(name))
-	if err := s.FS.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return s.FS.SyncDir(filepath.Dir(file))
-}
-
 // packedRefsName is the file that stock git's pack-refs makes.
 const packedRefsName = "packed-refs"
-
-func (s *DB) writePacked(refs map[string]SHA) error {
-	lock := filepath.Join(s.Dir, packedRefsName+lockSuffix)
-	err := untilUnlocked(func() error { return s.FS.Link(filepath.Join(s.Dir, lockMark), lock) })
-	if errors.Is(err, fs.ErrExist) {
-		return &LockedError{lock}
-	}
-	var text strings.Builder
-	text.WriteString("# pack-refs with: sorted \n")
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		text.WriteString(string(refs[name]) + " " + name + "\n")
-	}
-	err = s.replace(packedRefsName, text.String())
-	if rerr := s.FS.Remove(lock); !errors.Is(rerr, fs.ErrNotExist) {
-		err = errors.Join(err, rerr)
-	}
-	return err
-}
 
 // Ref returns where a reference leads; "" if it is not there. A file that holds
 // no object's name is a *DamagedError: an empty one, above all, which is what
@@ -248,88 +208,6 @@ func parseRef(file, text string) (SHA, error) {
 }
 
 func isSHA(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }
-
-// Refs returns all references whose names begin with prefix, such as
-// refs/heads/.
-func (s *DB) Refs(prefix string) (map[string]SHA, error) {
-	refs, damaged, err := s.ReadableRefs(prefix)
-	if err == nil && len(damaged) > 0 {
-		err = damaged[0]
-	}
-	return refs, err
-}
-
-// ReadableRefs is Refs that passes over files which hold no reference, and
-// names them.
-func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error) {
-	var damaged []*DamagedError
-	passOver := func(err error) error {
-		var d *DamagedError
-		if errors.As(err, &d) {
-			damaged = append(damaged, d)
-			return nil
-		}
-		return err
-	}
-	// First the files, then what is packed: stock git writes that before it
-	// deletes the files, so that no reference is missed.
-	all, hidden := map[string]SHA{}, map[string]bool{}
-	err := s.walkRefs("refs", func(name string) error {
-		if strings.HasSuffix(name, lockSuffix) {
-			return nil
-		}
-		file := filepath.Join(s.Dir, filepath.FromSlash(name))
-		text, err := vfs.ReadFile(s.FS, file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed since it was listed
-		}
-		var sha SHA
-		if err == nil {
-			sha, err = parseRef(file, string(text))
-		}
-		if err != nil {
-			hidden[name] = true // what was packed of it is older
-			return passOver(err)
-		}
-		all[name] = sha
-		return nil
-	})
-	packed, perr := s.packedRefs()
-	if perr = passOver(perr); perr != nil {
-		return nil, nil, perr
-	}
-	for name, sha := range packed {
-		if _, there := all[name]; !there && !hidden[name] {
-			all[name] = sha
-		}
-	}
-	for name := range all {
-		if !strings.HasPrefix(name, prefix) {
-			delete(all, name)
-		}
-	}
-	return all, damaged, err
-}
-
-// walkRefs calls fn for each file below a directory of references.
-func (s *DB) walkRefs(dir string, fn func(name string) error) error {
-	list, err := s.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(dir)))
-	if err != nil {
-		return fmt.Errorf("listing references: %w", err)
-	}
-	for _, e := range list {
-		name := path.Join(dir, e.Name())
-		if e.IsDir() {
-			err = s.walkRefs(name, fn)
-		} else {
-			err = fn(name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // packedRefs reads the references that stock git has packed into one file.
 func (s *DB) packedRefs() (map[string]SHA, error) {
@@ -369,9 +247,3 @@ func writeSynced(fsys vfs.FS, name string, data []byte, perm fs.FileMode) error 
 	}
 	return errors.Join(err, f.Close())
 }
-
-const Branches = "refs/heads/"
-
-// shallowName is git's file of commits that count as having no parents. hank
-// writes it where what came before them is lost.
-const shallowName = "shallow"

@@ -14,6 +14,10 @@ import (
 	"hank/internal/vfs"
 )
 
+// shallowName is git's file of commits that count as having no parents. hank
+// writes it where what came before them is lost.
+const shallowName = "shallow"
+
 // Shallow implements storer.ShallowStorer.
 func (s *DB) Shallow() ([]plumbing.Hash, error) {
 	s.Mu.RLock()

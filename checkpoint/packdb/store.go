@@ -207,6 +207,10 @@ func (s *DB) sweep() error {
 	return errors.Join(s.sweepRefs(), s.IndexOrphans())
 }
 
+// oldTemporary began the names of packs that were being written by older versions of hank;
+// what is left of them is removed.
+const oldTemporary = "tmp_hank_"
+
 // isLeftOver reports whether a file among the packs is of no use.
 func (s *DB) isLeftOver(e fs.DirEntry, names map[string]bool) bool {
 	if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), oldTemporary) {

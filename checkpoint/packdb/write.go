@@ -21,35 +21,6 @@ import (
 	"hank/internal/vfs"
 )
 
-// CopyObject reads an object, verified, and packs it into another pack.
-func (s *DB) CopyObject(id plumbing.Hash, out *PendingPack) error {
-	o, err := s.Object(id)
-	if err != nil {
-		return err
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	header := AppendPackedHeader(nil, o.Kind, o.Bytes)
-	if o.Bytes <= InMemory {
-		var packed bytes.Buffer
-		if err := Deflate(&packed, r); err != nil {
-			return err
-		}
-		_, err := out.add(id, header, packed.Bytes())
-		return err
-	}
-	_, err = out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
-		if _, err := w.Write(header); err != nil {
-			return id, err
-		}
-		return id, Deflate(w, r)
-	})
-	return err
-}
-
 // temporary begins the names of packs and indexes that are being written. Stock
 // git's prune deletes what begins with tmp_, and its gc an .idx without a .pack:
 // neither may be called so.
@@ -74,9 +45,6 @@ func (s *DB) keep(base string) error {
 	}
 	return f.Close()
 }
-
-// oldTemporary is what they were called once; what is left of them is removed.
-const oldTemporary = "tmp_hank_"
 
 // deflaters are reused: a new one costs more than most objects.
 var deflaters = sync.Pool{New: func() any {
@@ -311,40 +279,6 @@ func (s *DB) Commit(ctx context.Context, r CommitRequest) (SHA, error) {
 		return "", fmt.Errorf("storing a commit: %w", err)
 	}
 	return SHA(id.String()), s.Flush(ctx)
-}
-
-// ExactReader reads left bytes and then wants the end.
-type ExactReader struct {
-	R    io.Reader
-	Left int64
-	End  func() error // has the last word, if it is not nil
-	Err  error        // why the file could not be read as it was announced
-}
-
-func (x *ExactReader) Read(p []byte) (int, error) {
-	if x.Left == 0 {
-		var one [1]byte
-		if n, _ := x.R.Read(one[:]); n > 0 {
-			x.Err = ErrChanging
-			return 0, x.Err
-		}
-		if x.End != nil {
-			if x.Err = x.End(); x.Err != nil {
-				return 0, x.Err
-			}
-		}
-		return 0, io.EOF
-	}
-	n, err := x.R.Read(p[:min(int64(len(p)), x.Left)])
-	x.Left -= int64(n)
-	if err == io.EOF && x.Left > 0 {
-		err = ErrChanging
-	}
-	if err != nil && err != io.EOF {
-		x.Err = err
-		return n, err
-	}
-	return n, nil
 }
 
 // SetEncodedObject puts an object into the pending pack.
