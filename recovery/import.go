@@ -105,7 +105,7 @@ func SessionAbsent(l layout.Layout, c *state.Codon) bool {
 
 // NoSession says of a codon whose session is absent what goes on without.
 func NoSession(c *state.Codon) string {
-	return fmt.Sprintf("the agent's interrupted session of codon %s is not here, nor is its transcript (an export has neither): `hank run` does the codon again from before it", c.CodonID)
+	return fmt.Sprintf("the agent's interrupted session of codon %s is not here, nor is its transcript (an export has neither): `hank run` runs the codon again from the state before it", c.CodonID)
 }
 
 // nameLostSession says where the next codon is to continue an agent's session: those
@@ -244,7 +244,7 @@ func askAboutSecrets(ctx context.Context, l layout.Layout, o execution.Options) 
 	return &finding.DecisionError{What: fmt.Sprintf("%s has files that hold secrets by their names, and the checkpoint that %s makes of what is there would keep them: %s; nothing was changed", l.Workspace, maker, shown), Options: []string{
 		"--exclude-secrets leaves them where they are, and out of every checkpoint",
 		"--include-secrets includes them",
-		"move them out of this directory, and give the same command again",
+		"move them out of this directory, and run the same command again",
 		"-e DIR imports into another directory"}}
 }
 

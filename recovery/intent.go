@@ -147,7 +147,7 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 	if why != nil {
 		because = fmt.Sprintf(" could not be finished (%v); it was undone", why)
 	}
-	x.Report.Add(finding.Mended, "%s%s, and the workspace is as in checkpoint %.12s, from before it", execution.Describe(intent), because, intent.Safety)
+	x.Report.Add(finding.Mended, "%s%s, and the workspace is as in checkpoint %.12s, made before it", execution.Describe(intent), because, intent.Safety)
 	reportRefused(x, refused.Refused)
 	return nil
 }
@@ -177,7 +177,7 @@ func acceptAsIs(ctx context.Context, x *execution.Execution, i *state.Intent, wh
 	if err := x.Record(closed...); err != nil {
 		return err
 	}
-	x.Report.Add(finding.Warning, "%s could not be finished (%v); the workspace is kept as it is%s, and what was there before is in checkpoint %.12s", execution.Describe(i), why, saved, i.Safety)
+	x.Report.Add(finding.Warning, "%s could not be finished (%v); the workspace is kept as it is%s, and the previous contents are in checkpoint %.12s", execution.Describe(i), why, saved, i.Safety)
 	return nil
 }
 

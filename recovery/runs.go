@@ -108,7 +108,7 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 	if ended {
 		when, p.Will = fmt.Sprintf("when codon %s had ended", live.CodonID), "the next command makes its checkpoint"
 	} else if live != nil {
-		when, p.Will = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` continues from before it"
+		when, p.Will = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` continues from the state before it"
 	}
 	p.Found = fmt.Sprintf("run %s has crashed %s (%s)", r.RunID, when, why)
 	return p

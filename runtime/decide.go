@@ -141,7 +141,7 @@ func chooseRetry(at situation, r Request, last *state.Codon) (start, error) {
 		}
 	}
 	if st.target == "" {
-		return start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint from before it; see: `hank checkpoints`", from.Codon.CodonID)}
+		return start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint of the state before it; see: `hank checkpoints`", from.Codon.CodonID)}
 	}
 	to, before := history.PositionBefore(s, from), at.standpoint()
 	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.target, state.ReasonRetry, st.rigDone, &before

@@ -85,7 +85,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 				t.Errorf("doctor foresees: %v", err)
 			}
 			sameTree(t, "a question foreseen", s.tree(), before)
-			if said := fmt.Sprint(s.view().Report.Findings); !strings.Contains(said, "when codon a had ended") || strings.Contains(said, "`hank run` continues from before it") {
+			if said := fmt.Sprint(s.view().Report.Findings); !strings.Contains(said, "when codon a had ended") || strings.Contains(said, "`hank run` continues from the state before it") {
 				t.Errorf("readers say: %s", said)
 			}
 			if c.named == "" {

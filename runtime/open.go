@@ -158,7 +158,7 @@ func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Lat
 		case a.Restore:
 			return execution.LateRedo
 		}
-		switch ui.choose(question, "accept the workspace as it is as the codon's work", "save it in a checkpoint, and run the codon again on the workspace from before it") {
+		switch ui.choose(question, "accept the workspace as it is as the codon's work", "save it in a checkpoint, and run the codon again on the workspace as it was before it") {
 		case 0:
 			return execution.LateKeep
 		case 1:

@@ -1,4 +1,4 @@
-// Package argv lets flags stand before or after arguments. urfave/cli v2 stops
+// Package argv lets flags be given before or after arguments. urfave/cli v2 stops
 // reading flags at the first argument, and would take what follows for
 // arguments, silently.
 package argv

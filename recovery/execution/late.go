@@ -65,7 +65,7 @@ func LateQuestion(live *state.Codon, changed []string) *finding.DecisionError {
 		What: fmt.Sprintf("the workspace was changed after codon %s had ended and before its checkpoint was made (%s)", live.CodonID, summarizePaths(changed)),
 		Options: []string{
 			"`hank run --keep-tree` takes the workspace as it is as the codon's work",
-			"`hank run --restore` keeps it in a checkpoint, and runs the codon again on the workspace from before it",
+			"`hank run --restore` keeps it in a checkpoint, and runs the codon again on the workspace as it was before it",
 		},
 		Command: "hank run --keep-tree",
 	}

@@ -1,4 +1,4 @@
-// Package githistory reads back from the commits of a store what the state says of them:
+// Package githistory reads back from the commits of a store what the state has about them:
 // each checkpoint's message has the record that it was made for.
 //
 //   - A record is the transition of a checkpoint, as a trailer of its message.

@@ -99,7 +99,7 @@ func TakeOver(path string) string {
 func (f Folder) Estranged(path string, now Folder, then string) *finding.DecisionError {
 	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, shell.Quote(path))
 	return &finding.DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
-		Options: []string{advice.Quote(chown) + " goes on in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && `%[4]s` goes on in a copy of your own", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")), then)}}
+		Options: []string{advice.Quote(chown) + " continues in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && `%[4]s` continues in a copy of your own", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")), then)}}
 }
 
 // Replaced says what a person must do about what stands for the workspace, in the

@@ -219,7 +219,7 @@ func sameLineage(snaps []candidate, lineage string, rep *finding.Report) []candi
 			out = append(out, c)
 		case c.state.Lineage == "" && strings.HasSuffix(c.name, ".bak"): // the version before hank's first
 		case c.state.Lineage == "":
-			rep.Add(finding.Note, "%s is from before hank went on with this execution and does not count", c.name)
+			rep.Add(finding.Note, "%s is from before hank continued this execution and does not count", c.name)
 		default:
 			rep.Add(finding.Note, "%s is of another execution (lineage %.8s, and not %.8s) and does not count", c.name, c.state.Lineage, lineage)
 		}
@@ -240,7 +240,7 @@ func (m Result) takeSnapshot(snaps []candidate, rep *finding.Report) Result {
 	default:
 		rep.Add(finding.Mended, "%s; %s knows everything up to event %d", m.Rebase, m.Source, m.State.Seq)
 		if m.Source != "state.json" {
-			rep.Doubt("%s is one save behind: what was done last, such as a rollback or an undo, it may not know", m.Source)
+			rep.Doubt("%s is one save older than the last: what was done last, such as a rollback or an undo, it may not know", m.Source)
 		}
 	}
 	return m
@@ -308,7 +308,7 @@ func (m *Result) replayJournal(fsys vfs.FS, l layout.Layout, rep *finding.Report
 		return nil // Inspect has said it
 	case errors.As(err, &illegal):
 		m.Rebase = "the journal contradicts itself"
-		rep.Add(finding.Lost, "what the journal has behind event %d does not follow from what is before it (%v); it does not count, and stays in a closed segment", m.State.Seq, err)
+		rep.Add(finding.Lost, "what the journal has after event %d does not follow from what is before it (%v); it does not count, and stays in a closed segment", m.State.Seq, err)
 		return nil
 	}
 	return err

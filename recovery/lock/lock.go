@@ -248,12 +248,12 @@ type LostError struct {
 
 func (e *LostError) Error() string {
 	if e.Taken {
-		return e.Path + " was deleted while hank worked in it, and what is there now is not this execution's, or is held; hank stops, and has not touched it; what was acknowledged is in no folder any more"
+		return e.Path + " was deleted while hank worked in it, and what is there now is not this execution's, or is held; hank stops, and has not touched it; what was acknowledged is no longer in any directory"
 	}
 	if e.Deleted {
-		return e.Path + " was deleted while hank worked in it, and cannot be written anew; hank stops; what was acknowledged is in no folder any more: put a copy there if you have one, else `hank run` begins anew with the workspace as it is"
+		return e.Path + " was deleted while hank worked in it, and cannot be recreated; hank stops; what was acknowledged is no longer in any directory: put a copy there if you have one, else `hank run` starts from scratch with the workspace as it is"
 	}
-	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the folder that it had open: put that back, then `hank run` goes on"
+	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the directory that it had open: put that back, then `hank run` continues"
 }
 
 // Is makes one loss of a folder the same as another.

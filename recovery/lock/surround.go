@@ -52,7 +52,7 @@ func (k *Lock) share(path string) error {
 	}
 	err = retryFor(patience, flock.Shared, dir)
 	if errors.Is(err, flock.ErrHeld) {
-		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " lies in it"}
+		held := &HeldError{Path: path, Why: "the workspace " + k.layout.Workspace + " is inside it"}
 		held.Execution, held.Holder = holderOf(path, k.layout.Root)
 		return errors.Join(held, dir.Close())
 	}

@@ -58,7 +58,7 @@ func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, 
 			if err != nil || v.State.Lineage != e.Lineage || v.Live || !finished(v) {
 				continue
 			}
-			x.What, x.LastUsed = "its hank is done", state.At(lastUsed(v, e.LastUsed))
+			x.What, x.LastUsed = "its hank is completed", state.At(lastUsed(v, e.LastUsed))
 			if x.Remove = p.old(x.LastUsed.Time); x.Remove {
 				if why := mustStay(ctx, v); why != "" {
 					x.What, x.Remove, x.Kept = why, false, true
@@ -97,11 +97,11 @@ func finished(v *recovery.View) bool {
 func mustStay(ctx context.Context, v *recovery.View) string {
 	for _, f := range v.Report.Findings {
 		if f.Severity == finding.Blocked {
-			return "its hank is done, but " + f.What
+			return "its hank is completed, but " + f.What
 		}
 	}
 	if v.Blocked != nil {
-		return "its hank is done, but " + v.Blocked.What
+		return "its hank is completed, but " + v.Blocked.What
 	}
 	if v.Layout.Workspace == layout.DefaultWorkspace(v.Layout.Root) && !v.Gone() {
 		if why := edited(ctx, v); why != "" {
@@ -110,9 +110,9 @@ func mustStay(ctx context.Context, v *recovery.View) string {
 	}
 	file, err := changedSince(v.Layout.Archive(), lastWritten(v), func(string) bool { return false })
 	if err != nil {
-		return fmt.Sprintf("its hank is done, but its archive cannot be looked through: %v", err)
+		return fmt.Sprintf("its hank is completed, but its archive cannot be looked through: %v", err)
 	} else if file != "" {
-		return fmt.Sprintf("its hank is done, but %q was changed or added after hank last did something there", file)
+		return fmt.Sprintf("its hank is completed, but %q was changed or added after hank last did something there", file)
 	}
 	return ""
 }
@@ -124,18 +124,18 @@ func mustStay(ctx context.Context, v *recovery.View) string {
 func edited(ctx context.Context, v *recovery.View) string {
 	store, err := v.Store()
 	if err != nil {
-		return fmt.Sprintf("its hank is done, but its workspace cannot be compared with the last checkpoint: %v", err)
+		return fmt.Sprintf("its hank is completed, but its workspace cannot be compared with the last checkpoint: %v", err)
 	}
 	defer store.Close()
 	switch ask, err := edits.Changed(ctx, v, store, ""); {
 	case err != nil:
-		return fmt.Sprintf("its hank is done, but its workspace cannot be compared with the last checkpoint: %v", err)
+		return fmt.Sprintf("its hank is completed, but its workspace cannot be compared with the last checkpoint: %v", err)
 	case ask != nil:
 		return ask.What
 	}
 	for _, name := range match.LeftOut(store.DB) {
 		if _, err := os.Lstat(filepath.Join(v.Layout.Workspace, name)); err == nil {
-			return fmt.Sprintf("its hank is done, but %q is in it and, as it was to be, in no checkpoint", name)
+			return fmt.Sprintf("its hank is completed, but %q is in it and, as it was to be, in no checkpoint", name)
 		}
 	}
 	tree, lost := history.TreeOf(store, edits.Comparison{State: v.State, Store: store, Layout: v.Layout}.LeftAt(false))
@@ -148,9 +148,9 @@ func edited(ctx context.Context, v *recovery.View) string {
 	}
 	file, err := changedSince(v.Layout.Workspace, ended, held)
 	if err != nil {
-		return fmt.Sprintf("its hank is done, but its workspace cannot be looked through: %v", err)
+		return fmt.Sprintf("its hank is completed, but its workspace cannot be looked through: %v", err)
 	} else if file != "" {
-		return fmt.Sprintf("its hank is done, but %q was changed or added after its last run, and the last checkpoint does not have it", file)
+		return fmt.Sprintf("its hank is completed, but %q was changed or added after its last run, and the last checkpoint does not have it", file)
 	}
 	return ""
 }

@@ -243,7 +243,7 @@ func (s *sweep) replaced() []Garbage {
 		g := Garbage{Kind: Replaced, What: "repositories that a rig replaced; no checkpoint holds them", Path: path, below: s.layout.Workspace, Remove: s.old(changed(path))}
 		for run := range needed {
 			if strings.Contains(e.Name(), string(run)) {
-				g.What, g.Remove = g.What+" (of the present thread)", false
+				g.What, g.Remove = g.What+" (of the current timeline)", false
 			}
 		}
 		list = append(list, g)

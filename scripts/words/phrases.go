@@ -18,7 +18,7 @@ type phrase struct {
 // phrases are the words of another dialect: most are correct English that has a
 // standard term in technical writing.
 var phrases = []phrase{
-	{word(`behind`), "after", []string{"leave behind", "leaves behind", "left behind"}},
+	{word(`behind`), "after", []string{"leave behind", "leaves behind", "left behind", "left it behind", "left something behind"}},
 	{word(`(go|goes|gone|going|went) on`), "continue, resume, proceed", nil},
 	{word(`at work`), "running, in progress", nil},
 	{word(`anew`), "again, from scratch; recreate, rewrite, rebuild", nil},

@@ -55,7 +55,7 @@ func hashFile(w io.Writer, name string) (int64, error) {
 func checkSeal(dir string) error {
 	want, err := os.ReadFile(sealName(dir))
 	if errors.Is(err, os.ErrNotExist) {
-		return errors.New("it was not closed in order")
+		return errors.New("it was not closed cleanly")
 	}
 	if err != nil {
 		return err
