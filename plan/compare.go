@@ -184,7 +184,7 @@ func (c *Codon) rigFiles() []string {
 func (p *Program) sentinelFiles(s Sentinel) []string {
 	var files []string
 	config, base := s.Config, "."
-	if ref := s.Ref(); ref != "" {
+	if ref := s.ref(); ref != "" {
 		files = append(files, ref)
 		config, base = jsontext.Value(p.texts[path.Clean(ref)]), path.Dir(ref)
 	}

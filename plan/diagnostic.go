@@ -41,8 +41,8 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Failing reports whether one of the diagnostics is an error.
-func Failing(ds []Diagnostic) bool {
+// hasErrors reports whether one of the diagnostics is an error.
+func hasErrors(ds []Diagnostic) bool {
 	for _, d := range ds {
 		if d.Severity == Error {
 			return true

@@ -12,9 +12,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
+
+	"hank/plan/model"
 )
 
-// Parse never panics, and a hank without errors never fails later: its plan
+// Reading never panics, and a hank without errors never fails later: its plan
 // grows under any outcomes as it is derived, its entries can be stored, written,
 // read and resolved, its prompts can be made, and it can be frozen.
 func FuzzHank(f *testing.F) {
@@ -29,8 +31,8 @@ func FuzzHank(f *testing.F) {
 	}
 	f.Add(full, uint64(7))
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
-		h, parsed := Parse("hank.json", data)
-		if h == nil && !Failing(parsed) {
+		h, parsed := parseAlone("hank.json", data)
+		if h == nil && !hasErrors(parsed) {
 			t.Fatal("no hank and no error")
 		}
 		for _, d := range parsed {
@@ -39,7 +41,7 @@ func FuzzHank(f *testing.F) {
 			}
 		}
 		p, ds := Load(folder(map[string]string{"hank.json": string(data), "p.md": "x", "t/x": "x"}), "hank.json")
-		if (p == nil) != Failing(ds) {
+		if (p == nil) != hasErrors(ds) {
 			t.Fatalf("program %v, but %s", p, Text(ds))
 		}
 		if p != nil {
@@ -87,14 +89,14 @@ func attack(t *testing.T, p *Program, r *rand.Rand) {
 // What is read is written again as it was, and read again without complaint.
 func TestAHankCanBeWrittenAndReadAgain(t *testing.T) {
 	t.Parallel()
-	h, ds := Parse("hank.json", readFile(t, "testdata/full/hank.json"))
-	if Failing(ds) {
+	h, ds := parseAlone("hank.json", readFile(t, "testdata/full/hank.json"))
+	if hasErrors(ds) {
 		t.Fatal(Text(ds))
 	}
 	var out reporter
 	raw := parse("hank.json", readFile(t, "testdata/full/hank.json"), &out) // models are still names
-	again, ds := Parse("hank.json", []byte(marshal(t, raw)))
-	if Failing(ds) || marshal(t, again) != marshal(t, h) {
+	again, ds := parseAlone("hank.json", []byte(marshal(t, raw)))
+	if hasErrors(ds) || marshal(t, again) != marshal(t, h) {
 		t.Errorf("%s\n%s\n%s", Text(ds), marshal(t, again), marshal(t, h))
 	}
 }
@@ -102,7 +104,7 @@ func TestAHankCanBeWrittenAndReadAgain(t *testing.T) {
 func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("[", 200_000), strings.Repeat(`{"a":`, 100_000), `{"hank":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}"} {
-		if _, ds := Parse("hank.json", []byte(text)); !Failing(ds) {
+		if _, ds := parseAlone("hank.json", []byte(text)); !hasErrors(ds) {
 			t.Error("must be an error")
 		}
 	}
@@ -135,7 +137,7 @@ func BenchmarkParse(b *testing.B) {
 			b.Run(fmt.Sprintf("%s-%d", name, n), func(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				for b.Loop() {
-					if _, ds := Parse("hank.json", data); Failing(ds) != (name == "wrong") {
+					if _, ds := parseAlone("hank.json", data); hasErrors(ds) != (name == "wrong") {
 						b.Fatal(Text(ds))
 					}
 				}
@@ -158,7 +160,7 @@ func BenchmarkLoad10000Codons(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, ds := Load(os.DirFS(dir), "hank.json"); Failing(ds) {
+		if _, ds := Load(os.DirFS(dir), "hank.json"); hasErrors(ds) {
 			b.Fatal(Text(ds))
 		}
 	}
@@ -178,7 +180,7 @@ func TestDamagedHanksAreRefusedOrWork(t *testing.T) {
 			damage(rt, tree)
 		}
 		p, ds := Load(overlay{root, tree.Sound()}, "hank.json")
-		if (p == nil) != Failing(ds) {
+		if (p == nil) != hasErrors(ds) {
 			rt.Fatalf("program %v, but %s", p, Text(ds))
 		}
 		if p != nil {
@@ -202,4 +204,17 @@ func (o overlay) Open(name string) (fs.File, error) {
 		return fstest.MapFS{name: {Data: o.hank}}.Open(name)
 	}
 	return o.FS.Open(name)
+}
+
+// parseAlone reads a hank.json and reports everything that can be said without
+// looking at other files. It does not stop at the first problem. The Hank
+// holds what is right in the file; it is nil if the file is not JSON at all.
+func parseAlone(name string, data []byte) (*Hank, []Diagnostic) {
+	var out reporter
+	h := parse(name, data, &out)
+	if h != nil {
+		h.resolve(overrideOf(h), model.Default().Lookup, &out)
+		h.structure(&out)
+	}
+	return h, out.sorted(name)
 }

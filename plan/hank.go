@@ -285,9 +285,9 @@ type Sentinel struct {
 	Unknown  jsontext.Value `json:",embed"`
 }
 
-// Ref is the reference to the sentinel's configuration file; empty if the
+// ref is the reference to the sentinel's configuration file; empty if the
 // configuration is in the hank itself.
-func (s Sentinel) Ref() string {
+func (s Sentinel) ref() string {
 	var ref string
 	if s.Config.Kind() == '"' && json.Unmarshal(s.Config, &ref) == nil {
 		return ref

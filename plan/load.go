@@ -24,19 +24,6 @@ func LoadWith(dir HankDir, name string, layers Layers) (*Program, []Diagnostic) 
 	return l.program(name, layers)
 }
 
-// Parse reads a hank.json and reports everything that can be said without
-// looking at other files. It does not stop at the first problem. The Hank
-// holds what is right in the file; it is nil if the file is not JSON at all.
-func Parse(name string, data []byte) (*Hank, []Diagnostic) {
-	var out reporter
-	h := parse(name, data, &out)
-	if h != nil {
-		h.resolve(overrideOf(h), model.Default().Lookup, &out)
-		h.structure(&out)
-	}
-	return h, out.sorted(name)
-}
-
 // program loads the program under the settings of layers.
 func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 	l.files, l.copies, l.stats = map[string]*loadedFile{}, map[string]*Source{}, map[string]stated{}
@@ -57,7 +44,7 @@ func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 	if !l.frozen { // what is stored is stored
 		l.secrets(name)
 	}
-	if Failing(l.out.list) {
+	if hasErrors(l.out.list) {
 		return nil, l.out.sorted(name)
 	}
 	p.index()

@@ -13,7 +13,7 @@ import (
 // sentinel checks the configuration of a sentinel and reads its files.
 func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	doc, at, base := l.hank.doc, pointer, "."
-	if ref := s.Ref(); ref != "" {
+	if ref := s.ref(); ref != "" {
 		name, text, ok := l.text(doc, pointer, ".", ref, l.mostOfDocument())
 		if !ok {
 			return

@@ -36,7 +36,7 @@ func TestSettingsErrorsAreReported(t *testing.T) {
 		}
 	}
 	s, ds := ParseSettings([]byte(`{"shimIdleTimeout": 60, "outputDirectory": 3}`))
-	if s.ShimIdleTimeout != 60 || s.OutputDirectory != "" || !Failing(ds) {
+	if s.ShimIdleTimeout != 60 || s.OutputDirectory != "" || !hasErrors(ds) {
 		t.Errorf("what is right must be kept: %+v", s)
 	}
 }
@@ -73,7 +73,7 @@ func TestEnvironmentSettings(t *testing.T) {
 			t.Errorf("%s: got %+v %v", c.env, s, Text(ds))
 		}
 	}
-	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_SENTINEL_ENABLE_PERSISTENCE=true", "HANKWEAVE_RUNTIME_PORT=80"}); Failing(ds) || len(ds) != 2 {
+	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_SENTINEL_ENABLE_PERSISTENCE=true", "HANKWEAVE_RUNTIME_PORT=80"}); hasErrors(ds) || len(ds) != 2 {
 		t.Errorf("settings without effect: %s", Text(ds))
 	}
 	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_MODLE=x"}); !strings.Contains(ds[0].Hint, "HANKWEAVE_RUNTIME_MODEL") {

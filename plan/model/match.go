@@ -51,11 +51,11 @@ func isDate(s string) bool {
 }
 
 // fitting is rule 5 of Lookup: one model, or several of different families.
-func (r *Registry) fitting(want parts, in func(*Model) bool) []*Model {
+func (r *Registry) fitting(want parts, in func(*entry) bool) []*entry {
 	if len(want.words) == 0 {
 		return nil
 	}
-	var fits []*Model
+	var fits []*entry
 	fewest := 1 << 30
 	exact := false // a model with the very version wins over one of a later sub-version
 	for i := range r.models {
@@ -92,14 +92,14 @@ func startsWith(have, want []int) bool {
 
 // newestOfEach keeps the newest model of each family; a family is a provider
 // and a set of words.
-func newestOfEach(models []*Model, of map[*Model]parts) []*Model {
-	groups := map[string][]*Model{}
+func newestOfEach(models []*entry, of map[*entry]parts) []*entry {
+	groups := map[string][]*entry{}
 	for _, m := range models {
 		words := slices.Sorted(slices.Values(of[m].words))
 		key := m.Provider + "/" + strings.Join(words, " ")
 		groups[key] = append(groups[key], m)
 	}
-	var kept []*Model
+	var kept []*entry
 	for _, group := range groups {
 		kept = append(kept, newest(group)...)
 	}
@@ -108,11 +108,11 @@ func newestOfEach(models []*Model, of map[*Model]parts) []*Model {
 
 // newest is the model that was released last; among several of one day the one
 // with the shortest id, which is the name without a date.
-func newest(models []*Model) []*Model {
-	best := slices.MaxFunc(models, func(a, b *Model) int {
+func newest(models []*entry) []*entry {
+	best := slices.MaxFunc(models, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.Released, b.Released), cmp.Compare(len(b.ID), len(a.ID)), cmp.Compare(b.ID, a.ID))
 	})
-	return []*Model{best}
+	return []*entry{best}
 }
 
 // near lists up to three names that look like the given one.

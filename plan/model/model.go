@@ -38,8 +38,8 @@ type Limits struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// Named is a reference to a name that is not resolved yet.
-func Named(name string) Ref { return Ref{ModelID: name} }
+// named is a reference to a name that is not resolved yet.
+func named(name string) Ref { return Ref{ModelID: name} }
 
 // Resolved reports whether the reference names a provider.
 func (r Ref) Resolved() bool { return r.ProviderID != "" }
@@ -76,7 +76,7 @@ func (r *Ref) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		if err := json.UnmarshalDecode(d, &name); err != nil {
 			return err
 		}
-		*r = Named(name)
+		*r = named(name)
 		return nil
 	}
 	var f refFields
@@ -117,5 +117,5 @@ func (r Ref) Price(t Tokens) (nanoDollars int64, known bool) {
 	if r.Cost == nil {
 		return 0, false
 	}
-	return r.Cost.Price(t), true
+	return r.Cost.price(t), true
 }

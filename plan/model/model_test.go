@@ -153,7 +153,7 @@ func TestPricesNeverOverflow(t *testing.T) {
 		if sum.IsInt64() {
 			want = sum.Int64()
 		}
-		if got := c.Price(use); got != want {
+		if got := c.price(use); got != want {
 			t.Fatalf("got %d, want %d", got, want)
 		}
 	})
@@ -162,7 +162,7 @@ func TestPricesNeverOverflow(t *testing.T) {
 func TestReferencesSurviveJSON(t *testing.T) {
 	t.Parallel()
 	for _, m := range Default().models {
-		ref := m.Ref()
+		ref := m.ref()
 		data, err := json.Marshal(ref)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestReferencesSurviveJSON(t *testing.T) {
 
 func TestADamagedRegistryIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Read([]byte(`{"models": [{"id": 3}]}`)); err == nil {
+	if _, err := read([]byte(`{"models": [{"id": 3}]}`)); err == nil {
 		t.Error("it was read")
 	}
 }

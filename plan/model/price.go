@@ -61,8 +61,8 @@ func (r *Rate) UnmarshalJSON(b []byte) error {
 // Tokens is the use of one request. Input does not count the cached tokens.
 type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
 
-// Price is the price of one request in billionths of a dollar.
-func (c *Cost) Price(t Tokens) int64 {
+// price is the price of one request in billionths of a dollar.
+func (c *Cost) price(t Tokens) int64 {
 	t = Tokens{max(t.Input, 0), max(t.Output, 0), max(t.CacheRead, 0), max(t.CacheWrite, 0)}
 	rates := Tier{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, AboveInputTokens: -1}
 	for _, tier := range c.Tiers {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Model is an entry of the registry.
-type Model struct {
+// entry is a model of the registry.
+type entry struct {
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -20,8 +20,8 @@ type Model struct {
 	Limits   Limits `json:"limit"`
 }
 
-// Ref is a reference to the model.
-func (m *Model) Ref() Ref {
+// ref is a reference to the model.
+func (m *entry) ref() Ref {
 	return Ref{ProviderID: m.Provider, ModelID: m.ID, Name: m.Name, Cost: &m.Cost, Limits: &m.Limits}
 }
 
@@ -30,9 +30,9 @@ func (m *Model) Ref() Ref {
 type Registry struct {
 	Source    string   // where the facts come from, and of what day they are
 	Providers []string // sorted
-	models    []Model
-	byID      map[string][]*Model // by id, without provider
-	parts     map[*Model]parts
+	models    []entry
+	byID      map[string][]*entry // by id, without provider
+	parts     map[*entry]parts
 }
 
 //go:embed models.json
@@ -40,24 +40,24 @@ var snapshot []byte
 
 // Default returns the registry that is compiled in.
 var Default = sync.OnceValue(func() *Registry {
-	r, err := Read(snapshot)
+	r, err := read(snapshot)
 	if err != nil {
 		panic("model: the compiled-in registry is damaged: " + err.Error())
 	}
 	return r
 })
 
-// Read reads a registry: {"source": …, "models": […]} with prices in dollars
+// read reads a registry: {"source": …, "models": […]} with prices in dollars
 // per million tokens and limits in tokens.
-func Read(data []byte) (*Registry, error) {
+func read(data []byte) (*Registry, error) {
 	var file struct {
 		Source string  `json:"source"`
-		Models []Model `json:"models"`
+		Models []entry `json:"models"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("read the list of models: %w", err)
 	}
-	r := &Registry{Source: file.Source, models: file.Models, byID: map[string][]*Model{}, parts: map[*Model]parts{}}
+	r := &Registry{Source: file.Source, models: file.Models, byID: map[string][]*entry{}, parts: map[*entry]parts{}}
 	for i := range r.models {
 		m := &r.models[i]
 		r.byID[m.ID] = append(r.byID[m.ID], m)
@@ -73,7 +73,7 @@ func Read(data []byte) (*Registry, error) {
 // the maker's own offer, if there is one.
 var resellers = []string{"amazon-bedrock", "azure", "google-vertex", "groq", "opencode", "openrouter"}
 
-func firstHand(m *Model) bool { return !slices.Contains(resellers, m.Provider) }
+func firstHand(m *entry) bool { return !slices.Contains(resellers, m.Provider) }
 
 // families are short names that would fit the models of several makers.
 var families = map[string]string{
@@ -120,7 +120,7 @@ func (r *Registry) Lookup(name string) (Ref, error) {
 	if before, after, ok := strings.Cut(name, "/"); ok && slices.Contains(r.Providers, before) {
 		provider, id = before, after
 	}
-	in := func(m *Model) bool { return m.Provider == provider || provider == "" }
+	in := func(m *entry) bool { return m.Provider == provider || provider == "" }
 	if refs := r.exact(id, in); len(refs) > 0 {
 		return choose(name, refs)
 	}
@@ -130,7 +130,7 @@ func (r *Registry) Lookup(name string) (Ref, error) {
 	if provider == "" {
 		in = firstHand
 		if maker := families[strings.ToLower(split(id).first())]; maker != "" {
-			in = func(m *Model) bool { return m.Provider == maker }
+			in = func(m *entry) bool { return m.Provider == maker }
 		}
 	}
 	fits := r.fitting(split(id), in)
@@ -141,12 +141,12 @@ func (r *Registry) Lookup(name string) (Ref, error) {
 }
 
 // choose takes the only model, or the only one of a maker.
-func choose(name string, fits []*Model) (Ref, error) {
+func choose(name string, fits []*entry) (Ref, error) {
 	if own := filter(fits, firstHand); len(own) > 0 {
 		fits = own
 	}
 	if len(fits) == 1 {
-		return fits[0].Ref(), nil
+		return fits[0].ref(), nil
 	}
 	var names []string
 	for _, m := range fits {
@@ -156,7 +156,7 @@ func choose(name string, fits []*Model) (Ref, error) {
 	return Ref{}, &AmbiguousError{name, names}
 }
 
-func filter(models []*Model, keep func(*Model) bool) (kept []*Model) {
+func filter(models []*entry, keep func(*entry) bool) (kept []*entry) {
 	for _, m := range models {
 		if keep(m) {
 			kept = append(kept, m)
@@ -165,12 +165,12 @@ func filter(models []*Model, keep func(*Model) bool) (kept []*Model) {
 	return kept
 }
 
-func (r *Registry) exact(id string, in func(*Model) bool) []*Model {
+func (r *Registry) exact(id string, in func(*entry) bool) []*entry {
 	return filter(r.byID[id], in)
 }
 
 // dated is rule 4 of Lookup.
-func (r *Registry) dated(id string, in func(*Model) bool) (Ref, bool) {
+func (r *Registry) dated(id string, in func(*entry) bool) (Ref, bool) {
 	if i := strings.LastIndexByte(id, '-'); i > 0 && isDate(id[i+1:]) {
 		if fits := r.exact(id[:i], in); len(fits) > 0 {
 			ref, err := choose(id, fits)
@@ -179,7 +179,7 @@ func (r *Registry) dated(id string, in func(*Model) bool) (Ref, bool) {
 		}
 		return Ref{}, false
 	}
-	var fits []*Model
+	var fits []*entry
 	for i := range r.models {
 		m := &r.models[i]
 		if date, ok := strings.CutPrefix(m.ID, id+"-"); ok && isDate(date) && in(m) {

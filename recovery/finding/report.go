@@ -48,9 +48,9 @@ type Report struct {
 	Reading bool // for a reader: nothing was repaired
 }
 
-// Will is what an opening says that it did, or what a reader says that the next
+// will is what an opening says that it did, or what a reader says that the next
 // command will do.
-func (r *Report) Will(done, todo string) string {
+func (r *Report) will(done, todo string) string {
 	if r.Reading {
 		return todo
 	}
@@ -81,7 +81,7 @@ func (r *Report) Add(s Severity, format string, args ...any) {
 // Repair adds a finding that ends with what the opening did about it or, for a reader,
 // with what the next command will do.
 func (r *Report) Repair(s Severity, found, did, todo string) {
-	f := Finding{Severity: s, What: found, Next: r.Will(did, todo)}
+	f := Finding{Severity: s, What: found, Next: r.will(did, todo)}
 	if f.Next != "" {
 		f.What += "; " + f.Next
 	}

@@ -11,14 +11,14 @@ import (
 	"hank/internal/vfs"
 )
 
-// OwnFolders are those that hank writes to.
-func (l Layout) OwnFolders() []string {
+// ownFolders are those that hank writes to.
+func (l Layout) ownFolders() []string {
 	return []string{l.Events(), l.Runs(), l.Index(), filepath.Dir(l.Store()), l.Quarantine()}
 }
 
 // MakeOwnFolders makes the folders that hank writes to.
 func MakeOwnFolders(fsys vfs.FS, l Layout) error {
-	for _, dir := range l.OwnFolders() {
+	for _, dir := range l.ownFolders() {
 		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func Inspect(fsys vfs.FS, l Layout, boot string) (journal.Opened, error) {
 }
 
 func knownSegments(fsys vfs.FS, l Layout, boot string) journal.SegmentCache {
-	text, err := vfs.ReadFile(fsys, l.Segments())
+	text, err := vfs.ReadFile(fsys, l.segments())
 	if err != nil {
 		return journal.SegmentCache{}
 	}
@@ -42,6 +42,6 @@ func KeepKnown(fsys vfs.FS, l Layout, found *journal.Opened, boot string) {
 		return
 	}
 	if text, err := known.Marshal(); err == nil {
-		_ = vfs.ReplaceFile(fsys, l.Segments(), text, 0o600, vfs.Durable)
+		_ = vfs.ReplaceFile(fsys, l.segments(), text, 0o600, vfs.Durable)
 	}
 }

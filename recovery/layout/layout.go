@@ -68,7 +68,7 @@ func (l Layout) CostIndex() string { return l.Hank("index", "costs") }
 
 func (l Layout) StatCache() string { return l.Hank("index", "stat-cache") }
 
-func (l Layout) Segments() string { return l.Hank("index", "segments") } // journal.SegmentCache
+func (l Layout) segments() string { return l.Hank("index", "segments") } // journal.SegmentCache
 
 func (l Layout) Head() string { return l.Hank("index", "head") } // see headFile
 

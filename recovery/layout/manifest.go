@@ -16,8 +16,8 @@ import (
 // Orphan stands in the manifest for a checkpoint that there is not.
 const Orphan = "orphan"
 
-// ManifestVersion is the version of the manifest's format.
-const ManifestVersion = "1.0.0"
+// manifestVersion is the version of the manifest's format.
+const manifestVersion = "1.0.0"
 
 type (
 	// Manifest is the content of archive-manifest.json. It only ever grows.
@@ -49,7 +49,7 @@ type (
 // ReadManifest reads the manifest of the archive; one that is not there is
 // empty.
 func ReadManifest(fsys vfs.FS, name string) (Manifest, error) {
-	empty := Manifest{Version: ManifestVersion}
+	empty := Manifest{Version: manifestVersion}
 	data, err := vfs.ReadFile(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
@@ -61,8 +61,8 @@ func ReadManifest(fsys vfs.FS, name string) (Manifest, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return empty, fmt.Errorf("%s is damaged, so nothing is archived: %w; move it away, the files that it names stay in %s", name, err, ArchiveName)
 	}
-	if m.Version != ManifestVersion {
-		return empty, fmt.Errorf("%s has version %q, this hank knows %s, so nothing is archived: use the hank that wrote it", name, m.Version, ManifestVersion)
+	if m.Version != manifestVersion {
+		return empty, fmt.Errorf("%s has version %q, this hank knows %s, so nothing is archived: use the hank that wrote it", name, m.Version, manifestVersion)
 	}
 	return m, nil
 }

@@ -134,7 +134,7 @@ type Obstacle struct {
 // the journal must be.
 func Obstacles(fsys vfs.FS, l Layout) []Obstacle {
 	var found []Obstacle
-	for _, dir := range l.OwnFolders() {
+	for _, dir := range l.ownFolders() {
 		if why := InTheWay(fsys, dir); why != nil {
 			found = append(found, Obstacle{dir, why})
 		}

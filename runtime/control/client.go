@@ -39,7 +39,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v)", ErrNotRunning, err)
 	}
-	return &Client{conn: conn, lines: bufio.NewReaderSize(conn, longestLine), version: Version}, nil
+	return &Client{conn: conn, lines: bufio.NewReaderSize(conn, longestLine), version: newestVersion}, nil
 }
 
 // patience is how long a run may take to answer: idle seconds, or less if the
@@ -55,20 +55,20 @@ func patience(ctx context.Context) time.Time {
 // Close hangs up.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Call asks the run that listens at path, see [Client.Call].
+// Call asks the run that listens at path, and waits for its answer until the context
+// ends, but not longer than idle seconds. No answer: ErrNoAnswer or ErrNotKnown; the
+// latter only if r is to be confirmed, or cannot be.
 func Call(ctx context.Context, path string, r Request) (Response, error) {
 	c, err := Dial(ctx, path)
 	if err != nil {
 		return Response{}, err
 	}
 	defer c.Close()
-	return c.Call(ctx, r)
+	return c.call(ctx, r)
 }
 
-// Call asks the run, and waits for its answer until the context ends, but not longer
-// than idle seconds. No answer: ErrNoAnswer or ErrNotKnown; the latter only if r is
-// to be confirmed, or cannot be.
-func (c *Client) Call(ctx context.Context, r Request) (Response, error) {
+// call is Call on a connection that is made.
+func (c *Client) call(ctx context.Context, r Request) (Response, error) {
 	if err := c.conn.SetDeadline(patience(ctx)); err != nil {
 		return Response{}, err
 	}
@@ -134,7 +134,7 @@ func (c *Client) read(v any) error {
 }
 
 // Follow subscribes, and calls fn for each update until the run is over; then it
-// returns nil. It ends before with the error of ctx or of fn, with ErrOldVersion, or
+// returns nil. It ends before with the error of ctx or of fn, with errOldVersion, or
 // with what ended the connection. The client is of no more use then.
 func (c *Client) Follow(ctx context.Context, s Subscription, fn func(Update) error) error {
 	arguments, err := json.Marshal(s)
@@ -150,7 +150,7 @@ func (c *Client) Follow(ctx context.Context, s Subscription, fn func(Update) err
 	case err != nil:
 		return err
 	case !answer.OK && answer.Version == 1:
-		return ErrOldVersion
+		return errOldVersion
 	case !answer.OK:
 		return fmt.Errorf("the run refuses: %s", answer.Error)
 	}

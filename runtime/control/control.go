@@ -74,8 +74,8 @@ import (
 	"hank/state/journal"
 )
 
-// Version is the newest version of the protocol.
-const Version = 2
+// newestVersion is the newest version of the protocol.
+const newestVersion = 2
 
 // Bounds of a server.
 const (
@@ -163,8 +163,8 @@ func (e Event) Journal() journal.Event {
 // ErrNotRunning says that nobody listens.
 var ErrNotRunning = errors.New("no hank is running there")
 
-// ErrOldVersion says that a run knows no subscriptions.
-var ErrOldVersion = errors.New("the run is one of an older hank, which cannot be followed through its control socket")
+// errOldVersion says that a run knows no subscriptions.
+var errOldVersion = errors.New("the run is one of an older hank, which cannot be followed through its control socket")
 
 // The errors of a run that does not answer.
 var (

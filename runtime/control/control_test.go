@@ -39,7 +39,7 @@ func TestARunAnswersWhereverItsExecutionIs(t *testing.T) {
 		s := serve(t, path)
 		for range 3 {
 			r, err := Call(context.Background(), path, Request{Command: "stop"})
-			if err != nil || !r.OK || r.Version != Version {
+			if err != nil || !r.OK || r.Version != newestVersion {
 				t.Fatalf("%s: %+v, %v", name, r, err)
 			}
 		}

@@ -220,15 +220,15 @@ func TestARunOfAnOlderHankIsAskedInItsVersion(t *testing.T) {
 	}
 	defer c.Close()
 	for range 2 {
-		if r, err := c.Call(ctx, Request{Command: "status"}); err != nil || string(r.Status) != `{"runId":"old"}` {
+		if r, err := c.call(ctx, Request{Command: "status"}); err != nil || string(r.Status) != `{"runId":"old"}` {
 			t.Errorf("status: %+v, %v", r, err)
 		}
 	}
-	if r, err := c.Call(ctx, Request{Command: "launch"}); err != nil || r.OK || r.Error != "unknown command launch" {
+	if r, err := c.call(ctx, Request{Command: "launch"}); err != nil || r.OK || r.Error != "unknown command launch" {
 		t.Errorf("launch: %+v, %v", r, err)
 	}
 	for range 2 { // after it has told its version, and before
-		if err := c.Follow(ctx, Subscription{Events: true}, func(Update) error { return nil }); !errors.Is(err, ErrOldVersion) {
+		if err := c.Follow(ctx, Subscription{Events: true}, func(Update) error { return nil }); !errors.Is(err, errOldVersion) {
 			t.Errorf("followed: %v", err)
 		}
 		if c, err = Dial(ctx, path); err != nil {

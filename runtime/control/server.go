@@ -207,7 +207,7 @@ func (c *connection) serve() {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		_ = c.send(Response{Version: Version, Error: fmt.Sprintf("a request has at most %d bytes", longestLine)})
+		_ = c.send(Response{Version: newestVersion, Error: fmt.Sprintf("a request has at most %d bytes", longestLine)})
 	}
 	if !c.server.isClosing() {
 		hangUp() // the client has gone, or is of no use
@@ -260,11 +260,11 @@ func (c *connection) follow(ctx context.Context, id uint64, s Subscription) {
 	c.follower.Go(func() {
 		defer c.server.unreserve()
 		err := c.server.service.Follow(ctx, s, func(u Update) error {
-			u.Version, u.ID = Version, id
+			u.Version, u.ID = newestVersion, id
 			return c.send(u)
 		})
 		if err == nil {
-			err = c.send(Update{Version: Version, ID: id, End: true})
+			err = c.send(Update{Version: newestVersion, ID: id, End: true})
 		}
 		if err != nil { // a part of a line may have been written: nothing can follow it
 			c.conn.Close()
@@ -287,11 +287,11 @@ func (c *connection) answer(text []byte) (answer Response, wants *Subscription) 
 	switch {
 	case err != nil:
 		r.ID = 0
-		return Response{Version: Version, Error: "the request is not a JSON object with version and command"}, nil
+		return Response{Version: newestVersion, Error: "the request is not a JSON object with version and command"}, nil
 	case r.Version == 1:
 		r.ID, r.Arguments = 0, nil // unknown there
-	case r.Version != Version:
-		return Response{Version: Version, Error: fmt.Sprintf("this hank knows the versions 1 and %d of the control protocol, not %d", Version, r.Version)}, nil
+	case r.Version != newestVersion:
+		return Response{Version: newestVersion, Error: fmt.Sprintf("this hank knows the versions 1 and %d of the control protocol, not %d", newestVersion, r.Version)}, nil
 	case r.ID == 0:
 		return Response{Error: "a request of version 2 has an id, a number from 1 on"}, nil
 	case r.Arguments != nil && r.Arguments.Kind() != '{':

@@ -75,7 +75,7 @@ func Classify(e Evidence) *state.FailureReason {
 	if reason.Retriable {
 		after := e.RetryAfter
 		if after <= 0 || after > maxRetryAfter {
-			after, _ = RetryAfter(e.Text)
+			after, _ = retryAfter(e.Text)
 		}
 		reason.RetryAfterMs = after.Milliseconds()
 	}

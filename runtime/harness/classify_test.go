@@ -218,9 +218,9 @@ func TestRetryAfter(t *testing.T) {
 		"the limit resets at 15:00":                  0,
 		"":                                           0,
 	} {
-		got, ok := RetryAfter(text)
+		got, ok := retryAfter(text)
 		if got != want || ok != (want > 0) {
-			t.Errorf("RetryAfter(%q) = %v, %v, want %v", text, got, ok, want)
+			t.Errorf("retryAfter(%q) = %v, %v, want %v", text, got, ok, want)
 		}
 	}
 }

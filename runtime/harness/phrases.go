@@ -85,10 +85,10 @@ var (
 	amountPart = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s?([a-z]*)`)
 )
 
-// RetryAfter finds how long a text says to wait before the next try. A number
+// retryAfter finds how long a text says to wait before the next try. A number
 // without a unit counts seconds, as in the HTTP header; a date is not
 // understood. Waits of nothing or more than an hour are ignored.
-func RetryAfter(text string) (time.Duration, bool) {
+func retryAfter(text string) (time.Duration, bool) {
 	var wait float64 // seconds
 	if m := afterMillis.FindStringSubmatch(text); m != nil {
 		wait, _ = strconv.ParseFloat(m[1], 64)

@@ -24,14 +24,14 @@ func TestAKeeperEndsItsCommandByItselfWhenTheRuntimeIsGone(t *testing.T) {
 	}
 	keeper := exec.Command("/proc/self/exe", Subcommand, spec.Attempt)
 	keeper.ExtraFiles = []*os.File{controlR, reportW}
-	keeper.Env = append(os.Environ(), AttemptVariable+"="+spec.Attempt)
+	keeper.Env = append(os.Environ(), attemptVariable+"="+spec.Attempt)
 	if err := keeper.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = keeper.Process.Kill() }) // it has ended, unless the test fails
 	controlR.Close()
 	reportW.Close()
-	env := append(spec.Env, AttemptVariable+"="+spec.Attempt)
+	env := append(spec.Env, attemptVariable+"="+spec.Attempt)
 	if err := json.NewEncoder(control).Encode(order{Path: "/bin/sh", Args: texts[raw](spec.Args), Env: texts[raw](env), Dir: raw(spec.Dir), Attempt: spec.Attempt, StopGrace: time.Hour}); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func init() {
 			panic(err)
 		}
 		var out lines
-		p, err := Start(Spec{Args: []string{self, "__part", "mayact", filepath.Join(args[0], "../own"), args[0]}, Env: os.Environ(), Dir: args[0], Attempt: "inner-" + os.Getenv(AttemptVariable)},
+		p, err := Start(Spec{Args: []string{self, "__part", "mayact", filepath.Join(args[0], "../own"), args[0]}, Env: os.Environ(), Dir: args[0], Attempt: "inner-" + os.Getenv(attemptVariable)},
 			Streams{&out, &out})
 		if err != nil {
 			panic(err)

@@ -170,7 +170,7 @@ func TestAForkStormIsEnded(t *testing.T) {
 			if left := holders(t, canary(spec)); len(left) > 0 {
 				t.Errorf("alive after Wait: %v", left)
 			}
-			if exit.Code != 0 || len(exit.Killed) > MaxLeftovers || name == "wide" && exit.KilledTotal != 100 {
+			if exit.Code != 0 || len(exit.Killed) > maxLeftovers || name == "wide" && exit.KilledTotal != 100 {
 				t.Errorf("exit %+v", exit)
 			}
 			t.Logf("%d killed, %v", exit.KilledTotal, time.Since(began))
@@ -212,7 +212,7 @@ func TestCommandHasItsOwnSessionAndGroupAndNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range list {
-		if q.PID == p.PID() && (q.Group != p.PID() || q.Session != p.KeeperPID() || q.Parent != p.KeeperPID()) {
+		if q.PID == p.PID() && (q.Group != p.PID() || q.Session != p.keeperPID() || q.Parent != p.keeperPID()) {
 			t.Errorf("group %d, session %d, parent %d", q.Group, q.Session, q.Parent)
 		}
 	}
@@ -225,7 +225,7 @@ func TestSignalsToTheKeeperDoNotReachItsWork(t *testing.T) {
 	p, stdout, _ := start(t, shell(t, `trap 'echo got; exit 6' USR1; echo ready; while :; do sleep 0.01; done`))
 	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1} {
-		_ = syscall.Kill(p.KeeperPID(), sig)
+		_ = syscall.Kill(p.keeperPID(), sig)
 	}
 	_ = syscall.Kill(p.PID(), syscall.SIGUSR1)
 	if exit, err := p.Wait(); err != nil || exit.Code != 6 || exit.KeeperLost {
@@ -238,7 +238,7 @@ func TestAStoppedKeeperStillKills(t *testing.T) {
 	spec := shell(t, `echo ready; sleep 1000`)
 	p, stdout, _ := start(t, spec)
 	until(t, "ready", 10*time.Second, func() bool { return stdout.String() != "" })
-	_ = syscall.Kill(p.KeeperPID(), syscall.SIGSTOP)
+	_ = syscall.Kill(p.keeperPID(), syscall.SIGSTOP)
 	p.Kill()
 	if exit, err := p.Wait(); err != nil || !exit.Stopped || exit.KeeperLost {
 		t.Errorf("exit %+v, %v", exit, err)

@@ -49,7 +49,7 @@ func init() {
 		if err != nil {
 			panic(err)
 		}
-		host.Started.Command, host.Started.Keeper = p.PID(), p.KeeperPID()
+		host.Started.Command, host.Started.Keeper = p.PID(), p.keeperPID()
 		out := json.NewEncoder(os.Stdout)
 		_ = out.Encode(host)
 		exit, err := p.Wait()
@@ -276,7 +276,7 @@ func init() {
 				panic(err)
 			}
 			for {
-				if list, _ := proc.Descendants(p.KeeperPID()); len(list) == 2 {
+				if list, _ := proc.Descendants(p.keeperPID()); len(list) == 2 {
 					return p
 				}
 				time.Sleep(time.Millisecond)
@@ -309,7 +309,7 @@ func init() {
 		}
 		fmt.Println("watched")
 		for _, p := range []*Process{first, second} {
-			_ = syscall.Kill(p.KeeperPID(), syscall.SIGKILL)
+			_ = syscall.Kill(p.keeperPID(), syscall.SIGKILL)
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

@@ -43,9 +43,9 @@ import (
 // TestMain) with: if that is its first argument, os.Exit(keeper.Main()).
 const Subcommand = proc.KeeperSubcommand
 
-// AttemptVariable is the environment variable that marks everything that an
+// attemptVariable is the environment variable that marks everything that an
 // attempt has started.
-const AttemptVariable = proc.AttemptVariable
+const attemptVariable = proc.AttemptVariable
 
 // DefaultStopGrace is used where a Spec names none.
 const DefaultStopGrace = 5 * time.Second
@@ -72,7 +72,7 @@ type Spec struct {
 	// DefaultStopGrace) what is left is killed.
 	StopSignal syscall.Signal
 	StopGrace  time.Duration
-	// Attempt becomes the value of AttemptVariable in the environment. It must
+	// Attempt becomes the value of attemptVariable in the environment. It must
 	// be unique over all executions of a machine.
 	Attempt string
 	// Limit is the longest time that the command may run; 0 is none. Then it
@@ -98,15 +98,15 @@ type Exit struct {
 	Stopped  bool   // Stop or Kill was called before it ended
 	TimedOut bool   // it was stopped because Spec.Limit was over
 	// Killed names what the command left behind and had to be killed, at most
-	// MaxLeftovers of it; KilledTotal counts all.
+	// maxLeftovers of it; KilledTotal counts all.
 	Killed      []Leftover
 	KilledTotal int
 	KeeperLost  bool          // the keeper was killed: how the command ended is not known
 	Duration    time.Duration // from the command's start to its end
 }
 
-// MaxLeftovers bounds Exit.Killed: a fork bomb must not fill a record.
-const MaxLeftovers = 50
+// maxLeftovers bounds Exit.Killed: a fork bomb must not fill a record.
+const maxLeftovers = 50
 
 // Leftover is a process that outlived the command that had started it.
 type Leftover struct {
@@ -157,7 +157,7 @@ func (s Spec) check() (Spec, error) {
 	if s.Workspace == "" {
 		s.Workspace = s.Dir
 	}
-	env, err := mergeEnv(s.Env, AttemptVariable+"="+s.Attempt)
+	env, err := mergeEnv(s.Env, attemptVariable+"="+s.Attempt)
 	if err != nil {
 		return s, err
 	}

@@ -150,8 +150,8 @@ func TestCommandIsIdentifiedWhenStartReturns(t *testing.T) {
 	if verdict, why := p.Identity().Check(); verdict.String() != "alive" {
 		t.Errorf("identity is %v: %s", verdict, why)
 	}
-	if p.KeeperPID() == p.PID() || p.KeeperPID() == os.Getpid() {
-		t.Errorf("keeper %d, command %d", p.KeeperPID(), p.PID())
+	if p.keeperPID() == p.PID() || p.keeperPID() == os.Getpid() {
+		t.Errorf("keeper %d, command %d", p.keeperPID(), p.PID())
 	}
 	p.Kill()
 	if exit, err := p.Wait(); err != nil || !exit.Stopped || exit.Signal != "SIGKILL" {

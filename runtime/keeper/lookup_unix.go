@@ -49,11 +49,11 @@ func lookup(name, dir string, env []string) (string, error) {
 	if refused != nil {
 		return "", fmt.Errorf("the program %q is on the PATH, but cannot be started: %w", name, refused)
 	}
-	return "", fmt.Errorf("the program %q: %w (PATH=%s); install it or add its directory to the PATH", name, ErrNoProgram, search)
+	return "", fmt.Errorf("the program %q: %w (PATH=%s); install it or add its directory to the PATH", name, errNoProgram, search)
 }
 
-// ErrNoProgram is the cause of Start's error if the program is not on the PATH.
-var ErrNoProgram = errors.New("not found on the PATH")
+// errNoProgram is the cause of Start's error if the program is not on the PATH.
+var errNoProgram = errors.New("not found on the PATH")
 
 func executable(path string) error {
 	info, err := os.Stat(path)

@@ -148,7 +148,7 @@ func init() {
 			return p
 		}
 		alive := func(p *Process) int {
-			list, err := proc.Descendants(p.KeeperPID())
+			list, err := proc.Descendants(p.keeperPID())
 			if err != nil {
 				panic(err)
 			}
@@ -161,7 +161,7 @@ func init() {
 		var later []*Process
 		for i := range 5 {
 			victim := begin(fmt.Sprint("victim", i))
-			_ = syscall.Kill(victim.KeeperPID(), syscall.SIGKILL)
+			_ = syscall.Kill(victim.keeperPID(), syscall.SIGKILL)
 			later = append(later, begin(fmt.Sprint("later", i))) // while the victim's tree is hunted
 			if exit, err := victim.Wait(); err != nil || !exit.KeeperLost {
 				fmt.Printf("victim: %+v, %v\n", exit, err)

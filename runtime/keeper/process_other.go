@@ -10,8 +10,8 @@ import (
 	"hank/internal/proc"
 )
 
-// ErrNoProgram is the cause of Start's error if the program is not on the PATH.
-var ErrNoProgram = errors.New("not found on the PATH")
+// errNoProgram is the cause of Start's error if the program is not on the PATH.
+var errNoProgram = errors.New("not found on the PATH")
 
 // Process is a command that runs under a keeper.
 type Process struct{}
@@ -27,8 +27,8 @@ func Start(spec Spec, _ Streams) (*Process, error) {
 // PID returns 0.
 func (*Process) PID() int { return 0 }
 
-// KeeperPID returns 0.
-func (*Process) KeeperPID() int { return 0 }
+// keeperPID returns 0.
+func (*Process) keeperPID() int { return 0 }
 
 // Identity returns no identity.
 func (*Process) Identity() proc.Identity { return proc.Identity{} }

@@ -88,8 +88,8 @@ func Start(spec Spec, out Streams) (*Process, error) {
 // PID returns the command's process id.
 func (p *Process) PID() int { return p.command.PID }
 
-// KeeperPID returns the keeper's process id.
-func (p *Process) KeeperPID() int { return p.keeper.Process.Pid }
+// keeperPID returns the keeper's process id.
+func (p *Process) keeperPID() int { return p.keeper.Process.Pid }
 
 // Identity returns the command's identity, to be recorded.
 func (p *Process) Identity() proc.Identity { return p.command }
@@ -150,7 +150,7 @@ func (p *Process) launch(feed bool, workspace string) (*pipes, error) {
 		Path: program,
 		// For people who look at the process list, and for proc.MayAct.
 		Args:        []string{"hank", Subcommand, p.attempt, workspace},
-		Env:         append(os.Environ(), AttemptVariable+"="+p.attempt),
+		Env:         append(os.Environ(), attemptVariable+"="+p.attempt),
 		Dir:         "/",
 		Stdout:      stdout,
 		Stderr:      stderr,

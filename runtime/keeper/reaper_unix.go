@@ -22,7 +22,7 @@ func Reap(attempt string) ([]Leftover, error) {
 	if attempt == "" {
 		return nil, errors.New("reap an attempt: it has no name")
 	}
-	if os.Getenv(AttemptVariable) == attempt {
+	if os.Getenv(attemptVariable) == attempt {
 		return nil, fmt.Errorf("reap attempt %q: this very process was started by it; run hank outside of the agent", attempt)
 	}
 	ended, err := reaper{attempt: attempt}.end(killPatience)
@@ -88,7 +88,7 @@ func (r reaper) survivors() ([]proc.Info, error) {
 	taken := map[int]bool{}
 	var alive []proc.Info
 	for _, root := range list {
-		if taken[root.PID] || !(group.bears(root) || r.orphans && isOrphan(root) || r.mayBear(root) && root.HasEnv(AttemptVariable, r.attempt)) {
+		if taken[root.PID] || !(group.bears(root) || r.orphans && isOrphan(root) || r.mayBear(root) && root.HasEnv(attemptVariable, r.attempt)) {
 			continue
 		}
 		for _, p := range append([]proc.Info{root}, proc.Below(list, root.PID)...) {
@@ -175,7 +175,7 @@ func (s *killed) kill(id proc.Identity) (fresh bool) {
 	key := processKey{id.PID, id.StartTicks}
 	line := ""
 	fresh = !s.seen[key]
-	if fresh && len(s.list) < MaxLeftovers {
+	if fresh && len(s.list) < maxLeftovers {
 		line = id.CmdLine()
 	}
 	err := id.Kill(syscall.SIGKILL)
@@ -190,7 +190,7 @@ func (s *killed) kill(id proc.Identity) (fresh bool) {
 		return true // it will be named by an AliveError
 	}
 	s.total++
-	if len(s.list) < MaxLeftovers {
+	if len(s.list) < maxLeftovers {
 		s.list = append(s.list, Leftover{PID: id.PID, Command: line})
 	}
 	return true
@@ -199,13 +199,13 @@ func (s *killed) kill(id proc.Identity) (fresh bool) {
 // add adds what another one has collected.
 func (s *killed) add(other killed) {
 	s.total += other.total
-	room := min(MaxLeftovers-len(s.list), len(other.list))
+	room := min(maxLeftovers-len(s.list), len(other.list))
 	s.list = append(s.list, other.list[:room]...)
 }
 
 func leftovers(alive []proc.Info) []Leftover {
 	var list []Leftover
-	for _, p := range alive[:min(len(alive), MaxLeftovers)] {
+	for _, p := range alive[:min(len(alive), maxLeftovers)] {
 		list = append(list, Leftover{PID: p.PID, Command: p.CmdLine()})
 	}
 	return list

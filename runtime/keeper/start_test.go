@@ -62,8 +62,8 @@ func TestWhatCannotStartIsAClearError(t *testing.T) {
 		}
 	}
 	_, err := Start(Spec{Args: []string{"no-such-agent"}, Dir: dir, Attempt: "x"}, Streams{})
-	if !errors.Is(err, ErrNoProgram) {
-		t.Errorf("%v is not ErrNoProgram", err)
+	if !errors.Is(err, errNoProgram) {
+		t.Errorf("%v is not errNoProgram", err)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestProgramInTheWorkspaceIsNotTakenForOneOnThePath(t *testing.T) {
 	}
 	spec.Args = []string{"agent"}
 	spec.Env = []string{"PATH=:.:" + filepath.Base(spec.Dir)}
-	if _, err := Start(spec, Streams{}); !errors.Is(err, ErrNoProgram) {
+	if _, err := Start(spec, Streams{}); !errors.Is(err, errNoProgram) {
 		t.Errorf("error %v", err)
 	}
 	spec.Args = []string{"./agent"} // by path it is meant

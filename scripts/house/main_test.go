@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,12 @@ func TestNoPackageIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	needless, err := h.needless("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	report, wrong := check(sizes, h.climbs(), larger, tangled)
-	for _, w := range wrong {
+	for _, w := range append(wrong, checkExports(needless, mostNeedless)...) {
 		t.Error(w)
 	}
 	for _, name := range []string{"  state\n", "  scripts/house\n", "  cmd/hank"} {
@@ -155,5 +160,14 @@ const Limit = 1
 	want := []string{"state/a.go:5: state.Lonely", "state/a.go:6: state.Tested  (tests of other packages use it)", "state/a.go:10: state.Used.Forgotten"}
 	if !slices.Equal(got, want) {
 		t.Errorf("listed:\n%s", strings.Join(got, "\n"))
+	}
+	verdicts := map[int]string{2: "more than 2", 3: "", 4: ""}
+	if runtime.GOOS == "linux" {
+		verdicts[4] = "from 4"
+	}
+	for limit, want := range verdicts {
+		if wrong := strings.Join(checkExports(list, limit), "\n"); !strings.Contains(wrong, want) || (wrong == "") != (want == "") {
+			t.Errorf("at most %d: %q", limit, wrong)
+		}
 	}
 }

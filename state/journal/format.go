@@ -15,9 +15,9 @@ import (
 // that of the state (state.SchemaVersion).
 const Schema = 2
 
-// MaxLine bounds a line, in bytes. It is generous because the event of a base
+// maxLine bounds a line, in bytes. It is generous because the event of a base
 // carries a whole state.
-const MaxLine = 256 << 20
+const maxLine = 256 << 20
 
 const (
 	headerType = "journal.segment"
@@ -38,8 +38,8 @@ type Event struct {
 
 // appendLine appends the event's line, newline included, to dst.
 func appendLine(dst []byte, e Event) ([]byte, error) {
-	if len(e.Data) > MaxLine-1024 {
-		return dst, fmt.Errorf("event %d (%s) has %d bytes of data; a line of the journal holds at most %d", e.Seq, e.Type, len(e.Data), MaxLine)
+	if len(e.Data) > maxLine-1024 {
+		return dst, fmt.Errorf("event %d (%s) has %d bytes of data; a line of the journal holds at most %d", e.Seq, e.Type, len(e.Data), maxLine)
 	}
 	start := len(dst)
 	dst = append(dst, `{"seq":`...)
@@ -71,8 +71,8 @@ func appendLine(dst []byte, e Event) ([]byte, error) {
 	}
 	dst = append(dst, data...)
 	dst = appendSum(dst, dst[start:])
-	if len(dst)-start > MaxLine {
-		return dst[:start], fmt.Errorf("event %d (%s) makes a line of %d bytes; the journal holds at most %d", e.Seq, e.Type, len(dst)-start, MaxLine)
+	if len(dst)-start > maxLine {
+		return dst[:start], fmt.Errorf("event %d (%s) makes a line of %d bytes; the journal holds at most %d", e.Seq, e.Type, len(dst)-start, maxLine)
 	}
 	return append(dst, '\n'), nil
 }

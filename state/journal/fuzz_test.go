@@ -20,7 +20,7 @@ func FuzzLine(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if bytes.ContainsAny(body, "\n") || len(body) > MaxLine/2 {
+		if bytes.ContainsAny(body, "\n") || len(body) > maxLine/2 {
 			return
 		}
 		l, err := parse(appendSum(bytes.Clone(body), body))

@@ -111,7 +111,7 @@ func TestAppendRefusesWhatItCouldNotReadBack(t *testing.T) {
 		"two values":  {Seq: 3, Data: jsontext.Value(`1 2`)},
 		"not UTF-8":   {Seq: 3, ID: "\xff"},
 		"year 10000":  {Seq: 3, Timestamp: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"huge":        {Seq: 3, Data: make(jsontext.Value, MaxLine)},
+		"huge":        {Seq: 3, Data: make(jsontext.Value, maxLine)},
 	} {
 		err := j.Append(e)
 		var failed *FailedError

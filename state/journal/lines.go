@@ -16,7 +16,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader, off int64) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10), limit: MaxLine, off: off}
+	return &lines{r: bufio.NewReaderSize(r, 64<<10), limit: maxLine, off: off}
 }
 
 var (

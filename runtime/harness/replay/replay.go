@@ -88,9 +88,6 @@ func readTurns(file string) ([]transcript.Start, error) {
 // Name implements harness.Harness.
 func (Harness) Name() string { return Name }
 
-// Turns is how many processes the recorded attempt had.
-func (h Harness) Turns() int { return len(h.turns) }
-
 // Command implements harness.Harness. The prompt is not used.
 func (h Harness) Command(req harness.Request) (harness.Command, error) {
 	if req.Turn < 0 || req.Turn >= len(h.turns) {

@@ -178,8 +178,8 @@ func TestEachTurnIsPlayedAlone(t *testing.T) {
 	file := record(t, start, said("one"), transcript.Entry{Stream: transcript.StreamExit},
 		second, said("two"), transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: 4}}, second, said("three"))
 	h := open(t, file)
-	if h.Turns() != 3 {
-		t.Errorf("%d turns", h.Turns())
+	if len(h.turns) != 3 {
+		t.Errorf("%d turns", len(h.turns))
 	}
 	for turn, want := range []struct{ text, rule, session string }{
 		{"one", "", (shell.Harness{}).Reader(harness.Request{Attempt: "run-1/a/1"}).End(0, "").Session},
