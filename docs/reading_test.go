@@ -27,7 +27,7 @@ func TestReadingOrderNamesWhatIsThere(t *testing.T) {
 			t.Errorf("%s names nothing to read", cells[1])
 		}
 		for _, m := range names {
-			if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |\t)` + m[1] + `\b`).MatchString(file) {
+			if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |\t)` + m[1] + `\b`).MatchString(file) {
 				t.Errorf("%s: there is no %s", cells[1], m[1])
 			}
 		}

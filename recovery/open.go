@@ -130,7 +130,7 @@ func open(ctx context.Context, x *execution.Execution) error {
 	return finishOpen(ctx, x, a)
 }
 
-// openJournal opens the journal for writing, or begins it anew.
+// openJournal opens the journal for writing, or begins it again.
 func openJournal(x *execution.Execution, m load.Result) error {
 	if m.Apart {
 		if err := x.QuarantineFile(x.Layout.Events(), errors.New("it is the journal that Hankweave kept, whole and not damaged; hank's own begins with the state that it led to")); err != nil {

@@ -25,7 +25,7 @@ func Attempt(lineage string, run state.RunID, c *state.Codon) string {
 	return fmt.Sprintf("%s/%s/%s/%d", lineage, run, c.CodonID, c.Attempt)
 }
 
-// liveness says whether the runtime of a run is alive, as far as its identity
+// liveness reports whether the runtime of a run is alive, as far as its identity
 // tells.
 func liveness(r *state.Run) (proc.Liveness, string) {
 	var id proc.Identity

@@ -17,7 +17,7 @@ import (
 
 // stages bring an execution whose state is known into order. Openings and readers go
 // through them in this order: an opening applies what each plans before the next looks,
-// a reader goes on with the state that it will lead to.
+// a reader continues with the state that it will lead to.
 var stages = []stage{planBranches, planPlace, planHead, planHandOver, planIntent, planRuns}
 
 // apply goes through the stages of an opening.

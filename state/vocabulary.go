@@ -1,14 +1,25 @@
 // Package state holds what hank knows about an execution: its runs, the codons
 // that ran in them, what they cost, and the plan of what is to come.
 //
-// State is the fold of events. Apply is the only way from one state to the
-// next; it is pure and refuses illegal moves. The shape in JSON is the
-// documented shape of state.json; what hank adds is additive, and what hank
-// does not know survives a round trip (fields tagged embed).
+//   - A Run is one lifetime of the runtime. Its records are of type Codon: one attempt at
+//     one codon of the plan each. At most one of them is live; the others are final.
+//   - A Transition is one thing that has happened. The journal has it as an event.
+//   - A State is the fold of the transitions up to an event. Apply is the only way from one
+//     state to the next; it is pure and refuses illegal moves.
+//   - An Intent is a change of the workspace, recorded before it begins and closed after it.
+//   - A Position is a place in the history from which to continue.
+//
+// The shape in JSON is the documented shape of state.json; what hank adds is
+// additive, and what hank does not know survives a round trip (fields tagged embed).
+//
+// The package opens no file and reads no clock: what it needs to know, it is given. Nobody
+// changes a state that Apply has returned, or what it leads to: older and newer states
+// share it.
 //
 // This file is the vocabulary. transition.go names what can happen, apply.go
-// says what may follow what, document.go writes and reads state.json,
-// validate.go checks a state against itself, timeline.go answers questions.
+// defines what may follow what, record.go makes the next form of a codon's record,
+// document.go writes and reads state.json, validate.go checks a state against itself,
+// timeline.go answers questions.
 package state
 
 import (

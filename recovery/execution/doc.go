@@ -9,6 +9,10 @@
 //   - Watch and Inspect notice with package integrity that an agent has changed hank's own
 //     files, and rewrite the journal and state.json.
 //
+// An Execution is what an opening returns: the lock, the journal, the checkpoints and the
+// present state. A transition is acknowledged once Record or Commit has returned without an
+// error. After a failed write or sync of the journal nothing more is acknowledged.
+//
 // The order of the steps is what makes a crash at any moment harmless; it is above
 // each of these functions, with its failpoints. The package does not choose what is to
 // be done next, and repairs no earlier damage: that is package recovery.

@@ -2,6 +2,12 @@
 // state.json, its copy and the journal after it, in this order. The head file is a short
 // form of the result for readers that only want to know how a run stands.
 //
-// What it could not read, and why, is in the report. It repairs nothing and writes the head
-// file alone, which nothing depends on.
+//   - A Result is the state, which record it is from, and what an opening must know of the
+//     records: the journal as it was found, and whether it must begin again with a base.
+//   - A snapshot is state.json or its backup, verified.
+//   - A lineage is what all records of one execution have in common. A snapshot of
+//     another lineage does not count.
+//
+// What it could not read, and why, is in the report. It takes no lock and does not look
+// into git, repairs nothing, and writes the head file alone, which nothing depends on.
 package load

@@ -24,11 +24,11 @@ import (
 //     the branches of its store. The store itself is a git repository and goes
 //     on as it is.
 //   - Its journal has lines without numbers and checksums. It is no damage: the
-//     whole folder is set aside, and hank's own journal begins with the state.
+//     whole directory is moved aside, and hank's own journal begins with the state.
 //   - runtime.lock decides there, and explains here: no Hankweave holds a flock,
 //     so its lock is respected while its process may live.
 
-// adopting is why the journal of an adopted execution begins anew.
+// adopting is why the journal of an adopted execution begins again.
 const adopting = "this execution was begun by Hankweave"
 
 // isForeign reports whether the best of the snapshots are another runtime's, in
@@ -44,7 +44,7 @@ type Result struct {
 	// gone.
 	Lineage string
 	Source  string // who knew most: state.json, state.json.bak or journal
-	Rebase  string // why the journal must begin anew; empty if it need not
+	Rebase  string // why the journal must begin again; empty if it need not
 	Last    uint64 // the last event of the journal
 	High    uint64 // the highest number that was ever seen in it
 	Traces  bool   // something was there once, readable or not
@@ -68,7 +68,7 @@ type StateFile struct {
 	Lineage string
 }
 
-// Load reads the state from the furthest verified memory and writes nothing:
+// Load reads the state from the furthest verified record and writes nothing:
 //
 //  1. state.json and state.json.bak count where their digests are right and
 //     where they are of the journal's lineage (of that in the meta, if the
@@ -76,7 +76,7 @@ type StateFile struct {
 //  2. The journal is folded from the further of them, or, if there is none or
 //     the journal begins later, from the state that the journal begins with.
 //  3. Whichever is further wins. If it is a snapshot, the journal has lost its
-//     end and must begin anew from it.
+//     end and must begin again from it.
 //
 // Git, the last record, is asked when the store is open. An error
 // means that a newer hank was here, or that the disk cannot be read. boot is the

@@ -1,13 +1,24 @@
-// Package journal is the append-only event log, the first of hank's three
-// memories. What Sync has acknowledged is found again by Open, whatever
-// happened to the machine in between; what is damaged is named and never
-// taken for an event.
+// Package journal is the append-only log of an execution's events, the first of its three
+// records (the others are state.json and the checkpoints). What Sync has acknowledged is
+// found again by Open, whatever happened to the machine in between; what is damaged is
+// reported and never read as an event.
+//
+//   - An Event has a number, which orders it, and data that the journal does not
+//     interpret.
+//   - A segment is one file of the journal. The current one is written to; the others are
+//     closed.
+//   - A base is a segment that a reader can begin with.
+//   - A Place is where an event ends in the current segment.
+//
+// The package applies no event and takes no lock: its caller is the only writer. After a
+// write or sync that failed it accepts nothing more. What is damaged it changes only after
+// its caller's Quarantine has kept a copy.
 //
 // # Files
 //
 // A journal is a directory. events.jsonl is the segment being written; a closed
 // one is called events.<number of its first event, 20 digits>.jsonl and never
-// changes again. events.jsonl.tmp is a segment being born and never read.
+// changes again. events.jsonl.tmp is a segment that is being made, and never read.
 //
 // A segment is a text of lines, each one JSON object with these keys in this
 // order and no space between tokens:

@@ -8,6 +8,11 @@
 //	state.json.bak      the version before, only ever made from a verified primary
 //	state.json.tmp      a version being written; never loaded, set aside when found
 //	state.json.bak.tmp  a second name of the primary on its way to be .bak
+//
+// A candidate is what Load has found under one of the first two names. The package does
+// not know what the file contains: its caller's Verify decides whether a version is whole,
+// and its caller which of two to use. It deletes no damaged version: that goes to its
+// caller's Quarantine.
 package snapshot
 
 import (
