@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// IsDeleted reports whether an open folder has been removed: no name leads to it.
+// IsDeleted reports whether an open directory has been removed: no name leads to it.
 func IsDeleted(folder fs.FileInfo) bool {
 	st, ok := folder.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink == 0

@@ -17,7 +17,7 @@ func InodeOf(path string) (string, error) {
 	return inodeOfInfo(fi), nil
 }
 
-// FolderOf is what a folder is, without its path.
+// FolderOf is what a directory is, without its path.
 func FolderOf(fi os.FileInfo) Folder {
 	st := fi.Sys().(*syscall.Stat_t)
 	return Folder{Device: uint64(st.Dev), Inode: uint64(st.Ino), Owner: st.Uid}

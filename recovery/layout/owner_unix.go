@@ -45,7 +45,7 @@ func CheckOwner(l Layout) error {
 	return nil
 }
 
-// needed are the files and folders that hank must be able to use, and how.
+// needed are the files and directories that hank must be able to use, and how.
 func (l Layout) needed() []struct {
 	how   uint32
 	names []string
@@ -62,7 +62,7 @@ func (l Layout) needed() []struct {
 	}
 }
 
-// FilesIn lists what is in a folder; what cannot be listed is looked at by who
+// FilesIn lists what is in a directory; what cannot be listed is looked at by who
 // reads it.
 func FilesIn(dir string) []string {
 	entries, _ := os.ReadDir(dir)
@@ -128,8 +128,8 @@ func needPermission(names []string, then string) *finding.DecisionError {
 	}
 }
 
-// ownPaths are the folders of an execution as words of a command line: the
-// workspace with them, unless it is a folder elsewhere.
+// ownPaths are the directories of an execution as words of a command line: the
+// workspace with them, unless it is a directory elsewhere.
 func (l Layout) ownPaths() string {
 	quoted := func(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 	if l.Workspace == DefaultWorkspace(l.Root) {

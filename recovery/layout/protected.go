@@ -26,7 +26,7 @@ func Protected(rel string) bool {
 }
 
 // Apart returns what reports whether a path in the workspace leads to one of the
-// execution's own folders, or into it.
+// execution's own directories, or into it.
 func (l Layout) Apart() func(rel string) bool {
 	return worktree.Apart(l.Workspace, l.Hankweave(), l.Archive())
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FlockTrusted reports whether the folder is on a local file system.
+// FlockTrusted reports whether the directory is on a local file system.
 func FlockTrusted(dir *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil {

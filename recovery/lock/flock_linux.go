@@ -14,7 +14,7 @@ var RemoteTypes = map[int64]bool{
 }
 
 // FlockTrusted reports whether an obtained flock proves that nobody else, on any
-// machine, holds the folder.
+// machine, holds the directory.
 func FlockTrusted(dir *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil {

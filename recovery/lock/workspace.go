@@ -9,7 +9,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// OnWorkspace checks that the path of the workspace still leads to the folder that
+// OnWorkspace checks that the path of the workspace still leads to the directory that
 // is locked, and not by a link that was put there.
 func (k *Lock) OnWorkspace() error {
 	k.Folders.Lock()
@@ -22,7 +22,7 @@ func (k *Lock) OnWorkspace() error {
 		Options: []string{"put the directory back, and then `hank run`", "`hank run` compares what is there with the last checkpoint, and asks where it differs"}, Command: "hank run"}
 }
 
-// Follow takes the folder that a codon has put in the place of its workspace: it
+// Follow takes the directory that a codon has put in the place of its workspace: it
 // is locked instead of the one that was there. moved reports whether there was one
 // to take.
 func (k *Lock) Follow() (moved bool, err error) {
@@ -52,7 +52,7 @@ func (k *Lock) Follow() (moved bool, err error) {
 	return true, flock.Close(old)
 }
 
-// Workspace is the locked folder that agents work in.
+// Workspace is the locked directory that agents work in.
 func (k *Lock) Workspace() layout.Folder {
 	k.Folders.Lock()
 	defer k.Folders.Unlock()
