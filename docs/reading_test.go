@@ -27,7 +27,11 @@ func TestReadingOrderNamesWhatIsThere(t *testing.T) {
 			t.Errorf("%s names nothing to read", cells[1])
 		}
 		for _, m := range names {
-			if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |\t)` + m[1] + `\b`).MatchString(file) {
+			text, name := file, m[1]
+			if elsewhere, declaration, is := strings.Cut(m[1], ":"); is {
+				text, name = read(t, filepath.Join(root, elsewhere)), declaration
+			}
+			if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |\t)` + name + `\b`).MatchString(text) {
 				t.Errorf("%s: there is no %s", cells[1], m[1])
 			}
 		}
