@@ -96,6 +96,9 @@ func FuzzTransition(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
+		if _, err := Decode(text); err != nil {
+			f.Fatalf("a seed cannot be read: %v", err)
+		}
 		f.Add([]byte(text), uint8(i))
 	}
 	f.Add([]byte(`{"transition":{"type":"CodonTransitioned","data":{"runId":"r","record":null}}}`), uint8(0))
@@ -109,6 +112,9 @@ func FuzzTransition(f *testing.F) {
 		text, err := Encode(r)
 		if err != nil {
 			f.Fatal(err)
+		}
+		if _, err := Decode(text); err != nil {
+			f.Fatalf("a seed cannot be read: %v", err)
 		}
 		f.Add([]byte(text), uint8(i))
 	}
