@@ -1,0 +1,105 @@
+//go:build unix
+
+package recovery
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"hank/checkpoint"
+	"hank/internal/failpoint"
+	"hank/internal/vfs/vfstest"
+	"hank/recovery/execution"
+	"hank/recovery/githistory"
+	"hank/recovery/lock"
+	"hank/state"
+)
+
+// What was lost for a moment is not trusted again: nothing more is recorded,
+// although every file is back where it was.
+func TestABrokenExecutionRecordsNothingMore(t *testing.T) {
+	t.Parallel()
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
+	a.waitForSave()
+	hankweave, before := a.x.Layout.Hankweave(), a.x.Journal.Last()
+	limit := state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}
+	ok(t, os.Rename(hankweave, hankweave+".moved"))
+	var lost *lock.LostError
+	if err := a.x.Record(limit); !errors.As(err, &lost) {
+		t.Errorf("without its directory: %v", err)
+	}
+	ok(t, os.Rename(hankweave+".moved", hankweave))
+	ok(t, a.x.Held())
+	broken := a.x.Broken
+	for name, err := range map[string]error{"Record": a.x.Record(limit), "RecordLater": a.x.RecordLater(limit), "Note": a.x.Note("test.note", nil), "Sync": a.x.Sync()} {
+		if err == nil || !errors.Is(err, broken) {
+			t.Errorf("%s after that: %v", name, err)
+		}
+	}
+	if last := a.x.Journal.Last(); last != before || a.x.State().Limits.Any() {
+		t.Errorf("the journal has %d events instead of %d, the limits are %v", last, before, a.x.State().Limits)
+	}
+	_ = a.x.Close() // says the same
+}
+
+// A checkpoint whose branch does not move is not acknowledged: neither the journal
+// nor the state knows of it.
+func TestACheckpointIsRecordedAfterItsBranchHasMoved(t *testing.T) {
+	t.Parallel()
+	var failing atomic.Bool
+	fsys := vfstest.Inject(fast, func(c vfstest.Call) error {
+		if failing.Load() && c.Op == vfstest.OpRename && strings.Contains(filepath.ToSlash(c.Name), "refs/heads/") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{Options: execution.Options{FS: fsys}})
+	a.write("log.txt", "more\n")
+	snap := must(a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head()))(t)
+	before, last := a.x.State(), a.x.Journal.Last()
+	commit := execution.Commit{Title: githistory.Title{Status: state.KindManual}, Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: "main",
+		Transition: state.CheckpointCreated{Kind: state.KindManual, Branch: "main", Base: true}}
+	failing.Store(true)
+	if _, err := a.x.Commit(a.ctx, commit); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a commit whose branch cannot move: %v", err)
+	}
+	failing.Store(false)
+	if a.x.State() != before || a.x.Journal.Last() != last {
+		t.Errorf("it is recorded: the base is %s, the journal has %d events instead of %d", a.x.State().Base, a.x.Journal.Last(), last)
+	}
+	ok(t, a.x.Close())
+}
+
+// A move is closed after its empty directories: one that stops there is open, and the
+// next opening makes them.
+func TestAMoveIsOpenUntilItsEmptyDirectoriesAreThere(t *testing.T) {
+	t.Parallel()
+	x := must(Create(t.Context(), filepath.Join(t.TempDir(), "x"), CreateOptions{}))(t)
+	scratch := filepath.Join(x.Layout.Workspace, "scratch")
+	ok(t, os.Mkdir(scratch, 0o755))
+	write(t, x, map[string]string{"a": "1"})
+	to := must(x.Preserve(t.Context(), snap(t, x), "recovery/to", x.Head(), "the target"))(t)
+	ok(t, os.Remove(scratch))
+	write(t, x, map[string]string{"a": "2"})
+	undo := failpoint.Refuse(x.Layout.Workspace, "scratch", syscall.EIO)
+	defer undo()
+	if _, err := x.MoveTree(t.Context(), execution.Move{Kind: "restore", To: to, Tracked: checkpoint.Selection{All: true}}); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a move whose empty directory cannot be made: %v", err)
+	}
+	if x.State().Intent == nil {
+		t.Error("it is closed without its empty directory")
+	}
+	undo()
+	root := x.Layout.Root
+	ok(t, x.Close())
+	x = must(Open(t.Context(), root, execution.Options{}))(t)
+	if fi, err := os.Lstat(scratch); err != nil || !fi.IsDir() || x.State().Intent != nil {
+		t.Errorf("after an opening the intent is %+v, the directory %v", x.State().Intent, err)
+	}
+	ok(t, x.Close())
+}
