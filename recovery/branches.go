@@ -33,7 +33,7 @@ type branchPlan struct {
 //  5. Every branch that is missing, or has fallen back, is put back to where the state
 //     has it. Without its branch a checkpoint would be garbage.
 //
-// It reads alone.
+// It only reads.
 func planBranches(s *subject) ([]Repair, error) {
 	if s.store == nil {
 		return nil, nil

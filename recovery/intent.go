@@ -152,7 +152,8 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 	return nil
 }
 
-// abandonIntent closes an intent that can neither be carried out nor undone.
+// abandonIntent closes an intent that can neither be carried out nor undone: the
+// workspace stays as it is, and GivenUp tells the user.
 func abandonIntent(ctx context.Context, x *execution.Execution, i *state.Intent, why error) error {
 	saved := keepWhatIsThere(ctx, x, i)
 	if err := x.Record(state.IntentClosed{ID: i.ID, Cancelled: true}); err != nil {
@@ -166,7 +167,7 @@ func abandonIntent(ctx context.Context, x *execution.Execution, i *state.Intent,
 	return nil
 }
 
-// acceptAsIs closes an intent that cannot be carried out. The execution stands
+// acceptAsIs closes an intent that cannot be carried out. The execution is
 // where the move was to bring it, with the workspace as it is.
 func acceptAsIs(ctx context.Context, x *execution.Execution, i *state.Intent, why error) error {
 	saved := keepWhatIsThere(ctx, x, i)

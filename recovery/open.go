@@ -32,7 +32,7 @@ import (
 //     behind; what was damaged goes to quarantine.
 //  5. The stages, in the order of their list: the branches; where the execution is now;
 //     the newest checkpoint; the hand-over from Hankweave; a change of the workspace
-//     that was interrupted; runs whose process is proven gone.
+//     that was interrupted; runs that are over (isOver) or paused.
 //
 // Readers (Read, Glance) take the same state and go through the same stages.
 func Open(ctx context.Context, root string, o execution.Options) (*execution.Execution, error) {

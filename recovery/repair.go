@@ -16,7 +16,8 @@ import (
 // A Repair is one thing that an opening does to bring an execution into order. What
 // plans it only reads, and is called by readers and openings alike: a reader prints
 // what it Will do, an opening applies it and prints what it Did. So neither can report
-// what the other does not.
+// what the other does not. What is found while the state is still being read has no
+// stage: it is reported by finding.Report.Repair, and repaired by whatever comes later.
 type Repair struct {
 	Severity finding.Severity
 	Found    string // what is wrong; empty: nothing that is worth a finding

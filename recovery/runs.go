@@ -35,11 +35,11 @@ func liveness(r *state.Run) (proc.Liveness, string) {
 	return id.Check()
 }
 
-// isOver reports whether a run that says running is over for certain, given that
-// nobody else holds the execution, and why. Where the file system keeps locks
-// (trusted), a hank that held them before is gone unless it is seen alive. A
-// run without an identity was made by a runtime that does not lock, so there
-// the process alone decides.
+// isOver reports whether a run that says running is over, given that nobody else
+// holds the execution, and why: its process is proven dead, or is this one, or
+// nothing is known of it and the file system keeps locks (trusted), for a hank that
+// held them before is gone unless it is seen alive. A run without an identity was
+// made by a runtime that does not lock, so there the process alone decides.
 func isOver(r *state.Run, trusted bool) (bool, string) {
 	if len(r.Process) == 0 {
 		alive, why := lock.PidAlive(r.ServerPid, r.StartTime.Time)
@@ -55,8 +55,8 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 	return verdict == proc.Unknown && trusted, why
 }
 
-// planRuns plans how every run ends that says running, although its process is gone or
-// has left it. Whatever its codon has left alive is ended first. A codon whose agent had
+// planRuns plans how every run ends that says running, although it is over (isOver) or
+// its process has paused it. Whatever its codon has left alive is ended first. A codon whose agent had
 // ended, on a machine that has not been restarted since, gets the checkpoint that it was
 // waiting for; any other counts as failed, and what it had done to the tree is its error
 // checkpoint. Either has ended at its last sign of life.

@@ -9,5 +9,7 @@
 // codon runs it), and end.go closes the run.
 //
 // Everything that is kept goes through execution.Execution; everything that is started
-// goes through the keeper.
+// for a codon goes through the keeper. The package may not change the journal, the state
+// or the store in another way, and prints nothing itself: the UI does, and the caller
+// ends the process.
 package runtime

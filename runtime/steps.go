@@ -24,8 +24,11 @@ import (
 // is one of hank itself. What is to hold a run up between two codons is one more step.
 type step func(d *driver, ctx context.Context, e *entry) (*outcome, error)
 
-// steps are those of each entry. All before the codon's may be repeated by another run:
-// nothing that they do is done twice.
+// steps are those of each entry. All before the codon's come before the first codon of a
+// run too, and again when another run begins with the same entry: each looks at what is
+// there and does only what is missing. Between two attempts at a codon there is no step.
+// A request that comes during a step waits: requestStep takes in those from before it,
+// and the codon those that come after that.
 var steps = []step{
 	(*driver).archiveStep,
 	(*driver).requestStep,

@@ -83,6 +83,7 @@ type Differ struct {
 	changes []Change
 }
 
+// Run returns the differences of two trees, by path. It may be called once.
 func (d *Differ) Run(from, to packdb.SHA) ([]Change, error) {
 	if from == to {
 		return nil, nil

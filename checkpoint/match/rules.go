@@ -30,6 +30,8 @@ func Ignored(s *packdb.DB, tree packdb.SHA, ws *worktree.Workspace) func(path st
 // RulesLimit is more than any .gitignore has.
 const RulesLimit = 16 << 20
 
+// CleanDir returns the name of a directory without the slash at its end; that of the
+// root is ".".
 func CleanDir(p string) string {
 	if p == "" {
 		return "."

@@ -32,6 +32,7 @@ type Selector struct {
 	Above        map[string]bool // directories that lead to one of include
 }
 
+// NewSelector compiles a selection. What include names is taken whatever else holds.
 func NewSelector(s Selection, include []string) *Selector {
 	x := &Selector{all: s.All, Never: map[string]bool{}, Above: map[string]bool{}}
 	for _, p := range s.Patterns {

@@ -255,6 +255,8 @@ func (w *Walker) meet(id plumbing.Hash) error {
 	return w.Found(id)
 }
 
+// Object visits an object and, of a tree, all that it leads to. What was seen before
+// is not visited again.
 func (w *Walker) Object(id plumbing.Hash, kind plumbing.ObjectType) error {
 	if w.Seen[id] {
 		return nil

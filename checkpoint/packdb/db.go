@@ -100,6 +100,7 @@ func (nothingVouched) RewriteCache() error  { return nil }
 func (nothingVouched) DropCache()           {}
 func (nothingVouched) DistrustCache() error { return nil }
 
+// New returns the database in a directory. It reads nothing yet.
 func New(o Options) *DB {
 	if o.FS == nil {
 		o.FS = vfs.OS

@@ -96,11 +96,14 @@ func (e *UnsafeTreeError) Error() string {
 	return fmt.Sprintf("tree %s is not safe to use: %q: %s; it was not made by hank, restore from another checkpoint", e.Tree, e.Path, e.Why)
 }
 
+// ErrChanging is why a file is not in a checkpoint: it was not the same for as long as
+// it took to read it.
 var ErrChanging = errors.New("it changed while it was read")
 
 // ErrReadOnly refuses writes to a store that was opened for reading.
 var ErrReadOnly = errors.New("the checkpoint store was opened for reading")
 
+// IgnoreMissing returns nil for a file that is not there, and any other error as it is.
 func IgnoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

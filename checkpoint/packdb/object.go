@@ -30,18 +30,25 @@ type GitObject struct {
 
 var errReadOnlyObject = errors.New("an object of the store cannot be changed; make a new one")
 
+// Hash returns the id of the object.
 func (o *GitObject) Hash() plumbing.Hash { return o.id }
 
+// Type returns the kind of the object.
 func (o *GitObject) Type() plumbing.ObjectType { return o.Kind }
 
+// SetType does nothing: the object cannot be changed.
 func (o *GitObject) SetType(plumbing.ObjectType) {}
 
+// Size returns how many bytes the content has.
 func (o *GitObject) Size() int64 { return o.Bytes }
 
+// SetSize does nothing: the object cannot be changed.
 func (o *GitObject) SetSize(int64) {}
 
+// Writer returns an error: the object cannot be changed.
 func (o *GitObject) Writer() (io.WriteCloser, error) { return nil, errReadOnlyObject }
 
+// Reader opens the content.
 func (o *GitObject) Reader() (io.ReadCloser, error) {
 	if o.Open != nil {
 		return o.Open()
@@ -101,6 +108,8 @@ type Verifier struct {
 	Done func() error
 }
 
+// Read passes on what R has. An end that comes too early or too late, or after other
+// content than ID names, is an error.
 func (v *Verifier) Read(p []byte) (int, error) {
 	n, err := v.R.Read(p)
 	v.H.Write(p[:n])
@@ -117,6 +126,7 @@ func (v *Verifier) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
+// Close calls Done.
 func (v *Verifier) Close() error { return v.Done() }
 
 // ExactReader reads left bytes and then wants the end.
@@ -127,6 +137,8 @@ type ExactReader struct {
 	Err  error        // why the file could not be read as it was announced
 }
 
+// Read passes on what R has. Content that is shorter or longer than announced is
+// ErrChanging, and Err keeps it.
 func (x *ExactReader) Read(p []byte) (int, error) {
 	if x.Left == 0 {
 		var one [1]byte

@@ -126,6 +126,8 @@ func (p *Pack) find(id *plumbing.Hash) (int64, bool, error) {
 	return off, true, nil
 }
 
+// InPacks reports whether one of the packs has an object. An index that cannot be read
+// has none.
 func InPacks(packs []*Pack, id plumbing.Hash) bool {
 	for _, p := range packs {
 		if _, ok, err := p.find(&id); ok && err == nil {

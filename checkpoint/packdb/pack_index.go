@@ -21,6 +21,7 @@ type PackIndex struct {
 }
 
 const (
+	// HashSize is how many bytes an object's id has, and the checksum of a pack.
 	HashSize    = sha1.Size
 	indexHeader = 8 + 256*4
 	// bigOffset marks an offset that does not fit in 31 bits.

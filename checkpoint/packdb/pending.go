@@ -38,6 +38,7 @@ const (
 	pendingChunk = 1 << 20
 )
 
+// NewPendingPack creates the file of a pack under a temporary name and begins it.
 func NewPendingPack(fsys vfs.FS, path string) (*PendingPack, error) {
 	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o444)
 	if err != nil {

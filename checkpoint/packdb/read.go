@@ -387,6 +387,8 @@ func (s *DB) HasExecutable(tree SHA, path string) bool {
 	return err == nil && entry.Mode == filemode.Executable
 }
 
+// Find returns the entry of a tree at a path in the workspace. What is not there is an
+// error that matches fs.ErrNotExist.
 func (s *DB) Find(tree SHA, path string) (gitobject.TreeEntry, error) {
 	at := plumbing.NewHash(string(tree))
 	for {

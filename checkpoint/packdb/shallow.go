@@ -91,6 +91,7 @@ func (s *DB) CommitObject(id plumbing.Hash) (*gitobject.Commit, error) {
 	return c, err
 }
 
+// ParentsOf returns the ids of a commit's parents.
 func ParentsOf(c *gitobject.Commit) []SHA {
 	var parents []SHA
 	for _, p := range c.ParentHashes {

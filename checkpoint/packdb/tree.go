@@ -44,6 +44,8 @@ func (n *TreeBuilder) Encode() []byte {
 	return out
 }
 
+// CompareEntries orders the entries of a tree as Git does: the name of a directory as
+// if it ended with a slash.
 func CompareEntries(a, b gitobject.TreeEntry) int {
 	return cmp.Compare(sortName(a), sortName(b))
 }

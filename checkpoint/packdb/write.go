@@ -59,6 +59,7 @@ var deflaters = sync.Pool{New: func() any {
 // them.
 var deflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
+// Deflate writes what r has to w, compressed as the objects of a pack are.
 func Deflate(w io.Writer, r io.Reader) error {
 	z := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(z)
@@ -221,6 +222,9 @@ func (s *DB) flushPending() error {
 	return nil
 }
 
+// FlushPack makes a pack durable and gives it its name: the pack and its index are
+// synced, the pack is renamed before the index (without an index Git reads no pack), and
+// the directory is synced. base is its path without an extension.
 func (s *DB) FlushPack(p *PendingPack) (base string, err error) {
 	sum, err := p.seal()
 	if err != nil {

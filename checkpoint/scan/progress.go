@@ -6,6 +6,7 @@ import "sync/atomic"
 // Any goroutine may look at any time. A nil Progress counts nothing.
 type Progress struct{ files, bytes atomic.Int64 }
 
+// Add counts one more file of so many bytes.
 func (p *Progress) Add(bytes int64) {
 	if p != nil {
 		p.files.Add(1)

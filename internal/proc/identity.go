@@ -4,8 +4,9 @@
 // A process id alone names nothing for long: the kernel gives it away again,
 // every PID namespace counts from one, and after a boot the count starts over.
 // An Identity therefore carries the boot, the namespace and the start time as
-// well. Verdicts are cautious: what cannot be proven is Unknown, and Unknown
-// is never taken for dead.
+// well. Verdicts are cautious: what cannot be proven is Unknown, and this package
+// never takes Unknown for dead. A caller with evidence of its own may: recovery does
+// where the process would hold a lock and file locks can be trusted.
 package proc
 
 // Identity names one life of one process. The zero values of the optional

@@ -284,6 +284,8 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
+// Step returns the value of a member, or the element whose index key is; nil: there
+// is none.
 func (n *Node) Step(key string) *Node {
 	if n.Kind == '[' {
 		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.Kids) {

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Schema returns the JSON Schema of a shape.
 func Schema(root *Shape, title, description string) []byte {
 	var out bytes.Buffer
 	e := jsontext.NewEncoder(&out, jsontext.WithIndent("  "))

@@ -60,6 +60,8 @@ func ExceptPaused(r *state.Run, changed []string) []string {
 	return slices.DeleteFunc(changed, func(name string) bool { return name == r.Paused.Changing })
 }
 
+// LateQuestion asks what is to become of changes between the end of a codon and its
+// checkpoint.
 func LateQuestion(live *state.Codon, changed []string) *finding.DecisionError {
 	return &finding.DecisionError{
 		What: fmt.Sprintf("the workspace was changed after codon %s had ended and before its checkpoint was made (%s)", live.CodonID, summarizePaths(changed)),

@@ -24,6 +24,7 @@ type merger struct {
 	Ended   sync.WaitGroup
 }
 
+// NewMerger returns a merger that has not begun to merge. warn is told why one failed.
 func NewMerger(store *checkpoint.Store, warn func(string)) *merger {
 	m := &merger{store: store, warn: warn}
 	m.ctx, m.cancel = context.WithCancel(context.Background())

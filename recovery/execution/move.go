@@ -294,5 +294,5 @@ func (x *Execution) Safeguard(ctx context.Context, p *MovePlan) (*state.Intent, 
 	return intent, nil
 }
 
-// now is the present time in the state's precision.
+// Now is the present time in the state's precision.
 func (x *Execution) Now() state.Time { return state.At(x.Opts.Now().Round(time.Millisecond)) }

@@ -102,6 +102,7 @@ func (w Work) Begin(what string) (p *checkpoint.Progress, end func()) {
 	return p, w(what, p)
 }
 
+// WithDefaults returns the options with a value for everything that was left out.
 func (o Options) WithDefaults() Options {
 	if o.FS == nil {
 		o.FS = vfs.OS

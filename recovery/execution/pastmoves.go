@@ -77,13 +77,15 @@ func FoundAt(store Commits, sha, from state.SHA) bool {
 	return true
 }
 
-// Descent tells which commits have one among their ancestors, or are it.
+// Descent tells which commits have From among their ancestors, or are it. Known is what
+// it has found out so far; it must not be nil.
 type Descent struct {
 	Store Commits
 	From  checkpoint.SHA
 	Known map[checkpoint.SHA]bool
 }
 
+// Reaches reports whether From is the commit, or among its ancestors by first parents.
 func (d *Descent) Reaches(info checkpoint.Info) bool {
 	var passed []checkpoint.SHA
 	found, known := false, false

@@ -28,7 +28,7 @@ type StateWriter struct {
 	MinInterval time.Duration // between two urgent writes
 	IdleFactor  time.Duration // how many times as long as a write the pause after it is
 	Held        func() error  // an error: the directory is not the one that is locked
-	Failed      func(error)   // told of a save that failed, under disk; the next one tries again
+	Failed      func(error)   // told of a save that failed, while Disk is held; the next one tries again
 	// saved is told of a state that state.json holds now.
 	Saved func(*state.State, journal.Place)
 	// tampered is told that somebody else had changed what a save replaces.
@@ -144,6 +144,8 @@ func (w *StateWriter) next(took time.Duration) (*state.State, journal.Place) {
 	return s, w.end
 }
 
+// Save writes a state at once, whatever was requested; Failed is told of an error.
+// The same state is not written twice in a row.
 func (w *StateWriter) Save(s *state.State) error {
 	w.Disk.Lock()
 	defer w.Disk.Unlock()
@@ -154,7 +156,7 @@ func (w *StateWriter) Save(s *state.State) error {
 	return err
 }
 
-// write is save for one who holds disk.
+// write is Save for a caller that holds Disk.
 func (w *StateWriter) write(s *state.State) error {
 	if s == w.OnDisk {
 		return nil
@@ -202,7 +204,7 @@ func (w *StateWriter) Changed() error {
 	return w.differs()
 }
 
-// differs is changed for one who holds disk.
+// differs is Changed for a caller that holds Disk.
 func (w *StateWriter) differs() error {
 	if w.mark == nil {
 		return nil

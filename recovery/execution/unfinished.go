@@ -15,6 +15,7 @@ import (
 	"hank/state"
 )
 
+// Describe begins a sentence about a change that was interrupted.
 func Describe(i *state.Intent) string {
 	return fmt.Sprintf("a %s to %.12s was interrupted and", i.Kind, i.To)
 }

@@ -74,12 +74,16 @@ func (s Severity) Planned() string {
 	return string(s)
 }
 
+// Add adds a finding in the words that readers and openings have in common.
 func (r *Report) Add(s Severity, format string, args ...any) {
 	r.Insert(Finding{Severity: s, What: fmt.Sprintf(format, args...)})
 }
 
 // Repair adds a finding that ends with what the opening did about it or, for a reader,
-// with what the next command will do.
+// with what the next command will do. It is for what is found before the state is
+// known, and only reports: the repair is part of the opening (a damaged state.json is
+// replaced by the next save). What is found from then on is planned by a stage as a
+// recovery.Repair, which is report and repair in one.
 func (r *Report) Repair(s Severity, found, did, todo string) {
 	f := Finding{Severity: s, What: found, Next: r.will(did, todo)}
 	if f.Next != "" {
@@ -88,6 +92,7 @@ func (r *Report) Repair(s Severity, found, did, todo string) {
 	r.Insert(f)
 }
 
+// Insert adds a finding, unless it is there.
 func (r *Report) Insert(f Finding) {
 	if !slices.Contains(r.Findings, f) { // what is looked at twice is said once
 		r.Findings = append(r.Findings, f)

@@ -19,6 +19,7 @@ import (
 	"hank/state"
 )
 
+// Heads begins the name of every branch as a reference.
 const Heads = "refs/heads/"
 
 // History is git as a memory: what the checkpoints of a store tell. It
@@ -52,13 +53,13 @@ func (w CommitRecord) evidence() (state.Evidence, error) {
 
 // Comparison is what git adds to what the other memories know.
 type Comparison struct {
-	Forward        *CommitRecord  // a checkpoint whose acknowledgement a crash cut off
+	Forward        *CommitRecord  // a checkpoint whose acknowledgement a crash interrupted
 	Rebuilt        *state.State   // a history that only git knows; nil: there is none
 	Unacknowledged []CommitRecord // tips that nobody knows
 	Lost           []LostTip
 	// Unreferenced are where branches led to whose references are gone.
 	Unreferenced map[string]state.SHA
-	// behind: the state may be behind the branches, as the journal has lost its
+	// Behind: the state may be behind the branches, as the journal has lost its
 	// end, or may have.
 	Behind bool
 }
@@ -74,7 +75,7 @@ type LostTip struct {
 //
 //  1. A tip that the state knows says nothing new.
 //  2. One unknown tip whose record carries exactly the journal's next number
-//     is a checkpoint whose acknowledgement a crash cut off: to be appended.
+//     is a checkpoint whose acknowledgement a crash interrupted: to be appended.
 //  3. Records further than that mean that state and journal have lost their
 //     end: the history is rebuilt from the commits. Where the journal is
 //     damaged, its next number is not known, and any further record means it.
@@ -412,9 +413,9 @@ func (g History) commitRecords(a *Comparison) ([]CommitRecord, error) {
 	return out, nil
 }
 
-// along reads the records of a branch that were not seen before. What was
-// moved to a recovery branch because nobody knew it is no evidence; what lies
-// behind it is.
+// readBranch reads the records of a branch that were not seen before. What was
+// moved to a recovery branch because nobody knew it is no evidence; what comes
+// before it is.
 func (g History) readBranch(branch string, tip state.SHA, seen map[state.SHA]bool) ([]CommitRecord, error) {
 	var out []CommitRecord
 	err := g.Store.Log(checkpoint.SHA(tip), func(info checkpoint.Info) (bool, error) {
@@ -450,6 +451,7 @@ func (g History) replan(s *state.State) (*state.State, error) {
 	return s.WithPlan(entries)
 }
 
+// Stored returns entries of a plan as they are recorded: nothing is resolved.
 func Stored(entries []plan.Entry) []plan.Entry {
 	out := make([]plan.Entry, len(entries))
 	for i, e := range entries {
@@ -506,6 +508,7 @@ func Outcome(c *state.Codon) plan.Outcome {
 	}
 }
 
+// IsWhole reports whether a checkpoint and all that is in it can be read.
 func IsWhole(store *checkpoint.Store, sha state.SHA) bool {
 	whole, err := store.IsComplete(context.Background(), checkpoint.SHA(sha))
 	return err == nil && whole

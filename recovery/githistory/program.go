@@ -19,6 +19,7 @@ func LoadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) 
 	return ReadProgram(store, sha)
 }
 
+// ReadProgram returns a frozen program from its commit.
 func ReadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) {
 	info, err := store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {

@@ -28,6 +28,7 @@ type Record struct {
 	LeftOut  []string       `json:"leftOut,omitempty"`  // of the initial checkpoint: files for secrets that are in none
 }
 
+// RecordTrailer begins the line of a commit's message that has the Record.
 const RecordTrailer = "Hank-Record: "
 
 // Title names a checkpoint in the first line of its message.

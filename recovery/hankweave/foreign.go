@@ -49,12 +49,15 @@ type ForeignEvent struct {
 	Seq       jsontext.Value `json:"seq"` // only hank's have it
 }
 
+// ParseForeignEvent returns the event of a line, and whether it is one of Hankweave's:
+// without a number.
 func ParseForeignEvent(line []byte) (ForeignEvent, bool) {
 	var e ForeignEvent
 	err := json.Unmarshal(line, &e)
 	return e, err == nil && e.ID != "" && e.Type != "" && e.Seq == nil
 }
 
+// IgnoreEOF returns nil for io.EOF, and any other error as it is.
 func IgnoreEOF(err error) error {
 	if err == io.EOF {
 		return nil

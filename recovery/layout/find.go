@@ -91,6 +91,7 @@ func Obstructed(root string) error {
 // folders, which a creation that was cut short leaves, are none.
 func Exists(dir string) bool { return ExistsIn(vfs.OS, dir) }
 
+// ExistsIn is Exists in a file system.
 func ExistsIn(fsys vfs.FS, dir string) bool {
 	l := Layout{Root: dir}
 	if fi, err := fsys.Lstat(l.Hankweave()); err != nil || !fi.IsDir() {

@@ -22,6 +22,7 @@ func Boot() string {
 // touched since, are not read again.
 func InspectJournal(l Layout) (journal.Opened, error) { return Inspect(vfs.OS, l, Boot()) }
 
+// Inspect is InspectJournal in a file system and a boot.
 func Inspect(fsys vfs.FS, l Layout, boot string) (journal.Opened, error) {
 	return journal.InspectNew(fsys, l.Events(), knownSegments(fsys, l, boot))
 }

@@ -43,6 +43,7 @@ type Layout struct {
 // DefaultWorkspace is the agents' folder of an execution without --workspace.
 func DefaultWorkspace(root string) string { return filepath.Join(root, "agentRoot") }
 
+// Hank returns a path below the directory of hank's own files.
 func (l Layout) Hank(parts ...string) string {
 	return filepath.Join(append([]string{l.Root, Dir}, parts...)...)
 }

@@ -92,6 +92,7 @@ func (m *Meta) Adopt(at state.Time) {
 	m.DataHash, m.HankHash = "", ""
 }
 
+// RememberWorkspace notes which directory the workspace is.
 func (m *Meta) RememberWorkspace(f Folder) { m.Folder = &f }
 
 // Environment describes the machine that made the execution.
@@ -104,6 +105,7 @@ type Environment struct {
 	Unknown          jsontext.Value `json:",embed"`
 }
 
+// Here describes this machine.
 func Here() Environment {
 	return Environment{InvocationMethod: "hank", Platform: goruntime.GOOS, Arch: goruntime.GOARCH, Runtime: goruntime.Version()}
 }
@@ -141,6 +143,7 @@ func ReadMetaFile(fsys vfs.FS, path string) (Meta, error) {
 	return m, nil
 }
 
+// WriteMeta replaces the meta of an execution, durably.
 func WriteMeta(fsys vfs.FS, path string, m Meta) error {
 	text, err := json.Marshal(m, jsontext.WithIndent("  "))
 	if err != nil {
@@ -154,9 +157,9 @@ func WriteMeta(fsys vfs.FS, path string, m Meta) error {
 type Relocation int
 
 const (
-	InPlace Relocation = iota
-	Moved              // the old path does not lead to it any more
-	Copied             // the original is still where it was
+	InPlace Relocation = iota // it is where it was, as far as is known
+	Moved                     // the old path does not lead to it any more
+	Copied                    // the original is still where it was
 )
 
 // Relocated compares the present root with the one in the meta. A copy is

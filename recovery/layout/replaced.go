@@ -91,6 +91,8 @@ func Unused(path string) string {
 	}
 }
 
+// TakeOver returns the command that replaces a directory of another user by a copy of
+// one's own.
 func TakeOver(path string) string {
 	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")))
 }

@@ -40,7 +40,7 @@ func isForeign(snaps []candidate, lineage string) bool {
 // Result is what state.json, its backup and the journal say together.
 type Result struct {
 	State *state.State // nil: they say nothing
-	// lineage is the execution's own, as its meta has it; empty if the meta is
+	// Lineage is the execution's own, as its meta has it; empty if the meta is
 	// gone.
 	Lineage string
 	Source  string // who knew most: state.json, state.json.bak or journal
@@ -48,13 +48,13 @@ type Result struct {
 	Last    uint64 // the last event of the journal
 	High    uint64 // the highest number that was ever seen in it
 	Traces  bool   // something was there once, readable or not
-	// foreign: the state is another runtime's and must be adopted. apart: so
+	// Foreign: the state is another runtime's and must be adopted. Apart: so
 	// is the journal, which is set aside before hank's begins.
 	Foreign, Apart bool
-	// unsaved: only the journal is there. It is worth a word, except while the
+	// Unsaved: only the journal is there. It is worth a word, except while the
 	// first save is under way.
 	Unsaved bool
-	// files are state.json and its backup as they were found, and OnDisk the state
+	// Files are state.json and its backup as they were found, and OnDisk the state
 	// that is in the first; nil unless both are whole.
 	Files  []StateFile
 	OnDisk *state.State
@@ -227,7 +227,7 @@ func sameLineage(snaps []candidate, lineage string, rep *finding.Report) []candi
 	return out
 }
 
-// trust takes the best snapshot, as there is no journal to compare it with.
+// takeSnapshot takes the best snapshot, as there is no journal to compare it with.
 func (m Result) takeSnapshot(snaps []candidate, rep *finding.Report) Result {
 	if len(snaps) > 0 {
 		m.State, m.Source = snaps[0].state, snaps[0].name
@@ -273,7 +273,7 @@ func baseState(fsys vfs.FS, l layout.Layout, found journal.Opened) (*state.State
 	return begin, err
 }
 
-// prefer takes the furthest snapshot, unless the state that the journal begins
+// chooseSnapshot takes the furthest snapshot, unless the state that the journal begins
 // with is further.
 func (m *Result) chooseSnapshot(snaps []candidate, rep *finding.Report) {
 	if len(snaps) > 0 && snaps[0].state.Seq >= m.State.Seq {
@@ -285,7 +285,7 @@ func (m *Result) chooseSnapshot(snaps []candidate, rep *finding.Report) {
 	}
 }
 
-// follow applies the events of the journal that come behind the state.
+// replayJournal applies the events of the journal that come after the state.
 func (m *Result) replayJournal(fsys vfs.FS, l layout.Layout, rep *finding.Report) error {
 	err := journal.Read(fsys, l.Events(), m.State.Seq+1, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {

@@ -86,6 +86,7 @@ func (e *HeldError) root() string {
 	return root
 }
 
+// ReadLock reads a lock file, also one that an old Hankweave wrote.
 func ReadLock(fsys vfs.FS, path string) (*LockInfo, error) {
 	text, err := vfs.ReadFile(fsys, path)
 	if err != nil {

@@ -68,6 +68,7 @@ func harnessesOf(p *plan.Program) []string {
 	return names
 }
 
+// EachCodon calls do for each codon of a program, those in loops once.
 func EachCodon(p *plan.Program, do func(*plan.Codon)) {
 	for _, item := range p.Hank.Items {
 		if item.Codon != nil {

@@ -52,6 +52,7 @@ func (p *Monitor) Begin(mask func(string) string) {
 	}
 }
 
+// Change changes the activity that is shown. On a nil Monitor it does nothing.
 func (p *Monitor) Change(change func(*Activity)) {
 	if p != nil {
 		p.mu.Lock()

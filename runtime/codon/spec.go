@@ -49,7 +49,9 @@ type Spec struct {
 }
 
 // Host is the border of a codon: all that an attempt needs of the execution that it
-// belongs to. The record of the attempt is kept there.
+// belongs to. The record of the attempt is kept there. Run calls it from its own
+// goroutine; but for Requests, which is also called from one that listens while a rig or
+// the checks of outputs run.
 type Host interface {
 	// Live is the record as it was recorded last; nil before the first and after the
 	// final form of it.
@@ -64,7 +66,10 @@ type Host interface {
 
 	// Checkpoint makes a checkpoint of the workspace, and with it a form of the record
 	// durable: starting, after its rig, or the final one. It returns the record with the
-	// checkpoint in it. A codon that failed is closed even if it can have none.
+	// checkpoint in the field of its status: RigSetupCheckpoint (starting),
+	// CompletionCheckpoint, ErrorCheckpoint or SkipCheckpoint. A codon that failed or was
+	// skipped is closed even if files keep changing and it can have none. For one that
+	// has completed that is an error, and its record stays as Record has it: settling.
 	Checkpoint(ctx context.Context, next *state.Codon) (*state.Codon, error)
 	// Preserve keeps what is at some paths if the last checkpoint does not have it.
 	Preserve(ctx context.Context, paths []string, why string) error
@@ -72,7 +77,8 @@ type Host interface {
 	LeftOut() []string
 	LeaveOut(path string) error
 
-	// Requests are those to stop or to skip. Stopping is told of one that ends the run.
+	// Requests are those to stop or to skip; the channel is never closed. Stopping is told
+	// of one that ends the run.
 	Requests() <-chan Request
 	Stopping(Request)
 	// ExplainRefusal adds to the reason of a refused model where the model is set.

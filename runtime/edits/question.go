@@ -26,6 +26,7 @@ func Question(changes []diff.Change, done bool) (ask *finding.DecisionError, kee
 		Options: []string{keepOption, "--restore restores the checkpoint and saves the changes in a checkpoint of their own"}}, keep
 }
 
+// Summary names the first three changes, and how many more there are.
 func Summary(changes []diff.Change) string {
 	names := make([]string, 0, 3)
 	for _, c := range changes[:min(3, len(changes))] {

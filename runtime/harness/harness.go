@@ -2,6 +2,17 @@
 // codon's work. A harness knows how one agent command line is started, what
 // the lines that it prints mean, and how to tell a good end from a bad one. It
 // starts nothing itself: the keeper does.
+//
+//   - A Request is one turn: a prompt for a new session of the agent, or for one that
+//     exists. A Command is the process for it.
+//   - A Check is what is known of an agent before anything is spent.
+//   - A Reader turns lines into Observations (a message, the use of a tool, what was
+//     used), and in the end into a Verdict: success, or the reason of the failure.
+//   - Evidence is what an agent said of a failure; Classify makes the reason of it.
+//
+// A package below this one is one harness (claude, shell, replay), but for transcript,
+// which is the file that keeps what was printed. None of them knows
+// executions or checkpoints.
 package harness
 
 import (

@@ -77,6 +77,7 @@ func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, e
 	return TargetOf(s, store, base), nil
 }
 
+// TreeOf returns the tree of a checkpoint.
 func TreeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {
 	info, err := store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {

@@ -53,6 +53,7 @@ type Store interface {
 	Verifier(context.Context) *repair.Verifier
 }
 
+// Branches begins the name of every branch as a reference.
 const Branches = "refs/heads/"
 
 // Checkpoints lists checkpoints, newest first, as the journal counts and not as

@@ -27,6 +27,7 @@ func Replan(x *execution.Execution, p *plan.Program) error {
 	return x.Record(state.PlanSet{Program: s.Program, HankHash: s.HankHash, Entries: entries})
 }
 
+// EncodeEntries returns the entries of a plan as a transition records them.
 func EncodeEntries(entries []plan.Entry) ([]byte, error) {
 	stored := make([]plan.Entry, len(entries))
 	for i, e := range entries {

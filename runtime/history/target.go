@@ -271,6 +271,7 @@ func EndOf(s *state.State, step state.TimelineEntry, kind state.CheckpointKind) 
 	return Target{}, false
 }
 
+// CheckpointOf returns the checkpoint of a kind that a record has; empty: none.
 func CheckpointOf(c *state.Codon, kind state.CheckpointKind) state.SHA {
 	switch kind {
 	case state.KindCompleted:
@@ -315,6 +316,8 @@ func PositionBefore(s *state.State, step state.TimelineEntry) state.Position {
 	return p
 }
 
+// FindOnThread returns the newest record of a codon on the present timeline, or else that
+// of the run at the position, if it ends with this codon.
 func FindOnThread(s *state.State, id state.CodonID) (state.TimelineEntry, error) {
 	thread := s.Timeline()
 	for i := len(thread) - 1; i >= 0; i-- {

@@ -10,6 +10,7 @@ func LastRun(s *state.State) *state.Run {
 	return s.Newest()
 }
 
+// LastRecord returns the newest record of the newest run; nil: there is none.
 func LastRecord(s *state.State) *state.Codon {
 	if r := LastRun(s); r != nil && r.Len() > 0 {
 		return r.Codon(r.Len() - 1)

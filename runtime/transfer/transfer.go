@@ -1,5 +1,13 @@
 // Package transfer copies the checkpoints of an execution to another git repository
 // and brings them back, into the execution or into a new one.
+//
+//   - An export makes or moves forward branches of the other repository, below a prefix.
+//   - An import makes or moves forward branches of the execution; into a new directory
+//     it makes the execution from what the checkpoints tell.
+//   - A Transfer is what either has done.
+//
+// How objects travel is checkpoint/remote's, and what a history is recovery's. It
+// records no transition of its own.
 package transfer
 
 import (

@@ -48,6 +48,7 @@ func Continue(s *state.State, verb string, byBudget bool) string {
 	return verb
 }
 
+// AdoptOption follows the command that continues with a changed hank.
 const AdoptOption = " --adopt"
 
 // limitOfExecution is how what a run recorded of its end names a limit of the execution.

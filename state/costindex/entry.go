@@ -5,6 +5,13 @@
 // Badger maps its files into memory, and a full disk or a failing one can end
 // the process with SIGBUS. The index is therefore never open in the runtime,
 // nor in a command, only in a child that either starts.
+//
+//   - An Entry is one cost as an event of the journal has it.
+//   - A Total is the sum of the entries with one key, in one way (By) to add them up.
+//   - An Index is the open database. Its position is the last event that it has counted;
+//     CatchUp counts those after it.
+//
+// The amounts that limits and records go by are the state's, never the index's.
 package costindex
 
 import (

@@ -23,7 +23,7 @@ const segmentSize = 64 << 20
 type Quarantine func(name string, content io.Reader, why error) error
 
 // Journal is the writer's end. One goroutine may use it at a time, and the
-// caller sees to it that one process does (design: the lock of an execution).
+// caller sees to it that one process does: recovery/lock is for that.
 type Journal struct {
 	fs          vfs.FS
 	dir         string

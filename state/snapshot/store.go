@@ -11,8 +11,9 @@
 //
 // A candidate is what Load has found under one of the first two names. The package does
 // not know what the file contains: its caller's Verify decides whether a version is whole,
-// and its caller which of two to use. It deletes no damaged version: that goes to its
-// caller's Quarantine.
+// and its caller which of two to use. A primary that is found damaged, and a backup that
+// Load has found damaged, go to its caller's Quarantine; a save replaces the backup
+// without reading it.
 package snapshot
 
 import (
