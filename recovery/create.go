@@ -83,7 +83,7 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 		o.Options.Workspace = o.Workspace
 		return Open(ctx, root, o.Options)
 	}
-	x := &execution.Execution{Layout: l, Opts: o.Options, FS: o.FS, Lock: k, Report: finding.Report{Source: "new"}, Settled: true}
+	x := &execution.Execution{Layout: l, Opts: o.Options, FS: o.FS, Lock: k, Report: finding.Report{Source: "new"}}
 	err = create(x, o)
 	if err == nil {
 		err = finishOpen(ctx, x, githistory.Comparison{})

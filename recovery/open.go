@@ -72,7 +72,7 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	if err != nil {
 		return nil, err
 	}
-	x := &execution.Execution{Layout: l, Opts: o, FS: o.FS, Metadata: meta, Lock: k, Report: rep, Settled: true}
+	x := &execution.Execution{Layout: l, Opts: o, FS: o.FS, Metadata: meta, Lock: k, Report: rep}
 	if err := open(ctx, x); err != nil {
 		return nil, errors.Join(err, x.DisallowOnQuestion(err), x.CloseAndUnlock(nil))
 	}
@@ -141,12 +141,15 @@ func openJournal(x *execution.Execution, m load.Result) error {
 		}
 	}
 	if m.Found == nil {
-		base, err := x.BaseEvent(m.State, max(m.State.Seq, m.High)+1, m.Rebase)
+		base, next, err := x.BaseEvent(m.State, max(m.State.Seq, m.High)+1, m.Rebase)
 		if err != nil {
 			return err
 		}
-		x.Journal, err = journal.Create(x.FS, x.Layout.Events(), base.Seq-1, base)
-		return err
+		if x.Journal, err = journal.Create(x.FS, x.Layout.Events(), base.Seq-1, base); err != nil {
+			return err
+		}
+		x.Current.Store(next)
+		return nil
 	}
 	j, err := journal.OpenFound(x.FS, x.Layout.Events(), *m.Found, x.QuarantineCopy)
 	if err != nil {
@@ -175,6 +178,6 @@ func finishOpen(ctx context.Context, x *execution.Execution, a githistory.Compar
 			return err
 		}
 	}
-	defer func() { x.Settled = true }()
+	defer func() { x.AllowanceDue = false }()
 	return apply(ctx, x, a)
 }

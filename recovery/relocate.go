@@ -18,8 +18,11 @@ import (
 )
 
 // planPlace records where the execution is. A moved one gets other paths; a copied one a
-// lineage of its own besides, so that the two cannot be taken for one another. With that
-// the execution has all that changes its state, and state.json is kept from then on.
+// lineage of its own besides, so that the two cannot be taken for one another.
+//
+// Its second repair, which is there in every opening and has no finding, makes the
+// execution ready for the stages after it: the command's limits and cap are due with the
+// next transition (see Execution.AllowanceDue), and what keeps the execution is started.
 func planPlace(s *subject) ([]Repair, error) {
 	inode, err := layout.InodeOf(s.layout.Hankweave())
 	if err != nil {
@@ -38,12 +41,16 @@ func planPlace(s *subject) ([]Repair, error) {
 		r.next = here
 	}
 	r.apply = func(_ context.Context, x *execution.Execution, _ *Repair) error { return relocate(x, how) }
-	finish := func(_ context.Context, x *execution.Execution, _ *Repair) error { return startWriters(x, inode) }
-	return []Repair{r, {apply: finish}}, nil
+	ready := func(_ context.Context, x *execution.Execution, _ *Repair) error {
+		x.AllowanceDue = true
+		return startWriters(x, inode)
+	}
+	return []Repair{r, {apply: ready}}, nil
 }
 
+// relocate makes the present paths those of the state, and of a copy a lineage of its
+// own: the journal begins again with them.
 func relocate(x *execution.Execution, how layout.Relocation) error {
-	x.Settled = false
 	switch s, strayed := x.Layout.RebasePaths(x.State()); {
 	case how == layout.Copied:
 		copied := *s
@@ -62,10 +69,11 @@ func relocate(x *execution.Execution, how layout.Relocation) error {
 	return nil
 }
 
-// finishOpen starts what keeps the execution: state.json, the packs, the meta, the link
-// to the data.
+// startWriters starts what saves state.json and what merges packs, brings
+// execution-meta.json and the link to the data up to date, and removes the directories of
+// runs that never began.
 func startWriters(x *execution.Execution, inode string) error {
-	if err := startSaver(x); err != nil {
+	if err := startStateWriter(x); err != nil {
 		return err
 	}
 	x.Merger = execution.NewMerger(x.Store, x.Opts.Warn)
@@ -112,33 +120,34 @@ func renewMeta(x *execution.Execution, inode string) error {
 	})
 }
 
-// rebase makes a state the one that the journal begins with.
+// rebase makes a state the one that the journal begins with, and then the present one.
 func rebase(x *execution.Execution, s *state.State, seq uint64, why string) error {
-	base, err := x.BaseEvent(s, seq, why)
+	base, next, err := x.BaseEvent(s, seq, why)
 	if err != nil {
 		return err
 	}
 	if err := x.Journal.NewSegment(base); err != nil {
 		return fmt.Errorf("beginning the journal again: %w", err)
 	}
+	x.Current.Store(next)
 	return nil
 }
 
-// startSaver begins to keep state.json. What is damaged of it, or of another
+// startStateWriter begins to keep state.json. What is damaged of it, or of another
 // execution, or was left by an interrupted save, goes to quarantine: there is
 // a whole state now.
-func startSaver(x *execution.Execution) error {
+func startStateWriter(x *execution.Execution) error {
 	snaps := &snapshot.Store{FS: x.FS, Path: x.Layout.State(), Verify: func(text []byte) error { return ownState(x, text) }, Quarantine: x.QuarantineFile}
 	v := &execution.StateWriter{Store: snaps, Serial: x.State().Serial, Held: x.Held, OnDisk: x.OnDisk}
 	v.Saved = func(s *state.State, end journal.Place) {
-		if x.Held() == nil { // else it would be written into somebody else's folder
+		if x.Held() == nil { // else it would be written into somebody else's directory
 			load.WriteHead(x.FS, x.Layout, x.Lock.Info.Process.BootID, s, end)
 		}
 	}
 	v.Failed = func(err error) {
 		var lost *lock.LostError
 		if errors.As(err, &lost) {
-			return // the next transition says it, and ends the run
+			return // the next transition reports it, and ends the run
 		}
 		x.Opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	}
@@ -163,7 +172,7 @@ func notOurs(x *execution.Execution) []snapshot.Candidate {
 	return list
 }
 
-// ownState reports whether a text is a whole state of this execution. Of one that
+// ownState returns why a text is not a whole state of this execution; nil: it is one. Of one that
 // hank wrote, the digest vouches for its lineage.
 func ownState(x *execution.Execution, text []byte) error {
 	if err := state.Verify(text); err != nil {
@@ -173,8 +182,8 @@ func ownState(x *execution.Execution, text []byte) error {
 	return ours(x, lineage)
 }
 
-// ours reports whether a lineage is this execution's, or that of another system,
-// which has none.
+// ours returns why a lineage is not this execution's; nil: it is, or there is none, as
+// in a state of Hankweave's.
 func ours(x *execution.Execution, lineage string) error {
 	if lineage != "" && lineage == x.Origin {
 		return execution.ErrOfOrigin
@@ -185,7 +194,7 @@ func ours(x *execution.Execution, lineage string) error {
 	return nil
 }
 
-// dropEmptyRuns removes the folders of runs that a crash kept from beginning.
+// dropEmptyRuns removes the directories of runs that a crash kept from beginning.
 // What holds anything stays, and so does what cannot be removed.
 func dropEmptyRuns(x *execution.Execution) {
 	folders, err := x.FS.ReadDir(x.Layout.Runs())

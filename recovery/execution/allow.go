@@ -17,19 +17,19 @@ func (x *Execution) Allowed() *Allowances { return x.AllowedBefore }
 // refused. A checkpoint whose acknowledgement a crash has interrupted comes before: its
 // number in the journal is in its record.
 func (x *Execution) allow() error {
-	if x.Settled || x.AllowedBefore != nil || x.Opts.Limit == nil {
+	if !x.AllowanceDue || x.AllowedBefore != nil || x.Opts.Limit == nil {
 		return nil
 	}
 	x.AllowedBefore = &Allowances{x.State().Limits, x.Metadata.CheckpointCap}
 	return errors.Join(x.SetLimits(x.Opts.Limit(x.State().Limits)), x.KeepCap())
 }
 
-// Disallow takes back what allow, or a creation, has stored.
+// Disallow undoes what allow, or a creation, has stored.
 func (x *Execution) Disallow(a Allowances) error {
 	return errors.Join(x.SetLimits(a.Limits), x.setCap(a.Cap))
 }
 
-// DisallowOnQuestion takes back what an opening has stored that ends with a question.
+// DisallowOnQuestion undoes what an opening has stored that ends with a question.
 func (x *Execution) DisallowOnQuestion(why error) error {
 	var question *finding.DecisionError
 	if x.AllowedBefore == nil || x.Broken != nil || !errors.As(why, &question) {

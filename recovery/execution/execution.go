@@ -46,11 +46,11 @@ type Execution struct {
 	warned        map[string]bool // files for secrets that warnOfPrivate has named
 	Current       atomic.Pointer[state.State]
 	Files         []load.StateFile   // state.json and its backup as opening has found them
-	OnDisk        *state.State       // what state.json says, if nothing is to be mended about either
+	OnDisk        *state.State       // what state.json says, if nothing is to be repaired about either
 	Monitor       *integrity.Monitor // of hank's own files, during a run
 	Origin        string             // the lineage that this opening has found to be that of a copy's original
 	AllowedBefore *Allowances        // what held before allow has changed it
-	Settled       bool               // the opening is over, or has not come to what allow is before
+	AllowanceDue  bool               // the next transition is one that the opening records of its own: allow comes before it
 	Broken        error              // the first failure of the journal: nothing is acknowledged after it
 }
 
@@ -88,8 +88,10 @@ func (x *Execution) Record(transitions ...state.Transition) error {
 	return x.record(true, transitions...)
 }
 
-// RecordLater is Record for what gates nothing that cannot be done again:
-// its events are synced together with the next that are.
+// RecordLater is Record for what gates nothing that cannot be done again: its events are
+// appended, and synced together with the next that are. Until then the state in memory,
+// those who follow the journal and perhaps state.json have what a power cut can still
+// undo; nothing is acknowledged.
 func (x *Execution) RecordLater(transitions ...state.Transition) error {
 	return x.record(false, transitions...)
 }
@@ -119,7 +121,7 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 	if err := x.append(durable, events...); err != nil {
 		return err
 	}
-	failpoint.Hit("transition.acknowledged")
+	failpoint.Hit("transition.acknowledged") // by RecordLater it is only appended
 	x.Current.Store(next)
 	x.StateWriter.Request(next, x.Journal.End(), durable)
 	for _, e := range events {

@@ -119,7 +119,7 @@ func (x *Execution) recreateJournal(why error) error {
 	if err := vfs.MkdirAll(x.FS, events, 0o700); err != nil {
 		return err
 	}
-	base, err := x.BaseEvent(x.State(), max(x.State().Seq, x.Journal.Last())+1, "the journal was changed while a codon was running")
+	base, next, err := x.BaseEvent(x.State(), max(x.State().Seq, x.Journal.Last())+1, "the journal was changed while a codon was running")
 	if err != nil {
 		return err
 	}
@@ -128,6 +128,7 @@ func (x *Execution) recreateJournal(why error) error {
 		return err
 	}
 	x.Journal = created
+	x.Current.Store(next)
 	x.Monitor.JournalRecreated(filepath.Join(events, "events.jsonl"))
 	x.StateWriter.Request(x.State(), x.Journal.End(), true)
 	return nil

@@ -29,7 +29,7 @@ type StateWriter struct {
 	IdleFactor  time.Duration // how many times as long as a write the pause after it is
 	Held        func() error  // an error: the directory is not the one that is locked
 	Failed      func(error)   // told of a save that failed, while Disk is held; the next one tries again
-	// saved is told of a state that state.json holds now.
+	// Saved is told of a state that state.json holds now.
 	Saved func(*state.State, journal.Place)
 	// tampered is told that somebody else had changed what a save replaces.
 	tampered func(error)
