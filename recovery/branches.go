@@ -43,6 +43,9 @@ func planBranches(s *subject) ([]Repair, error) {
 	if err != nil {
 		err = fmt.Errorf("comparing the branches with the state: %w", err)
 	}
+	for i := range p.repairs {
+		p.repairs[i].diverged = true
+	}
 	return p.repairs, err
 }
 
@@ -168,7 +171,7 @@ func (p *branchPlan) quarantineTip(w githistory.CommitRecord) error {
 	if !p.isWhole(back) {
 		return nil // nothing to put it back to
 	}
-	if fallen, err := p.leadsTo(back, w.SHA); err != nil {
+	if fallen, err := execution.LeadsTo(p.store, back, w.SHA); err != nil {
 		return err
 	} else if fallen {
 		p.raise(w.Branch, w.SHA, back)
@@ -220,7 +223,7 @@ func (p *branchPlan) restoreRefs(behind bool) error {
 			continue
 		}
 		if at != "" { // the history may have been rebuilt beyond it
-			if fallen, err := p.leadsTo(head, state.SHA(at)); err != nil {
+			if fallen, err := execution.LeadsTo(p.store, head, state.SHA(at)); err != nil {
 				return err
 			} else if fallen {
 				p.raise(branch, state.SHA(at), head)
@@ -252,17 +255,4 @@ func begun(store execution.Commits, branch string, head state.SHA) bool {
 // nothing to be read of none.
 func (p *branchPlan) isWhole(sha state.SHA) bool {
 	return sha == "" || githistory.IsWhole(p.store, sha)
-}
-
-// leadsTo reports whether a commit has another among its first parents.
-func (p *branchPlan) leadsTo(from, to state.SHA) (bool, error) {
-	found := false
-	err := p.store.Log(checkpoint.SHA(from), func(info checkpoint.Info) (bool, error) {
-		found = state.SHA(info.SHA) == to
-		return !found, nil
-	})
-	if checkpoint.IsMissing(err) {
-		err = nil
-	}
-	return found, err
 }

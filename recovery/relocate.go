@@ -172,8 +172,8 @@ func notOurs(x *execution.Execution) []snapshot.Candidate {
 	return list
 }
 
-// ownState returns why a text is not a whole state of this execution; nil: it is one. Of one that
-// hank wrote, the digest vouches for its lineage.
+// ownState returns why a text is not a whole state of this execution; nil: it is one. Of
+// one that hank wrote, the digest vouches for its lineage.
 func ownState(x *execution.Execution, text []byte) error {
 	if err := state.Verify(text); err != nil {
 		return err

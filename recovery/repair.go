@@ -34,6 +34,8 @@ type Repair struct {
 	apply func(ctx context.Context, x *execution.Execution, r *Repair) error // nil: there is nothing to be done
 	next  *state.State                                                       // the state that it leads to; nil: none but the present one
 	run   *state.Run                                                         // that it ends; nil: none
+
+	diverged bool // it is of the references, which are not as the state has them
 }
 
 // finding is what a reader, or an opening that has applied it, reports.

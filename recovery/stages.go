@@ -18,7 +18,14 @@ import (
 // stages bring an execution whose state is known into order. Openings and readers go
 // through them in this order: an opening applies what each plans before the next looks,
 // a reader continues with the state that it will lead to.
-var stages = []stage{planBranches, planPlace, planHead, planHandOver, planIntent, planRuns}
+var stages = []stage{
+	planBranches, // first: a checkpoint is only acknowledged with the journal's next number, which any other event would take
+	planPlace,    // before all that records: from here on state.json is kept, and paths are those of here
+	planHead,     // before all that makes checkpoints: their parent is the newest one
+	planHandOver, // before the workspace changes: it is kept as Hankweave left it
+	planIntent,   // before the runs: what a run's codon has left is taken from a workspace that no move has half changed
+	planRuns,     // last: it takes the workspace as it is by then
+}
 
 // apply goes through the stages of an opening.
 func apply(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
@@ -39,9 +46,8 @@ func apply(ctx context.Context, x *execution.Execution, a githistory.Comparison)
 // foresee goes through the stages for a reader.
 func (v *View) foresee(a githistory.Comparison) {
 	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted()}
-	for i, plan := range stages {
+	for _, plan := range stages {
 		repairs, err := plan(&s)
-		v.diverged = v.diverged || i == 0 && len(repairs) > 0
 		var decision *finding.DecisionError
 		if errors.As(err, &decision) {
 			v.block(decision)

@@ -404,6 +404,7 @@ func (v *View) plan(repairs []Repair) {
 			r = pausedNoMore(r)
 		}
 		v.Repairs = append(v.Repairs, r)
+		v.diverged = v.diverged || r.diverged
 		if r.next != nil {
 			v.State, v.Head = r.next, r.next.Summary()
 		}

@@ -12,6 +12,7 @@ import (
 
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
@@ -50,6 +51,104 @@ func TestWhatTheJournalDidNotTakeHasNotHappened(t *testing.T) {
 		if s := must(Read(a.x.Layout.Root))(t).State; s.Limits.Any() {
 			t.Errorf("%s: limits are %v after it was opened again", op, s.Limits)
 		}
+	}
+}
+
+// Nor has a base that did not become durable: where the journal should begin again and
+// cannot, the state stays as it was.
+func TestAStateThatNoJournalBeginsWithIsNotThePresentOne(t *testing.T) {
+	t.Parallel()
+	for _, op := range []vfstest.Op{vfstest.OpWrite, vfstest.OpSync, vfstest.OpRename} {
+		var failing atomic.Bool
+		fsys := vfstest.Inject(fast, func(c vfstest.Call) error {
+			if failing.Load() && c.Op == op && strings.Contains(c.Name, "events") {
+				return syscall.EIO
+			}
+			return nil
+		})
+		a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{Options: execution.Options{FS: fsys}})
+		before := a.x.State()
+		copied := *before
+		copied.Lineage = layout.NewID(16)
+		failing.Store(true)
+		if err := rebase(a.x, &copied, a.x.Journal.Last()+1, "the test wants it"); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: %v", op, err)
+		}
+		failing.Store(false)
+		if a.x.State() != before {
+			t.Errorf("%s: the state has the lineage %q, the journal has %q", op, a.x.State().Lineage, before.Lineage)
+		}
+		_ = a.x.Close() // reports the failure again
+		if got := must(Read(a.x.Layout.Root))(t).State.Lineage; got != before.Lineage {
+			t.Errorf("%s: after it was opened again the lineage is %q", op, got)
+		}
+	}
+}
+
+// A branch that stock git moves between two checkpoints does not take its commit with it:
+// that is kept on a recovery branch, or, while the monitor watches, it is named and the
+// branch put back before the next checkpoint. A commit that cannot be read is refused.
+func TestABranchThatGitMovesBetweenTwoCheckpointsLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, watched := range map[string]bool{"outside a run": false, "watched": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := begin(t, t.TempDir(), 3, CreateOptions{})
+			ok(t, a.start())
+			ok(t, a.play(attempt{}))
+			var warned []string
+			a.x.Opts.Warn = func(line string) { warned = append(warned, line) }
+			if watched {
+				ok(t, a.x.Watch())
+			}
+			git := func(args ...string) string {
+				t.Helper()
+				c := exec.Command("git", append([]string{"--git-dir=" + a.x.Layout.Store(), "-c", "user.name=o", "-c", "user.email=o@example.com"}, args...)...)
+				out, err := c.CombinedOutput()
+				if err != nil {
+					t.Fatalf("git %q: %v: %s", args, err, out)
+				}
+				return strings.TrimSpace(string(out))
+			}
+			branch, head := a.x.State().Run(a.run).GitBranch, string(a.x.Head())
+			theirs := git("commit-tree", head+"^{tree}", "-p", head, "-m", "somebody else's")
+			git("update-ref", "refs/heads/"+branch, theirs)
+			ok(t, a.play(attempt{}))
+			if next := string(a.x.Head()); git("rev-parse", "refs/heads/"+branch) != next || git("rev-parse", next+"^") != head {
+				t.Errorf("the next checkpoint is not at the end of branch %s, behind %.12s", branch, head)
+			}
+			if !strings.Contains(strings.Join(warned, "\n"), theirs[:12]) {
+				t.Errorf("commit %.12s is not named: %q", theirs, warned)
+			}
+			if kept := git("for-each-ref", "--contains", theirs, "refs/heads/recovery"); (kept == "") != watched {
+				t.Errorf("recovery branches with it: %q", kept)
+			}
+
+			if !watched { // one that has fallen back needs no keeping, one that is gone neither
+				before := git("for-each-ref", "refs/heads/recovery")
+				git("update-ref", "refs/heads/"+branch, head)
+				ok(t, a.play(attempt{}))
+				git("update-ref", "-d", "refs/heads/"+branch)
+				ok(t, a.play(attempt{}))
+				if after := git("for-each-ref", "refs/heads/recovery"); after != before || len(warned) != 1 {
+					t.Errorf("recovery branches: %s\nbefore: %s\nwarnings: %q", after, before, warned)
+				}
+				path := filepath.Join(a.x.Layout.Store(), "refs", "heads", branch)
+				lost := strings.Repeat("1", 40)
+				put(t, path, []byte(lost+"\n"))
+				if err := a.play(attempt{}); err == nil || !strings.Contains(err.Error(), lost) {
+					t.Errorf("a tip that cannot be read: %v", err)
+				}
+				if got := strings.TrimSpace(string(must(os.ReadFile(path))(t))); got != lost {
+					t.Errorf("it was overwritten with %s", got)
+				}
+			}
+			_ = a.x.Close()
+			reopenOnce(t, a.x.Layout.Root)
+			if !watched {
+				git("merge-base", "--is-ancestor", head, string(must(Read(a.x.Layout.Root))(t).State.Newest().Head))
+			}
+		})
 	}
 }
 

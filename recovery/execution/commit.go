@@ -27,8 +27,9 @@ type Commit struct {
 //     journal still owes is synced, so that its next number is certain.
 //  2. The commit carries the transition and the journal's next number; it
 //     joins the pack of its objects, which is synced.
-//  3. The branch is moved from its known tip by compare-and-swap, synced. A
-//     crash from here on is rolled forward: the next opening finds a tip with
+//  3. The branch is moved by compare-and-swap, synced, from the tip that the
+//     state has for it; what somebody else has moved it to is kept (moveBranch).
+//     A crash from here on is rolled forward: the next opening finds a tip with
 //     exactly the journal's next number.
 //  4. The transition, completed by the commit's id, is recorded.
 func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
@@ -71,6 +72,8 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	return sha, err
 }
 
+// CommitObject writes the commit of a checkpoint, with its record, and syncs its pack. No
+// branch leads to it yet.
 func (x *Execution) CommitObject(ctx context.Context, c Commit) (state.SHA, error) {
 	data, err := state.Encode(c.Transition)
 	if err != nil {
@@ -108,15 +111,61 @@ func (x *Execution) CommitObject(ctx context.Context, c Commit) (state.SHA, erro
 	return state.SHA(sha), err
 }
 
+// moveBranch moves a branch to a new checkpoint, from the tip that the state has for it.
+// A tip that somebody else has moved it to is kept on a recovery branch, as an opening
+// keeps it, unless the new checkpoint leads to it anyway. One that cannot be read is not
+// overwritten: the error names it.
 func (x *Execution) moveBranch(branch string, to state.SHA) error {
-	ref := "refs/heads/" + branch
-	old, err := x.Store.Ref(ref)
-	if err != nil {
+	ref := githistory.Heads + branch
+	err := x.setRef(ref, checkpoint.SHA(githistory.KnownHeads(x.State())[branch]), checkpoint.SHA(to))
+	var moved *checkpoint.RefConflictError
+	if !errors.As(err, &moved) {
 		return err
 	}
-	if err := x.Store.SetRef(ref, old, checkpoint.SHA(to)); err != nil {
+	if err := x.keepTip(branch, state.SHA(moved.Have), to); err != nil {
 		return err
 	}
-	x.Monitor.RefMoved(ref, checkpoint.SHA(to))
+	return x.setRef(ref, moved.Have, checkpoint.SHA(to))
+}
+
+// keepTip makes a recovery branch for a tip that the state does not have for a branch. A
+// branch that is missing, or has fallen back to what the new checkpoint leads to, has none.
+func (x *Execution) keepTip(branch string, tip, to state.SHA) error {
+	if tip == "" {
+		return nil
+	}
+	if follows, err := LeadsTo(x.Store, to, tip); err != nil || follows {
+		return err
+	}
+	if _, err := x.Store.CommitInfo(checkpoint.SHA(tip)); err != nil {
+		return fmt.Errorf("branch %s leads to %s, where hank has not moved it, and that cannot be read: %w", branch, tip, err)
+	}
+	kept := x.RecoveryBranch()
+	if err := x.setRef(githistory.Heads+kept, "", checkpoint.SHA(tip)); err != nil {
+		return err
+	}
+	x.Opts.Warn(fmt.Sprintf("warning: something else has moved branch %s to commit %.12s; that is kept on the branch %s", branch, tip, kept))
 	return nil
+}
+
+// setRef moves a reference, and has the Monitor know.
+func (x *Execution) setRef(ref string, from, to checkpoint.SHA) error {
+	err := x.Store.SetRef(ref, from, to)
+	if err == nil {
+		x.Monitor.RefMoved(ref, to)
+	}
+	return err
+}
+
+// LeadsTo reports whether a commit is another, or has it among its first parents.
+func LeadsTo(store *checkpoint.Store, from, to state.SHA) (bool, error) {
+	found := false
+	err := store.Log(checkpoint.SHA(from), func(info checkpoint.Info) (bool, error) {
+		found = state.SHA(info.SHA) == to
+		return !found, nil
+	})
+	if checkpoint.IsMissing(err) {
+		err = nil
+	}
+	return found, err
 }
