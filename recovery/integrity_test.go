@@ -336,9 +336,16 @@ var standIns = map[string]struct {
 	"a link": {func(t *testing.T, at, copied string) { ok(t, os.Symlink(copied, at)) }, false},
 }
 
+// copyAll copies a directory. A file that a save replaces meanwhile may be gone when it
+// is to be read: then it is copied again.
 func copyAll(t *testing.T, from, to string) {
 	t.Helper()
-	ok(t, exec.Command("cp", "-a", from, to).Run())
+	for exec.Command("cp", "-a", from, to).Run() != nil {
+		ok(t, os.RemoveAll(to))
+		if _, err := os.Lstat(from); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // another puts a part of another execution there.
