@@ -79,7 +79,7 @@ func TestAHeadThatIsCarriedOnIsTheHeadOfTheState(t *testing.T) {
 			}
 		}
 	})
-	if carried < 200 {
+	if carried < 200 && !testing.Short() {
 		t.Errorf("only %d heads were compared", carried)
 	}
 }
