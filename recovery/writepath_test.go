@@ -86,8 +86,8 @@ func TestAStateThatNoJournalBeginsWithIsNotThePresentOne(t *testing.T) {
 }
 
 // A branch that stock git moves between two checkpoints does not take its commit with it:
-// that is kept on a recovery branch, or, while the monitor watches, it is named and the
-// branch put back before the next checkpoint. A commit that cannot be read is refused.
+// that is kept on a recovery branch, by the checkpoint or, while the monitor watches, before
+// that. A commit that cannot be read is refused, or, while the monitor watches, named in full.
 func TestABranchThatGitMovesBetweenTwoCheckpointsLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, watched := range map[string]bool{"outside a run": false, "watched": true} {
@@ -120,11 +120,45 @@ func TestABranchThatGitMovesBetweenTwoCheckpointsLosesNothing(t *testing.T) {
 			if !strings.Contains(strings.Join(warned, "\n"), theirs[:12]) {
 				t.Errorf("commit %.12s is not named: %q", theirs, warned)
 			}
-			if kept := git("for-each-ref", "--contains", theirs, "refs/heads/recovery"); (kept == "") != watched {
-				t.Errorf("recovery branches with it: %q", kept)
+			kept := git("for-each-ref", "--format=%(refname:short)", "--contains", theirs, "refs/heads/recovery")
+			if kept == "" || !strings.Contains(strings.Join(warned, "\n"), "is kept on the branch "+kept) {
+				t.Errorf("recovery branches with it: %q, told: %q", kept, warned)
 			}
+			git("gc", "--prune=now")
+			git("cat-file", "-e", theirs)
 
-			if !watched { // one that has fallen back needs no keeping, one that is gone neither
+			if watched {
+				recovery := func() string {
+					return git("for-each-ref", "--format=%(refname:short)", "refs/heads/recovery")
+				}
+				// The same commit again, and one that has fallen back, need no keeping.
+				git("update-ref", "refs/heads/"+branch, theirs)
+				ok(t, a.x.Inspect())
+				git("update-ref", "refs/heads/"+branch, head)
+				ok(t, a.play(attempt{}))
+				if now := recovery(); now != kept {
+					t.Errorf("recovery branches: %s; before: %s", now, kept)
+				}
+				// Packed references are rewritten; what was in them is not lost either.
+				tip := string(a.x.Head())
+				packed := git("commit-tree", tip+"^{tree}", "-p", tip, "-m", "packed")
+				git("update-ref", "refs/heads/"+branch, packed)
+				git("update-ref", "refs/heads/theirs", theirs)
+				git("pack-refs", "--all", "--prune")
+				ok(t, a.play(attempt{}))
+				if git("rev-parse", "refs/heads/"+branch) != string(a.x.Head()) || git("rev-parse", "refs/heads/theirs") != theirs {
+					t.Errorf("branches: %s", git("for-each-ref"))
+				}
+				if all := git("for-each-ref", "--contains", packed, "refs/heads/recovery"); all == "" {
+					t.Error("a commit that only the packed references led to is kept on no branch")
+				}
+				lost := strings.Repeat("1", 40)
+				put(t, filepath.Join(a.x.Layout.Store(), "refs", "heads", branch), []byte(lost+"\n"))
+				ok(t, a.play(attempt{}))
+				if all := strings.Join(warned, "\n"); !strings.Contains(all, lost) || git("rev-parse", "refs/heads/"+branch) != string(a.x.Head()) {
+					t.Errorf("a commit that cannot be read: %s", all)
+				}
+			} else { // one that has fallen back needs no keeping, one that is gone neither
 				before := git("for-each-ref", "refs/heads/recovery")
 				git("update-ref", "refs/heads/"+branch, head)
 				ok(t, a.play(attempt{}))

@@ -207,6 +207,9 @@ func (s *State) startRun(t RunStarted) error {
 	if s.Intent != nil {
 		return illegal(t, "a %s of the workspace is unfinished", s.Intent.Kind)
 	}
+	if t.Run.RunID == "" {
+		return illegal(t, "a run needs runId")
+	}
 	if t.Run.Status != StatusRunning || t.Run.Len() != 0 {
 		return illegal(t, "a run begins running and without records")
 	}
@@ -279,6 +282,9 @@ func (s *State) startCodon(t CodonStarted) error {
 		return illegal(t, "run %s is paused", t.RunID)
 	case t.Record.Status != Preparing:
 		return illegal(t, "a record begins preparing, not %s", t.Record.Status)
+	}
+	if missing := t.Record.missing(); missing != "" {
+		return illegal(t, "a record that is %s needs %s", t.Record.Status, missing)
 	}
 	at := s.PlanIndex(t.Record.CodonID)
 	if at < 0 {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -179,6 +180,57 @@ func TestARecordThatLacksWhatItsStatusNeedsIsRefused(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What Apply accepts, Validate finds nothing wrong with: whichever one member of the record
+// is missing from a transition that builds one.
+func TestWhatApplyAcceptsIsValid(t *testing.T) {
+	t.Parallel()
+	built := 0
+	try := func(name string, tr Transition, without func(*State)) {
+		s := rich(t, without)
+		next, err := Apply(s, s.Seq+1, tr)
+		var refused *IllegalMoveError
+		if err != nil && !errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			if before, now := Validate(s, World{}), Validate(next, World{}); !before.Valid || !now.Valid {
+				t.Errorf("%s was accepted, and the state was %v and is %v", name, before.Errors, now.Errors)
+			}
+		}
+	}
+	members := func(name string, of any, with func(reflect.Value) Transition, without func(*State)) {
+		whole := reflect.ValueOf(of).Elem()
+		for i := range whole.NumField() {
+			if field := whole.Type().Field(i); field.IsExported() {
+				less := reflect.New(whole.Type())
+				less.Elem().Set(whole)
+				less.Elem().Field(i).SetZero()
+				try(name+" without "+field.Name, with(less), without)
+				built++
+			}
+		}
+	}
+	codon := func(r reflect.Value) *Codon { return r.Interface().(*Codon) }
+	for name, m := range movesOfEachType(t) {
+		try(name, m.t, m.without)
+		switch tr := m.t.(type) {
+		case RunStarted:
+			members(name, tr.Run, func(r reflect.Value) Transition { return RunStarted{r.Interface().(*Run)} }, m.without)
+		case CodonStarted:
+			members(name, tr.Record, func(r reflect.Value) Transition { return CodonStarted{tr.RunID, codon(r)} }, m.without)
+		}
+	}
+	for from, next := range moves {
+		for _, to := range next {
+			members(fmt.Sprintf("%s -> %s", from, to), full(to), func(r reflect.Value) Transition { return CodonTransitioned{"r", codon(r)} },
+				func(s *State) { s.Runs[0].live = full(from) })
+		}
+	}
+	if built < 100 {
+		t.Errorf("only %d records were tried", built)
 	}
 }
 

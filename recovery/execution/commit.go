@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
@@ -122,30 +123,40 @@ func (x *Execution) moveBranch(branch string, to state.SHA) error {
 	if !errors.As(err, &moved) {
 		return err
 	}
-	if err := x.keepTip(branch, state.SHA(moved.Have), to); err != nil {
-		return err
+	kept, err := x.keepTip(moved.Have, checkpoint.SHA(to))
+	if err != nil {
+		return fmt.Errorf("branch %s leads to %s, where hank has not moved it, and that cannot be kept: %w", branch, moved.Have, err)
+	}
+	if kept != "" {
+		x.Opts.Warn(fmt.Sprintf("warning: something else has moved branch %s to commit %.12s; that is kept on the branch %s", branch, moved.Have, kept))
 	}
 	return x.setRef(ref, moved.Have, checkpoint.SHA(to))
 }
 
-// keepTip makes a recovery branch for a tip that the state does not have for a branch. A
-// branch that is missing, or has fallen back to what the new checkpoint leads to, has none.
-func (x *Execution) keepTip(branch string, tip, to state.SHA) error {
+// keepTip sees to it that a branch leads to a commit that somebody else has moved another
+// one to, and returns its name: one that does already, or a new recovery branch. Where
+// there is no commit, or what the branch leads to next leads to it too, it is none.
+func (x *Execution) keepTip(tip, to checkpoint.SHA) (branch string, err error) {
 	if tip == "" {
-		return nil
+		return "", nil
 	}
-	if follows, err := LeadsTo(x.Store, to, tip); err != nil || follows {
-		return err
+	if follows, err := LeadsTo(x.Store, state.SHA(to), state.SHA(tip)); err != nil || follows {
+		return "", err
 	}
-	if _, err := x.Store.CommitInfo(checkpoint.SHA(tip)); err != nil {
-		return fmt.Errorf("branch %s leads to %s, where hank has not moved it, and that cannot be read: %w", branch, tip, err)
+	if _, err := x.Store.CommitInfo(tip); err != nil {
+		return "", err
 	}
-	kept := x.RecoveryBranch()
-	if err := x.setRef(githistory.Heads+kept, "", checkpoint.SHA(tip)); err != nil {
-		return err
+	refs, _, err := x.Store.ReadableRefs(githistory.Heads + "recovery/")
+	if err != nil {
+		return "", err
 	}
-	x.Opts.Warn(fmt.Sprintf("warning: something else has moved branch %s to commit %.12s; that is kept on the branch %s", branch, tip, kept))
-	return nil
+	for ref, at := range refs {
+		if at == tip {
+			return strings.TrimPrefix(ref, githistory.Heads), nil
+		}
+	}
+	branch = x.RecoveryBranch()
+	return branch, x.setRef(githistory.Heads+branch, "", tip)
 }
 
 // setRef moves a reference, and has the Monitor know.
@@ -155,17 +166,4 @@ func (x *Execution) setRef(ref string, from, to checkpoint.SHA) error {
 		x.Monitor.RefMoved(ref, to)
 	}
 	return err
-}
-
-// LeadsTo reports whether a commit is another, or has it among its first parents.
-func LeadsTo(store *checkpoint.Store, from, to state.SHA) (bool, error) {
-	found := false
-	err := store.Log(checkpoint.SHA(from), func(info checkpoint.Info) (bool, error) {
-		found = state.SHA(info.SHA) == to
-		return !found, nil
-	})
-	if checkpoint.IsMissing(err) {
-		err = nil
-	}
-	return found, err
 }

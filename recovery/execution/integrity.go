@@ -17,7 +17,7 @@ import (
 func (x *Execution) Watch() error {
 	m, err := integrity.Watch(integrity.Watched{
 		FS: x.FS, Layout: x.Layout, Lineage: x.State().Lineage, Store: x.Store, Lock: x.Lock,
-		Quarantine: x.QuarantineFile, OnDelete: x.Merger.stop, Warn: x.Opts.Warn,
+		Quarantine: x.QuarantineFile, KeepTip: x.keepTip, OnDelete: x.Merger.stop, Warn: x.Opts.Warn,
 	})
 	if err != nil {
 		return err

@@ -1,8 +1,10 @@
 package execution
 
 import (
+	"hank/checkpoint"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/state"
 )
 
 // FixCommand continues from the workspace where checkpoints are lost.
@@ -14,4 +16,17 @@ func NeedStore(l layout.Layout, what string) *finding.DecisionError {
 		"put it back from a copy into " + l.Store(),
 		"`hank doctor --fix` continues from the workspace as it is; earlier checkpoints stay lost",
 	}, Command: FixCommand}
+}
+
+// LeadsTo reports whether a commit is another, or has it among its first parents.
+func LeadsTo(store *checkpoint.Store, from, to state.SHA) (bool, error) {
+	found := false
+	err := store.Log(checkpoint.SHA(from), func(info checkpoint.Info) (bool, error) {
+		found = state.SHA(info.SHA) == to
+		return !found, nil
+	})
+	if checkpoint.IsMissing(err) {
+		err = nil
+	}
+	return found, err
 }

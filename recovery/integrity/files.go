@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,6 +82,10 @@ func (m *Monitor) checkRun(r *state.Run) error {
 // CheckStore rewrites the small files of the store and its references where they are not
 // what they must be, and names what is in hank's directories and not hank's.
 func (m *Monitor) CheckStore() error {
+	before, _, err := m.Store.ReadableRefs("refs/")
+	if isStarved(err) {
+		return err // any other error says that files have to be rewritten
+	}
 	for path, want := range m.files {
 		if err := m.checkFile(path, want); err != nil {
 			return err
@@ -91,7 +96,7 @@ func (m *Monitor) CheckStore() error {
 			return err
 		}
 	}
-	return errors.Join(m.restoreRefs(), m.reportUnexpected())
+	return errors.Join(m.restoreRefs(before), m.reportUnexpected())
 }
 
 func (m *Monitor) checkFile(path string, want []byte) error {
@@ -132,8 +137,9 @@ func (m *Monitor) refsUnchanged() bool {
 	return true
 }
 
-// restoreRefs sets the references to what they must point to.
-func (m *Monitor) restoreRefs() error {
+// restoreRefs sets the references to what they must point to. What they pointed to, and
+// references that only the packed ones had before those were rewritten, stay.
+func (m *Monitor) restoreRefs(before map[string]checkpoint.SHA) error {
 	have, damaged, err := m.Store.ReadableRefs("refs/")
 	if err != nil {
 		return err
@@ -149,16 +155,50 @@ func (m *Monitor) restoreRefs() error {
 			return err
 		}
 	}
-	for ref, want := range m.refs {
-		if have[ref] == want {
-			continue
+	for ref, sha := range before {
+		if have[ref] == "" && m.refs[ref] == "" {
+			if err := m.Store.SetRef(ref, "", sha); err != nil {
+				return err
+			}
 		}
-		m.Report(nil, "%s pointed to %.12s; it points to %.12s again", ref, orNothing(have[ref]), want)
-		if err := m.Store.SetRef(ref, have[ref], want); err != nil {
+	}
+	for _, ref := range slices.Sorted(maps.Keys(m.refs)) {
+		if err := m.restoreRef(ref, before[ref], have[ref]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// restoreRef sets a reference that is at have to what it must point to. That, and what it
+// pointed to before the packed references were rewritten, is kept.
+func (m *Monitor) restoreRef(ref string, before, have checkpoint.SHA) error {
+	want, at, kept := m.refs[ref], have, ""
+	if before != "" && before != want {
+		at = before
+	}
+	if at == want {
+		return nil
+	}
+	for _, tip := range slices.Compact([]checkpoint.SHA{at, have}) {
+		if tip == "" || tip == want {
+			continue
+		}
+		branch, err := m.KeepTip(tip, want)
+		switch {
+		case checkpoint.IsMissing(err):
+			kept += fmt.Sprintf("; commit %s cannot be read (%v)", tip, err)
+		case err != nil:
+			return err
+		case branch != "":
+			kept += fmt.Sprintf("; commit %.12s is kept on the branch %s", tip, branch)
+		}
+	}
+	m.Report(nil, "%s pointed to %.12s; it points to %.12s again%s", ref, orNothing(at), want, kept)
+	if have == want {
+		return nil
+	}
+	return m.Store.SetRef(ref, have, want)
 }
 
 func orNothing(sha checkpoint.SHA) string {

@@ -25,6 +25,9 @@ type Watched struct {
 	Lock    *lock.Lock
 	// Quarantine moves a file away and keeps why.
 	Quarantine func(path string, why error) error
+	// KeepTip keeps a commit that a reference led to, which is set to another one, and
+	// returns the branch that leads to it; empty: the other one leads to it too.
+	KeepTip func(tip, to checkpoint.SHA) (branch string, err error)
 	// OnDelete is called when hank's directory was deleted as a whole.
 	OnDelete func()
 	Warn     func(string)
