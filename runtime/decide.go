@@ -230,7 +230,7 @@ func decideEdits(st start, changes []diff.Change, completed bool, mode Mode, a A
 		return false, nil
 	}
 	open, keepText := edits.Question(changes, st.to == "" && completed)
-	return false, &question{open, []choice{
+	return false, &question{open: open, choices: []choice{
 		{keepText, func(a Answers) Answers { a.KeepTree = true; return a }},
 		{"restore the checkpoint (your changes are saved in a checkpoint)", func(a Answers) Answers { a.Restore = true; return a }},
 	}}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hank/checkpoint/diff"
+	"hank/internal/prompt"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -158,7 +159,7 @@ func TestAnAnswerEndsItsQuestion(t *testing.T) {
 	at := situation{state: told(t, "crashed"), lost: true}
 	for choice, want := range map[int]string{0: "restart draft, from its base, which is not restored, in place, without rig", 1: "4 ", -1: "4 "} {
 		asked := 0
-		ui := UI{Ask: func(string, []string) int { asked++; return choice }}
+		ui := UI{Ask: func(prompt.Question) int { asked++; return choice }}
 		d := &driver{request: Request{Mode: ModeRun}, ui: ui}
 		if got := words(d.decided(at)); !strings.HasPrefix(got, want) || asked != 1 {
 			t.Errorf("answer %d: %s, asked %d times", choice, got, asked)

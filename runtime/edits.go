@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"io"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
@@ -66,6 +67,7 @@ func (d *driver) decideEdits(st start, e edited) (keep bool, err error) {
 	answers := d.answers // of this question alone: what is kept here is not kept by name
 	keep, missing := decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
 	if missing != nil {
+		missing.diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.changes) }
 		if answers, err = d.ui.answer(missing, answers); err != nil {
 			return false, err
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/prompt"
 	"hank/recovery/finding"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
@@ -173,8 +174,8 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 		for answer, change := range map[string]func(*command){
 			"keep":        func(o *command) { o.KeepTree = true },
 			"restore":     func(o *command) { o.Restore = true },
-			"say keep":    func(o *command) { o.Ask = func(string, []string) int { return 0 } },
-			"say restore": func(o *command) { o.Ask = func(string, []string) int { return 1 } },
+			"say keep":    func(o *command) { o.Ask = func(prompt.Question) int { return 0 } },
+			"say restore": func(o *command) { o.Ask = func(prompt.Question) int { return 1 } },
 		} {
 			t.Run(name+"/"+answer, func(t *testing.T) {
 				t.Parallel()
@@ -189,7 +190,15 @@ func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 				if !errors.As(err, &decision) || verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), "log") {
 					t.Fatalf("nobody was asked: %v", err)
 				}
-				s.must(situation.mode, exitcode.Decision, func(o *command) { o.Ask = func(string, []string) int { return -1 } })
+				s.must(situation.mode, exitcode.Decision, func(o *command) {
+					o.Ask = func(q prompt.Question) int { // the user looks before deciding nothing
+						var shown strings.Builder
+						if q.Diff == nil || q.Diff(&shown) != nil || !strings.Contains(shown.String(), "--- a/log\n+++ b/log\n") {
+							t.Errorf("%s: the diff shows %q", q.Text, shown.String())
+						}
+						return prompt.Cancelled
+					}
+				})
 				sameTree(t, "undecided", s.tree(), before)
 				if got := s.records(); len(got) != len(records) {
 					t.Errorf("undecided, and yet something has run: %v", got)
@@ -523,8 +532,8 @@ func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
 		"nobody to ask": {func(*command) {}, exitcode.Decision},
 		"adopted":       {func(o *command) { o.Adopt = true }, exitcode.Done},
 		"frozen":        {func(o *command) { o.Frozen = true }, exitcode.Failed},
-		"said adopt":    {func(o *command) { o.Ask = func(string, []string) int { return 0 } }, exitcode.Done},
-		"said frozen":   {func(o *command) { o.Ask = func(string, []string) int { return 1 } }, exitcode.Failed},
+		"said adopt":    {func(o *command) { o.Ask = func(prompt.Question) int { return 0 } }, exitcode.Done},
+		"said frozen":   {func(o *command) { o.Ask = func(prompt.Question) int { return 1 } }, exitcode.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

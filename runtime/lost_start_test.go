@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hank/internal/failpoint"
+	"hank/internal/prompt"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/codon"
@@ -27,7 +28,7 @@ func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	heavy(t)
 	for name, again := range map[string]func(*command){
 		"told":  func(o *command) { o.KeepTree = true },
-		"asked": func(o *command) { o.Ask = func(string, []string) int { return 0 } },
+		"asked": func(o *command) { o.Ask = func(prompt.Question) int { return 0 } },
 	} {
 		for _, mode := range []Mode{ModeRun, ModeRetry} {
 			t.Run(name+" "+string(mode), func(t *testing.T) {

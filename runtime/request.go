@@ -1,6 +1,9 @@
 package runtime
 
 import (
+	"io"
+
+	"hank/internal/prompt"
 	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/plan"
@@ -93,7 +96,7 @@ func (ui UI) choose(question string, answers ...string) int {
 	if ui.Ask == nil {
 		return -1
 	}
-	return ui.Ask(question, answers)
+	return ui.Ask(prompt.Question{Text: question, Answers: answers})
 }
 
 // question is a decision that is missing: open is the error where nobody takes it on
@@ -101,6 +104,7 @@ func (ui UI) choose(question string, answers ...string) int {
 type question struct {
 	open    *finding.DecisionError
 	choices []choice
+	diff    func(io.Writer) error // shows what the question is about; nil: nothing can be shown
 }
 
 // choice is what the user can answer on the terminal. Without with it decides nothing.
@@ -118,7 +122,10 @@ func (ui UI) answer(q *question, a Answers) (Answers, error) {
 	if len(texts) == 0 {
 		return a, q.open
 	}
-	i := ui.choose(q.open.What, texts...)
+	if ui.Ask == nil {
+		return a, q.open
+	}
+	i := ui.Ask(prompt.Question{Text: q.open.What, Answers: texts, Diff: q.diff})
 	if i < 0 || q.choices[i].with == nil {
 		return a, q.open
 	}
@@ -134,9 +141,9 @@ type LimitChange struct {
 	MaxTimeSeconds *float64
 }
 
-// Asker puts a question with a few answers to the user and returns the index
-// of the one that was chosen; -1 is none.
-type Asker func(question string, answers []string) int
+// Asker puts a question to the user and returns the index of the answer that was
+// chosen, or prompt.Cancelled.
+type Asker func(prompt.Question) int
 
 // HugeWorkspace describes a workspace whose first checkpoint would be large.
 type HugeWorkspace struct {

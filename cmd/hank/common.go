@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/advice"
+	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery"
@@ -130,6 +131,9 @@ func printTo(out *os.File, format string, args ...any) (err error) {
 	return err
 }
 
+// terminal is where the user is asked.
+var terminal = prompt.Terminal{In: os.Stdin, Out: os.Stderr}
+
 // isTerminal reports whether the user can be asked.
 func isTerminal() bool { return term.IsTerminal(os.Stdin) && term.IsTerminal(os.Stderr) }
 
@@ -138,9 +142,9 @@ func asker(c *cli.Context) runtime.Asker {
 	if !isTerminal() || c.Bool("yes") {
 		return nil
 	}
-	return func(question string, answers []string) (chosen int) {
-		question = forThis(c, question)
-		onScreen(func() { chosen = term.Ask(os.Stdin, os.Stderr, question, answers) })
+	return func(q prompt.Question) (chosen int) {
+		q.Text = forThis(c, q.Text)
+		onScreen(func() { chosen = terminal.Ask(q) })
 		return chosen
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/prompt"
 	"hank/internal/shell"
-	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/runtime/exitcode"
 )
@@ -118,7 +118,8 @@ func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 	if len(add) == 0 {
 		return nil
 	}
-	if !c.Bool("yes") && (!isTerminal() || term.Ask(os.Stdin, os.Stderr, "Add "+strings.Join(add, " and ")+" to "+name+"?", []string{"yes", "no"}) != 0) {
+	q := prompt.Question{Text: "Add " + strings.Join(add, " and ") + " to " + name + "?", Answers: prompt.YesNo, Default: 1, Optional: true}
+	if ask := asker(c); !c.Bool("yes") && (ask == nil || ask(q) != 0) {
 		done(fmt.Sprintf("note: add these lines to %s: %s", name, strings.Join(add, " and ")))
 		return nil
 	}

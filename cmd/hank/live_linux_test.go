@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,36 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"hank/internal/term"
+	"hank/internal/term/termtest"
 )
-
-// openTerminal makes a terminal of so many columns. What is written to it is
-// read from screen.
-func openTerminal(t *testing.T, columns uint16) (screen, terminal *os.File) {
-	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal("there are no pseudo-terminals here: ", err)
-	}
-	t.Cleanup(func() { screen.Close() })
-	fd := int(screen.Fd())
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
-	}
-	if err != nil {
-		t.Fatal("no pseudo-terminal can be opened here: ", err)
-	}
-	return screen, terminal
-}
 
 // While a codon runs, the terminal shows one line about it, cut to its width;
 // what is printed is on lines of its own, and in the end the line is gone.
@@ -53,7 +25,7 @@ func TestARunningCodonHasALineOnTheTerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(hank), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	screen, terminal := openTerminal(t, columns)
+	screen, terminal := termtest.Open(t, columns)
 	cmd := exec.Command("hank", "run")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, terminal, terminal
 	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+t.TempDir(), "TERM=xterm", "NO_COLOR=1")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/finding"
@@ -93,7 +94,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	if ask != nil {
 		o.Confirm = func(p history.Preview) bool {
 			printPreview(&p, false)
-			return ask("Proceed?", []string{"yes", "no"}) == 0
+			return ask(prompt.Question{Text: "Proceed?", Answers: prompt.YesNo}) == 0
 		}
 	}
 	done, err := history.Rollback(c.Context, o)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/layout"
@@ -246,7 +247,7 @@ func confirmHuge(c *cli.Context) func(runtime.HugeWorkspace) bool {
 			remark("  %10s  %14s  %s\n", term.Bytes(f.Bytes), term.Count(int(f.Files), "file"), f.Ignore)
 		}
 		ask := asker(c)
-		return ask != nil && ask("Continue anyway?", []string{"yes", "no"}) == 0
+		return ask != nil && ask(prompt.Question{Text: "Continue anyway?", Answers: prompt.YesNo}) == 0
 	}
 }
 

@@ -35,10 +35,6 @@ func TestOnlyWhatIsPaintedSteersTheTerminal(t *testing.T) {
 	if err := table.Flush(); err != nil || out.String() != "a  OWNED  1.50  3  \x1b[1m\n" {
 		t.Errorf("%q %v", out.String(), err)
 	}
-	out.Reset()
-	if Ask(strings.NewReader("1\n"), &out, "take "+bad+"?", []string{bad}); strings.ContainsAny(out.String(), "\x1b\u009b\r") {
-		t.Errorf("%q", out.String())
-	}
 }
 
 func TestLinesArePassedOnWholeAndPrintable(t *testing.T) {

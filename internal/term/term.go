@@ -1,14 +1,12 @@
 // Package term is what the command line needs of a terminal: whether there is
-// one, colours, questions, tables, and figures that people can read.
+// one, colours, tables, and figures that people can read.
 package term
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -35,49 +33,6 @@ func Green(to *os.File, text string) Painted  { return colour(to, "32", text) }
 func Yellow(to *os.File, text string) Painted { return colour(to, "33", text) }
 func Bold(to *os.File, text string) Painted   { return colour(to, "1", text) }
 func Dim(to *os.File, text string) Painted    { return colour(to, "2", text) }
-
-// Ask puts a question with numbered answers and returns the index of the one that
-// is chosen: by its number, its text or the beginning of that. It asks again until
-// one is; the end of the input is -1.
-func Ask(in io.Reader, out io.Writer, question string, answers []string) int {
-	Fprintf(out, "%s\n", question)
-	for i, a := range answers {
-		Fprintf(out, "  %d  %s\n", i+1, a)
-	}
-	lines := bufio.NewReader(in)
-	for {
-		Fprintf(out, "> ")
-		line, err := lines.ReadString('\n')
-		if chosen := chosen(strings.ToLower(strings.TrimSpace(line)), answers); chosen >= 0 {
-			return chosen
-		}
-		if err != nil {
-			return -1
-		}
-		Fprintf(out, "Please answer with a number from 1 to %d.\n", len(answers))
-	}
-}
-
-// chosen is the index of the answer that a text names; -1 if it names none, or
-// several.
-func chosen(text string, answers []string) int {
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(answers) {
-		return n - 1
-	}
-	found := -1
-	for i, a := range answers {
-		switch a = strings.ToLower(a); {
-		case a == text:
-			return i
-		case text == "" || !strings.HasPrefix(a, text):
-		case found >= 0:
-			return -1
-		default:
-			found = i
-		}
-	}
-	return found
-}
 
 // Table lines up columns.
 type Table struct{ w *tabwriter.Writer }

@@ -3,21 +3,9 @@ package term
 import (
 	"bytes"
 	"os"
-	"strings"
 	"testing"
 	"time"
 )
-
-func TestAskTakesNumbersAndBeginningsAndAsksAgainForAnythingElse(t *testing.T) {
-	t.Parallel()
-	answers := []string{"yes", "no", "not now"}
-	for in, want := range map[string]int{"1\n": 0, "y\n": 0, "YES\n": 0, "2": 1, "no\n": 1, "not\n": 2, "": -1, "\n": -1, "n\n": -1, "4\n": -1, "0\n": -1, "maybe\n": -1, "maybe\nyes\n": 0, "\n7\n2\n": 1} {
-		var out bytes.Buffer
-		if got := Ask(strings.NewReader(in), &out, "Really?", answers); got != want {
-			t.Errorf("%q: %d, want %d", in, got, want)
-		}
-	}
-}
 
 func TestColoursStayOutOfFiles(t *testing.T) {
 	t.Parallel()
