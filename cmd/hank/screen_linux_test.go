@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hank/internal/term"
+	"hank/internal/term/termtest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print on a terminal in testdata/screen anew")
@@ -105,7 +106,7 @@ func (s *person) write(t *testing.T, name, text string) {
 func (s *person) run(t *testing.T, args []string) string {
 	t.Helper()
 	const columns = 80
-	shown, terminal := openTerminal(t, columns)
+	shown, terminal := termtest.Open(t, columns)
 	cmd := exec.Command("hank", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, terminal, terminal
 	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+s.registry, "TERM=xterm-256color", "COLORTERM=", "PAGER=cat", "HANK_UNATTENDED=", "LANG=C.UTF-8", "TZ=UTC", s.colour)
