@@ -31,9 +31,9 @@ func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
 		d.say("cannot adopt orphaned processes: %v", err)
 	}
-	d.accounts = budget.NewAccounts(d.x.State())
+	d.accounts = budget.NewAccounts(d.x.State(), d.replay != nil)
 	if l := d.x.State().Limits; l.Any() {
-		d.say("limit %s", verdict.DescribeLimits(l, d.accounts.Total.Cost, d.accounts.Total.Time))
+		d.say("limit %s", verdict.DescribeLimits(l, d.x.State().Bill().Paid(), d.accounts.Total.Time))
 	}
 	if err := d.startRun(st); err != nil {
 		return outcome{}, err
@@ -94,8 +94,8 @@ type LiveStatus struct {
 	RunID   state.RunID   `json:"runId"`
 	CodonID state.CodonID `json:"codonId,omitempty"`
 	Status  string        `json:"status,omitempty"`
-	Cost    state.USD     `json:"cost"`
-	Since   time.Time     `json:"since"`
+	state.Bill
+	Since time.Time `json:"since"`
 	// Stopping says that it was asked to stop: after-codon, or now.
 	Stopping string `json:"stopping,omitempty"`
 }
@@ -202,7 +202,7 @@ func (d *driver) sendStatus(ctx context.Context, send func(control.Update) error
 
 func (d *driver) liveStatus() LiveStatus {
 	s := d.x.State()
-	status := LiveStatus{RunID: s.CurrentRunID, Cost: s.TotalCost(), Since: d.began}
+	status := LiveStatus{RunID: s.CurrentRunID, Bill: s.Bill(), Since: d.began}
 	if asked := d.stopping.Load(); asked != nil {
 		status.Stopping = *asked
 	}

@@ -166,7 +166,7 @@ func leftFor(err error) state.EndReason {
 func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
 	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
-		Done: s.Next(), Planned: len(s.ExecutionPlan()), Cost: s.TotalCost(), Limits: s.Limits,
+		Done: s.Next(), Planned: len(s.ExecutionPlan()), Bill: s.Bill(), Limits: s.Limits,
 		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats()}
 	if run := s.Run(d.run); run != nil {
 		if res.Status = run.Status; run.Paused != nil {

@@ -87,7 +87,7 @@ func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why
 // limits are what the next attempt at an entry may use.
 func (d *driver) limits(e plan.Entry) budget.Limits {
 	s := d.x.State()
-	return d.accounts.Limits(d.program, e, budget.UsedBefore(s, s.Run(d.run), e.CodonID))
+	return d.accounts.Limits(d.program, e, d.accounts.UsedBefore(s, s.Run(d.run), e.CodonID))
 }
 
 // loopBudgetOver reports whether the budget of an entry's loop is used up, so that the

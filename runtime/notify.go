@@ -52,7 +52,7 @@ func Notify(ctx context.Context, r Request, ui UI, err error) { notifyEnd(ctx, r
 func unopened(r Request, err error) *Result {
 	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: absolute(cmp.Or(r.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
-		res.Done, res.Planned, res.Cost = v.State.Next(), len(v.State.ExecutionPlan()), v.State.TotalCost()
+		res.Done, res.Planned, res.Bill = v.State.Next(), len(v.State.ExecutionPlan()), v.State.Bill()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
 	}
 	return res

@@ -16,17 +16,17 @@ const outputSchema = 1
 
 // Result says how a run ended, for people and, as JSON, for programs.
 type Result struct {
-	Schema    int                 `json:"schema"`
-	Code      exitcode.Code       `json:"exitCode"`
-	RunID     state.RunID         `json:"runId,omitempty"`
-	Status    state.RunStatus     `json:"status,omitempty"`
-	EndReason state.EndReason     `json:"endReason,omitempty"`
-	Verdict   verdict.Verdict     `json:"verdict,omitempty"` // on the run, for people
-	Message   string              `json:"message"`
-	Done      int                 `json:"codonsDone"`
-	Planned   int                 `json:"codonsPlanned"`
-	Codon     state.CodonID       `json:"codonId,omitempty"` // the one that ended the run
-	Cost      state.USD           `json:"cost"`
+	Schema    int             `json:"schema"`
+	Code      exitcode.Code   `json:"exitCode"`
+	RunID     state.RunID     `json:"runId,omitempty"`
+	Status    state.RunStatus `json:"status,omitempty"`
+	EndReason state.EndReason `json:"endReason,omitempty"`
+	Verdict   verdict.Verdict `json:"verdict,omitempty"` // on the run, for people
+	Message   string          `json:"message"`
+	Done      int             `json:"codonsDone"`
+	Planned   int             `json:"codonsPlanned"`
+	Codon     state.CodonID   `json:"codonId,omitempty"` // the one that ended the run
+	state.Bill
 	Limits    state.Limits        `json:"limits,omitzero"` // of the execution
 	Execution string              `json:"execution"`
 	Workspace string              `json:"workspace"`

@@ -64,7 +64,7 @@ func TestWhatWasGoneBackBehindStartsAnew(t *testing.T) {
 	]}`)
 	check := func(when string, total, first, loop float64) {
 		t.Helper()
-		a := budget.NewAccounts(s.view().State)
+		a := budget.NewAccounts(s.view().State, false)
 		if a.Total.Cost != state.Dollars(total) || a.Codons[budget.Place{Codon: "first"}].Cost != state.Dollars(first) || a.Loops["l"].Cost != state.Dollars(loop) {
 			t.Errorf("%s: %+v, want %v in all, %v for first, %v for the loop", when, a, total, first, loop)
 		}

@@ -266,8 +266,8 @@ func (d *driver) report(c *state.Codon, goesOn bool) {
 		line += ", " + more + ","
 	}
 	line += fmt.Sprintf(" in %s", took)
-	if cost := c.Cost(); cost > 0 {
-		line += ", " + cost.Text()
+	if bill := c.Bill(); bill.Cost > 0 {
+		line += ", " + bill.Text()
 	}
 	if sha := c.Checkpoint(); sha != "" {
 		line += fmt.Sprintf(", checkpoint %.12s", sha)

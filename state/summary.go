@@ -11,9 +11,9 @@ type Summary struct {
 	// and of the plan a few entries around the next one. Only what is in them
 	// may be asked of it.
 	State   *State
-	Done    int // as State.Next
-	Planned int // entries of the plan
-	Past    USD // of all final records
+	Done    int  // as State.Next
+	Planned int  // entries of the plan
+	Past    Bill // of all final records
 	// From is the index in the plan of the first entry that State has.
 	From int
 	// Straight: nothing after Done is settled, so that Done continues one by one.
@@ -42,9 +42,9 @@ func (s *State) Summary() Summary {
 	trimmed := *s
 	trimmed.Runs = make([]*Run, len(s.Runs))
 	for i, r := range s.Runs {
-		h.Past += r.Cost()
+		h.Past = h.Past.Plus(r.Bill())
 		if r.live != nil {
-			h.Past -= r.live.whole()
+			h.Past = h.Past.Minus(r.live.Bill())
 		}
 		run := *r
 		run.done = newList(slices.Clone(r.done.items[max(0, r.done.len()-1):]))
@@ -69,12 +69,12 @@ func (h Summary) Next() (id CodonID, known bool) {
 	return "", false
 }
 
-// Cost is what all runs cost, as State.TotalCost.
-func (h Summary) Cost() USD {
+// Bill is what all runs cost, as State.Bill.
+func (h Summary) Bill() Bill {
 	sum := h.Past
 	for _, r := range h.State.Runs {
 		if r.live != nil {
-			sum += r.live.whole()
+			sum = sum.Plus(r.live.Bill())
 		}
 	}
 	return sum
@@ -106,7 +106,7 @@ func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 		if !t.Record.Status.Terminal() {
 			break
 		}
-		h.Past += t.Record.whole()
+		h.Past = h.Past.Plus(t.Record.Bill())
 		if !t.Record.Settled() {
 			break
 		}
@@ -118,15 +118,6 @@ func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 	}
 	_, known := h.Next()
 	return h, known
-}
-
-// whole is what a record cost, its sentinels included.
-func (c *Codon) whole() USD {
-	cost := c.Cost()
-	if c.Sentinels != nil {
-		cost += c.Sentinels.TotalCost
-	}
-	return cost
 }
 
 // Cost is what the attempt cost, whatever its status, sentinels left out.
@@ -147,13 +138,4 @@ func (c *Codon) TokenCount() Tokens {
 		}
 	}
 	return Tokens{}
-}
-
-// Cost is the sum of a run's records with their sentinels.
-func (r *Run) Cost() USD {
-	var sum USD
-	for i := range r.Len() {
-		sum += r.Codon(i).whole()
-	}
-	return sum
 }

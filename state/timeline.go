@@ -242,12 +242,5 @@ func (s *State) Crashes(id CodonID) int {
 	return n
 }
 
-// TotalCost is what all runs cost, abandoned timelines included: money spent
-// stays spent.
-func (s *State) TotalCost() USD {
-	var sum USD
-	for _, r := range s.Runs {
-		sum += r.Cost()
-	}
-	return sum
-}
+// TotalCost is Bill without the distinction of what was only replayed.
+func (s *State) TotalCost() USD { return s.Bill().Cost }

@@ -106,8 +106,8 @@ func (v *validator) run(s *State, r *Run) {
 	for i := range r.Len() {
 		v.codon(s, r, r.Codon(i), i == r.Len()-1)
 	}
-	if cost, ok := v.world.Costs[r.RunID]; ok && cost != r.Cost() {
-		v.warn(Issue{CostMismatch, fmt.Sprintf("run %s cost $%s by its records and $%s by the cost index", r.RunID, r.Cost(), cost), r.RunID, ""})
+	if cost, ok := v.world.Costs[r.RunID]; ok && cost != r.Bill().Cost {
+		v.warn(Issue{CostMismatch, fmt.Sprintf("run %s cost $%s by its records and $%s by the cost index", r.RunID, r.Bill().Cost, cost), r.RunID, ""})
 	}
 }
 

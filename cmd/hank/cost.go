@@ -52,7 +52,7 @@ func printCosts(sums *cost.Sums) error {
 	t := term.NewTable(os.Stdout)
 	t.Row(sums.By, "attempts", "cost", "input", "output", "cache written", "cache read")
 	row := func(s cost.Sum) {
-		t.Row(orDefault(s.Key, "-"), strconv.FormatInt(s.Attempts, 10), s.Cost.Text(), strconv.FormatInt(s.Tokens.Input, 10),
+		t.Row(orDefault(s.Key, "-"), strconv.FormatInt(s.Attempts, 10), s.Bill.Text(), strconv.FormatInt(s.Tokens.Input, 10),
 			strconv.FormatInt(s.Tokens.Output, 10), strconv.FormatInt(s.Tokens.CacheCreation, 10), strconv.FormatInt(s.Tokens.CacheRead, 10))
 	}
 	for _, s := range sums.Sums {

@@ -114,7 +114,7 @@ func printLanding(l *land.Landing) {
 		if k.But != "" {
 			word += ", " + k.But
 		}
-		t.Row("codon", string(k.CodonID), word, k.Cost.Text(), note)
+		t.Row("codon", string(k.CodonID), word, k.Bill.Text(), note)
 	}
 	_ = t.Flush() // as with any print
 	if more := verdict.CaveatText(l.Caveats); more != "" {

@@ -12,6 +12,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/term"
 	"hank/runtime/codon"
+	"hank/state"
 )
 
 // How often the line of a running codon is looked at, and how often plain lines
@@ -129,7 +130,7 @@ func liveLine(a codon.Activity, now time.Time, columns int) string {
 	}
 	head := fmt.Sprintf("▸ [%d/%d] %s · %s", a.Number, a.Planned, a.Codon, clock(now.Sub(a.Since)))
 	if a.Cost > 0 {
-		head += " · " + a.Cost.Text()
+		head += " · " + state.Bill{Cost: a.Cost, Replayed: a.Replayed}.Text()
 	}
 	if a.Stop != "" {
 		head += " · " + a.Stop
@@ -161,7 +162,7 @@ func plainLine(a codon.Activity, now time.Time) string {
 	const most = 160
 	line := fmt.Sprintf("still running: %s, %s", a.Codon, now.Sub(a.Since).Truncate(time.Second))
 	if a.Cost > 0 {
-		line += ", " + a.Cost.Text()
+		line += ", " + state.Bill{Cost: a.Cost, Replayed: a.Replayed}.Text()
 	}
 	if a.Stop != "" {
 		line += ", " + a.Stop

@@ -14,6 +14,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report"
+	"hank/state"
 )
 
 func rollbackCommand() *cli.Command {
@@ -209,7 +210,7 @@ func printPreview(p *history.Preview, all bool) {
 		say("abandons %s (still available for undo)\n", term.Count(n, "checkpoint"))
 	}
 	if p.CostKept+p.CostLeft > 0 {
-		say("of the total cost, %s led there and %s did not\n", p.CostKept.Text(), p.CostLeft.Text())
+		say("of the total cost, %s led there and %s did not\n", state.Bill{Cost: p.CostKept, Replayed: p.ReplayedKept}.Text(), state.Bill{Cost: p.CostLeft, Replayed: p.ReplayedLeft}.Text())
 	}
 }
 

@@ -298,9 +298,9 @@ func catchUp(execution string) {
 // printResult says how the run ended and where everything is.
 func printResult(r *runtime.Result) {
 	say("\n%s\n", r.Message)
-	say("  codons       %s, %s\n", verdict.ProgressText(r.Done, r.Planned, r.Caveats), r.Cost.Text())
+	say("  codons       %s, %s\n", verdict.ProgressText(r.Done, r.Planned, r.Caveats), r.Bill.Text())
 	if r.Limits.Any() {
-		say("  limit        %s\n", verdict.DescribeLimits(r.Limits, r.Cost, -1))
+		say("  limit        %s\n", verdict.DescribeLimits(r.Limits, r.Paid(), -1))
 	}
 	if more := verdict.CaveatText(r.Caveats); more != "" && r.Verdict != verdict.Completed {
 		say("  caveats      %s\n", more)

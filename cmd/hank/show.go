@@ -58,7 +58,7 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 		return printJSON(list)
 	}
 	if list.Limits.Any() {
-		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.TotalCost(), -1))
+		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.Bill().Paid(), -1))
 	}
 	for _, r := range list.Runs {
 		if err := printRun(r); err != nil {
@@ -69,7 +69,7 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 }
 
 func printRun(r report.Run) error {
-	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Cost().Text())
+	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Bill().Text())
 	if ending := r.Ending(); ending != "" {
 		say("  %s: %s\n", r.Verdict, ending)
 	}
@@ -81,7 +81,7 @@ func printRun(r report.Run) error {
 	}
 	t := term.NewTable(os.Stdout)
 	for _, k := range r.Attempts() {
-		t.Row("  "+string(k.CodonID), k.Verdict, orDefault(took(k), "-"), k.Cost().Text(), orDefault(report.Short(k.Checkpoint()), "-"), k.Why())
+		t.Row("  "+string(k.CodonID), k.Verdict, orDefault(took(k), "-"), k.Bill().Text(), orDefault(report.Short(k.Checkpoint()), "-"), k.Why())
 	}
 	return t.Flush()
 }
@@ -138,7 +138,7 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 		line("interrupted", "by %s", k.Interrupted)
 	}
 	tokens := k.TokenCount()
-	line("cost", "%s; %s input, %s output, %s cache-write, %s cache-read tokens", k.Cost().Text(),
+	line("cost", "%s; %s input, %s output, %s cache-write, %s cache-read tokens", k.Bill().Text(),
 		humanize.Comma(tokens.Input), humanize.Comma(tokens.Output), humanize.Comma(tokens.CacheCreation), humanize.Comma(tokens.CacheRead))
 	if agent := strings.TrimSpace(k.Harness + " " + k.Model); k.Harness != "" && k.Model != "" && k.Harness != k.Model {
 		line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))

@@ -55,9 +55,9 @@ func printStatus(s *report.Status, c *cli.Context) {
 		say("  %-11s %s\n", label, term.Painted(strings.ReplaceAll(string(term.Sprintf(format, args...)), "\n", " ")))
 	}
 	now := time.Now()
-	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Planned, s.Caveats), s.Cost.Text())
+	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Planned, s.Caveats), s.Bill.Text())
 	if s.Limits.Any() {
-		line("limit", "%s", verdict.DescribeLimits(s.Limits, s.Cost, -1))
+		line("limit", "%s", verdict.DescribeLimits(s.Limits, s.Paid(), -1))
 	}
 	line("workspace", "%s", term.ShortPath(s.Workspace))
 	switch last := s.LastCodon; {

@@ -18,7 +18,7 @@ import (
 
 // headSchema is the version of headFile: a head of another version is not read,
 // and written again with the next save.
-const headSchema = 3
+const headSchema = 4
 
 // headFile is a projection: where an execution stood when state.json was last
 // saved, and by which files that can be told. A reader that finds the files
@@ -41,6 +41,7 @@ type headFile struct {
 	Straight bool          `json:"straight"`
 	Caveats  state.Caveats `json:"caveats,omitzero"`
 	Past     state.USD     `json:"past"`
+	Replayed state.USD     `json:"pastReplayed"`
 	State    string        `json:"state"` // a state.json of its own
 }
 
@@ -78,7 +79,7 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 		return
 	}
 	body, err := json.Marshal(headFile{Schema: headSchema, Boot: boot, Files: files, Journal: current, End: end,
-		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past, State: string(text)}, json.Deterministic(true))
+		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past.Cost, Replayed: h.Past.Replayed, State: string(text)}, json.Deterministic(true))
 	if err != nil {
 		return
 	}
@@ -103,7 +104,7 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 	if err != nil {
 		return state.Summary{}, false
 	}
-	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past}
+	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: state.Bill{Cost: h.Past, Replayed: h.Replayed}}
 	err = journal.ReadAfter(fsys, l.Events(), h.End, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil

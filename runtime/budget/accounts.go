@@ -25,11 +25,17 @@ type Use struct {
 // The total is that of all runs, for money that was spent is gone. What a
 // codon or loop has used is what it has used on the way to where the execution
 // is: of what the user has gone back beyond, it starts from nothing.
+//
+// What a replayed attempt cost was not paid and counts for nothing, except in a run
+// that replays: there the budgets of the hank are for what the recording cost, so that
+// what was stopped at its budget is stopped there again, and what the user allows the
+// execution to spend does not limit it.
 type Accounts struct {
 	Codons  map[Place]account
 	Loops   map[plan.CodonID]account // of all codons that ran in a loop
 	Total   account
 	granted state.Limits // what the user allows all of it to come to
+	replays bool
 }
 
 // Place is where a codon is in the hank, all iterations of a loop in one.
@@ -47,9 +53,12 @@ func (a account) plus(cost state.USD, t time.Duration) account {
 	return account{a.Cost + max(0, cost), a.Time + max(0, t)}
 }
 
-// NewAccounts reads all records of a state that are final.
-func NewAccounts(s *state.State) *Accounts {
-	a := &Accounts{Codons: map[Place]account{}, Loops: map[plan.CodonID]account{}, granted: s.Limits}
+// NewAccounts reads all records of a state that are final, for a run that replays or not.
+func NewAccounts(s *state.State, replays bool) *Accounts {
+	a := &Accounts{Codons: map[Place]account{}, Loops: map[plan.CodonID]account{}, granted: s.Limits, replays: replays}
+	if replays {
+		a.granted.MaxDollars = 0
+	}
 	way := onTheWay(s)
 	for _, run := range s.Runs {
 		for i := range run.Len() {
@@ -58,7 +67,7 @@ func NewAccounts(s *state.State) *Accounts {
 			case way[c]:
 				a.Add(c)
 			default:
-				a.Total = a.Total.plus(used(c))
+				a.Total = a.Total.plus(a.used(c))
 			}
 		}
 	}
@@ -100,7 +109,7 @@ func onTheWay(s *state.State) map[*state.Codon]bool {
 
 // Add takes in a record that has become final.
 func (a *Accounts) Add(c *state.Codon) {
-	cost, took := used(c)
+	cost, took := a.used(c)
 	at := Place{Codon: c.CodonID}
 	if l := c.LoopContext; l != nil {
 		at = Place{l.LoopID, baseID(c.CodonID)}
@@ -110,12 +119,17 @@ func (a *Accounts) Add(c *state.Codon) {
 	a.Total = a.Total.plus(cost, took)
 }
 
-// used is what a record has used.
-func used(c *state.Codon) (state.USD, time.Duration) {
-	if c.EndTime == nil {
-		return c.Cost(), 0
+// used is what a record has used of the budgets of a run that replays or not.
+func (a *Accounts) used(c *state.Codon) (state.USD, time.Duration) { return used(c, a.replays) }
+
+func used(c *state.Codon, replays bool) (cost state.USD, took time.Duration) {
+	if replays || !c.Replayed() {
+		cost = c.Cost()
 	}
-	return c.Cost(), c.EndTime.Sub(c.StartTime.Time)
+	if c.EndTime != nil {
+		took = c.EndTime.Sub(c.StartTime.Time)
+	}
+	return cost, took
 }
 
 // baseID is the id in hank.json of an iteration: review of review#0.
@@ -129,7 +143,7 @@ func baseID(id plan.CodonID) plan.CodonID {
 // UsedBefore is what the earlier attempts at a codon have used, those of runs before
 // that a crash or a stop has interrupted included: its own limits hold for all of
 // them together, until the user goes back to before it. Complexity: its records.
-func UsedBefore(s *state.State, run *state.Run, id plan.CodonID) Use {
+func (a *Accounts) UsedBefore(s *state.State, run *state.Run, id plan.CodonID) Use {
 	var u Use
 	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
 		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
@@ -140,8 +154,8 @@ func UsedBefore(s *state.State, run *state.Run, id plan.CodonID) Use {
 			if !c.Status.Terminal() {
 				continue
 			}
-			_, took := used(c)
-			u.Cost += max(0, c.Cost())
+			cost, took := a.used(c)
+			u.Cost += max(0, cost)
 			u.Output += max(0, c.TokenCount().Output)
 			u.Time += max(0, took)
 		}

@@ -76,7 +76,7 @@ func spend(e plan.Entry, status state.CodonStatus, cost float64, took time.Durat
 // books is a hank and what was spent so far: "a 1.5; b#0 2 skipped".
 func books(t testing.TB, p *plan.Program, spent string) *Accounts {
 	t.Helper()
-	a := NewAccounts(&state.State{})
+	a := NewAccounts(&state.State{}, false)
 	for _, s := range strings.Split(spent, ";") {
 		f := strings.Fields(s)
 		if len(f) == 0 {
@@ -196,7 +196,7 @@ func TestTheCodonsOwnLimitsHoldForAllItsAttempts(t *testing.T) {
 	t.Parallel()
 	p := budgetHank(t, "", codonJSON("a", `"maxDollars": 5, "maxTimeSeconds": 60, "maxOutputTokens": 1000, "maxContextTokens": 5000`))
 	e := entryFor(t, p, "a")
-	a := NewAccounts(&state.State{})
+	a := NewAccounts(&state.State{}, false)
 	l := a.Limits(p, e, Use{Cost: state.Dollars(2), Time: 20 * time.Second, Output: 300, Context: 4999})
 	if want := (Limits{Dollars: state.Dollars(3), Time: 40 * time.Second, OutputTokens: 700, ContextTokens: 5000, OnExceeded: plan.Complete,
 		money: money{limited: true, left: state.Dollars(3), limit: state.Dollars(5), used: state.Dollars(2), of: "its own $5.00 budget", scope: ScopeCodon},
@@ -243,7 +243,7 @@ func TestALimitThatIsExactlyReachedCounts(t *testing.T) {
 func TestTimeIsThatOfAllRunsTogether(t *testing.T) {
 	t.Parallel()
 	p := budgetHank(t, `"budget": {"maxTimeSeconds": 100}`, codonJSON("first", "")+","+loopJSON("l", `"maxTimeSeconds": 50`, codonJSON("a", `"maxTimeSeconds": 30`), codonJSON("b", "")))
-	a := NewAccounts(&state.State{})
+	a := NewAccounts(&state.State{}, false)
 	check := func(id plan.CodonID, want time.Duration, source string) {
 		t.Helper()
 		if l := a.Limits(p, entryFor(t, p, id), Use{}); l.Time != want || l.span.scope != source || l.Over != nil {
@@ -288,7 +288,7 @@ func TestWhoSaysHowAnExceededCodonEnds(t *testing.T) {
 			return `"maxTimeSeconds": 9, "onExceeded": "` + s + `"`
 		}
 		p := budgetHank(t, `"budget": {`+say(c.hank)+`}`, loopJSON("l", say(c.loop), codonJSON("a", say(c.own))))
-		if got := NewAccounts(&state.State{}).Limits(p, entryFor(t, p, "a#0"), Use{}).OnExceeded; got != c.want {
+		if got := NewAccounts(&state.State{}, false).Limits(p, entryFor(t, p, "a#0"), Use{}).OnExceeded; got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -298,7 +298,7 @@ func TestACeilingOfTheSettingsReplacesTheHanks(t *testing.T) {
 	t.Parallel()
 	p := budgetHank(t, `"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}, "onExceeded": "fail"}`, codonJSON("a", "")+","+codonJSON("b", ""))
 	p.Settings.Budget = &plan.Ceiling{MaxDollars: 4}
-	l := NewAccounts(&state.State{}).Limits(p, entryFor(t, p, "a"), Use{})
+	l := NewAccounts(&state.State{}, false).Limits(p, entryFor(t, p, "a"), Use{})
 	checkDollars(t, l, 2)
 	if l.OnExceeded != plan.Fail || !strings.Contains(l.Describe(l.Exceeded(Use{Cost: state.Dollars(2.5)})), "$2.50 of its $2.00 share of the $4.00 hank budget is spent") {
 		t.Errorf("%+v: %s", l, l.Describe(l.Exceeded(Use{Cost: state.Dollars(2.5)})))
@@ -331,7 +331,7 @@ func TestAllottedMoneyNeverExceedsItsPool(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
-		a := NewAccounts(&state.State{})
+		a := NewAccounts(&state.State{}, false)
 		for range rapid.IntRange(1, 12).Draw(t, "attempts") {
 			i := rapid.IntRange(0, len(s.entries)-1).Draw(t, "entry") // also back: a rollback
 			l := a.Limits(s.program, s.entries[i], Use{})
@@ -459,7 +459,7 @@ func TestEveryAttemptOfEveryRunCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := NewAccounts(s)
+	a := NewAccounts(s, false)
 	for what, c := range map[string]struct {
 		got  account
 		cost float64
@@ -487,7 +487,7 @@ func TestAChainIsTheLastAttemptsAtOneCodon(t *testing.T) {
 		"a":   {}, // another codon came between
 		"b":   {},
 	} {
-		if got := UsedBefore(s, s.Runs[0], id); got != want {
+		if got := NewAccounts(s, false).UsedBefore(s, s.Runs[0], id); got != want {
 			t.Errorf("%s: %+v", id, got)
 		}
 	}
@@ -501,17 +501,46 @@ func TestWhatACrashCutOffCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := NewAccounts(s)
+	a := NewAccounts(s, false)
 	if a.Loops["l"].Cost != state.Dollars(2.375) {
 		t.Errorf("gone on after a crash: %+v", a.Loops)
 	}
 	after := state.CodonID("x#0")
 	s.Position = &state.Position{RunID: "1-aaaaa", AfterCodon: &after, Reason: state.ReasonRetry}
-	if a = NewAccounts(s); a.Loops["l"].Cost != state.Dollars(2) || a.Total.Cost != state.Dollars(3.875) {
+	if a = NewAccounts(s, false); a.Loops["l"].Cost != state.Dollars(2) || a.Total.Cost != state.Dollars(3.875) {
 		t.Errorf("a retry of x#1: %+v", a)
 	}
 	s.Position.Reason = state.ReasonContinue
-	if a = NewAccounts(s); a.Loops["l"].Cost != state.Dollars(2.375) {
+	if a = NewAccounts(s, false); a.Loops["l"].Cost != state.Dollars(2.375) {
 		t.Errorf("about to go on after a crash: %+v", a)
+	}
+}
+
+// What a replay cost was not paid: only a run that replays counts it, so that the hank's
+// budgets end what they ended, and then the ceiling of the execution is none.
+func TestReplayedCostIsNotMoneySpent(t *testing.T) {
+	t.Parallel()
+	s, err := state.Unmarshal([]byte(strings.ReplaceAll(twoRuns, `"codonId"`, `"harness": "replay", "codonId"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Limits.MaxDollars = state.Dollar
+	p := budgetHank(t, `"budget": {"maxDollars": 5}`, codonJSON("a", ""))
+	whole := s.Bill()
+	if whole.Cost == 0 || whole.Paid() != 0 {
+		t.Errorf("%+v", whole)
+	}
+	calls, replays := NewAccounts(s, false), NewAccounts(s, true)
+	if calls.Total.Cost != 0 || calls.Total.Time == 0 || calls.UsedBefore(s, s.Runs[0], "x#1").Cost != 0 || calls.UsedBefore(s, s.Runs[0], "x#1").Output == 0 {
+		t.Errorf("a run of agents counts %+v", calls.Total)
+	}
+	if replays.Total.Cost != whole.Cost || replays.UsedBefore(s, s.Runs[0], "x#1").Cost == 0 {
+		t.Errorf("a replay counts %+v of %+v", replays.Total, whole)
+	}
+	if l := calls.Limits(p, entryFor(t, p, "a"), Use{}); l.Dollars != state.Dollar {
+		t.Errorf("a run of agents may spend %s", l.Dollars.Text())
+	}
+	if l := replays.Limits(p, entryFor(t, p, "a"), Use{}); l.Dollars != 5*state.Dollar-whole.Cost {
+		t.Errorf("a replay may cost %s", l.Dollars.Text())
 	}
 }

@@ -23,13 +23,13 @@ func TestTheLowerOfLimitAndBudgetHolds(t *testing.T) {
 		{state.Limits{MaxDollars: 5 * state.Dollar, MaxTimeSeconds: 10}, 2, 10, ScopeHank, ScopeExecution},
 		{state.Limits{MaxDollars: state.Dollar, MaxTimeSeconds: 50}, 1, 20, ScopeExecution, ScopeHank},
 	} {
-		l := NewAccounts(&state.State{Limits: c.person}).Limits(p, e, Use{})
+		l := NewAccounts(&state.State{Limits: c.person}, false).Limits(p, e, Use{})
 		if dollars(l.Dollars) != c.dollars || l.Time.Seconds() != c.seconds || l.money.scope != c.dollarsOf || l.span.scope != c.tOf {
 			t.Errorf("%+v: %+v", c.person, l)
 		}
 	}
 	none := budgetHank(t, "", codonJSON("a", ""))
-	if l := NewAccounts(&state.State{Limits: state.Limits{MaxDollars: 1}}).Limits(none, e, Use{}); l.Dollars != 1 {
+	if l := NewAccounts(&state.State{Limits: state.Limits{MaxDollars: 1}}, false).Limits(none, e, Use{}); l.Dollars != 1 {
 		t.Errorf("a hank without a budget: %+v", l)
 	}
 }

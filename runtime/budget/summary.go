@@ -9,7 +9,7 @@ import (
 
 // Row is the row of an attempt in the summary of budgets.
 func Row(l Limits, c *state.Codon) state.BudgetRow {
-	cost, took := used(c)
+	cost, took := used(c, true)
 	row := state.BudgetRow{CodonID: c.CodonID, LoopContext: c.LoopContext, Status: string(c.Status),
 		Budget: state.BudgetLimits{MaxDollars: l.Dollars, MaxTimeSeconds: l.Time.Seconds(), MaxOutputTokens: l.OutputTokens, MaxContextTokens: l.ContextTokens},
 		Actual: state.BudgetUse{Dollars: cost, TimeSeconds: took.Seconds(), OutputTokens: c.TokenCount().Output}}

@@ -89,7 +89,7 @@ func (h *host) spec(index, number int) codon.Spec {
 		h.t.Fatal(err)
 	}
 	root := h.t.TempDir()
-	accounts := budget.NewAccounts(h.state)
+	accounts := budget.NewAccounts(h.state, false)
 	return codon.Spec{
 		Run: run, ID: fmt.Sprintf("host-test-%d-%d", os.Getpid(), attempts.Add(1)), Entry: entry, Number: number, Base: h.state.Base,
 		Harness: shell.Harness{}, Program: h.program, Limits: accounts.Limits(h.program, entry, budget.Use{}), LoopLimits: accounts.LoopLimits(h.program, entry),

@@ -11,15 +11,16 @@ import (
 
 // Activity is what a run does at a moment, for whoever watches it.
 type Activity struct {
-	Codon   state.CodonID // empty: no codon is running
-	Number  int           // of the codon in the plan, from 1
-	Planned int           // how many codons the plan has by now
-	Since   time.Time     // when the attempt began
-	Cost    state.USD     // of the attempt so far
-	Step    string        // what is waited for, where no tool is running
-	Tool    string        // the tool that is running, with its main argument
-	Words   string        // what the agent or script printed last
-	Stop    string        // what the run was asked to do when the codon has ended
+	Codon    state.CodonID // empty: no codon is running
+	Number   int           // of the codon in the plan, from 1
+	Planned  int           // how many codons the plan has by now
+	Since    time.Time     // when the attempt began
+	Cost     state.USD     // of the attempt so far
+	Replayed state.USD     // the part of it that is not paid
+	Step     string        // what is waited for, where no tool is running
+	Tool     string        // the tool that is running, with its main argument
+	Words    string        // what the agent or script printed last
+	Stop     string        // what the run was asked to do when the codon has ended
 }
 
 // Monitor is where a run shows its Activity. To show it costs the run an
@@ -68,7 +69,7 @@ func (p *Monitor) Step(what string) {
 
 // observe shows what an agent does. thinks is what is waited for while it does
 // nothing that can be seen; empty for a script, which does all that it does.
-func (p *Monitor) observe(o harness.Observation, workspace, thinks string, cost state.USD) {
+func (p *Monitor) observe(o harness.Observation, workspace, thinks string, bill state.Bill) {
 	p.Change(func(a *Activity) {
 		switch o := o.(type) {
 		case harness.SessionStarted:
@@ -87,7 +88,7 @@ func (p *Monitor) observe(o harness.Observation, workspace, thinks string, cost 
 				a.Tool = ""
 			}
 		case harness.Usage:
-			a.Cost = cost
+			a.Cost, a.Replayed = bill.Cost, bill.Replayed
 		case harness.Retrying:
 			a.Step, a.Tool = "waiting for the provider, "+o.Why, ""
 		}

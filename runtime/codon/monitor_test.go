@@ -6,6 +6,7 @@ import (
 
 	"hank/internal/secret"
 	"hank/runtime/harness"
+	"hank/state"
 )
 
 // What the user is shown follows what the agent does, one observation after the
@@ -33,7 +34,7 @@ func TestActivityFollowsTheAgent(t *testing.T) {
 		{harness.ToolUse{ID: "3", Name: "Todo", Input: []byte(`[1]`)}, Activity{Tool: "Todo", Words: "Two files, ***.", Cost: 42}},
 		{harness.Retrying{Attempt: 2, After: time.Second, Why: "overloaded (HTTP 529)"}, Activity{Step: "waiting for the provider, overloaded (HTTP 529)", Words: "Two files, ***.", Cost: 42}},
 	} {
-		p.observe(c.o, "/w", "waiting for the model", 42)
+		p.observe(c.o, "/w", "waiting for the model", state.Bill{Cost: 42})
 		if c.want.Codon = "api"; p.Now() != c.want {
 			t.Errorf("%d, %T: got %+v, want %+v", i, c.o, p.Now(), c.want)
 		}
@@ -45,5 +46,5 @@ func TestActivityFollowsTheAgent(t *testing.T) {
 	var nobody *Monitor
 	nobody.Begin(nil)
 	nobody.Step("x")
-	nobody.observe(harness.Message{}, "", "", 0)
+	nobody.observe(harness.Message{}, "", "", state.Bill{})
 }

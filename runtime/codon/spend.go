@@ -22,6 +22,15 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 	return hit
 }
 
+// bill is what the attempt has cost so far.
+func (a *attempt) bill() state.Bill {
+	b := state.Bill{Cost: a.total().Cost}
+	if a.Harness.Name() == state.HarnessReplay {
+		b.Replayed = b.Cost
+	}
+	return b
+}
+
 // spentTime is how long the attempt has been running.
 func (a *attempt) spentTime() time.Duration { return time.Since(a.began) }
 

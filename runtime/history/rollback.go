@@ -82,6 +82,9 @@ type Preview struct {
 	Superseded []Target  `json:"superseded"`
 	CostKept   state.USD `json:"costKept"` // what the attempts that led to the target cost
 	CostLeft   state.USD `json:"costLeft"` // what all others cost
+	// ReplayedKept and ReplayedLeft are the parts of these that were not paid.
+	ReplayedKept state.USD `json:"replayedCostKept,omitzero"`
+	ReplayedLeft state.USD `json:"replayedCostLeft,omitzero"`
 	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
 	// it has another one now. hank does not move it.
 	HeadMoved string `json:"projectHead,omitempty"`
@@ -581,10 +584,12 @@ func (p *Preview) account(s *state.State, target Target) {
 			p.Superseded = append(p.Superseded, t)
 		}
 	}
+	var there state.Bill
 	for c := range kept {
-		p.CostKept += c.Cost()
+		there = there.Plus(c.Bill())
 	}
-	p.CostLeft = s.TotalCost() - p.CostKept
+	left := s.Bill().Minus(there)
+	p.CostKept, p.ReplayedKept, p.CostLeft, p.ReplayedLeft = there.Cost, there.Replayed, left.Cost, left.Replayed
 }
 
 // keptBy returns the attempts that led to a target: those on its thread, the one

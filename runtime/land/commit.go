@@ -203,17 +203,20 @@ func oneLine(text string) string {
 func (l *lander) message(p part) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(p.title) + "\n\n")
-	cost := state.USD(0)
+	var bill state.Bill
 	for _, c := range p.codons {
 		fmt.Fprintf(&b, "Hank-Codon: %s\n", c.CodonID)
-		cost += c.Cost()
+		bill = bill.Plus(c.Bill())
 	}
 	if p.target.RunID != "" {
 		fmt.Fprintf(&b, "Hank-Run: %s\n", p.target.RunID)
 	}
 	fmt.Fprintf(&b, "Hank-Checkpoint: %s\n", p.target.SHA)
 	if len(p.codons) > 0 {
-		fmt.Fprintf(&b, "Hank-Cost: $%s\n", cost)
+		fmt.Fprintf(&b, "Hank-Cost: $%s\n", bill.Cost)
+		if bill.Replayed != 0 {
+			fmt.Fprintf(&b, "Hank-Replayed-Cost: $%s\n", bill.Replayed)
+		}
 	}
 	return b.String()
 }
@@ -237,7 +240,7 @@ func (l *lander) accountCodons(made map[state.SHA]string) {
 		for i, n := range notes {
 			notes[i] = advice.Render(n, option)
 		}
-		l.out.Codons = append(l.out.Codons, Codon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Cost: c.Cost(), Commit: made[c.Checkpoint()], Notes: notes,
+		l.out.Codons = append(l.out.Codons, Codon{CodonID: c.CodonID, RunID: step.Run.RunID, Attempt: c.Attempt, Status: c.Status, Bill: c.Bill(), Commit: made[c.Checkpoint()], Notes: notes,
 			Verdict: verdict.OfCodon(c, verdict.OfRun(l.v, step.Run)), But: verdict.Qualification(c)})
 		if c.Checkpoint() == l.to.SHA {
 			break

@@ -83,9 +83,9 @@ type Codon struct {
 	Status  state.CodonStatus `json:"status"`
 	Verdict verdict.Verdict   `json:"verdict"`
 	But     string            `json:"but,omitempty"` // what the verdict leaves unsaid
-	Cost    state.USD         `json:"cost"`
-	Commit  string            `json:"commit,omitempty"` // absent: it changed nothing that is on the branch
-	Notes   []string          `json:"notes,omitempty"`  // what its checkpoint could not hold, among others
+	state.Bill
+	Commit string   `json:"commit,omitempty"` // absent: it changed nothing that is on the branch
+	Notes  []string `json:"notes,omitempty"`  // what its checkpoint could not hold, among others
 }
 
 // LeftOut is something that could not land.

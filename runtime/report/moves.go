@@ -52,19 +52,21 @@ func DifferenceOf(d *history.Difference, stats []diff.FileStat) *Difference {
 
 // Move is what a rollback or a restore would change.
 type Move struct {
-	Schema     int                  `json:"schema"`
-	Target     history.Target       `json:"target"`
-	Add        []MovedPath          `json:"add"`
-	Change     []MovedPath          `json:"change"`
-	Delete     []MovedPath          `json:"delete"`
-	Blocked    []MovedPath          `json:"blocked"`
-	InTheWay   []MovedPath          `json:"inTheWay,omitempty"`
-	Kept       int                  `json:"kept"`
-	Superseded []history.Target     `json:"superseded"`
-	Unarchived []history.Unarchived `json:"unarchived,omitempty"`
-	CostKept   state.USD            `json:"costKept"`
-	CostLeft   state.USD            `json:"costLeft"`
-	Undoes     *history.Undone      `json:"undoes,omitempty"`
+	Schema       int                  `json:"schema"`
+	Target       history.Target       `json:"target"`
+	Add          []MovedPath          `json:"add"`
+	Change       []MovedPath          `json:"change"`
+	Delete       []MovedPath          `json:"delete"`
+	Blocked      []MovedPath          `json:"blocked"`
+	InTheWay     []MovedPath          `json:"inTheWay,omitempty"`
+	Kept         int                  `json:"kept"`
+	Superseded   []history.Target     `json:"superseded"`
+	Unarchived   []history.Unarchived `json:"unarchived,omitempty"`
+	CostKept     state.USD            `json:"costKept"`
+	CostLeft     state.USD            `json:"costLeft"`
+	ReplayedKept state.USD            `json:"replayedCostKept,omitzero"`
+	ReplayedLeft state.USD            `json:"replayedCostLeft,omitzero"`
+	Undoes       *history.Undone      `json:"undoes,omitempty"`
 }
 
 // MovedPath is a path that a move is about.
@@ -91,5 +93,5 @@ func MoveOf(p *history.Preview) Move {
 		return out
 	}
 	return Move{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay),
-		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, Undoes: p.Undoes}
+		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, ReplayedKept: p.ReplayedKept, ReplayedLeft: p.ReplayedLeft, Undoes: p.Undoes}
 }

@@ -25,22 +25,22 @@ import (
 
 // Status is where an execution is: what hank status prints.
 type Status struct {
-	Schema     int               `json:"schema"`
-	Execution  string            `json:"execution"`
-	Workspace  string            `json:"workspace"`
-	Hank       string            `json:"hank,omitempty"`
-	Live       bool              `json:"live"`
-	RunID      state.RunID       `json:"runId,omitempty"`
-	Verdict    verdict.Verdict   `json:"verdict"` // in a word for people
-	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
-	EndReason  state.EndReason   `json:"endReason,omitempty"`
-	Paused     *state.Pause      `json:"paused,omitempty"` // the run could not continue; a finding says what to do
-	Done       int               `json:"codonsDone"`
-	Planned    int               `json:"codonsPlanned"`
-	Next       state.CodonID     `json:"nextCodon,omitempty"`
-	LiveCodon  *state.Codon      `json:"liveCodon,omitempty"`
-	LastCodon  *state.Codon      `json:"lastCodon,omitempty"`
-	Cost       state.USD         `json:"cost"`
+	Schema    int             `json:"schema"`
+	Execution string          `json:"execution"`
+	Workspace string          `json:"workspace"`
+	Hank      string          `json:"hank,omitempty"`
+	Live      bool            `json:"live"`
+	RunID     state.RunID     `json:"runId,omitempty"`
+	Verdict   verdict.Verdict `json:"verdict"` // in a word for people
+	RunStatus state.RunStatus `json:"runStatus,omitempty"`
+	EndReason state.EndReason `json:"endReason,omitempty"`
+	Paused    *state.Pause    `json:"paused,omitempty"` // the run could not continue; a finding says what to do
+	Done      int             `json:"codonsDone"`
+	Planned   int             `json:"codonsPlanned"`
+	Next      state.CodonID   `json:"nextCodon,omitempty"`
+	LiveCodon *state.Codon    `json:"liveCodon,omitempty"`
+	LastCodon *state.Codon    `json:"lastCodon,omitempty"`
+	state.Bill
 	Limits     state.Limits      `json:"limits,omitzero"` // of the execution
 	LastEvent  *time.Time        `json:"lastEvent,omitempty"`
 	Said       string            `json:"said,omitempty"`      // the last line of the agent
@@ -151,7 +151,7 @@ func statusOf(v *recovery.View) Status {
 	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
-		Done: v.Head.Done, Planned: v.Head.Planned, Cost: v.Head.Cost(), Limits: st.Limits, Position: st.Position,
+		Done: v.Head.Done, Planned: v.Head.Planned, Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
 	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
 		s.Findings = held(s.Findings)

@@ -35,7 +35,7 @@ func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) strin
 // which the user has to edit it first: see RaiseFirst. A limit of the execution
 // that has ended the run, and is not reached any more, needs nothing.
 func Continue(s *state.State, verb string, byBudget bool) string {
-	a, raised := budget.NewAccounts(s), false
+	a, raised := budget.NewAccounts(s, false), false
 	if l := s.Limits.MaxDollars; l > 0 && a.Total.Cost >= l {
 		verb, raised = verb+" --max-cost "+upToCents(a.Total.Cost+l).String(), true
 	}

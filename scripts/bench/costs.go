@@ -47,7 +47,7 @@ func costEvents(n int) iter.Seq2[costindex.Entry, error] {
 			codon := i / 10
 			e := costindex.Entry{Seq: uint64(i + 1), Time: began.Add(time.Duration(i) * 2592 * time.Millisecond * time.Duration(1_000_000/n)),
 				RunID: fmt.Sprint("1736000000000-", codon/100), CodonID: fmt.Sprint("work#", codon), Loop: "rounds", Model: fmt.Sprint("model-", i%8),
-				Cost: state.USD(i), Tokens: state.Tokens{Input: int64(i), Output: 1}}
+				Bill: state.Bill{Cost: state.USD(i)}, Tokens: state.Tokens{Input: int64(i), Output: 1}}
 			if !yield(e, nil) {
 				return
 			}

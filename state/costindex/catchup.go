@@ -14,7 +14,7 @@ import (
 const (
 	batchKeys  = 64 << 10
 	batchBytes = 16 << 20
-	sumsSize   = 6 * 8
+	sumsSize   = 7 * 8
 )
 
 // CatchUp counts the entries after Position; older ones are skipped. They
@@ -131,7 +131,7 @@ func (b *batch) count(event []Entry) error {
 		}
 	}
 	for _, e := range event {
-		one := Total{Entries: e.Attempts(), Cost: e.Cost, Tokens: e.Tokens}
+		one := Total{Entries: e.Attempts(), Bill: e.Bill, Tokens: e.Tokens}
 		for i, name := range [len(ways)]string{e.RunID, e.CodonID, e.Loop, e.Model, b.day.of(e.Time)} {
 			b.total(i, name).add(one)
 		}

@@ -33,8 +33,8 @@ type Entry struct {
 	CodonID string
 	Loop    string // "" outside of loops
 	Model   string
-	Cost    state.USD
-	Tokens  state.Tokens
+	state.Bill
+	Tokens state.Tokens
 	// Observer: the cost is that of a sentinel, which is no attempt of its own.
 	Observer bool
 }
@@ -64,22 +64,22 @@ var ways = [...]By{ByRun, ByCodon, ByLoop, ByModel, ByDay}
 // Total is the sum of all entries that share a key. Every entry is in one
 // total of each way: what belongs to no loop is under the key "".
 type Total struct {
-	Key     string       `json:"key"`
-	Entries int64        `json:"entries"`
-	Cost    state.USD    `json:"cost"`
-	Tokens  state.Tokens `json:"tokens"`
+	Key     string `json:"key"`
+	Entries int64  `json:"entries"`
+	state.Bill
+	Tokens state.Tokens `json:"tokens"`
 }
 
 func (t *Total) add(o Total) {
 	t.Entries += o.Entries
-	t.Cost += o.Cost
+	t.Bill = t.Bill.Plus(o.Bill)
 	t.Tokens = t.Tokens.Add(o.Tokens)
 }
 
 // encode appends the length of the key, the key, and the sums, as varints.
 func (t *Total) encode(b []byte) []byte {
 	b = append(binary.AppendUvarint(b, uint64(len(t.Key))), t.Key...)
-	for _, n := range [...]int64{t.Entries, int64(t.Cost), t.Tokens.Input, t.Tokens.Output, t.Tokens.CacheCreation, t.Tokens.CacheRead} {
+	for _, n := range [...]int64{t.Entries, int64(t.Cost), t.Tokens.Input, t.Tokens.Output, t.Tokens.CacheCreation, t.Tokens.CacheRead, int64(t.Replayed)} {
 		b = binary.AppendVarint(b, n)
 	}
 	return b
@@ -99,7 +99,7 @@ func (t *Total) decode(block []byte, names string, at int) (end int, err error) 
 	}
 	t.Key = names[at : at+int(length)]
 	at += int(length)
-	var sums [6]int64
+	var sums [7]int64
 	for i := range sums {
 		u, n := binary.Uvarint(block[at:])
 		if n <= 0 {
@@ -108,7 +108,7 @@ func (t *Total) decode(block []byte, names string, at int) (end int, err error) 
 		sums[i] = int64(u>>1) ^ -int64(u&1)
 		at += n
 	}
-	t.Entries, t.Cost = sums[0], state.USD(sums[1])
+	t.Entries, t.Bill = sums[0], state.Bill{Cost: state.USD(sums[1]), Replayed: state.USD(sums[6])}
 	t.Tokens = state.Tokens{Input: sums[2], Output: sums[3], CacheCreation: sums[4], CacheRead: sums[5]}
 	return at, nil
 }

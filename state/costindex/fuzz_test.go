@@ -4,12 +4,14 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"hank/state"
 )
 
 // FuzzBlock: a block of the index is read as what makes a block that is read
 // the same, or not at all.
 func FuzzBlock(f *testing.F) {
-	one := Total{Key: "key", Entries: 1, Cost: 2}
+	one := Total{Key: "key", Entries: 1, Bill: state.Bill{Cost: 2, Replayed: 1}}
 	f.Add(one.encode(nil))
 	f.Add(one.encode((&Total{Entries: -1}).encode(nil)))
 	f.Add([]byte("\x05short"))

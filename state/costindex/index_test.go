@@ -67,7 +67,7 @@ func story(rng *rand.Rand, n int) (list []Entry) {
 			Seq: max(seq, 1), Time: at,
 			RunID: fmt.Sprint("run-", rng.IntN(3)), CodonID: fmt.Sprint("codon#", rng.IntN(40)), Loop: []string{"", "review", "fix"}[rng.IntN(3)],
 			Model: []string{"opus", "haiku", "t", "ü/☃"}[rng.IntN(4)],
-			Cost:  state.USD(rng.Int64N(5_000_000_000) - 1000),
+			Bill:  state.Bill{Cost: state.USD(rng.Int64N(5_000_000_000) - 1000), Replayed: state.USD(rng.Int64N(1000))},
 			Tokens: state.Tokens{
 				Input: rng.Int64N(1e6), Output: rng.Int64N(1e6), CacheCreation: rng.Int64N(1e6), CacheRead: rng.Int64N(1e6),
 			},
@@ -85,7 +85,7 @@ func sums(list []Entry, by By) []Total {
 			m[key] = &Total{Key: key}
 		}
 		m[key].Entries++
-		m[key].Cost += e.Cost
+		m[key].Bill = m[key].Plus(e.Bill)
 		m[key].Tokens = m[key].Tokens.Add(e.Tokens)
 	}
 	var out []Total
@@ -187,7 +187,7 @@ func TestManyKeysAreWrittenInManyTransactions(t *testing.T) {
 	t.Parallel()
 	var list []Entry
 	for n := range 30_000 {
-		list = append(list, Entry{Seq: uint64(n/3 + 1), CodonID: fmt.Sprintf("%0200d", n), RunID: strings.Repeat("r", maxKey), Cost: 1})
+		list = append(list, Entry{Seq: uint64(n/3 + 1), CodonID: fmt.Sprintf("%0200d", n), RunID: strings.Repeat("r", maxKey), Bill: state.Bill{Cost: 1}})
 	}
 	x, _ := open(t, t.TempDir())
 	failed := errors.New("the journal ends here")
@@ -212,10 +212,10 @@ func TestEntriesThatCannotBeCountedAreRefusedWhole(t *testing.T) {
 	t.Parallel()
 	x, _ := open(t, t.TempDir())
 	defer x.Close()
-	good := []Entry{{Seq: 5, Cost: 1}, {Seq: 7, Cost: 2}}
+	good := []Entry{{Seq: 5, Bill: state.Bill{Cost: 1}}, {Seq: 7, Bill: state.Bill{Cost: 2}}}
 	for name, bad := range map[string][]Entry{
 		"disorder":  {{Seq: 6}},
-		"long name": {{Seq: 8, Cost: 1}, {Seq: 8, Model: strings.Repeat("m", maxKey+1)}},
+		"long name": {{Seq: 8, Bill: state.Bill{Cost: 1}}, {Seq: 8, Model: strings.Repeat("m", maxKey+1)}},
 	} {
 		if err := x.CatchUp(all(append(slices.Clone(good), bad...))); err == nil {
 			if name != "disorder" || x.Position() != 7 {
@@ -331,7 +331,7 @@ func TestOpeningNeverWaitsForALock(t *testing.T) {
 	dir := t.TempDir()
 	if os.Getenv("HANK_TEST_HOLD") != "" {
 		x, _ := open(t, os.Getenv("HANK_TEST_HOLD"))
-		must(t, x.CatchUp(all([]Entry{{Seq: 1, Cost: 7}})))
+		must(t, x.CatchUp(all([]Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})))
 		fmt.Println("holding")
 		select {}
 	}
@@ -354,8 +354,8 @@ func TestOpeningNeverWaitsForALock(t *testing.T) {
 	if discarded == "" {
 		t.Error("the index of a killed process was trusted")
 	}
-	must(t, x.CatchUp(all([]Entry{{Seq: 1, Cost: 7}})))
-	check(t, "after the kill", x, []Entry{{Seq: 1, Cost: 7}})
+	must(t, x.CatchUp(all([]Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})))
+	check(t, "after the kill", x, []Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})
 	must(t, x.Close())
 }
 

@@ -26,10 +26,11 @@ import (
 
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
+	"hank/state"
 )
 
 // Name is the harness's word in records.
-const Name = "replay"
+const Name = state.HarnessReplay
 
 // Argument is the hidden command of hank that calls Main.
 const Argument = "__replay"

@@ -236,7 +236,18 @@ func plannedModels(s *state.State) map[state.CodonID]string {
 
 // costsOf returns the costs of a record: its agent's and each observer's.
 func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
-	e := costindex.Entry{Seq: seq, Time: c.StartTime.Time, RunID: string(run), CodonID: string(c.CodonID), Model: c.Model, Cost: c.Cost(), Tokens: c.TokenCount()}
+	out := reported(seq, run, c)
+	for i := range out {
+		if c.Replayed() {
+			out[i].Replayed = out[i].Cost
+		}
+	}
+	return out
+}
+
+// reported returns the costs of a record as they were reported, paid or not.
+func reported(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
+	e := costindex.Entry{Seq: seq, Time: c.StartTime.Time, RunID: string(run), CodonID: string(c.CodonID), Model: c.Model, Bill: state.Bill{Cost: c.Cost()}, Tokens: c.TokenCount()}
 	if c.EndTime != nil {
 		e.Time = c.EndTime.Time
 	}
@@ -250,11 +261,11 @@ func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	e.Observer = true
 	rest := c.Sentinels.TotalCost
 	for _, s := range slices.Concat(c.Sentinels.Executed, c.Sentinels.Loaded) {
-		e.Model, e.Cost, e.Tokens = s.Model, s.TotalCost, state.Tokens{}
+		e.Model, e.Bill, e.Tokens = s.Model, state.Bill{Cost: s.TotalCost}, state.Tokens{}
 		out, rest = append(out, e), rest-s.TotalCost
 	}
 	if rest != 0 { // of observers that are not named
-		e.Model, e.Cost, e.Tokens = "", rest, state.Tokens{}
+		e.Model, e.Bill, e.Tokens = "", state.Bill{Cost: rest}, state.Tokens{}
 		out = append(out, e)
 	}
 	return out
@@ -283,7 +294,7 @@ func Of(v *recovery.View, by costindex.By, ask func(string, costindex.By) (Answe
 	slices.SortFunc(totals, func(a, b costindex.Total) int { return cmp.Compare(a.Key, b.Key) })
 	r.Totals = totals
 	for _, t := range totals {
-		r.All.Entries, r.All.Cost, r.All.Tokens = r.All.Entries+t.Entries, r.All.Cost+t.Cost, r.All.Tokens.Add(t.Tokens)
+		r.All.Entries, r.All.Bill, r.All.Tokens = r.All.Entries+t.Entries, r.All.Plus(t.Bill), r.All.Tokens.Add(t.Tokens)
 	}
 	return r
 }
@@ -320,7 +331,7 @@ func addCosts(totals []costindex.Total, by costindex.By, entries []costindex.Ent
 			place[key], totals = i, append(totals, costindex.Total{Key: key})
 		}
 		t := &totals[i]
-		t.Entries, t.Cost, t.Tokens = t.Entries+e.Attempts(), t.Cost+e.Cost, t.Tokens.Add(e.Tokens)
+		t.Entries, t.Bill, t.Tokens = t.Entries+e.Attempts(), t.Plus(e.Bill), t.Tokens.Add(e.Tokens)
 	}
 	return totals
 }

@@ -62,7 +62,8 @@ func (c *costJournal) rebase() {
 // codon runs one codon, to its end or into the middle of it.
 func (c *costJournal) codon(run state.RunID, id state.CodonID, at state.Time, finish bool) {
 	draw := func(label string) int64 { return rapid.Int64Range(0, 1_000_000_000).Draw(c.rt, label) }
-	r := &state.Codon{CodonID: id, StartTime: at, Status: state.Preparing, Attempt: 1, Model: rapid.SampledFrom([]string{"shell", "sonnet"}).Draw(c.rt, "model")}
+	r := &state.Codon{CodonID: id, StartTime: at, Status: state.Preparing, Attempt: 1, Model: rapid.SampledFrom([]string{"shell", "sonnet"}).Draw(c.rt, "model"),
+		Harness: rapid.SampledFrom([]string{"shell", state.HarnessReplay}).Draw(c.rt, "harness")}
 	if id != "a" {
 		r.LoopContext = &plan.LoopContext{LoopID: "loop"}
 	}
@@ -157,10 +158,10 @@ func (c *costJournal) check() {
 	want := addCosts(nil, by, costsOfState(c.s, 0, true))
 	slices.SortFunc(want, func(a, b costindex.Total) int { return cmp.Compare(a.Key, b.Key) })
 	same := slices.EqualFunc(got.Totals, want, func(a, b costindex.Total) bool {
-		return a.Key == b.Key && a.Entries == b.Entries && a.Cost == b.Cost && a.Tokens.Input == b.Tokens.Input && a.Tokens.CacheRead == b.Tokens.CacheRead
+		return a.Key == b.Key && a.Entries == b.Entries && a.Bill == b.Bill && a.Tokens.Input == b.Tokens.Input && a.Tokens.CacheRead == b.Tokens.CacheRead
 	})
-	if !same || got.All.Cost != c.s.TotalCost() {
-		c.rt.Fatalf("by %c:\n%+v\nwant\n%+v\ntotal %s, want %s", by, got.Totals, want, got.All.Cost, c.s.TotalCost())
+	if !same || got.All.Bill != c.s.Bill() {
+		c.rt.Fatalf("by %c:\n%+v\nwant\n%+v\ntotal %s, want %s", by, got.Totals, want, got.All.Text(), c.s.Bill().Text())
 	}
 }
 

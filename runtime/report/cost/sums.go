@@ -23,10 +23,10 @@ type Sums struct {
 
 // Sum is the cost of all attempts that have a key in common.
 type Sum struct {
-	Key      string       `json:"key"`
-	Attempts int64        `json:"attempts"`
-	Cost     state.USD    `json:"cost"`
-	Tokens   state.Tokens `json:"tokens"`
+	Key      string `json:"key"`
+	Attempts int64  `json:"attempts"`
+	state.Bill
+	Tokens state.Tokens `json:"tokens"`
 }
 
 // SumUp sums up in one of the Ways. Listed are the keys before one, if that is not
@@ -45,4 +45,4 @@ func SumUp(v *recovery.View, by string, limit int, before string, ask func(strin
 	return out
 }
 
-func sumOf(t costindex.Total) Sum { return Sum{t.Key, t.Entries, t.Cost, t.Tokens} }
+func sumOf(t costindex.Total) Sum { return Sum{t.Key, t.Entries, t.Bill, t.Tokens} }

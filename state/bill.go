@@ -1,0 +1,62 @@
+package state
+
+// HarnessReplay is the harness in the record of an attempt that was replayed.
+const HarnessReplay = "replay"
+
+// Bill is what attempts cost by what their agents reported, and the part of it that
+// was not paid, because these attempts were replayed: it is what the recording cost.
+type Bill struct {
+	Cost     USD `json:"cost"`
+	Replayed USD `json:"replayedCost,omitzero"`
+}
+
+// Paid is the money that was spent.
+func (b Bill) Paid() USD { return b.Cost - b.Replayed }
+
+// Plus is the sum of two bills.
+func (b Bill) Plus(o Bill) Bill { return Bill{b.Cost + o.Cost, b.Replayed + o.Replayed} }
+
+// Minus is what is left of a bill without another one.
+func (b Bill) Minus(o Bill) Bill { return Bill{b.Cost - o.Cost, b.Replayed - o.Replayed} }
+
+// Text is the amount for people. What was not paid is named.
+func (b Bill) Text() string {
+	switch b.Replayed {
+	case 0:
+		return b.Cost.Text()
+	case b.Cost:
+		return b.Cost.Text() + " (replayed, not paid)"
+	}
+	return b.Cost.Text() + " (" + b.Replayed.Text() + " of it replayed, not paid)"
+}
+
+// Replayed reports whether the attempt was played from a recording.
+func (c *Codon) Replayed() bool { return c.Harness == HarnessReplay }
+
+// Bill is what the attempt cost, its sentinels included.
+func (c *Codon) Bill() Bill {
+	b := Bill{Cost: c.Cost()}
+	if c.Sentinels != nil {
+		b.Cost += c.Sentinels.TotalCost
+	}
+	if c.Replayed() {
+		b.Replayed = b.Cost
+	}
+	return b
+}
+
+// Bill is the sum of a run's records.
+func (r *Run) Bill() (sum Bill) {
+	for i := range r.Len() {
+		sum = sum.Plus(r.Codon(i).Bill())
+	}
+	return sum
+}
+
+// Bill is what all runs cost, abandoned timelines included: money spent stays spent.
+func (s *State) Bill() (sum Bill) {
+	for _, r := range s.Runs {
+		sum = sum.Plus(r.Bill())
+	}
+	return sum
+}
