@@ -25,7 +25,7 @@ Example: hank ls --limit 5`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			list, err := report.ListExecutions(c.Int("limit"), c.String("before"), c.Bool("prune"))
+			list, err := report.ListExecutions(settingsHere(c), c.Int("limit"), c.String("before"), c.Bool("prune"))
 			if err != nil {
 				return err
 			}

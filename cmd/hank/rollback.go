@@ -102,7 +102,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	if err != nil {
 		return err
 	}
-	next := commandForThis(c, report.NextCommand(root))
+	next := commandForThis(c, report.NextCommand(root, settingsHere(c)))
 	if c.Bool("json") {
 		return printJSON(report.Moved{Move: report.MoveOf(&done.Preview), Safety: done.Safety, Command: next, TakenBack: done.TakenBack})
 	}

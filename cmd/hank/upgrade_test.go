@@ -93,6 +93,13 @@ var upgrades = map[string]struct {
 	"adoption-killed": {verdict: "crashed", other: true},
 }
 
+// proceedsBy is the command that continues an execution of a verdict. No budget of their
+// hank is used up: a limit of the command line that made one end is in force no more.
+var proceedsBy = map[string]any{
+	"not begun": "hank run -e e", "crashed": "hank run -e e", "stopped": "hank run -e e", "budget": "hank run -e e", "rolled back": "hank run -e e",
+	"failed": "hank retry -e e", "blocked": "hank doctor --fix -e e", "paused": "hank run -e e",
+}
+
 // TestExecutionsOfAnOlderVersion opens what an older hank has left, in each of its
 // states: it is read without being changed, continued, rolled back and undone, and
 // nothing that it had recorded changes.
@@ -243,6 +250,9 @@ func (u *upgraded) read(verdict string) {
 			}
 			if now["verdict"] != verdict {
 				u.t.Errorf("the verdict is %v, want %q", now["verdict"], verdict)
+			}
+			if now["command"] != proceedsBy[verdict] {
+				u.t.Errorf("the command to run next is %v, want %v", now["command"], proceedsBy[verdict])
 			}
 		}
 		if miss := lacks(old, now, reader); miss != "" {

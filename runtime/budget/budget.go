@@ -65,6 +65,23 @@ func (l Limits) Exceeded(u Use) *state.BudgetExceeded {
 	return nil
 }
 
+// EndAs reports whether an attempt with these limits ends where another one was
+// stopped, or before it.
+func (l Limits) EndAs(e *state.BudgetExceeded) bool {
+	most := 0.0
+	switch e.Currency {
+	case currencyCost:
+		most = dollars(l.Dollars)
+	case currencyTime:
+		most = l.Time.Seconds()
+	case currencyOutput:
+		most = float64(l.OutputTokens)
+	case currencyContext:
+		most = float64(l.ContextTokens)
+	}
+	return l.Over != nil || most > 0 && most <= e.Limit
+}
+
 func overCost(limit, used state.USD, of money) *state.BudgetExceeded {
 	return &state.BudgetExceeded{Currency: currencyCost, Limit: dollars(limit), Used: dollars(used), Scope: of.scope, Share: of.share}
 }

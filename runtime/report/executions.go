@@ -22,7 +22,7 @@ type Executions struct {
 // most limit, or all if that is 0, after the one in the directory before. prune
 // forgets those whose directory is gone. The commands in it name their execution,
 // unless it is the one that is found from here.
-func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
+func ListExecutions(in Settings, limit int, before string, prune bool) (*Executions, error) {
 	entries, err := registry.List()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the list of executions: %w", err)
@@ -46,7 +46,7 @@ func ListExecutions(limit int, before string, prune bool) (*Executions, error) {
 		}
 		v, err := recovery.Read(e.Root)
 		if err == nil && v.State.Lineage == e.Lineage {
-			s := statusOf(v)
+			s := statusOf(v, in.Layers)
 			s.offer(optionFor(e.Root))
 			out.Executions = append(out.Executions, s)
 			continue

@@ -17,6 +17,7 @@ import (
 	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/runtime"
 	"hank/runtime/control"
 	"hank/runtime/verdict"
@@ -86,7 +87,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	if err != nil {
 		return nil, err
 	}
-	s := statusOf(v)
+	s := statusOf(v, in.Layers)
 	s.askRun(ctx)
 	s.finishing(v)
 	switch {
@@ -102,12 +103,12 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 
 // NextCommand is the command to run next in an execution, without options; empty if
 // there is none.
-func NextCommand(root string) string {
+func NextCommand(root string, in Settings) string {
 	v, err := recovery.Glance(root)
 	if err != nil {
 		return ""
 	}
-	return statusOf(v).Command
+	return statusOf(v, in.Layers).Command
 }
 
 // offer names the commands for where they are read. A command that only the user may
@@ -146,7 +147,7 @@ func inExecution(found []finding.Finding, option string) []finding.Finding {
 // silenceWarning is how long an agent may say nothing before status says so.
 const silenceWarning = 3 * time.Minute
 
-func statusOf(v *recovery.View) Status {
+func statusOf(v *recovery.View, in plan.Layers) Status {
 	st, weight := v.State, v.Weigh()
 	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
@@ -167,7 +168,7 @@ func statusOf(v *recovery.View) Status {
 			correct, s.Command = first, command
 		}
 	}
-	s.Command = s.raised(v)
+	s.Command = s.raised(v, in)
 	s.warnOfCrashes(v)
 	switch s.first = verdict.RaiseFirst(s.Command); {
 	case correct != "":
@@ -314,7 +315,7 @@ func changedAt(path string) *time.Time {
 
 // raised is a command to continue with, and raises what is used up. What was
 // used is in all records, of which a glance has only the last.
-func (s *Status) raised(v *recovery.View) string {
+func (s *Status) raised(v *recovery.View, in plan.Layers) string {
 	budget := s.EndReason == state.EndBudget && !s.MovedAway()
 	if s.Command == "" || !budget && !s.Limits.Any() {
 		return s.Command
@@ -322,7 +323,23 @@ func (s *Status) raised(v *recovery.View) string {
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
 		v = whole
 	}
-	return verdict.Continue(v.State, s.Command, budget)
+	return verdict.Continue(v.State, s.Command, budget && stillEnds(v, in))
+}
+
+// stillEnds is [verdict.StillEnds], with the settings that hold here as a run takes
+// them; where the program cannot be read, it is so.
+func stillEnds(v *recovery.View, in plan.Layers) bool {
+	store, err := v.Store()
+	if err != nil {
+		return true
+	}
+	defer store.Close()
+	program, err := githistory.LoadProgram(store, v.State.Program)
+	if err != nil {
+		return true
+	}
+	program.Settings = in.Merge(program.Hank.Overrides)
+	return verdict.StillEnds(v.State, program)
 }
 
 // refuse says that the command to continue with would refuse the settings here.

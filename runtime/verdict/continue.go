@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/internal/shell"
+	"hank/plan"
 	"hank/runtime/budget"
 	"hank/runtime/history"
 	"hank/state"
@@ -65,6 +66,30 @@ func endedByLimit(s *state.State) bool {
 		return last.BudgetExceeded.Scope == budget.ScopeExecution
 	}
 	return strings.Contains(run.EndDetail, limitOfExecution)
+}
+
+// StillEnds reports whether a budget of the frozen program would end the next attempt
+// as one has ended the newest run. Records of hanks that kept no limit of an execution
+// do not say whose budget it was: a limit of their command line is in force no more.
+func StillEnds(s *state.State, p *plan.Program) bool {
+	entries, at := s.ExecutionPlan(), s.Next()
+	if at >= len(entries) {
+		return true
+	}
+	var earlier budget.Use
+	e, last := entries[at].Entry, history.LastRecord(s)
+	cut := last != nil && !last.Settled() && last.BudgetExceeded != nil
+	if !cut || last.Interrupted != "" { // it is continued, and not tried anew
+		earlier = budget.UsedBefore(s, s.Newest(), e.CodonID)
+	}
+	switch l := budget.NewAccounts(s).Limits(p, e, earlier); {
+	case !cut:
+		return l.Over != nil
+	case last.BudgetExceeded.Scope != "":
+		return last.BudgetExceeded.Scope != budget.ScopeExecution
+	default:
+		return l.EndAs(last.BudgetExceeded)
+	}
 }
 
 // RaiseFirst is what the user must do before a command of Continue; empty if that
