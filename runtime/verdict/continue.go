@@ -77,12 +77,13 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 		return true
 	}
 	var earlier budget.Use
+	a := budget.NewAccounts(s, false)
 	e, last := entries[at].Entry, history.LastRecord(s)
 	cut := last != nil && !last.Settled() && last.BudgetExceeded != nil
 	if !cut || last.Interrupted != "" { // it is continued, and not tried anew
-		earlier = budget.UsedBefore(s, s.Newest(), e.CodonID)
+		earlier = a.UsedBefore(s, s.Newest(), e.CodonID)
 	}
-	switch l := budget.NewAccounts(s).Limits(p, e, earlier); {
+	switch l := a.Limits(p, e, earlier); {
 	case !cut:
 		return l.Over != nil
 	case last.BudgetExceeded.Scope != "":
