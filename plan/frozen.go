@@ -111,6 +111,26 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 	return p, nil
 }
 
+// FrozenName is the name that a frozen program gives itself; empty if it has none, or
+// cannot be read. It reads no more than it needs of what Thaw reads.
+func FrozenName(open func(path string) ([]byte, error)) string {
+	var m struct {
+		Hank string `json:"hank"`
+	}
+	var hank struct {
+		Meta struct {
+			Name string `json:"name"`
+		} `json:"meta"`
+	}
+	if data, err := open(manifestPath); err != nil || json.Unmarshal(data, &m) != nil {
+		return ""
+	}
+	if data, err := open(frozenDir + m.Hank); err != nil || json.Unmarshal(data, &hank) != nil {
+		return ""
+	}
+	return hank.Meta.Name
+}
+
 func errorsOf(ds []Diagnostic) []Diagnostic {
 	return slices.DeleteFunc(slices.Clone(ds), func(d Diagnostic) bool { return d.Severity != Error })
 }

@@ -14,7 +14,7 @@ import (
 // where is all that is asked of a glance.
 func where(v *View) string {
 	next, known := v.Head.Next()
-	said := fmt.Sprintln(v.Live, v.Head.Done, v.Head.Planned, v.Head.Bill(), next, known, v.State.Position != nil, v.State.CurrentPosition().RestartAt == next || v.State.Position == nil, v.Report.Findings, v.Blocked)
+	said := fmt.Sprintln(v.Live, v.Head.Done, v.Head.Planned, v.Head.Bill(), v.Head.Worked, next, known, v.State.Position != nil, v.State.CurrentPosition().RestartAt == next || v.State.Position == nil, v.Report.Findings, v.Blocked)
 	said += fmt.Sprintf("%+v\n", v.Head.Caveats)
 	for _, r := range v.State.Runs {
 		said += fmt.Sprintln(r.RunID, r.Status, r.EndReason, r.Head, v.Crashed(r))

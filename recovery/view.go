@@ -563,6 +563,20 @@ func (v *View) Store() (*checkpoint.Store, error) {
 	return store, err
 }
 
+// HankName is the name that the hank of the execution gives itself; empty if it has
+// none, or nothing has run yet.
+func (v *View) HankName() string {
+	if v.State.Program == "" {
+		return ""
+	}
+	store, err := v.Store()
+	if err != nil {
+		return "" // whoever needs checkpoints says so
+	}
+	defer store.Close()
+	return githistory.ProgramName(store, v.State.Program)
+}
+
 // Validate checks the state against itself, the run folders and the store.
 func (v *View) Validate() state.Validation {
 	w := state.World{}

@@ -1,6 +1,9 @@
 package state
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Summary is what is needed of a state to say where an execution is, without
 // its past: a state of a hundred thousand codons has a summary of some kilobytes.
@@ -14,6 +17,8 @@ type Summary struct {
 	Done    int  // as State.Next
 	Planned int  // entries of the plan
 	Past    Bill // of all final records
+	// Worked is how long all final records took, from the start of each to its end.
+	Worked time.Duration
 	// From is the index in the plan of the first entry that State has.
 	From int
 	// Straight: nothing after Done is settled, so that Done continues one by one.
@@ -43,6 +48,9 @@ func (s *State) Summary() Summary {
 	trimmed.Runs = make([]*Run, len(s.Runs))
 	for i, r := range s.Runs {
 		h.Past = h.Past.Plus(r.Bill())
+		for _, c := range r.done.items {
+			h.Worked += c.took()
+		}
 		if r.live != nil {
 			h.Past = h.Past.Minus(r.live.Bill())
 		}
@@ -107,6 +115,7 @@ func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 			break
 		}
 		h.Past = h.Past.Plus(t.Record.Bill())
+		h.Worked += t.Record.took()
 		if !t.Record.Settled() {
 			break
 		}
@@ -118,6 +127,14 @@ func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 	}
 	_, known := h.Next()
 	return h, known
+}
+
+// took is how long a record took; 0 while it is not over.
+func (c *Codon) took() time.Duration {
+	if c.EndTime == nil {
+		return 0
+	}
+	return c.EndTime.Sub(c.StartTime.Time)
 }
 
 // Cost is what the attempt cost, whatever its status, sentinels left out.

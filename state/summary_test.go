@@ -13,7 +13,7 @@ import (
 // facts are what a head says.
 func facts(t interface{ Fatal(...any) }, h Summary) string {
 	next, known := h.Next()
-	text := fmt.Sprintln(h.Done, h.Planned, h.Past, h.Bill(), next, known, h.State.Seq, h.State.CurrentRunID, h.State.Base, h.State.Intent, h.State.Limits)
+	text := fmt.Sprintln(h.Done, h.Planned, h.Past, h.Worked, h.Bill(), next, known, h.State.Seq, h.State.CurrentRunID, h.State.Base, h.State.Intent, h.State.Limits)
 	text += fmt.Sprintf("%+v\n", h.Caveats)
 	for _, r := range h.State.Runs {
 		header, err := json.Marshal(r, json.Deterministic(true))

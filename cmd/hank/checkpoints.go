@@ -109,12 +109,13 @@ func andMore(n int) string {
 
 func printCheckpoints(list []history.Listed, limit int) error {
 	t := term.NewTable(os.Stdout)
+	t.Heading("", "checkpoint", "time", "kind", "codon", "branch", "name")
 	for _, k := range list {
 		mark := " "
 		if k.Current {
 			mark = "*"
 		}
-		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), k.Branch, k.Name)
+		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), k.Branch, report.ShortNames(k.Name))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -146,7 +147,7 @@ func printGraph(s *state.State, list *report.Checkpoints, limit int) error {
 		}
 		text := fmt.Sprintf("%s  %s  %s  %s", line.Draw, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(name, "-"))
 		if k.Name != "" && k.Kind == state.KindRecovery {
-			text += " " + k.Name
+			text += " " + report.ShortNames(k.Name)
 		}
 		if k.Current {
 			text += "  <- current workspace"

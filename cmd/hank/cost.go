@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
@@ -17,7 +17,8 @@ import (
 func costCommand() *cli.Command {
 	return &cli.Command{
 		Name: "cost", Usage: "show costs by codon, run, loop, model or day",
-		Description: `Days are in UTC. All attempts count, including attempts abandoned by a rollback. The
+		Description: `Codons and loops are listed in the order of the plan, other groups by name. Token
+counts of which all are zero are omitted. Days are in UTC. All attempts count, including attempts abandoned by a rollback. The
 sums come from an index in .hankweave/index, which is updated first; if it cannot be
 used, they come from the records themselves, with the same result.
 
@@ -25,7 +26,7 @@ Example: hank cost --by model --json`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.StringFlag{Name: "by", Value: "codon", Usage: "group by `WAY`: run, codon, loop, model or day"},
 			&cli.IntFlag{Name: "limit", Usage: "show at most `N` entries (0 = all), the last ones before --before"},
-			&cli.StringFlag{Name: "before", Usage: "show only entries sorted before `KEY`"},
+			&cli.StringFlag{Name: "before", Usage: "show only entries listed before `KEY`"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
@@ -50,10 +51,13 @@ Example: hank cost --by model --json`,
 
 func printCosts(sums *cost.Sums) error {
 	t := term.NewTable(os.Stdout)
-	t.Row(sums.By, "attempts", "cost", "input", "output", "cache written", "cache read")
+	t.Heading(append([]string{sums.By, "attempts", "cost"}, sums.TokenKinds()...)...)
 	row := func(s cost.Sum) {
-		t.Row(orDefault(s.Key, "-"), strconv.FormatInt(s.Attempts, 10), s.Bill.Text(), strconv.FormatInt(s.Tokens.Input, 10),
-			strconv.FormatInt(s.Tokens.Output, 10), strconv.FormatInt(s.Tokens.CacheCreation, 10), strconv.FormatInt(s.Tokens.CacheRead, 10))
+		cells := []any{orDefault(s.Key, "-"), s.Attempts, s.Bill.Text()}
+		for _, n := range sums.TokensOf(s) {
+			cells = append(cells, humanize.Comma(n))
+		}
+		t.Row(cells...)
 	}
 	for _, s := range sums.Sums {
 		row(s)

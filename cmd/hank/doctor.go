@@ -91,7 +91,7 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	case report.NeedsYou:
 		word = term.Red(os.Stdout, "action required")
 	}
-	say("%s  %s\n", term.Bold(os.Stdout, term.ShortPath(d.Execution)), word)
+	say("%s  %s\n", term.Bold(os.Stdout, report.PlaceOf(d.Execution)), word)
 	line := func(label, text string) {
 		say("  %-11s %s\n", label, strings.Join(strings.Fields(text), " "))
 	}
@@ -141,7 +141,7 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 		line("safe", s)
 	}
 	if len(d.Quarantine) > 0 {
-		line("quarantined", setAside(d.Execution, d.Quarantine, d.OfOrigin))
+		line("quarantined", report.QuarantineText(d.Execution, d.Quarantine, d.OfOrigin))
 	}
 	if d.Sandbox.InForce() {
 		line("sandbox", fmt.Sprintf("\"workspace\" sandbox available (Landlock ABI %d)", d.Sandbox.ABI))
@@ -152,4 +152,7 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 		line("to finish", d.Finish+report.Before(d.FinishFirst))
 	}
 	line("run next", d.Next)
+	if d.Resume != "" {
+		line("or", d.Resume+", which continues the agent's interrupted session")
+	}
 }

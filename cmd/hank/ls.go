@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,8 +15,8 @@ import (
 func lsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ls", Usage: "list all executions on this machine, most recent first",
-		Description: `Shows status, completed codons, costs, the execution and its hank. Missing executions
-are omitted.
+		Description: `Shows status, completed codons, cost, when it was used last, the name of the hank and
+the directory of the execution. Missing executions are omitted.
 
 Example: hank ls --limit 5`,
 		Flags: []cli.Flag{limitFlag,
@@ -32,13 +33,18 @@ Example: hank ls --limit 5`,
 			if c.Bool("json") {
 				return printJSON(list)
 			}
-			t := term.NewTable(os.Stdout)
+			if len(list.Executions) == 0 {
+				say("%s\n", forThis(c, list.Nothing()))
+				return nil
+			}
+			t, now := term.NewTable(os.Stdout), time.Now()
+			t.Heading("status", "codons", "cost", "last used", "hank", "execution")
 			for _, s := range list.Executions {
 				word := statusWord(&s)
 				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == verdict.Completed {
 					word += term.Sprintf(" (%s)", term.Count(n, "caveat"))
 				}
-				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), s.Bill.Text(), s.Execution+"  "+s.Hank)
+				t.Row(word, fmt.Sprintf("%d/%d", s.Done, s.Planned), s.Bill.Text(), term.Age(s.LastUsed, now), s.Name, term.ShortPath(s.Execution))
 			}
 			return t.Flush()
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -75,7 +76,12 @@ func planOf(c *cli.Context) (*report.Plan, error) {
 }
 
 func printPlan(p *report.Plan) error {
-	t := term.NewTable(os.Stdout)
+	t, begun := term.NewTable(os.Stdout), p.Begun()
+	heading := []string{"", "codon", "model", "name"}
+	if begun {
+		heading = slices.Insert(heading, 2, "status", "checkpoint")
+	}
+	t.Heading(heading...)
 	for _, e := range p.Codons {
 		status := orDefault(string(e.Verdict), "-")
 		if e.Next && e.Status == "" {
@@ -85,7 +91,11 @@ func printPlan(p *report.Plan) error {
 		if e.But != "" {
 			name += " (" + e.But + ")"
 		}
-		t.Row(strconv.Itoa(e.Index), string(e.CodonID), status, orDefault(report.Short(e.Checkpoint), "-"), e.Model, name)
+		row := []any{strconv.Itoa(e.Index), string(e.CodonID), e.Model, name}
+		if begun {
+			row = slices.Insert(row, 2, any(status), any(orDefault(report.Short(e.Checkpoint), "-")))
+		}
+		t.Row(row...)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -57,6 +57,7 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 	if c.Bool("json") {
 		return printJSON(list)
 	}
+	say("%s  %s\n", term.Bold(os.Stdout, list.Name), list.Summary())
 	if list.Limits.Any() {
 		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.Bill().Paid(), -1))
 	}
@@ -69,7 +70,7 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 }
 
 func printRun(r report.Run) error {
-	say("run %s  %s  %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Bill().Text())
+	say("run %s  %s  %s, %s, %s, %s\n", term.Bold(os.Stdout, string(r.RunID)), r.Verdict, r.Origin(), r.StartTime.Local().Format(time.DateTime), r.Worked(), r.Bill().Text())
 	if ending := r.Ending(); ending != "" {
 		say("  %s: %s\n", r.Verdict, ending)
 	}
@@ -80,6 +81,9 @@ func printRun(r report.Run) error {
 		say("  label: %s=%s\n", key, r.Labels[key])
 	}
 	t := term.NewTable(os.Stdout)
+	if len(r.Codons) > 0 {
+		t.Heading("  codon", "result", "took", "cost", "checkpoint")
+	}
 	for _, k := range r.Attempts() {
 		t.Row("  "+string(k.CodonID), k.Verdict, orDefault(took(k), "-"), k.Bill().Text(), orDefault(report.Short(k.Checkpoint()), "-"), k.Why())
 	}

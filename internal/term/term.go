@@ -4,11 +4,9 @@ package term
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -33,27 +31,6 @@ func Green(to *os.File, text string) Painted  { return colour(to, "32", text) }
 func Yellow(to *os.File, text string) Painted { return colour(to, "33", text) }
 func Bold(to *os.File, text string) Painted   { return colour(to, "1", text) }
 func Dim(to *os.File, text string) Painted    { return colour(to, "2", text) }
-
-// Table lines up columns.
-type Table struct{ w *tabwriter.Writer }
-
-// NewTable returns a table that is written to out by Flush.
-func NewTable(out io.Writer) *Table {
-	return &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
-}
-
-// Row adds a row. Its cells are shown as Fprintf shows its arguments, each on
-// one line.
-func (t *Table) Row(cells ...any) {
-	texts := make([]string, len(cells))
-	for i, c := range cells {
-		texts[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(string(Sprintf("%v", c)))
-	}
-	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
-}
-
-// Flush writes the table.
-func (t *Table) Flush() error { return t.w.Flush() }
 
 // Bytes is a size for people: 12 MB.
 func Bytes(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
@@ -95,7 +72,7 @@ func ShortPath(p string) string {
 	if err != nil || len(rel) >= len(p) {
 		return p
 	}
-	if !strings.HasPrefix(rel, ".") {
+	if rel != "." && rel != ".." && !strings.HasPrefix(rel, "../") {
 		rel = "./" + rel
 	}
 	return rel

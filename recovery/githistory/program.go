@@ -25,12 +25,27 @@ func ReadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the frozen program %.12s: %w", sha, err)
 	}
-	return plan.Thaw(func(path string) ([]byte, error) {
-		r, _, err := store.ReadFile(info.Tree, path)
+	return plan.Thaw(filesOf(store, info.Tree))
+}
+
+// ProgramName is the name that a frozen program gives itself; empty if it has none,
+// or cannot be read.
+func ProgramName(store *checkpoint.Store, sha state.SHA) string {
+	info, err := store.CommitInfo(checkpoint.SHA(sha))
+	if err != nil {
+		return ""
+	}
+	return plan.FrozenName(filesOf(store, info.Tree))
+}
+
+// filesOf reads files of a tree by their paths.
+func filesOf(store *checkpoint.Store, tree checkpoint.SHA) func(path string) ([]byte, error) {
+	return func(path string) ([]byte, error) {
+		r, _, err := store.ReadFile(tree, path)
 		if err != nil {
 			return nil, err
 		}
 		content, err := io.ReadAll(r)
 		return content, errors.Join(err, r.Close())
-	})
+	}
 }

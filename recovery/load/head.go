@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,7 +19,7 @@ import (
 
 // headSchema is the version of headFile: a head of another version is not read,
 // and written again with the next save.
-const headSchema = 4
+const headSchema = 5
 
 // headFile is a projection: where an execution stood when state.json was last
 // saved, and by which files that can be told. A reader that finds the files
@@ -42,6 +43,7 @@ type headFile struct {
 	Caveats  state.Caveats `json:"caveats,omitzero"`
 	Past     state.USD     `json:"past"`
 	Replayed state.USD     `json:"pastReplayed"`
+	Worked   int64         `json:"workedNanoseconds"`
 	State    string        `json:"state"` // a state.json of its own
 }
 
@@ -79,7 +81,7 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 		return
 	}
 	body, err := json.Marshal(headFile{Schema: headSchema, Boot: boot, Files: files, Journal: current, End: end,
-		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past.Cost, Replayed: h.Past.Replayed, State: string(text)}, json.Deterministic(true))
+		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past.Cost, Replayed: h.Past.Replayed, Worked: int64(h.Worked), State: string(text)}, json.Deterministic(true))
 	if err != nil {
 		return
 	}
@@ -104,7 +106,7 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 	if err != nil {
 		return state.Summary{}, false
 	}
-	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: state.Bill{Cost: h.Past, Replayed: h.Replayed}}
+	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: state.Bill{Cost: h.Past, Replayed: h.Replayed}, Worked: time.Duration(h.Worked)}
 	err = journal.ReadAfter(fsys, l.Events(), h.End, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil

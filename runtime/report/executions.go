@@ -16,6 +16,16 @@ import (
 type Executions struct {
 	Schema     int      `json:"schema"`
 	Executions []Status `json:"executions"`
+
+	known int // executions that were looked at
+}
+
+// Nothing says why the list is empty.
+func (e *Executions) Nothing() string {
+	if e.known > 0 {
+		return "no more executions; to forget those whose directory is gone: `hank ls --prune`"
+	}
+	return "no executions of this user on this machine; to start one: `hank run HANK`"
 }
 
 // ListExecutions looks at the executions of this machine, the last used first: at
@@ -28,6 +38,7 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 		return nil, fmt.Errorf("cannot read the list of executions: %w", err)
 	}
 	slices.SortFunc(entries, func(a, b registry.Entry) int { return b.LastUsed.Compare(a.LastUsed) })
+	known := len(entries)
 	if before != "" {
 		root, err := layout.Find(before)
 		if err != nil {
@@ -39,7 +50,7 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 		}
 		entries = entries[at+1:]
 	}
-	out := &Executions{1, []Status{}}
+	out := &Executions{Schema: 1, Executions: []Status{}, known: known}
 	for _, e := range entries {
 		if limit > 0 && len(out.Executions) == limit {
 			break
@@ -47,6 +58,7 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 		v, err := recovery.Read(e.Root)
 		if err == nil && v.State.Lineage == e.Lineage {
 			s := statusOf(v, in.Layers)
+			s.LastUsed = e.LastUsed
 			s.offer(optionFor(e.Root))
 			out.Executions = append(out.Executions, s)
 			continue

@@ -73,6 +73,9 @@ func plannedOf(i int, e plan.Entry) Planned {
 	return p
 }
 
+// Begun reports whether a codon of the plan has run, or is next in an execution.
+func (p *Plan) Begun() bool { return p.Execution != "" }
+
 // Grows reports whether a loop of the plan may still get more iterations.
 func (p *Plan) Grows() bool {
 	for _, e := range p.Codons {

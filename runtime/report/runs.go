@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/internal/advice"
+	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -17,8 +18,21 @@ import (
 // Runs are runs of an execution with their records, newest first.
 type Runs struct {
 	Schema int          `json:"schema"`
+	Name   string       `json:"name"`            // of the hank
 	Limits state.Limits `json:"limits,omitzero"` // of the execution
 	Runs   []Run        `json:"runs"`
+
+	view *recovery.View
+}
+
+// Summary is how the execution is, in one line.
+func (r *Runs) Summary() string {
+	v := r.view
+	text := fmt.Sprintf("%s, %s, %s", verdict.OfExecution(v), verdict.ProgressText(v.Head.Done, v.Head.Planned, v.Head.Caveats), v.Head.Bill().Text())
+	if at := began(v); at != nil {
+		text += fmt.Sprintf(", %s of work, begun %s", term.Duration(worked(v)), at.Local().Format(time.DateTime))
+	}
+	return text
 }
 
 // Run is a run with its records.
@@ -58,7 +72,7 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 	if limit > 0 && len(runs) > limit {
 		runs = runs[:limit]
 	}
-	out := &Runs{Schema: 1, Limits: v.State.Limits, Runs: []Run{}}
+	out := &Runs{Schema: 1, Name: hankName(v), Limits: v.State.Limits, Runs: []Run{}, view: v}
 	for _, r := range runs {
 		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons()}
 		for i, k := range shown.Codons {
@@ -112,18 +126,6 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 	return runs[at+1:], nil
 }
 
-// knows reports whether a state has a codon, in its plan or in a run.
-func knows(s *state.State, id state.CodonID) bool {
-	for _, r := range s.Runs {
-		for _, k := range r.Codons() {
-			if k.CodonID == id {
-				return true
-			}
-		}
-	}
-	return s.PlanIndex(id) >= 0
-}
-
 // Attempts are the records of the run, each with its verdict.
 func (r Run) Attempts() []Attempt {
 	out := make([]Attempt, len(r.Codons))
@@ -131,6 +133,17 @@ func (r Run) Attempts() []Attempt {
 		out[i] = Attempt{r.RunID, verdict.OfCodon(k, r.Verdict), k}
 	}
 	return out
+}
+
+// Worked is how long the attempts of the run took, in words; that of a running one is
+// not counted.
+func (r Run) Worked() string {
+	var sum time.Duration
+	for _, a := range r.Attempts() {
+		took, _ := a.Took()
+		sum += took
+	}
+	return term.Duration(sum) + " of work"
 }
 
 // Origin is how the run came about: fresh, or from which run.
@@ -150,7 +163,7 @@ func (r Run) Origin() string {
 // Ending is what the run recorded of its end, where the verdict does not tell all.
 func (r Run) Ending() string {
 	if r.Verdict == verdict.Budget || r.Verdict == verdict.Paused {
-		return FirstLine(r.EndDetail)
+		return firstLine(r.EndDetail)
 	}
 	return ""
 }
@@ -172,7 +185,7 @@ func (a Attempt) Why() string {
 	if text != "" {
 		text += ": "
 	}
-	return text + FirstLine(a.FailureReason.Message)
+	return text + firstLine(a.FailureReason.Message)
 }
 
 // Evidence is how the failure was recognized, as far as its record has that, and

@@ -30,6 +30,9 @@ type Status struct {
 	Execution string          `json:"execution"`
 	Workspace string          `json:"workspace"`
 	Hank      string          `json:"hank,omitempty"`
+	Name      string          `json:"name"`            // of the hank; of its file or directory where it has none
+	Began     *time.Time      `json:"began,omitempty"` // when the first run began
+	Worked    float64         `json:"workSeconds"`     // of all attempts, abandoned ones included
 	Live      bool            `json:"live"`
 	RunID     state.RunID     `json:"runId,omitempty"`
 	Verdict   verdict.Verdict `json:"verdict"` // in a word for people
@@ -61,9 +64,10 @@ type Status struct {
 
 	state.Caveats // of the codons that are done
 
-	EndDetail   string `json:"-"` // what the newest run recorded of its end
-	FinishFirst string `json:"-"` // what must be done before Finish
-	OfOrigin    bool   `json:"-"` // Quarantine has only files of the execution that this is a copy of
+	LastUsed    time.Time `json:"-"` // as the list of this machine has it
+	EndDetail   string    `json:"-"` // what the newest run recorded of its end
+	FinishFirst string    `json:"-"` // what must be done before Finish
+	OfOrigin    bool      `json:"-"` // Quarantine has only files of the execution that this is a copy of
 
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
@@ -157,13 +161,14 @@ func statusOf(v *recovery.View, in plan.Layers) Status {
 	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
 		s.Findings = held(s.Findings)
 	}
+	s.Name, s.Began, s.Worked = hankName(v), began(v), worked(v).Seconds()
 	s.Next, _ = v.Head.Next()
 	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
 	if run := standing(st); run != nil {
 		s.ofRun(v, run)
 	}
 	correct := ""
-	if s.Command = nextStep(s); s.Command == "hank run" && !s.MovedAway() {
+	if s.Command = nextStep(s); s.Command == "hank run" && !s.movedAway() {
 		if first, command := verdict.RefusedModel(s.LastCodon); command != "" {
 			correct, s.Command = first, command
 		}
@@ -173,8 +178,8 @@ func statusOf(v *recovery.View, in plan.Layers) Status {
 	switch s.first = verdict.RaiseFirst(s.Command); {
 	case correct != "":
 		s.first = correct
-	case s.EndReason == state.EndAgent && !s.MovedAway():
-		s.first = FirstLine(s.EndDetail)
+	case s.EndReason == state.EndAgent && !s.movedAway():
+		s.first = firstLine(s.EndDetail)
 	default:
 		s.raise = s.first != ""
 	}
@@ -187,7 +192,7 @@ func statusOf(v *recovery.View, in plan.Layers) Status {
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
 	}
-	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.MovedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
+	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
 		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
 			s.Resume = ""
 			s.noSession = &finding.Finding{Severity: finding.Warning, What: recovery.NoSession(last)}
@@ -221,9 +226,9 @@ func standing(s *state.State) *state.Run {
 	return s.Newest()
 }
 
-// MovedAway reports whether the execution is where a move has brought it,
+// movedAway reports whether the execution is where a move has brought it,
 // and not at the end of a run.
-func (s *Status) MovedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
+func (s *Status) movedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
 
 // answerPatience is how long status waits for a word of the live run.
 const answerPatience = time.Second
@@ -316,7 +321,7 @@ func changedAt(path string) *time.Time {
 // raised is a command to continue with, and raises what is used up. What was
 // used is in all records, of which a glance has only the last.
 func (s *Status) raised(v *recovery.View, in plan.Layers) string {
-	budget := s.EndReason == state.EndBudget && !s.MovedAway()
+	budget := s.EndReason == state.EndBudget && !s.movedAway()
 	if s.Command == "" || !budget && !s.Limits.Any() {
 		return s.Command
 	}
@@ -435,9 +440,9 @@ func (s *Status) finishingOf(v *recovery.View) {
 func nextStep(s Status) string {
 	last := s.LastCodon
 	switch {
-	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.MovedAway()):
+	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.movedAway()):
 		return ""
-	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && !s.MovedAway():
+	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && !s.movedAway():
 		return "hank retry"
 	}
 	return "hank run"

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 
+	"hank/internal/lazyregexp"
 	"hank/state"
 )
 
@@ -15,13 +16,20 @@ func Before(first string) string {
 	return "; before that: " + first
 }
 
-// FirstLine is a text's first line, and whether there is more.
-func FirstLine(text string) string {
+// firstLine is a text's first line, and whether there is more.
+func firstLine(text string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if rest != "" {
 		first += " …"
 	}
 	return first
+}
+
+var fullSHA = lazyregexp.New(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
+
+// ShortNames is a text in which checkpoints are named as they are printed.
+func ShortNames(text string) string {
+	return fullSHA.ReplaceAllString(text, "$1")
 }
 
 // Short is a checkpoint as it is printed.

@@ -1,6 +1,9 @@
 package cost
 
 import (
+	"cmp"
+	"slices"
+
 	"hank/recovery"
 	"hank/state"
 	"hank/state/costindex"
@@ -34,8 +37,11 @@ type Sum struct {
 func SumUp(v *recovery.View, by string, limit int, before string, ask func(string, costindex.By) (Answer, error)) *Sums {
 	r := Of(v, Ways[by], ask)
 	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: by, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex}
+	place := places(v.State, Ways[by])
+	order := func(a, b string) int { return cmp.Or(place(a)-place(b), cmp.Compare(a, b)) }
+	slices.SortStableFunc(r.Totals, func(a, b costindex.Total) int { return order(a.Key, b.Key) })
 	for _, t := range r.Totals {
-		if before == "" || t.Key < before {
+		if before == "" || order(t.Key, before) < 0 {
 			out.Sums = append(out.Sums, sumOf(t))
 		}
 	}
@@ -43,6 +49,60 @@ func SumUp(v *recovery.View, by string, limit int, before string, ask func(strin
 		out.Sums = out.Sums[len(out.Sums)-limit:]
 	}
 	return out
+}
+
+// places returns where in the plan a key is. Keys that are not in it are all after it.
+func places(s *state.State, by costindex.By) func(key string) int {
+	first := map[string]int{}
+	for i, e := range s.ExecutionPlan() {
+		key, is := string(e.CodonID), by == costindex.ByCodon
+		if by == costindex.ByLoop {
+			key, is = "", true
+			if e.LoopContext != nil {
+				key = string(e.LoopContext.LoopID)
+			}
+		}
+		if _, known := first[key]; is && !known {
+			first[key] = i
+		}
+	}
+	return func(key string) int {
+		if i, known := first[key]; known {
+			return i
+		}
+		return len(s.ExecutionPlan())
+	}
+}
+
+// tokenKinds are the kinds of tokens, as columns.
+var tokenKinds = []struct {
+	name string
+	of   func(state.Tokens) int64
+}{
+	{"input tokens", func(t state.Tokens) int64 { return t.Input }},
+	{"output tokens", func(t state.Tokens) int64 { return t.Output }},
+	{"cache-write tokens", func(t state.Tokens) int64 { return t.CacheCreation }},
+	{"cache-read tokens", func(t state.Tokens) int64 { return t.CacheRead }},
+}
+
+// TokenKinds are the kinds of tokens of which there are any.
+func (s *Sums) TokenKinds() (names []string) {
+	for _, kind := range tokenKinds {
+		if kind.of(s.Total.Tokens) != 0 {
+			names = append(names, kind.name)
+		}
+	}
+	return names
+}
+
+// TokensOf are the tokens of a sum, of each of the TokenKinds.
+func (s *Sums) TokensOf(sum Sum) (counts []int64) {
+	for _, kind := range tokenKinds {
+		if kind.of(s.Total.Tokens) != 0 {
+			counts = append(counts, kind.of(sum.Tokens))
+		}
+	}
+	return counts
 }
 
 func sumOf(t costindex.Total) Sum { return Sum{t.Key, t.Entries, t.Bill, t.Tokens} }

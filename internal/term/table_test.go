@@ -1,0 +1,30 @@
+package term
+
+import (
+	"strings"
+	"testing"
+)
+
+// A colour takes no column, a wide character takes two, and no line ends with spaces.
+func TestATableIsAlignedAsItAppears(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	table := NewTable(&out)
+	table.Heading("", "status", "name", "note")
+	table.Row("*", Painted("\x1b[31mfailed\x1b[0m"), "漢字", "a\nb")
+	table.Row("", "completed", "b", "")
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "" +
+		"   status     name  note\n" +
+		"*  \x1b[31mfailed\x1b[0m     漢字  a b\n" +
+		"   completed  b\n"
+	table.Heading("nothing", "follows")
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"hank/internal/advice"
+	"hank/internal/term"
+	"hank/recovery/layout"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// Line is a line of a status for people.
+type Line struct {
+	Label, Text string
+	Warning     bool // it is to be noticed
+}
+
+// Lines are a status in words, after the line with its name and verdict. The option
+// is that of ReadStatus.
+func (s *Status) Lines(now time.Time, option string) (lines []Line) {
+	line := func(label, format string, args ...any) {
+		lines = append(lines, Line{Label: label, Text: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")})
+	}
+	warn := func(text string) { lines = append(lines, Line{"warning", text, true}) }
+	line("execution", "%s", PlaceOf(s.Execution))
+	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Planned, s.Caveats), s.Bill.Text())
+	if s.Limits.Any() {
+		line("limit", "%s", verdict.DescribeLimits(s.Limits, s.Paid(), -1))
+	}
+	if s.Began != nil {
+		line("time", "%s of work, begun %s (%s)", term.Duration(time.Duration(s.Worked*float64(time.Second))), s.Began.Local().Format(time.DateTime), term.Age(*s.Began, now))
+	}
+	line("workspace", "%s", term.ShortPath(s.Workspace))
+	switch last := s.LastCodon; {
+	case s.LiveCodon != nil:
+		since := term.Duration(now.Sub(s.LiveCodon.StartTime.Time).Truncate(time.Second))
+		line("running", "%s (%s for %s)", s.LiveCodon.CodonID, s.LiveCodon.Status, since)
+	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.movedAway():
+		word := verdict.OfCodon(last, "")
+		if word == verdict.Stopped || word == verdict.Crashed {
+			line(string(word), "%s, during %q", last.CodonID, last.FailedDuring)
+			break
+		}
+		line(string(word), "%s, during %q: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
+	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
+		line(string(s.Verdict), "%s", firstLine(s.EndDetail))
+	}
+	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict != verdict.Completed {
+		line("caveats", "%s", more)
+	}
+	switch {
+	case s.movedAway():
+		line("position", "checkpoint %s (after %s)", Short(s.Position.CheckpointSHA), cmp.Or(s.Position.Reason, "rollback"))
+	case s.Position != nil && s.Position.Reason == "": // no command for it: see recovery.Import
+		line("position", "checkpoint %s (after import)", Short(s.Position.CheckpointSHA))
+	case s.Position != nil:
+		line("position", "checkpoint %s (after undo)", Short(s.Position.CheckpointSHA))
+	}
+	if s.Next != "" && s.LiveCodon == nil {
+		line("next codon", "%s", s.Next)
+	}
+	if s.Said != "" {
+		line("agent", "%s", s.Said)
+	}
+	if s.Tool != "" {
+		line("tool", "%s", s.Tool)
+	}
+	if s.LastEvent != nil {
+		line("last event", "%s", term.Age(*s.LastEvent, now))
+	}
+	switch s.Stopping {
+	case "now":
+		line("stopping", "the run is stopping now")
+	case "after-codon":
+		line("stopping", "the run will stop after the current codon")
+	}
+	if s.Mute {
+		warn("the run does not answer; its process may be suspended, or the machine overloaded")
+	}
+	if s.Silent {
+		warn(advice.Render("no output from the agent for a while; stop it (`hank stop`) or skip it (`hank skip`)", option))
+	}
+	if s.LastCodon != nil {
+		for _, n := range s.LastCodon.Notes {
+			line("note", "%s", n)
+		}
+	}
+	for _, f := range s.Findings {
+		line(f.Severity.Planned(), "%s", f.What)
+	}
+	if len(s.Quarantine) > 0 {
+		line("quarantined", "%s", QuarantineText(s.Execution, s.Quarantine, s.OfOrigin))
+	}
+	if s.Finish != "" {
+		line("to finish", "%s%s", s.Finish, Before(s.FinishFirst))
+	}
+	if s.After != "" {
+		line("next", "%s", s.After)
+	}
+	if s.Resume != "" {
+		line("or", "%s, which continues the agent's interrupted session", s.Resume)
+	}
+	return lines
+}
+
+// PlaceOf is a directory, relative to the working directory if that is shorter and
+// tells more than dots.
+func PlaceOf(path string) string {
+	if short := term.ShortPath(path); strings.Trim(short, "./") != "" {
+		return short
+	}
+	return path
+}
+
+// QuarantineText is how many files are in quarantine, and where.
+func QuarantineText(execution string, names []string, ofOrigin bool) string {
+	text := term.Count(len(names), "file") + " in " + term.ShortPath(layout.LayoutOf(execution).Quarantine())
+	if ofOrigin {
+		text += ", of the execution that this is a copy of; nothing is damaged"
+	}
+	return text
+}
