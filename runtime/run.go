@@ -15,6 +15,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/verdict"
 	"hank/state/journal"
 )
@@ -121,6 +122,11 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 // moved: killed there, the next command has them. One that is refused, or ends with a
 // question, has changed none.
 func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (start, error) {
+	if named, err := history.CodonAt(d.x.State(), string(d.request.Codon)); err == nil {
+		d.request.Codon = named
+	} else {
+		return start{}, err
+	}
 	if _, err := decide(situation{state: d.x.State()}, d.request, d.answers); err != nil { // it cannot mean anything here
 		return start{}, err
 	}

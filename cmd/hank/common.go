@@ -27,6 +27,7 @@ var (
 	jsonFlag      = &cli.BoolFlag{Name: "json", Usage: "print JSON"}
 	limitFlag     = &cli.IntFlag{Name: "limit", Value: 50, Usage: "show at most `N` entries (0 = all)"}
 	breakLockFlag = &cli.StringFlag{Name: "break-lock", Usage: "force-unlock: take over the lock `TOKEN` although its owner may still be alive"}
+	dryRunFlag    = &cli.BoolFlag{Name: "dry-run", Aliases: []string{"n", "plan"}, Usage: "preview only: show what would change, and change nothing"}
 	yesFlag       = &cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmation prompts"}
 )
 
@@ -93,18 +94,9 @@ func arguments(c *cli.Context, least, most int) error {
 	case n < least:
 		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
 	case most >= 0 && n > most:
-		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s: unexpected argument %q; %ssee: hank %s --help", c.Command.Name, c.Args().Get(most), meantFlag(c, c.Args().Get(most)), c.Command.Name)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s: unexpected argument %q; see: hank %s --help", c.Command.Name, c.Args().Get(most), c.Command.Name)}
 	}
 	return nil
-}
-
-// meantFlag asks for the flag whose value an unexpected argument may be; empty if
-// there is none.
-func meantFlag(c *cli.Context, argument string) string {
-	if c.Command.Name == "rollback" && c.String("to") == "" && !c.Bool("undo") {
-		return "did you mean --to " + shell.Quote(argument) + "? "
-	}
-	return ""
 }
 
 // printJSON writes a value as indented JSON with a newline. Text that is not

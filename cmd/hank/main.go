@@ -138,7 +138,7 @@ journal of everything that happened, and recovers both after a crash.
    hank init                 create a starter hank
    hank run                  run it to completion, or resume after a crash
    hank status               show the status
-   hank rollback --to X      restore any checkpoint; undo with hank rollback --undo
+   hank rollback X           restore any checkpoint; undo with hank rollback --undo
    hank retry                rerun the failed codon
    hank doctor               diagnose problems and suggest the next command
 

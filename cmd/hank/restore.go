@@ -15,7 +15,7 @@ if they are in the way of what TARGET has, nothing is done without it. When not 
 interactively, --yes is required.
 
 Examples: hank restore report.md data/raw --from gather --yes
-          hank restore data --from gather --delete --plan
+          hank restore data --from @~2 --delete --dry-run
 
 Exit code 0: success; 2: unknown TARGET or PATH, or PATH is not in TARGET and --delete
 is missing; 4: confirmation required (use --yes), or something is in the way that no
@@ -24,8 +24,7 @@ checkpoint has, or that only --delete deletes; 5: a run is in progress.`,
 			executionFlag,
 			&cli.StringFlag{Name: "from", Usage: "checkpoint `TARGET` to restore from (default: last-success); see hank rollback --help"},
 			&cli.BoolFlag{Name: "delete", Usage: "delete what codons have added at PATH and TARGET does not have"},
-			&cli.BoolFlag{Name: "plan", Usage: "preview only: show what would change, and change nothing"},
-			capFlag, yesFlag, jsonFlag, breakLockFlag,
+			dryRunFlag, capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, -1); err != nil {

@@ -19,11 +19,13 @@ import (
 
 func rollbackCommand() *cli.Command {
 	return &cli.Command{
-		Name: "rollback", Usage: "restore a checkpoint (the current state is saved first)",
-		Description: `TARGET is a full or abbreviated SHA, CODON, CODON:rig-setup, CODON:completed,
-CODON:error, CODON:skipped, last-success (the default) or initial; the prefixes codon:,
-sha: and run: tell names apart. Everything visible in the workspace is checkpointed
-first, so that --undo restores it. Then continue with hank run.
+		Name: "rollback", Usage: "restore a checkpoint (the current state is saved first)", ArgsUsage: "[TARGET]",
+		Description: `TARGET is CODON, CODON:rig-setup, CODON:completed, CODON:error, CODON:skipped,
+last-success, initial, a full or abbreviated SHA, or @, the present state; the prefixes
+codon:, sha: and run: tell names apart. @~2 is two finished codons before the present
+state, review~1 one before review, along the timeline that leads there; initial comes
+before the first codon. Everything visible in the workspace is checkpointed first, so
+that --undo restores it. Then continue with hank run.
 
 --undo undoes the last rollback or retry, or the rerun of an interrupted codon by hank
 run, however many runs have started since. It restores the workspace, the position in
@@ -31,27 +33,28 @@ the plan, a codon's failure or the completion of the hank, and the version of th
 that was used before, so also what a retry has adopted. It prints what it undoes before
 it does so. A second --undo undoes the first: it is a redo.
 
-Examples: hank rollback --to review#1 --plan
-          hank rollback --to last-success --yes && hank run
+Examples: hank rollback review#1 --dry-run
+          hank rollback @~2
+          hank rollback last-success --yes && hank run
           hank rollback --undo --yes
 
 Exit code 0: success; 2: unknown or ambiguous TARGET; 4: confirmation required (use
 --yes), or a file that no checkpoint has is in the way; 5: a run is in progress.`,
 		Flags: []cli.Flag{
 			executionFlag,
-			&cli.StringFlag{Name: "to", Usage: "the checkpoint `TARGET` to restore (default: last-success)"},
+			&cli.StringFlag{Name: "to", Usage: "the same as the argument `TARGET`"},
 			&cli.BoolFlag{Name: "undo", Usage: "undo the last rollback or retry; a second --undo is a redo"},
-			&cli.BoolFlag{Name: "plan", Usage: "preview only: show what would change, and change nothing"},
-			capFlag, yesFlag, jsonFlag, breakLockFlag,
+			dryRunFlag, capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 0); err != nil {
+			if err := arguments(c, 0, 1); err != nil {
 				return err
 			}
-			if c.Bool("undo") && c.String("to") != "" {
-				return &exitcode.UsageError{Why: "--undo and --to are mutually exclusive"}
+			to := orDefault(c.String("to"), c.Args().First())
+			if c.Bool("undo") && to != "" || c.IsSet("to") && c.NArg() > 0 {
+				return &exitcode.UsageError{Why: "TARGET, --to and --undo are mutually exclusive"}
 			}
-			return goBack(c, history.RollbackOptions{To: c.String("to"), Undo: c.Bool("undo")})
+			return goBack(c, history.RollbackOptions{To: to, Undo: c.Bool("undo")})
 		},
 	}
 }
@@ -65,7 +68,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		return err
 	}
 	o.Execution, o.BreakLock, o.Work = root, c.String("break-lock"), work
-	if c.Bool("plan") {
+	if c.Bool("dry-run") {
 		p, err := history.PreviewRollback(c.Context, o)
 		if err != nil {
 			return err
@@ -87,7 +90,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 			what = inSentence(o.Paths)
 		}
 		return &finding.DecisionError{What: fmt.Sprintf("confirmation required: this restores %s from %s", what, target),
-			Options: []string{"--yes to proceed", "--plan to preview"}}
+			Options: []string{"--yes to proceed", "--dry-run to preview"}}
 	}
 	if !c.Bool("json") {
 		o.Say = func(line string) { say("%s\n", forThis(c, line)) }

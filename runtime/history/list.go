@@ -9,27 +9,12 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
-	"hank/internal/lazyregexp"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
-
-// Listed is a checkpoint as it is in a list.
-type Listed struct {
-	SHA     state.SHA            `json:"sha"`
-	Kind    state.CheckpointKind `json:"kind"` // empty for a commit that hank did not make
-	CodonID state.CodonID        `json:"codonId,omitempty"`
-	RunID   state.RunID          `json:"runId,omitempty"`
-	Branch  string               `json:"branch"`
-	Time    state.Time           `json:"time"`
-	Name    string               `json:"name,omitempty"`
-	Current bool                 `json:"current,omitzero"` // the one that the workspace was last at
-	Parents []state.SHA          `json:"parents"`
-	Cut     bool                 `json:"cut,omitzero"` // what came before it is lost
-}
 
 // List is a list of checkpoints.
 type List struct {
@@ -215,29 +200,6 @@ func (w *walk) next() (Listed, error) {
 		}
 	}
 	return at.Listed, nil
-}
-
-// titleForm is the first line of a checkpoint's message. An id of Hankweave's
-// may have spaces.
-var titleForm = lazyregexp.New(`^([a-z-]+):(?:(.*?) \[run:([^\]]+)\]|(\S*))(?: (.*))?$`)
-
-// Describe reads a checkpoint's message: the title, and the time to the
-// millisecond, which git itself keeps in seconds.
-func Describe(info checkpoint.Info) Listed {
-	l := Listed{SHA: state.SHA(info.SHA), Time: state.At(info.When)}
-	title, rest, _ := strings.Cut(info.Message, "\n")
-	m := titleForm.FindStringSubmatch(title)
-	if m == nil {
-		l.Name = title
-		return l
-	}
-	l.Kind, l.CodonID, l.RunID, l.Name = state.CheckpointKind(m[1]), state.CodonID(m[2]+m[4]), state.RunID(m[3]), m[5]
-	for line := range strings.SplitSeq(rest, "\n") {
-		if stamp, ok := strings.CutPrefix(line, "Timestamp: "); ok {
-			_ = l.Time.UnmarshalJSON([]byte(`"` + stamp + `"`)) // one that cannot be read leaves git's
-		}
-	}
-	return l
 }
 
 // queue is a heap of commits, newest first.

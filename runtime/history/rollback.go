@@ -536,7 +536,7 @@ func needDelete(p *Preview, paths []string) *finding.DecisionError {
 	return &finding.DecisionError{
 		What: fmt.Sprintf("%s %s in the way of what %s has there, and restore deletes nothing without --delete; nothing was changed", list, verb, p.Target),
 		Options: []string{
-			fmt.Sprintf("--delete puts %s into a checkpoint and deletes %s, with all that codons have added at %s and the target has not (--delete --plan lists it)", them, them, strings.Join(at, " ")),
+			fmt.Sprintf("--delete puts %s into a checkpoint and deletes %s, with all that codons have added at %s and the target has not (--delete --dry-run lists it)", them, them, strings.Join(at, " ")),
 			"move " + them + " away, then run the same command again",
 		},
 	}

@@ -91,6 +91,9 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 	if err != nil {
 		return nil, err
 	}
+	if id, err = history.CodonAt(v.State, string(id)); err != nil {
+		return nil, err
+	}
 	out := &Attempts{Schema: 1, Codons: []Attempt{}}
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {

@@ -77,6 +77,10 @@ func (t *Transcript) Close() error { return t.file.Close() }
 
 // transcriptOf finds the newest record that has a transcript.
 func transcriptOf(v *recovery.View, id state.CodonID) (*state.Codon, error) {
+	id, err := history.CodonAt(v.State, string(id))
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range v.State.Runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); (id == "" || k.CodonID == id) && k.ClaudeLogPath != "" {

@@ -1,5 +1,5 @@
-// Package termtest opens pseudo-terminals for tests, and reads what a person would see
-// on them.
+// Package termtest opens pseudo-terminals for tests, types on them and waits for what they
+// show.
 package termtest
 
 import (

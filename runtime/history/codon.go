@@ -1,0 +1,107 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"hank/internal/typo"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// FindOnThread returns the newest record of a codon on the present timeline, or else that
+// of the run at the position, if it ends with this codon.
+func FindOnThread(s *state.State, id state.CodonID) (state.TimelineEntry, error) {
+	thread := s.Timeline()
+	for i := len(thread) - 1; i >= 0; i-- {
+		if thread[i].Codon.CodonID == id {
+			return thread[i], nil
+		}
+	}
+	if r := s.RunAtPosition(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
+		return state.TimelineEntry{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
+	}
+	if s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
+		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
+	}) {
+		return state.TimelineEntry{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution is; see: `hank plan`", id)}
+	}
+	return state.TimelineEntry{}, UnknownCodon(s, id)
+}
+
+// UnknownCodon is the error about a codon that is neither in the plan nor in any
+// run, with the name that was perhaps meant.
+func UnknownCodon(s *state.State, id state.CodonID) error {
+	return &exitcode.UsageError{Why: fmt.Sprintf("there is no codon %s%s to see their names: `hank plan`", id, cmp.Or(MeantCodon(s, id), ";"))}
+}
+
+// MeantCodon asks for the codon of the plan whose name is nearest to a mistyped
+// one; empty if none is near.
+func MeantCodon(s *state.State, id state.CodonID) string {
+	var names []string
+	for _, e := range s.ExecutionPlan() {
+		names = append(names, string(e.CodonID))
+	}
+	from, steps, found := asWritten(string(id))
+	near := typo.Nearest(from, names)
+	if found && from == atPresent {
+		near = from
+	}
+	if near != "" {
+		return "; did you mean " + near + steps + "?"
+	}
+	return ""
+}
+
+// CodonAt is the codon that a name stands for: one with that ID, or the codon of a
+// relative target on the present timeline. A name that is neither is returned as it is.
+func CodonAt(s *state.State, name string) (state.CodonID, error) {
+	from, back, ok := relative(name)
+	switch {
+	case isCodon(s, state.CodonID(name)), !ok && name != atPresent:
+		return state.CodonID(name), nil
+	case !ok:
+		from = atPresent
+	}
+	for deeper, more, chained := relative(from); chained; deeper, more, chained = relative(from) { // X~1~2
+		from, back = deeper, back+more
+	}
+	way := codonsTo(s)
+	at := len(way) - 1
+	if from != atPresent {
+		if at = slices.Index(way, state.CodonID(from)); at < 0 {
+			if isCodon(s, state.CodonID(from)) {
+				return "", &exitcode.UsageError{Why: fmt.Sprintf("%q is no codon: %s has not run on the way to where the execution is; see: `hank plan`", name, from)}
+			}
+			return "", UnknownCodon(s, state.CodonID(name))
+		}
+	}
+	if at -= back; at < 0 {
+		return "", &exitcode.UsageError{Why: fmt.Sprintf("%q is no codon: no codon has run that far back; see: `hank plan`", name)}
+	}
+	return way[at], nil
+}
+
+func isCodon(s *state.State, id state.CodonID) bool {
+	return s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
+		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
+	})
+}
+
+// codonsTo are the codons on the way to where the execution is: those that are
+// finished, and the one that it is inside of, if it is.
+func codonsTo(s *state.State) []state.CodonID {
+	var way []state.CodonID
+	timeline := s.Timeline()
+	for _, step := range finished(timeline) {
+		way = append(way, step.Codon.CodonID)
+	}
+	if n := len(timeline); n > 0 && !timeline[n-1].Codon.Settled() {
+		return append(way, timeline[n-1].Codon.CodonID)
+	}
+	if p := s.Position; p != nil && p.EndOf == "" && p.RestartAt != "" && p.CheckpointSHA != s.InitialCheckpoint {
+		way = append(way, p.RestartAt)
+	}
+	return way
+}
