@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"hank/checkpoint"
 	"hank/plan"
@@ -21,6 +22,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return nil
 	}
 	d.ui.Monitor.Step("moving files to rigArchive")
+	d.still = time.Time{}
 	last, stored := d.settled, d.x.State().ExecutionPlan()[index].Entry
 	own, ofLoop := stored.Codon.ArchiveOnSuccess, d.loopArchive(index, stored)
 	if last.Status != state.Completed {

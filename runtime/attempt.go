@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"time"
 
 	"hank/checkpoint"
 	"hank/checkpoint/match"
@@ -40,6 +41,7 @@ func (h host) Note(eventType string, data any) { h.d.note(eventType, data) }
 func (h host) Checkpoint(ctx context.Context, next *state.Codon) (*state.Codon, error) {
 	d, name := h.d, h.entry.Codon.Name
 	if next.Status.Terminal() {
+		d.still = time.Now() // nothing of the codon runs any more
 		if err := recovery.Finish(ctx, d.x, d.run, name, next, d.selection(h.index)); err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func (d *driver) begin(ctx context.Context) error {
 		return err
 	}
 	everything := checkpoint.Selection{All: true, Never: execution.Never}
-	size, err := d.x.Store.Estimate(ctx, checkpoint.SnapshotRequest{Workspace: d.x.Workspace, Selection: everything})
+	size, err := d.estimate(ctx, everything)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,15 @@ func (d *driver) begin(ctx context.Context) error {
 		d.say("initial checkpoint %.12s: %d files", sha, snap.Files)
 	}
 	return err
+}
+
+// estimate is what the first checkpoint would hold. The look from before the execution was
+// made counts, unless somebody else has made it meanwhile.
+func (d *driver) estimate(ctx context.Context, everything checkpoint.Selection) (checkpoint.Size, error) {
+	if d.size != nil && d.x.Report.Source == "new" {
+		return *d.size, nil
+	}
+	return d.x.Store.Estimate(ctx, checkpoint.SnapshotRequest{Workspace: d.x.Workspace, Selection: everything})
 }
 
 // askAboutHuge refuses to swallow a home directory by accident.

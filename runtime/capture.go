@@ -31,7 +31,7 @@ func (d *driver) capture(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
+	snap, err := d.x.SnapshotSince(ctx, d.still, sel, d.x.Head())
 	if err != nil {
 		return err
 	}

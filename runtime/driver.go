@@ -36,8 +36,13 @@ type driver struct {
 	requests chan codon.Request
 	replay   *recording
 	began    time.Time
+	size     *checkpoint.Size // of the workspace, looked at by this command; nil: it was not
 	accounts *budget.Accounts
 	rows     []state.BudgetRow // of the attempts of this run
+
+	// still is from when on nothing that hank knows of can have changed the workspace: no
+	// process of a codon, nobody who was asked, and nothing of its own. Zero: it is now.
+	still time.Time
 
 	secrets     *secret.Values
 	confinement *agents.Confinement // nil: processes may write anywhere
@@ -92,7 +97,7 @@ func (d *driver) comparison() edits.Comparison {
 // snapshot looks at the workspace, which was at a checkpoint, as far as codon
 // checkpoints do.
 func (d *driver) snapshot(ctx context.Context, head state.SHA) (*checkpoint.Snapshot, error) {
-	return d.x.Snapshot(ctx, execution.Tracked(d.x.State(), d.nextID()), head)
+	return d.x.SnapshotSince(ctx, d.still, execution.Tracked(d.x.State(), d.nextID()), head)
 }
 
 // sayRefused names what a move could not change.

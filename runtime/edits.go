@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"time"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
@@ -68,6 +69,7 @@ func (d *driver) decideEdits(st start, e edited) (keep bool, err error) {
 	keep, missing := decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
 	if missing != nil {
 		missing.diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.changes) }
+		d.still = time.Time{}
 		if answers, err = d.ui.answer(missing, answers); err != nil {
 			return false, err
 		}
@@ -99,7 +101,7 @@ func (d *driver) keepEdits(ctx context.Context, st start, e edited, kept bool) e
 	if kept || st.to != "" {
 		return nil
 	}
-	d.moved = true
+	d.moved, d.still = true, time.Time{}
 	leave, err := d.comparison().Unasked(e.head, e.snap, e.changes)
 	if err != nil {
 		return err

@@ -98,11 +98,12 @@ func (d *driver) endRun(ctx context.Context, out outcome) error {
 	return d.exitCheckpoint(ctx, out)
 }
 
-// exitCheckpoint makes the checkpoint of a run's end. It is a copy: a workspace
-// that cannot be captured now is only said.
+// exitCheckpoint makes the checkpoint of a run's end. It is a copy, mostly of what the end
+// of the last codon has found: what the user changes after that is theirs. A workspace that
+// cannot be captured now is only said.
 func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 	sel := d.selection(min(d.x.State().Next(), len(d.x.State().ExecutionPlan())-1))
-	snap, err := d.x.Snapshot(ctx, sel, d.x.Head())
+	snap, err := d.x.SnapshotSince(ctx, d.still, sel, d.x.Head())
 	if err != nil {
 		d.say("the run has no exit checkpoint: %v", err)
 		return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hank/checkpoint"
 	"hank/internal/secret"
 	"hank/internal/vfs"
 	"hank/plan"
@@ -169,23 +170,28 @@ func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Lat
 }
 
 // askBeforeCreation asks what must be known before anything is made: whether the
-// workspace that is there has files for secrets.
-func askBeforeCreation(ctx context.Context, root string, r Request, a Answers, ui UI) (Answers, error) {
+// workspace that is there has files for secrets. What it has looked at is returned, as
+// long as nobody had to be waited for.
+func askBeforeCreation(ctx context.Context, root string, r Request, a Answers, ui UI) (Answers, *checkpoint.Size, error) {
 	if a.IncludeSecrets || a.ExcludeSecrets {
-		return a, nil
+		return a, nil, nil
 	}
 	l := layout.Layout{Root: root, Workspace: absolute(r.Workspace)}
 	if r.Workspace == "" {
 		l.Workspace = layout.DefaultWorkspace(root)
 	}
 	if fi, err := os.Stat(l.Workspace); err != nil || !fi.IsDir() {
-		return a, nil // there is none, or creation says what is wrong with it
+		return a, nil, nil // there is none, or creation says what is wrong with it
 	}
 	size, err := execution.FirstEstimate(ctx, l)
 	if err != nil {
-		return a, fmt.Errorf("looking for files with secrets in the workspace: %w", err)
+		return a, nil, fmt.Errorf("looking for files with secrets in the workspace: %w", err)
 	}
-	return askAboutPrivate(size.Private, a, ui)
+	if len(size.Private) == 0 {
+		return a, &size, nil
+	}
+	a, err = askAboutPrivate(size.Private, a, ui)
+	return a, nil, err
 }
 
 // askAboutPrivate decides whether the first checkpoint takes files for secrets:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/checkpoint"
 	"hank/internal/registry"
 	"hank/internal/secret"
 	"hank/internal/vfs"
@@ -66,6 +67,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		defer replay.close()
 	}
 	var found agents.Found
+	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, r); err != nil {
 			return nil, err
@@ -78,7 +80,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 				return nil, err
 			}
 		}
-		if a, err = askBeforeCreation(ctx, root, r, a, ui); err != nil {
+		if a, size, err = askBeforeCreation(ctx, root, r, a, ui); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +93,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), size: size, began: time.Now(), allowed: x.Allowed()}
 	res, err := d.runOpened(ctx, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)

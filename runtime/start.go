@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"strings"
+	"time"
 
 	"hank/checkpoint"
 	"hank/recovery"
@@ -16,6 +17,7 @@ import (
 // is found and asked about, and so is a checkpoint to go back to that is lost.
 func (d *driver) start(ctx context.Context) (start, error) {
 	s := d.x.State()
+	d.still = time.Now()
 	at := situation{state: s, replaced: d.replaced, archiveDue: d.archiveMissing()}
 	st, err := d.decided(at)
 	if err != nil {
@@ -60,6 +62,7 @@ func (d *driver) decided(at situation) (start, error) {
 		if d.answers, err = d.ui.answer(st.question, d.answers); err != nil {
 			return st, err
 		}
+		d.still = time.Time{}
 	}
 }
 
@@ -125,7 +128,8 @@ func (d *driver) goBack(ctx context.Context, st start, stay bool) error {
 	if stay {
 		position.CheckpointSHA = d.x.Head()
 	}
-	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.kind(), To: position.CheckpointSHA, Tracked: d.trackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.kind(), To: position.CheckpointSHA, Tracked: d.trackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
+	d.still = time.Time{}
 	if err != nil {
 		return err
 	}
@@ -133,7 +137,7 @@ func (d *driver) goBack(ctx context.Context, st start, stay bool) error {
 		d.say("the workspace is restored to checkpoint %.12s (previous contents saved as checkpoint %.12s)", position.CheckpointSHA, moved.Safety)
 	}
 	d.sayRefused(moved)
-	d.moved, d.replaced = true, state.Position{} // what was adopted belongs to the move
+	d.moved, d.replaced = !moved.Exact, state.Position{} // what was adopted belongs to the move
 	return d.replan()
 }
 

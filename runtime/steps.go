@@ -148,6 +148,7 @@ func (d *driver) countStep(context.Context, *entry) (*outcome, error) {
 
 // attempt runs one attempt at a codon, and reports it.
 func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) (*state.Codon, error) {
+	d.still = time.Time{}
 	spec := d.spec(e, index, d.attemptsOf(e.CodonID)+1)
 	d.announce(e, index, spec.Number, retries+1)
 	d.ui.Monitor.Change(func(now *codon.Activity) {
@@ -167,6 +168,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) 
 // same tree, not from what the one before it has left.
 func (d *driver) putBack(ctx context.Context, final *state.Codon, index int) error {
 	d.ui.Monitor.Step("restoring the workspace")
+	d.still = time.Time{}
 	left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/scan"
 	"hank/checkpoint/worktree"
+	"hank/internal/failpoint"
 )
 
 // PlanRestore works out what Restore would do. It writes nothing.
@@ -253,6 +254,7 @@ func (p *planner) removable(path string) bool {
 
 // compare reads a file or symlink that is there, and decides.
 func (p *planner) compare(fd int, s step) error {
+	failpoint.Hit("restore.read")
 	sha, err := contentAt(fd, s.name, s.was)
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):

@@ -27,6 +27,7 @@ type Scanner struct {
 	cacheOf   string     // the workspace of cache
 	cacheKept bool       // the file on disk is cache
 	unkept    int        // files read since the file was written
+	newest    *look      // the last snapshot, while its objects are there
 
 	Reading func(name string)                // tests: called before a file is read
 	Listing func(dir string) (more []string) // tests: called before a directory is listed; names that are listed too
@@ -113,6 +114,9 @@ func (s *Scanner) SettleCache() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	s.promote()
+	if s.newest != nil {
+		s.newest.pending = false
+	}
 }
 
 func (s *Scanner) promote() {
@@ -129,7 +133,7 @@ func (s *Scanner) cacheHeader(workspace string, packs []string) cacheHeader {
 func (s *Scanner) DropCache() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
-	s.cache, s.next = nil, nil
+	s.cache, s.next, s.newest = nil, nil, nil
 }
 
 // DistrustCache forgets the stat cache, on disk too: it vouches for objects by
@@ -145,6 +149,9 @@ func (s *Scanner) DropPending() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	s.next = nil
+	if s.newest != nil && s.newest.pending {
+		s.newest = nil
+	}
 }
 
 // KeepLargeCache writes a cache that it would cost much to lose.

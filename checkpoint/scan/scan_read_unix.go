@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/failpoint"
 )
 
 // Attempts is how often a file that changes under the reader is read.
@@ -28,6 +29,7 @@ func (e *storeError) Unwrap() error { return e.err }
 // first byte to its last. st is what lstat said.
 func (w *dirScan) readFile(name string, st *unix.Stat_t) (cachedEntry, error) {
 	w.read.Add(1)
+	failpoint.Hit("scan.read")
 	for n := 1; ; n++ {
 		e, err := w.readOnce(name, st)
 		var failed *storeError

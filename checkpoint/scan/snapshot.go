@@ -6,49 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
-	"hank/checkpoint/worktree"
 )
-
-// SnapshotRequest says what is to be scanned.
-type SnapshotRequest struct {
-	Workspace *worktree.Workspace
-	Selection match.Selection
-	// Base is the commit before: a file that it records stays recorded while
-	// it is selected, even when it is ignored by now. "" is none.
-	Base packdb.SHA
-	// MustInclude are paths that are taken whatever is ignored or selected, but for
-	// what Store.LeaveOut was called with.
-	MustInclude []string
-	// Room is how many bytes the pending pack may come to, with its index: a scan
-	// that needs more ends with ErrNoRoom. One that finds nothing new needs none.
-	// 0 is any number.
-	Room     int64
-	Progress *Progress // may be nil
-}
-
-// Snapshot is what a scan found. Its objects are in the store's pending pack.
-type Snapshot struct {
-	Tree    packdb.SHA
-	Files   int   // recorded
-	Bytes   int64 // their sizes
-	Changed int   // blobs that were new to the store
-	Skipped []Skipped
-	Escaped []Escaped
-	Nested  []string // directories that are repositories of their own; their files are recorded
-	Private []string // files for secrets (.env) that the checkpoint before has not, sorted
-	Empty   []string // directories with nothing in them, sorted: git holds none, the caller may
-}
-
-// Skipped is something that no checkpoint can hold.
-type Skipped struct{ Path, Why string }
-
-// Escaped is a file or directory that is stored under another name.
-type Escaped struct{ Path, As string }
 
 // Snapshot scans the workspace and puts what is new into the pending pack. A
 // file that cannot be read, or that changes during each of three attempts, is
@@ -74,6 +38,10 @@ func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot,
 	if err := req.Workspace.StillThere(); err != nil {
 		return nil, err
 	}
+	if snap := s.lookedSince(req, base); snap != nil {
+		return snap, nil
+	}
+	at := time.Now()
 	began, err := s.stampFor()
 	if err != nil {
 		return nil, err
@@ -104,7 +72,35 @@ func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot,
 	slices.Sort(snap.Nested)
 	slices.Sort(snap.Empty)
 	slices.Sort(snap.Private)
+	s.keepLook(req, base, snap, at)
 	return snap, nil
+}
+
+// keepLook remembers a snapshot that was begun at an instant. One of paths that had to
+// be included is for a purpose of its own.
+func (s *Scanner) keepLook(req SnapshotRequest, base plumbing.Hash, snap *Snapshot, began time.Time) {
+	var l *look
+	if len(req.MustInclude) == 0 {
+		rules, _ := match.Excludes(s.db)
+		l = &look{began: began, of: req, rules: rules, base: base, snap: *snap, pending: s.db.IsPending()}
+	}
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	s.newest = l
+}
+
+// lookedSince returns the newest snapshot, if a request can do with it: nil otherwise.
+func (s *Scanner) lookedSince(req SnapshotRequest, base plumbing.Hash) *Snapshot {
+	if req.Since.IsZero() || len(req.MustInclude) > 0 {
+		return nil
+	}
+	rules, _ := match.Excludes(s.db)
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	if s.newest == nil || s.newest.rules != rules {
+		return nil
+	}
+	return s.newest.serve(req, base)
 }
 
 // errOtherNames says that a directory has not the names that are known of it, though

@@ -25,6 +25,9 @@ import (
 type Moved struct {
 	Safety state.SHA // the checkpoint of what was there before
 	Report *restore.RestoreReport
+	// Exact: of all that a checkpoint would take, the workspace has what the target has,
+	// and nothing else.
+	Exact bool
 }
 
 // MoveTree plans a move and applies the plan.
@@ -67,7 +70,7 @@ func (x *Execution) Apply(ctx context.Context, p *MovePlan) (*Moved, error) {
 	failpoint.Hit("move.intended")
 	report, touched, err := x.carryOut(ctx, intent, p)
 	if err == nil {
-		return &Moved{Safety: intent.Safety, Report: report}, nil
+		return &Moved{Safety: intent.Safety, Report: report, Exact: p.exact}, nil
 	}
 	if touched || x.Broken != nil {
 		return nil, leftOpen(intent, err)
@@ -208,6 +211,7 @@ func (x *Execution) carryOut(ctx context.Context, intent *state.Intent, p *MoveP
 	}
 	report.Refused = withDirs(report.Refused, closed)
 	failpoint.Hit("move.applied")
+	p.exact = p.leavesNothing(x.Store, report)
 	x.saveUncovered(ctx, intent, p.Target.Tree)
 	return report, true, x.Record(x.Closing(intent, KeptPaths(report.Refused))...)
 }

@@ -2,8 +2,10 @@ package execution
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
@@ -32,6 +34,9 @@ type Move struct {
 	Position *state.Position
 	// Stay leaves the workspace as it is: only the position moves.
 	Stay bool
+	// Since is from when on nothing that is known of can have changed the workspace: see
+	// Execution.SnapshotSince.
+	Since time.Time
 }
 
 // Sources are what a move is planned from. A reader has them without a lock.
@@ -44,18 +49,18 @@ type Sources struct {
 	snapshot  snapshotFunc         // nil: a reader's
 }
 
-type snapshotFunc func(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error)
+type snapshotFunc func(ctx context.Context, since time.Time, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error)
 
 // scan is Execution.Snapshot for a reader.
-func (s *Sources) scan(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error) {
+func (s *Sources) scan(ctx context.Context, since time.Time, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error) {
 	if s.snapshot != nil {
-		return s.snapshot(ctx, sel, parent, include...)
+		return s.snapshot(ctx, since, sel, parent, include...)
 	}
 	if parent != "" && !s.Store.Has(checkpoint.SHA(parent)) {
 		parent = ""
 	}
 	sel.Never = Never
-	return s.Store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: s.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Progress: s.Progress})
+	return s.Store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: s.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Progress: s.Progress, Since: since})
 }
 
 // MovePlan is a move worked out. It is computed in one place for everybody: Preview
@@ -71,6 +76,7 @@ type MovePlan struct {
 	// come.
 	remove, create []string
 	request        restore.RestoreRequest
+	exact          bool // see Moved.Exact; known when the plan was carried out
 }
 
 // PlanMove works out what a move does to the workspace as it is. It changes nothing on
@@ -105,7 +111,7 @@ func PlanMove(ctx context.Context, src Sources, m Move) (*MovePlan, error) {
 func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 	head := Head(src.State)
 	base := SavedAt(src.Store, head) // what only a safety checkpoint has recorded is not tracked when it is ignored
-	if p.owned, err = src.scan(ctx, p.Tracked, base); err != nil {
+	if p.owned, err = src.scan(ctx, p.Since, p.Tracked, base); err != nil {
 		return err
 	}
 	inWay, err := p.Target.conflicts(src.Workspace, p.owned.Tree)
@@ -118,7 +124,7 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 		p.Saved = &all
 		return nil
 	}
-	if p.Saved, err = src.scan(ctx, everything, head, inWay...); err != nil {
+	if p.Saved, err = src.scan(ctx, p.Since, everything, head, inWay...); err != nil {
 		return err
 	}
 	changes, err := diff.Diff(src.Store, p.Saved.Tree, p.owned.Tree)
@@ -132,7 +138,7 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 		}
 	}
 	if len(inWay) > before {
-		p.Saved, err = src.scan(ctx, everything, head, inWay...)
+		p.Saved, err = src.scan(ctx, p.Since, everything, head, inWay...)
 	}
 	return err
 }
@@ -178,6 +184,24 @@ func (p *MovePlan) Preview() (*restore.Plan, error) {
 	return plan, nil
 }
 
+// leavesNothing reports whether a restore has left nothing in the workspace that a
+// checkpoint would take and that the target has not. Saved is all that was visible before
+// it; as long as the ignore rules are the same, nothing else has become visible.
+func (p *MovePlan) leavesNothing(store *checkpoint.Store, done *restore.RestoreReport) bool {
+	if p.Saved == nil || len(p.Paths)+len(p.Leave) > 0 || p.KeepAdded {
+		return false
+	}
+	if len(done.Plan.Keep)+len(done.Plan.Blocked)+len(done.Plan.Refused)+len(done.Refused)+len(done.Kept) > 0 {
+		return false
+	}
+	left := func(dir string) bool { return !slices.Contains(p.remove, dir) && !slices.Contains(p.create, dir) }
+	if slices.ContainsFunc(p.Saved.Empty, left) {
+		return false
+	}
+	changes, err := diff.Diff(store, p.Saved.Tree, p.Target.Tree)
+	return err == nil && !slices.ContainsFunc(changes, func(c diff.Change) bool { return path.Base(c.Path) == ".gitignore" })
+}
+
 // withDirs adds what is said of empty directories to what a restore could not change,
 // each path once.
 func withDirs(refused, folders []restore.Refused) []restore.Refused {
@@ -189,7 +213,7 @@ func withDirs(refused, folders []restore.Refused) []restore.Refused {
 
 // sources are those of the write path.
 func (x *Execution) sources() Sources {
-	return Sources{Layout: x.Layout, State: x.State(), Store: x.Store, Workspace: x.Workspace, snapshot: x.Snapshot}
+	return Sources{Layout: x.Layout, State: x.State(), Store: x.Store, Workspace: x.Workspace, snapshot: x.SnapshotSince}
 }
 
 // PlanMove is [PlanMove] for the execution that is held.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"hank/checkpoint"
 	"hank/recovery/layout"
@@ -37,6 +38,12 @@ func (x *Execution) Head() state.SHA { return Head(x.State()) }
 // store's pending pack. parent is the checkpoint whose files stay recorded
 // while they match. Where there is no room for what is new: *DecisionError.
 func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error) {
+	return x.SnapshotSince(ctx, time.Time{}, sel, parent, include...)
+}
+
+// SnapshotSince is Snapshot for who knows of nothing that can have changed the
+// workspace since an instant: a look that was begun after that is as good as a new one.
+func (x *Execution) SnapshotSince(ctx context.Context, since time.Time, sel checkpoint.Selection, parent state.SHA, include ...string) (*checkpoint.Snapshot, error) {
 	if err := x.Held(); err != nil {
 		return nil, err
 	}
@@ -56,7 +63,7 @@ func (x *Execution) Snapshot(ctx context.Context, sel checkpoint.Selection, pare
 	progress, end := x.Opts.Work.Begin("reading the workspace for a checkpoint")
 	defer end()
 	snap, err := x.Store.Snapshot(ctx, checkpoint.SnapshotRequest{
-		Workspace: x.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Room: max(left, 1), Progress: progress,
+		Workspace: x.Workspace, Selection: sel, Base: checkpoint.SHA(parent), MustInclude: include, Room: max(left, 1), Progress: progress, Since: since,
 	})
 	if err != nil {
 		x.Store.Abort()
