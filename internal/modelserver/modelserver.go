@@ -127,9 +127,15 @@ func New(t testing.TB, script ...Turn) *Server {
 // NewFunc starts a server that asks answer for every turn, side requests
 // included. Several requests may be answered at the same time.
 func NewFunc(t testing.TB, answer func(Request) Turn) *Server {
+	s := Start(answer)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start is NewFunc outside of a test: the caller closes the server.
+func Start(answer func(Request) Turn) *Server {
 	s := &Server{answer: answer, closing: make(chan struct{}), stalled: make(chan struct{}, 100)}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(s.Close)
 	return s
 }
 
