@@ -1,5 +1,5 @@
-// Command record makes fixtures/agent/recording again: it runs the hank of
-// fixtures/agent with the real Claude Code command line, the one that
+// Command record makes fixtures/claude/recording again: it runs the hank of
+// fixtures/claude with the real Claude Code command line, the one that
 // scripts/install-agents installs, against the stand-in for a model provider that the
 // tests use, and keeps of the execution what a replay reads.
 //

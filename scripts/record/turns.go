@@ -48,7 +48,7 @@ const (
 )
 
 // conversations are all of the recording. The text of a prompt is that of the hank in
-// fixtures/agent.
+// fixtures/claude.
 var conversations = []conversation{
 	{"The directory project/ has a small program", []modelserver.Turn{
 		turn("I'll read the program and its test first.", read(program), read("project/test.sh")),
