@@ -31,6 +31,7 @@ type CreateOptions struct {
 	Data      string // absolute; linked into the workspace; may be empty
 	HankPath  string
 	Output    string
+	Replay    string // what its runs replay
 	Version   string // of hank
 }
 
@@ -195,7 +196,7 @@ func create(x *execution.Execution, o CreateOptions) error {
 	now := state.At(o.Now())
 	meta := layout.Meta{Version: layout.MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: layout.Here(),
-		Root: x.Layout.Root, Output: o.Output}
+		Root: x.Layout.Root, Output: o.Output, Replay: o.Replay}
 	meta.SetLineage(layout.NewID(16))
 	if o.Data != "" {
 		meta.LinkType = "symlink"

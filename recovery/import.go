@@ -96,7 +96,7 @@ func Import(ctx context.Context, root string, from remote.Remote, o execution.Op
 // SessionAbsent reports whether the agent's session of an attempt is not with the
 // execution: its transcript is not, since an export has neither.
 func SessionAbsent(l layout.Layout, c *state.Codon) bool {
-	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.ClaudeLogPath == "" {
+	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Replayed() || c.ClaudeLogPath == "" {
 		return false
 	}
 	_, err := os.Lstat(l.Resolve(c.ClaudeLogPath))

@@ -35,6 +35,9 @@ func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
 	if l := d.x.State().Limits; l.Any() {
 		d.say("limit %s", verdict.DescribeLimits(l, d.x.State().Bill().Paid(), d.accounts.Total.Time))
 	}
+	if err := d.beginReplay(); err != nil {
+		return outcome{}, err
+	}
 	if err := d.startRun(st); err != nil {
 		return outcome{}, err
 	}

@@ -40,7 +40,7 @@ func locate(r Request) (string, error) {
 	return filepath.Abs(".")
 }
 
-func openOrCreate(ctx context.Context, root string, from origin, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
+func openOrCreate(ctx context.Context, root string, from origin, replay *recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
 		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
@@ -70,7 +70,7 @@ func openOrCreate(ctx context.Context, root string, from origin, secrets *secret
 	if r.Mode != ModeRun {
 		return nil, &layout.NotFoundError{From: root}
 	}
-	workspace, output := "", ""
+	workspace, output, replayed := "", "", replay.root()
 	var err error
 	if r.Workspace != "" {
 		if workspace, err = filepath.Abs(r.Workspace); err != nil {
@@ -86,7 +86,7 @@ func openOrCreate(ctx context.Context, root string, from origin, secrets *secret
 		}
 	}
 	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
-		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Version: r.Version,
+		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Replay: replayed, Version: r.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one
 		ui.say("a new execution begins in " + root)

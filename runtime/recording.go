@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
+	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
 	"hank/state"
@@ -48,6 +52,53 @@ func openRecording(dir string) (*recording, error) {
 		}
 	}
 	return &recording{view, store, records}, nil
+}
+
+// resumeReplay continues to replay what earlier runs of the execution replayed: a plain
+// hank run after a stop, a rollback or a retry is not to begin to spend money.
+func (d *driver) resumeReplay() (err error) {
+	if from := d.x.Meta().Replay; d.request.Replay == "" && from != "" {
+		if d.replay, err = openRecording(from); err != nil {
+			err = &exitcode.UsageError{Why: fmt.Sprintf("this execution replays %s, which cannot be opened (%v); give its new place with --replay DIR, or --replay none to run agents", from, err)}
+		}
+	}
+	return err
+}
+
+// beginReplay remembers what is replayed, or that nothing is any more, and says so.
+func (d *driver) beginReplay() error {
+	from := d.replay.root()
+	if from != "" {
+		d.say("replaying %s: no agent runs, and nothing is paid", from)
+		if changes := d.replay.changes(d.program); len(changes) > 0 {
+			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))
+		}
+	}
+	if from == d.x.Meta().Replay {
+		return nil
+	}
+	return d.x.SetMeta(func(m *layout.Meta) { m.Replay = from })
+}
+
+// changes says in what a program differs from the recorded one.
+func (r *recording) changes(p *plan.Program) []string {
+	s := r.view.State
+	if s.HankHash == "" || s.HankHash == programHash(p) {
+		return nil
+	}
+	recorded, err := githistory.LoadProgram(r.store, s.Program)
+	if err != nil {
+		return []string{"its recorded version cannot be read"}
+	}
+	return describeChanges(recorded, p)
+}
+
+// root is the directory of the recorded execution; empty if nothing is replayed.
+func (r *recording) root() string {
+	if r == nil {
+		return ""
+	}
+	return r.view.Layout.Root
 }
 
 func (r *recording) close() error {

@@ -30,7 +30,7 @@ type Request struct {
 
 	Codon        state.CodonID // retry: the codon to go back to; empty is the one that failed
 	FromRigSetup bool          // retry: keep the rig's work
-	Replay       string        // play the transcripts of another execution instead of its agents
+	Replay       string        // play the transcripts of another execution instead of its agents, also in later runs; noReplay ends that
 	StopAfter    int           // stop after so many codons; 0 is no limit
 	Unattended   bool          // started by a supervisor: crashes are capped
 	Note         string
@@ -71,6 +71,9 @@ type UI struct {
 
 // noModel undoes what -m has named before.
 const noModel = "none"
+
+// noReplay has agents run again in an execution that replays another one.
+const noReplay = "none"
 
 // layers are the settings around a program that was frozen with a model: that model
 // stays until another is named.

@@ -60,12 +60,12 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		return nil, loadErr
 	}
 	var replay *recording
-	if r.Replay != "" {
+	if r.Replay != "" && r.Replay != noReplay {
 		if replay, err = openRecording(r.Replay); err != nil {
 			return nil, err
 		}
-		defer replay.close()
 	}
+	defer func() { _ = replay.close() }()
 	var found agents.Found
 	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
@@ -89,11 +89,15 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
 		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
 	})
-	x, err := openOrCreate(ctx, root, where, secrets, bus, r, a, ui)
+	x, err := openOrCreate(ctx, root, where, replay, secrets, bus, r, a, ui)
 	if err != nil {
 		return nil, err
 	}
 	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), size: size, began: time.Now(), allowed: x.Allowed()}
+	if err = d.resumeReplay(); err != nil {
+		return d.result(outcome{}, err), errors.Join(err, x.Close())
+	}
+	replay = d.replay
 	res, err := d.runOpened(ctx, program, loadErr)
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)

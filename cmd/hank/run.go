@@ -70,7 +70,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			&cli.StringFlag{Name: "data", Usage: "input data `PATH`"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`"},
-			&cli.StringFlag{Name: "replay", Usage: "replay the recorded transcripts of the execution in `DIR` instead of running agents"},
+			&cli.StringFlag{Name: "replay", Usage: "replay the agents recorded in the execution in `DIR` instead of running them: their output, costs (not paid) and file changes; later runs continue the replay (none: run agents again)"},
 			&cli.BoolFlag{Name: "include-secrets", Usage: "include files whose names suggest secrets (.env, id_rsa, ...) in the checkpoints"},
 			&cli.BoolFlag{Name: "exclude-secrets", Usage: "exclude such files from every checkpoint; a rollback does not touch them"},
 			&cli.BoolFlag{Name: "fresh", Usage: "start with the files that are there: in a workspace without an execution, or if no state can be recovered"},

@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HANKS", filepath.Join(fixtures, "hanks"))
 			e.Setenv("QUICKSTART", filepath.Join(fixtures, "quickstart"))
+			e.Setenv("RECORDED", filepath.Join(fixtures, "claude"))
 			e.Setenv("HANK_STATE_DIR", filepath.Join(e.WorkDir, ".registry"))
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv("BAD", "\x1b]0;title\a\x1b[2J\u009b2JOWNED") // what no terminal may be given

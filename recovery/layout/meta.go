@@ -42,6 +42,7 @@ type Meta struct {
 	Root       string   `json:"root,omitempty"`            // where the execution was last opened
 	Workspace  string   `json:"workspace,omitempty"`       // only with --workspace
 	Output     string   `json:"outputDirectory,omitempty"` // of hank run --output
+	Replay     string   `json:"replay,omitempty"`          // the execution that runs replay, until one is told otherwise
 	Inode      string   `json:"inode,omitempty"`           // device:inode of .hankweave when last opened
 
 	Folder *Folder `json:"workspaceFolder,omitempty"` // the workspace when the newest codon began

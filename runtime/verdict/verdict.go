@@ -117,7 +117,7 @@ func OfCodon(c *state.Codon, run Verdict) Verdict {
 // Resumable reports whether hank resume can continue the session of an agent that
 // was interrupted. c is the newest record, and verdict that on it.
 func Resumable(c *state.Codon, verdict Verdict) bool {
-	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Settling != nil {
+	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Replayed() || c.Settling != nil {
 		return false
 	}
 	return verdict == Stopped || verdict == Crashed || verdict == Paused
