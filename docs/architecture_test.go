@@ -111,7 +111,7 @@ func needed(all map[string]*pkg, from string) []string {
 }
 
 // diagram draws the packages of the program by mermaid, importers above what they
-// import, grouped by their first folder.
+// import, grouped by their first directory.
 func diagram(all map[string]*pkg, program []string) string {
 	var out strings.Builder
 	out.WriteString("```mermaid\nflowchart TD\n")
@@ -170,7 +170,7 @@ func TestArchitectureIsDrawnFromTheImports(t *testing.T) {
 		"\n## Packages for tests, and commands for those who work on hank\n\n"+packageTable(all, others)+"\n")
 }
 
-// layers are the folders of the program with those that each may import.
+// layers are the directories of the program with those that each may import.
 var layers = map[string][]string{
 	"cmd":        {"runtime", "recovery", "checkpoint", "state", "plan", "internal"},
 	"runtime":    {"recovery", "checkpoint", "state", "plan", "internal"},

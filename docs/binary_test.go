@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bin returns the folder with the program.
+// bin returns the directory with the program.
 func bin(t *testing.T) string {
 	t.Helper()
 	buildOnce.Do(func() {
@@ -45,7 +45,7 @@ func bin(t *testing.T) string {
 	return binFolder
 }
 
-// command prepares a command line of a page, for a folder of its own and a
+// command prepares a command line of a page, for a directory of its own and a
 // user without executions.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestHelpOfEveryVerbIsCurrent(t *testing.T) {
 	generated(t, "command-line.md", out.String()+"\n")
 }
 
-// clone makes a folder in which the commands of README.md can run: the
+// clone makes a directory in which the commands of README.md can run: the
 // repository without what they would write.
 func clone(t *testing.T) string {
 	t.Helper()

@@ -40,7 +40,7 @@ func (l *loader) copySource(pointer, ref string) {
 		if w.rules(name, true) {
 			w.rules = func(string, bool) bool { return false } // named by the author: not ignored
 		}
-		w.folder(name)
+		w.directory(name)
 	case info.Mode().IsRegular():
 		w.file(name, info)
 	default:
@@ -68,7 +68,7 @@ func (w *copyWalk) problem(rule, hint, message string, args ...any) {
 	w.report(w.hank.doc, w.pointer, rule, hint, message, args...)
 }
 
-func (w *copyWalk) folder(dir string) {
+func (w *copyWalk) directory(dir string) {
 	entries, err := w.source.list(dir)
 	if err != nil {
 		w.problem("unreadable-reference", "", "%q cannot be read: %v", dir, err)
@@ -85,7 +85,7 @@ func (w *copyWalk) folder(dir string) {
 			w.problem("copy-gitignore", "merge its rules into the .gitignore in the directory of the hank", "%q would be copied", name)
 		case e.IsDir():
 			w.out.Dirs = append(w.out.Dirs, w.rel(name))
-			w.folder(name)
+			w.directory(name)
 		case e.Type().IsRegular():
 			info, err := e.Info()
 			if err != nil {

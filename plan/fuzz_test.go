@@ -193,7 +193,7 @@ func TestDamagedHanksAreRefusedOrWork(t *testing.T) {
 	}
 }
 
-// overlay is a folder with another hank.json.
+// overlay is a directory with another hank.json.
 type overlay struct {
 	fs.FS
 	hank []byte

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// folder is the folder of a hank in memory.
+// directory is the directory of a hank in memory.
 func folder(files map[string]string) fstest.MapFS {
 	dir := fstest.MapFS{}
 	for name, text := range files {

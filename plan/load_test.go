@@ -298,7 +298,7 @@ func TestLinksOnARealDiskAreNotFollowed(t *testing.T) {
 	}
 }
 
-// failing is a folder in which one file cannot be opened or read.
+// failing is a directory in which one file cannot be opened or read.
 type failing struct {
 	fstest.MapFS
 	name string

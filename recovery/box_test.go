@@ -17,7 +17,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// box is an execution whose folder can be put back to how it was.
+// box is an execution whose directory can be put back to how it was.
 type box struct {
 	t     testing.TB
 	root  string
@@ -66,7 +66,7 @@ func (b *box) reset() {
 	}
 }
 
-// hash covers the names, kinds and bytes of everything below a folder.
+// hash covers the names, kinds and bytes of everything below a directory.
 func hash(t testing.TB, dir string) string {
 	t.Helper()
 	h := sha256.New()

@@ -154,7 +154,7 @@ func (a *author) start(edit ...func(*state.Run)) error {
 	self := must(proc.Self())(a.t)
 	identity := must(json.Marshal(self))(a.t)
 	id := state.RunID(fmt.Sprintf("%d-run%02d", a.x.Now().UnixMilli(), a.runs))
-	r := &state.Run{RunID: id, RunFolder: a.x.Layout.RunFolder(id), GitBranch: "run-" + string(id), Status: state.StatusRunning,
+	r := &state.Run{RunID: id, RunFolder: a.x.Layout.RunDir(id), GitBranch: "run-" + string(id), Status: state.StatusRunning,
 		StartTime: a.x.Now(), ServerPid: self.PID, Process: identity, Note: "by a test",
 		StartingConditions: state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}}
 	if s.Newest() != nil || s.Position != nil {

@@ -38,10 +38,10 @@ type CreateOptions struct {
 // Create makes an execution at root and opens it. The steps, each durable
 // before the next:
 //
-//  1. The folder of the execution, hank's own in it, and the workspace.
+//  1. The directory of the execution, hank's own in it, and the workspace.
 //  2. The locks. If there is an execution by now, because another process was
 //     faster or an earlier creation was cut short, it is opened instead.
-//  3. A .gitignore that hides hank's folder, the meta, and the journal with its
+//  3. A .gitignore that hides hank's directory, the meta, and the journal with its
 //     first event: an empty state. From here on there is an execution, and
 //     Open repairs whatever is missing.
 //  4. The store; the data's link.
@@ -64,7 +64,7 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 	if err := layout.Obstructed(root); err != nil {
 		return nil, err
 	}
-	made, err := makeFolders(o.FS, l)
+	made, err := makeDirs(o.FS, l)
 	if err != nil {
 		made.remove(o.FS)
 		return nil, fmt.Errorf("creating the execution in %s: %w", root, err)
@@ -95,10 +95,10 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 	return x, nil
 }
 
-// Remains says what shows that the folder root, in which there is no execution, may
-// have held one: a workspace with files, an archive, a folder of hank's with
+// Remains says what shows that the directory root, in which there is no execution, may
+// have held one: a workspace with files, an archive, a directory of hank's with
 // something in it, or an empty one where this machine knows of an execution. Empty:
-// nothing does. elsewhere: the workspace is to be another folder.
+// nothing does. elsewhere: the workspace is to be another directory.
 func Remains(root string, elsewhere bool) string {
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	for _, dir := range []string{l.Workspace, l.Archive()} {
@@ -125,14 +125,14 @@ func Remains(root string, elsewhere bool) string {
 	return ""
 }
 
-// entriesIn counts what is in a folder besides the data. One that cannot be read is
+// entriesIn counts what is in a directory besides the data. One that cannot be read is
 // found by whoever needs it.
 func entriesIn(dir string) int {
 	list, _ := os.ReadDir(dir)
 	return len(slices.DeleteFunc(list, func(e fs.DirEntry) bool { return e.Name() == layout.DataName }))
 }
 
-// isEmptyTree reports whether there are but folders at a path.
+// isEmptyTree reports whether there are but directories at a path.
 func isEmptyTree(path string) bool {
 	empty := true
 	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
@@ -145,21 +145,21 @@ func isEmptyTree(path string) bool {
 	return empty
 }
 
-// folders are those that a creation has made, the outer ones first.
-type folders []string
+// directories are those that a creation has made, the outer ones first.
+type dirs []string
 
-// makeFolders makes the folders that can be locked, and those they lie in.
-func makeFolders(fsys vfs.FS, l layout.Layout) (made folders, err error) {
+// makeFolders makes the directories that can be locked, and those they lie in.
+func makeDirs(fsys vfs.FS, l layout.Layout) (made dirs, err error) {
 	for _, f := range []struct {
 		path string
 		perm fs.FileMode
 	}{{l.Root, 0o755}, {l.Hankweave(), 0o700}, {l.Workspace, 0o755}} {
-		var missing folders
+		var missing dirs
 		for at := f.path; ; at = filepath.Dir(at) {
 			if _, err := fsys.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
 				break
 			}
-			missing = append(folders{at}, missing...)
+			missing = append(dirs{at}, missing...)
 		}
 		made = append(made, missing...)
 		if err := vfs.MkdirAll(fsys, f.path, f.perm); err != nil {
@@ -169,15 +169,15 @@ func makeFolders(fsys vfs.FS, l layout.Layout) (made folders, err error) {
 	return made, nil
 }
 
-// remove removes the folders again, those that are empty.
-func (made folders) remove(fsys vfs.FS) {
+// remove removes the directories again, those that are empty.
+func (made dirs) remove(fsys vfs.FS) {
 	for _, dir := range slices.Backward(made) {
 		_ = fsys.Remove(dir) // one that is not empty has become somebody's
 	}
 }
 
 // unmake ends a creation that has failed, and takes away what it has made.
-func unmake(x *execution.Execution, made folders, why error) error {
+func unmake(x *execution.Execution, made dirs, why error) error {
 	err := x.CloseAll(nil).ErrorOrNil()
 	if slices.Contains(made, x.Layout.Hankweave()) && x.Held() == nil {
 		if to, readErr := os.Readlink(x.Layout.Data()); readErr == nil && to == x.Metadata.ReadOnlySourceDataPath {
@@ -190,7 +190,7 @@ func unmake(x *execution.Execution, made folders, why error) error {
 }
 
 func create(x *execution.Execution, o CreateOptions) error {
-	if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
+	if err := layout.MakeOwnDirs(x.FS, x.Layout); err != nil {
 		return fmt.Errorf("creating the execution: %w", err)
 	}
 	now := state.At(o.Now())
@@ -289,7 +289,7 @@ func newStore(x *execution.Execution, why error) error {
 	return err
 }
 
-// openWorkspace opens the agents' folder.
+// openWorkspace opens the agents' directory.
 func openWorkspace(x *execution.Execution) error {
 	var err error
 	x.Workspace, err = x.Layout.OpenWorkspace()

@@ -12,19 +12,19 @@ import (
 	"hank/recovery/lock"
 )
 
-// discarded is what hank's folder in an execution is called while the execution
+// discarded is what hank's directory in an execution is called while the execution
 // is deleted: from then on there is none.
 const discarded = layout.Dir + "-discarded"
 
-// Discard deletes an execution with its workspace, unless that is a folder of
+// Discard deletes an execution with its workspace, unless that is a directory of
 // the person's own (--workspace):
 //
 //  1. It is locked. Somebody holds it: *HeldError.
 //  2. refuse looks at it once more, under the lock; what it returns is why the
 //     execution must stay: *HeldError.
-//  3. Hank's folder is renamed: there is no execution any more, and whoever
+//  3. Hank's directory is renamed: there is no execution any more, and whoever
 //     comes next finishes what a crash has cut short.
-//  4. The archive, the workspace and hank's folder are deleted, and the root if
+//  4. The archive, the workspace and hank's directory are deleted, and the root if
 //     nothing else is in it.
 func Discard(root string, refuse func(*View) (why string)) error {
 	if Discarding(root) {

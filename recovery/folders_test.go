@@ -13,8 +13,8 @@ import (
 	"hank/state"
 )
 
-// A script that writes into a folder that the step before it made must find
-// it, also when it is done again after a crash. Git holds no empty folders.
+// A script that writes into a directory that the step before it made must find
+// it, also when it is done again after a crash. Git holds no empty directories.
 func TestEmptyFoldersComeBackAndGo(t *testing.T) {
 	t.Parallel()
 	x, err := Create(t.Context(), filepath.Join(t.TempDir(), "x"), CreateOptions{})

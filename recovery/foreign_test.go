@@ -122,7 +122,7 @@ func TestANewerSchemaStopsEverything(t *testing.T) {
 			t.Errorf("%s: a reader has written", name)
 		}
 		if _, err := os.Stat(b.l.Events()); err != nil {
-			ok(t, os.Mkdir(b.l.Events(), 0o700)) // opening makes folders, which hold nothing
+			ok(t, os.Mkdir(b.l.Events(), 0o700)) // opening makes directories, which hold nothing
 			before = hash(t, b.l.Hankweave())
 		}
 		e = nil
@@ -194,7 +194,7 @@ func TestARunThatIsKnownByItsPidAlone(t *testing.T) {
 		l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 		ok(t, os.MkdirAll(l.Hankweave(), 0o700))
 		ok(t, os.MkdirAll(l.Workspace, 0o755))
-		doc := map[string]any{"runs": []any{map[string]any{"runId": "1-aaaaa", "runFolder": l.RunFolder("1-aaaaa"), "gitBranch": "run-1-aaaaa",
+		doc := map[string]any{"runs": []any{map[string]any{"runId": "1-aaaaa", "runFolder": l.RunDir("1-aaaaa"), "gitBranch": "run-1-aaaaa",
 			"startingConditions": map[string]any{"type": "fresh"}, "status": "running", "startTime": c.began, "serverPid": c.pid, "codons": []any{}}},
 			"currentRunId": "1-aaaaa", "executionPlan": []any{}}
 		put(t, l.State(), must(json.Marshal(doc))(t))

@@ -146,7 +146,7 @@ func seen(t *testing.T, out []byte) (s sight) {
 
 func (s *scene) signal(sig syscall.Signal) { ok(s.t, s.holder.cmd.Process.Signal(sig)) }
 
-// swap puts a copy in the place of a folder that is held.
+// swap puts a copy in the place of a directory that is held.
 func (s *scene) swap(dir string) {
 	s.t.Helper()
 	ok(s.t, os.Rename(dir, dir+".aside"))

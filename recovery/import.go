@@ -33,7 +33,7 @@ import (
 // and costs are rebuilt from their records, and the workspace is filled. What
 // is not in git (transcripts, the archive) does not come back.
 //
-//  1. The folders, and in hank's own a mark: as long as it is there, nothing but
+//  1. The directories, and in hank's own a mark: as long as it is there, nothing but
 //     an import opens the execution, for nobody knows what it lacks.
 //  2. The store, with all checkpoints. Then the state and the journal are made
 //     of their records, as for an execution that has lost them.
@@ -189,7 +189,7 @@ func (m importMark) text() string {
 }
 
 // repeatable returns the address of an import as it can be given again from any
-// folder; empty where it must not be written down.
+// directory; empty where it must not be written down.
 func repeatable(address string) string {
 	if fi, err := os.Stat(address); err == nil && fi.IsDir() {
 		if abs, err := filepath.Abs(address); err == nil {
@@ -222,7 +222,7 @@ func askAboutTree(ctx context.Context, root string, cut bool, o execution.Option
 }
 
 // askAboutSecrets asks before files for secrets are kept in a checkpoint: what is in
-// one stays in it. Those that the folder's ignore rules hide are not asked about:
+// one stays in it. Those that the directory's ignore rules hide are not asked about:
 // see LeaveOutPresent.
 func askAboutSecrets(ctx context.Context, l layout.Layout, o execution.Options) error {
 	size, err := execution.FirstEstimate(ctx, l)

@@ -24,7 +24,7 @@ import (
 	"hank/state"
 )
 
-// An agent deletes hank's folder after the last transition: what is in memory is
+// An agent deletes hank's directory after the last transition: what is in memory is
 // written before the execution is closed.
 func TestAFolderDeletedBeforeTheEndIsWrittenAnew(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 	ok(t, a.x.Close())
 }
 
-// A file in the way of a folder that the run does not need is no error of the
+// A file in the way of a directory that the run does not need is no error of the
 // run.
 func TestAFileInTheWayOfAFolderDoesNotStopARun(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestAJournalChangedJustBeforeAWriteIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// deleting is a file system on which an agent deletes hank's folder right before
+// deleting is a file system on which an agent deletes hank's directory right before
 // a call, and once more before the next one: rm -rf comes back for what was made
 // behind it.
 type deleting struct {
@@ -214,7 +214,7 @@ func (d *deleting) begin(after int) {
 	d.left = after
 }
 
-// end ends it, and reports whether the folder was deleted.
+// end ends it, and reports whether the directory was deleted.
 func (d *deleting) end() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -243,7 +243,7 @@ func (d *deleting) ReadDir(name string) ([]fs.DirEntry, error) { d.call(); retur
 
 func (d *deleting) SyncDir(name string) error { d.call(); return d.FS.SyncDir(name) }
 
-// An agent deletes hank's folder at any moment of a codon, also while hank makes
+// An agent deletes hank's directory at any moment of a codon, also while hank makes
 // it again: what was recorded is on the disk when the execution is closed.
 func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	t.Parallel()
@@ -280,8 +280,8 @@ func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// standIns are what an agent, or a rival, may put where hank's folder was that was
-// deleted. at is the folder's name, and copied a copy of it.
+// standIns are what an agent, or a rival, may put where hank's directory was that was
+// deleted. at is the directory's name, and copied a copy of it.
 var standIns = map[string]struct {
 	place func(t *testing.T, at, copied string)
 	taken bool
@@ -365,7 +365,7 @@ func another(part string) func(t *testing.T, at, copied string) {
 	}
 }
 
-// What has the name of a deleted folder is taken if nobody holds it and it is
+// What has the name of a deleted directory is taken if nobody holds it and it is
 // not another execution's. A person must look at the checkpoints; a copy of
 // hank's own has brought them along.
 func TestWhatStandsWhereADeletedFolderWas(t *testing.T) {

@@ -64,7 +64,7 @@ func hold(root, workspace string) int {
 		var identity []byte
 		if identity, err = json.Marshal(self); err == nil {
 			id := state.RunID(fmt.Sprintf("%d-other", time.Now().UnixNano()))
-			err = x.Record(state.RunStarted{Run: &state.Run{RunID: id, RunFolder: x.Layout.RunFolder(id), GitBranch: "run-" + string(id),
+			err = x.Record(state.RunStarted{Run: &state.Run{RunID: id, RunFolder: x.Layout.RunDir(id), GitBranch: "run-" + string(id),
 				Status: state.StatusRunning, StartTime: x.Now(), ServerPid: self.PID, Process: identity, StartingConditions: state.StartingConditions{Type: state.StartFresh}}})
 		}
 	}

@@ -55,7 +55,7 @@ const (
 	zeroed
 	flipped
 	older      // a copy from the middle of the execution's life
-	folder     // a folder has its name
+	folder     // a directory has its name
 	unreadable // the disk fails when it is read
 	damages
 )
@@ -407,7 +407,7 @@ func (m *amnesic) knowsAll(t testing.TB, d *loss, x *execution.Execution) {
 	}
 }
 
-// kept reports whether a file with a content is in a folder.
+// kept reports whether a file with a content is in a directory.
 func kept(t testing.TB, fsys vfs.FS, dir string, text []byte) bool {
 	t.Helper()
 	entries, err := fsys.ReadDir(dir)
@@ -487,7 +487,7 @@ func TestCommitsThatNothingLeadsToBringABackupForward(t *testing.T) {
 	}
 }
 
-// A folder in the place of the stat cache is set aside once, and is no error of
+// A directory in the place of the stat cache is set aside once, and is no error of
 // every command.
 func TestAFolderInThePlaceOfTheStatCacheGoesAside(t *testing.T) {
 	t.Parallel()

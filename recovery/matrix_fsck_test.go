@@ -48,7 +48,7 @@ type judgedLink struct {
 	kind plumbing.ObjectType
 }
 
-// check returns what is wrong with the store in a folder.
+// check returns what is wrong with the store in a directory.
 func (f *strictFsck) check(fsys vfs.FS, dir string) (problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	objects := map[string]*judgedObject{}
@@ -124,7 +124,7 @@ func (f *strictFsck) check(fsys vfs.FS, dir string) (problems []string) {
 	return problems
 }
 
-// looseRefs reads what lies below a folder of references.
+// looseRefs reads what lies below a directory of references.
 func looseRefs(fsys vfs.FS, dir, rel string) map[string]string {
 	found := map[string]string{}
 	list, _ := fsys.ReadDir(filepath.Join(dir, rel))

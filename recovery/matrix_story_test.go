@@ -270,7 +270,7 @@ func (w tree) put(t testing.TB, dir string) {
 	}
 }
 
-// real makes the folders of an execution that are not in memory: those that are
+// real makes the directories of an execution that are not in memory: those that are
 // locked, and the workspace.
 func real(t testing.TB, root string) layout.Layout {
 	t.Helper()

@@ -93,7 +93,7 @@ func open(ctx context.Context, x *execution.Execution) error {
 	if err := x.QuarantineObstacles(); err != nil {
 		return fmt.Errorf("setting aside what is in the way: %w", err)
 	}
-	if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
+	if err := layout.MakeOwnDirs(x.FS, x.Layout); err != nil {
 		return err
 	}
 	storeErr := openStore(x)

@@ -156,7 +156,7 @@ func TestFilesThatTheirModeClosesAreNamedWithTheCommandThatOpensThem(t *testing.
 	}
 }
 
-// asOwner runs f as the owner of all in a folder, who is not root.
+// asOwner runs f as the owner of all in a directory, who is not root.
 func asOwner(t *testing.T, root string, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -30,7 +30,7 @@ func TestAMovedExecutionFindsItself(t *testing.T) {
 	x := reopen(t, to)
 	for _, s := range []*state.State{v.State, x.State()} {
 		for i, r := range s.Runs {
-			if r.RunFolder != x.Layout.RunFolder(r.RunID) {
+			if r.RunFolder != x.Layout.RunDir(r.RunID) {
 				t.Errorf("run %d is said to be in %s", i, r.RunFolder)
 			}
 		}
@@ -44,7 +44,7 @@ func TestAMovedExecutionFindsItself(t *testing.T) {
 	ok(t, os.Rename(to, root))
 	remove(t, layout.Layout{Root: root}.Meta())
 	x = reopen(t, root)
-	if r := x.State().Runs[0]; r.RunFolder != x.Layout.RunFolder(r.RunID) {
+	if r := x.State().Runs[0]; r.RunFolder != x.Layout.RunDir(r.RunID) {
 		t.Errorf("the run is said to be in %s", r.RunFolder)
 	}
 	if x.Meta().ReadOnlySourceDataPath != data {
@@ -56,7 +56,7 @@ func TestAMovedExecutionFindsItself(t *testing.T) {
 		t.Errorf("the next opening still finds %+v", x.Report)
 	}
 	ok(t, x.Close())
-	// Another path to the same folder is no move.
+	// Another path to the same directory is no move.
 	ok(t, os.Symlink(root, to))
 	x = reopen(t, to)
 	if len(x.Report.Findings) > 0 {
@@ -101,8 +101,8 @@ func TestACopiedExecutionGetsALineageOfItsOwn(t *testing.T) {
 	ok(t, x.Close())
 }
 
-// Whatever becomes of the folder while it is held: the next transition stops,
-// and nothing is written where the folder was.
+// Whatever becomes of the directory while it is held: the next transition stops,
+// and nothing is written where the directory was.
 func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, l layout.Layout){

@@ -64,7 +64,7 @@ func relocate(x *execution.Execution, how layout.Relocation) error {
 		}
 	}
 	if how != layout.InPlace {
-		x.Metadata.Folder = nil
+		x.Metadata.WorkspaceDir = nil
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func ours(x *execution.Execution, lineage string) error {
 // dropEmptyRuns removes the directories of runs that a crash kept from beginning.
 // What holds anything stays, and so does what cannot be removed.
 func dropEmptyRuns(x *execution.Execution) {
-	folders, err := x.FS.ReadDir(x.Layout.Runs())
+	dirs, err := x.FS.ReadDir(x.Layout.Runs())
 	if err != nil {
 		return
 	}
@@ -205,9 +205,9 @@ func dropEmptyRuns(x *execution.Execution) {
 	for _, r := range x.State().Runs {
 		known[string(r.RunID)] = true
 	}
-	for _, folder := range folders {
-		if folder.IsDir() && !known[folder.Name()] {
-			_ = x.FS.Remove(x.Layout.RunFolder(state.RunID(folder.Name())))
+	for _, dir := range dirs {
+		if dir.IsDir() && !known[dir.Name()] {
+			_ = x.FS.Remove(x.Layout.RunDir(state.RunID(dir.Name())))
 		}
 	}
 }

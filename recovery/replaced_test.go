@@ -21,7 +21,7 @@ import (
 	"hank/state"
 )
 
-// Between a codon's start and its end a real folder in the place of the workspace
+// Between a codon's start and its end a real directory in the place of the workspace
 // is taken for it, with its lock; the journal goes on meanwhile.
 func TestACodonMayReplaceItsWorkspace(t *testing.T) {
 	t.Parallel()
@@ -84,24 +84,24 @@ func TestWhatMayStandForAWorkspace(t *testing.T) {
 	base := t.TempDir()
 	path, other := filepath.Join(base, "ws"), filepath.Join(base, "other")
 	ok(t, errors.Join(os.Mkdir(path, 0o755), os.Mkdir(other, 0o755)))
-	was := must(layout.FolderAt(path))(t)
-	check := func(what string, f layout.Folder) {
+	was := must(layout.DirAt(path))(t)
+	check := func(what string, f layout.DirID) {
 		t.Helper()
 		_, blocked := f.Succeeds(path)
 		if what == "" && blocked != nil || what != "" && (blocked == nil || !strings.Contains(blocked.Error(), what)) {
 			t.Errorf("%q: %v", what, blocked)
 		}
 	}
-	changed := func(change func(*layout.Folder)) layout.Folder { f := was; f.Inode++; change(&f); return f }
+	changed := func(change func(*layout.DirID)) layout.DirID { f := was; f.Inode++; change(&f); return f }
 	check("", was)
-	check("", changed(func(*layout.Folder) {}))
-	check("of another user", changed(func(f *layout.Folder) { f.Owner++ }))
-	check("on another volume", changed(func(f *layout.Folder) { f.Device++ }))
-	check("in another place", changed(func(f *layout.Folder) { f.Path, f.Place = other, other }))
+	check("", changed(func(*layout.DirID) {}))
+	check("of another user", changed(func(f *layout.DirID) { f.Owner++ }))
+	check("on another volume", changed(func(f *layout.DirID) { f.Device++ }))
+	check("in another place", changed(func(f *layout.DirID) { f.Path, f.Place = other, other }))
 	remove(t, path)
 	ok(t, os.Symlink(other, path))
 	check("a link to "+other, was)
-	check("", must(layout.FolderAt(path))(t)) // one that was a link from the beginning
+	check("", must(layout.DirAt(path))(t)) // one that was a link from the beginning
 	remove(t, other)
 	check("leads to no directory", was)
 	remove(t, path)
@@ -110,7 +110,7 @@ func TestWhatMayStandForAWorkspace(t *testing.T) {
 	check("replaced by a file", was)
 }
 
-// Where a folder was recorded, a link that comes in its place while no codon is
+// Where a directory was recorded, a link that comes in its place while no codon is
 // running is followed by nobody: readers and openings say so alike, and what it
 // leads to stays as it is. One that was given from the beginning is followed.
 func TestALinkInThePlaceOfTheWorkspaceIsNotFollowed(t *testing.T) {
@@ -158,13 +158,13 @@ func TestALinkInThePlaceOfTheWorkspaceIsNotFollowed(t *testing.T) {
 	history(t, root, 12, CreateOptions{Workspace: given}).close()
 	ok(t, reopen(t, root).Close())
 	ok(t, errors.Join(os.Rename(target, target+"2"), os.Remove(given), os.Symlink(target+"2", given)))
-	ok(t, reopen(t, root).Close()) // the same folder
+	ok(t, reopen(t, root).Close()) // the same directory
 	ok(t, errors.Join(os.Remove(given), os.Symlink(foreign, given)))
 	refused(given, "a link to "+foreign)
 }
 
-// Another real folder is no question by itself, and the folder of another user is
-// no other folder.
+// Another real directory is no question by itself, and the directory of another user is
+// no other directory.
 func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "x")
@@ -175,7 +175,7 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	l := layout.LayoutOf(root)
 	owned := func(by uint32) {
 		m := must(layout.ReadMeta(root))(t)
-		m.Folder.Owner = by
+		m.WorkspaceDir.Owner = by
 		ok(t, layout.WriteMeta(fast, l.Meta(), m))
 	}
 	owned(uint32(os.Geteuid()) + 1) // and this user may use it
@@ -211,14 +211,14 @@ func TestWhatReadersSayOfAnotherFolder(t *testing.T) {
 	}
 }
 
-// What is advised for a folder that another user has does what it says when it is
-// typed: the copy stands in its place, and the folder beside it.
+// What is advised for a directory that another user has does what it says when it is
+// typed: the copy stands in its place, and the directory beside it.
 func TestTheCopyThatIsAdvisedTakesThePlaceOfTheFolder(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]func(path string) string{
 		"replaced": layout.TakeOver,
 		"estranged": func(path string) string {
-			return advice.Render(layout.Folder{}.Estranged(path, layout.Folder{}, "hank run").Options[1], "")
+			return advice.Render(layout.DirID{}.Estranged(path, layout.DirID{}, "hank run").Options[1], "")
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "agent root")

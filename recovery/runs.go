@@ -184,7 +184,7 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	if err := Finish(ctx, x, r.RunID, nameOf(x, live.CodonID), final, tracked); err != nil {
 		return err
 	}
-	if err := x.Record(endOf(x, r)); err != nil || x.Metadata.Folder != nil && x.Metadata.Folder.Same(x.Lock.Workspace()) {
+	if err := x.Record(endOf(x, r)); err != nil || x.Metadata.WorkspaceDir != nil && x.Metadata.WorkspaceDir.Same(x.Lock.Workspace()) {
 		return err
 	}
 	return x.SetMeta(func(m *layout.Meta) { m.RememberWorkspace(x.Lock.Workspace()) })

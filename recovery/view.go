@@ -70,7 +70,7 @@ func (v *View) Unrecorded() *state.Codon {
 	return live
 }
 
-// LateAtOnce is LateQuestion as far as the workspace's folder alone tells: names have
+// LateAtOnce is LateQuestion as far as the workspace's directory alone tells: names have
 // come or gone in it since.
 func (v *View) LateAtOnce() *finding.DecisionError {
 	live := v.Unrecorded()
@@ -359,13 +359,13 @@ func (v *View) Gone() bool {
 }
 
 // lookAtWorkspace says what shows of the workspace at a glance: that it is gone, or
-// that it is another folder than the one that the last codon left.
+// that it is another directory than the one that the last codon left.
 func (v *View) lookAtWorkspace() {
-	switch now, err := layout.FolderAt(v.Layout.Workspace); {
+	switch now, err := layout.DirAt(v.Layout.Workspace); {
 	case v.Live:
 	case v.Gone():
 		missingWorkspace(v.Layout).report(&v.Report)
-	case err == nil && v.Head.Planned > 0 && v.Meta.Folder != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.Folder.Inode: // the number of a volume may change with a boot
+	case err == nil && v.Head.Planned > 0 && v.Meta.WorkspaceDir != nil && v.Meta.Root == v.Layout.Root && now.Inode != v.Meta.WorkspaceDir.Inode: // the number of a volume may change with a boot
 		next := "`hank run` compares it with the last checkpoint, and asks only where it differs"
 		if r := v.State.Newest(); r != nil && r.Live() != nil {
 			next = "what is in it counts as what the interrupted codon has left"
@@ -418,11 +418,11 @@ func (v *View) plan(repairs []Repair) {
 	}
 }
 
-// beginning is how long a folder of hank's own that is empty may be one that
+// beginning is how long a directory of hank's own that is empty may be one that
 // somebody has just made and not locked yet.
 const beginning = 200 * time.Millisecond
 
-// holdsOrBegins reports whether somebody holds the execution. A folder without
+// holdsOrBegins reports whether somebody holds the execution. A directory without
 // anything in it is looked at until it has something, or is locked, for it may
 // just have been made.
 func (v *View) holdsOrBegins() bool {
@@ -577,14 +577,14 @@ func (v *View) HankName() string {
 	return githistory.ProgramName(store, v.State.Program)
 }
 
-// Validate checks the state against itself, the run folders and the store.
+// Validate checks the state against itself, the run directories and the store.
 func (v *View) Validate() state.Validation {
 	w := state.World{}
 	if entries, err := os.ReadDir(v.Layout.Runs()); err == nil {
-		w.RunFolders = []string{}
+		w.RunDirs = []string{}
 		for _, e := range entries {
 			if e.IsDir() {
-				w.RunFolders = append(w.RunFolders, e.Name())
+				w.RunDirs = append(w.RunDirs, e.Name())
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (d *driver) startRun(st start) error {
 	}
 	now := d.x.Now()
 	id := newRunID(now.Time)
-	dir := d.x.Layout.RunFolder(id)
+	dir := d.x.Layout.RunDir(id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the directory of the run: %w", err)
 	}

@@ -413,7 +413,7 @@ func TestValidateFindsEachKindOfIssue(t *testing.T) {
 		{RunID: "old", Status: StatusRunning},
 	}, CurrentRunID: "none"}
 	s.plan = newList([]*PlanEntry{{Entry: plan.Entry{CodonID: "z", Codon: &plan.Codon{}}}})
-	v := Validate(s, World{RunFolders: []string{"lost"}, HasCommit: func(SHA) bool { return false }, Costs: map[RunID]USD{"new": 5}})
+	v := Validate(s, World{RunDirs: []string{"lost"}, HasCommit: func(SHA) bool { return false }, Costs: map[RunID]USD{"new": 5}})
 	found := map[IssueType]bool{}
 	for _, i := range append(v.Errors, v.Warnings...) {
 		found[i.Type] = true

@@ -40,9 +40,9 @@ type Validation struct {
 
 // World is what Validate compares a state with. A nil member is not compared.
 type World struct {
-	RunFolders []string // names of the directories under runs/
-	HasCommit  func(SHA) bool
-	Costs      map[RunID]USD // what the cost index says
+	RunDirs   []string // names of the directories under runs/
+	HasCommit func(SHA) bool
+	Costs     map[RunID]USD // what the cost index says
 }
 
 // Validate checks what a state says against itself and against the world. It
@@ -60,7 +60,7 @@ func Validate(s *State, w World) Validation {
 	for _, r := range s.Runs {
 		v.run(s, r)
 	}
-	v.folders()
+	v.dirs()
 	return Validation{Valid: len(v.errors) == 0, Errors: v.errors, Warnings: v.warnings}
 }
 
@@ -144,8 +144,8 @@ func (v *validator) codon(s *State, r *Run, c *Codon, last bool) {
 // have gone from the plan. Only the newest run must agree with the plan.
 func (v *validator) abandoned(s *State, r *Run) bool { return r != s.Newest() || s.Position != nil }
 
-func (v *validator) folders() {
-	for _, name := range v.world.RunFolders {
+func (v *validator) dirs() {
+	for _, name := range v.world.RunDirs {
 		if v.runs[RunID(name)] == nil {
 			v.warn(Issue{OrphanedFolder, fmt.Sprintf("directory runs/%s belongs to no run", name), RunID(name), ""})
 		}

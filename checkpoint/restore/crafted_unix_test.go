@@ -66,7 +66,7 @@ func craft(t testkit.Fataler, s *site, rng *rand.Rand, depth int) packdb.SHA {
 }
 
 // Nothing is written or deleted outside the workspace, nor in the user's .git
-// or hank's own folder, whatever two trees made by hand say, in whatever
+// or hank's own directory, whatever two trees made by hand say, in whatever
 // workspace, for whatever paths.
 func TestCraftedTreesNeverReachOutside(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func RefusedDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (re
 				break
 			}
 			if at = path.Dir(at); at == "." {
-				err = folderRefusal(w.Fd())
+				err = dirRefusal(w.Fd())
 			} else if fi, missing := root.Lstat(at); missing == nil && fi.IsDir() {
 				err = refusalIn(w, at)
 			}
@@ -111,7 +111,7 @@ func (e *emptying) refusal(w *worktree.Workspace, name string) error {
 		return nil
 	}
 	defer unix.Close(fd)
-	if err := folderRefusal(fd); err != nil {
+	if err := dirRefusal(fd); err != nil {
 		return err
 	}
 	switch a := attributesAt(fd, path.Base(name)); {

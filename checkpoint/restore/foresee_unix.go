@@ -17,20 +17,20 @@ import (
 // foresee finds what the system is going to refuse, as far as it has to be known
 // before a restore begins; with names all of it, for people.
 func (p *planner) foresee(names bool) error {
-	if err := p.refuseFolders(names); err != nil || !names {
+	if err := p.refuseDirs(names); err != nil || !names {
 		return err
 	}
 	if err := Writable(p.req.Workspace); err != nil && len(p.steps) > 0 {
 		p.block(".", err.Error())
 	}
 	p.refuseBelow()
-	return p.foreseeFolders()
+	return p.foreseeDirs()
 }
 
-// refuseFolders gives up the steps in directories that the system keeps closed,
+// refuseDirs gives up the steps in directories that the system keeps closed,
 // before anything is staged there; with names also those whose names it keeps,
 // which else show when they are tried.
-func (p *planner) refuseFolders(names bool) error {
+func (p *planner) refuseDirs(names bool) error {
 	var todo []*step
 	for i := range p.steps {
 		if p.steps[i].verb != nothing {
@@ -43,15 +43,15 @@ func (p *planner) refuseFolders(names bool) error {
 			return &os.PathError{Op: "open directory", Path: dir, Err: err}
 		}
 		defer unix.Close(fd)
-		var folder unix.Stat_t
-		if err := unix.Fstat(fd, &folder); err != nil {
+		var directory unix.Stat_t
+		if err := unix.Fstat(fd, &directory); err != nil {
 			return os.NewSyscallError("fstat", err)
 		}
-		closed := folderRefusal(fd)
+		closed := dirRefusal(fd)
 		for _, s := range batch {
 			err := closed
 			if err == nil && names {
-				err = p.nameRefusal(fd, &folder, s)
+				err = p.nameRefusal(fd, &directory, s)
 			}
 			if err != nil {
 				s.refused = true
@@ -64,7 +64,7 @@ func (p *planner) refuseFolders(names bool) error {
 
 // nameRefusal returns the error with which the system would refuse a step in
 // the directory fd, which is not closed.
-func (p *planner) nameRefusal(fd int, folder *unix.Stat_t, s *step) error {
+func (p *planner) nameRefusal(fd int, directory *unix.Stat_t, s *step) error {
 	if err := failpoint.Refused(p.req.Workspace.Path(), s.Path); err != nil || s.stage != s.dir || !s.was.exists() {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *planner) nameRefusal(fd int, folder *unix.Stat_t, s *step) error {
 		return unix.EPERM
 	}
 	var st unix.Stat_t
-	if uid := uint32(os.Geteuid()); folder.Mode&unix.S_ISVTX != 0 && uid != 0 && folder.Uid != uid && worktree.LstatAt(fd, s.name, &st) == nil && st.Uid != uid {
+	if uid := uint32(os.Geteuid()); directory.Mode&unix.S_ISVTX != 0 && uid != 0 && directory.Uid != uid && worktree.LstatAt(fd, s.name, &st) == nil && st.Uid != uid {
 		return unix.EPERM
 	}
 	return nil
@@ -104,9 +104,9 @@ func (p *planner) refuseBelow() {
 	}
 }
 
-// foreseeFolders notes which of the directories that a restore would empty the
+// foreseeDirs notes which of the directories that a restore would empty the
 // system would not let go.
-func (p *planner) foreseeFolders() error {
+func (p *planner) foreseeDirs() error {
 	dirs, err := p.emptiedDirs()
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (p *planner) foreseeFolders() error {
 		}
 		name := worktree.LastComponent(dir)
 		if !filled[dir] && p.wouldBeEmpty(fd, dir, goes) {
-			err := p.folderStays(fd, dir)
+			err := p.dirStays(fd, dir)
 			if err != nil {
 				p.note(dir, whyRefused(fd, name, err)+"; the empty directory stays")
 			}
@@ -141,13 +141,13 @@ func (p *planner) foreseeFolders() error {
 	return nil
 }
 
-// folderStays returns the error with which the system would refuse to remove
+// dirStays returns the error with which the system would refuse to remove
 // an empty directory in the directory fd.
-func (p *planner) folderStays(fd int, dir string) error {
+func (p *planner) dirStays(fd int, dir string) error {
 	if err := failpoint.Refused(p.req.Workspace.Path(), dir); err != nil {
 		return err
 	}
-	if err := folderRefusal(fd); err != nil {
+	if err := dirRefusal(fd); err != nil {
 		return err
 	}
 	switch a := attributesAt(fd, worktree.LastComponent(dir)); {

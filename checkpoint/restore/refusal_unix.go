@@ -48,7 +48,7 @@ type attributes struct{ immutable, appendOnly, mounted bool }
 // whyRefused says why the name in dirfd cannot be removed or written, as the
 // system has answered with err.
 func whyRefused(dirfd int, name string, err error) string {
-	there, folder := attributesAt(dirfd, name), attributesAt(dirfd, "")
+	there, directory := attributesAt(dirfd, name), attributesAt(dirfd, "")
 	switch {
 	case there.mounted:
 		return "is a mount point"
@@ -56,9 +56,9 @@ func whyRefused(dirfd int, name string, err error) string {
 		return "is immutable"
 	case there.appendOnly:
 		return "is append-only"
-	case folder.immutable:
+	case directory.immutable:
 		return "is in an immutable directory"
-	case folder.appendOnly:
+	case directory.appendOnly:
 		return "is in an append-only directory"
 	case errors.Is(err, unix.EBUSY):
 		return "is a mount point, or in use by the system"
@@ -73,10 +73,10 @@ func whyRefused(dirfd int, name string, err error) string {
 	return fmt.Sprintf("cannot be changed by this user: %v", err)
 }
 
-// folderRefusal returns the error with which the system would refuse that names
+// dirRefusal returns the error with which the system would refuse that names
 // in the directory fd come and go; nil if it would not. What a restore can make
 // writable does not count.
-func folderRefusal(fd int) error {
+func dirRefusal(fd int) error {
 	if a := attributesAt(fd, ""); a.immutable || a.appendOnly {
 		return unix.EPERM // in an append-only one a staged file could not even be removed
 	}
@@ -99,7 +99,7 @@ func refusalIn(w *worktree.Workspace, dir string) error {
 		return nil
 	}
 	defer unix.Close(fd)
-	return folderRefusal(fd)
+	return dirRefusal(fd)
 }
 
 // Writable returns why the root of the workspace does not take the files that
@@ -107,7 +107,7 @@ func refusalIn(w *worktree.Workspace, dir string) error {
 func Writable(w *worktree.Workspace) error {
 	err := failpoint.Refused(w.Path(), "")
 	if err == nil {
-		err = folderRefusal(w.Fd())
+		err = dirRefusal(w.Fd())
 	}
 	if err != nil {
 		return &os.PathError{Op: "write to", Path: w.Path(), Err: err}

@@ -127,7 +127,7 @@ func TestWhatIsLeftOutStaysAndIsNamed(t *testing.T) {
 	}
 }
 
-// A folder that cannot be emptied, and whose place the target needs for a file,
+// A directory that cannot be emptied, and whose place the target needs for a file,
 // gets a name beside its own.
 func TestAFolderThatCannotBeEmptiedIsMovedAside(t *testing.T) {
 	t.Parallel()

@@ -22,8 +22,8 @@ const cacheVersion = 5
 
 var errStaleCache = errors.New("the stat cache is of another time")
 
-// isFolder marks a directory among the flags of an entry on disk.
-const isFolder = 1 << 7
+// isDir marks a directory among the flags of an entry on disk.
+const isDir = 1 << 7
 
 // encode returns the cache as bytes: a header, the directories from the root down,
 // each before its subdirectories, and a checksum.
@@ -52,7 +52,7 @@ func (d *CachedDir) append(out []byte) []byte {
 		out = append(out, o.name...)
 		kind := byte(0)
 		if o.dir {
-			kind = isFolder
+			kind = isDir
 		}
 		out = append(out, kind)
 	}
@@ -62,7 +62,7 @@ func (d *CachedDir) append(out []byte) []byte {
 		out = binary.AppendUvarint(out, uint64(len(e.Name)))
 		out = append(out, e.Name...)
 		if e.Sub != nil {
-			out = append(out, byte(e.Flags)|isFolder)
+			out = append(out, byte(e.Flags)|isDir)
 			continue
 		}
 		out = append(out, byte(e.Flags))
@@ -167,8 +167,8 @@ func (r *cacheReader) entry(e *cachedEntry) {
 	if b == nil {
 		return
 	}
-	e.Flags = entryFlags(b[0] &^ isFolder)
-	if b[0]&isFolder != 0 {
+	e.Flags = entryFlags(b[0] &^ isDir)
+	if b[0]&isDir != 0 {
 		e.Sub = pendingDir
 		return
 	}

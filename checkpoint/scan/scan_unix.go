@@ -362,7 +362,7 @@ func (w *dirScan) entry(i int) {
 		return
 	}
 	if n.kind == kindDir {
-		w.subfolder(i, name)
+		w.subdir(i, name)
 		return
 	}
 	var st unix.Stat_t
@@ -375,7 +375,7 @@ func (w *dirScan) entry(i int) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		w.subfolder(i, name)
+		w.subdir(i, name)
 	case unix.S_IFREG, unix.S_IFLNK:
 		if !slices.Contains(w.apart, inodeOf(&st)) {
 			w.file(i, name, &st)
@@ -443,7 +443,7 @@ func (w *dirScan) recorded(i int, name string) bool {
 }
 
 // subdirectory goes down, unless nothing there can be recorded.
-func (w *dirScan) subfolder(i int, name string) {
+func (w *dirScan) subdir(i int, name string) {
 	full := w.path + name
 	var last *CachedDir
 	if k := w.known[i]; k >= 0 {

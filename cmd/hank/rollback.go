@@ -116,7 +116,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	}
 	if len(o.Paths) > 0 {
 		names, also := namesOf(o.Paths), ""
-		if len(done.Add)+len(done.Folders) > 0 {
+		if len(done.Add)+len(done.Dirs) > 0 {
 			also = " --delete"
 		}
 		say("restored %s from %s%s; previous version saved as checkpoint %s\n  to undo  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, report.Short(done.Safety), also, unasked(), executionOption(c))
@@ -193,7 +193,7 @@ func printPreview(p *history.Preview, all bool) {
 		}
 	}
 	show("+", p.Add, term.Green)
-	for _, name := range p.Folders {
+	for _, name := range p.Dirs {
 		say("  %s %s\n", term.Green(os.Stdout, "+"), quotePath(name+"/"))
 	}
 	show("~", p.Change, term.Yellow)

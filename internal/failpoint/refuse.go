@@ -48,11 +48,11 @@ func Refused(workspace, name string) error {
 	if asked == nil && !tests.Load() {
 		return nil
 	}
-	folder := ""
+	directory := ""
 	if dir := path.Dir(name); dir != "." {
-		folder = dir + "/"
+		directory = dir + "/"
 	}
-	for _, key := range []string{name, folder} {
+	for _, key := range []string{name, directory} {
 		if errno, ok := asked[key]; ok {
 			return errno
 		}

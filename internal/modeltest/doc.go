@@ -4,7 +4,7 @@
 // The model is written from the documents, not from the code, and shares
 // nothing with it. It knows
 //
-//   - trees: what stands at each path of the workspace, empty folders too
+//   - trees: what stands at each path of the workspace, empty directories too
 //     (tree_test.go);
 //   - programs: codons that put, append, delete, link and ignore files, cost
 //     money, track a part of the workspace, have a rig or an archive, and fail
@@ -21,7 +21,7 @@
 // test knows which codon began when, whatever the execution says about it.
 //
 // A failure prints the seed and the operations as shell commands. They can be
-// run again in the folder that is kept with HANK_MODEL_KEEP=DIR.
+// run again in the directory that is kept with HANK_MODEL_KEEP=DIR.
 //
 // Not modelled: loops, budgets, agents other than scripts, data, output files,
 // a workspace elsewhere, and edits by hand between a crash and the next run.

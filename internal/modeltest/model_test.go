@@ -19,7 +19,7 @@ type place struct {
 	undone  bool     // an undo has led here
 	due     bool     // the archive of a codon that is done may be left to the next run
 	frozen  program  // what runs follow
-	made    []string // empty folders of a person that --restore has left, and no checkpoint names yet
+	made    []string // empty directories of a person that --restore has left, and no checkpoint names yet
 	before  []tree   // the tree before each codon of this timeline, up to next
 	left    []string // what was ignored before the move that led here, and the target has not
 	seen    bool     // left is what of that is there
@@ -94,7 +94,7 @@ func (m *model) back(from place, target tree, now int, held func(string) bool) t
 	return t
 }
 
-// keepFolders leaves the empty folders that a person has made since hank left the
+// keepFolders leaves the empty directories that a person has made since hank left the
 // workspace in a tree that went back to a target: nobody is asked about them, so they
 // stay, unless the target has something there. docs/checkpoints.md says so. It returns
 // a person's that are there then.
@@ -276,7 +276,7 @@ func (r *passage) begin(c codon) {
 	p := &r.at
 	if len(p.before) <= p.next {
 		p.before = append(p.before[:p.next:p.next], p.tree.clone())
-		for _, path := range allPaths(p.tree, p.clean) { // empty folders of a person are in no checkpoint yet
+		for _, path := range allPaths(p.tree, p.clean) { // empty directories of a person are in no checkpoint yet
 			if was, is := p.clean.nodes[path], p.tree.nodes[path]; !r.begun && was != is && (was.kind == "folder" || is.kind == "folder") {
 				p.before[p.next].unsure(path, nil)
 			}
@@ -301,7 +301,7 @@ func (r *passage) forward() {
 	r.at.before = r.at.before[:r.at.next:r.at.next]
 }
 
-// archive moves what a codon wants archived. The folders that become empty may
+// archive moves what a codon wants archived. The directories that become empty may
 // stay or go.
 func (r *passage) archive(c codon, i int) {
 	if c.archive == "" || !r.at.tree.has(c.archive) {

@@ -22,7 +22,7 @@ var (
 	many  = flag.Int("model.operations", 15, "how many operations a seed has")
 )
 
-// shared is a folder for the program.
+// shared is a directory for the program.
 var shared string
 
 func TestMain(m *testing.M) {

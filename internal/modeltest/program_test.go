@@ -28,8 +28,8 @@ type codon struct {
 	effects   []effect
 	cost      int64 // thousandths of a dollar
 	tracks    []string
-	archive   string // a folder, or ""
-	rig       bool   // copies one file to the folder "rigged"
+	archive   string // a directory, or ""
+	rig       bool   // copies one file to the directory "rigged"
 	onFailure string
 }
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A node is what stands at a path: a file, a link or an empty folder. Folders
+// A node is what stands at a path: a file, a link or an empty directory. Folders
 // that hold something are not nodes: their content implies them.
 type node struct {
 	kind string // "file", "link", "folder"; "" is nothing
@@ -72,7 +72,7 @@ func (t tree) may(path string) bool {
 	return false
 }
 
-// leaf reports whether a file or a link stands at path, or where a folder that leads
+// leaf reports whether a file or a link stands at path, or where a directory that leads
 // to it would be.
 func (t tree) leaf(path string) bool {
 	for ; path != ""; path = parent(path) {
@@ -90,7 +90,7 @@ func parent(path string) string {
 	return ""
 }
 
-// clear removes path and what is in it; the folder that it was in stays.
+// clear removes path and what is in it; the directory that it was in stays.
 func (t tree) clear(path string) {
 	had, doubtful := t.has(path), false
 	for p := range t.nodes {
@@ -121,7 +121,7 @@ func (t tree) clearCopies() {
 	t.clear(".hankweave-rig-old")
 }
 
-// way makes the folders that lead to path; a file or link in their place goes.
+// way makes the directories that lead to path; a file or link in their place goes.
 func (t tree) way(path string) {
 	for up := parent(path); up != ""; up = parent(up) {
 		delete(t.nodes, up)

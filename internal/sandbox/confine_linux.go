@@ -10,8 +10,8 @@ import (
 
 // What Confine takes away, and what it leaves in a directory and for a file.
 const (
-	ofFile   landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate
-	ofFolder                      = ofFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir |
+	ofFile landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate
+	ofDir                       = ofFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir |
 		ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym | ll.AccessFSRefer
 	// scopes keep signals, and sockets without a file, inside: else what is
 	// confined could end the runtime, or have others write for it.
@@ -41,30 +41,30 @@ func Confine(writable []string) error {
 	if !support.InForce() {
 		return &UnsupportedError{support.Why}
 	}
-	var files, folders []string
+	var files, dirs []string
 	for _, path := range writable {
 		fi, err := os.Stat(path)
 		if err != nil {
 			return fmt.Errorf("confining to %s: %w", path, err)
 		}
 		if fi.IsDir() {
-			folders = append(folders, path)
+			dirs = append(dirs, path)
 		} else {
 			files = append(files, path)
 		}
 	}
 	for _, path := range Devices {
 		if fi, err := os.Stat(path); err == nil && fi.IsDir() {
-			folders = append(folders, path)
+			dirs = append(dirs, path)
 		} else if err == nil {
 			files = append(files, path)
 		}
 	}
-	config := landlock.MustConfig(ofFolder)
+	config := landlock.MustConfig(ofDir)
 	if support.ABI >= scopesABI {
-		config = landlock.MustConfig(ofFolder, scopes)
+		config = landlock.MustConfig(ofDir, scopes)
 	}
-	if err := config.Restrict(landlock.PathAccess(ofFile, files...), landlock.PathAccess(ofFolder, folders...)); err != nil {
+	if err := config.Restrict(landlock.PathAccess(ofFile, files...), landlock.PathAccess(ofDir, dirs...)); err != nil {
 		return fmt.Errorf("confining by Landlock %d: %w", support.ABI, err)
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestRealFollowsLinksAsFarAsTheyAreThere(t *testing.T) {
 	}
 }
 
-// A link in the place of a folder that is to be writable would open what it
+// A link in the place of a directory that is to be writable would open what it
 // leads to.
 func TestAFolderThatIsALinkIsRefused(t *testing.T) {
 	t.Parallel()

@@ -58,17 +58,17 @@ func emptyDirs(message string) []string {
 
 // DirsWithin are those of the directories that are at or below one of the paths; no
 // path at all, and the root, is every one.
-func DirsWithin(folders, paths []string) []string {
+func DirsWithin(dirs, paths []string) []string {
 	if len(paths) == 0 || slices.Contains(paths, ".") {
-		return folders
+		return dirs
 	}
-	return slices.DeleteFunc(slices.Clone(folders), func(name string) bool {
+	return slices.DeleteFunc(slices.Clone(dirs), func(name string) bool {
 		return !slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
 	})
 }
 
 // dirsOf are those of the directories that a move of paths is about: not those of
 // the execution itself.
-func dirsOf(l layout.Layout, folders, paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(DirsWithin(folders, paths)), l.Apart())
+func dirsOf(l layout.Layout, dirs, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(DirsWithin(dirs, paths)), l.Apart())
 }

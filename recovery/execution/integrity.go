@@ -23,9 +23,9 @@ func (x *Execution) Watch() error {
 		return err
 	}
 	x.Monitor = m
-	x.Lock.Folders.Lock()
+	x.Lock.DirsMu.Lock()
 	x.Lock.Watch = m
-	x.Lock.Folders.Unlock()
+	x.Lock.DirsMu.Unlock()
 	x.StateWriter.Disk.Lock()
 	failed := x.StateWriter.Failed
 	x.StateWriter.tampered = x.reportState
@@ -57,7 +57,7 @@ func (x *Execution) Inspect() error {
 	}
 	deleted := m.WasDeleted()
 	if deleted {
-		if err := layout.MakeOwnFolders(x.FS, x.Layout); err != nil {
+		if err := layout.MakeOwnDirs(x.FS, x.Layout); err != nil {
 			return err
 		}
 	}

@@ -116,14 +116,14 @@ func changedFiles(workspace string, files []diff.Change, empty []string, executa
 		return nil, err
 	}
 	defer root.Close()
-	folders := map[string]bool{".": false} // whether names came or went
+	dirs := map[string]bool{".": false} // whether names came or went
 	look := func(dir string) {
 		for ; ; dir = path.Dir(dir) {
-			if _, seen := folders[dir]; seen && dir != "." {
+			if _, seen := dirs[dir]; seen && dir != "." {
 				return
 			}
 			fi, err := root.Lstat(dir)
-			folders[dir] = err == nil && fi.IsDir() && fi.ModTime().After(since)
+			dirs[dir] = err == nil && fi.IsDir() && fi.ModTime().After(since)
 			if dir == "." {
 				return
 			}
@@ -145,7 +145,7 @@ func changedFiles(workspace string, files []diff.Change, empty []string, executa
 		if !ok || !time.Unix(0, id.CTime).After(since) {
 			continue
 		}
-		modeOnly := !time.Unix(0, id.MTime).After(since) && !folders[path.Dir(c.Path)]
+		modeOnly := !time.Unix(0, id.MTime).After(since) && !dirs[path.Dir(c.Path)]
 		if modeOnly && (c.To.Mode == checkpoint.Executable) == executable(c) {
 			continue
 		}
@@ -155,7 +155,7 @@ func changedFiles(workspace string, files []diff.Change, empty []string, executa
 			told[dir] = true
 		}
 	}
-	for dir, changed := range folders {
+	for dir, changed := range dirs {
 		if changed && !told[dir] {
 			found = append(found, dir+"/")
 		}

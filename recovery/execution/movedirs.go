@@ -43,7 +43,7 @@ func dirsMadeBy(src *Sources, kind string, target checkpoint.Info, paths []strin
 // conflictingDirs are the empty directories of the workspace, ignored or not, that a
 // move from one tree to another with these empty directories fills, or replaces; and
 // those that it takes away because another move has made them.
-func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoint.SHA, folders, made []string) ([]string, error) {
+func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoint.SHA, dirs, made []string) ([]string, error) {
 	changes, err := diff.Diff(store, from, to)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func conflictingDirs(l layout.Layout, store *checkpoint.Store, from, to checkpoi
 			w.above(path.Dir(c.Path))
 		}
 	}
-	for _, name := range folders {
+	for _, name := range dirs {
 		w.above(name)
 	}
 	for _, name := range made {
@@ -113,8 +113,8 @@ func (w *dirCollector) below(name string) {
 }
 
 // names are the names in a directory, up to most of them; -1: all.
-func (w *dirCollector) names(folder string, most int) []string {
-	f, err := w.root.Open(folder)
+func (w *dirCollector) names(dir string, most int) []string {
+	f, err := w.root.Open(dir)
 	if err != nil {
 		return []string{"?"} // not known to be empty
 	}

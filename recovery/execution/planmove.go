@@ -204,9 +204,9 @@ func (p *MovePlan) leavesNothing(store *checkpoint.Store, done *restore.RestoreR
 
 // withDirs adds what is said of empty directories to what a restore could not change,
 // each path once.
-func withDirs(refused, folders []restore.Refused) []restore.Refused {
+func withDirs(refused, dirs []restore.Refused) []restore.Refused {
 	byPath := func(a, b restore.Refused) int { return strings.Compare(a.Path, b.Path) }
-	all := slices.Concat(refused, folders)
+	all := slices.Concat(refused, dirs)
 	slices.SortStableFunc(all, byPath)
 	return slices.CompactFunc(all, func(a, b restore.Refused) bool { return a.Path == b.Path })
 }

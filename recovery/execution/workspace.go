@@ -51,10 +51,10 @@ func (x *Execution) CheckWorkspace() error { return x.Lock.OnWorkspace() }
 // directory that was its workspace, or in one that may stand for it. After a boot, or on
 // another machine, volumes and users may have other numbers.
 func (x *Execution) SameWorkspace(sameBoot bool) error {
-	if x.Metadata.Folder == nil {
+	if x.Metadata.WorkspaceDir == nil {
 		return nil
 	}
-	was := *x.Metadata.Folder
+	was := *x.Metadata.WorkspaceDir
 	if now := x.Lock.Workspace(); !sameBoot {
 		was.Device, was.Owner = now.Device, now.Owner
 	}

@@ -70,7 +70,7 @@ func (m *Monitor) checkRun(r *state.Run) error {
 	if r == nil {
 		return nil
 	}
-	dir := m.Layout.RunFolder(r.RunID)
+	dir := m.Layout.RunDir(r.RunID)
 	fi, err := os.Lstat(dir)
 	if err == nil && fi.IsDir() {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // IsDeleted reports whether an open directory has been removed: no name leads to it.
-func IsDeleted(folder fs.FileInfo) bool {
-	st, ok := folder.Sys().(*syscall.Stat_t)
+func IsDeleted(dir fs.FileInfo) bool {
+	st, ok := dir.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink == 0
 }

@@ -16,9 +16,9 @@ import (
 
 // NotFoundError says that there is no execution where one was looked for.
 type NotFoundError struct {
-	From  string // the folder
-	Named bool   // the folder was named, so that no other was looked into
-	Above string // one that is in a folder above a named one; empty: none is
+	From  string // the directory
+	Named bool   // the directory was named, so that no other was looked into
+	Above string // one that is in a directory above a named one; empty: none is
 }
 
 func (e *NotFoundError) Error() string {
@@ -32,7 +32,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no execution in %s or a directory above it; name one with -e DIR, or start one with: `hank run HANK`", e.From)
 }
 
-// At returns the execution in the folder that a person has named, and no other:
+// At returns the execution in the directory that a person has named, and no other:
 // a command for one that is not there must not meet another. The errors are those
 // of Find.
 func At(dir string) (string, error) {
@@ -50,9 +50,9 @@ func At(dir string) (string, error) {
 	return "", &NotFoundError{From: abs, Named: true, Above: above}
 }
 
-// Find returns the execution at dir or in the nearest folder above it, as git
+// Find returns the execution at dir or in the nearest directory above it, as git
 // finds .git. The error is a *NotFoundError, or says what has the name of hank's
-// folder: see Obstructed.
+// directory: see Obstructed.
 func Find(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Obstructed says what stands where hank's folder of an execution would be, and
+// Obstructed says what stands where hank's directory of an execution would be, and
 // is none: a *DecisionError, or nil. Hank does not follow a link there, for it
 // could not know what it holds.
 func Obstructed(root string) error {
@@ -88,7 +88,7 @@ func Obstructed(root string) error {
 }
 
 // Exists reports whether dir is an execution, perhaps a damaged one. Empty
-// folders, which a creation that was cut short leaves, are none.
+// directories, which a creation that was cut short leaves, are none.
 func Exists(dir string) bool { return ExistsIn(vfs.OS, dir) }
 
 // ExistsIn is Exists in a file system.

@@ -11,4 +11,4 @@ func InodeOf(path string) (string, error) {
 }
 
 // FolderOf cannot tell here.
-func FolderOf(os.FileInfo) Folder { return Folder{} }
+func DirOf(os.FileInfo) DirID { return DirID{} }

@@ -18,9 +18,9 @@ func InodeOf(path string) (string, error) {
 }
 
 // FolderOf is what a directory is, without its path.
-func FolderOf(fi os.FileInfo) Folder {
+func DirOf(fi os.FileInfo) DirID {
 	st := fi.Sys().(*syscall.Stat_t)
-	return Folder{Device: uint64(st.Dev), Inode: uint64(st.Ino), Owner: st.Uid}
+	return DirID{Device: uint64(st.Dev), Inode: uint64(st.Ino), Owner: st.Uid}
 }
 
 func inodeOfInfo(fi os.FileInfo) string {

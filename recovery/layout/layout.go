@@ -25,7 +25,7 @@ func NewID(n int) string {
 // prefix of what is imported.
 func (l Layout) Importing() string { return l.Hank("importing") }
 
-// Dir is the name of hank's own folder in an execution.
+// Dir is the name of hank's own directory in an execution.
 const Dir = ".hankweave"
 
 // Names in an execution and its workspace.
@@ -36,11 +36,11 @@ const (
 
 // Layout names the files of an execution, design.md section 5.
 type Layout struct {
-	Root      string // the execution's folder, absolute
-	Workspace string // the agents' folder, absolute
+	Root      string // the execution's directory, absolute
+	Workspace string // the agents' directory, absolute
 }
 
-// DefaultWorkspace is the agents' folder of an execution without --workspace.
+// DefaultWorkspace is the agents' directory of an execution without --workspace.
 func DefaultWorkspace(root string) string { return filepath.Join(root, "agentRoot") }
 
 // Hank returns a path below the directory of hank's own files.
@@ -91,16 +91,16 @@ func (l Layout) Archive() string { return filepath.Join(l.Root, ArchiveName) }
 
 func (l Layout) Data() string { return filepath.Join(l.Workspace, DataName) }
 
-func (l Layout) RunFolder(id state.RunID) string { return l.Hank("runs", string(id)) }
+func (l Layout) RunDir(id state.RunID) string { return l.Hank("runs", string(id)) }
 
-// RebasePaths returns the state with the folders of its runs where they are in
+// RebasePaths returns the state with the directories of its runs where they are in
 // this layout. strayed tells that one was not.
 func (l Layout) RebasePaths(s *state.State) (at *state.State, strayed bool) {
 	housed := *s
 	housed.Runs = make([]*state.Run, len(s.Runs))
 	for i, r := range s.Runs {
 		housed.Runs[i] = r
-		if want := l.RunFolder(r.RunID); r.RunFolder != want && !vfs.SameFile(r.RunFolder, want) {
+		if want := l.RunDir(r.RunID); r.RunFolder != want && !vfs.SameFile(r.RunFolder, want) {
 			run := *r
 			run.RunFolder, strayed = want, true
 			housed.Runs[i] = &run
@@ -111,7 +111,7 @@ func (l Layout) RebasePaths(s *state.State) (at *state.State, strayed bool) {
 
 // Transcript is where an attempt's raw output goes, never overwritten.
 func (l Layout) Transcript(run state.RunID, codon state.CodonID, attempt int) string {
-	return filepath.Join(l.RunFolder(run), fmt.Sprintf("%s.%d.jsonl", plan.SafeFileName(codon), attempt))
+	return filepath.Join(l.RunDir(run), fmt.Sprintf("%s.%d.jsonl", plan.SafeFileName(codon), attempt))
 }
 
 // Resolve returns where a path leads that Relative has returned. Older versions

@@ -45,7 +45,7 @@ type Meta struct {
 	Replay     string   `json:"replay,omitempty"`          // the execution that runs replay, until one is told otherwise
 	Inode      string   `json:"inode,omitempty"`           // device:inode of .hankweave when last opened
 
-	Folder *Folder `json:"workspaceFolder,omitempty"` // the workspace when the newest codon began
+	WorkspaceDir *DirID `json:"workspaceFolder,omitempty"` // the workspace when the newest codon began
 
 	// CheckpointCap is how many bytes the checkpoints may come to, see Cap; 0 is
 	// any number, and absent the default.
@@ -94,7 +94,7 @@ func (m *Meta) Adopt(at state.Time) {
 }
 
 // RememberWorkspace notes which directory the workspace is.
-func (m *Meta) RememberWorkspace(f Folder) { m.Folder = &f }
+func (m *Meta) RememberWorkspace(f DirID) { m.WorkspaceDir = &f }
 
 // Environment describes the machine that made the execution.
 type Environment struct {
@@ -171,7 +171,7 @@ func Relocated(fsys vfs.FS, m Meta, root, inode string) Relocation {
 	}
 	now, err := InodeOf(filepath.Join(m.Root, Dir))
 	if err == nil && now == inode {
-		return InPlace // the old path is another way to the same folder
+		return InPlace // the old path is another way to the same directory
 	}
 	there, err := ReadMetaFile(fsys, filepath.Join(m.Root, Dir, "execution-meta.json"))
 	if err != nil || there.Lineage != m.Lineage {
@@ -210,7 +210,7 @@ func LinkData(data, name string) error {
 			return err
 		}
 	} else if !errors.Is(err, os.ErrNotExist) {
-		return nil // a copy, or a folder of that name: it stays
+		return nil // a copy, or a directory of that name: it stays
 	}
 	return os.Symlink(data, name)
 }

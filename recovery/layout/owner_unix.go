@@ -28,7 +28,7 @@ func CheckOwner(l Layout) error {
 	for _, want := range l.needed() {
 		for _, name := range want.names {
 			if fi, err := os.Lstat(name); err == nil && want.how&unix.X_OK != 0 && !fi.IsDir() {
-				continue // a file where a folder must be is put into quarantine
+				continue // a file where a directory must be is put into quarantine
 			}
 			mine, err := l.usable(name, want.how)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"hank/recovery/finding"
 )
 
-// Quarantine is the folder of what was found damaged, or in the way of what
+// Quarantine is the directory of what was found damaged, or in the way of what
 // hank must write. Beside each thing a file says why it is there.
 type Quarantine struct {
 	FS  vfs.FS
@@ -37,7 +37,7 @@ func (q Quarantine) Keep(name string, content io.Reader, why error) error {
 	return q.explain(path, name, why)
 }
 
-// SetAside moves what is damaged, or in the way, into the folder.
+// SetAside moves what is damaged, or in the way, into the directory.
 func (q Quarantine) SetAside(path string, why error) error {
 	if err := q.Prepare(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (q Quarantine) SetAside(path string, why error) error {
 	return errors.Join(q.explain(to, path, why), q.FS.SyncDir(filepath.Dir(path)))
 }
 
-// Prepare makes the folder. Something else that has its name is the first
+// Prepare makes the directory. Something else that has its name is the first
 // thing that is kept in it.
 func (q Quarantine) Prepare() error {
 	why := InTheWay(q.FS, q.Dir)
@@ -74,8 +74,8 @@ func (q Quarantine) explain(path, name string, why error) error {
 	return vfs.ReplaceFile(q.FS, path+".why", fmt.Appendf(nil, "%s was set aside: %v\n", name, why), 0o600, vfs.Durable)
 }
 
-// InTheWay says what has the name of a folder and is none; nil: nothing. A
-// link to a folder is one: a person may have put it on another disk.
+// InTheWay says what has the name of a directory and is none; nil: nothing. A
+// link to a directory is one: a person may have put it on another disk.
 func InTheWay(fsys vfs.FS, dir string) error {
 	fi, err := fsys.Lstat(dir)
 	if err != nil || fi.IsDir() {
@@ -108,7 +108,7 @@ func What(path string, fi fs.FileInfo) string {
 	return "a device"
 }
 
-// Irregular lists what is no file in the folder of the journal, where only
+// Irregular lists what is no file in the directory of the journal, where only
 // files belong, and says what each is.
 func Irregular(fsys vfs.FS, dir string) (paths []string, whys []error) {
 	entries, err := fsys.ReadDir(dir)
@@ -134,7 +134,7 @@ type Obstacle struct {
 // the journal must be.
 func Obstacles(fsys vfs.FS, l Layout) []Obstacle {
 	var found []Obstacle
-	for _, dir := range l.ownFolders() {
+	for _, dir := range l.ownDirs() {
 		if why := InTheWay(fsys, dir); why != nil {
 			found = append(found, Obstacle{dir, why})
 		}

@@ -16,18 +16,18 @@ import (
 )
 
 // Succeeds returns what is at a path, and what a person must do where it cannot
-// stand for the folder that was there when a codon began: nil where it is that
-// folder, or a real one of the same owner on the same volume. Agents replace their
+// stand for the directory that was there when a codon began: nil where it is that
+// directory, or a real one of the same owner on the same volume. Agents replace their
 // workspace: rm -rf and mkdir, a clone into its place. A link could lead to what is
 // not theirs.
-func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
-	blocked := func(what, command, effect string) (Folder, *finding.DecisionError) {
+func (f DirID) Succeeds(path string) (DirID, *finding.DecisionError) {
+	blocked := func(what, command, effect string) (DirID, *finding.DecisionError) {
 		e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s %s", path, what), Options: []string{"put the directory back that was there, and then `hank run`"}}
 		if command != "" {
 			e.Command = command
 			e.Options = slices.Insert(e.Options, 0, advice.Quote(command)+" "+effect)
 		}
-		return Folder{}, e
+		return DirID{}, e
 	}
 	const (
 		empty = "takes an empty directory for what the codon has left"
@@ -37,7 +37,7 @@ func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return blocked("was deleted while the codon was running", fmt.Sprintf("mkdir %s && hank run --keep-tree", shell.Quote(path)), empty)
 	}
-	now, err := FolderAt(path)
+	now, err := DirAt(path)
 	switch {
 	case fi != nil && fi.Mode()&fs.ModeSymlink != 0 && now.Path != f.Path:
 		if err != nil {
@@ -55,7 +55,7 @@ func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	case now.Path != f.Path && now.Path != f.Place:
 		return blocked("is in another place now: "+now.Path, "", "")
 	case now.Owner != f.Owner && now.Device == f.Device && now.Inode == f.Inode:
-		return Folder{}, f.Estranged(path, now, "hank run --keep-tree")
+		return DirID{}, f.Estranged(path, now, "hank run --keep-tree")
 	case now.Owner != f.Owner:
 		return blocked(fmt.Sprintf("was replaced by a directory of another user (%d, not %d)", now.Owner, f.Owner), TakeOver(path), mine)
 	case now.Device != f.Device:
@@ -64,11 +64,11 @@ func (f Folder) Succeeds(path string) (Folder, *finding.DecisionError) {
 	return now, nil
 }
 
-// mayMoveIn reports whether hank may name a command that moves the folder to which a
-// codon has linked its workspace into its place: it is the folder that was there, or
-// one of the execution's own folder, beside it. A link may lead to anything else:
+// mayMoveIn reports whether hank may name a command that moves the directory to which a
+// codon has linked its workspace into its place: it is the directory that was there, or
+// one of the execution's own directory, beside it. A link may lead to anything else:
 // somebody's home, or all of /tmp.
-func (f Folder) mayMoveIn(now Folder) bool {
+func (f DirID) mayMoveIn(now DirID) bool {
 	if now.Device == f.Device && now.Inode == f.Inode {
 		return true
 	}
@@ -97,8 +97,8 @@ func TakeOver(path string) string {
 	return fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && hank run --keep-tree", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")))
 }
 
-// Estranged says that the folder belongs to another user than before.
-func (f Folder) Estranged(path string, now Folder, then string) *finding.DecisionError {
+// Estranged says that the directory belongs to another user than before.
+func (f DirID) Estranged(path string, now DirID, then string) *finding.DecisionError {
 	chown := fmt.Sprintf("sudo chown -R %d %s && hank run", f.Owner, shell.Quote(path))
 	return &finding.DecisionError{What: fmt.Sprintf("the workspace %s belongs to another user now: %d, and not %d", path, now.Owner, f.Owner), Command: chown,
 		Options: []string{advice.Quote(chown) + " continues in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && `%[4]s` continues in a copy of your own", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")), then)}}
@@ -106,18 +106,18 @@ func (f Folder) Estranged(path string, now Folder, then string) *finding.Decisio
 
 // Replaced says what a person must do about what stands for the workspace, in the
 // words of readers and openings alike; nil: nothing. A link is not followed where
-// hank had a folder, or one that led to another folder. For what else stands there
+// hank had a directory, or one that led to another directory. For what else stands there
 // while a codon was running see succeeds, and SameWorkspace.
 func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)
-	if err != nil || m.Folder == nil {
+	if err != nil || m.WorkspaceDir == nil {
 		return nil
 	}
-	now, err := FolderAt(l.Workspace)
+	now, err := DirAt(l.Workspace)
 	if err != nil {
 		return nil // see blockedWorkspace
 	}
-	was, r := *m.Folder, s.Newest()
+	was, r := *m.WorkspaceDir, s.Newest()
 	one := now.Device == was.Device && now.Inode == was.Inode
 	running := r != nil && r.Live() != nil
 	switch linked := fi.Mode()&fs.ModeSymlink != 0; {
@@ -142,18 +142,18 @@ func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 // what blockedWorkspace names would have it done again. nil: nothing.
 func (m Meta) Supplanted(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {
 	_, err := os.Lstat(l.Workspace)
-	if fi, statErr := os.Stat(l.Workspace); err != nil || m.Folder == nil || statErr == nil && fi.IsDir() {
+	if fi, statErr := os.Stat(l.Workspace); err != nil || m.WorkspaceDir == nil || statErr == nil && fi.IsDir() {
 		return nil
 	}
 	if r := s.Newest(); r == nil || r.Live() == nil || r.Live().Settling == nil || !sameBoot(r) {
 		return nil
 	}
-	_, blocked := m.Folder.Succeeds(l.Workspace)
+	_, blocked := m.WorkspaceDir.Succeeds(l.Workspace)
 	return blocked
 }
 
 // linkedTo says that a link was put in the place of the workspace while no codon was
-// running. one: it leads to the folder that was there; may: that may be moved in.
+// running. one: it leads to the directory that was there; may: that may be moved in.
 func linkedTo(path, to string, one, may bool) *finding.DecisionError {
 	back := fmt.Sprintf("rm %s && mv %s %[1]s && hank run", shell.Quote(path), shell.Quote(to))
 	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", shell.Quote(path))

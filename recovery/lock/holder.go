@@ -17,7 +17,7 @@ import (
 )
 
 // LockInfo is runtime.lock: it explains who holds an execution. It never
-// decides: the flock on the folder does.
+// decides: the flock on the directory does.
 type LockInfo struct {
 	Schema        int           `json:"schema"`
 	PID           int           `json:"pid"`

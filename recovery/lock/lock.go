@@ -41,45 +41,45 @@ func MayAct(root string) error {
 const heartbeat = 30 * time.Second
 
 // Lock is the hold on an execution and on its workspace: a flock on each
-// folder, for the life of the runtime. The kernel drops both with the process,
+// directory, for the life of the runtime. The kernel drops both with the process,
 // however it ends.
 type Lock struct {
 	fsys   vfs.FS
 	layout layout.Layout
-	around []*os.File // the folders that the workspace lies in
+	around []*os.File // the directories that the workspace lies in
 	Mu     sync.Mutex // guards info, and its file
 	Info   LockInfo
 
 	stop  chan struct{}
 	ended chan struct{}
 
-	Folders sync.Mutex // guards what follows
-	Dirs    []*os.File
-	names   []os.FileInfo // what the paths of dirs named, links not followed
-	at      layout.Folder // the workspace
-	// A deleted folder is a lost one, unless a watch is set that writes it anew.
+	DirsMu sync.Mutex // guards what follows
+	Dirs   []*os.File
+	names  []os.FileInfo // what the paths of dirs named, links not followed
+	at     layout.DirID  // the workspace
+	// A deleted directory is a lost one, unless a watch is set that writes it anew.
 	Watch  watch
-	waited bool // in vain, for the folder that stands where it was
+	waited bool // in vain, for the directory that stands where it was
 }
 
-// watch is told when the execution's folder was deleted.
+// watch is told when the execution's directory was deleted.
 type watch interface {
-	// IsUnclaimed reports whether nothing of another execution is in the folder that
+	// IsUnclaimed reports whether nothing of another execution is in the directory that
 	// has the name now.
 	IsUnclaimed() bool
-	// Recreated is called when that folder, or a new one, is the locked one.
+	// Recreated is called when that directory, or a new one, is the locked one.
 	Recreated()
 }
 
 // Acquire takes the execution and the workspace, in this order.
 //
-//  1. flock the .hankweave folder, without waiting.
+//  1. flock the .hankweave directory, without waiting.
 //  2. The file system may not tell the truth about flock (a network mount):
 //     a foreign holder in runtime.lock whose process is not proven gone is
 //     then respected, until breakToken names its lockId.
 //     So is a Hankweave, which locks by this file alone.
 //  3. flock the workspace, so that two executions cannot share it, and with a
-//     shared lock the folders that it lies in: see surround.
+//     shared lock the directories that it lies in: see surround.
 //  4. Write runtime.lock, where the disk is full after fullDisk has made room,
 //     and refresh it until release. What has its name and
 //     is no file is set aside.
@@ -102,7 +102,7 @@ func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.
 	if err := k.take(l.Workspace); err != nil {
 		return nil, errors.Join(err, k.closeDirs())
 	}
-	at, err := layout.FolderAt(l.Workspace)
+	at, err := layout.DirAt(l.Workspace)
 	if err != nil {
 		return nil, errors.Join(err, k.closeDirs())
 	}
@@ -162,7 +162,7 @@ func (k *Lock) take(path string) error {
 	return nil
 }
 
-// holderStays tells that the lock of the execution's folder is that of the
+// holderStays tells that the lock of the execution's directory is that of the
 // process that the lock file names, so that to wait for a reader is in vain: a
 // holder removes the file before it lets go. Where nobody can tell whether that
 // process lives, as of one in another container, it has the lock if not even a
@@ -238,7 +238,7 @@ func (k *Lock) beat() {
 	}
 }
 
-// LostError says that the execution's folder is not where it was: it was
+// LostError says that the execution's directory is not where it was: it was
 // moved, deleted or replaced while it was held.
 type LostError struct {
 	Path    string
@@ -256,18 +256,18 @@ func (e *LostError) Error() string {
 	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the directory that it had open: put that back, then `hank run` continues"
 }
 
-// Is makes one loss of a folder the same as another.
+// Is makes one loss of a directory the same as another.
 func (e *LostError) Is(other error) bool {
 	o, ok := other.(*LostError)
 	return ok && *o == *e
 }
 
-// Held checks that the path of hank's own folder still leads to the one that is
+// Held checks that the path of hank's own directory still leads to the one that is
 // locked, and not by a link that was put there. For the workspace see onWorkspace:
 // what the journal is told does not depend on it.
 func (k *Lock) Held() error {
-	k.Folders.Lock()
-	defer k.Folders.Unlock()
+	k.DirsMu.Lock()
+	defer k.DirsMu.Unlock()
 	path := k.layout.Hankweave()
 	mine, err := k.Dirs[0].Stat()
 	if err != nil || k.leadsTo(0, path, mine) {
@@ -284,7 +284,7 @@ func (k *Lock) Held() error {
 	return nil
 }
 
-// leadsTo reports whether a path still leads to the folder that is open.
+// leadsTo reports whether a path still leads to the directory that is open.
 func (k *Lock) leadsTo(i int, path string, mine os.FileInfo) bool {
 	name, err := os.Lstat(path)
 	if err != nil || !os.SameFile(k.names[i], name) {
@@ -294,10 +294,10 @@ func (k *Lock) leadsTo(i int, path string, mine os.FileInfo) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// Unwatch ends that a deleted folder is made again.
+// Unwatch ends that a deleted directory is made again.
 func (k *Lock) Unwatch() {
-	k.Folders.Lock()
-	defer k.Folders.Unlock()
+	k.DirsMu.Lock()
+	defer k.DirsMu.Unlock()
 	k.Watch = nil
 }
 
@@ -320,7 +320,7 @@ func (k *Lock) recreate(path string) error {
 // recreateTimeout is how long a directory that has the name of a deleted one is waited for.
 const recreateTimeout = time.Second
 
-// errForeign says that what has the folder's name is not this execution's.
+// errForeign says that what has the directory's name is not this execution's.
 var errForeign = errors.New("it is not this execution's")
 
 func (k *Lock) recreateOnce(path string) error {
@@ -353,12 +353,12 @@ func (k *Lock) recreateOnce(path string) error {
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	_ = flock.Close(k.Dirs[0]) // of a folder that is no more
+	_ = flock.Close(k.Dirs[0]) // of a directory that is no more
 	k.Dirs[0], k.names[0] = dir, name
 	return nil
 }
 
-// Release removes the lock file, if the folder is still the locked one, and gives
+// Release removes the lock file, if the directory is still the locked one, and gives
 // the locks back. The file stays open until then: where the disk is told of each
 // freed block, to free one takes longer than others wait for the lock of one who
 // has left no name.

@@ -15,7 +15,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// surround takes a shared lock on every folder that the workspace lies in, up
+// surround takes a shared lock on every directory that the workspace lies in, up
 // to the root. Two workspaces of which one lies in the other cannot both be at
 // work then, whoever comes first: the outer one's own lock is exclusive.
 //
@@ -61,12 +61,12 @@ func (k *Lock) share(path string) error {
 }
 
 // holderOf looks in this machine's list of executions for the one at work in
-// a folder, in one that it lies in, or in one in it. It only explains.
-func holderOf(folder, own string) (root string, holder *LockInfo) {
+// a directory, in one that it lies in, or in one in it. It only explains.
+func holderOf(directory, own string) (root string, holder *LockInfo) {
 	entries, _ := registry.List() // without it nobody is known
 	for _, e := range entries {
 		l := layout.LayoutOf(e.Root)
-		if e.Root == own || !within(l.Workspace, folder) && !within(folder, l.Workspace) {
+		if e.Root == own || !within(l.Workspace, directory) && !within(directory, l.Workspace) {
 			continue
 		}
 		if IsHeld(l) {
@@ -77,7 +77,7 @@ func holderOf(folder, own string) (root string, holder *LockInfo) {
 	return "", nil
 }
 
-// within reports whether a folder is another or lies in it.
+// within reports whether a directory is another or lies in it.
 func within(inner, outer string) bool {
 	for _, p := range []*string{&inner, &outer} {
 		if real, err := filepath.EvalSymlinks(*p); err == nil {

@@ -12,8 +12,8 @@ import (
 // OnWorkspace checks that the path of the workspace still leads to the directory that
 // is locked, and not by a link that was put there.
 func (k *Lock) OnWorkspace() error {
-	k.Folders.Lock()
-	defer k.Folders.Unlock()
+	k.DirsMu.Lock()
+	defer k.DirsMu.Unlock()
 	mine, err := k.Dirs[1].Stat()
 	if err != nil || k.leadsTo(1, k.layout.Workspace, mine) {
 		return err
@@ -39,22 +39,22 @@ func (k *Lock) Follow() (moved bool, err error) {
 		return false, err
 	}
 	opened, err := next.Dirs[0].Stat()
-	if err == nil && !layout.FolderOf(opened).Same(now) {
+	if err == nil && !layout.DirOf(opened).Same(now) {
 		err = fmt.Errorf("%s was replaced while it was locked: %w", k.layout.Workspace, flock.ErrHeld)
 	}
 	if err != nil {
 		return false, errors.Join(err, next.closeDirs())
 	}
-	k.Folders.Lock()
-	defer k.Folders.Unlock()
+	k.DirsMu.Lock()
+	defer k.DirsMu.Unlock()
 	old := k.Dirs[1]
 	k.Dirs[1], k.names[1], k.at = next.Dirs[0], next.names[0], now
 	return true, flock.Close(old)
 }
 
 // Workspace is the locked directory that agents work in.
-func (k *Lock) Workspace() layout.Folder {
-	k.Folders.Lock()
-	defer k.Folders.Unlock()
+func (k *Lock) Workspace() layout.DirID {
+	k.DirsMu.Lock()
+	defer k.DirsMu.Unlock()
 	return k.at
 }

@@ -159,8 +159,8 @@ func edited(ctx context.Context, v *recovery.View) string {
 // that was changed or has come there after a moment, but for those that are held
 // elsewhere, which are told by their path below the directory; empty if there is none. What
 // cannot be listed is an error.
-func changedSince(folder string, moment time.Time, held func(path string) bool) (found string, err error) {
-	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+func changedSince(dir string, moment time.Time, held func(path string) bool) (found string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -171,8 +171,8 @@ func changedSince(folder string, moment time.Time, held func(path string) bool) 
 		if err != nil || !changedAt(fi).After(moment) {
 			return nil
 		}
-		if name, err := filepath.Rel(folder, path); err != nil || !held(filepath.ToSlash(name)) {
-			found = filepath.Join(filepath.Base(folder), name)
+		if name, err := filepath.Rel(dir, path); err != nil || !held(filepath.ToSlash(name)) {
+			found = filepath.Join(filepath.Base(dir), name)
 			return fs.SkipAll
 		}
 		return nil

@@ -147,13 +147,13 @@ func changed(path string) time.Time {
 func (s *sweep) transcripts() []Garbage {
 	needed := s.state.Needed()
 	var list []Garbage
-	folders, err := os.ReadDir(s.layout.Runs())
+	dirs, err := os.ReadDir(s.layout.Runs())
 	if err != nil {
 		return nil
 	}
-	for _, e := range folders {
+	for _, e := range dirs {
 		id := state.RunID(e.Name())
-		g := Garbage{Kind: Transcripts, What: "transcripts of an abandoned run", Path: s.layout.RunFolder(id)}
+		g := Garbage{Kind: Transcripts, What: "transcripts of an abandoned run", Path: s.layout.RunDir(id)}
 		switch run := s.state.Run(id); {
 		case needed[id]:
 			continue

@@ -75,8 +75,8 @@ type Preview struct {
 	InTheWay []PathChange `json:"inTheWay,omitempty"`
 	// Unarchived are those of Add that only the archive has; it keeps its copy.
 	Unarchived []Unarchived `json:"unarchived,omitempty"`
-	// Folders are the empty directories that come back with Paths.
-	Folders []string `json:"-"`
+	// Dirs are the empty directories that come back with Paths.
+	Dirs []string `json:"-"`
 	// Superseded are the checkpoints that come after the target on the timeline:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
@@ -501,7 +501,7 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 	}
 	p.Superseded = []Target{}
 	if len(o.Paths) > 0 {
-		p.Folders = slices.DeleteFunc(execution.DirsWithin(empty, o.Paths), func(name string) bool {
+		p.Dirs = slices.DeleteFunc(execution.DirsWithin(empty, o.Paths), func(name string) bool {
 			return slices.Contains(all.Empty, name) || restore.HasPath(store.DB, all.Tree, name)
 		})
 	} else {

@@ -33,11 +33,11 @@ func lookup(name, dir string, env []string) (string, error) {
 		}
 	}
 	var refused error
-	for _, folder := range filepath.SplitList(search) {
-		if !filepath.IsAbs(folder) {
+	for _, directory := range filepath.SplitList(search) {
+		if !filepath.IsAbs(directory) {
 			continue
 		}
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		err := executable(path)
 		if err == nil {
 			return path, nil

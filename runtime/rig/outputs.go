@@ -127,11 +127,11 @@ func (o Outputs) copyGroup(ctx context.Context, patterns []string, done *copied)
 		}
 		done.Files = append(done.Files, file)
 	}
-	return o.syncFolders(done.Files)
+	return o.syncDirs(done.Files)
 }
 
-// syncFolders makes the names of new results durable.
-func (o Outputs) syncFolders(files []copiedFile) error {
+// syncDirs makes the names of new results durable.
+func (o Outputs) syncDirs(files []copiedFile) error {
 	synced := map[string]bool{}
 	for _, f := range files {
 		for dir := path.Dir(f.To); !f.Kept && !synced[dir]; dir = path.Dir(dir) {

@@ -65,7 +65,7 @@ func openStep(at *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, notAFolder(name, before)
+		return nil, notADir(name, before)
 	}
 	next, err := at.OpenRoot(name)
 	if err != nil {
@@ -75,7 +75,7 @@ func openStep(at *os.Root, name string) (*os.Root, error) {
 	if err == nil {
 		var now fs.FileInfo
 		if now, err = at.Lstat(name); err == nil && (!now.IsDir() || !os.SameFile(now, opened)) {
-			err = notAFolder(name, now)
+			err = notADir(name, now)
 		}
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func openStep(at *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-func notAFolder(name string, info fs.FileInfo) error {
+func notADir(name string, info fs.FileInfo) error {
 	what := "is not a directory"
 	if info.Mode()&fs.ModeSymlink != 0 {
 		what = "is a symbolic link, which hank does not follow"
@@ -104,7 +104,7 @@ func walkDir(root *os.Root, rel string, visit func(rel string, e fs.DirEntry) (d
 }
 
 func walkOpen(dir *os.Root, rel string, visit func(string, fs.DirEntry) (bool, error)) error {
-	entries, err := readFolder(dir)
+	entries, err := readDir(dir)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", rel, err)
 	}
@@ -133,7 +133,7 @@ func walkOpen(dir *os.Root, rel string, visit func(string, fs.DirEntry) (bool, e
 	return nil
 }
 
-func readFolder(dir *os.Root) ([]fs.DirEntry, error) {
+func readDir(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// bareAtOnce is how many folders are worked in beside each other: as many as in
+// bareAtOnce is how many directories are worked in beside each other: as many as in
 // a restore of hank's.
 var bareAtOnce = max(8, runtime.NumCPU())
 

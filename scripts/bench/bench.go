@@ -22,13 +22,13 @@ type bench struct {
 	trees map[int]*tree
 	// standing are git's repositories of a tree that cases share.
 	standing map[*tree][]*repository
-	made     int // folders named so far
+	made     int // directories named so far
 	hank     string
 	// stopped says that the bench was interrupted, and is being cleared away.
 	stopped atomic.Bool
 }
 
-// runBench makes a bench with a folder to work in, which is gone in the end.
+// runBench makes a bench with a directory to work in, which is gone in the end.
 func runBench(o options, do func(b *bench) error) (err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,7 @@ func runBench(o options, do func(b *bench) error) (err error) {
 	b := &bench{options: o, self: self, work: work, trees: map[int]*tree{}, standing: map[*tree][]*repository{}}
 	defer func() {
 		if b.stopped.Load() {
-			select {} // what went wrong is that the work folder goes: see removeWhenStopped
+			select {} // what went wrong is that the work directory goes: see removeWhenStopped
 		}
 		err = errors.Join(err, os.RemoveAll(work))
 	}()
@@ -88,7 +88,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// folder returns a new name below the work folder.
+// directory returns a new name below the work directory.
 func (b *bench) folder(what string) string {
 	b.made++
 	return filepath.Join(b.work, fmt.Sprintf("%s-%d", what, b.made))
@@ -125,7 +125,7 @@ type options struct {
 	disk        bool
 }
 
-// sizeOf is how long a file is, or all files in a folder.
+// sizeOf is how long a file is, or all files in a directory.
 func sizeOf(path string) int64 {
 	sum := int64(0)
 	_ = filepath.WalkDir(path, func(_ string, e os.DirEntry, err error) error {

@@ -81,7 +81,7 @@ func (b *bench) measure(r *results) error {
 	return nil
 }
 
-// write writes the three files into a folder.
+// write writes the three files into a directory.
 func (r *results) write(dir string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

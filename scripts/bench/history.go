@@ -139,7 +139,7 @@ func (h *history) startRun() error {
 	}
 	h.run = h.nextRun()
 	h.runs++
-	folder := h.x.Layout.RunFolder(h.run)
+	folder := h.x.Layout.RunDir(h.run)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}

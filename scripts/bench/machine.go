@@ -46,7 +46,7 @@ func lookAtMachine(dir string) machine {
 	return m
 }
 
-// fileSystem is the type of what is mounted nearest above a folder.
+// fileSystem is the type of what is mounted nearest above a directory.
 func fileSystem(dir string) string {
 	mounts, err := disk.Partitions(true)
 	if err != nil {

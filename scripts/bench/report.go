@@ -126,7 +126,7 @@ type bin struct {
 // deflated on its own.
 type diskUse struct {
 	Bytes   int64 `json:"bytes"`
-	Entries int   `json:"entries"` // files and folders
+	Entries int   `json:"entries"` // files and directories
 	Objects int   `json:"objects"`
 	Own     sizes `json:"deflatedLikeHank"`
 	Git     sizes `json:"deflatedLikeGit"`

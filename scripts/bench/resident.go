@@ -19,7 +19,7 @@ type resident struct {
 	out   *json.Decoder
 }
 
-// newStore names a store that is not there yet, in a folder of its own.
+// newStore names a store that is not there yet, in a directory of its own.
 func (b *bench) newStore() string { return filepath.Join(b.folder("hank"), "store") }
 
 // command starts this program again, without syncs if asked for.

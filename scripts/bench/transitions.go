@@ -16,7 +16,7 @@ import (
 )
 
 // transitions is what acknowledging costs, beside the floor: an append of as
-// many bytes to another file in the same folder, and its fsync, in turn.
+// many bytes to another file in the same directory, and its fsync, in turn.
 type transitions struct {
 	Hank  percentiles `json:"hank"`
 	Floor percentiles `json:"floor"`

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// tree is a made-up workspace: folders of about a hundred files, two to five
+// tree is a made-up workspace: directories of about a hundred files, two to five
 // deep, with sizes and content like those of source code. What is in it
 // follows from the seed alone.
 type tree struct {
@@ -34,7 +34,7 @@ const (
 	vocabulary = 6000
 )
 
-// makeTree writes a tree of so many files into a new folder.
+// makeTree writes a tree of so many files into a new directory.
 func makeTree(dir string, files int, seed uint64) (*tree, error) {
 	t := &tree{dir: dir, seed: seed, files: files, versions: map[int]int{}, changes: rand.New(rand.NewPCG(seed, 3))}
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -56,8 +56,8 @@ func makeTree(dir string, files int, seed uint64) (*tree, error) {
 	return t, g.Wait()
 }
 
-// fill writes the files of one folder: those whose number, divided by the
-// count of folders, leaves the folder's own.
+// fill writes the files of one directory: those whose number, divided by the
+// count of directories, leaves the directory's own.
 func (t *tree) fill(d int) error {
 	for i := d; i < t.files; i += len(t.dirs) {
 		if err := t.writeFile(i); err != nil {
@@ -122,7 +122,7 @@ func (t *tree) change(n int) error {
 	return nil
 }
 
-// folders names n folders with two to five parts, all distinct.
+// directories names n directories with two to five parts, all distinct.
 func folders(rng *rand.Rand, n int) []string {
 	var list, parents []string
 	for i := range max(1, n/40) {

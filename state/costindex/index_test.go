@@ -392,7 +392,7 @@ func TestAnIndexThatCannotBeOpenedLeavesNoHalf(t *testing.T) {
 	must(t, x.db.Close())
 	x.db = nil
 	must(t, os.RemoveAll(x.path()))
-	must(t, os.WriteFile(x.path(), nil, 0o600)) // no folder can be made there
+	must(t, os.WriteFile(x.path(), nil, 0o600)) // no directory can be made there
 	if err := x.open(); err == nil || x.db != nil {
 		t.Fatalf("%v, %v", x.db, err)
 	}
@@ -401,7 +401,7 @@ func TestAnIndexThatCannotBeOpenedLeavesNoHalf(t *testing.T) {
 }
 
 // TestRemovingAnIndexWaitsForNobody: an index that is open stays, and one that
-// nobody has open goes with its folder.
+// nobody has open goes with its directory.
 func TestRemovingAnIndexWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "costs")

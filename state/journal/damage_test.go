@@ -364,7 +364,7 @@ func sign(text []byte) []byte {
 	return out
 }
 
-// FuzzOpen: whatever is in the folder, Open neither panics nor hangs, what a
+// FuzzOpen: whatever is in the directory, Open neither panics nor hangs, what a
 // reader delivers is in order and stands in a file, and a new base always helps.
 func FuzzOpen(f *testing.F) {
 	m := newDisk(f)

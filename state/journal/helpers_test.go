@@ -58,7 +58,7 @@ func newDisk(t testing.TB) *vfstest.Mem {
 	return m
 }
 
-// box is a quarantine that writes into a folder, durably.
+// box is a quarantine that writes into a directory, durably.
 func box(fsys vfs.FS, folder string) Quarantine {
 	return func(name string, content io.Reader, why error) error {
 		if err := vfs.MkdirAll(fsys, folder, 0o700); err != nil {

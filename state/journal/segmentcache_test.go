@@ -25,7 +25,7 @@ func (o opened) OpenFile(name string, flag int, perm os.FileMode) (vfs.File, err
 	return o.FS.OpenFile(name, flag, perm)
 }
 
-// onDisk makes a journal with closed segments in a real folder, and returns
+// onDisk makes a journal with closed segments in a real directory, and returns
 // when a change of any of its files would show in the file's times.
 func onDisk(t *testing.T) (dir string, closed []string) {
 	t.Helper()

@@ -12,13 +12,13 @@ import (
 )
 
 // ownFolders are those that hank writes to.
-func (l Layout) ownFolders() []string {
+func (l Layout) ownDirs() []string {
 	return []string{l.Events(), l.Runs(), l.Index(), filepath.Dir(l.Store()), l.Quarantine()}
 }
 
-// MakeOwnFolders makes the folders that hank writes to.
-func MakeOwnFolders(fsys vfs.FS, l Layout) error {
-	for _, dir := range l.ownFolders() {
+// MakeOwnFolders makes the directories that hank writes to.
+func MakeOwnDirs(fsys vfs.FS, l Layout) error {
+	for _, dir := range l.ownDirs() {
 		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func MakeOwnFolders(fsys vfs.FS, l Layout) error {
 	return vfs.ReplaceFile(fsys, l.Hank(".gitignore"), []byte("*\n"), 0o600, vfs.Durable)
 }
 
-// OpenWorkspace opens the agents' folder. The execution's own folders are no part
+// OpenWorkspace opens the agents' directory. The execution's own directories are no part
 // of it, wherever it lies.
 func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
 	w, err := worktree.OpenWorkspace(l.Workspace)

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Folder is what tells one folder from another, and who may put a new one in its
+// Folder is what tells one directory from another, and who may put a new one in its
 // place.
-type Folder struct {
+type DirID struct {
 	Path   string `json:"path"`  // without links
 	Place  string `json:"place"` // the same but for its last name, which may be a link
 	Device uint64 `json:"device"`
@@ -17,25 +17,25 @@ type Folder struct {
 	Owner  uint32 `json:"owner"`
 }
 
-// FolderAt looks at the folder that a path leads to.
-func FolderAt(path string) (Folder, error) {
+// FolderAt looks at the directory that a path leads to.
+func DirAt(path string) (DirID, error) {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.IsDir() {
 		err = &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
 	if err != nil {
-		return Folder{}, err
+		return DirID{}, err
 	}
-	f := FolderOf(fi)
+	f := DirOf(fi)
 	if f.Path, err = filepath.EvalSymlinks(path); err != nil {
-		return Folder{}, err
+		return DirID{}, err
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
 	f.Place = filepath.Join(parent, filepath.Base(path))
 	return f, err
 }
 
-// Same reports whether it is one folder, whatever leads to it.
-func (f Folder) Same(g Folder) bool {
+// Same reports whether it is one directory, whatever leads to it.
+func (f DirID) Same(g DirID) bool {
 	return f.Device == g.Device && f.Inode == g.Inode && f.Owner == g.Owner
 }
