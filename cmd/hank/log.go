@@ -5,7 +5,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/secret"
 	"hank/internal/term"
+	"hank/recovery"
+	"hank/runtime/exitcode"
+	"hank/runtime/logview"
 	"hank/runtime/report"
 	"hank/state"
 )
@@ -13,82 +17,70 @@ import (
 func logCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "show the transcript of a codon", ArgsUsage: "[CODON]",
-		Description: `Without CODON, the one that is running or was the last. The newest attempt is shown,
-with terminal escape sequences removed. --json prints the raw transcript: every byte
-that the agent printed, one JSON object per line, with times.
+		Description: `Shows what the agent or script of a codon printed, and which tools it used, in the newest
+attempt at CODON; without CODON, at the one that is running or was the last. review#2
+is one iteration of a loop, review the newest of them, @~1 the codon before the last.
 
-Example: hank log review#1 --limit 20
+--follow follows the run through its codons, and ends when the run ends. --all shows every
+attempt, oldest first; CODON and --run restrict it.
 
-Exit code 0: printed; 2: the codon has no transcript.`,
+What tools answered is cut, and keys and terminal escape sequences are left out. --json has
+every line in full, one object per line, with what it means in "entries"; --raw prints the
+bytes of the transcript.
+
+Examples: hank log review#2 --attempt 1
+          hank log -f
+          hank log --all --json | jq -r '.entries[]? | select(.kind == "tool") | .text'
+
+Exit code 0: printed; 2: there is no such codon, run or attempt, or it has no transcript.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.IntFlag{Name: "limit", Usage: "show only the last `N` lines (0 = all)"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "follow the output until the run ends"},
+			&cli.StringFlag{Name: "run", Usage: "only attempts in `RUN`"},
+			&cli.IntFlag{Name: "attempt", Usage: "the attempt `N` at the codon in its run, counted from 1"},
+			&cli.BoolFlag{Name: "all", Usage: "show all attempts, oldest first"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "follow the run until it ends"},
+			&cli.IntFlag{Name: "limit", Usage: "show only the last `N` lines of each attempt (0 = all)"},
+			&cli.BoolFlag{Name: "full", Usage: "cut nothing"},
+			&cli.BoolFlag{Name: "raw", Usage: "print the bytes of the transcript"},
 			jsonFlag},
-		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 1); err != nil {
-				return err
-			}
-			v, err := view(c)
-			if err != nil {
-				return err
-			}
-			t, err := report.OpenTranscript(v, state.CodonID(c.Args().First()))
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			printed, err := printTranscript(c, t)
-			if err != nil || printed || c.Bool("json") {
-				return err
-			}
-			ending, err := t.Ending(executionOption(c))
-			if err != nil {
-				return err
-			}
-			return remark("the agent of codon %s has printed nothing; %s\n", t.CodonID, ending)
-		},
+		Action: printLog,
 	}
 }
 
-// printTranscript prints what the agent printed, and reports whether that is anything.
-func printTranscript(c *cli.Context, t *report.Transcript) (printed bool, err error) {
-	raw, limit := c.Bool("json"), c.Int("limit")
-	show := func(line report.TranscriptLine) {
-		if !raw && line.Kind == report.Silent {
-			return
-		}
-		printed = true
-		say("%s\n", transcriptText(line, raw))
+func printLog(c *cli.Context) error {
+	if err := arguments(c, 0, 1); err != nil {
+		return err
 	}
-	var kept []report.TranscriptLine
-	err = t.Read(func(line report.TranscriptLine) {
-		switch {
-		case limit <= 0:
-			show(line)
-		case raw || line.Kind != report.Silent:
-			if kept = append(kept, line); len(kept) > limit {
-				kept = kept[1:]
-			}
-		}
-	})
-	for _, line := range kept {
-		show(line)
-	}
-	if err == nil && c.Bool("follow") {
-		err = t.Follow(c.Context, show)
-	}
-	return printed, err
-}
-
-// transcriptText is a line of a transcript as it is printed; raw: for programs.
-func transcriptText(line report.TranscriptLine, raw bool) term.Painted {
+	q := report.LogQuery{Codon: state.CodonID(c.Args().First()), Run: state.RunID(c.String("run")), Attempt: c.Int("attempt"), All: c.Bool("all"), Limit: c.Int("limit")}
+	follow := c.Bool("follow")
 	switch {
-	case raw:
-		return term.Painted(line.Raw)
-	case line.Kind == report.Damaged:
-		return term.Yellow(os.Stdout, line.Text)
-	case line.Kind == report.ErrorOutput:
-		return term.Dim(os.Stdout, line.Text)
+	case c.IsSet("attempt") && q.Attempt < 1:
+		return &exitcode.UsageError{Why: "--attempt takes a number from 1 on"}
+	case q.Attempt > 0 && (q.All || follow):
+		return &exitcode.UsageError{Why: "--attempt cannot be combined with --all or --follow"}
+	case c.Bool("raw") && c.Bool("json"):
+		return &exitcode.UsageError{Why: "--raw and --json cannot be combined"}
 	}
-	return term.Painted(line.Text)
+	v, err := view(c)
+	if err != nil {
+		return err
+	}
+	to := logView(c, v, follow && v.Live)
+	if follow {
+		return report.FollowLog(c.Context, v, q, settingsHere(c), executionOption(c), to)
+	}
+	return report.PrintLog(v, q, to)
+}
+
+// logView is what shows the transcripts.
+func logView(c *cli.Context, v *recovery.View, follow bool) report.LogView {
+	switch {
+	case c.Bool("raw"):
+		return report.NewLogRaw(os.Stdout)
+	case c.Bool("json"):
+		return report.NewLogJSON(os.Stdout)
+	}
+	var secrets secret.Values
+	secrets.Add(os.Environ())
+	style := logview.Style{Colour: term.Colours(os.Stdout), Columns: term.Width(os.Stdout), Full: c.Bool("full"), Workspace: v.Layout.Workspace, Mask: secrets.Text}
+	return report.NewLogText(os.Stdout, style, follow, executionOption(c), func(text string) { remark("%s\n", text) })
 }

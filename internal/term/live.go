@@ -85,6 +85,14 @@ func NewLive(out *os.File) *Live {
 	return &Live{out: out, now: time.Now, width: func() int { return widthOf(out) }}
 }
 
+// Width is how many columns a terminal has; 0 where there is none.
+func Width(out *os.File) int {
+	if !IsTerminal(out) {
+		return 0
+	}
+	return widthOf(out)
+}
+
 // widthOf is how many columns a terminal has; 80 where it does not tell.
 func widthOf(out *os.File) int {
 	if w, _, err := term.GetSize(int(out.Fd())); err == nil && w > 0 {

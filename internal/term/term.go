@@ -19,10 +19,15 @@ func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 // colour paints text for a terminal, unless NO_COLOR (no-color.org) forbids.
 func colour(to *os.File, code, text string) Painted {
 	text = Printable(text)
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !IsTerminal(to) {
+	if !Colours(to) {
 		return Painted(text)
 	}
 	return Painted("\x1b[" + code + "m" + text + "\x1b[0m")
+}
+
+// Colours reports whether what goes to a file has colours.
+func Colours(to *os.File) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(to)
 }
 
 // Red, Green, Yellow, Bold and Dim paint text that goes to a terminal.

@@ -97,9 +97,14 @@ type Reader interface {
 	End(exitCode int, signal string) Verdict
 }
 
+// Plain marks a Reader of a program whose lines are text, as a script's are, and no
+// events: whoever shows them shows them as they are.
+type Plain interface{ Plain() }
+
 // Observation is something that an agent did. The concrete types are
-// SessionStarted, Message, ToolUse, ToolResult, Usage, Retrying and
-// ContextExceeded.
+// SessionStarted, Message, ToolUse, ToolResult, Usage, Retrying,
+// ContextExceeded, Notice and Result. Where one has Of, a subagent did it, which the
+// tool use of that ID has started.
 type Observation interface{ observation() }
 
 // SessionStarted tells the session's id, needed to continue it.
@@ -112,12 +117,15 @@ type SessionStarted struct {
 type Message struct {
 	Text     string
 	Thinking bool
+	Failed   bool // the agent's program wrote it in the model's place: the provider gave an error
+	Of       string
 }
 
 // ToolUse is a call of a tool. Input is JSON.
 type ToolUse struct {
 	ID, Name string
 	Input    []byte
+	Of       string
 }
 
 // ToolResult is the answer of a tool.
@@ -125,6 +133,7 @@ type ToolResult struct {
 	ToolUseID string
 	Text      string
 	IsError   bool
+	Of        string
 }
 
 // Usage is what the attempt has used so far, in total and not as a
@@ -152,6 +161,14 @@ type Retrying struct {
 // without anybody having asked for it).
 type ContextExceeded struct{ Message string }
 
+// Notice is what the agent's program says of its own work: that it told the model
+// something, or refused a tool. Only those who read a transcript need it.
+type Notice struct{ Text string }
+
+// Result is the agent's own account of a turn. Text mostly repeats its last message;
+// Why is set where the turn did not end well.
+type Result struct{ Text, Why string }
+
 func (SessionStarted) observation()  {}
 func (Message) observation()         {}
 func (ToolUse) observation()         {}
@@ -159,6 +176,8 @@ func (ToolResult) observation()      {}
 func (Usage) observation()           {}
 func (Retrying) observation()        {}
 func (ContextExceeded) observation() {}
+func (Notice) observation()          {}
+func (Result) observation()          {}
 
 // Verdict is the judgement of one attempt.
 type Verdict struct {

@@ -14,9 +14,18 @@ var mainArguments = []string{"command", "file_path", "notebook_path", "path", "p
 
 // String is the tool with its main argument, as in "Bash: go vet ./...".
 func (t ToolUse) String() string {
+	if argument := t.Argument(); argument != "" {
+		return t.Name + ": " + argument
+	}
+	return t.Name
+}
+
+// Argument is the text of the tool's input that shows best what it does; empty if it
+// has no text.
+func (t ToolUse) Argument() string {
 	var input map[string]jsontext.Value
 	if json.Unmarshal(t.Input, &input) != nil {
-		return t.Name
+		return ""
 	}
 	names := slices.Clone(mainArguments)
 	for name := range input {
@@ -26,8 +35,8 @@ func (t ToolUse) String() string {
 	for _, name := range names {
 		var text string
 		if json.Unmarshal(input[name], &text) == nil && strings.TrimSpace(text) != "" {
-			return t.Name + ": " + strings.TrimSpace(text)
+			return strings.TrimSpace(text)
 		}
 	}
-	return t.Name
+	return ""
 }

@@ -266,7 +266,7 @@ func (s *Status) ofRun(v *recovery.View, run *state.Run) {
 		return
 	}
 	log := v.Layout.Resolve(live.ClaudeLogPath)
-	s.Said, s.Tool = lastWords(log, v.Layout.Workspace)
+	s.Said, s.Tool = lastWords(v, live)
 	heard := s.LastEvent
 	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
 		heard = at

@@ -49,7 +49,7 @@ func (r *reader) Line(line []byte) []harness.Observation {
 	case "assistant":
 		return r.assistant(event)
 	case "user":
-		return toolResults(event.object("message"))
+		return user(event)
 	case "result":
 		return r.resultLine(event)
 	case "":
@@ -77,8 +77,20 @@ func (r *reader) system(event fields) []harness.Observation {
 		}
 	case "permission_denied":
 		r.deny(event.text("tool_name"))
+		return notice("the tool " + event.text("tool_name") + " was refused: it is not permitted")
+	case "informational":
+		return notice(event.text("content"))
+	case "task_notification":
+		return notice(event.text("summary"))
 	}
 	return nil
+}
+
+func notice(text string) []harness.Observation {
+	if text == "" {
+		return nil
+	}
+	return []harness.Observation{harness.Notice{Text: text}}
 }
 
 // init begins a turn. One process can have several, all of one session.
@@ -117,6 +129,9 @@ func remedy(req harness.Request) string {
 
 // provider is the host that the agent asks.
 func provider(req harness.Request) string {
+	if req.Environ != nil && len(req.Environ) == 0 {
+		return "its provider" // of a transcript, whose environment nobody knows any more
+	}
 	env := environOf(req)
 	if from, _ := credentials(env); from == cloud {
 		return "its provider"
@@ -172,7 +187,8 @@ func (r *reader) assistant(event fields) []harness.Observation {
 		r.open = true
 		r.apiError = event.text("error")
 	}
-	observations, length, text := blocks(message["content"])
+	failed := message.text("model") == synthetic && event.text("error") != ""
+	observations, length, text := blocks(message["content"], event.text("parent_tool_use_id"), failed)
 	if topLevel && text != "" {
 		r.last = text
 	}
@@ -185,7 +201,7 @@ func (r *reader) assistant(event fields) []harness.Observation {
 
 // blocks reads the content of an assistant message. length is the size of what
 // the model wrote, in bytes; text is the last text block.
-func blocks(content json.RawMessage) (observations []harness.Observation, length int, text string) {
+func blocks(content json.RawMessage, of string, failed bool) (observations []harness.Observation, length int, text string) {
 	var list []fields
 	if json.Unmarshal(content, &list) != nil {
 		list = []fields{{"type": json.RawMessage(`"text"`), "text": content}}
@@ -196,31 +212,37 @@ func blocks(content json.RawMessage) (observations []harness.Observation, length
 			if t := block.text("text"); t != "" {
 				text = t
 				length += len(t)
-				observations = append(observations, harness.Message{Text: t})
+				observations = append(observations, harness.Message{Text: t, Failed: failed, Of: of})
 			}
 		case "thinking":
 			if t := block.text("thinking"); t != "" {
 				length += len(t)
-				observations = append(observations, harness.Message{Text: t, Thinking: true})
+				observations = append(observations, harness.Message{Text: t, Thinking: true, Of: of})
 			}
 		case "tool_use":
 			input := block["input"]
 			length += len(input)
-			observations = append(observations, harness.ToolUse{ID: block.text("id"), Name: block.text("name"), Input: input})
+			observations = append(observations, harness.ToolUse{ID: block.text("id"), Name: block.text("name"), Input: input, Of: of})
 		}
 	}
 	return observations, length, text
 }
 
-func toolResults(message fields) []harness.Observation {
+// user reads a message to the model: results of tools, and what the agent's program
+// tells it, which nobody asked for.
+func user(event fields) []harness.Observation {
 	var observations []harness.Observation
-	for _, block := range message.list("content") {
-		if block.text("type") == "tool_result" {
+	for _, block := range event.object("message").list("content") {
+		switch kind := block.text("type"); {
+		case kind == "tool_result":
 			observations = append(observations, harness.ToolResult{
 				ToolUseID: block.text("tool_use_id"),
 				Text:      plain(block["content"]),
 				IsError:   block.flag("is_error"),
+				Of:        event.text("parent_tool_use_id"),
 			})
+		case kind == "text" && event.flag("isSynthetic") && block.text("text") != "":
+			observations = append(observations, harness.Notice{Text: "the model was told: " + block.text("text")})
 		}
 	}
 	return observations
@@ -234,7 +256,11 @@ func (r *reader) resultLine(event fields) []harness.Observation {
 	}
 	used := r.meter.usage()
 	used.Final = true
-	observations := []harness.Observation{used}
+	result := harness.Result{Text: event.text("result")}
+	if subtype := event.text("subtype"); subtype != "success" {
+		result.Why = subtype
+	}
+	observations := []harness.Observation{used, result}
 	if failure := r.resultFailure(); failure != nil && contextFull(failure.Class) {
 		r.exceeded = true
 		observations = append(observations, harness.ContextExceeded{Message: failure.Message})

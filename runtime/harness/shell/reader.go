@@ -23,6 +23,9 @@ type reader struct {
 	retryAfter time.Duration
 }
 
+// Plain implements harness.Plain.
+func (*reader) Plain() {}
+
 // maxLine bounds how much of one line becomes a message, in bytes.
 const maxLine = 64 << 10
 

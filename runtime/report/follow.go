@@ -1,0 +1,353 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/runtime"
+	"hank/runtime/control"
+	"hank/runtime/history"
+	"hank/runtime/logview"
+	"hank/runtime/verdict"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// FollowLog shows what a query selects of the run in progress, waits for what comes,
+// attempt after attempt, and ends when the run does, however that ends. Without a run in
+// progress it is PrintLog. The commands in it have the option, see ReadStatus.
+func FollowLog(ctx context.Context, v *recovery.View, q LogQuery, in Settings, option string, to LogView) (err error) {
+	if !v.Live || q.Run != "" && q.Run != v.State.CurrentRunID {
+		return PrintLog(v, q, to)
+	}
+	if q.Codon, err = history.CodonAt(v.State, string(q.Codon)); err != nil {
+		return err
+	}
+	f := &follower{LogView: to, q: q, in: in, option: option, root: v.Layout.Root, v: v, next: v.State.Seq + 1, run: v.State.CurrentRunID}
+	if err := f.begin(); err != nil {
+		return err
+	}
+	return errors.Join(f.follow(ctx), to.Flush())
+}
+
+// follower follows a run through its codons. It learns from the journal which attempts
+// begin and end, and from their transcripts what they say.
+type follower struct {
+	LogView
+	q      LogQuery
+	in     Settings
+	option string
+	root   string
+	v      *recovery.View // for its layout; its state is that of the beginning
+	next   uint64         // the event that is wanted next
+	run    state.RunID    // empty: it has not begun
+
+	current *Attempt // the attempt that is shown
+	file    *openedTranscript
+	heard   time.Time // when there was something new, or the run was seen to be alive
+}
+
+// begin shows what there is of the run by now.
+func (f *follower) begin() error {
+	q := f.q
+	if q.Run = f.run; q.Run == "" { // it has no record yet
+		return nil
+	}
+	attempts, err := q.attempts(f.v)
+	if err != nil {
+		if f.q.Codon != "" && !f.q.planned(f.v.State) && len(f.v.State.ExecutionPlan()) > 0 {
+			return err
+		}
+		if live := f.v.State.Current().Live(); live != nil && q.wants(f.v.State, live.CodonID) {
+			return f.attempt(live)
+		}
+		return nil
+	}
+	last := attempts[len(attempts)-1]
+	if last.Status.Terminal() {
+		return printAttempts(f.v, f.q, attempts, f)
+	}
+	if err := printAttempts(f.v, f.q, attempts[:len(attempts)-1], f); err != nil {
+		return err
+	}
+	return f.attempt(last.Codon)
+}
+
+// follow takes in what happens until the run is over.
+func (f *follower) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	events, ended := make(chan journal.Event, 64), make(chan error, 1)
+	go func() { ended <- f.events(ctx, events) }()
+	defer func() { cancel(); <-ended }()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	f.heard = time.Now()
+	for {
+		if err := f.drain(); err != nil {
+			return err
+		}
+		if err := f.Flush(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			ended <- nil
+			return err
+		case e := <-events:
+			if over, err := f.take(e); err != nil || over {
+				return errors.Join(err, f.end())
+			}
+		case <-tick.C:
+			if over, err := f.isGone(ctx); err != nil || !over {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			cancel()
+			return errors.Join(f.catchUp(events), f.end())
+		}
+	}
+}
+
+// events sends the events of the journal that change the state, past damage.
+func (f *follower) events(ctx context.Context, to chan<- journal.Event) error {
+	dir, next := f.v.Layout.Events(), f.next
+	for {
+		err := journal.Follow(ctx, vfs.OS, dir, next, followEvery, func(e journal.Event) error {
+			if next = e.Seq + 1; e.Type != state.TransitionEvent {
+				return nil
+			}
+			select {
+			case to <- e:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		var gap *journal.GapError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &gap) && gap.Next > next:
+			next = gap.Next
+		default: // it cannot be read any more: what the run says is in its transcripts alone
+			<-ctx.Done()
+			return nil
+		}
+	}
+}
+
+// aliveEvery is how often a run of which nothing is heard is asked whether it is there.
+const aliveEvery = time.Second
+
+// isGone reports whether the runtime is gone.
+func (f *follower) isGone(ctx context.Context) (bool, error) {
+	if time.Since(f.heard) < aliveEvery {
+		return false, nil
+	}
+	f.heard = time.Now()
+	limited, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	if _, err := runtime.Control(limited, f.root, "ping"); err == nil || !errors.Is(err, control.ErrNotRunning) {
+		return false, ctx.Err()
+	}
+	v, err := recovery.Glance(f.root)
+	if err != nil {
+		return false, err
+	}
+	if !v.Live {
+		return true, nil
+	}
+	current := v.State.CurrentRunID // another run may have begun since
+	return f.run != "" && current != "" && current != f.run, nil
+}
+
+// catchUp takes in what the journal has more when its writer is gone.
+func (f *follower) catchUp(events <-chan journal.Event) error {
+	errOver := errors.New("over")
+	take := func(e journal.Event) error {
+		over, err := f.take(e)
+		if err == nil && over {
+			return errOver
+		}
+		return err
+	}
+	var err error
+	for len(events) > 0 && err == nil {
+		err = take(<-events)
+	}
+	if err == nil {
+		err = f.read(take)
+	}
+	var gap *journal.GapError
+	if errors.As(err, &gap) || errors.Is(err, errOver) { // the state, which is read next, has the rest
+		return nil
+	}
+	return err
+}
+
+// read reads what the journal has more.
+func (f *follower) read(take func(journal.Event) error) error {
+	return journal.Read(vfs.OS, f.v.Layout.Events(), f.next, func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		return take(e)
+	})
+}
+
+// take takes in an event, and reports whether the run is over.
+func (f *follower) take(e journal.Event) (over bool, err error) {
+	if e.Seq < f.next {
+		return false, nil
+	}
+	f.next, f.heard = e.Seq+1, time.Now()
+	t, err := state.Decode(e.Data)
+	if err != nil {
+		return false, nil // of a newer hank: it will be in the state
+	}
+	switch t := t.(type) {
+	case state.RunStarted:
+		if f.run != "" && t.Run.RunID != f.run {
+			return true, nil
+		}
+		f.run = t.Run.RunID
+	case state.CodonStarted:
+		return false, f.record(t.RunID, t.Record)
+	case state.CodonTransitioned:
+		return false, f.record(t.RunID, t.Record)
+	case state.RunCompleted:
+		return t.RunID == f.run, nil
+	case state.RunFailed:
+		return t.RunID == f.run, nil
+	case state.RunPaused:
+		return t.RunID == f.run, nil
+	case state.RunCrashed:
+		return t.RunID == f.run, nil
+	}
+	return false, nil
+}
+
+// record takes in the next form of a record.
+func (f *follower) record(run state.RunID, k *state.Codon) error {
+	if f.run == "" {
+		f.run = run
+	}
+	if run != f.run || !f.q.wants(f.v.State, k.CodonID) {
+		return nil
+	}
+	return f.attempt(k)
+}
+
+// attempt shows the attempt that a record is of.
+func (f *follower) attempt(k *state.Codon) error {
+	a := Attempt{f.run, verdict.OfCodon(k, verdict.Running), k}
+	if c := f.current; c == nil || c.CodonID != k.CodonID || c.number() != a.number() {
+		if err := f.endAttempt(); err != nil {
+			return err
+		}
+		if err := f.Begin(a); err != nil {
+			return err
+		}
+	}
+	f.current = &a
+	if f.file == nil && k.ClaudeLogPath != "" {
+		if err := f.open(a); err != nil {
+			return err
+		}
+	}
+	if !k.Status.Terminal() {
+		return nil
+	}
+	return f.endAttempt()
+}
+
+// open opens the transcript of the attempt, and shows what it has by now, or the end
+// of that.
+func (f *follower) open(a Attempt) error {
+	t, err := openTranscript(f.v, a, f.LogView)
+	if err != nil {
+		return nil // it is opened by the next event: what an attempt says may be gone, and its end is told
+	}
+	f.file = t
+	limit := f.q.Limit
+	f.q.Limit = 0 // what comes is shown
+	if limit > 0 {
+		return t.tail(f, limit, false)
+	}
+	return f.drain()
+}
+
+// drain shows what the transcript has by now.
+func (f *follower) drain() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.each(false, func(l logview.Line) error {
+		f.heard = time.Now()
+		return f.Line(l)
+	})
+}
+
+// endAttempt shows how the attempt ended, after all that its transcript has.
+func (f *follower) endAttempt() error {
+	if f.current == nil {
+		return nil
+	}
+	a := *f.current
+	if f.file != nil {
+		err := f.file.each(true, f.Line)
+		f.file.close()
+		f.file = nil
+		if err != nil {
+			return err
+		}
+	}
+	f.current = nil
+	return f.End(a)
+}
+
+// end shows how the run ended, from its state.
+func (f *follower) end() error {
+	v, err := recovery.Read(f.root)
+	if err != nil {
+		return err
+	}
+	run := v.State.Run(f.run)
+	if run == nil {
+		return errors.Join(f.endAttempt(), f.Flush())
+	}
+	of := verdict.OfRun(v, run)
+	if c := f.current; c != nil {
+		for _, k := range slices.Backward(run.Codons()) {
+			if a := (Attempt{f.run, verdict.OfCodon(k, of), k}); k.CodonID == c.CodonID && a.number() == c.number() {
+				f.current = &a
+			}
+		}
+		if err := f.endAttempt(); err != nil {
+			return err
+		}
+	}
+	ended := RunEnd{RunID: f.run, Verdict: of, Cost: run.Bill().Cost, bill: run.Bill()}
+	until := time.Now()
+	if run.EndTime != nil {
+		until = run.EndTime.Time
+	}
+	ended.Millis = until.Sub(run.StartTime.Time).Milliseconds()
+	if of == verdict.Budget || of == verdict.Paused {
+		ended.Detail = shownEnd(run, f.option)
+	}
+	if !v.Live {
+		s := statusOf(v, f.in.Layers)
+		s.offer(f.option)
+		ended.Next = s.After
+	}
+	return errors.Join(f.RunEnd(ended), f.Flush())
+}
