@@ -112,6 +112,10 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	var add []usergit.File
 	var remove []string
 	nested, apart := map[string]bool{}, l.v.Layout.Apart()
+	sparse, err := l.sparse(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for name, e := range start {
 		path := l.inRepository(name)
 		h, tracked := then[path]
@@ -131,7 +135,7 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	}
 	for path, h := range then {
 		name, inside := strings.CutPrefix(path, l.repo.Prefix)
-		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !layout.Protected(name) && !apart(name) {
+		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !sparse[path].Skipped && !layout.Protected(name) && !apart(name) {
 			remove = append(remove, path)
 			differs[path] = usergit.Entry{}
 		}
@@ -161,6 +165,16 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	return differs, err
 }
 
+// sparse is the user's index, which marks the files that a sparse checkout has not in
+// the work tree.
+func (l *lander) sparse(ctx context.Context) (map[string]usergit.IndexEntry, error) {
+	x, err := l.stage.CopyIndex()
+	if err != nil {
+		return nil, err
+	}
+	return x.Files(ctx)
+}
+
 // sameBytes is what git has for a file that no filter changes.
 func sameBytes(e diff.Entry) usergit.Entry {
 	return usergit.Entry{Mode: fmt.Sprintf("%06o", uint32(e.Mode)), ID: string(e.Blob)}
@@ -170,15 +184,15 @@ func sameBytes(e diff.Entry) usergit.Entry {
 const mostNamed = 10
 
 func (l *lander) conflict(paths []string) error {
-	names := make([]string, min(len(paths), mostNamed))
-	for i := range names {
-		names[i] = fmt.Sprintf("%q", paths[i])
-	}
-	list := strings.Join(names, ", ")
-	if more := len(paths) - len(names); more > 0 {
-		list += fmt.Sprintf(", and %d more", more)
-	}
+	list := nameList(paths)
 	head := l.out.HeadThen
+	if l.o.Update {
+		return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s, where %s is, does not have as the run found it: %s; nothing was written", l.out.Base, l.o.Branch, list),
+			Options: []string{advice.Quote(l.o.with(func(o *Options) {
+				o.Update, o.Switch, o.Branch, o.From = false, false, l.freeName(), string(l.from.SHA[:12])
+			}).command(l.out.Base[:12])) + " lands it apart"}}
+	}
+	l.o.Switch = false // HEAD is elsewhere
 	if head == "" {
 		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know which commit that was; nothing was written", l.out.Base, list),
 			Options: []string{advice.Quote(l.o.command("REV")) + " lands on the commit REV, taken as the one that the run began from"}}
@@ -274,18 +288,24 @@ func sameFile(root *os.Root, f usergit.File) (bool, error) {
 	return vfs.SameBytes(have, want)
 }
 
+type comparison struct{ what, before, after string }
+
 // checkUntouched compares the repository with how it was.
 func (l *lander) checkUntouched(ctx context.Context, before usergit.State) error {
 	after, err := l.repo.State(ctx, l.o.Branch)
 	if err != nil {
 		return err
 	}
-	for _, c := range []struct{ what, before, after string }{
+	references := []comparison{{"all other references are unchanged", before.References, after.References}}
+	rest := []comparison{
 		{"your index is unchanged, byte for byte", before.Index, after.Index},
 		{"your HEAD is unchanged", before.Head, after.Head},
-		{"all other references are unchanged", before.References, after.References},
 		{"git status is unchanged", before.Status, after.Status},
-	} {
+	}
+	if l.o.Switch {
+		rest = nil
+	}
+	for _, c := range append(rest, references...) {
 		check := Check{What: c.what, Right: c.before == c.after}
 		if !check.Right {
 			check.Why = "it changed meanwhile; hank land does not touch it, so something else changed it"

@@ -41,6 +41,11 @@ func (l *lander) commit(ctx context.Context) (map[string]landedFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	sign, err := l.repo.Signs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sign = sign && !l.o.DryRun // it may ask for a passphrase
 	first := tree
 	landed, made := map[string]landedFile{}, map[state.SHA]string{}
 	collided := map[string]bool{}
@@ -65,7 +70,7 @@ func (l *lander) commit(ctx context.Context) (map[string]landedFile, error) {
 		if next == tree {
 			continue
 		}
-		tip, err := x.Commit(ctx, next, l.out.Tip, l.message(p), p.when)
+		tip, err := x.Commit(ctx, next, l.out.Tip, l.message(p), p.when, sign)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
+	"hank/internal/advice"
 	"hank/internal/failpoint"
 	"hank/recovery"
 	"hank/recovery/execution"
@@ -24,7 +25,8 @@ import (
 // Land makes a branch in the repository that the workspace is in: on top of a
 // commit of the user's one commit for each codon that changed something. Only
 // paths that the run changed differ from that commit. It is a reader of the
-// execution, and takes no lock. Work tree, index and HEAD stay as they are.
+// execution, and takes no lock. Work tree, index and HEAD stay as they are, but for
+// the index and HEAD where Options.Switch asks for it.
 //
 // All commits are made on a stage, outside of the repository. Only what was
 // checked goes into its object store, as one pack; the branch comes last.
@@ -56,7 +58,10 @@ func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 func landError(err error) error {
 	var nowhere *usergit.NoWorkTreeError
 	var git *usergit.GitError
+	var blocked *usergit.BlockedError
 	switch {
+	case errors.As(err, &blocked):
+		return &finding.DecisionError{What: describe(blocked) + "; nothing was written", Options: blocked.Ways}
 	case errors.Is(err, usergit.ErrNoGit):
 		return &exitcode.AgentError{Why: "hank land needs git: " + err.Error()}
 	case errors.As(err, &nowhere):
@@ -79,52 +84,75 @@ func (l *lander) land(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := l.makeStage()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if l.stage, err = l.repo.NewStage(dir); err != nil {
-		return err
-	}
-	failpoint.Hit("land.staged")
-	_, end := l.o.Work.Begin("making the commits")
-	defer end()
+	return l.onStage(func() error {
+		failpoint.Hit("land.staged")
+		_, end := l.o.Work.Begin("making the commits")
+		defer end()
+		landed, err := l.make(ctx)
+		if err != nil || l.done() {
+			return err
+		}
+		if err := l.readBack(ctx, landed); err != nil || l.o.DryRun {
+			return err
+		}
+		return l.bring(ctx, before)
+	})
+}
+
+// make makes the commits, and puts them into the repository's object store.
+func (l *lander) make(ctx context.Context) (map[string]landedFile, error) {
 	if err := l.choose(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	landed, err := l.commit(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	failpoint.Hit("land.committed")
 	if err := l.compareStart(ctx, landed); err != nil {
-		return err
+		return nil, err
 	}
 	if len(l.out.Commits) == 0 {
-		return l.nothing()
+		if l.o.Update {
+			return nil, l.upToDate(ctx)
+		}
+		return nil, l.nothing()
+	}
+	if l.o.Switch {
+		if err := l.planSwitch(ctx, ""); err != nil {
+			return nil, err
+		}
 	}
 	if !l.o.DryRun {
 		if err := l.stage.Publish(ctx, l.out.Base, l.out.Tip); err != nil {
-			return err
+			return nil, err
 		}
 		failpoint.Hit("land.published")
 	}
-	if err := l.readBack(ctx, landed); err != nil {
-		return err
-	}
-	if l.o.DryRun {
-		return nil
-	}
-	if err := l.out.announce(l.v.Layout); err != nil {
+	return landed, nil
+}
+
+// done reports whether there was nothing to commit.
+func (l *lander) done() bool { return len(l.out.Commits) == 0 || l.out == l.had }
+
+// bring makes or moves the branch, and with a switch the index and HEAD.
+func (l *lander) bring(ctx context.Context, before usergit.State) error {
+	if err := l.announceSwitch(ctx); err != nil {
 		return err
 	}
 	failpoint.Hit("land.announced")
-	if err := l.repo.Branch(ctx, l.o.Branch, l.out.Tip, "hank land: "+l.to.String()); err != nil {
-		return errors.Join(err, l.out.withdraw(l.v.Layout))
+	if l.move == nil || !l.move.Here() {
+		if err := l.branch(ctx); err != nil {
+			return errors.Join(err, l.out.withdraw(l.v.Layout))
+		}
+		failpoint.Hit("land.branched")
 	}
-	failpoint.Hit("land.branched")
-	err = l.checkUntouched(ctx, before)
+	if l.o.Switch {
+		if err := l.applySwitch(ctx); err != nil {
+			return l.halfDone(err)
+		}
+	}
+	err := l.checkUntouched(ctx, before)
 	if err == nil {
 		err = l.out.save(l.v.Layout)
 	}
@@ -134,27 +162,52 @@ func (l *lander) land(ctx context.Context) (err error) {
 	return nil
 }
 
+func (l *lander) branch(ctx context.Context) error {
+	why := "hank land: " + l.to.String()
+	if l.o.Update {
+		return l.repo.Advance(ctx, l.o.Branch, l.out.Base, l.out.Tip, why)
+	}
+	return l.repo.Branch(ctx, l.o.Branch, l.out.Tip, why)
+}
+
 // prepare finds everything that the landing is made from, and refuses what
 // cannot be. One that was interrupted after its branch was made is finished.
 func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
+	if l.o.Switch {
+		if err := l.checkSwitch(ctx); err != nil {
+			return false, err
+		}
+	}
 	why, err := l.repo.CheckBranch(ctx, l.o.Branch)
 	if err != nil {
 		return false, err
 	}
-	if why != "" {
-		if finished, err := l.finish(ctx); err != nil || finished {
-			return finished, err
-		}
+	switch tip, at := l.repo.Commit(ctx, l.ref()); {
+	case why == usergit.BranchExists && at == nil:
+		return l.existing(ctx, tip, why)
+	case why != "":
 		return false, &exitcode.UsageError{Why: fmt.Sprintf("branch %q cannot be made in %s: %s; name another one", l.o.Branch, l.repo.Top, why)}
+	case l.o.Update:
+		return false, &exitcode.UsageError{Why: fmt.Sprintf("there is no branch %q in %s; see: %s", l.o.Branch, l.repo.Top, advice.Quote(l.o.with(func(o *Options) { o.Update = false }).command("")))}
 	}
-	return false, l.choosePoints(ctx)
+	if err := l.choosePoints(ctx); err != nil || !l.o.Switch {
+		return false, err
+	}
+	return false, l.checkBegin(l.out.Base)
+}
+
+func (l *lander) checkIdentity(ctx context.Context) error {
+	if err := l.repo.CheckIdentity(ctx); err != nil {
+		return &finding.DecisionError{What: "Git does not know the author of the commits; nothing was written", Options: []string{
+			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
+	}
+	return nil
 }
 
 // choosePoints finds from where to where the landing goes, and onto what.
 func (l *lander) choosePoints(ctx context.Context) (err error) {
-	if err := l.repo.CheckIdentity(ctx); err != nil {
-		return &finding.DecisionError{What: "Git does not know the author of the commits; nothing was written", Options: []string{
-			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
+	if err := l.checkIdentity(ctx); err != nil {
+		return err
 	}
 	if l.out.Base, err = l.repo.Commit(ctx, orElse(l.o.Onto, "HEAD")); err != nil {
 		return &exitcode.UsageError{Why: err.Error()}
@@ -173,22 +226,26 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 }
 
 func (l *lander) chooseTargets() (err error) {
-	s := l.v.State
-	if l.from, err = history.ResolveTarget(s, l.store, orElse(l.o.From, "initial")); err != nil {
+	if l.from, err = history.ResolveTarget(l.v.State, l.store, orElse(l.o.From, "initial")); err != nil {
 		return err
 	}
+	l.out.From = l.from
+	return l.chooseEnd()
+}
+
+func (l *lander) chooseEnd() (err error) {
 	if l.o.To == "" {
-		l.to, err = landTo(s, l.store)
+		l.to, err = landTo(l.v.State, l.store)
 	} else {
-		l.to, err = history.ResolveTarget(s, l.store, l.o.To)
+		l.to, err = history.ResolveTarget(l.v.State, l.store, l.o.To)
 	}
-	l.out.From, l.out.To = l.from, l.to
+	l.out.To = l.to
 	return err
 }
 
-// finish writes the report of the same landing, if one was interrupted when its
-// branch was made.
-func (l *lander) finish(ctx context.Context) (bool, error) {
+// finish finishes the same landing, if one was interrupted when its branch was made
+// or after.
+func (l *lander) finish(ctx context.Context, tip string) (bool, error) {
 	if l.o.DryRun {
 		return false, nil
 	}
@@ -196,15 +253,28 @@ func (l *lander) finish(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, had := range announced(l.v.Layout) {
-		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.From.SHA != l.from.SHA || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash {
+		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash ||
+			had.Update != l.o.Update && had.Switch == nil || !had.Update && had.From.SHA != l.from.SHA {
 			continue
 		}
-		if tip, err := l.repo.Commit(ctx, "refs/heads/"+l.o.Branch); err != nil || tip != had.Tip {
+		here := had.Switch != nil && had.Switch.Ref == l.ref()
+		if tip != had.Tip && (!here || tip != had.Base) {
 			continue
 		}
 		had.CutShort = true
+		fresh := l.out
 		l.out = had
-		return true, had.save(l.v.Layout)
+		if had.Switch != nil {
+			if done, err := l.finishSwitch(ctx, had, tip); done || err != nil {
+				return done, err
+			}
+			l.out = fresh
+			continue
+		}
+		if err := had.save(l.v.Layout); err != nil || !l.o.Switch {
+			return true, err
+		}
+		return true, l.switchTo(ctx, had, "")
 	}
 	return false, nil
 }

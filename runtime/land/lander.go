@@ -18,6 +18,8 @@ import (
 // Options say what is to land where.
 type Options struct {
 	Branch   string // the new branch
+	Update   bool   // it is there, and gets what is new
+	Switch   bool   // HEAD and the index are put on it
 	From, To string // see ResolveTarget; empty: initial, and the last codon that is settled
 	Onto     string // a revision of the user's repository; empty: HEAD
 	Squash   bool   // one commit
@@ -42,6 +44,12 @@ func (o Options) command(onto string) string {
 		text += " --squash"
 	}
 	add("--message", o.Message)
+	if o.Update {
+		text += " --update"
+	}
+	if o.Switch {
+		text += " --switch"
+	}
 	if o.DryRun {
 		text += " --dry-run"
 	}
@@ -49,14 +57,23 @@ func (o Options) command(onto string) string {
 	return text
 }
 
+// with returns other options.
+func (o Options) with(change func(*Options)) Options {
+	change(&o)
+	return o
+}
+
 // lander makes one landing.
 type lander struct {
-	o     Options
-	v     *recovery.View
-	store *checkpoint.Store
-	repo  *usergit.Repository
-	stage *usergit.Stage
-	out   *Landing
+	o        Options
+	v        *recovery.View
+	store    *checkpoint.Store
+	repo     *usergit.Repository
+	stage    *usergit.Stage
+	out      *Landing
+	had      *Landing         // what left the branch where it is; nil but for an update
+	move     *usergit.Move    // of the index and HEAD; nil: none
+	position usergit.Position // of HEAD, with Switch
 
 	from, to history.Target
 	thread   []state.TimelineEntry

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -30,6 +32,7 @@ type Landing struct {
 	Branch     string         `json:"branch"`
 	DryRun     bool           `json:"dryRun,omitzero"` // nothing was written
 	Squash     bool           `json:"squash,omitzero"` // into one commit
+	Update     bool           `json:"update,omitzero"` // the branch was there, and Base is where it was
 	Base       string         `json:"base,omitempty"`  // the commit that the branch begins from; absent: it has a root of its own
 	Tip        string         `json:"tip"`             // the branch
 	From       history.Target `json:"from"`
@@ -58,6 +61,12 @@ type Landing struct {
 	// has finished the report. Whether index, HEAD and references were as before
 	// was not looked at.
 	CutShort bool `json:"cutShort,omitzero"`
+	// Switch: HEAD and the index are on the branch, too.
+	Switch *Switch `json:"switch,omitzero"`
+	// Already: everything was as it was asked for, and nothing was written.
+	Already bool `json:"already,omitzero"`
+
+	unfinished bool // as announced found it
 }
 
 // Commit is a commit on the branch.
@@ -145,14 +154,17 @@ const pending = ".pending"
 // landing finds it if this one is killed. Those of earlier tries for the branch
 // go.
 func (l *Landing) announce(at layout.Layout) error {
+	if err := l.write(at, l.file(at)+pending); err != nil {
+		return err
+	}
 	for _, had := range announced(at) {
-		if had.Branch == l.Branch && had.Repository == l.Repository {
+		if had.Branch == l.Branch && had.Repository == l.Repository && !had.Time.Equal(l.Time) {
 			if err := had.withdraw(at); err != nil {
 				return err
 			}
 		}
 	}
-	return l.write(at, l.file(at)+pending)
+	return nil
 }
 
 // withdraw removes what announce has written.
@@ -163,15 +175,19 @@ func (l *Landing) withdraw(at layout.Layout) error {
 	return nil
 }
 
-// announced lists the landings of which nobody has said that they are done. What
-// cannot be read is none.
+// announced lists the landings of which nobody has said that they are done.
 func announced(at layout.Layout) []*Landing {
-	names, _ := filepath.Glob(filepath.Join(at.Reports(), "land-*.json"+pending))
+	return slices.DeleteFunc(landings(at), func(l *Landing) bool { return !l.unfinished })
+}
+
+// landings lists all landings, the oldest first. What cannot be read is none.
+func landings(at layout.Layout) []*Landing {
+	names, _ := filepath.Glob(filepath.Join(at.Reports(), "land-*.json*"))
 	var list []*Landing
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		had := &Landing{}
-		if err == nil && json.Unmarshal(text, had, jsontext.AllowInvalidUTF8(true)) == nil && had.file(at)+pending == name {
+		had := &Landing{unfinished: strings.HasSuffix(name, pending)}
+		if err == nil && json.Unmarshal(text, had, jsontext.AllowInvalidUTF8(true)) == nil && had.file(at) == strings.TrimSuffix(name, pending) {
 			list = append(list, had)
 		}
 	}

@@ -3,8 +3,10 @@
 // anything is put into the repository. Everything is done by stock git, so that
 // filters, attributes and every form of repository mean what they mean there.
 //
-// The work tree, the index, HEAD and all present references are only read. No
-// hook runs; filters that the user's configuration names do, as in git add.
+// The work tree, the index, HEAD and all present references are only read, but by
+// MoveIndex, MoveHead and Advance, which write what their names say and never a file
+// of the work tree. No hook runs; filters that the user's configuration names do, as
+// in git add.
 package usergit
 
 import (
@@ -117,12 +119,12 @@ func environment() []string {
 	return append(env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
-// settings hold for every call: no hooks and helpers, no file beside a
-// temporary index, text as it is.
-var settings = []string{
-	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.splitIndex=false", "core.sparseCheckout=false",
-	"index.sparse=false", "gc.auto=0", "core.safecrlf=false", "i18n.commitEncoding=UTF-8", "user.useConfigOnly=true",
-}
+// settings hold for every call: no hooks and helpers, text as it is. Those of plain
+// hold for the stage's own indexes: no file beside them, and all that they have.
+var (
+	settings = []string{"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "gc.auto=0", "core.safecrlf=false", "i18n.commitEncoding=UTF-8", "user.useConfigOnly=true"}
+	plain    = []string{"core.untrackedCache=false", "core.splitIndex=false", "core.sparseCheckout=false", "index.sparse=false"}
+)
 
 // call is one call of git.
 type call struct {
@@ -130,16 +132,22 @@ type call struct {
 	env   []string
 	args  []string
 	stdin io.Reader
-	none  int // exit code that stands for no output and no error; 0: none does
+	none  int  // exit code that stands for no output and no error; 0: none does
+	own   bool // it is on the user's own index, or on a copy: as the user has set it up
 	// lasts: what it writes is synced. It would cost the stage a sync for each
 	// object, of which Publish makes one pack.
 	lasts bool
 }
 
 func (r *Repository) command(ctx context.Context, c call) *exec.Cmd {
-	args := make([]string, 0, 2*len(settings)+len(c.args))
+	args := make([]string, 0, 2*(len(settings)+len(plain)+1)+len(c.args))
 	for _, s := range settings {
 		args = append(args, "-c", s)
+	}
+	for _, s := range plain {
+		if !c.own {
+			args = append(args, "-c", s)
+		}
 	}
 	if c.lasts {
 		args = append(args, "-c", "core.fsync=all")
@@ -208,7 +216,7 @@ func (r *Repository) Entries(ctx context.Context, commit string) (map[string]Ent
 
 // Entries returns the files of a commit of the stage.
 func (s *Stage) Entries(ctx context.Context, commit string) (map[string]Entry, error) {
-	return s.r.entries(ctx, s.dir, (&Index{s, filepath.Join(s.dir, "no-index")}).env(s.dir), commit)
+	return s.r.entries(ctx, s.dir, (&Index{s: s, file: filepath.Join(s.dir, "no-index")}).env(s.dir), commit)
 }
 
 func (r *Repository) entries(ctx context.Context, dir string, env []string, commit string) (map[string]Entry, error) {
@@ -225,6 +233,9 @@ func (r *Repository) entries(ctx context.Context, dir string, env []string, comm
 	}
 	return entries, nil
 }
+
+// BranchExists is the reason why a branch that is there cannot be made.
+const BranchExists = "it exists"
 
 // CheckBranch returns why a branch of this name cannot be made; "" if it can.
 func (r *Repository) CheckBranch(ctx context.Context, name string) (string, error) {
@@ -243,7 +254,7 @@ func (r *Repository) CheckBranch(ctx context.Context, name string) (string, erro
 		have = strings.TrimSpace(have)
 		switch {
 		case have == name:
-			return "it exists", nil
+			return BranchExists, nil
 		case strings.HasPrefix(have, name+"/"), strings.HasPrefix(name, have+"/"):
 			return "there is a branch " + have, nil
 		}

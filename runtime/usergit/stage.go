@@ -39,14 +39,15 @@ func (r *Repository) NewStage(dir string) (*Stage, error) {
 
 // Index is an index of the stage's own.
 type Index struct {
-	s    *Stage
-	file string
+	s      *Stage
+	file   string
+	copied bool // from the work tree's; see CopyIndex
 }
 
 // NewIndex returns an index with the files of a commit; "" has none.
 func (s *Stage) NewIndex(ctx context.Context, commit string) (*Index, error) {
 	s.n++
-	x := &Index{s, filepath.Join(s.dir, "index-"+strconv.Itoa(s.n))}
+	x := &Index{s: s, file: filepath.Join(s.dir, "index-"+strconv.Itoa(s.n))}
 	if commit == "" {
 		commit = "--empty"
 	}
@@ -61,7 +62,11 @@ func (x *Index) env(tree string) []string {
 }
 
 func (x *Index) git(ctx context.Context, tree string, stdin []byte, args ...string) ([]byte, error) {
-	return x.s.r.output(ctx, call{dir: tree, env: x.env(tree), args: args, stdin: bytes.NewReader(stdin)})
+	c := call{dir: tree, env: x.env(tree), args: args, stdin: bytes.NewReader(stdin), own: x.copied}
+	if x.copied { // a split one would become a file beside the user's
+		c.env = append(c.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.splitIndex", "GIT_CONFIG_VALUE_0=false")
+	}
+	return x.s.r.output(ctx, c)
 }
 
 // File is one to be put into an index.
@@ -176,7 +181,11 @@ func write(root *os.Root, f File) (err error) {
 
 // Tree writes the index as a tree.
 func (x *Index) Tree(ctx context.Context) (string, error) {
-	out, err := x.git(ctx, x.s.dir, nil, "write-tree")
+	args := []string{"write-tree"}
+	if x.copied {
+		args = append(args, "--missing-ok") // a partial clone need not fetch what is staged
+	}
+	out, err := x.git(ctx, x.dir(), nil, args...)
 	return strings.TrimSpace(string(out)), err
 }
 
@@ -264,9 +273,13 @@ func (r *Repository) copyRules(to *os.Root, paths []string) error {
 	return nil
 }
 
-// Commit makes a commit on the stage. written is the author's date.
-func (x *Index) Commit(ctx context.Context, tree, parent, message string, written time.Time) (string, error) {
+// Commit makes a commit on the stage. written is the author's date. It is signed if
+// sign says so, as the user's configuration says how.
+func (x *Index) Commit(ctx context.Context, tree, parent, message string, written time.Time, sign bool) (string, error) {
 	args := []string{"commit-tree", tree}
+	if sign {
+		args = append(args, "-S")
+	}
 	if parent != "" {
 		args = append(args, "-p", parent)
 	}
@@ -278,7 +291,7 @@ func (x *Index) Commit(ctx context.Context, tree, parent, message string, writte
 // Publish puts what tip has beyond base into the repository's object store, as
 // one synced pack, and reads it all back from there.
 func (s *Stage) Publish(ctx context.Context, base, tip string) error {
-	x := &Index{s, filepath.Join(s.dir, "no-index")}
+	x := &Index{s: s, file: filepath.Join(s.dir, "no-index")}
 	revs := tip + "\n"
 	if base != "" {
 		revs += "^" + base + "\n"

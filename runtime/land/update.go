@@ -1,0 +1,140 @@
+package land
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"hank/internal/advice"
+	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+)
+
+// existing decides what becomes of a branch that is there, at tip.
+func (l *lander) existing(ctx context.Context, tip, why string) (finished bool, err error) {
+	if finished, err := l.finish(ctx, tip); err != nil || finished {
+		return finished, err
+	}
+	had := l.landed(tip)
+	switch {
+	case l.o.Update && had == nil:
+		return false, l.notOurs(tip)
+	case l.o.Update:
+		return l.prepareUpdate(ctx, had)
+	case l.o.Switch && had != nil:
+		if err := l.chooseTargets(); err != nil {
+			return false, err
+		}
+		if l.to.SHA != had.To.SHA {
+			return false, &finding.DecisionError{What: fmt.Sprintf("branch %s ends with %s, and what lands now ends with %s", l.o.Branch, had.To, l.to), Options: []string{
+				advice.Quote(l.o.with(func(o *Options) { o.Update, o.From, o.To = true, "", "" }).command("")) + " adds what is new",
+				advice.Quote(l.o.with(func(o *Options) { o.To = string(had.To.SHA[:12]) }).command("")) + " switches to the branch as it is"}}
+		}
+		return true, l.switchTo(ctx, had, "")
+	case had != nil:
+		why += " (" + advice.Quote(l.o.with(func(o *Options) { o.Update, o.From, o.Onto = true, "", "" }).command("")) + " adds what is new to it)"
+	}
+	return false, &exitcode.UsageError{Why: fmt.Sprintf("branch %q cannot be made in %s: %s; name another one", l.o.Branch, l.repo.Top, why)}
+}
+
+// notOurs is the error where the branch is not where a landing has left it.
+func (l *lander) notOurs(tip string) error {
+	what := fmt.Sprintf("branch %s is at %.12s, and no landing of this execution has left it there", l.o.Branch, tip)
+	if last := l.lastOf(); last != nil {
+		what = fmt.Sprintf("branch %s is at %.12s, and hank land has left it at %.12s: somebody has changed it since", l.o.Branch, tip, last.Tip)
+	}
+	return &finding.DecisionError{What: what + "; nothing was written", Options: []string{
+		advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command("")) + " makes another branch"}}
+}
+
+// prepareUpdate chooses what a branch does not have yet.
+func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool, err error) {
+	here, err := l.repo.Position(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !l.o.Switch {
+		if here.Ref == l.ref() {
+			return false, &finding.DecisionError{What: fmt.Sprintf("HEAD is on %s, and the index would stay behind; nothing was written", l.o.Branch),
+				Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " moves the index, too, and no file"}}
+		}
+		if err := l.repo.CheckFree(ctx, l.o.Branch); err != nil {
+			return false, err
+		}
+	}
+	if had.unfinished { // its record is needed when it is nobody's next
+		if err := had.save(l.v.Layout); err != nil {
+			return false, err
+		}
+	}
+	l.had, l.from = had, had.To
+	l.out.Update, l.out.Base, l.out.Tip = true, had.Tip, had.Tip
+	if err := l.checkIdentity(ctx); err != nil {
+		return false, err
+	}
+	if l.base, err = l.repo.Entries(ctx, had.Tip); err != nil {
+		return false, err
+	}
+	if err := l.chooseEnd(); err != nil {
+		return false, err
+	}
+	l.out.From = l.from
+	thread, points := way(l.v.State, l.store, l.to)
+	if i := slices.IndexFunc(points, func(p point) bool { return p.sha == l.from.SHA }); i < 0 && l.from.SHA != l.to.SHA {
+		return false, &finding.DecisionError{What: fmt.Sprintf("branch %s ends with %s, which is not on the timeline that leads to %s: a rollback or a retry has left it; nothing was written", l.o.Branch, l.from, l.to),
+			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command(had.Base)) + " makes another branch"}}
+	}
+	l.thread = thread
+	if l.from.SHA != l.to.SHA {
+		l.parts, err = partsOf(l.v.State, l.store, l.from, points)
+	}
+	if err == nil && l.o.Switch {
+		err = l.checkBegin(append([]string{had.Tip}, l.bases(had.Tip)...)...)
+	}
+	return false, err
+}
+
+// upToDate is the end of an update that has nothing to add.
+func (l *lander) upToDate(ctx context.Context) error {
+	if l.o.Switch && l.position.Ref != l.ref() {
+		return l.switchTo(ctx, l.had, "")
+	}
+	l.out.Already = true
+	return nil
+}
+
+// landed is the latest landing that has left the branch at a commit.
+func (l *lander) landed(tip string) *Landing {
+	for _, had := range slices.Backward(landings(l.v.Layout)) {
+		if had.Branch == l.o.Branch && had.Repository == l.repo.Top && had.Tip == tip && !had.DryRun {
+			return had
+		}
+	}
+	return nil
+}
+
+// lastOf is the latest landing on the branch.
+func (l *lander) lastOf() *Landing {
+	for _, had := range slices.Backward(landings(l.v.Layout)) {
+		if had.Branch == l.o.Branch && had.Repository == l.repo.Top && !had.unfinished {
+			return had
+		}
+	}
+	return nil
+}
+
+// bases are the commits that a branch began from, and that updates of it did.
+func (l *lander) bases(tip string) (list []string) {
+	of := map[string]string{}
+	for _, had := range landings(l.v.Layout) {
+		if had.Branch == l.o.Branch && had.Repository == l.repo.Top {
+			of[had.Tip] = had.Base
+		}
+	}
+	for base, known := of[tip]; known; base, known = of[base] {
+		list = append(list, base)
+		delete(of, tip)
+		tip = base
+	}
+	return list
+}
