@@ -67,6 +67,7 @@ type Landing struct {
 	Already bool `json:"already,omitzero"`
 
 	unfinished bool // as announced found it
+	here       bool // Already, and HEAD is on the branch
 }
 
 // Commit is a commit on the branch.

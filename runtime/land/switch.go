@@ -29,6 +29,9 @@ type Switch struct {
 // begin is where HEAD was.
 func (s *Switch) begin() usergit.Position { return usergit.Position{Ref: s.Ref, Commit: s.Commit} }
 
+// inTree is the option with which git acts on a work tree from anywhere.
+func inTree(top string) string { return " -C " + shell.Quote(top) }
+
 // ref is the branch.
 func (l *lander) ref() string { return "refs/heads/" + l.o.Branch }
 
@@ -74,7 +77,7 @@ func (l *lander) planSwitch(ctx context.Context, before string) (err error) {
 	if l.move, err = l.stage.PlanMove(ctx, l.position, l.o.Branch, l.out.Tip, before); err != nil {
 		return err
 	}
-	s := &Switch{Ref: l.position.Ref, Commit: l.position.Commit, Index: l.move.Index, Staged: []FileName{}, Back: l.move.Back(" -C " + shell.Quote(l.repo.Top))}
+	s := &Switch{Ref: l.position.Ref, Commit: l.position.Commit, Index: l.move.Index, Staged: []FileName{}, Back: l.move.Back(inTree(l.repo.Top))}
 	for _, path := range l.move.Staged {
 		s.Staged = append(s.Staged, fileName(path))
 	}
@@ -123,7 +126,7 @@ func (l *lander) switchTo(ctx context.Context, had *Landing, before string) erro
 	l.out = had
 	l.out.DryRun, l.out.Checks = l.o.DryRun, []Check{}
 	if l.position.Ref == l.ref() && l.position.Commit == had.Tip {
-		l.out.Already = true
+		l.out.Already, l.out.here = true, true
 		return nil
 	}
 	if err := l.checkBegin(append([]string{had.Tip}, l.bases(had.Tip)...)...); err != nil {

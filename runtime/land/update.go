@@ -99,7 +99,10 @@ func (l *lander) upToDate(ctx context.Context) error {
 	if l.o.Switch && l.position.Ref != l.ref() {
 		return l.switchTo(ctx, l.had, "")
 	}
-	l.out.Already = true
+	if l.o.Switch {
+		l.out = l.had
+	}
+	l.out.DryRun, l.out.Already, l.out.here = l.o.DryRun, true, l.o.Switch
 	return nil
 }
 

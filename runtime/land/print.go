@@ -1,0 +1,295 @@
+package land
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hank/internal/shell"
+	"hank/internal/term"
+	"hank/runtime/report"
+	"hank/runtime/verdict"
+)
+
+// Reader is how the commands that a report names are typed where it is read.
+type Reader struct {
+	Git  string              // the -C that git needs there; empty: none
+	Hank func(string) string // a command of hank, with the -e that it needs there
+}
+
+// How many a report names: of what matters first, and where it is said in short.
+const (
+	mostListed = 20
+	mostShort  = 3
+)
+
+// Print writes the report for people. A dry run names what matters: what is left
+// out, mixed and checked, and then the commits. What has landed is said in short; the
+// file of the report has it all.
+func (l *Landing) Print(out *os.File, at Reader) error {
+	p := printer{l: l, out: out, at: at}
+	p.headline()
+	switch {
+	case l.Already:
+	case l.DryRun:
+		p.matters()
+		p.checks()
+		p.table()
+	default:
+		p.table()
+		p.short()
+		p.checks()
+	}
+	p.private()
+	p.ways()
+	return p.err
+}
+
+type printer struct {
+	l   *Landing
+	out *os.File
+	at  Reader
+	err error // the first
+}
+
+func (p *printer) say(format string, args ...any) {
+	if err := term.Fprintf(p.out, format, args...); p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *printer) headline() {
+	l := p.l
+	base := orElse(l.Base[:min(12, len(l.Base))], "nothing: the repository has no commit")
+	if l.CutShort {
+		p.say("this landing was interrupted after its branch was created; its report:\n")
+	}
+	is, gets := "is", "has"
+	if l.DryRun {
+		is, gets = "would be", "would get"
+	}
+	switch {
+	case l.here:
+		p.say("HEAD is on branch %s, which has everything up to %s; nothing was written\n", l.Branch, l.To)
+	case l.Already:
+		p.say("branch %s has everything up to %s; nothing was written\n", l.Branch, l.To)
+	case l.Update:
+		p.say("branch %s %s %s more, on top of %s\n", l.Branch, gets, term.Count(len(l.Commits), "commit"), base)
+	default:
+		p.say("branch %s %s %s on top of %s\n", l.Branch, is, term.Count(len(l.Commits), "commit"), base)
+	}
+	if s := l.Switch; s != nil && !l.Already {
+		staged := ""
+		if n := len(s.Staged); n > 0 {
+			staged = fmt.Sprintf("; what you have staged stays staged (%s)", term.Count(n, "path"))
+		}
+		word := "are"
+		if l.DryRun {
+			word = "would be"
+		}
+		p.say("HEAD and the index %s on %s; no file of your work tree is written by it%s\n", word, l.Branch, staged)
+	}
+}
+
+// matters is what a person decides by.
+func (p *printer) matters() {
+	l := p.l
+	if n := len(l.LeftOut); n > 0 {
+		p.say("left out, %s:\n", term.Count(n, "path"))
+		for i, f := range l.LeftOut {
+			if i == mostListed {
+				p.say("  and %d more\n", n-i)
+				break
+			}
+			p.say("  %s: %s\n", quotePath(f.String()), f.Why)
+		}
+	}
+	p.names("had uncommitted changes before the run and were changed by it; the branch has them as the run left them, with your changes where it kept them:", l.Mixed)
+	p.names(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", report.Short(l.From.SHA)), l.Deleted)
+	p.names("uncommitted before the run and not changed by it; not on the branch:", l.Uncommitted)
+}
+
+// short is the same in a line each.
+func (p *printer) short() {
+	l := p.l
+	left := make([]FileName, len(l.LeftOut))
+	for i, f := range l.LeftOut {
+		left[i] = f.FileName
+	}
+	for _, k := range []struct {
+		what  string
+		names []FileName
+	}{
+		{"left out of the branch", left},
+		{"on the branch with your uncommitted changes", l.Mixed},
+		{"uncommitted before the run and deleted by it, saved in checkpoint " + report.Short(l.From.SHA), l.Deleted},
+		{"uncommitted before the run and still so", l.Uncommitted},
+	} {
+		if len(k.names) == 0 {
+			continue
+		}
+		var some []string
+		for _, n := range k.names[:min(len(k.names), mostShort)] {
+			some = append(some, quotePath(n.String()))
+		}
+		if more := len(k.names) - len(some); more > 0 {
+			some = append(some, fmt.Sprintf("and %d more", more))
+		}
+		p.say("%s: %s\n", k.what, strings.Join(some, ", "))
+	}
+}
+
+func (p *printer) checks() {
+	for _, k := range p.l.Checks {
+		if k.Right {
+			p.say("%s %s\n", term.Green(p.out, "checked:"), k.What)
+			continue
+		}
+		p.say("%s %s: %s\n", term.Red(p.out, "FAILED CHECK:"), k.What, k.Why)
+		p.names("  these:", k.Files)
+	}
+}
+
+// table lists the codons and the commits that they have become, in their order.
+func (p *printer) table() {
+	l := p.l
+	var rows [][]any
+	next := 0
+	commit := func(codon, result, cost string) {
+		k := l.Commits[next]
+		next++
+		rows = append(rows, []any{term.Yellow(p.out, k.SHA[:12]), codon, result, cost, counts(k.Files), k.Title})
+	}
+	for _, k := range l.Codons {
+		result := string(k.Verdict)
+		if k.But != "" {
+			result += ", " + k.But
+		}
+		at := slices.IndexFunc(l.Commits, func(c Commit) bool { return c.SHA == k.Commit })
+		for next < at { // what was changed by hand, or archived
+			commit("-", "-", "-")
+		}
+		switch {
+		case at == next:
+			commit(string(k.CodonID), result, k.Cost.Text())
+		case k.Commit != "":
+			rows = append(rows, []any{k.Commit[:12], string(k.CodonID), result, k.Cost.Text(), "-", "-"})
+		default:
+			rows = append(rows, []any{"-", string(k.CodonID), result, k.Cost.Text(), "-", "no changes"})
+		}
+	}
+	for next < len(l.Commits) {
+		commit("-", "-", "-")
+	}
+	if len(rows) == 0 {
+		return
+	}
+	p.say("\n")
+	t := term.NewTable(p.out)
+	// A painted cell is wider than it looks.
+	t.Row(term.Yellow(p.out, "commit"), "codon", "result", "cost", "files", "title")
+	for i, cells := range rows {
+		if i == mostListed && len(rows) > mostListed+1 {
+			t.Row(term.Yellow(p.out, "and"), strconv.Itoa(len(rows)-i)+" more", "-", "-", "-", "-")
+			break
+		}
+		if text, ok := cells[0].(string); ok {
+			cells[0] = term.Yellow(p.out, text)
+		}
+		t.Row(cells...)
+	}
+	if err := t.Flush(); p.err == nil {
+		p.err = err
+	}
+	if more := verdict.CaveatText(l.Caveats); more != "" {
+		p.say("caveats: %s\n", more)
+	}
+	p.say("\n")
+}
+
+// counts is how many files a commit adds, changes and deletes.
+func counts(files []File) string {
+	n := map[string]int{}
+	for _, f := range files {
+		n[f.Kind]++
+	}
+	var parts []string
+	for _, k := range []struct{ sign, kind string }{{"+", "added"}, {"~", "modified"}, {"-", "deleted"}} {
+		if n[k.kind] > 0 {
+			parts = append(parts, k.sign+strconv.Itoa(n[k.kind]))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// private warns of files for secrets, with the way to leave them out.
+func (p *printer) private() {
+	l := p.l
+	if len(l.Private) == 0 || l.Already {
+		return
+	}
+	p.names(term.Yellow(p.out, "new files on the branch whose names suggest secrets:"), l.Private)
+	p.say("a line for each in %s, such as /%s, excludes them from the next landing", term.ShortPath(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
+	if !l.DryRun && l.Switch == nil && !l.Update {
+		p.say("; git%s branch -D %s removes this one", p.at.Git, shell.Quote(l.Branch))
+	}
+	p.say("\n")
+}
+
+// ways are the commands that lead on.
+func (p *printer) ways() {
+	l := p.l
+	branch := shell.Quote(l.Branch)
+	switch {
+	case l.DryRun:
+		p.say("nothing was written to your repository\n")
+		return
+	case l.Report != "":
+		p.say("report     %s\n", term.ShortPath(l.Report))
+	}
+	if !l.Already {
+		p.say("view with  git%s log -p %s\n", p.at.Git, branch)
+	}
+	s := l.Switch
+	if s == nil {
+		if !l.here {
+			p.say("go there   %s (puts HEAD and the index on the branch; writes no file)\n", p.at.Hank("hank land --branch "+branch+" --switch"))
+		}
+		return
+	}
+	p.say("way back   %s\n", strings.ReplaceAll(s.Back, inTree(l.Repository), p.at.Git))
+	main := strings.TrimPrefix(s.Ref, "refs/heads/")
+	switch {
+	case s.Ref == "" || main == l.Branch:
+	case s.Commit == "":
+		p.say("as %s  git%s branch -m %s %s\n", shell.Quote(main), p.at.Git, branch, shell.Quote(main))
+	default:
+		p.say("merge      git%s fetch . %s && git%s switch %s (no file is written, either)\n", p.at.Git, shell.Quote(l.Branch+":"+main), p.at.Git, shell.Quote(main))
+	}
+}
+
+func (p *printer) names(what any, names []FileName) {
+	if len(names) == 0 {
+		return
+	}
+	p.say("%s\n", what)
+	for i, n := range names {
+		if i == mostListed {
+			p.say("  and %d more\n", len(names)-i)
+			return
+		}
+		p.say("  %s\n", quotePath(n.String()))
+	}
+}
+
+// quotePath shows a path on one line: as it is, or, where it holds what does
+// not print, quoted.
+func quotePath(path string) string {
+	if q := strconv.Quote(path); q != `"`+path+`"` {
+		return q
+	}
+	return path
+}
