@@ -180,9 +180,6 @@ func sameBytes(e diff.Entry) usergit.Entry {
 	return usergit.Entry{Mode: fmt.Sprintf("%06o", uint32(e.Mode)), ID: string(e.Blob)}
 }
 
-// mostNamed is how many paths an error names.
-const mostNamed = 10
-
 func (l *lander) conflict(paths []string) error {
 	list := nameList(paths)
 	head := l.out.HeadThen

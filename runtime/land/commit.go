@@ -3,14 +3,11 @@ package land
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/advice"
 	"hank/internal/secret"
@@ -19,12 +16,6 @@ import (
 	"hank/runtime/verdict"
 	"hank/state"
 )
-
-// landedFile is what the branch has at a path: what git made of it.
-type landedFile struct {
-	entry  usergit.Entry
-	source diff.Entry // what the checkpoint has
-}
 
 // commit makes the commits on the stage, and returns what the last of them has
 // at each path that the run changed.
@@ -127,30 +118,6 @@ func (l *lander) changesOf(changes []diff.Change) (remove []string, add []usergi
 		add = append(add, f)
 	}
 	return remove, add, nil
-}
-
-// file is a file of a checkpoint, for the stage.
-func (l *lander) file(path string, e diff.Entry) (usergit.File, error) {
-	f := usergit.File{Path: l.inRepository(path), Mode: 0o644}
-	switch e.Mode {
-	case checkpoint.Symlink:
-		f.Mode = os.ModeSymlink
-	case checkpoint.Executable:
-		f.Mode = 0o755
-	}
-	size, err := l.store.BlobSize(e.Blob)
-	if err != nil {
-		return f, fmt.Errorf("reading %q from the checkpoint: %w", path, err)
-	}
-	f.Size = size
-	f.Open = func() (io.ReadCloser, error) {
-		r, err := l.store.OpenBlob(e.Blob)
-		if err != nil {
-			return nil, fmt.Errorf("reading %q from the checkpoint: %w", path, err)
-		}
-		return r, nil
-	}
-	return f, nil
 }
 
 // note brings landed up to date after a part. What git has not taken is left

@@ -18,7 +18,6 @@ import (
 	"hank/recovery/layout"
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
-	"hank/runtime/history"
 	"hank/runtime/usergit"
 )
 
@@ -194,96 +193,6 @@ func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 		return false, err
 	}
 	return false, l.checkBegin(l.out.Base)
-}
-
-func (l *lander) checkIdentity(ctx context.Context) error {
-	if err := l.repo.CheckIdentity(ctx); err != nil {
-		return &finding.DecisionError{What: "Git does not know the author of the commits; nothing was written", Options: []string{
-			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
-	}
-	return nil
-}
-
-// choosePoints finds from where to where the landing goes, and onto what.
-func (l *lander) choosePoints(ctx context.Context) (err error) {
-	if err := l.checkIdentity(ctx); err != nil {
-		return err
-	}
-	if l.out.Base, err = l.repo.Commit(ctx, orElse(l.o.Onto, "HEAD")); err != nil {
-		return &exitcode.UsageError{Why: err.Error()}
-	}
-	if l.base, err = l.repo.Entries(ctx, l.out.Base); err != nil {
-		return err
-	}
-	if err := l.chooseTargets(); err != nil {
-		return err
-	}
-	s := l.v.State
-	var points []point
-	l.thread, points = way(s, l.store, l.to)
-	l.parts, err = partsOf(s, l.store, l.from, points)
-	return err
-}
-
-func (l *lander) chooseTargets() (err error) {
-	if l.from, err = history.ResolveTarget(l.v.State, l.store, orElse(l.o.From, "initial")); err != nil {
-		return err
-	}
-	l.out.From = l.from
-	return l.chooseEnd()
-}
-
-func (l *lander) chooseEnd() (err error) {
-	if l.o.To == "" {
-		l.to, err = landTo(l.v.State, l.store)
-	} else {
-		l.to, err = history.ResolveTarget(l.v.State, l.store, l.o.To)
-	}
-	l.out.To = l.to
-	return err
-}
-
-// finish finishes the same landing, if one was interrupted when its branch was made
-// or after.
-func (l *lander) finish(ctx context.Context, tip string) (bool, error) {
-	if l.o.DryRun {
-		return false, nil
-	}
-	if err := l.chooseTargets(); err != nil {
-		return false, err
-	}
-	for _, had := range announced(l.v.Layout) {
-		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash ||
-			had.Update != l.o.Update && had.Switch == nil || !had.Update && had.From.SHA != l.from.SHA {
-			continue
-		}
-		here := had.Switch != nil && had.Switch.Ref == l.ref()
-		if tip != had.Tip && (!here || tip != had.Base) {
-			continue
-		}
-		had.CutShort = true
-		fresh := l.out
-		l.out = had
-		if had.Switch != nil {
-			if done, err := l.finishSwitch(ctx, had, tip); done || err != nil {
-				return done, err
-			}
-			l.out = fresh
-			continue
-		}
-		if err := had.save(l.v.Layout); err != nil || !l.o.Switch {
-			return true, err
-		}
-		return true, l.switchTo(ctx, had, "")
-	}
-	return false, nil
-}
-
-func (l *lander) makeStage() (string, error) {
-	if err := os.MkdirAll(l.v.Layout.Temps(), 0o700); err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(l.v.Layout.Temps(), "land-")
 }
 
 // choose finds out what cannot land.

@@ -1,12 +1,15 @@
 package land
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/execution"
@@ -113,4 +116,54 @@ func orElse(text, other string) string {
 		return other
 	}
 	return text
+}
+
+func (l *lander) makeStage() (string, error) {
+	if err := os.MkdirAll(l.v.Layout.Temps(), 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(l.v.Layout.Temps(), "land-")
+}
+
+// onStage calls fn while there is a stage.
+func (l *lander) onStage(fn func() error) (err error) {
+	dir, err := l.makeStage()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if l.stage, err = l.repo.NewStage(dir); err != nil {
+		return err
+	}
+	return fn()
+}
+
+// landedFile is what the branch has at a path: what git made of it.
+type landedFile struct {
+	entry  usergit.Entry
+	source diff.Entry // what the checkpoint has
+}
+
+// file is a file of a checkpoint, for the stage.
+func (l *lander) file(path string, e diff.Entry) (usergit.File, error) {
+	f := usergit.File{Path: l.inRepository(path), Mode: 0o644}
+	switch e.Mode {
+	case checkpoint.Symlink:
+		f.Mode = os.ModeSymlink
+	case checkpoint.Executable:
+		f.Mode = 0o755
+	}
+	size, err := l.store.BlobSize(e.Blob)
+	if err != nil {
+		return f, fmt.Errorf("reading %q from the checkpoint: %w", path, err)
+	}
+	f.Size = size
+	f.Open = func() (io.ReadCloser, error) {
+		r, err := l.store.OpenBlob(e.Blob)
+		if err != nil {
+			return nil, fmt.Errorf("reading %q from the checkpoint: %w", path, err)
+		}
+		return r, nil
+	}
+	return f, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"hank/internal/shell"
 	"hank/internal/term"
-	"hank/runtime/report"
 	"hank/runtime/verdict"
 )
 
@@ -108,7 +107,7 @@ func (p *printer) matters() {
 		}
 	}
 	p.names("had uncommitted changes before the run and were changed by it; the branch has them as the run left them, with your changes where it kept them:", l.Mixed)
-	p.names(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", report.Short(l.From.SHA)), l.Deleted)
+	p.names(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", l.From.SHA[:12]), l.Deleted)
 	p.names("uncommitted before the run and not changed by it; not on the branch:", l.Uncommitted)
 }
 
@@ -125,7 +124,7 @@ func (p *printer) short() {
 	}{
 		{"left out of the branch", left},
 		{"on the branch with your uncommitted changes", l.Mixed},
-		{"uncommitted before the run and deleted by it, saved in checkpoint " + report.Short(l.From.SHA), l.Deleted},
+		{"uncommitted before the run and deleted by it, saved in checkpoint " + string(l.From.SHA[:12]), l.Deleted},
 		{"uncommitted before the run and still so", l.Uncommitted},
 	} {
 		if len(k.names) == 0 {

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,9 +16,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/failpoint"
+	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/runtime/history"
+	"hank/runtime/usergit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -217,4 +221,38 @@ func (l *Landing) write(at layout.Layout, name string) error {
 		return fmt.Errorf("writing the report %s: %w", name, err)
 	}
 	return nil
+}
+
+// Switch is how HEAD and the index were put on the branch: by stock git, and
+// without writing a file of the work tree. What equalled HEAD in the index then
+// equals the branch, and what was staged is staged still.
+type Switch struct {
+	Ref    string     `json:"ref,omitempty"`    // what HEAD was on; absent: it was detached
+	Commit string     `json:"commit,omitempty"` // where HEAD was; absent: there was no commit
+	Index  string     `json:"index"`            // the tree of what the index had
+	Staged []FileName `json:"staged"`           // what is staged as before
+	Back   string     `json:"back"`             // the way back, as a shell command
+}
+
+// begin is where HEAD was.
+func (s *Switch) begin() usergit.Position { return usergit.Position{Ref: s.Ref, Commit: s.Commit} }
+
+// inTree is the option with which git acts on a work tree from anywhere.
+func inTree(top string) string { return " -C " + shell.Quote(top) }
+
+// ref is the branch.
+func (l *lander) ref() string { return "refs/heads/" + l.o.Branch }
+
+// checkSwitch refuses a switch before anything is made for it.
+func (l *lander) checkSwitch(ctx context.Context) (err error) {
+	if l.v.Live {
+		return &lock.HeldError{Path: l.v.Layout.Root, Holder: l.v.Holder, Why: "HEAD and the index are not moved during a run"}
+	}
+	if l.position, err = l.repo.Position(ctx); err != nil {
+		return err
+	}
+	if err := l.repo.CheckIdle(); err != nil {
+		return err
+	}
+	return l.repo.CheckFree(ctx, l.o.Branch)
 }

@@ -4,50 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"hank/internal/advice"
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/recovery/finding"
-	"hank/recovery/lock"
 	"hank/runtime/usergit"
 )
-
-// Switch is how HEAD and the index were put on the branch: by stock git, and
-// without writing a file of the work tree. What equalled HEAD in the index then
-// equals the branch, and what was staged is staged still.
-type Switch struct {
-	Ref    string     `json:"ref,omitempty"`    // what HEAD was on; absent: it was detached
-	Commit string     `json:"commit,omitempty"` // where HEAD was; absent: there was no commit
-	Index  string     `json:"index"`            // the tree of what the index had
-	Staged []FileName `json:"staged"`           // what is staged as before
-	Back   string     `json:"back"`             // the way back, as a shell command
-}
-
-// begin is where HEAD was.
-func (s *Switch) begin() usergit.Position { return usergit.Position{Ref: s.Ref, Commit: s.Commit} }
-
-// inTree is the option with which git acts on a work tree from anywhere.
-func inTree(top string) string { return " -C " + shell.Quote(top) }
-
-// ref is the branch.
-func (l *lander) ref() string { return "refs/heads/" + l.o.Branch }
-
-// checkSwitch refuses a switch before anything is made for it.
-func (l *lander) checkSwitch(ctx context.Context) (err error) {
-	if l.v.Live {
-		return &lock.HeldError{Path: l.v.Layout.Root, Holder: l.v.Holder, Why: "HEAD and the index are not moved during a run"}
-	}
-	if l.position, err = l.repo.Position(ctx); err != nil {
-		return err
-	}
-	if err := l.repo.CheckIdle(); err != nil {
-		return err
-	}
-	return l.repo.CheckFree(ctx, l.o.Branch)
-}
 
 // checkBegin refuses a switch from a commit that the branch does not begin at: what
 // differs between the two would be taken for the user's changes.
@@ -154,7 +118,7 @@ func (l *lander) halfDone(err error) error {
 		return &finding.DecisionError{What: fmt.Sprintf("branch %s has the commits, and HEAD and the index could not be put on it: %s", l.o.Branch, describe(blocked)),
 			Options: append(blocked.Ways, "then "+advice.Quote(l.o.command(""))+" finishes it")}
 	}
-	return fmt.Errorf("branch %s has the commits, but what follows failed; `hank doctor` and the same command again: %w", l.o.Branch, err)
+	return fmt.Errorf("branch %s has the commits, but what follows failed; run the same command again: %w", l.o.Branch, err)
 }
 
 // finishSwitch finishes a switch that was interrupted; tip is where the branch is.
@@ -188,25 +152,12 @@ func (l *lander) finishSwitch(ctx context.Context, had *Landing, tip string) (do
 		return true, l.switchTo(ctx, had, s.Index)
 	case l.move.Moved:
 		return true, &finding.DecisionError{What: fmt.Sprintf("a switch to %s was interrupted after the index was moved and before HEAD was", l.o.Branch),
-			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " finishes it", l.out.Switch.Back + " takes it back"}}
+			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " finishes it", l.out.Switch.Back + " undoes it"}}
 	case tip == had.Tip:
 		had.Switch = nil
 		return true, had.save(l.v.Layout)
 	}
 	return false, had.withdraw(l.v.Layout)
-}
-
-// onStage calls fn while there is a stage.
-func (l *lander) onStage(fn func() error) (err error) {
-	dir, err := l.makeStage()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if l.stage, err = l.repo.NewStage(dir); err != nil {
-		return err
-	}
-	return fn()
 }
 
 // describe is what is in the way, with the paths.
@@ -226,6 +177,25 @@ func nameList(paths []string) string {
 	list := strings.Join(names, ", ")
 	if more := len(paths) - len(names); more > 0 {
 		list += fmt.Sprintf(", and %d more", more)
+	}
+	return list
+}
+
+// mostNamed is how many paths an error names.
+const mostNamed = 10
+
+// bases are the commits that a branch began from, and that updates of it did.
+func (l *lander) bases(tip string) (list []string) {
+	of := map[string]string{}
+	for _, had := range landings(l.v.Layout) {
+		if had.Branch == l.o.Branch && had.Repository == l.repo.Top {
+			of[had.Tip] = had.Base
+		}
+	}
+	for base, known := of[tip]; known; base, known = of[base] {
+		list = append(list, base)
+		delete(of, tip)
+		tip = base
 	}
 	return list
 }

@@ -41,7 +41,7 @@ func (l *lander) existing(ctx context.Context, tip, why string) (finished bool, 
 func (l *lander) notOurs(tip string) error {
 	what := fmt.Sprintf("branch %s is at %.12s, and no landing of this execution has left it there", l.o.Branch, tip)
 	if last := l.lastOf(); last != nil {
-		what = fmt.Sprintf("branch %s is at %.12s, and hank land has left it at %.12s: somebody has changed it since", l.o.Branch, tip, last.Tip)
+		what = fmt.Sprintf("branch %s is at %.12s, and the last landing has left it at %.12s: somebody has changed it since", l.o.Branch, tip, last.Tip)
 	}
 	return &finding.DecisionError{What: what + "; nothing was written", Options: []string{
 		advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command("")) + " makes another branch"}}
@@ -55,7 +55,7 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 	}
 	if !l.o.Switch {
 		if here.Ref == l.ref() {
-			return false, &finding.DecisionError{What: fmt.Sprintf("HEAD is on %s, and the index would stay behind; nothing was written", l.o.Branch),
+			return false, &finding.DecisionError{What: fmt.Sprintf("HEAD is on %s, and the index would not follow; nothing was written", l.o.Branch),
 				Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " moves the index, too, and no file"}}
 		}
 		if err := l.repo.CheckFree(ctx, l.o.Branch); err != nil {
@@ -126,18 +126,38 @@ func (l *lander) lastOf() *Landing {
 	return nil
 }
 
-// bases are the commits that a branch began from, and that updates of it did.
-func (l *lander) bases(tip string) (list []string) {
-	of := map[string]string{}
-	for _, had := range landings(l.v.Layout) {
-		if had.Branch == l.o.Branch && had.Repository == l.repo.Top {
-			of[had.Tip] = had.Base
+// finish finishes the same landing, if one was interrupted when its branch was made
+// or after.
+func (l *lander) finish(ctx context.Context, tip string) (bool, error) {
+	if l.o.DryRun {
+		return false, nil
+	}
+	if err := l.chooseTargets(); err != nil {
+		return false, err
+	}
+	for _, had := range announced(l.v.Layout) {
+		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash ||
+			had.Update != l.o.Update && had.Switch == nil || !had.Update && had.From.SHA != l.from.SHA {
+			continue
 		}
+		here := had.Switch != nil && had.Switch.Ref == l.ref()
+		if tip != had.Tip && (!here || tip != had.Base) {
+			continue
+		}
+		had.CutShort = true
+		fresh := l.out
+		l.out = had
+		if had.Switch != nil {
+			if done, err := l.finishSwitch(ctx, had, tip); done || err != nil {
+				return done, err
+			}
+			l.out = fresh
+			continue
+		}
+		if err := had.save(l.v.Layout); err != nil || !l.o.Switch {
+			return true, err
+		}
+		return true, l.switchTo(ctx, had, "")
 	}
-	for base, known := of[tip]; known; base, known = of[base] {
-		list = append(list, base)
-		delete(of, tip)
-		tip = base
-	}
-	return list
+	return false, nil
 }

@@ -373,3 +373,11 @@ func (r *Repository) Branch(ctx context.Context, name, commit, why string) error
 	_, err := r.output(ctx, call{dir: r.Top, env: r.env, lasts: true, args: []string{"update-ref", "-m", why, "refs/heads/" + name, commit, ""}})
 	return err
 }
+
+// dir is where git is called for the index.
+func (x *Index) dir() string {
+	if x.copied {
+		return x.s.r.Top
+	}
+	return x.s.dir
+}

@@ -149,17 +149,9 @@ func (x *Index) Files(ctx context.Context) (map[string]IndexEntry, error) {
 	return files, nil
 }
 
-// dir is where git is called for the index.
-func (x *Index) dir() string {
-	if x.copied {
-		return x.s.r.Top
-	}
-	return x.s.dir
-}
-
-// Move makes the entries that equal one tree those of another, as git does when it
+// move makes the entries that equal one tree those of another, as git does when it
 // switches: what equals neither stays, and git refuses if that cannot be.
-func (x *Index) Move(ctx context.Context, from, to string) error {
+func (x *Index) move(ctx context.Context, from, to string) error {
 	_, err := x.git(ctx, x.dir(), nil, moveArgs(from, to)...)
 	return err
 }
@@ -243,7 +235,7 @@ func (s *Stage) PlanMove(ctx context.Context, from Position, branch, to, before 
 			return nil, err
 		}
 	}
-	if err := x.Move(ctx, base, to); err != nil {
+	if err := x.move(ctx, base, to); err != nil {
 		return nil, refusal(err)
 	}
 	has, err := x.Files(ctx)
@@ -285,7 +277,7 @@ func (s *Stage) PlanMove(ctx context.Context, from Position, branch, to, before 
 	if m.Moved {
 		return m, nil
 	}
-	if err := x.Move(ctx, to, m.Index); err != nil {
+	if err := x.move(ctx, to, m.Index); err != nil {
 		return nil, refusal(err)
 	}
 	if has, err = x.Files(ctx); err != nil {
@@ -452,7 +444,7 @@ func (s *Stage) KeepIndex(ctx context.Context, want string) error {
 		return err
 	}
 	if got := strings.TrimSpace(string(out)); got != want {
-		return &BlockedError{What: "the index has changed meanwhile", Ways: []string{"give the same command again"}}
+		return &BlockedError{What: "the index has changed meanwhile", Ways: []string{"run the same command again"}}
 	}
 	return nil
 }
@@ -513,7 +505,7 @@ func (s *Stage) moveHead(ctx context.Context, m *Move) error {
 		return err
 	}
 	if now != m.From {
-		return &BlockedError{What: "HEAD has moved meanwhile", Ways: []string{"give the same command again"}}
+		return &BlockedError{What: "HEAD has moved meanwhile", Ways: []string{"run the same command again"}}
 	}
 	if m.Here() {
 		return s.r.Advance(ctx, m.Branch, m.From.Commit, m.To, "hank land --update --switch")

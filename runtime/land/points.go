@@ -1,0 +1,56 @@
+package land
+
+import (
+	"context"
+
+	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+)
+
+func (l *lander) checkIdentity(ctx context.Context) error {
+	if err := l.repo.CheckIdentity(ctx); err != nil {
+		return &finding.DecisionError{What: "Git does not know the author of the commits; nothing was written", Options: []string{
+			"git config --global user.name NAME && git config --global user.email ADDRESS"}}
+	}
+	return nil
+}
+
+// choosePoints finds from where to where the landing goes, and onto what.
+func (l *lander) choosePoints(ctx context.Context) (err error) {
+	if err := l.checkIdentity(ctx); err != nil {
+		return err
+	}
+	if l.out.Base, err = l.repo.Commit(ctx, orElse(l.o.Onto, "HEAD")); err != nil {
+		return &exitcode.UsageError{Why: err.Error()}
+	}
+	if l.base, err = l.repo.Entries(ctx, l.out.Base); err != nil {
+		return err
+	}
+	if err := l.chooseTargets(); err != nil {
+		return err
+	}
+	s := l.v.State
+	var points []point
+	l.thread, points = way(s, l.store, l.to)
+	l.parts, err = partsOf(s, l.store, l.from, points)
+	return err
+}
+
+func (l *lander) chooseTargets() (err error) {
+	if l.from, err = history.ResolveTarget(l.v.State, l.store, orElse(l.o.From, "initial")); err != nil {
+		return err
+	}
+	l.out.From = l.from
+	return l.chooseEnd()
+}
+
+func (l *lander) chooseEnd() (err error) {
+	if l.o.To == "" {
+		l.to, err = landTo(l.v.State, l.store)
+	} else {
+		l.to, err = history.ResolveTarget(l.v.State, l.store, l.o.To)
+	}
+	l.out.To = l.to
+	return err
+}
