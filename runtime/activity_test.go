@@ -32,7 +32,7 @@ func TestARunShowsWhatItDoes(t *testing.T) {
 		await("running the rig", func(a codon.Activity) bool { return a.Codon == "a" && a.Step == "running the rig" })
 		put(t, s.root, "rigged", "")
 		await("reading", func(a codon.Activity) bool {
-			return a.Number == 1 && a.Planned == 1 && a.Words == "reading" && a.Step == "" && a.Cost == 500_000_000
+			return a.Number == 1 && a.Extent.Codons == 1 && a.Words == "reading" && a.Step == "" && a.Cost == 500_000_000
 		})
 		put(t, s.root, "read", "")
 	})

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"hank/checkpoint"
@@ -14,6 +15,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/harness/claude"
 	"hank/runtime/history"
+	"hank/runtime/progress"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -87,7 +89,9 @@ func (h host) ExplainRefusal(f *state.FailureReason) {
 	verdict.ExplainModel(f, h.entry.Codon, h.d.program, h.d.layers, h.d.answers.Frozen, h.d.x.Meta().HankPath)
 }
 
-func (h host) Say(format string, args ...any) { h.d.say(format, args...) }
+func (h host) Say(format string, args ...any) {
+	h.d.show(progress.Detail{Text: fmt.Sprintf(format, args...)})
+}
 
 func (h host) Monitor() *codon.Monitor { return h.d.ui.Monitor }
 

@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/match"
+	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -36,6 +37,7 @@ func (d *driver) begin(ctx context.Context) error {
 		return err
 	}
 	everything := checkpoint.Selection{All: true, Never: execution.Never}
+	d.ui.Monitor.Wait("counting the files of the workspace")
 	size, err := d.estimate(ctx, everything)
 	if err != nil {
 		return err
@@ -52,6 +54,7 @@ func (d *driver) begin(ctx context.Context) error {
 		}
 		d.say("left out of every checkpoint: %s", strings.Join(size.Private, ", "))
 	}
+	d.ui.Monitor.Wait("making the first checkpoint")
 	snap, err := d.x.Snapshot(ctx, everything, "")
 	if err != nil {
 		return err
@@ -61,7 +64,11 @@ func (d *driver) begin(ctx context.Context) error {
 		Transition: state.InitialCheckpointSet{},
 	})
 	if err == nil {
-		d.say("initial checkpoint %.12s: %d files", sha, snap.Files)
+		linked := ""
+		if d.x.Meta().ReadOnlySourceDataPath != "" {
+			linked = " (the data is linked, and in no checkpoint)"
+		}
+		d.say("initial checkpoint %.12s: %s%s", sha, term.Count(snap.Files, "file"), linked)
 	}
 	return err
 }

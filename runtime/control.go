@@ -51,9 +51,7 @@ func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go d.forward(done)
-	d.ui.Monitor.Begin(d.secrets.Text)
 	out, err := d.drive(ctx)
-	d.ui.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
 	if err != nil {
 		return d.abort(ctx, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"hank/runtime/edits"
 	"hank/runtime/events"
 	"hank/runtime/history"
+	"hank/runtime/progress"
 	"hank/state"
 )
 
@@ -55,6 +56,7 @@ type driver struct {
 	stop    *codon.Request // the run is to end
 
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
+	extent   plan.Extent            // of the plan
 	finished int                    // codons settled in this run
 	settled  *state.Codon           // the last settled record on the thread
 
@@ -83,6 +85,19 @@ func (d *driver) parents() []state.SHA { return []state.SHA{d.x.Head()} }
 // note writes an event that changes nothing. Failing to is not worth stopping
 // for: whatever gates something fails by itself.
 func (d *driver) note(eventType string, data any) { _ = d.x.Note(eventType, data) }
+
+// show tells of an event; where nobody takes it, in lines.
+func (d *driver) show(e progress.Event) {
+	e = e.Masked(d.secrets.Text)
+	switch {
+	case d.ui.Show != nil:
+		d.ui.Show(e)
+	case d.ui.Say != nil:
+		for _, line := range progress.Plain(e) {
+			d.ui.Say(line)
+		}
+	}
+}
 
 func (d *driver) say(format string, args ...any) {
 	if d.ui.Say != nil {

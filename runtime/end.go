@@ -18,6 +18,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/proc"
 	"hank/internal/vfs"
+	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
@@ -83,6 +84,7 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 // zeros in the place of results.
 func (d *driver) endRun(ctx context.Context, out outcome) error {
 	d.summarize()
+	d.ui.Monitor.Wait("syncing the workspace to the disk")
 	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.reason == "" {
 		return fmt.Errorf("syncing the workspace to the disk: %w", err)
 	}
@@ -102,6 +104,7 @@ func (d *driver) endRun(ctx context.Context, out outcome) error {
 // of the last codon has found: what the user changes after that is theirs. A workspace that
 // cannot be captured now is only said.
 func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
+	d.ui.Monitor.Wait("making the checkpoint of the run's end")
 	sel := d.selection(min(d.x.State().Next(), len(d.x.State().ExecutionPlan())-1))
 	snap, err := d.x.SnapshotSince(ctx, d.still, sel, d.x.Head())
 	if err != nil {
@@ -190,6 +193,11 @@ func (d *driver) result(out outcome, err error) *Result {
 		if out.codon != "" {
 			res.Message = about(out)
 		}
+	}
+	d.timed(res)
+	if res.extent = (plan.Extent{Codons: res.Planned}); d.program != nil {
+		d.lookAhead(s.Next())
+		res.extent = d.extent
 	}
 	res.Next = d.nextCommand(out)
 	res.Finish, res.FinishFirst = verdict.Finish(s, "")

@@ -30,7 +30,7 @@ var (
 var points = []struct {
 	names []string
 	most  int
-	when  func(p progress) bool
+	when  func(p howFar) bool
 }{
 	{[]string{"scan.walked"}, 5, always},
 	{[]string{"pack.written", "pack.renamed", "pack.indexed"}, 4, always},
@@ -38,23 +38,23 @@ var points = []struct {
 	{[]string{"checkpoint.packed", "checkpoint.referenced"}, 4, always},
 	{[]string{"journal.appended", "journal.synced", "transition.acknowledged"}, 16, always},
 	{[]string{"snapshot.backedup", "snapshot.written", "snapshot.renamed"}, 5, always},
-	{[]string{"move.safe", "move.intended", "move.applied"}, 1, progress.moves},
-	{[]string{"restore.started", "restore.written", "restore.renamed", "restore.deleted", "restore.synced"}, 1, progress.moves},
-	{[]string{"rig.built", "rig.placed"}, 1, func(p progress) bool { return !p.done["inventory"] }},
-	{[]string{"archive.copied", "archive.recorded", "archive.removed"}, 1, func(p progress) bool { return p.done["api"] && !p.done["rank#0"] }},
-	{[]string{"output.written"}, 5, func(p progress) bool { return p.done["check"] }},
+	{[]string{"move.safe", "move.intended", "move.applied"}, 1, howFar.moves},
+	{[]string{"restore.started", "restore.written", "restore.renamed", "restore.deleted", "restore.synced"}, 1, howFar.moves},
+	{[]string{"rig.built", "rig.placed"}, 1, func(p howFar) bool { return !p.done["inventory"] }},
+	{[]string{"archive.copied", "archive.recorded", "archive.removed"}, 1, func(p howFar) bool { return p.done["api"] && !p.done["rank#0"] }},
+	{[]string{"output.written"}, 5, func(p howFar) bool { return p.done["check"] }},
 }
 
-// progress is how far an execution has come.
-type progress struct {
+// howFar is how far an execution has come.
+type howFar struct {
 	done map[state.CodonID]bool
 	cut  bool // its last codon was interrupted running
 }
 
-func always(progress) bool { return true }
+func always(howFar) bool { return true }
 
 // moves tells that the next life begins with a restore.
-func (p progress) moves() bool { return p.cut }
+func (p howFar) moves() bool { return p.cut }
 
 // blow says when a life is to be killed.
 type blow struct {
@@ -216,7 +216,7 @@ func (k *killing) choose(t *testing.T) (b blow, group int) {
 }
 
 // progress reads the journal.
-func (k *killing) progress(t *testing.T) (p progress) {
+func (k *killing) progress(t *testing.T) (p howFar) {
 	t.Helper()
 	f := k.fold(t)
 	if f == nil {

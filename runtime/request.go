@@ -10,6 +10,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/runtime/codon"
+	"hank/runtime/progress"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -61,7 +62,8 @@ type Answers struct {
 type UI struct {
 	Ask         Asker // nil: not running interactively
 	ConfirmHuge func(HugeWorkspace) bool
-	Say         func(line string)    // progress and warnings, a line each
+	Say         func(line string)    // remarks and warnings, a line each; progress too, where Show is nil
+	Show        func(progress.Event) // what happens in the run
 	Work        execution.Work       // shows what takes its time
 	Monitor     *codon.Monitor       // where the run shows what it does
 	Requests    <-chan codon.Request // to stop or skip, from outside

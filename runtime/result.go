@@ -3,9 +3,12 @@ package runtime
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"hank/plan"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
+	"hank/runtime/progress"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -38,6 +41,44 @@ type Result struct {
 	FinishFirst string `json:"finishFirst,omitempty"` // what the user must do before that
 
 	state.Caveats // of the codons that are done
+
+	extent plan.Extent   // what Planned will come to
+	took   time.Duration // this run; 0: there was nothing to run
+	runs   int           // that there were
+	all    time.Duration // all of them
+}
+
+// Ended is the end of the run as it is shown.
+func (r *Result) Ended() progress.Ended {
+	e := progress.Ended{
+		Verdict: r.Verdict, Message: r.Message, Progress: verdict.FinishedText(r.Done, r.extent.Text(), r.Caveats), Bill: r.Bill,
+		Took: r.took, Runs: r.runs, All: r.all, Limits: verdict.DescribeLimits(r.Limits, r.Paid(), -1), But: !r.Caveats.Empty(),
+		Results: r.Output, Workspace: r.Workspace, Next: r.Next,
+	}
+	if r.Verdict != verdict.Completed {
+		e.Caveats = verdict.CaveatText(r.Caveats)
+	}
+	if r.Next == "" {
+		e.Finish = r.Finish
+	}
+	if e.Finish != "" && r.FinishFirst != "" {
+		e.Finish += "; before that: " + r.FinishFirst
+	}
+	return e
+}
+
+// timed adds how long this run, and all runs, took.
+func (d *driver) timed(res *Result) {
+	s := d.x.State()
+	res.runs = len(s.Runs)
+	for _, r := range s.Runs {
+		if r.EndTime != nil {
+			res.all += r.EndTime.Sub(r.StartTime.Time)
+		}
+	}
+	if s.Run(d.run) != nil {
+		res.took = time.Since(d.began)
+	}
 }
 
 // outcome is how a run is to end.

@@ -41,7 +41,11 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if res != nil && err != nil {
 		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
 	}
+	if r.Notify != "" {
+		ui.Monitor.Wait("running the notification command")
+	}
 	notifyEnd(ctx, r, ui, res, err)
+	ui.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
 	return res, err
 }
 
@@ -89,16 +93,19 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
 		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
 	})
+	ui.Monitor.Wait("opening the execution")
 	x, err := openOrCreate(ctx, root, where, replay, secrets, bus, r, a, ui)
 	if err != nil {
 		return nil, err
 	}
+	ui.Monitor.Begin(secrets.Text)
 	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), size: size, began: time.Now(), allowed: x.Allowed()}
 	if err = d.resumeReplay(); err != nil {
 		return d.result(outcome{}, err), errors.Join(err, x.Close())
 	}
 	replay = d.replay
 	res, err := d.runOpened(ctx, program, loadErr)
+	ui.Monitor.Wait("closing the execution")
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
 	}
@@ -144,6 +151,7 @@ func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr erro
 	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
 		return start{}, err
 	}
+	d.ui.Monitor.Wait("looking whether the data has changed")
 	d.checkData(ctx)
 	d.prepare()
 	if err := d.confine(); err != nil {

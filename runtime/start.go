@@ -37,6 +37,7 @@ func (d *driver) start(ctx context.Context) (start, error) {
 	if ask := CrashLoop(&there); d.request.Unattended && ask != nil {
 		return st, ask
 	}
+	d.ui.Monitor.Wait("looking whether the agents are here")
 	if err := d.preflight(ctx, &there); err != nil { // before anything is moved
 		return st, err
 	}
@@ -80,6 +81,7 @@ func (d *driver) reach(ctx context.Context, at situation, st start) (start, erro
 			}
 		}
 	}
+	d.ui.Monitor.Wait("comparing the workspace with its checkpoint")
 	kept, err := d.askAboutEdits(ctx, st)
 	if st.redo != nil && execution.IsClosed(err) {
 		at.closed = err
@@ -91,6 +93,7 @@ func (d *driver) reach(ctx context.Context, at situation, st start) (start, erro
 	if err := d.accept(); err != nil {
 		return st, err
 	}
+	d.ui.Monitor.Wait("restoring the workspace")
 	err = d.goBack(ctx, st, kept || st.stay)
 	if execution.IsClosed(err) {
 		at.closed = err

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
+	"hank/checkpoint/diff"
 	"hank/internal/failpoint"
 	"hank/plan"
 	"hank/recovery"
@@ -14,6 +16,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/progress"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -53,6 +56,8 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 	if _, last := s.Settled(); last != nil {
 		d.settled = last.Codon
 	}
+	d.lookAhead(s.Next())
+	d.show(d.begun())
 	for i := s.Next(); i < len(d.x.State().ExecutionPlan()); i++ {
 		e := &entry{index: i, stored: d.x.State().ExecutionPlan()[i].Entry}
 		for _, do := range steps {
@@ -63,6 +68,26 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 	}
 	failpoint.Hit("plan.done")
 	return outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
+}
+
+// lookAhead computes how many codons the plan comes to, from the entry that is next.
+func (d *driver) lookAhead(next int) {
+	entries := d.x.State().ExecutionPlan()
+	d.extent = d.program.Extent(len(entries), func(i int) *plan.LoopContext { return entries[i].LoopContext }, next)
+}
+
+// begun is where the run begins.
+func (d *driver) begun() progress.Begun {
+	name := filepath.Base(filepath.Dir(d.hankName()))
+	if d.program.Hank.Meta != nil && d.program.Hank.Meta.Name != "" {
+		name = d.program.Hank.Meta.Name
+	}
+	e := progress.Begun{Hank: name, Done: d.x.State().Next(), Extent: d.extent}
+	for _, entry := range d.x.State().ExecutionPlan() {
+		e.Widest = max(e.Widest, len(entry.CodonID))
+		e.Priced = e.Priced || !entry.Codon.Model.IsShell()
+	}
+	return e
 }
 
 // archiveStep moves away what the codon before is done with.
@@ -135,7 +160,16 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*outcome, error) {
 
 // growStep expands the plan after the codon, and drops what its end makes superfluous.
 func (d *driver) growStep(_ context.Context, e *entry) (*outcome, error) {
-	return nil, d.grow(e.index, e.final)
+	if e.stored.LoopContext == nil {
+		return nil, nil
+	}
+	if err := d.grow(e.index, e.final); err != nil {
+		return nil, err
+	}
+	if entries, next := d.x.State().ExecutionPlan(), e.index+1; next >= len(entries) || entries[next].LoopContext == nil || entries[next].LoopContext.LoopID != e.stored.LoopContext.LoopID {
+		d.lookAhead(next) // the loop is over
+	}
+	return nil, nil
 }
 
 // countStep stops the run after as many codons as it was to run.
@@ -150,17 +184,14 @@ func (d *driver) countStep(context.Context, *entry) (*outcome, error) {
 func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) (*state.Codon, error) {
 	d.still = time.Time{}
 	spec := d.spec(e, index, d.attemptsOf(e.CodonID)+1)
-	d.announce(e, index, spec.Number, retries+1)
-	d.ui.Monitor.Change(func(now *codon.Activity) {
-		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Planned: len(d.x.State().ExecutionPlan()), Since: time.Now(), Stop: now.Stop}
-	})
+	begun := d.announce(e, index, spec.Number, retries+1)
 	final, err := codon.Run(ctx, spec, host{d, e, index})
 	if err != nil {
 		return nil, err
 	}
 	d.accounts.Add(final)
 	d.rows = append(d.rows, budget.Row(spec.Limits, final))
-	d.report(final, d.stop != nil || retryDue(d.x.State(), final))
+	d.report(begun, final, d.stop != nil || retryDue(d.x.State(), final))
 	return final, nil
 }
 
@@ -250,37 +281,52 @@ func (d *driver) take(r codon.Request) {
 	}
 }
 
-func (d *driver) announce(e plan.Entry, index, number, most int) {
-	what := e.Codon.Name
-	if number > 1 {
-		what = fmt.Sprintf("%s (attempt %d of %d)", what, number, most)
-	}
-	d.say("[%d/%d] %s: %s", index+1, len(d.x.State().ExecutionPlan()), e.CodonID, what)
+// announce tells that an attempt begins.
+func (d *driver) announce(e plan.Entry, index, number, most int) progress.CodonBegun {
+	begun := progress.CodonBegun{Codon: e.CodonID, Name: e.Codon.Name, Number: index + 1, Extent: d.extent, Attempt: number, Attempts: most}
+	d.show(begun)
+	d.ui.Monitor.Change(func(now *codon.Activity) {
+		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Extent: d.extent, Since: time.Now(), Stop: now.Stop}
+	})
+	return begun
 }
 
-// report says how an attempt has ended. Where the run ends with it, the end of the
+// report tells how an attempt has ended. Where the run ends with it, the end of the
 // run says why, once.
-func (d *driver) report(c *state.Codon, goesOn bool) {
+func (d *driver) report(begun progress.CodonBegun, c *state.Codon, goesOn bool) {
 	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
-	how := verdict.OfCodon(c, "")
-	line := "  " + string(how)
-	if more := verdict.Qualification(c); more != "" {
-		line += ", " + more + ","
+	e := progress.CodonEnded{CodonBegun: begun, Verdict: verdict.OfCodon(c, ""), But: verdict.Qualification(c), Took: took, Bill: c.Bill(),
+		Checkpoint: c.Checkpoint(), Files: d.changedFiles(c), Words: progress.LastSentence(d.ui.Monitor.Now().Last), Notes: c.Notes}
+	if c.FailureReason != nil && e.Verdict != verdict.Stopped && (goesOn || c.Settled()) { // which is why
+		e.Why = c.FailureReason.Message
 	}
-	line += fmt.Sprintf(" in %s", took)
-	if bill := c.Bill(); bill.Cost > 0 {
-		line += ", " + bill.Text()
-	}
-	if sha := c.Checkpoint(); sha != "" {
-		line += fmt.Sprintf(", checkpoint %.12s", sha)
-	}
-	if c.FailureReason != nil && how != verdict.Stopped && (goesOn || c.Settled()) { // which is why
-		line += ": " + c.FailureReason.Message
-	}
-	d.say("%s", line)
-	for _, n := range c.Notes {
-		d.say("  %s", n)
-	}
+	d.show(e)
 	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
 		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})
+}
+
+// changedFiles counts what differs between the checkpoints from before and after an
+// attempt. They are there, and what is equal in them is not read. Where they cannot be
+// read, which the next checkpoint says, nothing is counted.
+func (d *driver) changedFiles(c *state.Codon) (files progress.Files) {
+	from, errFrom := d.x.Tree(c.BaseCheckpoint)
+	to, errTo := d.x.Tree(c.Checkpoint())
+	if errFrom != nil || errTo != nil {
+		return files
+	}
+	changes, err := diff.Diff(d.x.Store.DB, from, to)
+	if err != nil {
+		return files
+	}
+	for _, change := range changes {
+		switch change.Kind {
+		case diff.Added:
+			files.Added++
+		case diff.Deleted:
+			files.Deleted++
+		default:
+			files.Changed++
+		}
+	}
+	return files
 }

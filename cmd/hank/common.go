@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,6 +20,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/exitcode"
+	"hank/runtime/progress"
 )
 
 // Flags that many commands share.
@@ -129,6 +131,19 @@ var terminal = prompt.Terminal{In: os.Stdin, Out: os.Stderr}
 // isTerminal reports whether the user can be asked.
 func isTerminal() bool { return term.IsTerminal(os.Stdin) && term.IsTerminal(os.Stderr) }
 
+// screen shows the run that this process drives, if there is one: what is printed
+// meanwhile must not mix with its live line.
+var screen atomic.Pointer[progress.Printer]
+
+// onScreen runs what prints, beside the line of a running codon.
+func onScreen(print func()) {
+	if p := screen.Load(); p != nil {
+		p.Print(print)
+		return
+	}
+	print()
+}
+
 // asker returns how to ask the user, or nil.
 func asker(c *cli.Context) runtime.Asker {
 	if !isTerminal() || c.Bool("yes") {
@@ -143,8 +158,10 @@ func asker(c *cli.Context) runtime.Asker {
 
 // work shows what takes its time on standard error.
 func work(what string, p *checkpoint.Progress) (end func()) {
-	if end, shown := screen.Load().work(what, p); shown {
-		return end
+	if s := screen.Load(); s != nil {
+		if end, shown := s.Work(what, p); shown {
+			return end
+		}
 	}
 	return term.Work(os.Stderr, what, p.Done)
 }

@@ -9,15 +9,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/prompt"
-	"hank/internal/shell"
 	"hank/internal/term"
-	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
-	"hank/runtime/report"
+	"hank/runtime/progress"
 	"hank/runtime/report/cost"
-	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -265,10 +262,13 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	}
 	requests, stop := signals()
 	defer stop()
-	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: sayer(c), Work: work, Monitor: &codon.Monitor{}, Requests: requests}
-	unwatch := watch(progressOut(c), ui.Say, ui.Monitor)
+	monitor := &codon.Monitor{}
+	p := progress.Start(progressOut(c), monitor, func(text string) string { return forThis(c, text) })
+	screen.Store(p)
+	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: func(line string) { p.Show(progress.Remark{Text: line}) }, Show: p.Show, Work: work, Monitor: monitor, Requests: requests}
 	res, err := runtime.Run(c.Context, r, a, ui)
-	unwatch()
+	p.Stop()
+	screen.Store(nil)
 	if res != nil && res.RunID != "" {
 		catchUp(res.Execution)
 	}
@@ -284,7 +284,7 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 		}
 		return exitWith(res.Code)
 	}
-	printResult(res)
+	p.Show(res.Ended())
 	return exitWith(res.Code)
 }
 
@@ -292,30 +292,5 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 func catchUp(execution string) {
 	if self, err := os.Executable(); err == nil {
 		cost.StartCatchUp(self, execution)
-	}
-}
-
-// printResult says how the run ended and where everything is.
-func printResult(r *runtime.Result) {
-	say("\n%s\n", r.Message)
-	say("  codons       %s, %s\n", verdict.ProgressText(r.Done, r.Planned, r.Caveats), r.Bill.Text())
-	if r.Limits.Any() {
-		say("  limit        %s\n", verdict.DescribeLimits(r.Limits, r.Paid(), -1))
-	}
-	if more := verdict.CaveatText(r.Caveats); more != "" && r.Verdict != verdict.Completed {
-		say("  caveats      %s\n", more)
-	}
-	if r.Output != "" {
-		say("  results      %s\n", term.ShortPath(r.Output))
-	}
-	l := layout.Layout{Root: r.Execution, Workspace: r.Workspace}
-	say("  workspace    %s\n", term.ShortPath(r.Workspace))
-	say("  state        %s\n", term.ShortPath(l.State()))
-	say("  checkpoints  git --git-dir=%s log --graph --all\n", shell.Quote(term.ShortPath(l.Store())))
-	if r.Finish != "" {
-		say("  to finish    %s%s\n", r.Finish, report.Before(r.FinishFirst))
-	}
-	if r.Next != "" {
-		say("  next         %s\n", r.Next)
 	}
 }

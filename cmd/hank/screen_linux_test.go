@@ -150,6 +150,7 @@ var (
 	changingNames = regexp.MustCompile(`\b\d{13}-[0-9a-z]{5}\b|\b\d{8}T\d{6}Z-[0-9a-f]{6}\b|\b[0-9a-f]{12}(?:[0-9a-f]{28})?\b`)
 	changingTimes = regexp.MustCompile(` *(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d|\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|µs|s)\b|\bjust now\b|\bnow\b(?: ago)?|\b\d+ (?:seconds?|minutes?) ago\b) *`)
 	changingSizes = regexp.MustCompile(`\d+ objects, \d+(?:\.\d+)? kB|up to event \d+|(sandbox +).*`)
+	runLines      = regexp.MustCompile(`(?m)^(?:‹[a-z]+›)?[✓✗!»■](?:‹/›)? (?:‹[a-z]+›)?\[`) // their times have a column of a fixed width
 	padding       = regexp.MustCompile(`(\S)  +`)
 )
 
@@ -176,8 +177,14 @@ func (s *person) steady(text string) string {
 			at := changingTimes.FindStringIndex(line)
 			return at != nil && strings.Contains(strings.TrimSpace(line[at[1]-min(2, at[1]):]), "  ") || at != nil && strings.HasSuffix(line[:at[1]], "  ")
 		})
-		p = changingTimes.ReplaceAllStringFunc(p, steadyTime)
-		if !inside {
+		fixed := runLines.MatchString(p)
+		p = changingTimes.ReplaceAllStringFunc(p, func(found string) string {
+			if to := len(strings.TrimRight(found, " ")); fixed && strings.HasPrefix(found, " ") {
+				return fmt.Sprintf("%*s", to, "1.2s") + found[to:]
+			}
+			return steadyTime(found)
+		})
+		if !inside || fixed {
 			paragraphs[i] = p
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"hank/plan"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -13,13 +14,14 @@ import (
 type Activity struct {
 	Codon    state.CodonID // empty: no codon is running
 	Number   int           // of the codon in the plan, from 1
-	Planned  int           // how many codons the plan has by now
-	Since    time.Time     // when the attempt began
+	Extent   plan.Extent   // how many codons the plan comes to
+	Since    time.Time     // when the attempt began; where no codon is running, when the step did
 	Cost     state.USD     // of the attempt so far
 	Replayed state.USD     // the part of it that is not paid
 	Step     string        // what is waited for, where no tool is running
 	Tool     string        // the tool that is running, with its main argument
-	Words    string        // what the agent or script printed last
+	Words    string        // what the agent or script printed last: the beginning of it
+	Last     string        // the same: the end of it
 	Stop     string        // what the run was asked to do when the codon has ended
 }
 
@@ -35,11 +37,14 @@ type Monitor struct {
 
 // Now returns what the run does, without the secrets that hank masks.
 func (p *Monitor) Now() Activity {
+	if p == nil {
+		return Activity{}
+	}
 	p.mu.Lock()
 	now, mask := p.now, p.mask
 	p.mu.Unlock()
 	if mask != nil {
-		now.Step, now.Tool, now.Words = mask(now.Step), mask(now.Tool), mask(now.Words)
+		now.Step, now.Tool, now.Words, now.Last = mask(now.Step), mask(now.Tool), mask(now.Words), mask(now.Last)
 	}
 	return now
 }
@@ -67,6 +72,15 @@ func (p *Monitor) Step(what string) {
 	p.Change(func(a *Activity) { a.Step, a.Tool = what, "" })
 }
 
+// Wait names what is waited for where no codon is running. An empty one is nothing.
+func (p *Monitor) Wait(what string) {
+	p.Change(func(a *Activity) {
+		if *a = (Activity{Stop: a.Stop}); what != "" {
+			a.Step, a.Since = what, time.Now()
+		}
+	})
+}
+
 // observe shows what an agent does. thinks is what is waited for while it does
 // nothing that can be seen; empty for a script, which does all that it does.
 func (p *Monitor) observe(o harness.Observation, workspace, thinks string, bill state.Bill) {
@@ -79,7 +93,7 @@ func (p *Monitor) observe(o harness.Observation, workspace, thinks string, bill 
 		case harness.Message:
 			a.Step = thinks
 			if !o.Thinking {
-				a.Words = beginning(o.Text)
+				a.Words, a.Last = beginning(o.Text), ending(o.Text)
 			}
 		case harness.ToolUse:
 			a.Step, a.Tool, p.id = "", strings.ReplaceAll(beginning(o.String()), workspace+"/", ""), o.ID
@@ -97,4 +111,16 @@ func (p *Monitor) observe(o harness.Observation, workspace, thinks string, bill 
 
 // beginning is more of a text than any line shows, so that nobody masks and cuts
 // all of a long one each time that it looks.
-func beginning(text string) string { return text[:min(len(text), 4000)] }
+func beginning(text string) string { return text[:min(len(text), mostText)] }
+
+// ending is the same from the end of a text, from a whole word on: a part of a secret
+// would not be known as one.
+func ending(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	text = text[len(text)-mostText:]
+	return text[strings.IndexAny(text+" ", " \n"):]
+}
+
+const mostText = 4000

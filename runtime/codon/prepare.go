@@ -43,7 +43,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	if failed != nil {
 		return a.rigFailed(failed, "rig", "rig-"+failed.Type)
 	}
-	a.host.Say("  rig done in %s", time.Since(began).Round(time.Millisecond))
+	a.host.Say("rig done in %s", time.Since(began).Round(time.Millisecond))
 	a.host.Monitor().Step("making the checkpoint of the rig")
 	_, err = a.host.Checkpoint(ctx, next)
 	return nil, err
@@ -54,7 +54,7 @@ func (a *attempt) keepAside(path, now string) error {
 	if err := a.host.LeaveOut(now); err != nil {
 		return err
 	}
-	a.host.Say("  the rig has put something of its own at %q, which is left out of every checkpoint: your file is now %q", path, now)
+	a.host.Say("the rig has put something of its own at %q, which is left out of every checkpoint: your file is now %q", path, now)
 	return nil
 }
 

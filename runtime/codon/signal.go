@@ -16,7 +16,7 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 		return true, false
 	case StopAfterCodon:
 		a.endRun(r)
-		a.host.Say("  stopping after this codon")
+		a.host.Say("stopping after this codon")
 		a.host.Monitor().Change(func(now *Activity) { now.Stop = "stopping after this codon" })
 		return false, false
 	case StopNow:

@@ -83,7 +83,8 @@ type Host interface {
 	Stopping(Request)
 	// ExplainRefusal adds to the reason of a refused model where the model is set.
 	ExplainRefusal(*state.FailureReason)
-	// Say reports progress, and Monitor is where the activity is shown; it may be nil.
+	// Say remarks something about the attempt, and Monitor is where the activity is
+	// shown; it may be nil.
 	Say(format string, args ...any)
 	Monitor() *Monitor
 }

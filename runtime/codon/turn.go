@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hank/internal/proc"
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/keeper"
@@ -32,6 +33,8 @@ type turn struct {
 	started func(pid int) error
 	// observe is told what the agent does. It may ask the agent to end.
 	observe func(harness.Observation) (stop bool, err error)
+	// waits is told what is waited for at the end: may be nil.
+	waits func(what string)
 	// tick is called a few times a second; its error kills the agent.
 	tick     func(now time.Time) error
 	requests <-chan Request
@@ -131,6 +134,7 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	done, stopping := ctx.Done(), false
+	command, gone := p.Identity(), false
 	for {
 		select {
 		case line, more := <-lines.queue:
@@ -146,19 +150,19 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 			}
 			switch {
 			case ends && t.lastWord == 0:
-				p.Stop()
+				t.stop(p)
 			case ends && !stopping:
 				stopping = true
 				stop.Reset(t.lastWord)
 			}
 		case <-stop.C:
-			p.Stop()
+			t.stop(p)
 		case s := <-t.requests:
 			switch stop, force := t.signalled(s); {
 			case force:
 				p.Kill()
 			case stop:
-				p.Stop()
+				t.stop(p)
 			}
 		case now := <-tick.C:
 			if err := t.tick(now); err != nil {
@@ -167,16 +171,35 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 			}
 			if t.silence > 0 && now.Sub(heard) > t.silence && !res.silent {
 				res.silent = true
-				p.Stop()
+				t.stop(p)
 			}
 			if t.limit > 0 && now.Sub(began) > t.limit && !res.overTime {
 				res.overTime = true
-				p.Stop()
+				t.stop(p)
+			}
+			if gone {
+				continue
+			}
+			if verdict, _ := command.Check(); verdict == proc.Dead {
+				gone = true
+				t.waitFor("ending the processes that it has left")
 			}
 		case <-done:
-			p.Stop()
+			t.stop(p)
 			done = nil
 		}
+	}
+}
+
+// stop asks the agent, and all that it has started, to end.
+func (t *turn) stop(p *keeper.Process) {
+	t.waitFor(fmt.Sprintf("waiting for it to end (%s at most)", t.command.StopGrace))
+	p.Stop()
+}
+
+func (t *turn) waitFor(what string) {
+	if t.waits != nil {
+		t.waits(what)
 	}
 }
 

@@ -58,6 +58,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 		lastWord: a.lastWord(),
+		waits:    a.host.Monitor().Step,
 		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
 	}
 	a.host.Monitor().Step(a.startStep())
@@ -132,7 +133,7 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 			a.refused = o.Refused
 			return true, nil
 		}
-		a.host.Say("  %s waits for its provider (try %d, %s): %s", a.Entry.CodonID, o.Attempt, o.After, o.Why)
+		a.host.Say("%s waits for its provider (try %d, %s): %s", a.Entry.CodonID, o.Attempt, o.After, o.Why)
 	case harness.ContextExceeded:
 		a.context = true
 	}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hank/recovery"
@@ -155,7 +156,12 @@ func whose(scope string) string {
 
 // ProgressText is how many codons are finished, and how many of them only so to speak.
 func ProgressText(done, planned int, c state.Caveats) string {
-	text := fmt.Sprintf("%d of %d finished", done, planned)
+	return FinishedText(done, strconv.Itoa(planned), c)
+}
+
+// FinishedText is ProgressText with what the plan comes to in words.
+func FinishedText(done int, planned string, c state.Caveats) string {
+	text := fmt.Sprintf("%d of %s finished", done, planned)
 	if n := len(c.Skipped); n > 0 {
 		text += fmt.Sprintf(", %d of them skipped", n)
 	}

@@ -1,0 +1,289 @@
+package progress
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"hank/internal/term"
+	"hank/runtime/codon"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// Plain is an event as lines for a file or pipe.
+func Plain(e Event) []string {
+	switch e := e.(type) {
+	case Begun:
+		return []string{begun(e)}
+	case CodonBegun:
+		return []string{fmt.Sprintf("%s %s: %s%s", e.place(), e.Codon, e.Name, e.try())}
+	case CodonEnded:
+		return plainCodon(e)
+	case Detail:
+		return []string{"  " + e.Text}
+	case Remark:
+		return []string{e.Text}
+	case Ended:
+		return append([]string{"", e.Message}, rows(e)...)
+	}
+	return nil
+}
+
+func begun(e Begun) string {
+	if e.Done > 0 {
+		return fmt.Sprintf("%s: %d of %s codons finished", e.Hank, e.Done, e.Extent.Text())
+	}
+	if text := e.Extent.Text(); text != "1" {
+		return e.Hank + ": " + text + " codons"
+	}
+	return e.Hank + ": 1 codon"
+}
+
+func plainCodon(e CodonEnded) []string {
+	line := "  " + string(e.Verdict)
+	if e.But != "" {
+		line += ", " + e.But + ","
+	}
+	line += " in " + term.Duration(e.Took)
+	if e.Bill.Cost > 0 {
+		line += ", " + e.Bill.Text()
+	}
+	if e.Checkpoint != "" {
+		line += fmt.Sprintf(", checkpoint %.12s", e.Checkpoint)
+	}
+	if files := e.Files.text("-"); files != "" {
+		line += ", files " + files
+	}
+	switch {
+	case e.Why != "": // which is what was said last, too
+		line += ": " + e.Why
+	case e.Words != "" && e.Verdict == verdict.Completed:
+		line += `: "` + term.Fit(term.OneLine(e.Words), 160) + `"`
+	}
+	return append([]string{line}, indented(e.Notes, "  ")...)
+}
+
+// text is the numbers that are not 0: +12 ~3 -1.
+func (f Files) text(minus string) string {
+	var parts []string
+	for _, p := range []struct {
+		sign string
+		n    int
+	}{{"+", f.Added}, {"~", f.Changed}, {minus, f.Deleted}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s%d", p.sign, p.n))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func indented(lines []string, by string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = by + l
+	}
+	return out
+}
+
+// rows are the facts at the end of a run.
+func rows(e Ended) []string {
+	var out []string
+	row := func(label, text string) {
+		if text != "" {
+			out = append(out, fmt.Sprintf("  %-12s %s", label, text))
+		}
+	}
+	row("codons", e.Progress+", "+e.Bill.Text())
+	if e.Took > 0 {
+		text := term.Duration(e.Took)
+		if e.Runs > 1 {
+			text += fmt.Sprintf(", %s in all %d runs", term.Duration(e.All), e.Runs)
+		}
+		row("time", text)
+	}
+	row("limit", e.Limits)
+	row("caveats", e.Caveats)
+	if e.Results != "" {
+		row("results", term.ShortPath(e.Results))
+	}
+	row("workspace", term.ShortPath(e.Workspace))
+	row("to finish", e.Finish)
+	row("next", e.Next)
+	return out
+}
+
+// look is how an end looks: a sign, and a colour that says the same.
+func look(v verdict.Verdict, but bool) (sign string, paint func(*os.File, string) term.Painted) {
+	switch v {
+	case verdict.Completed:
+		if but {
+			return "!", term.Yellow
+		}
+		return "✓", term.Green
+	case verdict.Skipped:
+		return "»", term.Yellow
+	case verdict.Stopped, verdict.Budget, verdict.Paused:
+		return "■", term.Yellow
+	}
+	return "✗", term.Red
+}
+
+// columns are those of the lines of codons on a terminal.
+type columns struct {
+	id     int  // how wide ids are
+	priced bool // there is one for the cost
+}
+
+// widestID is how wide the column of ids may get.
+const widestID = 24
+
+// codonLine is an attempt that has ended, on a terminal of so many columns: one line,
+// and those that say why it is not a good end.
+func (c columns) codonLine(e CodonEnded, most int, out *os.File) []term.Painted {
+	sign, paint := look(e.Verdict, e.But != "")
+	place := e.place()
+	if pad := len(fmt.Sprint(e.Extent.Codons)) - len(fmt.Sprint(e.Number)); pad > 0 && !e.Extent.Open {
+		place = fmt.Sprintf("[%s%d/%s]", strings.Repeat(" ", pad), e.Number, e.Extent)
+	}
+	id := string(e.Codon) + e.try()
+	line := term.Sprintf("%s %s %-*s  %s%*s %6s", paint(out, sign), term.Dim(out, place), c.id, id,
+		paint(out, string(e.Verdict)), max(0, 9-len(e.Verdict)), "", term.Duration(e.Took))
+	used := len("x ") + term.Columns(place) + len(" ") + max(c.id, term.Columns(id)) + len("  ") + max(9, len(e.Verdict)) + len(" ") + max(6, term.Columns(term.Duration(e.Took)))
+	if cost := ""; c.priced || e.Bill.Cost > 0 {
+		if e.Bill.Cost > 0 {
+			cost = e.Bill.Text()
+		}
+		line += term.Sprintf("  %6s", cost)
+		used += 2 + max(6, len(cost))
+	}
+	if files := e.Files.text("−"); files != "" {
+		line += "  " + e.Files.painted(out)
+		used += 2 + term.Columns(files)
+	}
+	var more []term.Painted
+	switch words := term.OneLine(e.Words); {
+	case e.But != "":
+		line += "  " + paint(out, e.But)
+	case e.Verdict == verdict.Completed && words != "" && most-used-2 >= 10:
+		line += "  " + term.Dim(out, term.Fit(words, most-used-2))
+	}
+	if e.Why != "" {
+		more = append(more, term.Sprintf("    %s", e.Why))
+	}
+	for _, n := range e.Notes {
+		more = append(more, term.Sprintf("    %s", n))
+	}
+	return append([]term.Painted{line}, more...)
+}
+
+func (f Files) painted(out *os.File) term.Painted {
+	var parts []string
+	for _, p := range []struct {
+		files Files
+		paint func(*os.File, string) term.Painted
+	}{{Files{Added: f.Added}, term.Green}, {Files{Changed: f.Changed}, term.Yellow}, {Files{Deleted: f.Deleted}, term.Red}} {
+		if text := p.files.text("−"); text != "" {
+			parts = append(parts, string(p.paint(out, text)))
+		}
+	}
+	return term.Painted(strings.Join(parts, " "))
+}
+
+// ended is the end of a run on a terminal.
+func ended(e Ended, out *os.File) []term.Painted {
+	sign, paint := look(e.Verdict, e.But)
+	lines := []term.Painted{"", term.Sprintf("%s %s", paint(out, sign), e.Message)}
+	if head, rest, found := strings.Cut(e.Message, ": "); found {
+		lines[1] = term.Sprintf("%s: %s", paint(out, sign+" "+head), rest)
+	} else if head, rest, found := strings.Cut(e.Message, ", with "); found {
+		lines[1] = term.Sprintf("%s, with %s", paint(out, sign+" "+head), rest)
+	} else {
+		lines[1] = paint(out, sign+" "+e.Message)
+	}
+	for _, r := range rows(e) {
+		lines = append(lines, term.Sprintf("%s", r))
+	}
+	return lines
+}
+
+// liveLine is what a run does, in so many columns at most: the codon, its time and cost
+// always, then what it does or waits for, then its last words.
+func liveLine(a codon.Activity, now time.Time, columns int) string {
+	head := "▸ "
+	switch {
+	case a.Codon != "":
+		head += fmt.Sprintf("[%d/%s] %s · %s", a.Number, a.Extent, a.Codon, clock(now.Sub(a.Since)))
+	case a.Step == "":
+		return ""
+	default:
+		head += clock(now.Sub(a.Since))
+	}
+	if a.Cost > 0 {
+		head += " · " + state.Bill{Cost: a.Cost, Replayed: a.Replayed}.Text()
+	}
+	if a.Stop != "" {
+		head += " · " + a.Stop
+	}
+	doing, words := parts(a)
+	const dot, fewest = 3, 10 // columns between two parts, and of words worth showing
+	room := columns - term.Columns(head) - dot
+	if doing != "" && words != "" {
+		share := room
+		if a.Tool != "" { // each gets half, or what the other leaves; but what is waited for is named in full
+			share = max((room-dot)/2, room-dot-term.Columns(words))
+		}
+		if short := term.Fit(doing, share); room-term.Columns(short)-dot >= fewest {
+			doing = short
+		} else {
+			words = ""
+		}
+	}
+	for _, part := range []string{doing, words} {
+		if part != "" {
+			head += " · " + part
+		}
+	}
+	return term.Fit(head, columns)
+}
+
+// stillRunning is the same for a file or pipe.
+func stillRunning(a codon.Activity, now time.Time) string {
+	const most = 160
+	line := fmt.Sprintf("still running: %s, %s", a.Codon, now.Sub(a.Since).Truncate(time.Second))
+	if a.Cost > 0 {
+		line += ", " + state.Bill{Cost: a.Cost, Replayed: a.Replayed}.Text()
+	}
+	if a.Stop != "" {
+		line += ", " + a.Stop
+	}
+	doing, words := parts(a)
+	for _, part := range []string{term.Fit(doing, most/2), words} {
+		if part != "" {
+			line += ", " + part
+		}
+	}
+	return term.Fit(line, most)
+}
+
+// parts are what the agent does or is waited for, and what it printed last.
+func parts(a codon.Activity) (doing, words string) {
+	doing = term.OneLine(a.Step)
+	if a.Tool != "" {
+		doing = term.OneLine(a.Tool)
+	}
+	if words = term.OneLine(a.Words); words != "" {
+		words = `"` + words + `"`
+	}
+	return doing, words
+}
+
+// clock is a time span as a clock shows it: 12:31, 1:02:03.
+func clock(d time.Duration) string {
+	s := int(max(d, 0).Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
