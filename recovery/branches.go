@@ -67,7 +67,7 @@ func (p *branchPlan) plan(a githistory.Comparison) error {
 			return err
 		}
 	}
-	return p.restoreRefs(a.Behind)
+	return p.restoreKnownBranches(a.Behind)
 }
 
 // readRefs reads the references. Files that hold none go to quarantine.
@@ -85,16 +85,16 @@ func (p *branchPlan) readRefs() error {
 	for _, d := range damaged {
 		p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference %s is damaged (%s)", d.Path, d.Why),
 			Will: "the next command puts it into quarantine, and its branch back", Did: "it is in quarantine, and its branch is put back",
-			apply: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.QuarantineFile(d.Path, d) }})
+			do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.QuarantineFile(d.Path, d) }})
 	}
 	return nil
 }
 
 // move plans that a branch leads to a checkpoint; empty: that it is removed. What r has
-// to apply comes before.
+// to do comes before.
 func (p *branchPlan) move(branch string, to state.SHA, r Repair) {
-	from, first := p.refs[branch], r.apply
-	r.apply = func(ctx context.Context, x *execution.Execution, r *Repair) error {
+	from, first := p.refs[branch], r.do
+	r.do = func(ctx context.Context, x *execution.Execution, r *Repair) error {
 		if first != nil {
 			if err := first(ctx, x, r); err != nil {
 				return err
@@ -117,12 +117,12 @@ func (p *branchPlan) dropTip(a githistory.Comparison, l githistory.LostTip) {
 	switch to := p.elsewhere(a, l); {
 	case to != "" && p.state.RemovedAt(l.Branch) != nil:
 		p.move(l.Branch, "", Repair{Severity: finding.Mended, Found: fmt.Sprintf("branch %s, which was removed, leads to checkpoint %.12s, which is not there", l.Branch, l.SHA),
-			Will: "the next command removes it again", Did: "it is removed again", apply: note})
+			Will: "the next command removes it again", Did: "it is removed again", do: note})
 	case to != "":
 		p.move(l.Branch, to, Repair{Severity: finding.Mended, Found: fmt.Sprintf("branch %s leads to checkpoint %.12s, which is not there", l.Branch, l.SHA),
-			Will: fmt.Sprintf("the next command puts it back to checkpoint %.12s", to), Did: fmt.Sprintf("it leads to checkpoint %.12s again", to), apply: note})
+			Will: fmt.Sprintf("the next command puts it back to checkpoint %.12s", to), Did: fmt.Sprintf("it leads to checkpoint %.12s again", to), do: note})
 	case githistory.OfHistory(l.Branch):
-		p.move(l.Branch, "", Repair{Severity: finding.Lost, Found: fmt.Sprintf("checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.SHA, l.Branch, cause(l.Why)), apply: note})
+		p.move(l.Branch, "", Repair{Severity: finding.Lost, Found: fmt.Sprintf("checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.SHA, l.Branch, cause(l.Why)), do: note})
 	default: // when its objects come back, nothing but the reference leads to them
 	}
 }
@@ -179,7 +179,7 @@ func (p *branchPlan) quarantineTip(w githistory.CommitRecord) error {
 	}
 	p.move(w.Branch, back, Repair{Severity: finding.Mended, Found: fmt.Sprintf("checkpoint %.12s on %s was never acknowledged", w.SHA, w.Branch),
 		Will: "the next command keeps it on a recovery branch", Did: "it is kept on a recovery branch",
-		apply: func(_ context.Context, x *execution.Execution, _ *Repair) error {
+		do: func(_ context.Context, x *execution.Execution, _ *Repair) error {
 			return x.Store.SetRef(githistory.Heads+x.RecoveryBranch(), "", checkpoint.SHA(w.SHA))
 		}})
 	return nil
@@ -208,14 +208,14 @@ func (p *branchPlan) rollForward(w githistory.CommitRecord) error {
 	p.state = next
 	p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("checkpoint %.12s was complete when hank ended", w.SHA),
 		Will: "the next command acknowledges it", Did: "it is acknowledged now", next: next,
-		apply: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.Record(t) }})
+		do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.Record(t) }})
 	return nil
 }
 
-// restoreRefs plans to put back every branch that is gone, or has fallen back,
+// restoreKnownBranches plans to put back every branch that is gone, or has fallen back,
 // although the state knows its tip and the store has it. Of a state that may be behind
 // nobody knows whether a newer one was lost with the branch.
-func (p *branchPlan) restoreRefs(behind bool) error {
+func (p *branchPlan) restoreKnownBranches(behind bool) error {
 	heads := githistory.KnownHeads(p.state)
 	for _, branch := range slices.Sorted(maps.Keys(heads)) {
 		at, head := p.refs[branch], heads[branch]

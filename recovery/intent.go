@@ -29,7 +29,7 @@ const (
 // closed.
 func finishing(i *state.Intent) Repair {
 	return Repair{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("a %s to %.12s was interrupted", i.Kind, i.To),
-		Will: advice.Quote(execution.FixCommand) + " finishes it, as the next command that changes something does", Did: "it was finished", apply: finishIntent}
+		Will: advice.Quote(execution.FixCommand) + " finishes it, as the next command that changes something does", Did: "it was finished", do: finishIntent}
 }
 
 // lostForMove says what a change of the workspace needs and cannot be read; nil:

@@ -179,5 +179,5 @@ func finishOpen(ctx context.Context, x *execution.Execution, a githistory.Compar
 		}
 	}
 	defer func() { x.AllowanceDue = false }()
-	return apply(ctx, x, a)
+	return goThroughStages(ctx, x, a)
 }

@@ -40,12 +40,12 @@ func planPlace(s *subject) ([]Repair, error) {
 	if strayed {
 		r.next = here
 	}
-	r.apply = func(_ context.Context, x *execution.Execution, _ *Repair) error { return relocate(x, how) }
+	r.do = func(_ context.Context, x *execution.Execution, _ *Repair) error { return relocate(x, how) }
 	ready := func(_ context.Context, x *execution.Execution, _ *Repair) error {
 		x.AllowanceDue = true
 		return startWriters(x, inode)
 	}
-	return []Repair{r, {apply: ready}}, nil
+	return []Repair{r, {do: ready}}, nil
 }
 
 // relocate makes the present paths those of the state, and of a copy a lineage of its

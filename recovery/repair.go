@@ -22,7 +22,7 @@ type Repair struct {
 	Severity finding.Severity
 	Found    string // what is wrong; empty: nothing that is worth a finding
 	Will     string // what the next command does about it, the end of a reader's sentence
-	Did      string // what the opening did about it; apply may word it
+	Did      string // what the opening did about it; do may word it
 
 	// Because is why it was not done when it was found, the end of a reader's sentence.
 	Because string
@@ -31,9 +31,9 @@ type Repair struct {
 	// act before the next command does.
 	Ahead finding.Severity
 
-	apply func(ctx context.Context, x *execution.Execution, r *Repair) error // nil: there is nothing to be done
-	next  *state.State                                                       // the state that it leads to; nil: none but the present one
-	run   *state.Run                                                         // that it ends; nil: none
+	do   func(ctx context.Context, x *execution.Execution, r *Repair) error // nil: there is nothing to be done
+	next *state.State                                                       // the state that it leads to; nil: none but the present one
+	run  *state.Run                                                         // that it ends; nil: none
 
 	diverged bool // it is of the references, which are not as the state has them
 }
@@ -60,12 +60,12 @@ func (r Repair) report(rep *finding.Report) {
 	}
 }
 
-// applyAll carries repairs out in their order, and reports each that is done.
-func applyAll(ctx context.Context, x *execution.Execution, repairs []Repair) error {
+// repairAll carries repairs out in their order, and reports each that is done.
+func repairAll(ctx context.Context, x *execution.Execution, repairs []Repair) error {
 	for i := range repairs {
 		r := &repairs[i]
-		if r.apply != nil {
-			if err := r.apply(ctx, x, r); err != nil {
+		if r.do != nil {
+			if err := r.do(ctx, x, r); err != nil {
 				return err
 			}
 		}

@@ -80,7 +80,7 @@ func planRuns(s *subject) ([]Repair, error) {
 func planRun(r *state.Run, boot string, trusted bool) Repair {
 	live := r.Live()
 	ended := live != nil && live.Settling != nil && execution.IsOfBoot(r, boot)
-	p := Repair{Severity: finding.Mended, apply: closeRun}
+	p := Repair{Severity: finding.Mended, do: closeRun}
 	switch {
 	case live == nil:
 		p.Did = "nothing was lost"
@@ -99,7 +99,7 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 	over, why := isOver(r, trusted)
 	if !over {
 		return Repair{Severity: finding.Note, Found: fmt.Sprintf("run %s is running as far as can be seen", r.RunID), Because: why,
-			apply: func(_ context.Context, x *execution.Execution, _ *Repair) error {
+			do: func(_ context.Context, x *execution.Execution, _ *Repair) error {
 				return stillRunning(x.Layout, r, why)
 			}}
 	}

@@ -27,14 +27,14 @@ var stages = []stage{
 	planRuns,     // last: it takes the workspace as it is by then
 }
 
-// apply goes through the stages of an opening.
-func apply(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
+// goThroughStages goes through the stages of an opening.
+func goThroughStages(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
 	for _, plan := range stages {
 		s := subject{fs: x.FS, layout: x.Layout, meta: x.Metadata, state: x.State(), store: x.Store, history: a,
 			boot: x.Lock.Info.Process.BootID, trusted: lock.FlockTrusted(x.Lock.Dirs[0]), opening: true, answers: x.Opts}
 		repairs, err := plan(&s)
 		if err == nil {
-			err = applyAll(ctx, x, repairs)
+			err = repairAll(ctx, x, repairs)
 		}
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (v *View) foresee(a githistory.Comparison) {
 // planHead makes sure that the next checkpoint has a parent that can be read.
 func planHead(s *subject) ([]Repair, error) {
 	if s.answers.ReplaceStore {
-		return []Repair{{apply: func(ctx context.Context, x *execution.Execution, _ *Repair) error { return repairStore(ctx, x) }}}, nil
+		return []Repair{{do: func(ctx context.Context, x *execution.Execution, _ *Repair) error { return repairStore(ctx, x) }}}, nil
 	}
 	if s.store == nil {
 		return nil, nil
@@ -84,7 +84,7 @@ func planHandOver(s *subject) ([]Repair, error) {
 	if err != nil || !due {
 		return nil, err
 	}
-	return []Repair{{Severity: finding.Note, Found: "the workspace is as Hankweave left it", Will: "the next command keeps it in a checkpoint", apply: handOver}}, nil
+	return []Repair{{Severity: finding.Note, Found: "the workspace is as Hankweave left it", Will: "the next command keeps it in a checkpoint", do: handOver}}, nil
 }
 
 // planIntent ends a change of the workspace that was announced and not closed. An

@@ -315,7 +315,7 @@ func (v *View) block(e *finding.DecisionError) {
 		v.Report.Add(finding.Blocked, "%v", e)
 		for _, r := range v.Repairs {
 			if r.run != nil { // no run goes on before that
-				v.Report.Replace(r.finding(true).What, r.finding(true).Held())
+				v.Report.Replace(r.finding(true).What, r.finding(true).Deferred())
 			}
 		}
 	}
@@ -411,7 +411,7 @@ func (v *View) plan(repairs []Repair) {
 		switch f := r.finding(true); {
 		case r.Found == "":
 		case v.Blocked != nil:
-			v.Report.Insert(f.Held())
+			v.Report.Insert(f.Deferred())
 		default:
 			v.Report.Insert(f)
 		}

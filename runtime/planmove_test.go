@@ -167,7 +167,7 @@ func (w *mover) step() {
 	if len(preview.Blocked) > 0 {
 		t.Fatalf("%s: blocked by %+v, and everything visible is saved", what, preview.Blocked)
 	}
-	moved, err := x.Apply(t.Context(), plan)
+	moved, err := x.PerformMove(t.Context(), plan)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

@@ -16,7 +16,7 @@ import (
 // A node is what stands at a path: a file, a link or an empty directory. Folders
 // that hold something are not nodes: their content implies them.
 type node struct {
-	kind string // "file", "link", "directory"; "" is nothing
+	kind string // "file", "link", "folder"; "" is nothing
 	text string // of a file its content, of a link its target
 	exec bool
 }

@@ -37,10 +37,10 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.Apply(ctx, p)
+	return x.PerformMove(ctx, p)
 }
 
-// Apply brings the workspace to a checkpoint, as planned, so that it can be undone and
+// PerformMove brings the workspace to a checkpoint, as planned, so that it can be undone and
 // that a crash at any moment leaves it finished or untouched:
 //
 //  1. A safety checkpoint of everything visible and of whatever else stands in
@@ -53,7 +53,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 //  4. Where that has changed ignore rules, what is visible now gets a checkpoint,
 //     for what they had hidden is no edit.
 //  5. The intent is closed, durably, and its position takes effect.
-func (x *Execution) Apply(ctx context.Context, p *MovePlan) (*Moved, error) {
+func (x *Execution) PerformMove(ctx context.Context, p *MovePlan) (*Moved, error) {
 	defer x.Store.CacheTrees()()
 	intent, err := x.Safeguard(ctx, p)
 	if err != nil {

@@ -28,8 +28,8 @@ type Finding struct {
 	Next string
 }
 
-// Held is a finding beside something that the next command asks about first.
-func (f Finding) Held() Finding {
+// Deferred is a finding beside something that the next command asks about first.
+func (f Finding) Deferred() Finding {
 	if what, ends := strings.CutSuffix(f.What, f.Next); f.Next != "" && ends {
 		return Finding{Severity: f.Severity, What: what + "what is blocked is to be settled first"}
 	}

@@ -254,7 +254,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 		o.Say(preview.Undoes.String())
 	}
 	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
-	moved, err := x.Apply(ctx, plan)
+	moved, err := x.PerformMove(ctx, plan)
 	if err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	d.Finish, d.FinishFirst = s.Finish, s.FinishFirst
 	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, v.Report.Findings...), s.Quarantine, s.OfOrigin
 	if v.Blocked != nil {
-		d.Findings = held(d.Findings)
+		d.Findings = deferred(d.Findings)
 	}
 	if s.noSession != nil {
 		d.Findings = append(d.Findings, *s.noSession)
@@ -256,7 +256,7 @@ func (d *Diagnosis) block(err error) {
 	if slices.Contains(d.Findings, found) {
 		return
 	}
-	d.Findings, d.Command = append(held(d.Findings), found), ""
+	d.Findings, d.Command = append(deferred(d.Findings), found), ""
 	var decision *finding.DecisionError
 	var damaged *checkpoint.DamagedError
 	var newer *state.NewerError

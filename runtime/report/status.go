@@ -159,7 +159,7 @@ func statusOf(v *recovery.View, in plan.Layers) Status {
 		Done: v.Head.Done, Planned: v.Head.Planned, Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
 	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
-		s.Findings = held(s.Findings)
+		s.Findings = deferred(s.Findings)
 	}
 	s.Name, s.Began, s.Worked = hankName(v), began(v), worked(v).Seconds()
 	s.Next, _ = v.Head.Next()
@@ -382,14 +382,14 @@ func (s *Status) foresee(v *recovery.View) {
 // block adds why the command to run next would be refused as it is.
 func (s *Status) block(why error) {
 	s.Verdict, s.Resume = verdict.Blocked, ""
-	s.Findings = append(held(s.Findings), finding.Finding{Severity: finding.Blocked, What: why.Error()})
+	s.Findings = append(deferred(s.Findings), finding.Finding{Severity: finding.Blocked, What: why.Error()})
 }
 
-// held are findings beside something that is to be resolved first.
-func held(found []finding.Finding) []finding.Finding {
+// deferred are findings beside something that is to be resolved first.
+func deferred(found []finding.Finding) []finding.Finding {
 	out := slices.Clone(found)
 	for i := range out {
-		out[i] = out[i].Held()
+		out[i] = out[i].Deferred()
 	}
 	return out
 }
