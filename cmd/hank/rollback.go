@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/finding"
@@ -24,8 +23,9 @@ func rollbackCommand() *cli.Command {
 last-success, initial, a full or abbreviated SHA, or @, the present state; the prefixes
 codon:, sha: and run: tell names apart. @~2 is two finished codons before the present
 state, review~1 one before review, along the timeline that leads there; initial comes
-before the first codon. Everything visible in the workspace is checkpointed first, so
-that --undo restores it. Then continue with hank run.
+before the first codon. Without TARGET, a terminal offers the nearest ones, with what
+would change; with --yes or --dry-run it is last-success. Everything visible in the
+workspace is checkpointed first, so that --undo restores it. Then continue with hank run.
 
 --undo undoes the last rollback or retry, or the rerun of an interrupted codon by hank
 run, however many runs have started since. It restores the workspace, the position in
@@ -38,7 +38,7 @@ Examples: hank rollback review#1 --dry-run
           hank rollback last-success --yes && hank run
           hank rollback --undo --yes
 
-Exit code 0: success; 2: unknown or ambiguous TARGET; 4: confirmation required (use
+Exit code 0: success; 2: no TARGET, or it is unknown or ambiguous; 4: confirmation required (use
 --yes), or a file that no checkpoint has is in the way; 5: a run is in progress.`,
 		Flags: []cli.Flag{
 			executionFlag,
@@ -68,6 +68,9 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		return err
 	}
 	o.Execution, o.BreakLock, o.Work = root, c.String("break-lock"), work
+	if err := pickTarget(c, &o); err != nil {
+		return err
+	}
 	if c.Bool("dry-run") {
 		p, err := history.PreviewRollback(c.Context, o)
 		if err != nil {
@@ -96,10 +99,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		o.Say = func(line string) { say("%s\n", forThis(c, line)) }
 	}
 	if ask != nil {
-		o.Confirm = func(p history.Preview) bool {
-			printPreview(&p, false)
-			return ask(prompt.Question{Text: "Proceed?", Answers: prompt.YesNo}) == 0
-		}
+		o.Confirm = confirming(c, o)
 	}
 	done, err := history.Rollback(c.Context, o)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -406,61 +407,99 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 
 // LookUp finds where a rollback would go back to. It takes no lock and changes
 // nothing on disk.
-func LookUp(o RollbackOptions) (Target, error) {
+func LookUp(o RollbackOptions) (t Target, err error) {
+	err = o.lookingUp(func(s *state.State, store *checkpoint.Store) error {
+		t, err = chooseTarget(s, store, o)
+		return err
+	})
+	return t, err
+}
+
+// lookingUp opens what names of targets are looked up in.
+func (o *RollbackOptions) lookingUp(look func(*state.State, *checkpoint.Store) error) error {
 	root, err := Locate(o.Execution)
 	if err != nil {
-		return Target{}, err
+		return err
 	}
 	view, err := recovery.Read(root)
 	if err != nil {
-		return Target{}, err
+		return err
 	}
 	store, err := view.Store()
 	if err != nil {
-		return Target{}, err
+		return err
 	}
 	defer store.Close()
-	return chooseTarget(view.State, store, o)
+	return look(view.State, store)
 }
 
 // PreviewRollback says what a rollback would do. It takes no lock and changes
 // nothing on disk.
-func PreviewRollback(ctx context.Context, o RollbackOptions) (*Preview, error) {
+func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err error) {
+	err = o.reading(ctx, func(src execution.Sources) error {
+		target, err := chooseTarget(src.State, src.Store, o)
+		if err == nil {
+			p, err = o.preview(ctx, src, target)
+		}
+		return err
+	})
+	return p, err
+}
+
+// WritePatch writes what a rollback would change, as git's extended format has it.
+// Like PreviewRollback it only reads.
+func WritePatch(ctx context.Context, o RollbackOptions, w io.Writer) error {
+	return o.reading(ctx, func(src execution.Sources) error {
+		target, err := chooseTarget(src.State, src.Store, o)
+		if err != nil {
+			return err
+		}
+		p, err := o.preview(ctx, src, target)
+		if err != nil {
+			return err
+		}
+		changes := slices.Concat(p.Plan.Add, p.Plan.Change, p.Plan.Delete)
+		slices.SortFunc(changes, func(a, b diff.Change) int { return strings.Compare(a.Path, b.Path) })
+		return diff.WritePatch(w, src.Store, changes)
+	})
+}
+
+// reading opens what a move is planned from, for a reader.
+func (o *RollbackOptions) reading(ctx context.Context, plan func(execution.Sources) error) error {
 	root, err := Locate(o.Execution)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	view, err := recovery.Read(root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if view.Blocked != nil && !view.Unfinished() && !execution.IsClosed(view.Blocked) { // that is in the way as other paths are
-		return nil, view.Blocked
+		return view.Blocked
 	}
 	store, err := view.Store()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer store.Close()
 	ws, err := view.Layout.OpenWorkspace()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer ws.Close()
-	target, err := chooseTarget(view.State, store, o)
-	if err != nil {
-		return nil, err
-	}
 	defer store.Abort() // what the scan has found is not kept
 	defer store.CacheTrees()()
 	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
 	defer end()
-	src := execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress}
+	return plan(execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress})
+}
+
+func (o *RollbackOptions) preview(ctx context.Context, src execution.Sources, target Target) (*Preview, error) {
 	plan, err := execution.PlanMove(ctx, src, o.move(src, target))
 	if err != nil {
 		return nil, err
 	}
-	return describe(plan, src, target, &o)
+	return describe(plan, src, target, o)
 }
 
 // describe words a plan.

@@ -249,7 +249,10 @@ func Locate(named string) (string, error) {
 func meant(s *state.State, store Resolver, text string) string {
 	from, steps, found := asWritten(text)
 	if _, err := resolve(s, store, from); found && err == nil {
-		return from + steps
+		if _, err := resolve(s, store, from+steps); err == nil {
+			return from + steps
+		}
+		return ""
 	}
 	if near := nearest(s, from); near != "" {
 		return near + steps

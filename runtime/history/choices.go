@@ -1,0 +1,103 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hank/checkpoint"
+	"hank/recovery/execution"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// Choice is a target near to where the execution is.
+type Choice struct {
+	Target
+	Name string // what names it from there: @~2
+	Time state.Time
+	// What going there would do, if it was asked for. Absent: it has not what is to be
+	// restored; Refused: why it cannot be gone to.
+	Add, Change, Delete int
+	CostLeft            state.USD
+	Absent              bool
+	Refused             error
+}
+
+// Choices lists where the user may want to go back to: where the execution is, and the
+// steps back from there, the nearest first, but at most so many, and the initial checkpoint.
+// It tells what going there would change, if compare is set, and changes nothing itself.
+func Choices(ctx context.Context, o RollbackOptions, most int, compare bool) (list []Choice, err error) {
+	if !compare {
+		err = o.lookingUp(func(s *state.State, store *checkpoint.Store) error {
+			list, err = choicesOf(s, store, most)
+			return err
+		})
+		return list, err
+	}
+	err = o.reading(ctx, func(src execution.Sources) error {
+		if list, err = choicesOf(src.State, src.Store, most); err != nil {
+			return err
+		}
+		for i := range list {
+			o.weigh(ctx, src, &list[i])
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// weigh finds out what going to a choice would do.
+func (o *RollbackOptions) weigh(ctx context.Context, src execution.Sources, c *Choice) {
+	p, err := o.preview(ctx, src, c.Target)
+	var usage *exitcode.UsageError
+	switch {
+	case errors.As(err, &usage): // a path that it has not
+		c.Absent = true
+	case err != nil:
+		c.Refused = err
+	default:
+		c.Add, c.Change, c.Delete, c.CostLeft = len(p.Add), len(p.Change), len(p.Delete), p.CostLeft
+	}
+}
+
+// Changes is what going to a choice would change, in few columns.
+func (c *Choice) Changes() string {
+	switch {
+	case c.Absent:
+		return "not there"
+	case c.Refused != nil:
+		return "not possible"
+	case c.Add+c.Change+c.Delete == 0:
+		return "no changes"
+	}
+	return fmt.Sprintf("+%d ~%d -%d", c.Add, c.Change, c.Delete)
+}
+
+func choicesOf(s *state.State, store Resolver, most int) ([]Choice, error) {
+	here, err := present(s, store)
+	if err != nil {
+		return nil, err
+	}
+	var list []Choice
+	all := append([]Target{here}, earlierOf(s, store, here)...)
+	for i, t := range all {
+		if i >= most && i < len(all)-1 {
+			continue
+		}
+		c := Choice{Target: t, Name: fmt.Sprintf("%s~%d", atPresent, i)}
+		if i == 0 {
+			c.Name = atPresent
+		}
+		if info, err := store.CommitInfo(checkpoint.SHA(t.SHA)); err == nil {
+			c.Time = Describe(info).Time
+		} else if i > 0 { // lost, or removed
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
