@@ -50,6 +50,14 @@ func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 	if len(r.Cases) != len(cases) {
 		t.Errorf("%d cases in the JSON, want %d", len(r.Cases), len(cases))
 	}
+	for _, c := range r.Commands {
+		if !strings.Contains(table, c.Title) || len(c.Hank.Samples) != 2 || len(c.Other.Samples) != 2 || c.Ratio <= 0 {
+			t.Errorf("the command %q was not measured: %+v", c.Title, c)
+		}
+	}
+	if len(r.Commands) != 6 {
+		t.Errorf("%d commands in the JSON, want 6", len(r.Commands))
+	}
 	for _, c := range r.Cases {
 		if !strings.Contains(table, c.Title) {
 			t.Errorf("the table has no row %q", c.Title)

@@ -35,7 +35,7 @@ func caseNames() []string {
 	for i, c := range cases {
 		names[i] = c.name
 	}
-	return names
+	return append(names, commandsCase)
 }
 
 func caseNamed(name string) *benchCase {

@@ -63,6 +63,11 @@ func (b *bench) measure(r *results) error {
 	if err := b.clear(); err != nil {
 		return err
 	}
+	if slices.Contains(b.cases, commandsCase) {
+		if err := b.measureCommands(r); err != nil {
+			return fmt.Errorf("case %s: %w", commandsCase, err)
+		}
+	}
 	if b.growth {
 		if err := b.measureGrowth(r); err != nil {
 			return fmt.Errorf("growth: %w", err)
@@ -99,7 +104,7 @@ func parse(args []string) (options, error) {
 	f.SetOutput(io.Discard) // what is wrong is said once, by dispatch
 	all := false
 	f.Func("case", "measure only the case `NAME`; may be given several times", func(name string) error {
-		if caseNamed(name) == nil {
+		if name != commandsCase && caseNamed(name) == nil {
 			return fmt.Errorf("there is no such case; there are %s", strings.Join(caseNames(), ", "))
 		}
 		o.cases = append(o.cases, name)

@@ -8,15 +8,16 @@ import (
 
 // results are all that a run has found, as it is in the JSON file.
 type results struct {
-	Schema  int        `json:"schema"`
-	Quick   bool       `json:"quick,omitempty"`
-	Seed    uint64     `json:"seed"`
-	Runs    int        `json:"runs"`
-	Machine machine    `json:"machine"`
-	Cases   []result   `json:"cases,omitempty"`
-	Growth  []series   `json:"growth,omitempty"`
-	Many    *many      `json:"many,omitempty"`
-	Memory  *memoryUse `json:"memory,omitempty"`
+	Schema   int          `json:"schema"`
+	Quick    bool         `json:"quick,omitempty"`
+	Seed     uint64       `json:"seed"`
+	Runs     int          `json:"runs"`
+	Machine  machine      `json:"machine"`
+	Cases    []result     `json:"cases,omitempty"`
+	Commands []commandRow `json:"commands,omitempty"`
+	Growth   []series     `json:"growth,omitempty"`
+	Many     *many        `json:"many,omitempty"`
+	Memory   *memoryUse   `json:"memory,omitempty"`
 }
 
 // result is a row of the table.

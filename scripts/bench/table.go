@@ -23,6 +23,9 @@ func (r *results) text() string {
 	if len(r.Cases) > 0 {
 		r.caseTable(&b)
 	}
+	if len(r.Commands) > 0 {
+		r.commandTable(&b)
+	}
 	for _, s := range r.Growth {
 		rows := [][]string{{s.Name, "hank", "git", "ratio"}}
 		for _, p := range s.Points {
@@ -61,6 +64,18 @@ func (r *results) caseTable(b *strings.Builder) {
 		}
 	}
 	b.WriteString("\nChange hints are left out: hank takes none, a full scan decides.\n")
+}
+
+func (r *results) commandTable(b *strings.Builder) {
+	rows := [][]string{{"command", "hank", "compared with", "which takes", "ratio", "must", ""}}
+	for _, c := range r.Commands {
+		must := "–"
+		if c.Target > 0 {
+			must = fmt.Sprintf("≤ %.2f", c.Target)
+		}
+		rows = append(rows, []string{c.Title, c.Hank.text(r.Runs), c.With, c.Other.text(r.Runs), ratioText(c.Ratio), must, c.Verdict})
+	}
+	table(b, rows)
 }
 
 func (f figure) text(runs int) string {
