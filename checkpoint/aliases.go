@@ -40,6 +40,9 @@ const (
 	Submodule  = filemode.Submodule // another repository's commit
 )
 
+// CannotRecord begins the text of an UnstableError, which names the path next.
+const CannotRecord = scan.CannotRecord
+
 var (
 	ErrMissing = packdb.ErrMissing
 	ErrNoRoom  = packdb.ErrNoRoom

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"hank/checkpoint"
-	"hank/checkpoint/packdb"
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/internal/vfs"
@@ -459,7 +458,7 @@ func pausedNoMore(r Repair) Repair {
 // command makes the codon's checkpoint. Nothing on disk is changed.
 func (v *View) LookAgain(ctx context.Context) {
 	r, live := v.State.Newest(), v.Unrecorded()
-	if v.Blocked != nil || v.Gone() || live == nil || r.Paused == nil || !strings.HasPrefix(r.Paused.Detail, packdb.CannotRecord) {
+	if v.Blocked != nil || v.Gone() || live == nil || r.Paused == nil || !strings.HasPrefix(r.Paused.Detail, checkpoint.CannotRecord) {
 		return
 	}
 	store, err := v.Store()
@@ -485,7 +484,7 @@ func (v *View) Unreadable() string {
 	if v.Live || r == nil || r.Live() == nil || r.Paused == nil {
 		return ""
 	}
-	detail, _ := strings.CutPrefix(r.Paused.Detail, packdb.CannotRecord)
+	detail, _ := strings.CutPrefix(r.Paused.Detail, checkpoint.CannotRecord)
 	quoted, err := strconv.QuotedPrefix(detail)
 	if err != nil {
 		return ""

@@ -5,7 +5,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
-	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/finding"
@@ -278,21 +277,6 @@ func conditions(s *state.State, st start, mode Mode, head state.SHA) state.Start
 		}
 	}
 	return state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: reason}
-}
-
-// maxCrashes is how often in a row a codon may crash the runtime before an unattended
-// start is refused.
-const maxCrashes = 3
-
-// CrashLoop is why an unattended start is refused; nil if it is not. A start by the
-// user begins the count again.
-func CrashLoop(s *state.State) *finding.DecisionError {
-	next := history.NextID(s)
-	if n := s.Crashes(next); n >= maxCrashes {
-		return &finding.DecisionError{What: fmt.Sprintf("codon %s has crashed hank %d times in a row", next, n),
-			Options: []string{"inspect: `hank doctor`, " + advice.Quote("hank log "+shell.Quote(string(next))), "continue manually: `hank run`"}}
-	}
-	return nil
 }
 
 // lostStart is the question about a lost checkpoint from which a codon was to be

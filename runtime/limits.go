@@ -7,9 +7,7 @@ import (
 
 	"hank/plan"
 	"hank/recovery/execution"
-	"hank/recovery/finding"
 	"hank/runtime/budget"
-	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -66,22 +64,6 @@ func (ui UI) sayUnkept(r Request) {
 	default:
 		ui.say(fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
 	}
-}
-
-// PersonDecides reports whether a command, which the user may give, is withheld from
-// a program: it raises a limit or a budget, names a model, or continues after a crash
-// loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
-// would not be. raise: a budget has to be raised before the command of Continue.
-func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why string, decides bool) {
-	switch {
-	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
-		return "", true
-	case raise && verdict.RaiseFirst(command) != "":
-		return "a budget is used up; nothing runs before it is raised", true
-	case loop != nil:
-		return loop.What + "; an unattended start is refused", true
-	}
-	return "", false
 }
 
 // limits are what the next attempt at an entry may use.

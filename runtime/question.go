@@ -108,17 +108,6 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 	return ask
 }
 
-// QuestionAtOnce is Question as far as a look at the workspace's directory tells.
-func QuestionAtOnce(v *recovery.View) *finding.DecisionError {
-	switch {
-	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
-		return nil
-	case v.Gone():
-		return edits.Gone(v)
-	}
-	return v.LateAtOnce()
-}
-
 // changedProgram is the question that chooseProgram asks, and the option that
 // answers it; nil if it asks none.
 func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode Mode) (*finding.DecisionError, string) {

@@ -9,6 +9,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/history"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -34,7 +35,7 @@ func (d *driver) start(ctx context.Context) (start, error) {
 	if st.position != nil {
 		there.Position = st.position
 	}
-	if ask := CrashLoop(&there); d.request.Unattended && ask != nil {
+	if ask := verdict.CrashLoop(&there); d.request.Unattended && ask != nil {
 		return st, ask
 	}
 	d.ui.Monitor.Wait("looking whether the agents are here")

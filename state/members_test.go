@@ -18,7 +18,7 @@ import (
 func TestASchemaNumberNamesWhatIsRecorded(t *testing.T) {
 	t.Parallel()
 	all := map[string]bool{}
-	for _, schema := range [][]byte{StateSchema(), EventSchema()} {
+	for _, schema := range [][]byte{stateSchema(), eventSchema()} {
 		var v any
 		if err := json.Unmarshal(schema, &v); err != nil {
 			t.Fatal(err)

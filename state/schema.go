@@ -13,19 +13,19 @@ import (
 
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// StateSchema returns the JSON Schema (draft 2020-12) of state.json, made from
+// stateSchema returns the JSON Schema (draft 2020-12) of state.json, made from
 // the types of this package. Which fields a record needs in which status is
 // asked of the check that Apply makes. Unknown members are allowed everywhere,
 // as hank keeps them.
-func StateSchema() []byte {
+func stateSchema() []byte {
 	w := newSchemaWriter()
 	root := w.structure(reflect.TypeFor[document]())
 	return w.finish("state.json", "Everything that hank knows about an execution. Additions to the documented shape are additive; those of the root are under hank.", root)
 }
 
-// EventSchema returns the JSON Schema of one line of the journal. An unknown
+// eventSchema returns the JSON Schema of one line of the journal. An unknown
 // type of event is never an error; its data may be anything.
-func EventSchema() []byte {
+func eventSchema() []byte {
 	w := newSchemaWriter()
 	line := object{
 		{"type", "object"},

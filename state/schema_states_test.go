@@ -230,7 +230,7 @@ func stateFile(name string) string { return filepath.Join(statesDir, name+".json
 
 func TestEveryCodonStatusHasAStateThatFitsTheSchema(t *testing.T) {
 	t.Parallel()
-	schema := compile(t, StateSchema())
+	schema := compile(t, stateSchema())
 	seen := map[CodonStatus]bool{}
 	for name := range stories {
 		s := tell(t, name)
@@ -273,7 +273,7 @@ func TestStateOfAnotherRuntimeFitsTheSchemaAndKeepsItsMembers(t *testing.T) {
 	if bytes.Contains(foreign, []byte(`"hank":`)) || bytes.Contains(foreign, []byte(`"digest":`)) {
 		t.Fatal("the foreign state has members of hank")
 	}
-	if err := fits(compile(t, StateSchema()), foreign); err != nil {
+	if err := fits(compile(t, stateSchema()), foreign); err != nil {
 		t.Error(err)
 	}
 	s, err := Unmarshal(foreign)

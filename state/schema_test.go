@@ -67,8 +67,8 @@ func published(t *testing.T, name string, want []byte) {
 
 func TestPublishedSchemasOfStateAndEventsAreCurrent(t *testing.T) {
 	t.Parallel()
-	published(t, "../docs/schema/state.schema.json", StateSchema())
-	published(t, "../docs/schema/events.schema.json", EventSchema())
+	published(t, "../docs/schema/state.schema.json", stateSchema())
+	published(t, "../docs/schema/events.schema.json", eventSchema())
 }
 
 // A record has what its status needs for the schema exactly when it has it for
@@ -101,7 +101,7 @@ func TestSchemaAndTransitionTableAgreeOnWhatARecordNeeds(t *testing.T) {
 
 func TestEveryLegalHistoryFitsTheSchemas(t *testing.T) {
 	t.Parallel()
-	state, line := compile(t, StateSchema()), compile(t, EventSchema())
+	state, line := compile(t, stateSchema()), compile(t, eventSchema())
 	entries := entriesJSON(t, 3)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalker(rt, entries)
@@ -157,7 +157,7 @@ func journalLines(t interface{ Fatal(...any) }, log []Transition) [][]byte {
 
 func TestSchemaOfEventsLetsUnknownTypesPass(t *testing.T) {
 	t.Parallel()
-	line := compile(t, EventSchema())
+	line := compile(t, eventSchema())
 	for _, l := range []struct {
 		text string
 		good bool

@@ -69,9 +69,6 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s exists: another git process is running in the checkpoint store; wait for it, or remove that file if there is none", e.Path)
 }
 
-// CannotRecord begins the text of an UnstableError, which names the path next.
-const CannotRecord = "cannot record "
-
 // ErrNoRoom ends a scan whose new objects are more than SnapshotRequest.Room.
 var ErrNoRoom = errors.New("the checkpoint is larger than the room that is left for it")
 

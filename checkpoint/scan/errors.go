@@ -1,10 +1,9 @@
 package scan
 
-import (
-	"fmt"
+import "fmt"
 
-	"hank/checkpoint/packdb"
-)
+// CannotRecord begins the text of an UnstableError, which names the path next.
+const CannotRecord = "cannot record "
 
 // UnstableError says that a file or directory of the workspace could not be
 // recorded as it is: it is unreadable, or changed during every attempt. No
@@ -17,7 +16,7 @@ type UnstableError struct {
 }
 
 func (e *UnstableError) Error() string {
-	return fmt.Sprintf(packdb.CannotRecord+"%q: %s; %s", e.Path, e.Why, e.Remedy)
+	return fmt.Sprintf(CannotRecord+"%q: %s; %s", e.Path, e.Why, e.Remedy)
 }
 
 // Unwrap returns the cause.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hank/checkpoint"
-	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 	"hank/internal/advice"
 	"hank/internal/sandbox"
@@ -59,7 +58,7 @@ type Diagnosis struct {
 	unindexed  bool   // packs have lost their index alone
 	unsure     bool   // where the state was read from does not know every move
 	first      string // what the user must do before Command
-	raise      bool   // that a budget is to be raised, see runtime.PersonDecides
+	raise      bool   // that a budget is to be raised, see personDecides
 	choice     string // what the user may do where there is no Command
 	decided    string // the command that the user may give, and no program
 }
@@ -201,7 +200,7 @@ func (d *Diagnosis) examineDecisions(v *recovery.View) {
 		return
 	}
 	command := d.Command
-	why, decides := runtime.PersonDecides(command, d.raise, runtime.CrashLoop(v.State))
+	why, decides := personDecides(command, d.raise, verdict.CrashLoop(v.State))
 	if why != "" {
 		d.block(errors.New(why))
 	}
@@ -332,11 +331,11 @@ func happened(s Status, option string) string {
 		return "a budget ended the last run: " + firstLine(s.EndDetail)
 	case verdict.Paused:
 		if s.Paused != nil {
-			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                // which a finding names as long as it holds
-			if rest, found := strings.CutPrefix(why, packdb.CannotRecord); found { // so it does the remedy
+			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                    // which a finding names as long as it holds
+			if rest, found := strings.CutPrefix(why, checkpoint.CannotRecord); found { // so it does the remedy
 				path, _ := strconv.QuotedPrefix(rest)
 				cause, _, _ := strings.Cut(rest[len(path):], "; ")
-				why = packdb.CannotRecord + path + cause
+				why = checkpoint.CannotRecord + path + cause
 			}
 			return "the last run was paused: " + firstLine(why)
 		}

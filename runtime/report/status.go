@@ -72,7 +72,7 @@ type Status struct {
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
 	unreadable bool       // that is to make a file readable, which only the user can
-	raise      bool       // that is to raise a budget, see runtime.PersonDecides
+	raise      bool       // that is to raise a budget, see personDecides
 
 	loop      *finding.DecisionError // why a supervisor's start is refused
 	noSession *finding.Finding       // why Resume is not offered
@@ -212,7 +212,7 @@ func (s *Status) warnOfCrashes(v *recovery.View) {
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
 		v = whole
 	}
-	if s.loop = runtime.CrashLoop(v.State); s.loop != nil {
+	if s.loop = verdict.CrashLoop(v.State); s.loop != nil {
 		s.Findings = append(slices.Clone(s.Findings), finding.Finding{Severity: finding.Warning, What: s.loop.What + "; an unattended start is refused"})
 	}
 }
@@ -369,7 +369,7 @@ func (s *Status) ask(why error) {
 // foresee says what the command to continue with would ask, as far as a look at the
 // workspace's directory tells.
 func (s *Status) foresee(v *recovery.View) {
-	if ask := runtime.QuestionAtOnce(v); ask != nil && s.Command != "" {
+	if ask := questionAtOnce(v); ask != nil && s.Command != "" {
 		s.Findings = withoutGone(s.Findings, v)
 		s.block(ask)
 		if command, answer := s.Command, strings.TrimPrefix(ask.Command, "hank run"); strings.HasPrefix(command, "hank run") {
@@ -404,7 +404,7 @@ func withoutGone(findings []finding.Finding, v *recovery.View) []finding.Finding
 
 // isPersonal reports whether the command to run next is the user's to give.
 func (s Status) isPersonal() bool {
-	_, decides := runtime.PersonDecides(s.Command, s.raise, s.loop)
+	_, decides := personDecides(s.Command, s.raise, s.loop)
 	return (decides || s.unreadable) && !s.Live && isDriven(s.Command)
 }
 

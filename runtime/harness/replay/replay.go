@@ -29,9 +29,6 @@ import (
 	"hank/state"
 )
 
-// Name is the harness's word in records.
-const Name = state.HarnessReplay
-
 // Argument is the hidden command of hank that calls Main.
 const Argument = "__replay"
 
@@ -87,7 +84,7 @@ func readTurns(file string) ([]transcript.Start, error) {
 }
 
 // Name implements harness.Harness.
-func (Harness) Name() string { return Name }
+func (Harness) Name() string { return state.HarnessReplay }
 
 // Command implements harness.Harness. The prompt is not used.
 func (h Harness) Command(req harness.Request) (harness.Command, error) {

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"strings"
+
+	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/runtime/edits"
+	"hank/runtime/verdict"
+)
+
+// personDecides reports whether a command, which the user may give, is withheld from
+// a program: it raises a limit or a budget, names a model, or continues after a crash
+// loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
+// would not be. raise: a budget has to be raised before the command of Continue.
+func personDecides(command string, raise bool, loop *finding.DecisionError) (why string, decides bool) {
+	switch {
+	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
+		return "", true
+	case raise && verdict.RaiseFirst(command) != "":
+		return "a budget is used up; nothing runs before it is raised", true
+	case loop != nil:
+		return loop.What + "; an unattended start is refused", true
+	}
+	return "", false
+}
+
+// questionAtOnce is [runtime.Question] as far as a look at the workspace's directory tells.
+func questionAtOnce(v *recovery.View) *finding.DecisionError {
+	switch {
+	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
+		return nil
+	case v.Gone():
+		return edits.Gone(v)
+	}
+	return v.LateAtOnce()
+}
