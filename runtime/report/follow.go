@@ -336,11 +336,10 @@ func (f *follower) end() error {
 		}
 	}
 	ended := RunEnd{RunID: f.run, Verdict: of, Cost: run.Bill().Cost, bill: run.Bill()}
-	until := time.Now()
 	if run.EndTime != nil {
-		until = run.EndTime.Time
+		ms := run.EndTime.Sub(run.StartTime.Time).Milliseconds()
+		ended.Millis = &ms
 	}
-	ended.Millis = until.Sub(run.StartTime.Time).Milliseconds()
 	if of == verdict.Budget || of == verdict.Paused {
 		ended.Detail = shownEnd(run, f.option)
 	}

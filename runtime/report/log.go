@@ -56,7 +56,7 @@ type RunEnd struct {
 	Verdict verdict.Verdict `json:"verdict"`
 	Detail  string          `json:"detail,omitempty"`
 	Cost    state.USD       `json:"cost"`
-	Millis  int64           `json:"durationMs"`
+	Millis  *int64          `json:"durationMs,omitempty"` // absent: nobody was there to see its end
 	Next    string          `json:"next,omitempty"` // the command to run next
 
 	bill state.Bill // of the cost
@@ -156,15 +156,17 @@ func lastWithTranscript(list []Attempt) int {
 // nothing says why there is nothing to show.
 func (q LogQuery) nothing(v *recovery.View, found []Attempt) error {
 	why := "no agent has been started yet"
-	switch {
-	case len(found) > 0:
-		why = fmt.Sprintf("codon %s has no transcript: its agent never started; see: `hank plan`", cmp.Or(q.Codon, found[len(found)-1].CodonID))
+	switch last := len(found) - 1; {
+	case last >= 0 && v.Live && !found[last].Status.Terminal():
+		why = fmt.Sprintf("codon %s is %s, and its agent has not started yet; to wait for it: `hank log -f`", found[last].CodonID, found[last].Status)
+	case last >= 0:
+		why = fmt.Sprintf("codon %s has no transcript: its agent never started; see: `hank plan`", cmp.Or(q.Codon, found[last].CodonID))
+	case q.Codon != "" && !q.planned(v.State):
+		return history.UnknownCodon(v.State, q.Codon)
 	case q.Run != "" && q.Codon != "":
 		why = fmt.Sprintf("codon %s is not in run %s; see: `hank show %s`", q.Codon, q.Run, q.Run)
 	case q.Run != "":
 		why = fmt.Sprintf("no agent was started in run %s", q.Run)
-	case q.Codon != "" && !q.planned(v.State):
-		return history.UnknownCodon(v.State, q.Codon)
 	case q.Codon != "":
 		why = fmt.Sprintf("codon %s has no transcript: its agent never started; see: `hank plan`", q.Codon)
 	}

@@ -156,7 +156,11 @@ func endingOf(a Attempt, option string) string {
 
 // RunEnd implements LogView.
 func (t *LogText) RunEnd(r RunEnd) error {
-	text := fmt.Sprintf("the run has ended: %s, %s, %s", r.Verdict, term.Duration(time.Duration(r.Millis)*time.Millisecond), r.bill.Text())
+	text := fmt.Sprintf("the run has ended: %s", r.Verdict)
+	if r.Millis != nil {
+		text += ", " + term.Duration(time.Duration(*r.Millis)*time.Millisecond)
+	}
+	text += ", " + r.bill.Text()
 	if r.Detail != "" {
 		text += ": " + firstLine(r.Detail)
 	}
