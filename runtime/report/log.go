@@ -57,7 +57,7 @@ type RunEnd struct {
 	Detail  string          `json:"detail,omitempty"`
 	Cost    state.USD       `json:"cost"`
 	Millis  *int64          `json:"durationMs,omitempty"` // absent: nobody was there to see its end
-	Next    string          `json:"next,omitempty"` // the command to run next
+	Next    string          `json:"next,omitempty"`       // the command to run next
 
 	bill state.Bill // of the cost
 }
