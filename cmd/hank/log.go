@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -24,6 +25,7 @@ is one iteration of a loop, review the newest of them, @~1 the codon before the 
 --follow follows the run through its codons, and ends when the run ends. --all shows every
 attempt, oldest first; CODON and --run restrict it.
 
+On a terminal it is shown by $PAGER, or less; with PAGER=cat or --follow it is not.
 What tools answered is cut, and keys and terminal escape sequences are left out. --json has
 every line in full, one object per line, with what it means in "entries"; --raw prints the
 bytes of the transcript.
@@ -64,23 +66,23 @@ func printLog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	to := logView(c, v, follow && v.Live)
 	if follow {
-		return report.FollowLog(c.Context, v, q, settingsHere(c), executionOption(c), to)
+		return report.FollowLog(c.Context, v, q, settingsHere(c), executionOption(c), logView(c, v, v.Live, os.Stdout))
 	}
-	return report.PrintLog(v, q, to)
+	out, end := term.Page(os.Stdout)
+	return end(report.PrintLog(v, q, logView(c, v, false, out)))
 }
 
-// logView is what shows the transcripts.
-func logView(c *cli.Context, v *recovery.View, follow bool) report.LogView {
+// logView is what shows the transcripts; live: one that grows.
+func logView(c *cli.Context, v *recovery.View, live bool, out io.Writer) report.LogView {
 	switch {
 	case c.Bool("raw"):
-		return report.NewLogRaw(os.Stdout)
+		return report.NewLogRaw(out)
 	case c.Bool("json"):
-		return report.NewLogJSON(os.Stdout)
+		return report.NewLogJSON(out)
 	}
 	var secrets secret.Values
 	secrets.Add(os.Environ())
 	style := logview.Style{Colour: term.Colours(os.Stdout), Columns: term.Width(os.Stdout), Full: c.Bool("full"), Workspace: v.Layout.Workspace, Mask: secrets.Text}
-	return report.NewLogText(os.Stdout, style, follow, executionOption(c), func(text string) { remark("%s\n", text) })
+	return report.NewLogText(out, style, live, executionOption(c), func(text string) { remark("%s\n", text) })
 }
