@@ -30,6 +30,17 @@ func (b Bill) Text() string {
 	return b.Cost.Text() + " (" + b.Replayed.Text() + " of it replayed, not paid)"
 }
 
+// Short is Text where there is little room.
+func (b Bill) Short() string {
+	switch b.Replayed {
+	case 0:
+		return b.Cost.Text()
+	case b.Cost:
+		return b.Cost.Text() + " (not paid)"
+	}
+	return b.Cost.Text() + " (" + b.Replayed.Text() + " not paid)"
+}
+
 // Replayed reports whether the attempt was played from a recording.
 func (c *Codon) Replayed() bool { return c.Harness == HarnessReplay }
 

@@ -18,6 +18,9 @@ func TestABillNamesWhatWasNotPaid(t *testing.T) {
 			t.Errorf("%+v is %q, want %q", b, b.Text(), want)
 		}
 	}
+	if got := played.Short() + ", " + paid.Plus(played).Short(); got != "$0.25 (not paid), $0.50 ($0.25 not paid)" {
+		t.Error("short: " + got)
+	}
 	if got := paid.Plus(played).Paid(); got != cost {
 		t.Errorf("paid %s", got)
 	}

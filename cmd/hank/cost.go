@@ -53,7 +53,7 @@ func printCosts(sums *cost.Sums) error {
 	t := term.NewTable(os.Stdout)
 	t.Heading(append([]string{sums.By, "attempts", "cost"}, sums.TokenKinds()...)...)
 	row := func(s cost.Sum) {
-		cells := []any{orDefault(s.Key, "-"), s.Attempts, s.Bill.Text()}
+		cells := []any{orDefault(s.Key, "-"), s.Attempts, s.Bill.Short()}
 		for _, n := range sums.TokensOf(s) {
 			cells = append(cells, humanize.Comma(n))
 		}

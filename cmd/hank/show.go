@@ -85,7 +85,7 @@ func printRun(r report.Run) error {
 		t.Heading("  codon", "result", "took", "cost", "checkpoint")
 	}
 	for _, k := range r.Attempts() {
-		t.Row("  "+string(k.CodonID), k.Verdict, orDefault(took(k), "-"), k.Bill().Text(), orDefault(report.Short(k.Checkpoint()), "-"), k.Why())
+		t.Row("  "+string(k.CodonID), k.Verdict, orDefault(took(k), "-"), k.Bill().Short(), orDefault(report.Short(k.Checkpoint()), "-"), k.Why())
 	}
 	return t.Flush()
 }

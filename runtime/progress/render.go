@@ -153,7 +153,7 @@ func (c columns) codonLine(e CodonEnded, most int, out *os.File) []term.Painted 
 	used := len("x ") + term.Columns(place) + len(" ") + max(c.id, term.Columns(id)) + len("  ") + max(9, len(e.Verdict)) + len(" ") + max(6, term.Columns(term.Duration(e.Took)))
 	if cost := ""; c.priced || e.Bill.Cost > 0 {
 		if e.Bill.Cost > 0 {
-			cost = e.Bill.Text()
+			cost = e.Bill.Short()
 		}
 		line += term.Sprintf("  %6s", cost)
 		used += 2 + max(6, len(cost))
@@ -221,7 +221,7 @@ func liveLine(a codon.Activity, now time.Time, columns int) string {
 		head += clock(now.Sub(a.Since))
 	}
 	if a.Cost > 0 {
-		head += " · " + state.Bill{Cost: a.Cost, Replayed: a.Replayed}.Text()
+		head += " · " + state.Bill{Cost: a.Cost, Replayed: a.Replayed}.Short()
 	}
 	if a.Stop != "" {
 		head += " · " + a.Stop
