@@ -81,7 +81,7 @@ func (r *reader) run(t *testing.T, lines string) string {
 	place := filepath.Join(r.registry, "place")
 	lines = leftOut.ReplaceAllString(lines, "")
 	lines = regexp.MustCompile(`(?m)^timeout .*$`).ReplaceAllString(lines, "$0 || test $$? = 137")
-	screen, terminal := termtest.Open(t, 120)
+	screen, terminal := termtest.Open(t, 100)
 	cmd := exec.Command("sh", "-ec", fmt.Sprintf("cd %q\n%spwd >%q", r.dir, lines, place))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+r.registry, "TERM=xterm-256color", "NO_COLOR=1", "PAGER=cat", "LANG=C.UTF-8", "TZ=UTC")
@@ -104,7 +104,7 @@ func (r *reader) run(t *testing.T, lines string) string {
 }
 
 var (
-	counts = regexp.MustCompile(`copied \d+ output files?`)
+	counts = regexp.MustCompile(`\b\d+ (output files?|API tables?)\b`)
 	spaces = regexp.MustCompile(`  +`)
 )
 
@@ -112,6 +112,6 @@ var (
 func unchanging(text string) string {
 	text = changingNames.ReplaceAllString(text, "NAME")
 	text = changingTimes.ReplaceAllString(text, " TIME ")
-	text = counts.ReplaceAllString(text, "copied N output files")
+	text = counts.ReplaceAllString(text, "N things")
 	return spaces.ReplaceAllString(text, "  ")
 }
