@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,17 +23,25 @@ import (
 
 func init() {
 	testkit.Parts["land"] = func(args []string) error {
-		_, err := landOn(args[0], "result")
+		o := land.Options{Branch: "result", Now: time.Now(), Switch: slices.Contains(args, "switch"), Update: slices.Contains(args, "update")}
+		if slices.Contains(args, "to-one") {
+			o.To = "one"
+		}
+		_, err := landWith(args[0], o)
 		return err
 	}
 }
 
 func landOn(root, branch string) (*land.Landing, error) {
+	return landWith(root, land.Options{Branch: branch, Now: time.Now()})
+}
+
+func landWith(root string, o land.Options) (*land.Landing, error) {
 	v, err := recovery.Read(root)
 	if err != nil {
 		return nil, err
 	}
-	return land.Land(context.Background(), v, land.Options{Branch: branch, Now: time.Now()})
+	return land.Land(context.Background(), v, o)
 }
 
 // ownRepository is one of the user's with something of everything: what is
@@ -174,6 +183,71 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	list, err := gc.ListGarbage(context.Background(), template.view(), ancient())
 	if err != nil || len(list) == 0 || list[0].Kind != gc.Temporary && list[1].Kind != gc.Temporary {
 		t.Errorf("what the killed ones left is no garbage: %+v %v", list, err)
+	}
+}
+
+// Killed at any step, a landing with a switch has written no file of the work tree,
+// the next one finishes it, and the way back that is printed then restores what there
+// was before the first: HEAD, the index and what git status lists. The same holds for
+// an update of the branch that HEAD is on.
+func TestASwitchKilledAnywhereIsDoneByTheNext(t *testing.T) {
+	t.Parallel()
+	heavy(t)
+	template, repo := ownRepository(t)
+	status := func() string {
+		return git(t, "-C", repo, "status", "--porcelain=v2", "--branch") + git(t, "-C", repo, "diff", "--cached")
+	}
+	mine := func() string { return git(t, "-C", repo, "status", "--porcelain") }
+	works := func() map[string]string {
+		all := everything(t, repo)
+		maps.DeleteFunc(all, func(name, _ string) bool { return name == "." || name == ".git" || strings.HasPrefix(name, ".git/") })
+		return all
+	}
+	work := works()
+	const want = " M b\nA  staged\n"
+	for _, c := range []struct {
+		point   string
+		update  bool
+		options land.Options
+	}{
+		{point: "land.published"}, {point: "land.announced"}, {point: "land.branched"}, {point: "land.indexed"}, {point: "land.switched"}, {point: "land.reported"},
+		{point: "land.announced", update: true}, {point: "land.indexed", update: true}, {point: "land.switched", update: true},
+	} {
+		args, o := []string{"__part", "land", template.root, "switch"}, land.Options{Branch: "result", Switch: true, Now: time.Now()}
+		if c.update {
+			if first, err := landWith(template.root, land.Options{Branch: "result", Switch: true, To: "one", Now: time.Now()}); err != nil || !first.Right() {
+				t.Fatalf("%+v %v", first, err)
+			}
+			args, o.Update = append(args, "update"), true
+		}
+		before := status()
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HANK_FAILPOINT="+c.point)
+		if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("%+v: it was not killed: %v %s", c, err, out)
+		}
+		sameTree(t, c.point, works(), work)
+		done, err := landWith(template.root, o)
+		if err != nil || !done.Right() || done.Switch == nil {
+			t.Fatalf("%+v: the next landing: %+v %v", c, done, err)
+		}
+		if got := mine(); got != want {
+			t.Errorf("%+v: git status lists %s, want %s", c, got, want)
+		}
+		if n := strings.TrimSpace(git(t, "-C", repo, "rev-list", "--count", "main..HEAD")); n != "2" {
+			t.Errorf("%+v: there are %s commits", c, n)
+		}
+		if out, err := exec.Command("sh", "-c", done.Switch.Back).CombinedOutput(); err != nil {
+			t.Fatalf("%+v: %s: %v %s", c, done.Switch.Back, err, out)
+		}
+		if got := status(); got != before {
+			t.Errorf("%+v: after the way back git status lists\n%s\nbefore\n%s", c, got, before)
+		}
+		sameTree(t, c.point+", undone", works(), work)
+		git(t, "-C", repo, "symbolic-ref", "HEAD", "refs/heads/main")
+		git(t, "-C", repo, "reset", "-q")
+		git(t, "-C", repo, "add", "staged")
+		git(t, "-C", repo, "branch", "-qD", "result")
 	}
 }
 

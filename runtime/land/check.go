@@ -40,7 +40,13 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	if err != nil {
 		return err
 	}
-	differs, err := l.differing(ctx, orElse(head, l.out.Base), then, start, landed, whole)
+	// What the run found is compared with what was committed: for an update that is
+	// on the branch, which has what the run did before.
+	committed, at := then, orElse(head, l.out.Base)
+	if l.o.Update {
+		committed, at = l.base, l.out.Base
+	}
+	differs, err := l.differing(ctx, at, committed, start, landed, whole)
 	if err != nil {
 		return err
 	}
@@ -58,7 +64,7 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		b, h := l.base[path], then[path]
 		i, dirty := differs[path]
 		if !dirty {
-			i = h
+			i = committed[path]
 		}
 		if same := known && b == h || b == i || b == landed[path].entry; !same && (known || b != (usergit.Entry{})) {
 			moved = append(moved, path)

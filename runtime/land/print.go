@@ -33,6 +33,10 @@ func (l *Landing) Print(out *os.File, at Reader) error {
 	p.headline()
 	switch {
 	case l.Already:
+	case l.made && !l.CutShort:
+		p.checks()
+		p.ways()
+		return p.err
 	case l.DryRun:
 		p.matters()
 		p.checks()
@@ -73,6 +77,7 @@ func (p *printer) headline() {
 	switch {
 	case l.here:
 		p.say("HEAD is on branch %s, which has everything up to %s; nothing was written\n", l.Branch, l.To)
+	case l.made && !l.CutShort:
 	case l.Already:
 		p.say("branch %s has everything up to %s; nothing was written\n", l.Branch, l.To)
 	case l.Update:

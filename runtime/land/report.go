@@ -72,6 +72,7 @@ type Landing struct {
 
 	unfinished bool // as announced found it
 	here       bool // Already, and HEAD is on the branch
+	made       bool // by an earlier landing: this one has only put HEAD and the index on it
 }
 
 // Commit is a commit on the branch.

@@ -88,7 +88,7 @@ func (l *lander) applySwitch(ctx context.Context) error {
 // switchTo puts HEAD and the index on a branch that an earlier landing has made.
 func (l *lander) switchTo(ctx context.Context, had *Landing, before string) error {
 	l.out = had
-	l.out.DryRun, l.out.Checks = l.o.DryRun, []Check{}
+	l.out.DryRun, l.out.Checks, l.out.made = l.o.DryRun, []Check{}, true
 	if l.position.Ref == l.ref() && l.position.Commit == had.Tip {
 		l.out.Already, l.out.here = true, true
 		return nil

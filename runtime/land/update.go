@@ -110,6 +110,7 @@ func (l *lander) upToDate(ctx context.Context) error {
 func (l *lander) landed(tip string) *Landing {
 	for _, had := range slices.Backward(landings(l.v.Layout)) {
 		if had.Branch == l.o.Branch && had.Repository == l.repo.Top && had.Tip == tip && !had.DryRun {
+			had.CutShort = false // it is whole now
 			return had
 		}
 	}
