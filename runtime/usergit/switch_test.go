@@ -319,7 +319,7 @@ func (u *userRepo) disturb() {
 	for range u.draw.IntN(8) {
 		name := names[u.draw.IntN(len(names))]
 		text := []string{"was", "run 0", "run 1", "mine"}[u.draw.IntN(4)]
-		switch u.draw.IntN(9) {
+		switch u.draw.IntN(11) {
 		case 0, 1:
 			u.write(name, text)
 			_, _ = u.tryGit("", "add", "-f", "--", name)
@@ -338,6 +338,8 @@ func (u *userRepo) disturb() {
 			_, _ = u.tryGit("", "add", "-f", "-N", "--", name)
 		case 7:
 			_, _ = u.tryGit("", "update-index", "--assume-unchanged", "--", name)
+		case 9, 10: // as the run left it
+			_, _ = u.tryGit("", "add", "-f", "--", "always")
 		case 8:
 			_, _ = u.tryGit("", "update-index", "--skip-worktree", "--", name)
 		}
