@@ -68,7 +68,7 @@ func TestQuickFormWritesTableJSONAndChart(t *testing.T) {
 			}
 		}
 	}
-	if len(r.Growth) != 3 || r.Many == nil || r.Many.Disk == nil || r.Memory == nil || !r.Memory.BlobVerified {
+	if len(r.Growth) != 4 || r.Many == nil || r.Many.Disk == nil || r.Memory == nil || !r.Memory.BlobVerified {
 		t.Errorf("growth, disk or memory are missing: %+v", r)
 	}
 	if r.Many != nil && r.Many.Disk != nil && r.Many.Disk.Own.Commits == 0 {

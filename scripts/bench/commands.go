@@ -125,11 +125,7 @@ func (c *commandBench) prepare(files int) (err error) {
 	if c.gitTree, err = c.newTree(files); err != nil {
 		return err
 	}
-	if _, err := c.buildHank(); err != nil {
-		return err
-	}
-	c.program, c.home, c.execution = c.folder("program"), c.folder("home"), c.folder("execution")
-	if err := os.Mkdir(c.home, 0o755); err != nil {
+	if err := c.setUp(); err != nil {
 		return err
 	}
 	for i := 0; len(c.changes) < commandChanged; i += files/commandChanged - 1 {
@@ -139,6 +135,15 @@ func (c *commandBench) prepare(files int) (err error) {
 		c.changes = append(c.changes, i)
 	}
 	return nil
+}
+
+// setUp builds hank and names folders.
+func (c *commandBench) setUp() error {
+	if _, err := c.buildHank(); err != nil {
+		return err
+	}
+	c.program, c.home, c.execution = c.folder("program"), c.folder("home"), c.folder("execution")
+	return os.Mkdir(c.home, 0o755)
 }
 
 // remove removes what is large.

@@ -16,6 +16,7 @@ const growthRuns = 3
 func (b *bench) measureGrowth(r *results) error {
 	firsts := series{Name: "first checkpoint, by files"}
 	byFiles := series{Name: "10 files changed, by files"}
+	diffs := series{Name: "hank diff and git status, 10 files changed, by files"}
 	byChanged := series{Name: "files changed"}
 	sizes := pick(b.quick, []int{100, 200}, []int{1_000, 10_000, 100_000, 500_000})
 	changes := pick(b.quick, []int{1, 10}, []int{1, 10, 1_000, 10_000})
@@ -29,8 +30,15 @@ func (b *bench) measureGrowth(r *results) error {
 			firsts.Points = append(firsts.Points, point{files, f.firsts[0], f.firsts[1]})
 			p, err := f.changed(10)
 			byFiles.Points = append(byFiles.Points, p.at(files))
-			if err != nil || files != at {
+			if err != nil {
 				return err
+			}
+			if p, err = f.differences(10); err != nil {
+				return err
+			}
+			diffs.Points = append(diffs.Points, p.at(files))
+			if files != at {
+				return nil
 			}
 			byChanged.Name = fmt.Sprintf("files changed, of %d", files)
 			for _, n := range changes {
@@ -46,7 +54,7 @@ func (b *bench) measureGrowth(r *results) error {
 			return err
 		}
 	}
-	r.Growth = append(r.Growth, firsts, byFiles, byChanged)
+	r.Growth = append(r.Growth, firsts, byFiles, diffs, byChanged)
 	return nil
 }
 
@@ -98,5 +106,28 @@ func (f *field) changed(n int) (point, error) {
 	ours := &side{name: hankSide, turn: func(int) (sample, error) { return f.ours.checkpoint() }}
 	theirs := &side{name: gitSide, turn: func(int) (sample, error) { return f.theirs.checkpoint() }}
 	err := f.turns([]*side{ours, theirs}, 1, growthRuns, func(int) error { return f.tree.change(n) })
+	return point{n, median(elapsed(ours.samples)), median(elapsed(theirs.samples))}, err
+}
+
+// differences measures hank diff, the whole command, and git status, where n files have
+// changed since a checkpoint.
+func (f *field) differences(n int) (p point, err error) {
+	c := &commandBench{bench: f.bench, hankTree: f.tree, repository: f.theirs}
+	if err := errors.Join(c.setUp(), c.write("true")); err != nil {
+		return point{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.execution)) }()
+	if _, _, err := c.run("run", c.program, "-e", c.execution, "--workspace", f.tree.dir, "--yes"); err != nil {
+		return point{}, err
+	}
+	if _, err := f.theirs.checkpoint(); err != nil {
+		return point{}, err
+	}
+	if err := f.tree.change(n); err != nil {
+		return point{}, err
+	}
+	c.changes = make([]int, n)
+	ours, theirs := c.diff(), c.status()
+	err = f.turns([]*side{ours, theirs}, 1, growthRuns, unchanged)
 	return point{n, median(elapsed(ours.samples)), median(elapsed(theirs.samples))}, err
 }
