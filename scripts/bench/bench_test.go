@@ -19,7 +19,7 @@ import (
 
 // The bench starts itself again, which is this test then.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"worker", "unsynced", "open", "peak"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"worker", "unsynced", "open", "adopt", "peak"}, os.Args[1]) {
 		os.Exit(dispatch(os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -103,7 +103,7 @@ func TestQuickFormOfTheStateBench(t *testing.T) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Sizes) != 4 || len(r.Series) != 3 || len(r.Wants) == 0 || r.Costs == nil || len(r.Costs.Totals) != len(costWays) {
+	if len(r.Sizes) != 4 || len(r.Series) != 3 || len(r.Wants) == 0 || r.Adopt == nil || r.Adopt.Took.Median == 0 || r.Costs == nil || len(r.Costs.Totals) != len(costWays) {
 		t.Errorf("something is missing in %+v", r)
 	}
 	for _, s := range r.Sizes {

@@ -25,6 +25,8 @@ func dispatch(args []string) int {
 		err = stateBench(args[1:])
 	case len(args) == 2 && args[0] == "open":
 		err = openOnce(args[1])
+	case len(args) == 3 && args[0] == "adopt":
+		err = adoptOnce(args[1], args[2])
 	case len(args) > 1 && args[0] == "peak":
 		err = sayPeak(args[1:])
 	case len(args) == 2 && args[0] == "worker":

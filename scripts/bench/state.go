@@ -26,6 +26,7 @@ type stateReport struct {
 	Sizes   []stateSize `json:"histories"`
 	Costs   *costUse    `json:"costs"`
 	Series  []steady    `json:"series"`
+	Adopt   *adopting   `json:"adopt"`
 	Wants   []want      `json:"wants"`
 }
 
@@ -155,6 +156,10 @@ func (b *bench) measureState(r *stateReport, loop, replay int) error {
 	b.say("costs")
 	if r.Costs, err = b.measureCosts(h); err != nil {
 		return fmt.Errorf("costs: %w", err)
+	}
+	b.say("adopting another hank")
+	if r.Adopt, err = b.measureAdopting(h); err != nil {
+		return fmt.Errorf("adopting: %w", err)
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ func (r *stateReport) text() string {
 			s.Open.text(0), size(s.OpenPeak), s.Status.text(0), size(s.StatusPeak), size(s.StateBytes), size(s.Journal)})
 	}
 	table(&b, rows)
+	fmt.Fprintf(&b, "\nadopting another hank with %s codons, after opening: %s\n", humanize.Comma(int64(r.Adopt.Codons)), r.Adopt.Took.text(0))
 	c := r.Costs
 	fmt.Fprintf(&b, "\ncosts: %s events of %s codons made anew at %s/s; opened in %s; index %s\n", humanize.Comma(int64(c.Events)), humanize.Comma(int64(c.Codons)), humanize.Comma(int64(c.Rebuild)), c.Open.text(0), size(c.Bytes))
 	fmt.Fprintf(&b, "from a journal of %s events, %s of them with a cost: %s, %s events/s\n", humanize.Comma(int64(c.Journal.Events)), humanize.Comma(int64(c.Journal.Costs)), short(c.Journal.Took), humanize.Comma(int64(c.Journal.Rate)))
