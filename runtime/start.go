@@ -133,7 +133,9 @@ func (d *driver) goBack(ctx context.Context, st start, stay bool) error {
 		position.CheckpointSHA = d.x.Head()
 	}
 	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.kind(), To: position.CheckpointSHA, Tracked: d.trackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
-	d.still = time.Time{}
+	if !stay {
+		d.still = time.Time{}
+	}
 	if err != nil {
 		return err
 	}
