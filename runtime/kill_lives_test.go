@@ -115,7 +115,11 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 		}
 		began := time.Now()
 		if slices.ContainsFunc(chosen, func(p proc.Info) bool { return p.PID == cmd.Process.Pid }) {
-			within(t, 5*time.Second, "what the run had started is gone, after "+v.name+" was killed", func() bool {
+			limit := 5 * time.Second
+			if l.took["run"] > 3*time.Second { // undisturbed: on a machine that has time it takes one
+				limit = patience
+			}
+			within(t, limit, "what the run had started is gone, after "+v.name+" was killed", func() bool {
 				return !slices.ContainsFunc(all, func(p proc.Info) bool { verdict, _ := p.Check(); return verdict != proc.Dead })
 			})
 			longest = max(longest, time.Since(began))
@@ -149,8 +153,12 @@ func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	t.Logf("seed %d: %d kills (%v); the longest that anything outlived its runtime: %s", *verbsSeed, l.kills, kills, longest.Round(time.Millisecond))
 }
 
-// brokenDown tells that a codon has failed, by itself or with its keeper.
+// brokenDown tells that a codon has failed, by itself or with its keeper, or that what
+// is recorded of its end says so: between two kills there may be any time.
 func brokenDown(last *state.Codon) bool {
+	if last != nil && last.Settling != nil {
+		last = last.Conclude(state.Time{})
+	}
 	return last != nil && last.Status == state.Failed && last.Interrupted == ""
 }
 

@@ -439,6 +439,9 @@ func (s *Status) finishingOf(v *recovery.View) {
 // nextStep is the one command that makes sense now.
 func nextStep(s Status) string {
 	last := s.LastCodon
+	if last != nil && last.Settling != nil { // the next opening concludes it
+		last = last.Conclude(state.Time{})
+	}
 	switch {
 	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.movedAway()):
 		return ""
