@@ -51,6 +51,7 @@ func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go d.forward(done)
+	d.ui.Monitor.Begin(d.secrets.Text)
 	out, err := d.drive(ctx)
 	if err != nil {
 		return d.abort(ctx, err)

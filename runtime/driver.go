@@ -24,6 +24,7 @@ import (
 type driver struct {
 	x        *execution.Execution
 	events   *events.Bus // what others follow
+	told     *outbox     // what the UI is told; not nil
 	request  Request
 	answers  Answers
 	ui       UI
@@ -86,18 +87,7 @@ func (d *driver) parents() []state.SHA { return []state.SHA{d.x.Head()} }
 // for: whatever gates something fails by itself.
 func (d *driver) note(eventType string, data any) { _ = d.x.Note(eventType, data) }
 
-// show tells of an event; where nobody takes it, in lines.
-func (d *driver) show(e progress.Event) {
-	e = e.Masked(d.secrets.Text)
-	switch {
-	case d.ui.Show != nil:
-		d.ui.Show(e)
-	case d.ui.Say != nil:
-		for _, line := range progress.Plain(e) {
-			d.ui.Say(line)
-		}
-	}
-}
+func (d *driver) show(e progress.Event) { d.ui.Show(e.Masked(d.secrets.Text)) }
 
 func (d *driver) say(format string, args ...any) {
 	if d.ui.Say != nil {

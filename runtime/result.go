@@ -45,7 +45,7 @@ type Result struct {
 	extent plan.Extent   // what Planned will come to
 	took   time.Duration // this run; 0: there was nothing to run
 	runs   int           // that there were
-	all    time.Duration // all of them
+	all    time.Duration // the work in all of them
 }
 
 // Ended is the end of the run as it is shown.
@@ -72,8 +72,10 @@ func (d *driver) timed(res *Result) {
 	s := d.x.State()
 	res.runs = len(s.Runs)
 	for _, r := range s.Runs {
-		if r.EndTime != nil {
-			res.all += r.EndTime.Sub(r.StartTime.Time)
+		for _, c := range r.Codons() {
+			if c.EndTime != nil {
+				res.all += max(0, c.EndTime.Sub(c.StartTime.Time))
+			}
 		}
 	}
 	if s.Run(d.run) != nil {

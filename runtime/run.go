@@ -51,6 +51,9 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 
 // open is Run without its notification.
 func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
+	told := &outbox{}
+	ui = ui.through(told)
+	defer told.wait()
 	root, err := locate(r)
 	if err != nil {
 		return nil, err
@@ -98,13 +101,13 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ui.Monitor.Begin(secrets.Text)
-	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), size: size, began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed()}
 	if err = d.resumeReplay(); err != nil {
 		return d.result(outcome{}, err), errors.Join(err, x.Close())
 	}
 	replay = d.replay
 	res, err := d.runOpened(ctx, program, loadErr)
+	told.wait() // it may be reading the store
 	ui.Monitor.Wait("closing the execution")
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/failpoint"
 	"hank/plan"
@@ -78,7 +79,7 @@ func (d *driver) lookAhead(next int) {
 
 // begun is where the run begins.
 func (d *driver) begun() progress.Begun {
-	name := filepath.Base(filepath.Dir(d.hankName()))
+	name := filepath.Base(filepath.Dir(d.x.Meta().HankPath))
 	if d.program.Hank.Meta != nil && d.program.Hank.Meta.Name != "" {
 		name = d.program.Hank.Meta.Name
 	}
@@ -296,28 +297,43 @@ func (d *driver) announce(e plan.Entry, index, number, most int) progress.CodonB
 func (d *driver) report(begun progress.CodonBegun, c *state.Codon, goesOn bool) {
 	took := c.EndTime.Sub(c.StartTime.Time).Round(time.Millisecond)
 	e := progress.CodonEnded{CodonBegun: begun, Verdict: verdict.OfCodon(c, ""), But: verdict.Qualification(c), Took: took, Bill: c.Bill(),
-		Checkpoint: c.Checkpoint(), Files: d.changedFiles(c), Words: progress.LastSentence(d.ui.Monitor.Now().Last), Notes: c.Notes}
+		Checkpoint: c.Checkpoint(), Words: progress.LastSentence(d.ui.Monitor.Now().Last), Notes: c.Notes}
 	if c.FailureReason != nil && e.Verdict != verdict.Stopped && (goesOn || c.Settled()) { // which is why
 		e.Why = c.FailureReason.Message
 	}
-	d.show(e)
+	count := d.changedFiles(c)
+	d.told.later(func() func() {
+		e.Files = count()
+		return func() { d.told.show(e.Masked(d.secrets.Text)) }
+	})
 	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
 		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})
 }
 
-// changedFiles counts what differs between the checkpoints from before and after an
-// attempt. They are there, and what is equal in them is not read. Where they cannot be
-// read, which the next checkpoint says, nothing is counted.
-func (d *driver) changedFiles(c *state.Codon) (files progress.Files) {
-	from, errFrom := d.x.Tree(c.BaseCheckpoint)
-	to, errTo := d.x.Tree(c.Checkpoint())
-	if errFrom != nil || errTo != nil {
-		return files
+// changedFiles returns what counts the differences between the checkpoints from before
+// and after an attempt, beside what comes next. No workspace is read for it, and of the
+// checkpoints what is not equal. Where they cannot be read, which the next checkpoint
+// says, nothing is counted.
+func (d *driver) changedFiles(c *state.Codon) func() progress.Files {
+	db, from, to := d.x.Store.DB, checkpoint.SHA(c.BaseCheckpoint), checkpoint.SHA(c.Checkpoint())
+	return func() (files progress.Files) {
+		if from == "" || to == "" {
+			return files
+		}
+		before, errBefore := db.CommitInfo(from)
+		after, errAfter := db.CommitInfo(to)
+		if errBefore != nil || errAfter != nil {
+			return files
+		}
+		changes, err := diff.Diff(db, before.Tree, after.Tree)
+		if err != nil {
+			return files
+		}
+		return countFiles(changes)
 	}
-	changes, err := diff.Diff(d.x.Store.DB, from, to)
-	if err != nil {
-		return files
-	}
+}
+
+func countFiles(changes []diff.Change) (files progress.Files) {
 	for _, change := range changes {
 		switch change.Kind {
 		case diff.Added:

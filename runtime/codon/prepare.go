@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/term"
 	"hank/plan"
 	"hank/runtime/harness"
 	"hank/runtime/rig"
@@ -43,7 +44,7 @@ func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	if failed != nil {
 		return a.rigFailed(failed, "rig", "rig-"+failed.Type)
 	}
-	a.host.Say("rig done in %s", time.Since(began).Round(time.Millisecond))
+	a.host.Say("rig done in %s", term.Duration(time.Since(began)))
 	a.host.Monitor().Step("making the checkpoint of the rig")
 	_, err = a.host.Checkpoint(ctx, next)
 	return nil, err

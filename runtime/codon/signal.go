@@ -16,7 +16,9 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 		return true, false
 	case StopAfterCodon:
 		a.endRun(r)
-		a.host.Say("stopping after this codon")
+		if r.Reason != state.EndSignal { // who has pressed Ctrl-C has been told
+			a.host.Say("stopping after this codon")
+		}
 		a.host.Monitor().Change(func(now *Activity) { now.Stop = "stopping after this codon" })
 		return false, false
 	case StopNow:

@@ -73,7 +73,7 @@ type Ended struct {
 	Bill      state.Bill
 	Took      time.Duration // this run; 0: there was nothing to run
 	Runs      int           // that there were
-	All       time.Duration // all of them
+	All       time.Duration // the work in all of them
 	Limits    string
 	But       bool   // completed, but that is not all
 	Caveats   string // empty where Message says it

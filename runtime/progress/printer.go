@@ -106,8 +106,10 @@ func (p *Printer) Show(e Event) {
 	case CodonEnded:
 		p.running = false
 		p.columns.priced = p.columns.priced || e.Bill.Cost > 0
-		p.paint(p.columns.codonLine(e, term.Width(p.out)-1, p.out))
+		lines := p.columns.codonLine(e, term.Width(p.out)-1, p.out)
+		p.paint(lines[:1])
 		p.release()
+		p.paint(lines[1:])
 	case Ended:
 		p.release()
 		p.paint(ended(e, p.out))
@@ -133,11 +135,13 @@ func (p *Printer) print(lines []string) {
 }
 
 func (p *Printer) paint(lines []term.Painted) {
-	p.live.Print(func() {
-		for _, l := range lines {
-			_ = term.Fprintf(p.out, "%s\n", l)
-		}
-	})
+	if len(lines) > 0 {
+		p.live.Print(func() {
+			for _, l := range lines {
+				_ = term.Fprintf(p.out, "%s\n", l)
+			}
+		})
+	}
 }
 
 // Print runs what prints something else, beside the live line.

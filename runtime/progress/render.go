@@ -99,7 +99,7 @@ func rows(e Ended) []string {
 	if e.Took > 0 {
 		text := term.Duration(e.Took)
 		if e.Runs > 1 {
-			text += fmt.Sprintf(", %s in all %d runs", term.Duration(e.All), e.Runs)
+			text += fmt.Sprintf(", %s of work in all %d runs", term.Duration(e.All), e.Runs)
 		}
 		row("time", text)
 	}
@@ -151,22 +151,29 @@ func (c columns) codonLine(e CodonEnded, most int, out *os.File) []term.Painted 
 	line := term.Sprintf("%s %s %-*s  %s%*s %6s", paint(out, sign), term.Dim(out, place), c.id, id,
 		paint(out, string(e.Verdict)), max(0, 9-len(e.Verdict)), "", term.Duration(e.Took))
 	used := len("x ") + term.Columns(place) + len(" ") + max(c.id, term.Columns(id)) + len("  ") + max(9, len(e.Verdict)) + len(" ") + max(6, term.Columns(term.Duration(e.Took)))
-	if cost := ""; c.priced || e.Bill.Cost > 0 {
-		if e.Bill.Cost > 0 {
-			cost = e.Bill.Short()
-		}
-		line += term.Sprintf("  %6s", cost)
-		used += 2 + max(6, len(cost))
+	tail := func(text term.Painted, width int) {
+		line += text
+		used += width
 	}
-	if files := e.Files.text("−"); files != "" {
-		line += "  " + e.Files.painted(out)
-		used += 2 + term.Columns(files)
+	cost := ""
+	if e.Bill.Cost > 0 {
+		cost = e.Bill.Short()
+	}
+	files, words := e.Files.text("−"), ""
+	if e.Verdict == verdict.Completed {
+		words = term.OneLine(e.Words)
+	}
+	if cost != "" || c.priced && (files != "" || words != "" || e.But != "") {
+		tail(term.Sprintf("  %6s", cost), 2+max(6, term.Columns(cost)))
+	}
+	if files != "" {
+		tail("  "+e.Files.painted(out), 2+term.Columns(files))
 	}
 	var more []term.Painted
-	switch words := term.OneLine(e.Words); {
+	switch {
 	case e.But != "":
 		line += "  " + paint(out, e.But)
-	case e.Verdict == verdict.Completed && words != "" && most-used-2 >= 10:
+	case words != "" && most-used-2 >= 10:
 		line += "  " + term.Dim(out, term.Fit(words, most-used-2))
 	}
 	if e.Why != "" {

@@ -123,7 +123,7 @@ func TestACodonThatHasEndedIsALine(t *testing.T) {
 			[]string{"  failed, failure ignored, in 12ms: the script ended with exit status 3", "  killed leftover process 3 (sleep)"}},
 		{cut, 79, []string{"! [7/≤7] essay     completed   3m0s   $2.11  +1  stopped at its budget ($2.11 of $2.00)"},
 			[]string{"  completed, stopped at its budget ($2.11 of $2.00), in 3m0s, $2.11, files +1"}},
-		{skipped, 79, []string{"» [4/?] plot      skipped       1s        "}, []string{"  skipped in 1s"}},
+		{skipped, 79, []string{"» [4/?] plot      skipped       1s"}, []string{"  skipped in 1s"}},
 	} {
 		var got []string
 		for _, line := range c.codonLine(test.e, test.most, nil) {
@@ -142,7 +142,7 @@ func TestTheEndOfARunNamesOneCommand(t *testing.T) {
 	t.Parallel()
 	e := Ended{Verdict: verdict.Failed, Message: "codon vet failed: exit status 3", Progress: "2 of at most 7 finished", Bill: state.Bill{Cost: 420_000_000}, Took: 12 * time.Second, Runs: 2, All: time.Minute,
 		Limits: "$2.00 for this execution", Caveats: "1 failure ignored (lint)", Results: "/out", Workspace: "/work", Next: "hank retry"}
-	want := "\ncodon vet failed: exit status 3\n  codons       2 of at most 7 finished, $0.42\n  time         12s, 1m0s in all 2 runs\n  limit        $2.00 for this execution\n" +
+	want := "\ncodon vet failed: exit status 3\n  codons       2 of at most 7 finished, $0.42\n  time         12s, 1m0s of work in all 2 runs\n  limit        $2.00 for this execution\n" +
 		"  caveats      1 failure ignored (lint)\n  results      /out\n  workspace    /work\n  next         hank retry"
 	if got := strings.Join(Plain(e), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
