@@ -46,7 +46,7 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 		a.notes = append(a.notes, fmt.Sprintf("not copied, not a regular file: %q", p))
 	}
 	if len(done.Files) > 0 {
-		a.host.Say("copied %d output files to %s", len(done.Files), term.ShortPath(a.Output))
+		a.host.Say("copied %s to %s", term.Count(len(done.Files), "output file"), term.ShortPath(a.Output))
 	}
 	var check *rig.Failure
 	switch {
