@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/argv"
+	"hank/internal/completion"
 	"hank/internal/typo"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/replay"
@@ -39,6 +40,10 @@ func run(args []string) exitcode.Code {
 		args = []string{args[0], "version"}
 	}
 	app.Setup()
+	if words, ok := completion.Asked(args); ok {
+		following(app, words)
+		return exitcode.Done
+	}
 	if help := app.Command("help"); help != nil {
 		help.Usage, help.ArgsUsage = "show help for a command", "[COMMAND]"
 	}
@@ -76,7 +81,6 @@ func newApp() *cli.App {
 		Description:            overview,
 		Version:                version,
 		HideVersion:            true,
-		EnableBashCompletion:   true,
 		UseShortOptionHandling: false,
 		Suggest:                true,
 		ExitErrHandler:         func(*cli.Context, error) {},

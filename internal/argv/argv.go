@@ -27,7 +27,7 @@ func Reorder(app *cli.App, args []string) ([]string, error) {
 		return args, nil // help and version of the program itself
 	}
 	command := app.Command(args[1])
-	if command == nil || slices.Contains(args, "--generate-bash-completion") {
+	if command == nil {
 		return args, nil // the app says what it makes of it
 	}
 	known := table(command)

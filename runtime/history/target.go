@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -289,4 +290,42 @@ func nearest(s *state.State, text string) string {
 		return near + kind
 	}
 	return ""
+}
+
+// TargetNames are names of targets, the nearest ones first.
+func TargetNames(s *state.State) []string {
+	const most = 5
+	all := []string{atPresent}
+	for i := range min(most, len(finished(s.Timeline()))) {
+		all = append(all, fmt.Sprintf("%s~%d", atPresent, i+1))
+	}
+	if _, err := lastSuccess(s); err == nil {
+		all = append(all, "last-success")
+	}
+	if s.InitialCheckpoint == "" {
+		return nil
+	}
+	all = append(all, "initial")
+	for _, r := range s.Runs { // newest first
+		for _, c := range slices.Backward(r.Codons()) {
+			if _, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: c}, ""); ok {
+				all = append(all, string(c.CodonID))
+			}
+		}
+	}
+	return all
+}
+
+// CodonNames are the codons of the plan, in its order, and those that only ran before.
+func CodonNames(s *state.State) []string {
+	var all []string
+	for _, e := range s.ExecutionPlan() {
+		all = append(all, string(e.CodonID))
+	}
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			all = append(all, string(c.CodonID))
+		}
+	}
+	return all
 }
