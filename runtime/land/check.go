@@ -13,6 +13,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/advice"
+	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -231,7 +232,10 @@ func (l *lander) readBack(ctx context.Context, landed map[string]landedFile) err
 		source[path] = f.source
 		convert = append(convert, file)
 	}
-	check := Check{What: fmt.Sprintf("%d changed paths in the last commit match the checkpoint, %d of them through Git's filters", len(landed), len(convert)), Right: true}
+	check := Check{What: "the last commit has the " + term.Count(len(landed), "changed path") + " as the checkpoint does", Right: true}
+	if n := len(convert); n > 0 {
+		check.What += fmt.Sprintf(", %d of them through Git's filters", n)
+	}
 	err = l.stage.CheckOut(ctx, l.out.Tip, convert, l.o.DryRun, func(root *os.Root, batch []usergit.File) error {
 		for _, f := range batch {
 			same, err := sameFile(root, f)

@@ -86,15 +86,17 @@ func (p *printer) headline() {
 		p.say("branch %s %s %s on top of %s\n", l.Branch, is, term.Count(len(l.Commits), "commit"), base)
 	}
 	if s := l.Switch; s != nil && !l.Already {
-		staged := ""
+		staged, are := "", "are on"
 		if n := len(s.Staged); n > 0 {
-			staged = fmt.Sprintf("; what you have staged stays staged (%s)", term.Count(n, "path"))
+			staged = fmt.Sprintf("; %s stay staged", term.Count(n, "path"))
+			if n == 1 {
+				staged = "; 1 path stays staged"
+			}
 		}
-		word := "are"
 		if l.DryRun {
-			word = "would be"
+			are = "would move to"
 		}
-		p.say("HEAD and the index %s on %s; no file of your work tree is written by it%s\n", word, l.Branch, staged)
+		p.say("HEAD and the index %s %s; no file is written%s\n", are, l.Branch, staged)
 	}
 }
 
@@ -160,12 +162,12 @@ func (p *printer) checks() {
 // table lists the codons and the commits that they have become, in their order.
 func (p *printer) table() {
 	l := p.l
-	var rows [][]any
+	var rows [][6]string
 	next := 0
 	commit := func(codon, result, cost string) {
 		k := l.Commits[next]
 		next++
-		rows = append(rows, []any{term.Yellow(p.out, k.SHA[:12]), codon, result, cost, counts(k.Files), k.Title})
+		rows = append(rows, [6]string{k.SHA[:12], codon, result, cost, counts(k.Files), k.Title})
 	}
 	for _, k := range l.Codons {
 		result := string(k.Verdict)
@@ -180,9 +182,9 @@ func (p *printer) table() {
 		case at == next:
 			commit(string(k.CodonID), result, k.Cost.Text())
 		case k.Commit != "":
-			rows = append(rows, []any{k.Commit[:12], string(k.CodonID), result, k.Cost.Text(), "-", "-"})
+			rows = append(rows, [6]string{k.Commit[:12], string(k.CodonID), result, k.Cost.Text(), "-", "-"})
 		default:
-			rows = append(rows, []any{"-", string(k.CodonID), result, k.Cost.Text(), "-", "no changes"})
+			rows = append(rows, [6]string{"-", string(k.CodonID), result, k.Cost.Text(), "-", "no changes"})
 		}
 	}
 	for next < len(l.Commits) {
@@ -194,16 +196,20 @@ func (p *printer) table() {
 	p.say("\n")
 	t := term.NewTable(p.out)
 	// A painted cell is wider than it looks.
-	t.Row(term.Yellow(p.out, "commit"), "codon", "result", "cost", "files", "title")
+	row := func(first string, rest ...string) {
+		if l.DryRun { // the commits will have other names
+			t.Row(cellsOf(rest)...)
+			return
+		}
+		t.Row(append([]any{term.Yellow(p.out, first)}, cellsOf(rest)...)...)
+	}
+	row("commit", "codon", "result", "cost", "files", "title")
 	for i, cells := range rows {
 		if i == mostListed && len(rows) > mostListed+1 {
-			t.Row(term.Yellow(p.out, "and"), strconv.Itoa(len(rows)-i)+" more", "-", "-", "-", "-")
+			row("and", strconv.Itoa(len(rows)-i)+" more", "-", "-", "-", "-")
 			break
 		}
-		if text, ok := cells[0].(string); ok {
-			cells[0] = term.Yellow(p.out, text)
-		}
-		t.Row(cells...)
+		row(cells[0], cells[1], cells[2], cells[3], cells[4], cells[5])
 	}
 	if err := t.Flush(); p.err == nil {
 		p.err = err
@@ -212,6 +218,14 @@ func (p *printer) table() {
 		p.say("caveats: %s\n", more)
 	}
 	p.say("\n")
+}
+
+func cellsOf(texts []string) []any {
+	cells := make([]any, len(texts))
+	for i, text := range texts {
+		cells[i] = text
+	}
+	return cells
 }
 
 // counts is how many files a commit adds, changes and deletes.
@@ -260,7 +274,7 @@ func (p *printer) ways() {
 	s := l.Switch
 	if s == nil {
 		if !l.here {
-			p.say("go there   %s (puts HEAD and the index on the branch; writes no file)\n", p.at.Hank("hank land --branch "+branch+" --switch"))
+			p.say("switch to  %s\n", p.at.Hank("hank land --branch "+branch+" --switch"))
 		}
 		return
 	}
@@ -271,7 +285,7 @@ func (p *printer) ways() {
 	case s.Commit == "":
 		p.say("as %s  git%s branch -m %s %s\n", shell.Quote(main), p.at.Git, branch, shell.Quote(main))
 	default:
-		p.say("merge      git%s fetch . %s && git%s switch %s (no file is written, either)\n", p.at.Git, shell.Quote(l.Branch+":"+main), p.at.Git, shell.Quote(main))
+		p.say("merge      git%s fetch . %s && git%s switch %s\n", p.at.Git, shell.Quote(l.Branch+":"+main), p.at.Git, shell.Quote(main))
 	}
 }
 
