@@ -64,7 +64,7 @@ func Discarding(root string) bool {
 
 func finishDiscard(root string, k *lock.Lock) error {
 	aside := filepath.Join(root, discarded)
-	all := []string{filepath.Join(root, layout.ArchiveName)}
+	all := append(layout.ResetFiles(root), filepath.Join(root, layout.ArchiveName))
 	if _, err := os.Lstat(filepath.Join(aside, "keep-workspace")); err != nil {
 		all = append(all, layout.DefaultWorkspace(root))
 	}

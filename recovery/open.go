@@ -46,6 +46,9 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
 		return nil, importCut(root, mark)
 	}
+	if r, interrupted := layout.Resetting(o.FS, root); interrupted {
+		return nil, resetInterrupted(root, r)
+	}
 	rep := finding.Report{}
 	meta, metaErr := layout.ReadMetaFile(o.FS, layout.Layout{Root: root}.Meta())
 	l := layout.Layout{Root: root, Workspace: layout.ResolveWorkspace(meta, root)}

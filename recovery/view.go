@@ -199,6 +199,9 @@ func look(fsys vfs.FS, root string) (*View, error) {
 	if mark, cut := importing(fsys, root); cut {
 		return nil, importCut(root, mark)
 	}
+	if r, interrupted := layout.Resetting(fsys, root); interrupted {
+		return nil, resetInterrupted(root, r)
+	}
 	v := &View{fs: fsys, Report: finding.Report{Reading: true}}
 	v.Layout = layout.Layout{Root: root}
 	v.Live = v.holdsOrBegins()
@@ -211,6 +214,15 @@ func look(fsys vfs.FS, root string) (*View, error) {
 	v.Meta, v.Layout = meta, layout.Layout{Root: root, Workspace: layout.ResolveWorkspace(meta, root)}
 	v.metaErr = metaErr
 	return v, nil
+}
+
+// resetInterrupted says that a part of the execution is elsewhere.
+func resetInterrupted(root string, r layout.Reset) error {
+	return &finding.DecisionError{
+		What:    fmt.Sprintf("a reset of %s was interrupted; a part of it may be in %s", root, r.To),
+		Options: []string{"`hank reset` finishes it", "`hank reset --undo` moves everything back"},
+		Command: "hank reset",
+	}
 }
 
 // glance takes the state from the head. It is false if there is anything to be

@@ -132,7 +132,7 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 // the execution was begun with.
 func sameInputs(x *execution.Execution, from origin, r Request) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR", orNothing(have), from.data)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR, or, to start over here: `hank reset`", orNothing(have), from.data)}
 	}
 	if r.Workspace != "" {
 		if abs, err := filepath.Abs(r.Workspace); err != nil || abs != x.Layout.Workspace {

@@ -91,7 +91,7 @@ func listCheckpoints(c *cli.Context) error {
 		err = printCheckpoints(list.Checkpoints, c.Int("limit"))
 	}
 	if n := len(list.Lost); err == nil && n > 0 {
-		names := make([]string, min(n, fewer))
+		names := make([]string, min(n, report.Fewer))
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
@@ -101,10 +101,10 @@ func listCheckpoints(c *cli.Context) error {
 }
 
 func andMore(n int) string {
-	if n <= fewer {
+	if n <= report.Fewer {
 		return ""
 	}
-	return fmt.Sprintf(" and %d more", n-fewer)
+	return fmt.Sprintf(" and %d more", n-report.Fewer)
 }
 
 func printCheckpoints(list []history.Listed, limit int) error {

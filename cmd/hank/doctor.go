@@ -1,21 +1,17 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/execution"
-	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
-	"hank/state"
 )
 
 func doctorCommand() *cli.Command {
@@ -77,10 +73,6 @@ func fix(c *cli.Context, root string) (*report.Fix, error) {
 	return &report.Fix{Done: done}, x.Close()
 }
 
-// fewer is how many lines of a kind fit on one screen with the others. What blocks
-// is shown however many there are: it is why the user is needed.
-const fewer = 5
-
 func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	word := term.Green(os.Stdout, "healthy")
 	switch d.Condition {
@@ -92,67 +84,7 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 		word = term.Red(os.Stdout, "action required")
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, report.PlaceOf(d.Execution)), word)
-	line := func(label, text string) {
-		say("  %-11s %s\n", label, strings.Join(strings.Fields(text), " "))
-	}
-	if d.Happened != "" {
-		line("happened", d.Happened)
-	}
-	more := func(n int) {
-		if n > 0 {
-			line("", fmt.Sprintf("and %d more: hank doctor --json%s", n, executionOption(c)))
-		}
-	}
-	list := func(n int, each func(i int) (label, text string)) {
-		for i := range min(n, fewer) {
-			line(each(i))
-		}
-		more(n - fewer)
-	}
-	others, hidden := 0, 0
-	for i, f := range d.Findings {
-		if f.Severity != finding.Blocked {
-			if others++; others > fewer {
-				hidden++
-				continue
-			}
-		}
-		word := f.Severity.Planned()
-		if i < d.Repaired {
-			word = f.Severity.Word()
-		}
-		line(word, f.What)
-	}
-	more(hidden)
-	if d.Validation != nil {
-		issue := func(word string, issues []state.Issue) {
-			list(len(issues), func(i int) (string, string) { return word, fmt.Sprintf("[%s] %s", issues[i].Type, issues[i].Message) })
-		}
-		issue("error", d.Validation.Errors)
-		issue("warning", d.Validation.Warnings)
-	}
-	if d.Store != nil {
-		list(len(d.Store.Problems), func(i int) (string, string) { return "damaged", d.Store.Problems[i] })
-	}
-	if n := len(d.Lost); n > 0 {
-		line("lost", term.Count(n, "checkpoint")+" no longer available")
-	}
-	for _, s := range d.Safe {
-		line("safe", s)
-	}
-	if len(d.Quarantine) > 0 {
-		line("quarantined", report.QuarantineText(d.Execution, d.Quarantine, d.OfOrigin))
-	}
-	if d.Sandbox.InForce() {
-		line("sandbox", fmt.Sprintf("\"workspace\" sandbox available (Landlock ABI %d)", d.Sandbox.ABI))
-	} else {
-		line("sandbox", "\"workspace\" sandbox unavailable: "+d.Sandbox.Why)
-	}
-	if d.Finish != "" {
-		line("to finish", d.Finish+report.Before(d.FinishFirst))
-	}
-	line("run next", d.Next)
-	if d.Resume != "" {
-		line("or", d.Resume+", which continues the agent's interrupted session")
+	for _, l := range d.Lines(executionOption(c)) {
+		say("  %-11s %s\n", l.Label, l.Text)
 	}
 }

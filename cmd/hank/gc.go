@@ -24,7 +24,6 @@ func gcCommand() *cli.Command {
 		Name: "gc", Usage: "list and delete unneeded data",
 		Description: `Without --apply nothing is deleted. Removable data by kind:
 
-index        cost index and stat cache: rebuilt when needed
 temporary    leftovers of agents and interrupted copies
 quarantine   quarantined damaged files
 replaced     repositories that a rig replaced
@@ -33,15 +32,19 @@ recovery     checkpoints of what a rollback or a crash would have lost
 transcripts  of runs abandoned by a rollback
 archive      what such runs have moved to rigArchive; only if --only names it
 homes        of agents, with their sessions, of a completed hank; only if --only names it
+index        cost index and stat cache; only if --only names it: the next command
+             rebuilds them, and takes longer
 
-All but the first two must be older than --older-than. Data that a live run, the
+All but temporary and index must be older than --older-than. Data that a live run, the
 current timeline or rollback --undo needs is kept, as are the records of what the runs
-did and cost, and that their checkpoints were removed. Deletion is permanent: export
-first if in doubt.
+did and cost, and that their checkpoints were removed. What stays is listed with the
+reason. Deletion is permanent: export first if in doubt.
 
 --executions deletes whole completed executions of this machine (see: hank ls) that
-were not used for that long, including their workspaces; one whose workspace has
-changed since, or where something needs a decision, is kept and listed with the reason.
+were not used for that long, and those that hank reset has moved: .hankweave, agentRoot
+and rigArchive. The directory of an execution goes only if nothing else is in it, and a
+workspace that was named with --workspace stays. One whose workspace has changed since,
+or where something needs a decision, is kept and listed with the reason.
 --orphans forgets executions whose directory no longer exists.
 
 Examples: hank gc --apply --older-than 7d
@@ -111,6 +114,7 @@ func joined[T ~string](words []T) string {
 
 func printGarbage(out *report.Garbage, c *cli.Context) error {
 	t := term.NewTable(os.Stdout)
+	t.Heading("", "kind", "size", "count", "where", "what")
 	for _, g := range out.Items {
 		word := "keep"
 		if g.Remove {
@@ -126,9 +130,9 @@ func printGarbage(out *report.Garbage, c *cli.Context) error {
 		case g.Path == layout.LayoutOf(out.Execution).Store():
 			what = term.Count(g.Files, "object")
 		}
-		t.Row(word, string(g.Kind), bytes, what, term.ShortPath(g.Path), g.What)
+		t.Row(word, string(g.Kind), bytes, what, term.ShortPath(g.Path), g.Text())
 	}
-	t.Row("keep", "", term.Bytes(out.Checkpoints), "", "", "checkpoints and everything else")
+	t.Row("keep", "", term.Bytes(out.Checkpoints), "", "", "checkpoints and everything else: needed to continue, to roll back or to undo")
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -184,6 +188,7 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		return errors.Join(printJSON(out), err)
 	}
 	t := term.NewTable(os.Stdout)
+	t.Heading("", "size", "last used", "execution", "what")
 	for _, x := range out.Items {
 		word := "keep"
 		if x.Remove {

@@ -93,7 +93,7 @@ func newApp() *cli.App {
 			initCommand(), validateCommand(), planCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			statusCommand(), showCommand(), logCommand(), eventsCommand(), checkpointsCommand(), diffCommand(), restoreCommand(), landCommand(),
-			costCommand(), doctorCommand(), gcCommand(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
+			costCommand(), doctorCommand(), resetCommand(), gcCommand(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
 		},
 	}
 	for _, c := range app.Commands {
@@ -108,7 +108,7 @@ func newApp() *cli.App {
 			}
 		}
 		switch c.Name {
-		case "run", "resume", "retry", "rollback", "restore", "land", "doctor", "gc":
+		case "run", "resume", "retry", "rollback", "restore", "land", "doctor", "reset", "gc":
 			c.Before = outliveReaders
 		}
 	}

@@ -34,7 +34,7 @@ func MakeOwnDirs(fsys vfs.FS, l Layout) error {
 func (l Layout) OpenWorkspace() (*checkpoint.Workspace, error) {
 	w, err := worktree.OpenWorkspace(l.Workspace)
 	if err == nil {
-		w.SetApart(l.Hankweave(), l.Archive())
+		w.SetApart(l.apart()...)
 	}
 	return w, err
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"path/filepath"
 	"strings"
 
 	"hank/checkpoint/worktree"
@@ -25,8 +26,18 @@ func Protected(rel string) bool {
 	return false
 }
 
+// apart are the execution's own directories, those of earlier ones in the same
+// directory included.
+func (l Layout) apart() []string {
+	dirs := []string{l.Hankweave(), l.Archive()}
+	if rel, err := filepath.Rel(l.Workspace, l.Root); err == nil && filepath.IsLocal(rel) {
+		dirs = append(dirs, ResetDirs(l.Root)...)
+	}
+	return dirs
+}
+
 // Apart returns what reports whether a path in the workspace leads to one of the
 // execution's own directories, or into it.
 func (l Layout) Apart() func(rel string) bool {
-	return worktree.Apart(l.Workspace, l.Hankweave(), l.Archive())
+	return worktree.Apart(l.Workspace, l.apart()...)
 }

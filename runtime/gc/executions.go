@@ -55,14 +55,14 @@ func ListExpired(ctx context.Context, p Policy, done, orphans bool) ([]Expired, 
 			x.What, x.Remove = "its directory is gone", true
 		default:
 			v, err := recovery.Read(e.Root)
-			if err != nil || v.State.Lineage != e.Lineage || v.Live || !finished(v) {
+			if err != nil || v.State.Lineage != e.Lineage || v.Live || !over(v) {
 				continue
 			}
-			x.What, x.LastUsed = "its hank is completed", state.At(lastUsed(v, e.LastUsed))
-			if x.Remove = p.old(x.LastUsed.Time); x.Remove {
-				if why := mustStay(ctx, v); why != "" {
-					x.What, x.Remove, x.Kept = why, false, true
-				}
+			x.What, x.LastUsed = how(v), state.At(lastUsed(v, e.LastUsed))
+			if x.Remove = p.old(x.LastUsed.Time); !x.Remove {
+				x.What += "; not old enough"
+			} else if why := mustStay(ctx, v); why != "" {
+				x.What, x.Remove, x.Kept = why, false, true
 			}
 			x.size(v)
 		}
@@ -90,6 +90,23 @@ func finished(v *recovery.View) bool {
 	return r != nil && r.Status == state.StatusCompleted && v.State.Intent == nil && v.State.Next() == len(v.State.ExecutionPlan())
 }
 
+// over reports whether nothing more is to come of an execution: its hank is done, or
+// the user has started over.
+func over(v *recovery.View) bool { return finished(v) || wasReset(v) }
+
+func wasReset(v *recovery.View) bool {
+	r, found := layout.ReadReset(vfs.OS, v.Layout.Root)
+	return found && !r.Undo && r.To == filepath.Base(v.Layout.Root)
+}
+
+// how is how an execution is over.
+func how(v *recovery.View) string {
+	if finished(v) {
+		return "its hank is completed"
+	}
+	return "a reset has moved it"
+}
+
 // mustStay is why an execution that is done may not go: something in it needs a
 // decision, the user has worked in the directories that would go with it since its last
 // run, or one of the user's files there is in no checkpoint. It is empty if nothing
@@ -97,11 +114,14 @@ func finished(v *recovery.View) bool {
 func mustStay(ctx context.Context, v *recovery.View) string {
 	for _, f := range v.Report.Findings {
 		if f.Severity == finding.Blocked {
-			return "its hank is completed, but " + f.What
+			return how(v) + ", but " + f.What
 		}
 	}
 	if v.Blocked != nil {
-		return "its hank is completed, but " + v.Blocked.What
+		return how(v) + ", but " + v.Blocked.What
+	}
+	if v.State.Newest() == nil {
+		return how(v) + ", but nothing has run in it, and no codon's checkpoint has its workspace"
 	}
 	if v.Layout.Workspace == layout.DefaultWorkspace(v.Layout.Root) && !v.Gone() {
 		if why := edited(ctx, v); why != "" {
@@ -110,9 +130,9 @@ func mustStay(ctx context.Context, v *recovery.View) string {
 	}
 	file, err := changedSince(v.Layout.Archive(), lastWritten(v), func(string) bool { return false })
 	if err != nil {
-		return fmt.Sprintf("its hank is completed, but its archive cannot be looked through: %v", err)
+		return fmt.Sprintf("%s, but its archive cannot be looked through: %v", how(v), err)
 	} else if file != "" {
-		return fmt.Sprintf("its hank is completed, but %q was changed or added after hank last did something there", file)
+		return fmt.Sprintf("%s, but %q was changed or added after hank last did something there", how(v), file)
 	}
 	return ""
 }
@@ -124,18 +144,18 @@ func mustStay(ctx context.Context, v *recovery.View) string {
 func edited(ctx context.Context, v *recovery.View) string {
 	store, err := v.Store()
 	if err != nil {
-		return fmt.Sprintf("its hank is completed, but its workspace cannot be compared with the last checkpoint: %v", err)
+		return fmt.Sprintf("%s, but its workspace cannot be compared with the last checkpoint: %v", how(v), err)
 	}
 	defer store.Close()
 	switch ask, err := edits.Changed(ctx, v, store, ""); {
 	case err != nil:
-		return fmt.Sprintf("its hank is completed, but its workspace cannot be compared with the last checkpoint: %v", err)
+		return fmt.Sprintf("%s, but its workspace cannot be compared with the last checkpoint: %v", how(v), err)
 	case ask != nil:
 		return ask.What
 	}
 	for _, name := range match.LeftOut(store.DB) {
 		if _, err := os.Lstat(filepath.Join(v.Layout.Workspace, name)); err == nil {
-			return fmt.Sprintf("its hank is completed, but %q is in it and, as it was to be, in no checkpoint", name)
+			return fmt.Sprintf("%s, but %q is in it and, as it was to be, in no checkpoint", how(v), name)
 		}
 	}
 	tree, lost := history.TreeOf(store, edits.Comparison{State: v.State, Store: store, Layout: v.Layout}.LeftAt(false))
@@ -148,9 +168,9 @@ func edited(ctx context.Context, v *recovery.View) string {
 	}
 	file, err := changedSince(v.Layout.Workspace, ended, held)
 	if err != nil {
-		return fmt.Sprintf("its hank is completed, but its workspace cannot be looked through: %v", err)
+		return fmt.Sprintf("%s, but its workspace cannot be looked through: %v", how(v), err)
 	} else if file != "" {
-		return fmt.Sprintf("its hank is completed, but %q was changed or added after its last run, and the last checkpoint does not have it", file)
+		return fmt.Sprintf("%s, but %q was changed or added after its last run, and the last checkpoint does not have it", how(v), file)
 	}
 	return ""
 }
@@ -207,8 +227,8 @@ func lastWritten(v *recovery.View) (last time.Time) {
 			last = fi.ModTime()
 		}
 	}
-	if end := v.State.Newest().EndTime; end != nil && end.After(last) {
-		last = end.Time
+	if run := v.State.Newest(); run != nil && run.EndTime != nil && run.EndTime.After(last) {
+		last = run.EndTime.Time
 	}
 	return last
 }
@@ -224,7 +244,7 @@ func Discard(ctx context.Context, p Policy, list []Expired) ([]Expired, error) {
 		err := lock.MayAct(x.Execution)
 		if err == nil && (layout.Exists(x.Execution) || recovery.Discarding(x.Execution)) {
 			err = recovery.Discard(x.Execution, func(v *recovery.View) (why string) {
-				if !finished(v) || !p.old(lastUsed(v, x.LastUsed.Time)) {
+				if !over(v) || !p.old(lastUsed(v, x.LastUsed.Time)) {
 					return "it has been used just now"
 				}
 				return mustStay(ctx, v)

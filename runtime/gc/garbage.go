@@ -27,7 +27,7 @@ import (
 // Kind says what takes the room.
 type Kind string
 
-// The kinds. The last two go only where they are named.
+// The kinds. Those of named go only where they are named, and a reset not even then.
 const (
 	Index       Kind = "index"       // recreated when needed
 	Temporary   Kind = "temporary"   // what agents and killed runs have left
@@ -38,7 +38,12 @@ const (
 	Transcripts Kind = "transcripts" // of runs that a rollback left behind
 	Archive     Kind = "archive"     // what such runs have moved to rigArchive
 	Homes       Kind = "homes"       // of agents, with their sessions
+	reset       Kind = "reset"       // an execution that a reset has moved
 )
+
+// named are the kinds that go only where they are named: of the first the next
+// command would have to be without, the others cannot be recreated.
+var named = []Kind{Index, Archive, Homes}
 
 // Kinds are all kinds.
 var Kinds = []Kind{Index, Temporary, Quarantine, Replaced, Timelines, Recovery, Transcripts, Archive, Homes}
@@ -53,7 +58,7 @@ type Policy struct {
 
 func (p Policy) takes(k Kind) bool {
 	if len(p.Only) == 0 {
-		return k != Archive && k != Homes
+		return !slices.Contains(named, k)
 	}
 	return slices.Contains(p.Only, k)
 }
@@ -69,11 +74,20 @@ type Garbage struct {
 	Branch string `json:"branch,omitempty"` // of the checkpoint store that Path is
 	Files  int    `json:"files"`            // in the store: objects
 	Bytes  int64  `json:"bytes"`
-	Remove bool   `json:"remove"` // gc --apply deletes it
+	Remove bool   `json:"remove"`        // gc --apply deletes it
+	Why    string `json:"why,omitempty"` // it stays
 
 	below  string              // the directory that it is deleted in, whatever links lead out of it; empty: hank's own
 	branch *recovery.Abandoned // not nil: Path is the store
 	Store  bool                // all that goes from the store
+}
+
+// Text is what it is, and why it stays.
+func (g Garbage) Text() string {
+	if g.Why == "" {
+		return g.What
+	}
+	return g.What + "; " + g.Why
 }
 
 // sweep is one look at an execution for what could go.
@@ -84,6 +98,23 @@ type sweep struct {
 	state  *state.State
 	live   bool
 	store  *checkpoint.Store // nil: it cannot be opened
+}
+
+// stays says why something is not deleted, unless it is or that is known.
+func (s *sweep) stays(g *Garbage) {
+	switch {
+	case g.Remove || g.Why != "":
+	case !s.takes(g.Kind) && len(s.Only) == 0 && g.Kind == Index:
+		g.Why = "without them the next command is slower; goes only with --only index"
+	case !s.takes(g.Kind) && len(s.Only) == 0:
+		g.Why = fmt.Sprintf("goes only with --only %s", g.Kind)
+	case !s.takes(g.Kind):
+		g.Why = "--only does not name it"
+	case s.live:
+		g.Why = "a run is in progress"
+	default:
+		g.Why = "not old enough"
+	}
 }
 
 // ListGarbage lists what an execution could do without. An error is about the
@@ -105,7 +136,7 @@ func ListGarbage(ctx context.Context, v *recovery.View, p Policy) ([]Garbage, er
 func (s *sweep) files() []Garbage {
 	l := s.layout
 	list := []Garbage{
-		{Kind: Index, What: "cost index and stat cache (recreated when needed)", Path: l.Index(), Remove: true},
+		{Kind: Index, What: "cost index and stat cache", Path: l.Index(), Remove: true},
 		{Kind: Temporary, What: "temporary files of agents", Path: l.Temps(), Remove: true},
 	}
 	aside, what := &recovery.View{Layout: l}, "damaged, set aside"
@@ -119,7 +150,16 @@ func (s *sweep) files() []Garbage {
 	list = append(list, s.transcripts()...)
 	list = append(list, s.archived()...)
 	// A later codon may continue with a session that only a home has.
-	list = append(list, Garbage{Kind: Homes, What: "homes of agents", Path: l.Homes(), Remove: s.state.Next() == len(s.state.ExecutionPlan()) && s.old(changed(l.Homes()))})
+	homes := Garbage{Kind: Homes, What: "homes of agents", Path: l.Homes()}
+	if s.state.Next() < len(s.state.ExecutionPlan()) {
+		homes.Why = "a codon that is to come may continue a session in them"
+	} else {
+		homes.Remove = s.old(changed(l.Homes()))
+	}
+	list = append(list, homes)
+	for _, dir := range layout.ResetDirs(l.Root) {
+		list = append(list, Garbage{Kind: reset, What: "an execution that a reset has moved", Path: dir, Why: "goes only with --executions"})
+	}
 	list = append(list, s.replaced()...)
 	for _, dir := range []string{l.Workspace, s.meta.Output} {
 		list = append(list, leftOver(dir, !s.live)...)
@@ -127,6 +167,7 @@ func (s *sweep) files() []Garbage {
 	kept := list[:0]
 	for _, g := range list {
 		g.Remove = g.Remove && s.takes(g.Kind)
+		s.stays(&g)
 		if g.Files, g.Bytes = measure(g.Path); g.Files > 0 || g.below != "" {
 			kept = append(kept, g)
 		}
@@ -170,7 +211,7 @@ func (s *sweep) transcripts() []Garbage {
 // archived lists the files that codons have moved to the archive; those of runs
 // that nothing needs can go.
 func (s *sweep) archived() []Garbage {
-	all := Garbage{Kind: Archive, What: "archived files", Path: s.layout.Archive()}
+	all := Garbage{Kind: Archive, What: "archived files", Path: s.layout.Archive(), Why: "of the current timeline, or not old enough"}
 	m, err := layout.ReadManifest(vfs.OS, s.layout.Manifest())
 	if err != nil {
 		return []Garbage{all} // what it does not name stays
@@ -212,6 +253,7 @@ func (s *sweep) checkpoints(ctx context.Context) ([]Garbage, error) {
 		if g.Remove = s.takes(g.Kind) && s.old(b.Since) && !s.live; g.Remove {
 			without = append(without, history.Branches+b.Branch)
 		}
+		s.stays(&g)
 		list = append(list, g)
 	}
 	free, err := s.store.Unreachable(ctx, without, recovery.Keep(s.state, s.store))
@@ -221,6 +263,7 @@ func (s *sweep) checkpoints(ctx context.Context) ([]Garbage, error) {
 	if free.Objects > 0 {
 		list = append(list, Garbage{Kind: Timelines, What: "objects that nothing else leads to", Path: s.layout.Store(), Store: true,
 			Files: free.Objects, Bytes: free.Bytes, Remove: (s.takes(Timelines) || s.takes(Recovery)) && !s.live})
+		s.stays(&list[len(list)-1])
 	}
 	return list, nil
 }
@@ -243,7 +286,7 @@ func (s *sweep) replaced() []Garbage {
 		g := Garbage{Kind: Replaced, What: "repositories that a rig replaced; no checkpoint holds them", Path: path, below: s.layout.Workspace, Remove: s.old(changed(path))}
 		for run := range needed {
 			if strings.Contains(e.Name(), string(run)) {
-				g.What, g.Remove = g.What+" (of the current timeline)", false
+				g.Remove, g.Why = false, "of the current timeline"
 			}
 		}
 		list = append(list, g)

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"errors"
+	"os"
 
 	"hank/checkpoint"
 	"hank/recovery"
@@ -75,6 +76,11 @@ func CollectExpired(ctx context.Context, p gc.Policy, completed, orphans, apply 
 	out := &Expired{Schema: 1, Applied: apply, Items: list}
 	if apply {
 		out.Items, err = gc.Discard(ctx, p, list)
+		for i, x := range out.Items {
+			if _, err := os.Lstat(x.Execution); err == nil {
+				out.Items[i].What += "; the directory stays, since it has files that are not hank's"
+			}
+		}
 		for _, x := range list {
 			if x.Kept {
 				out.Items = append(out.Items, x)

@@ -93,7 +93,7 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 		line(f.Severity.Planned(), "%s", f.What)
 	}
 	if len(s.Quarantine) > 0 {
-		line("quarantined", "%s", QuarantineText(s.Execution, s.Quarantine, s.OfOrigin))
+		line("quarantined", "%s", quarantineText(s.Execution, s.Quarantine, s.OfOrigin))
 	}
 	if s.Finish != "" {
 		line("to finish", "%s%s", s.Finish, Before(s.FinishFirst))
@@ -116,8 +116,8 @@ func PlaceOf(path string) string {
 	return path
 }
 
-// QuarantineText is how many files are in quarantine, and where.
-func QuarantineText(execution string, names []string, ofOrigin bool) string {
+// quarantineText is how many files are in quarantine, and where.
+func quarantineText(execution string, names []string, ofOrigin bool) string {
 	text := term.Count(len(names), "file") + " in " + term.ShortPath(layout.LayoutOf(execution).Quarantine())
 	if ofOrigin {
 		text += ", of the execution that this is a copy of; nothing is damaged"

@@ -10,7 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"hank/internal/advice"
 	"hank/internal/registry"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
@@ -36,14 +38,14 @@ func Remedy(err error) string {
 // remembered is what this machine knows of an execution that was in a directory, or
 // in one above it, and whose own directory is gone.
 func remembered(from string) string {
-	list, err := registry.List()
-	if err != nil {
-		return ""
-	}
+	list, _ := registry.List() // without it only what is on the way is known
 	for at := from; ; at = filepath.Dir(at) {
 		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !layout.Exists(at) })
 		if i >= 0 {
 			return missing(list[i])
+		}
+		if reset := layout.ResetDirs(at); i < 0 && len(reset) > 0 {
+			return fmt.Sprintf("; hank reset has moved the one that was in %s to %s: %s moves it back", at, filepath.Base(reset[len(reset)-1]), advice.Quote("hank reset --undo -e "+shell.Quote(at)))
 		}
 		if at == filepath.Dir(at) {
 			return ""
