@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
 )
@@ -15,12 +16,19 @@ import (
 func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Usage: "print the event log, one event per line",
-		Description: `With --json each line is an object {schema, seq, id, timestamp, type, data}. The
-filters combine; --type may be given several times.
+		Description: `Prints a line for each event: its number, the local time with the day where it changes, its
+name and what has happened. --type takes names as they are printed, and the types that
+--json has. The filters combine; --type may be given several times.
 
-Example: hank events --follow --type CodonTransitioned --codon review#1`,
+With --json each line is an object {schema, seq, id, timestamp, type, data}, with the time in
+UTC. codon.started and codon.completed, which repeat what a state.transition says, are only
+there.
+
+Example: hank events --follow --type codon.failed --type run.failed
+
+Exit code 0: printed; 2: there is no such type.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.StringSliceFlag{Name: "type", Usage: "only events of `TYPE`, or transitions of that type (CodonStarted)"},
+			&cli.StringSliceFlag{Name: "type", Usage: "only events of `TYPE`, such as codon.failed or CodonTransitioned"},
 			&cli.StringFlag{Name: "codon", Usage: "only events about `CODON`"},
 			&cli.StringFlag{Name: "run", Usage: "only events about `RUN`"},
 			&cli.StringFlag{Name: "since", Usage: "only events since `TIME` (RFC 3339 timestamp, or a duration such as 10m)"},
@@ -39,12 +47,15 @@ Example: hank events --follow --type CodonTransitioned --codon review#1`,
 			if c.Bool("follow") && c.Uint64("before") > 0 {
 				return &exitcode.UsageError{Why: "--follow and --before cannot be combined"}
 			}
+			if err := report.CheckTypes(c.StringSlice("type")); err != nil {
+				return err
+			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			q := report.EventQuery{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run")}
-			to := report.EventSink{Event: printEvent, Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
+			q := report.EventQuery{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run"), Text: !c.Bool("json")}
+			to := report.EventSink{Event: eventPrinter(c), Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
 			if c.Bool("json") {
 				to.Event = printEventLine
 			}
@@ -66,9 +77,24 @@ func printEventLine(e report.Event) error {
 	return err
 }
 
-func printEvent(e report.Event) error {
-	kind, about := e.Summary()
-	return say("%6d  %s  %-22s %.120s\n", e.Seq, e.Timestamp.Local().Format("15:04:05.000"), kind, about)
+// eventPrinter prints events as lines, with the day where it changes.
+func eventPrinter(c *cli.Context) func(report.Event) error {
+	day, columns := "", term.Width(os.Stdout)
+	return func(e report.Event) error {
+		at := e.Timestamp.Local()
+		date := at.Format(time.DateOnly)
+		if shown := date; date == day {
+			date = ""
+		} else {
+			day = shown
+		}
+		before := fmt.Sprintf("%6d  %-10s %s  %-20s  ", e.Seq, date, at.Format("15:04:05.000"), e.Name())
+		most := 160
+		if columns > 0 {
+			most = max(20, columns-term.Columns(before))
+		}
+		return say("%s%s\n", before, term.Fit(e.Sentence(executionOption(c)), most))
+	}
 }
 
 func sinceTime(text string, now time.Time) (time.Time, error) {

@@ -132,7 +132,7 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 
 // Note appends an event that changes no state. It rides on the next sync.
 func (x *Execution) Note(eventType string, data any) error {
-	text, err := json.Marshal(data)
+	text, err := json.Marshal(data, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("encoding a %s event: %w", eventType, err)
 	}

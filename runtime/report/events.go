@@ -23,8 +23,11 @@ type EventQuery struct {
 	Limit      int // 0: no limit
 	Before     uint64
 	Since      time.Time
-	Types      []string // of events, or of transitions
+	Types      []string // of events, or of transitions, or names, see CheckTypes
 	Codon, Run string
+	// Text leaves out the events that say what a transition says, and takes their types
+	// for its name.
+	Text bool
 }
 
 // EventSink gets the events that a query selects, in order, and what is wrong with
@@ -44,23 +47,6 @@ type Event struct {
 	Data      jsontext.Value `json:"data"`
 }
 
-// Summary is what an event is about, in two words: its type, or that of its
-// transition, and the codon or run with its status.
-func (e Event) Summary() (kind, about string) {
-	s := scopeOf(e.Data)
-	if s.TransitionType == "" {
-		return e.Type, string(e.Data)
-	}
-	about = s.CodonID
-	if status := s.Transition.Data.Record.Status; status != "" {
-		about += " " + string(status)
-	}
-	if about == "" {
-		about = s.RunID
-	}
-	return s.TransitionType, about
-}
-
 // scope is what filters look at in an event's data.
 type scope struct {
 	TransitionType string `json:"transitionType"`
@@ -69,7 +55,8 @@ type scope struct {
 	Transition     struct {
 		Data struct {
 			Record struct {
-				Status state.CodonStatus `json:"status"`
+				Status   state.CodonStatus `json:"status"`
+				Settling *struct{}         `json:"settling"`
 			} `json:"record"`
 		} `json:"data"`
 	} `json:"transition"`
@@ -227,13 +214,21 @@ func (r *eventReader) pass(e journal.Event) error {
 }
 
 func (r *eventReader) wants(e journal.Event) bool {
-	if r.Before > 0 && e.Seq >= r.Before || e.Timestamp.Before(r.Since) {
+	if r.Before > 0 && e.Seq >= r.Before || e.Timestamp.Before(r.Since) || r.Text && slices.Contains(repeating, e.Type) {
 		return false
 	}
 	if r.Codon == "" && r.Run == "" && len(r.Types) == 0 {
 		return true
 	}
 	about := scopeOf(e.Data)
-	return (r.Codon == "" || r.Codon == about.CodonID) && (r.Run == "" || r.Run == about.RunID) &&
-		(len(r.Types) == 0 || slices.Contains(r.Types, e.Type) || about.TransitionType != "" && slices.Contains(r.Types, about.TransitionType))
+	return (r.Codon == "" || r.Codon == about.CodonID) && (r.Run == "" || r.Run == about.RunID) && (len(r.Types) == 0 || r.wantsType(e.Type, about))
+}
+
+func (r *eventReader) wantsType(of string, about scope) bool {
+	if about.TransitionType == "" {
+		return slices.Contains(r.Types, of)
+	}
+	name := about.name()
+	return slices.Contains(r.Types, of) || slices.Contains(r.Types, about.TransitionType) ||
+		slices.Contains(r.Types, name) && (r.Text || !slices.Contains(repeating, name))
 }
