@@ -171,7 +171,7 @@ func (d *driver) result(out outcome, err error) *Result {
 	s := d.x.State()
 	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Bill: s.Bill(), Limits: s.Limits,
-		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats()}
+		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats(), changed: history.Changed(s, d.x.Store)}
 	if run := s.Run(d.run); run != nil {
 		if res.Status = run.Status; run.Paused != nil {
 			res.Status = state.StatusFailed // which is what it will be closed as

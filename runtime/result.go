@@ -42,10 +42,11 @@ type Result struct {
 
 	state.Caveats // of the codons that are done
 
-	extent plan.Extent   // what Planned will come to
-	took   time.Duration // this run; 0: there was nothing to run
-	runs   int           // that there were
-	all    time.Duration // the work in all of them
+	extent  plan.Extent   // what Planned will come to
+	changed bool          // the files, since the first checkpoint
+	took    time.Duration // this run; 0: there was nothing to run
+	runs    int           // that there were
+	all     time.Duration // the work in all of them
 }
 
 // Ended is the end of the run as it is shown.
@@ -53,7 +54,7 @@ func (r *Result) Ended() progress.Ended {
 	e := progress.Ended{
 		Verdict: r.Verdict, Message: r.Message, Progress: verdict.FinishedText(r.Done, r.extent.Text(), r.Caveats), Bill: r.Bill,
 		Took: r.took, Runs: r.runs, All: r.all, Limits: verdict.DescribeLimits(r.Limits, r.Paid(), -1), But: !r.Caveats.Empty(),
-		Results: r.Output, Workspace: r.Workspace, Next: r.Next,
+		Results: r.Output, Workspace: r.Workspace, Changed: r.changed, Next: r.Next,
 	}
 	if r.Verdict != verdict.Completed {
 		e.Caveats = verdict.CaveatText(r.Caveats)

@@ -10,11 +10,14 @@ import (
 
 	"hank/internal/prompt"
 	"hank/internal/term"
+	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/land"
 	"hank/runtime/progress"
 	"hank/runtime/report/cost"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -284,7 +287,11 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 		}
 		return exitWith(res.Code)
 	}
-	p.Show(res.Ended())
+	ended := res.Ended()
+	if ended.Changed && ended.Next == "" && res.Verdict == verdict.Completed {
+		ended.Land = commandForThis(c, land.Command(c.Context, layout.Layout{Root: res.Execution, Workspace: res.Workspace}))
+	}
+	p.Show(ended)
 	return exitWith(res.Code)
 }
 

@@ -86,6 +86,14 @@ func TreeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {
 	return info.Tree, nil
 }
 
+// Changed reports whether the files of an execution are others than at its first
+// checkpoint.
+func Changed(s *state.State, store *checkpoint.Store) bool {
+	first, err := TreeOf(store, s.InitialCheckpoint)
+	now, errNow := TreeOf(store, s.CurrentPosition().CheckpointSHA)
+	return err == nil && errNow == nil && first != now
+}
+
 // withWorkspace compares a tree with what is on disk. A checkpoint may hold
 // more than codons track; what it has and what is still there has not been
 // deleted.

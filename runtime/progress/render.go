@@ -109,6 +109,7 @@ func rows(e Ended) []string {
 		row("results", term.ShortPath(e.Results))
 	}
 	row("workspace", term.ShortPath(e.Workspace))
+	row("to commit", e.Land)
 	row("to finish", e.Finish)
 	row("next", e.Next)
 	return out
