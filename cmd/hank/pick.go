@@ -38,7 +38,11 @@ func pickTarget(c *cli.Context, o *history.RollbackOptions) error {
 	t := term.NewTable(os.Stderr)
 	t.Row(" ", "target", "checkpoint", "time", "files", "cost left behind")
 	for i, k := range list {
-		t.Row(fmt.Sprintf("%3d", i+1), k.Name, k.Target, term.Age(k.Time.Time, time.Now()), k.Changes(), k.CostLeft.Text())
+		cost := k.CostLeft.Text()
+		if k.Absent || k.Refused != nil || k.Uncompared {
+			cost = "-"
+		}
+		t.Row(fmt.Sprintf("%3d", i+1), k.Name, k.Target, term.Age(k.Time.Time, time.Now()), k.Changes(), cost)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
 	"hank/state"
@@ -22,6 +24,7 @@ type Choice struct {
 	CostLeft            state.USD
 	Absent              bool
 	Refused             error
+	Uncompared          bool // it would take too long to find out
 }
 
 // Choices lists where the user may want to go back to: where the execution is, and the
@@ -39,8 +42,9 @@ func Choices(ctx context.Context, o RollbackOptions, most int, compare bool) (li
 		if list, err = choicesOf(src.State, src.Store, most); err != nil {
 			return err
 		}
+		o.since = time.Now() // one look at the workspace does for all of them
 		for i := range list {
-			o.weigh(ctx, src, &list[i])
+			o.weigh(ctx, src, &list[i], list[0].SHA)
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -50,8 +54,17 @@ func Choices(ctx context.Context, o RollbackOptions, most int, compare bool) (li
 	return list, err
 }
 
+// The user waits: what takes longer, or differs in more files, is not compared.
+const (
+	longestWait = 2 * time.Second
+	mostChanges = 10_000
+)
+
 // weigh finds out what going to a choice would do.
-func (o *RollbackOptions) weigh(ctx context.Context, src execution.Sources, c *Choice) {
+func (o *RollbackOptions) weigh(ctx context.Context, src execution.Sources, c *Choice, here state.SHA) {
+	if c.Uncompared = time.Since(o.since) > longestWait || differMuch(src.Store, here, c.SHA); c.Uncompared {
+		return
+	}
 	p, err := o.preview(ctx, src, c.Target)
 	var usage *exitcode.UsageError
 	switch {
@@ -64,11 +77,23 @@ func (o *RollbackOptions) weigh(ctx context.Context, src execution.Sources, c *C
 	}
 }
 
+func differMuch(store *checkpoint.Store, a, b state.SHA) bool {
+	from, err := TreeOf(store, a)
+	to, toErr := TreeOf(store, b)
+	if err != nil || toErr != nil {
+		return false // the preview reports it
+	}
+	changes, err := diff.Diff(store, from, to)
+	return err == nil && len(changes) > mostChanges
+}
+
 // Changes is what going to a choice would change, in few columns.
 func (c *Choice) Changes() string {
 	switch {
 	case c.Absent:
 		return "not there"
+	case c.Uncompared:
+		return "not compared"
 	case c.Refused != nil:
 		return "not possible"
 	case c.Add+c.Change+c.Delete == 0:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -45,6 +46,8 @@ type RollbackOptions struct {
 	Work          execution.Work // shows what takes its time
 	// Confirm is asked before anything is changed; nil is a yes.
 	Confirm func(Preview) bool
+
+	since time.Time // see execution.Move
 }
 
 // kind is what the move is called.
@@ -312,7 +315,7 @@ func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution,
 
 // move is the move that a rollback makes.
 func (o *RollbackOptions) move(src execution.Sources, target Target) execution.Move {
-	m := execution.Move{Kind: o.kind(), To: target.SHA, Tracked: TrackedAround(src.State, src.Store, target.Position), Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete}
+	m := execution.Move{Kind: o.kind(), To: target.SHA, Tracked: TrackedAround(src.State, src.Store, target.Position), Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete, Since: o.since}
 	if len(o.Paths) == 0 {
 		before := src.State.UndoPosition()
 		position := target.Position
