@@ -49,7 +49,7 @@ func (h *Hank) Title() string {
 	if h.Meta != nil && h.Meta.Name != "" {
 		return h.Meta.Name
 	}
-	return "hank without a name"
+	return "(unnamed hank)"
 }
 
 // Meta describes the hank to people.

@@ -147,7 +147,7 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 	if why != nil {
 		because = fmt.Sprintf(" could not be finished (%v); it was undone", why)
 	}
-	x.Report.Add(finding.Mended, "%s%s, and the workspace is as in checkpoint %.12s, made before it", execution.Describe(intent), because, intent.Safety)
+	x.Report.Add(finding.Mended, "%s%s, and the workspace is restored to checkpoint %.12s, made before it", execution.Describe(intent), because, intent.Safety)
 	reportRefused(x, refused.Refused)
 	return nil
 }

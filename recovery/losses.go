@@ -209,7 +209,7 @@ func nameLost(ctx context.Context, x *execution.Execution) error {
 		names = names[:most]
 	}
 	if len(names) > 0 {
-		x.Report.Add(finding.Lost, "checkpoints that cannot be gone back to any more: %s%s", strings.Join(names, ", "), more)
+		x.Report.Add(finding.Lost, "checkpoints that are no longer available: %s%s", strings.Join(names, ", "), more)
 	}
 	return nil
 }

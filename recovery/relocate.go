@@ -33,7 +33,7 @@ func planPlace(s *subject) ([]Repair, error) {
 	r := Repair{Severity: finding.Note}
 	switch {
 	case how == layout.Copied:
-		r.Found, r.Will, r.Did = "this execution is a copy of "+s.meta.Root, "the next command lets it go its own way from here", "it goes its own way from here"
+		r.Found, r.Will, r.Did = "this execution is a copy of "+s.meta.Root, "the next command makes it independent of the original", "it is independent of the original from now on"
 	case how == layout.Moved, strayed:
 		r.Found = "the execution was moved here from " + orElsewhere(s.meta.Root)
 	}

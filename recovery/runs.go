@@ -126,7 +126,7 @@ func pausedAt(live *state.Codon) string {
 	case live == nil:
 		return "between two codons"
 	case live.Settling != nil:
-		return fmt.Sprintf("at codon %s, which has done its work and does not run again", live.CodonID)
+		return fmt.Sprintf("at codon %s, which has completed its work and is not run again", live.CodonID)
 	}
 	return fmt.Sprintf("at codon %s (%s), which `hank run` does again", live.CodonID, live.Status)
 }

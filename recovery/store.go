@@ -90,7 +90,7 @@ func ensureHead(ctx context.Context, x *execution.Execution) error {
 	if err != nil {
 		return err
 	}
-	x.Report.Add(finding.Lost, "checkpoint %.12s and perhaps others cannot be read; the workspace as it is became checkpoint %.12s, and the execution continues from it", head, sha)
+	x.Report.Add(finding.Lost, "checkpoint %.12s (and possibly others) cannot be read; the current workspace was saved as checkpoint %.12s, and the execution continues from it", head, sha)
 	return nil
 }
 

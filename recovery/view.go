@@ -101,7 +101,7 @@ func (v *View) WarnOfPrivate() {
 	}
 	for _, path := range found {
 		if store.HasFile(info.Tree, path) {
-			v.Report.Add(finding.Warning, "%s is in the checkpoints, and files of this name hold secrets; keep exports of them private, or change those secrets and begin a new execution with the line /%s in .gitignore", path, path)
+			v.Report.Add(finding.Warning, "%s is in the checkpoints, and files of this name hold secrets; treat exports as confidential, or replace those secrets and start a new execution with the line /%s in .gitignore", path, path)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (v *View) Weigh() execution.Weight {
 	}
 	defer store.Close()
 	if w.Bytes = store.PackBytes(); w.Heavy() {
-		v.Report.Add(finding.Warning, "the checkpoints take %s of their cap of %s, where the run pauses; `hank run --checkpoint-cap SIZE` sets another, `hank gc` shows what could go", term.Bytes(w.Bytes), term.Bytes(w.Cap))
+		v.Report.Add(finding.Warning, "the checkpoints take %s of their limit of %s, at which the run pauses; `hank run --checkpoint-cap SIZE` sets another limit, `hank gc` lists what can be deleted", term.Bytes(w.Bytes), term.Bytes(w.Cap))
 	}
 	return w
 }

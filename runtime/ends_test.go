@@ -95,7 +95,7 @@ func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 					t.Fatalf("the run is %s, paused %+v, live %+v, %+v", r.Status, r.Paused, r.Live(), v.Validate())
 				}
 				f := s.finding()
-				if f.Severity != finding.Blocked || !strings.Contains(f.What, `"growing"`) || !strings.Contains(f.What, "paused at codon b") || !strings.Contains(f.What, "hank run") || !strings.Contains(f.What, "which has done its work and does not run again") {
+				if f.Severity != finding.Blocked || !strings.Contains(f.What, `"growing"`) || !strings.Contains(f.What, "paused at codon b") || !strings.Contains(f.What, "hank run") || !strings.Contains(f.What, "which has completed its work and is not run again") {
 					t.Errorf("a reader finds %+v", f)
 				}
 			}

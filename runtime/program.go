@@ -68,7 +68,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	}
 	adopt := d.answers.Adopt
 	if !adopt {
-		switch d.ui.choose(hankChanged, "continue with the new one", "continue with the frozen one") {
+		switch d.ui.choose(hankChanged, "use the new version", "use the stored copy") {
 		case 0:
 			adopt = true
 		case 1:
@@ -84,15 +84,15 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	return d.adopt(ctx, live)
 }
 
-const hankChanged = "the hank has changed since this execution froze it"
+const hankChanged = "the hank has changed since this execution stored its copy"
 
 // programQuestion is the question about a hank that has changed; live is nil where
 // it cannot be run any more.
 func programQuestion(changes []string, live *plan.Program) *finding.DecisionError {
 	ask := &finding.DecisionError{What: hankChanged + " (" + strings.Join(changes, "; ") + ")",
-		Options: []string{"--adopt continues with the new one", "--frozen continues with the frozen one"}}
+		Options: []string{"--adopt uses the new version", "--frozen uses the stored copy"}}
 	if live == nil {
-		ask.Options = []string{"--frozen continues with the frozen one", "fix the hank (see: hank validate), and --adopt then continues with it"}
+		ask.Options = []string{"--frozen uses the stored copy", "fix the hank (see: hank validate), and --adopt then continues with it"}
 	}
 	return ask
 }

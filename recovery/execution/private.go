@@ -144,7 +144,7 @@ func (x *Execution) warnOfPrivate(snap *checkpoint.Snapshot) {
 			x.Opts.Warn(fmt.Sprintf("warning: and %d more files for secrets", len(found)-MaxNotes))
 			break
 		}
-		x.Opts.Warn(fmt.Sprintf("warning: %s goes into the checkpoints, and files of this name hold secrets; keep exports of them private, or change those secrets", path))
+		x.Opts.Warn(fmt.Sprintf("warning: %s goes into the checkpoints, and files of this name hold secrets; treat exports as confidential, or replace those secrets", path))
 		_ = x.Note("checkpoint.private", map[string]any{"path": path, "ignore": "/" + path}) // as driver.note
 	}
 }

@@ -68,11 +68,11 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 	if most := x.cap(); most > 0 {
 		have := x.Store.PackBytes()
 		left, full = most-have, &finding.DecisionError{
-			What:   fmt.Sprintf("the checkpoints take %s, and their cap of %s has no room for the next one", term.Bytes(have), term.Bytes(most)),
+			What:   fmt.Sprintf("the checkpoints take %s, and the next one does not fit into their limit of %s", term.Bytes(have), term.Bytes(most)),
 			NoRoom: true,
 			Options: []string{
 				raiseCap,
-				"`hank gc --older-than 0s` shows what could go, with --apply it goes",
+				"`hank gc --older-than 0s` lists what can be deleted, --apply deletes it",
 			},
 		}
 	}
@@ -83,11 +83,11 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 	reserve := min(total/50, maxReserve)
 	if spare := free - reserve; spare < left {
 		left, full = spare, &finding.DecisionError{
-			What:   fmt.Sprintf("the disk of %s has %s free, which is no room for the next checkpoint: hank leaves %s for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
+			What:   fmt.Sprintf("the disk of %s has %s free, and the next checkpoint does not fit: hank keeps %s in reserve for its journal", x.Layout.Root, term.Bytes(free), term.Bytes(reserve)),
 			NoRoom: true,
 			Options: []string{
 				"free disk space and run the same command again",
-				"`hank gc --older-than 0s` shows what could go, with --apply it goes",
+				"`hank gc --older-than 0s` lists what can be deleted, --apply deletes it",
 			},
 		}
 	}

@@ -224,7 +224,7 @@ func (m *Monitor) reportUnexpected() error {
 			}
 		}
 		if len(found) > 0 {
-			m.Report(nil, "%s in %s that hank has not made, such as %q; they are left alone, remove them", layout.Entries(len(found)), m.Layout.Relative(dir), found[0])
+			m.Report(nil, "%s in %s that hank did not make, such as %q; hank leaves them alone: remove them", layout.Entries(len(found)), m.Layout.Relative(dir), found[0])
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func (e *NotFoundError) Error() string {
 		}
 		return text + "; to see all: `hank ls`; to start one there: " + advice.Quote("hank run HANK -e "+shell.Quote(e.From))
 	}
-	return fmt.Sprintf("no execution in %s or a directory above it; name one with -e DIR, or start one with: `hank run HANK`", e.From)
+	return fmt.Sprintf("no execution in %s or any parent directory; specify one with -e DIR, or start one with: `hank run HANK`", e.From)
 }
 
 // At returns the execution in the directory that a person has named, and no other:

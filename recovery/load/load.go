@@ -193,7 +193,7 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Result, rep *finding.Report) ([]
 			if errors.As(err, &damaged) {
 				why = damaged.Why // without the path, which is the execution's
 			}
-			rep.Repair(finding.Mended, fmt.Sprintf("%s is damaged (%s)", name, why), "it is replaced, and kept in quarantine", "the next command replaces it, and keeps it in quarantine")
+			rep.Repair(finding.Mended, fmt.Sprintf("%s is damaged (%s)", name, why), "it is rebuilt, and the original is kept in quarantine", "the next command rebuilds it, and keeps the original in quarantine")
 			continue
 		}
 		out = append(out, candidate{name, s})

@@ -39,5 +39,5 @@ func (a *attempt) verdictFailure(res ended) *state.FailureReason {
 		return f
 	}
 	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: "protocol", Rule: "no-reason",
-		Message: fmt.Sprintf("the agent exited with code %d and gave no reason", res.exit.Code)}
+		Message: fmt.Sprintf("the agent exited with code %d and no error message", res.exit.Code)}
 }

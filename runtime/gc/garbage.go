@@ -261,7 +261,7 @@ func (s *sweep) checkpoints(ctx context.Context) ([]Garbage, error) {
 		return list, fmt.Errorf("what can go from the checkpoint store cannot be told: %w", err)
 	}
 	if free.Objects > 0 {
-		list = append(list, Garbage{Kind: Timelines, What: "objects that nothing else leads to", Path: s.layout.Store(), Store: true,
+		list = append(list, Garbage{Kind: Timelines, What: "unreachable objects", Path: s.layout.Store(), Store: true,
 			Files: free.Objects, Bytes: free.Bytes, Remove: (s.takes(Timelines) || s.takes(Recovery)) && !s.live})
 		s.stays(&list[len(list)-1])
 	}

@@ -266,7 +266,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 		return nil, err
 	}
 	if head := preview.HeadMoved; head != "" && o.Say != nil {
-		o.Say(fmt.Sprintf("the project's own git was at %.12s then and is not now; hank does not move it", head))
+		o.Say(fmt.Sprintf("note: the HEAD of your repository was %.12s at that time; hank does not change it", head))
 	}
 	noteUnarchived(x, preview.Unarchived, o.Say)
 	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})

@@ -42,7 +42,7 @@ type Diagnosis struct {
 	Safe       []string          `json:"safe"` // what is there and whole
 	Validation *state.Validation `json:"validation,omitempty"`
 	Store      *StoreHealth      `json:"checkpoints,omitempty"`
-	Lost       []LostCheckpoint  `json:"lost,omitempty"` // checkpoints that cannot be gone back to any more
+	Lost       []LostCheckpoint  `json:"lost,omitempty"` // checkpoints that are no longer available
 	Quarantine []string          `json:"quarantine,omitempty"`
 	Sandbox    sandbox.Support   `json:"sandbox"`           // what this kernel can do
 	Command    string            `json:"command,omitempty"` // the one to run next
