@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -55,30 +57,34 @@ Exit code 0: printed; 2: there is no such type.`,
 				return err
 			}
 			q := report.EventQuery{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run"), Text: !c.Bool("json")}
-			to := report.EventSink{Event: eventPrinter(c), Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
+			out, end := term.Page(os.Stdout)
+			if c.Bool("follow") {
+				out = os.Stdout
+			}
+			to := report.EventSink{Event: eventPrinter(c, out), Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
 			if c.Bool("json") {
-				to.Event = printEventLine
+				to.Event = func(e report.Event) error { return printEventLine(out, e) }
 			}
 			if c.Bool("follow") {
 				return report.FollowEvents(c.Context, v, q, to)
 			}
-			return report.ReadEvents(v, q, to)
+			return end(report.ReadEvents(v, q, to))
 		},
 	}
 }
 
 // printEventLine prints an event as one line of JSON.
-func printEventLine(e report.Event) error {
+func printEventLine(out io.Writer, e report.Event) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	_, err = os.Stdout.Write(append(text, '\n'))
+	_, err = out.Write(append(text, '\n'))
 	return err
 }
 
 // eventPrinter prints events as lines, with the day where it changes.
-func eventPrinter(c *cli.Context) func(report.Event) error {
+func eventPrinter(c *cli.Context, out io.Writer) func(report.Event) error {
 	day, columns := "", term.Width(os.Stdout)
 	return func(e report.Event) error {
 		at := e.Timestamp.Local()
@@ -88,13 +94,27 @@ func eventPrinter(c *cli.Context) func(report.Event) error {
 		} else {
 			day = shown
 		}
-		before := fmt.Sprintf("%6d  %-10s %s  %-20s  ", e.Seq, date, at.Format("15:04:05.000"), e.Name())
+		name := fmt.Sprintf("%-20s", e.Name())
+		when := fmt.Sprintf("%6d  %-10s %s", e.Seq, date, at.Format("15:04:05.000"))
 		most := 160
 		if columns > 0 {
-			most = max(20, columns-term.Columns(before))
+			most = max(20, columns-term.Columns(when+name)-4)
 		}
-		return say("%s%s\n", before, term.Fit(e.Sentence(executionOption(c)), most))
+		return term.Fprintf(out, "%s  %s  %s\n", term.Dim(os.Stdout, when), painted(name), term.Fit(e.Sentence(executionOption(c)), most))
 	}
+}
+
+// painted is the name of an event in the colour of what it tells.
+func painted(name string) term.Painted {
+	switch _, what, _ := strings.Cut(strings.TrimSpace(name), "."); what {
+	case "failed", "crashed", "setup.failed":
+		return term.Red(os.Stdout, name)
+	case "completed":
+		return term.Green(os.Stdout, name)
+	case "paused", "skipped":
+		return term.Yellow(os.Stdout, name)
+	}
+	return term.Sprintf("%s", name)
 }
 
 func sinceTime(text string, now time.Time) (time.Time, error) {

@@ -84,5 +84,5 @@ func logView(c *cli.Context, v *recovery.View, live bool, out io.Writer) report.
 	var secrets secret.Values
 	secrets.Add(os.Environ())
 	style := logview.Style{Colour: term.Colours(os.Stdout), Columns: term.Width(os.Stdout), Full: c.Bool("full"), Workspace: v.Layout.Workspace, Mask: secrets.Text}
-	return report.NewLogText(out, style, live, executionOption(c), func(text string) { remark("%s\n", text) })
+	return report.NewLogText(out, style, live, c.Bool("all"), executionOption(c), func(text string) { remark("%s\n", text) })
 }

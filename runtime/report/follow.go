@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,10 +20,14 @@ import (
 
 // FollowLog shows what a query selects of the run in progress, waits for what comes,
 // attempt after attempt, and ends when the run does, however that ends. Without a run in
-// progress it is PrintLog. The commands in it have the option, see ReadStatus.
+// progress it is PrintLog, and says how the run ended. The commands in it have the option, see ReadStatus.
 func FollowLog(ctx context.Context, v *recovery.View, q LogQuery, in Settings, option string, to LogView) (err error) {
 	if !v.Live || q.Run != "" && q.Run != v.State.CurrentRunID {
-		return PrintLog(v, q, to)
+		err := PrintLog(v, q, to)
+		if run := cmp.Or(v.State.Run(q.Run), v.State.Newest()); err == nil && run != nil && verdict.OfRun(v, run) != verdict.Running {
+			err = to.RunEnd(runEnd(v, run, in, option))
+		}
+		return errors.Join(err, to.Flush())
 	}
 	if q.Codon, err = history.CodonAt(v.State, string(q.Codon)); err != nil {
 		return err
@@ -169,38 +174,30 @@ func (f *follower) isGone(ctx context.Context) (bool, error) {
 	return f.run != "" && current != "" && current != f.run, nil
 }
 
-// catchUp takes in what the journal has more when its writer is gone.
+// errOver ends the reading of a journal.
+var errOver = errors.New("the run is over")
+
+// catchUp takes in what the journal has more when its writer is gone. What cannot be
+// read of it is in the state, which is read next.
 func (f *follower) catchUp(events <-chan journal.Event) error {
-	errOver := errors.New("over")
+	var failed error
 	take := func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
 		over, err := f.take(e)
-		if err == nil && over {
+		if failed = err; err == nil && over {
 			return errOver
 		}
 		return err
 	}
-	var err error
-	for len(events) > 0 && err == nil {
-		err = take(<-events)
-	}
-	if err == nil {
-		err = f.read(take)
-	}
-	var gap *journal.GapError
-	if errors.As(err, &gap) || errors.Is(err, errOver) { // the state, which is read next, has the rest
-		return nil
-	}
-	return err
-}
-
-// read reads what the journal has more.
-func (f *follower) read(take func(journal.Event) error) error {
-	return journal.Read(vfs.OS, f.v.Layout.Events(), f.next, func(e journal.Event) error {
-		if e.Type != state.TransitionEvent {
-			return nil
+	for len(events) > 0 {
+		if err := take(<-events); err != nil {
+			return failed
 		}
-		return take(e)
-	})
+	}
+	_ = journal.Read(vfs.OS, f.v.Layout.Events(), f.next, take)
+	return failed
 }
 
 // take takes in an event, and reports whether the run is over.
@@ -335,18 +332,23 @@ func (f *follower) end() error {
 			return err
 		}
 	}
-	ended := RunEnd{RunID: f.run, Verdict: of, Cost: run.Bill().Cost, bill: run.Bill()}
+	return errors.Join(f.RunEnd(runEnd(v, run, f.in, f.option)), f.Flush())
+}
+
+// runEnd is how a run has ended.
+func runEnd(v *recovery.View, run *state.Run, in Settings, option string) RunEnd {
+	ended := RunEnd{RunID: run.RunID, Verdict: verdict.OfRun(v, run), Cost: run.Bill().Cost, bill: run.Bill()}
 	if run.EndTime != nil {
 		ms := run.EndTime.Sub(run.StartTime.Time).Milliseconds()
 		ended.Millis = &ms
 	}
-	if of == verdict.Budget || of == verdict.Paused {
-		ended.Detail = shownEnd(run, f.option)
+	if ended.Verdict == verdict.Budget || ended.Verdict == verdict.Paused {
+		ended.Detail = shownEnd(run, option)
 	}
 	if !v.Live {
-		s := statusOf(v, f.in.Layers)
-		s.offer(f.option)
+		s := statusOf(v, in.Layers)
+		s.offer(option)
 		ended.Next = s.After
 	}
-	return errors.Join(f.RunEnd(ended), f.Flush())
+	return ended
 }

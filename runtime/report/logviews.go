@@ -20,6 +20,7 @@ type LogText struct {
 	lastLines
 	p       *logview.Printer
 	follows bool
+	runs    bool
 	option  string
 	remark  func(text string)
 
@@ -31,10 +32,10 @@ type LogText struct {
 }
 
 // NewLogText returns a view that writes to out in a style. follows: attempts that are
-// running are shown to their end. The commands in it have the option, see ReadStatus;
+// running are shown to their end; runs: attempts are named with their runs. The commands in it have the option, see ReadStatus;
 // what is no part of a transcript and all that there is to say goes to remark.
-func NewLogText(out io.Writer, style logview.Style, follows bool, option string, remark func(text string)) *LogText {
-	t := &LogText{lastLines: lastLines{to: bufio.NewWriter(out)}, follows: follows, option: option, remark: remark}
+func NewLogText(out io.Writer, style logview.Style, follows, runs bool, option string, remark func(text string)) *LogText {
+	t := &LogText{lastLines: lastLines{to: bufio.NewWriter(out)}, follows: follows, runs: runs, option: option, remark: remark}
 	t.p = logview.NewPrinter(&t.lastLines, style)
 	return t
 }
@@ -57,6 +58,9 @@ func (t *LogText) begin() error {
 	t.heading = false
 	a := t.attempt
 	parts := []string{fmt.Sprintf("attempt %d", a.number())}
+	if t.runs {
+		parts[0] += " in run " + string(a.RunID)
+	}
 	switch {
 	case a.Harness != "" && a.Model != "" && a.Harness != a.Model:
 		parts = append(parts, a.Harness+" ("+a.Model+")")
