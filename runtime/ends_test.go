@@ -5,6 +5,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,6 +213,30 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 	}
 	if got := content(t, count, "a") + content(t, count, "b"); got != "ran\nran\n" {
 		t.Errorf("the agents have run %q", got)
+	}
+}
+
+// The exit checkpoint is what the end of the last codon has found. What the user changes
+// in the moment between them is not recorded unasked: the next command finds it.
+func TestWhatIsChangedBetweenTheLastCodonAndTheExitCheckpointIsAnEdit(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"}]}`)
+	s.must(ModeRun, exitcode.Done, func(o *command) {
+		o.appended = func(_ journal.Event, st *state.State) {
+			if r := st.Newest(); r != nil && r.Status == state.StatusCompleted && r.Head == r.Codon(0).Checkpoint() {
+				put(t, s.workspace(), "log", "by hand\n")
+			}
+		}
+	})
+	r := s.view().State.Newest()
+	if end := r.Codon(0).Checkpoint(); r.Head == end || !maps.Equal(s.treeIn(r.Head), s.treeIn(end)) {
+		t.Fatalf("the exit checkpoint is %s of %v, the codon's %s of %v", r.Head, s.treeIn(r.Head), end, s.treeIn(end))
+	}
+	if _, err := s.run(ModeRun); verdict.CodeOf(err) != exitcode.Decision || !strings.Contains(err.Error(), `modified "log"`) {
+		t.Errorf("nobody was asked: %v", err)
+	}
+	if content(t, s.workspace(), "log") != "by hand\n" {
+		t.Error("the edit is gone")
 	}
 }
 
