@@ -155,6 +155,9 @@ func (a *attempt) startStep() string {
 	if a.Entry.Codon.Model.IsShell() {
 		return "the script is running"
 	}
+	if a.replays() {
+		return replaying
+	}
 	return "starting " + a.Harness.Name()
 }
 
@@ -163,8 +166,16 @@ func (a *attempt) thinks() string {
 	if a.Entry.Codon.Model.IsShell() {
 		return ""
 	}
+	if a.replays() {
+		return replaying
+	}
 	return "waiting for the model"
 }
+
+func (a *attempt) replays() bool { return a.Harness.Name() == state.HarnessReplay }
+
+// replaying is what is waited for where a recording is played.
+const replaying = "replaying the recording"
 
 // recordUsage brings the record's figures up to date: at most once a second
 // while the agent works, and in any case at its end.
