@@ -1,6 +1,9 @@
 package plan
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Extent is how many codons a plan comes to in the end, as far as that is known
 // while it runs.
@@ -19,14 +22,48 @@ func (p *Program) Extent(entries int, loop func(i int) *LoopContext, next int) E
 		if at == nil || i+1 < entries && loop(i+1) != nil && loop(i+1).LoopID == at.LoopID {
 			continue
 		}
-		around := p.Loop(at.LoopID)
+		if around := p.Loop(at.LoopID); around != nil {
+			e.add(around, at.Iteration+1)
+		}
+	}
+	return e
+}
+
+// add adds what a loop comes to from an iteration on.
+func (e *Extent) add(l *Loop, from int) {
+	if l.TerminateOn.Type == ContextExceeded {
+		e.Open = true
+		return
+	}
+	e.Codons += max(0, l.TerminateOn.Limit-from) * len(l.Codons)
+	e.AtMost = e.AtMost || l.budgeted()
+}
+
+// Extent is that of a plan of so many entries, of which those before next have ended.
+// entry is the one that is next; nil: the plan is done.
+func (o Outline) Extent(entries, next int, entry *Entry) Extent {
+	at := -1
+	if entry != nil {
+		at = slices.IndexFunc(o.items, func(item Item) bool {
+			if item.Loop != nil {
+				return entry.LoopContext != nil && item.Loop.ID == entry.LoopContext.LoopID
+			}
+			return entry.LoopContext == nil && item.Codon.ID == entry.Codon.ID
+		})
+	}
+	if at < 0 {
+		return Extent{Codons: entries}
+	}
+	e := Extent{Codons: next}
+	for i, item := range o.items[at:] {
 		switch {
-		case around == nil:
-		case around.TerminateOn.Type == ContextExceeded:
-			e.Open = true
+		case item.Loop == nil:
+			e.Codons++
+		case i == 0:
+			e.Codons -= entry.LoopContext.CodonIndexInLoop
+			e.add(item.Loop, entry.LoopContext.Iteration)
 		default:
-			e.Codons += max(0, around.TerminateOn.Limit-1-at.Iteration) * len(around.Codons)
-			e.AtMost = e.AtMost || around.budgeted()
+			e.add(item.Loop, 0)
 		}
 	}
 	return e
@@ -56,11 +93,11 @@ func (e Extent) String() string {
 	return strconv.Itoa(e.Codons)
 }
 
-// Text is the extent in words.
+// Text is the extent in words, before "codons".
 func (e Extent) Text() string {
 	switch {
 	case e.Open:
-		return strconv.Itoa(e.Codons) + " or more"
+		return "an unknown number of"
 	case e.AtMost:
 		return "at most " + strconv.Itoa(e.Codons)
 	}

@@ -1,6 +1,10 @@
 package plan
 
-import "testing"
+import (
+	"io"
+	"io/fs"
+	"testing"
+)
 
 // A total that is known is known from the start, and does not change.
 func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
@@ -21,7 +25,11 @@ func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
 		}
 		entries := p.Initial()
 		for i := 0; i < len(entries) && i < 20; i++ {
-			if got := p.Extent(len(entries), loopOfEntry(entries), i).String(); got != c.want && (c.want != "≤7" && c.want != "?" || entries[i].CodonID != "e") {
+			e := p.Extent(len(entries), loopOfEntry(entries), i)
+			if again := outlineOf(t, p).Extent(len(entries), i, &entries[i]); again.String() != e.String() || !e.Open && again != e {
+				t.Errorf("%s, at %s: %+v by its outline, %+v by its entries", name, entries[i].CodonID, again, e)
+			}
+			if got := e.String(); got != c.want && (c.want != "≤7" && c.want != "?" || entries[i].CodonID != "e") {
 				t.Errorf("%s, at %s: %s, want %s", name, entries[i].CodonID, got, c.want)
 			}
 			drop, add := p.Grow(entries, i, Outcome{Status: Completed, ContextExceeded: i == 4})
@@ -31,7 +39,7 @@ func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
 			t.Errorf("%s, at the end: %+v, %d entries", name, e, len(entries))
 		}
 	}
-	for e, want := range map[Extent]string{{Codons: 3}: "3", {Codons: 3, AtMost: true}: "at most 3", {Codons: 3, AtMost: true, Open: true}: "3 or more"} {
+	for e, want := range map[Extent]string{{Codons: 3}: "3", {Codons: 3, AtMost: true}: "at most 3", {Codons: 3, AtMost: true, Open: true}: "an unknown number of"} {
 		if got := e.Text(); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
@@ -40,4 +48,25 @@ func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
 
 func loopOfEntry(entries []Entry) func(int) *LoopContext {
 	return func(i int) *LoopContext { return entries[i].LoopContext }
+}
+
+func outlineOf(t *testing.T, p *Program) Outline {
+	t.Helper()
+	files, err := p.Frozen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return FrozenOutline(func(path string) ([]byte, error) {
+		for _, f := range files {
+			if f.Path == path {
+				r, err := f.open()
+				if err != nil {
+					return nil, err
+				}
+				defer r.Close()
+				return io.ReadAll(r)
+			}
+		}
+		return nil, fs.ErrNotExist
+	})
 }

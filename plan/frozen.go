@@ -111,9 +111,15 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 	return p, nil
 }
 
-// FrozenName is the name that a frozen program gives itself; empty if it has none, or
-// cannot be read. It reads no more than it needs of what Thaw reads.
-func FrozenName(open func(path string) ([]byte, error)) string {
+// Outline is a frozen program as far as lists of executions tell of it.
+type Outline struct {
+	Name  string // that it gives itself; empty if it has none
+	items []Item
+}
+
+// FrozenOutline reads no more than it needs of what Thaw reads. Of what cannot be read
+// it knows nothing.
+func FrozenOutline(open func(path string) ([]byte, error)) (o Outline) {
 	var m struct {
 		Hank string `json:"hank"`
 	}
@@ -121,14 +127,46 @@ func FrozenName(open func(path string) ([]byte, error)) string {
 		Meta struct {
 			Name string `json:"name"`
 		} `json:"meta"`
+		Items []outlined `json:"hank"`
 	}
 	if data, err := open(manifestPath); err != nil || json.Unmarshal(data, &m) != nil {
-		return ""
+		return o
 	}
 	if data, err := open(frozenDir + m.Hank); err != nil || json.Unmarshal(data, &hank) != nil {
-		return ""
+		return o
 	}
-	return hank.Meta.Name
+	o.Name = hank.Meta.Name
+	for _, at := range hank.Items {
+		o.items = append(o.items, at.item())
+	}
+	return o
+}
+
+// outlined is a codon or a loop as far as Extent asks for it.
+type outlined struct {
+	Type        string         `json:"type"`
+	ID          CodonID        `json:"id"`
+	TerminateOn TerminateOn    `json:"terminateOn"`
+	Codons      []outlined     `json:"codons"`
+	Budget      jsontext.Value `json:"budget"`
+}
+
+func (o outlined) item() Item {
+	if o.Type != "loop" {
+		c := &Codon{ID: o.ID}
+		if len(o.Budget) > 0 {
+			c.Budget = &CodonBudget{}
+		}
+		return Item{Codon: c}
+	}
+	l := &Loop{ID: o.ID, TerminateOn: o.TerminateOn}
+	if len(o.Budget) > 0 {
+		l.Budget = &Budget{}
+	}
+	for _, c := range o.Codons {
+		l.Codons = append(l.Codons, *c.item().Codon)
+	}
+	return Item{Loop: l}
 }
 
 func errorsOf(ds []Diagnostic) []Diagnostic {

@@ -16,6 +16,7 @@ import (
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/internal/vfs"
+	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -146,6 +147,7 @@ type View struct {
 	history  githistory.Comparison // what git adds to the other records
 	diverged bool                  // git and the other records: there are branches to be repaired
 	storeErr error                 // why the checkpoints cannot be used
+	outline  *plan.Outline         // of its program, once it was asked for
 	store    *checkpoint.Store     // while the execution is looked at; nil: see storeErr, and while a runtime holds it
 }
 
@@ -576,16 +578,33 @@ func (v *View) Store() (*checkpoint.Store, error) {
 
 // HankName is the name that the hank of the execution gives itself; empty if it has
 // none, or nothing has run yet.
-func (v *View) HankName() string {
+func (v *View) HankName() string { return v.programOutline().Name }
+
+// Extent is how many codons the plan comes to.
+func (v *View) Extent() plan.Extent {
+	var next *plan.Entry
+	if at := v.Head.Done - v.Head.From; at >= 0 && at < len(v.Head.State.ExecutionPlan()) {
+		next = &v.Head.State.ExecutionPlan()[at].Entry
+	}
+	return v.programOutline().Extent(v.Head.Planned, v.Head.Done, next)
+}
+
+// programOutline is the frozen program, as far as it can be read at a glance.
+func (v *View) programOutline() plan.Outline {
+	if v.outline != nil {
+		return *v.outline
+	}
+	v.outline = &plan.Outline{}
 	if v.State.Program == "" {
-		return ""
+		return *v.outline
 	}
 	store, err := v.Store()
 	if err != nil {
-		return "" // whoever needs checkpoints says so
+		return *v.outline // whoever needs checkpoints says so
 	}
 	defer store.Close()
-	return githistory.ProgramName(store, v.State.Program)
+	*v.outline = githistory.ProgramOutline(store, v.State.Program)
+	return *v.outline
 }
 
 // Validate checks the state against itself, the run directories and the store.

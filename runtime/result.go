@@ -52,7 +52,7 @@ type Result struct {
 // Ended is the end of the run as it is shown.
 func (r *Result) Ended() progress.Ended {
 	e := progress.Ended{
-		Verdict: r.Verdict, Message: r.Message, Progress: verdict.FinishedText(r.Done, r.extent.Text(), r.Caveats), Bill: r.Bill,
+		Verdict: r.Verdict, Message: r.Message, Progress: verdict.ProgressText(r.Done, r.extent, r.Caveats), Bill: r.Bill,
 		Took: r.took, Runs: r.runs, All: r.all, Limits: verdict.DescribeLimits(r.Limits, r.Paid(), -1), But: !r.Caveats.Empty(),
 		Results: r.Output, Workspace: r.Workspace, Changed: r.changed, Next: r.Next,
 	}

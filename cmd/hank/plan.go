@@ -100,8 +100,8 @@ func printPlan(p *report.Plan) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if p.Grows() {
-		say("loops are expanded one iteration at a time; more may follow\n")
+	if more := p.More(); more != "" {
+		say("%s\n", more)
 	}
 	return nil
 }

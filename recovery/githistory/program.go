@@ -28,14 +28,14 @@ func ReadProgram(store *checkpoint.Store, sha state.SHA) (*plan.Program, error) 
 	return plan.Thaw(filesOf(store, info.Tree))
 }
 
-// ProgramName is the name that a frozen program gives itself; empty if it has none,
-// or cannot be read.
-func ProgramName(store *checkpoint.Store, sha state.SHA) string {
+// ProgramOutline is a frozen program as far as lists tell of it; nothing, if it cannot
+// be read.
+func ProgramOutline(store *checkpoint.Store, sha state.SHA) plan.Outline {
 	info, err := store.CommitInfo(checkpoint.SHA(sha))
 	if err != nil {
-		return ""
+		return plan.Outline{}
 	}
-	return plan.FrozenName(filesOf(store, info.Tree))
+	return plan.FrozenOutline(filesOf(store, info.Tree))
 }
 
 // filesOf reads files of a tree by their paths.

@@ -32,13 +32,17 @@ func Plain(e Event) []string {
 }
 
 func begun(e Begun) string {
+	codons := e.Extent.Text() + " codons"
+	if codons == "1 codons" {
+		codons = "1 codon"
+	}
 	if e.Done > 0 {
-		return fmt.Sprintf("%s: %d of %s codons finished", e.Hank, e.Done, e.Extent.Text())
+		codons = fmt.Sprintf("%d of %s finished", e.Done, codons)
 	}
-	if text := e.Extent.Text(); text != "1" {
-		return e.Hank + ": " + text + " codons"
+	if e.Extent.Open {
+		codons += " (a loop ends when a context is full)"
 	}
-	return e.Hank + ": 1 codon"
+	return e.Hank + ": " + codons
 }
 
 func plainCodon(e CodonEnded) []string {
@@ -178,7 +182,7 @@ func (c columns) codonLine(e CodonEnded, most int, out *os.File) []term.Painted 
 		line += "  " + term.Dim(out, term.Fit(words, most-used-2))
 	}
 	if e.Why != "" {
-		more = append(more, term.Sprintf("    %s", e.Why))
+		more = append(more, term.Sprintf("    %s", strings.ReplaceAll(e.Why, "\n", "\n    ")))
 	}
 	for _, n := range e.Notes {
 		more = append(more, term.Sprintf("    %s", n))
@@ -202,7 +206,8 @@ func (f Files) painted(out *os.File) term.Painted {
 // ended is the end of a run on a terminal.
 func ended(e Ended, out *os.File) []term.Painted {
 	sign, paint := look(e.Verdict, e.But)
-	lines := []term.Painted{"", term.Sprintf("%s %s", paint(out, sign), e.Message)}
+	e.Message = strings.ReplaceAll(e.Message, "\n", "\n  ")
+	lines := []term.Painted{"", ""}
 	if head, rest, found := strings.Cut(e.Message, ": "); found {
 		lines[1] = term.Sprintf("%s: %s", paint(out, sign+" "+head), rest)
 	} else if head, rest, found := strings.Cut(e.Message, ", with "); found {

@@ -153,7 +153,7 @@ func TestTheEndOfARunNamesOneCommand(t *testing.T) {
 	if got := Plain(Begun{Hank: "Notes", Done: 2, Extent: seven}); got[0] != "Notes: 2 of 7 codons finished" {
 		t.Errorf("%q", got)
 	}
-	if got := Plain(Begun{Hank: "Notes", Extent: plan.Extent{Codons: 3, Open: true}}); got[0] != "Notes: 3 or more codons" {
+	if got := Plain(Begun{Hank: "Notes", Extent: plan.Extent{Codons: 3, Open: true}}); got[0] != "Notes: an unknown number of codons (a loop ends when a context is full)" {
 		t.Errorf("%q", got)
 	}
 }

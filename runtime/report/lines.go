@@ -27,7 +27,7 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	}
 	warn := func(text string) { lines = append(lines, Line{"warning", text, true}) }
 	line("execution", "%s", PlaceOf(s.Execution))
-	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Planned, s.Caveats), s.Bill.Text())
+	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Extent, s.Caveats), s.Bill.Text())
 	if s.Limits.Any() {
 		line("limit", "%s", verdict.DescribeLimits(s.Limits, s.Paid(), -1))
 	}

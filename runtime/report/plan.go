@@ -13,6 +13,10 @@ type Plan struct {
 	Execution string    `json:"execution,omitempty"`
 	Hank      string    `json:"hank,omitempty"`
 	Codons    []Planned `json:"codons"`
+
+	Extent plan.Extent `json:"-"` // how many codons there will be
+
+	laidOut int
 }
 
 // Planned is an entry of a plan.
@@ -34,10 +38,12 @@ type Planned struct {
 
 // InitialPlan is the plan with which an execution of a hank would start.
 func InitialPlan(path string, program *plan.Program) *Plan {
-	p := &Plan{Schema: 1, Hank: path}
-	for i, e := range program.Initial() {
+	entries := program.Initial()
+	p := &Plan{Schema: 1, Hank: path, Extent: program.Extent(len(entries), func(i int) *plan.LoopContext { return entries[i].LoopContext }, 0)}
+	for i, e := range entries {
 		p.Codons = append(p.Codons, plannedOf(i, e))
 	}
+	p.laidOut = len(p.Codons)
 	return p
 }
 
@@ -47,7 +53,7 @@ func PlanOf(v *recovery.View) *Plan {
 	if len(entries) == 0 {
 		return nil
 	}
-	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}}
+	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}, Extent: v.Extent()}
 	next := v.State.Next()
 	newest := map[state.CodonID]state.TimelineEntry{}
 	for _, step := range v.State.Timeline() {
@@ -62,6 +68,7 @@ func PlanOf(v *recovery.View) *Plan {
 		}
 		p.Codons = append(p.Codons, entry)
 	}
+	p.laidOut = len(p.Codons)
 	return p
 }
 
@@ -76,12 +83,11 @@ func plannedOf(i int, e plan.Entry) Planned {
 // Begun reports whether a codon of the plan has run, or is next in an execution.
 func (p *Plan) Begun() bool { return p.Execution != "" }
 
-// Grows reports whether a loop of the plan may still get more iterations.
-func (p *Plan) Grows() bool {
-	for _, e := range p.Codons {
-		if e.LoopID != "" && e.Status == "" {
-			return true
-		}
+// More says what the list has not: the iterations that loops add when they begin; empty
+// if there are none.
+func (p *Plan) More() string {
+	if p.laidOut == p.Extent.Codons && !p.Extent.Open {
+		return ""
 	}
-	return false
+	return "loops are laid out one iteration at a time: " + p.Extent.Text() + " codons in all"
 }

@@ -28,7 +28,7 @@ type Runs struct {
 // Summary is how the execution is, in one line.
 func (r *Runs) Summary() string {
 	v := r.view
-	text := fmt.Sprintf("%s, %s, %s", verdict.OfExecution(v), verdict.ProgressText(v.Head.Done, v.Head.Planned, v.Head.Caveats), v.Head.Bill().Text())
+	text := fmt.Sprintf("%s, %s, %s", verdict.OfExecution(v), verdict.ProgressText(v.Head.Done, v.Extent(), v.Head.Caveats), v.Head.Bill().Text())
 	if at := began(v); at != nil {
 		text += fmt.Sprintf(", %s of work, begun %s", term.Duration(worked(v)), at.Local().Format(time.DateTime))
 	}

@@ -41,6 +41,7 @@ type Status struct {
 	Paused    *state.Pause    `json:"paused,omitempty"` // the run could not continue; a finding says what to do
 	Done      int             `json:"codonsDone"`
 	Planned   int             `json:"codonsPlanned"`
+	Extent    plan.Extent     `json:"-"` // what that comes to
 	Next      state.CodonID   `json:"nextCodon,omitempty"`
 	LiveCodon *state.Codon    `json:"liveCodon,omitempty"`
 	LastCodon *state.Codon    `json:"lastCodon,omitempty"`
@@ -156,7 +157,7 @@ func statusOf(v *recovery.View, in plan.Layers) Status {
 	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
-		Done: v.Head.Done, Planned: v.Head.Planned, Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position,
+		Done: v.Head.Done, Planned: v.Head.Planned, Extent: v.Extent(), Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
 	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
 		s.Findings = deferred(s.Findings)

@@ -3,9 +3,9 @@ package verdict
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/budget"
 	"hank/state"
@@ -155,13 +155,11 @@ func whose(scope string) string {
 }
 
 // ProgressText is how many codons are finished, and how many of them only so to speak.
-func ProgressText(done, planned int, c state.Caveats) string {
-	return FinishedText(done, strconv.Itoa(planned), c)
-}
-
-// FinishedText is ProgressText with what the plan comes to in words.
-func FinishedText(done int, planned string, c state.Caveats) string {
-	text := fmt.Sprintf("%d of %s finished", done, planned)
+func ProgressText(done int, of plan.Extent, c state.Caveats) string {
+	text := fmt.Sprintf("%d of %s finished", done, of.Text())
+	if of.Open {
+		text = fmt.Sprintf("%d finished of an unknown number", done)
+	}
 	if n := len(c.Skipped); n > 0 {
 		text += fmt.Sprintf(", %d of them skipped", n)
 	}

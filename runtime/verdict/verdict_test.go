@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/plan"
 	"hank/runtime/budget"
 	"hank/state"
 )
@@ -75,7 +76,7 @@ func TestManyCaveatsAreCountedAndTheFirstNamed(t *testing.T) {
 	if got, want := CaveatText(c), "7 failures ignored (a, b, c, d, e, and 2 more) and 1 codon skipped (x)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := ProgressText(9, 12, c), "9 of 12 finished, 1 of them skipped, 7 of them failed"; got != want {
+	if got, want := ProgressText(9, plan.Extent{Codons: 12}, c), "9 of 12 finished, 1 of them skipped, 7 of them failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
