@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func openOrCreate(ctx context.Context, root string, from origin, replay *recordi
 		if err != nil {
 			return nil, err
 		}
-		if err := sameInputs(x, from, r); err != nil {
+		if err := cmp.Or(sameInputs(x, from, r), newOutput(x, r, ui)); err != nil {
 			return nil, errors.Join(err, x.Close())
 		}
 		return x, nil
@@ -139,6 +140,30 @@ func sameInputs(x *execution.Execution, from origin, r Request) error {
 			return &exitcode.UsageError{Why: fmt.Sprintf("this execution uses the workspace %s; another workspace needs an execution of its own: -e DIR", x.Layout.Workspace)}
 		}
 	}
+	return nil
+}
+
+// newOutput has the output files copied elsewhere from now on, if that is wanted.
+func newOutput(x *execution.Execution, r Request, ui UI) error {
+	if r.Output == "" {
+		return nil
+	}
+	output, err := filepath.Abs(r.Output)
+	if err == nil {
+		err = layout.Nameable(output)
+	}
+	before := x.Meta().Output
+	if err != nil || output == before {
+		return err
+	}
+	if err := x.SetMeta(func(m *layout.Meta) { m.Output = output }); err != nil {
+		return err
+	}
+	text := "output files are copied to " + output + " from now on"
+	if before != "" {
+		text += "; what was copied to " + before + " stays there"
+	}
+	ui.say(text)
 	return nil
 }
 

@@ -109,13 +109,14 @@ func andMore(n int) string {
 
 func printCheckpoints(list []history.Listed, limit int) error {
 	t := term.NewTable(os.Stdout)
-	t.Heading("", "checkpoint", "time", "kind", "codon", "branch", "name")
+	t.Fit()
+	t.Heading("", "checkpoint", "time", "kind", "codon", "name", "branch")
 	for _, k := range list {
 		mark := " "
 		if k.Current {
 			mark = "*"
 		}
-		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), k.Branch, report.ShortNames(k.Name))
+		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), report.ShortNames(k.Name), k.Branch)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -45,6 +45,7 @@ var verbCases = map[string]verbCase{
 	"land":        {flag: []string{"--branch", "landed"}},
 	"cost":        {flag: []string{"--by", "run"}, list: true},
 	"doctor":      {flag: []string{"-e", "."}},
+	"reset":       {args: []string{"--yes"}, flag: []string{"-e", "."}},
 	"gc":          {flag: []string{"--older-than", "1d"}},
 	"ls":          {flag: []string{"--limit", "1"}, list: true},
 	"version":     {},

@@ -81,6 +81,7 @@ func printPlan(p *report.Plan) error {
 	if begun {
 		heading = slices.Insert(heading, 2, "status", "checkpoint")
 	}
+	t.Fit()
 	t.Heading(heading...)
 	for _, e := range p.Codons {
 		status := orDefault(string(e.Verdict), "-")

@@ -26,7 +26,7 @@ func driveFlags() []cli.Flag {
 	return []cli.Flag{
 		executionFlag,
 		&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon until another is named (none: the models of the hank)"},
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon; kept until changed (none: the models of the hank)"},
 		&cli.StringFlag{Name: "max-cost", Usage: "stop when all runs of the execution have spent `USD` together; kept until changed (none: no limit but the hank's budgets)"},
 		&cli.StringFlag{Name: "max-time", Usage: "stop after `SECONDS` of work in all runs together; kept until changed (none: no limit but the hank's budgets)"},
 		capFlag,
@@ -57,6 +57,11 @@ execution, or ./hank.json). DATA is a file or directory that the codons read; it
 linked into the workspace as read_only_data_source. The execution is created here, or
 in the directory that -e names.
 
+The execution keeps what --output, --model, --max-cost, --max-time, --checkpoint-cap and
+--replay are given until they are given again, and HANK, DATA, --workspace and the
+answer about secrets for good: a plain hank run continues with all of them. Other
+options hold for one command.
+
 Running it again resumes: an interrupted codon is rerun from the state before it. A
 failed codon stays failed until you run hank retry.
 
@@ -67,9 +72,9 @@ Exit code 0: the hank is completed; 1: a codon failed; 3: invalid hank; 4: needs
 your decision, named in the message; 5: locked by another hank process; 6: budget;
 8: stopped before completion; 9: agent missing; 74: disk full or I/O error, work kept.`,
 		Flags: append(driveFlags(),
-			&cli.StringFlag{Name: "data", Usage: "input data `PATH`"},
-			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`"},
+			&cli.StringFlag{Name: "data", Usage: "input data `PATH`; kept for the execution"},
+			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched; kept for the execution"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`; kept until changed"},
 			&cli.StringFlag{Name: "replay", Usage: "replay the agents recorded in the execution in `DIR` instead of running them: their output, costs (not paid) and file changes; later runs continue the replay (none: run agents again)"},
 			&cli.BoolFlag{Name: "include-secrets", Usage: "include files whose names suggest secrets (.env, id_rsa, ...) in the checkpoints"},
 			&cli.BoolFlag{Name: "exclude-secrets", Usage: "exclude such files from every checkpoint; a rollback does not touch them"},

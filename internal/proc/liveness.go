@@ -59,7 +59,7 @@ func judge(id Identity, src source) (Liveness, string) {
 	case seen.state == gone:
 		return Dead, fmt.Sprintf("there is no process %d", id.PID)
 	case seen.state == zombie:
-		return Dead, fmt.Sprintf("process %d has ended (zombie)", id.PID)
+		return Dead, fmt.Sprintf("process %d has ended", id.PID)
 	case id.StartTicks == 0:
 		return Unknown, fmt.Sprintf("a process %d exists, but its start time was not recorded", id.PID)
 	case seen.ticks == 0:

@@ -39,7 +39,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"live", recorded, fake{home, itself, nil}, Alive, "is running"},
 		{"dead", recorded, fake{home, observation{state: gone}, nil}, Dead, "there is no process 42"},
-		{"zombie", recorded, fake{home, observation{zombie, 7000}, nil}, Dead, "zombie"},
+		{"zombie", recorded, fake{home, observation{zombie, 7000}, nil}, Dead, "process 42 has ended"},
 		{"stopped", recorded, fake{home, observation{stopped, 7000}, nil}, Alive, "stopped, not ended"},
 		{"pid reused", recorded, fake{home, observation{running, 7001}, nil}, Dead, "belongs to another process"},
 		{"pid reused by an older start time", recorded, fake{home, observation{running, 1}, nil}, Dead, "belongs to another process"},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ type Table struct {
 	out  io.Writer
 	rows [][]string
 	only bool // rows has a heading only
+	most int  // columns of a line; 0: any number
 }
 
 // NewTable returns a table that is written to out by Flush.
@@ -28,6 +30,13 @@ func (t *Table) Heading(names ...string) {
 	}
 	t.Row(cells...)
 	t.only = true
+}
+
+// Fit cuts what is longer than a line of the terminal that the table is written to.
+func (t *Table) Fit() {
+	if to, ok := t.out.(*os.File); ok {
+		t.most = Width(to)
+	}
 }
 
 // Row adds a row. Its cells are shown as Fprintf shows its arguments, each on
@@ -61,6 +70,9 @@ func (t *Table) Flush() error {
 	out := bufio.NewWriter(t.out)
 	for _, row := range t.rows {
 		gap := 0
+		if t.most > 0 {
+			row = fitted(row, widths, t.most)
+		}
 		for i, cell := range row {
 			if cell != "" {
 				out.WriteString(strings.Repeat(" ", gap) + cell)
@@ -72,4 +84,17 @@ func (t *Table) Flush() error {
 	}
 	t.rows = nil
 	return out.Flush()
+}
+
+// fitted is a row of which no more is left than fits into so many columns.
+func fitted(row []string, widths []int, most int) []string {
+	row = slices.Clone(row)
+	at := 0
+	for i, cell := range row {
+		if used := Columns(Printable(cell)); at+used > most {
+			row[i] = Fit(Printable(cell), max(0, most-at))
+		}
+		at += widths[i] + columnGap
+	}
+	return row
 }

@@ -19,7 +19,16 @@ func TestATableIsAlignedAsItAppears(t *testing.T) {
 	const want = "" +
 		"   status     name  note\n" +
 		"*  \x1b[31mfailed\x1b[0m     漢字  a b\n" +
-		"   completed  b\n"
+		"   completed  b\n" +
+		"a  b\n" +
+		"a  漢字漢字漢字漢字…\n"
+	table.most = 20
+	table.Row("a", "b", "a text that is longer than a line")
+	table.Row("a", "漢字漢字漢字漢字漢字漢字", Painted("\x1b[31mc\x1b[0m"))
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	table.most = 0
 	table.Heading("nothing", "follows")
 	if err := table.Flush(); err != nil {
 		t.Fatal(err)

@@ -25,12 +25,12 @@ type Runs struct {
 	view *recovery.View
 }
 
-// Summary is how the execution is, in one line.
+// Summary is how the execution is, in two lines.
 func (r *Runs) Summary() string {
 	v := r.view
 	text := fmt.Sprintf("%s, %s, %s", verdict.OfExecution(v), verdict.ProgressText(v.Head.Done, v.Extent(), v.Head.Caveats), v.Head.Bill().Text())
 	if at := began(v); at != nil {
-		text += fmt.Sprintf(", %s of work, begun %s", term.Duration(worked(v)), at.Local().Format(time.DateTime))
+		text += fmt.Sprintf("\n  %s of work, begun %s", term.Duration(worked(v)), at.Local().Format(time.DateTime))
 	}
 	return text
 }
