@@ -100,6 +100,9 @@ func TestATranscriptReadsAsAConversation(t *testing.T) {
 		`{"type":"assistant","parent_tool_use_id":"4","message":{"content":[{"type":"text","text":"I look around.\nSo I do."},{"type":"tool_use","id":"5","name":"Bash","input":{"command":"true"}}]}}`,
 		`{"type":"user","parent_tool_use_id":"4","message":{"content":[{"type":"tool_result","tool_use_id":"5","content":""}]}}`,
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"4","content":"nothing is there"}]}}`,
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"6","name":"Task","input":{"description":"again"}},{"type":"tool_use","id":"7","name":"TodoWrite","input":{"todos":[{"content":"x"}]}}]}}`,
+		`{"type":"assistant","parent_tool_use_id":"6","message":{"content":"I have looked."}}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"6","content":"I have looked.\nagentId: 1"}]}}`,
 		`{"type":"system","subtype":"permission_denied","tool_name":"WebFetch"}`,
 		`{"type":"assistant","error":"server_error","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error: overloaded"}]}}`,
 		`{"type":"assistant","message":{"content":"All is well."}}`,
@@ -145,6 +148,15 @@ Then I write.
 
 ● Task: look around
   ⎿ nothing is there
+
+● Task: again
+
+● TodoWrite: {"todos":[{"content":"x"}]}
+
+  │ I have looked.
+
+● Task: again
+  ⎿ (its last message)
 
 · the tool WebFetch was refused: it is not permitted
 
@@ -203,8 +215,8 @@ func TestRecordedTranscripts(t *testing.T) {
 // apart.
 func TestOutputOfAScriptIsShownAsItIs(t *testing.T) {
 	t.Parallel()
-	got := shown(t, written("shell", "one", "", "  two\tthree  ", `{"type":"assistant","message":{"content":"x"}}`, "!four", "\xff"), Style{})
-	const want = "one\n\n  two\tthree  \n{\"type\":\"assistant\",\"message\":{\"content\":\"x\"}}\nstderr: four\n\uFFFD\n"
+	got := shown(t, written("shell", "one", "", "  two\tthree  ", `{"type":"assistant","message":{"content":"x"}}`, "!four", "\xff", "1%\r50%\r100%\r", "!a\rb"), Style{})
+	const want = "one\n\n  two\tthree  \n{\"type\":\"assistant\",\"message\":{\"content\":\"x\"}}\nstderr: four\n\uFFFD\n… 100%\nstderr: … b\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -31,7 +31,7 @@ const (
 // Entry is one thing that people see of a transcript. Its text is exact.
 type Entry struct {
 	Kind Kind   `json:"kind"`
-	Text string `json:"text,omitempty"`            // of a tool: its main argument
+	Text string `json:"text,omitempty"`            // of a tool: its main argument, or all as JSON if none is a text
 	Tool string `json:"tool,omitempty"`            // its name, also of a result
 	ID   string `json:"toolUseId,omitempty"`       // joins a result to its tool
 	Of   string `json:"parentToolUseId,omitempty"` // the use of a tool that started the subagent whose entry this is
@@ -39,8 +39,9 @@ type Entry struct {
 	// tells of an error of the provider.
 	Error bool `json:"error,omitzero"`
 
-	use   string // of a result: the main argument of its tool
-	input []byte // of a tool
+	use     string // of a result: the main argument of its tool
+	repeats bool   // of a result: it begins with the last message of the subagent
+	input   []byte // of a tool
 }
 
 // Line is a line of a transcript. Raw is the caller's.
@@ -67,13 +68,14 @@ type Parser struct {
 	reader  harness.Reader
 	plain   bool // the agent's lines are text
 	turns   int
-	last    string // the last message of the agent, which its result repeats
-	open    map[string]Entry
+	last    string            // the last message of the agent, which its result repeats
+	open    map[string]Entry  // the tools that have not answered
+	said    map[string]string // by tool: the last message of its subagent
 }
 
 // NewParser begins a transcript, or a part of one that has begun so.
 func NewParser(formats Formats, start transcript.Start) *Parser {
-	p := &Parser{formats: formats, open: map[string]Entry{}}
+	p := &Parser{formats: formats, open: map[string]Entry{}, said: map[string]string{}}
 	p.read(start)
 	return p
 }
@@ -175,17 +177,21 @@ func (p *Parser) events(line []byte) []Entry {
 				kind = Thinking
 			} else if o.Of == "" {
 				p.last = o.Text
+			} else if _, running := p.open[o.Of]; running {
+				p.said[o.Of] = o.Text
 			}
 			add(Entry{Kind: kind, Text: o.Text, Error: o.Failed, Of: o.Of})
 		case harness.ToolUse:
-			e := Entry{Kind: Tool, Text: o.Argument(), Tool: o.Name, ID: o.ID, Of: o.Of, input: o.Input}
+			e := Entry{Kind: Tool, Text: argumentOf(o), Tool: o.Name, ID: o.ID, Of: o.Of, input: o.Input}
 			add(e)
 			e.input = nil
 			p.open[o.ID] = e
 		case harness.ToolResult:
 			tool := p.open[o.ToolUseID]
+			said := p.said[o.ToolUseID]
 			delete(p.open, o.ToolUseID)
-			add(Entry{Kind: Result, Text: o.Text, Tool: tool.Tool, use: tool.Text, ID: o.ToolUseID, Error: o.IsError, Of: o.Of})
+			delete(p.said, o.ToolUseID)
+			add(Entry{Kind: Result, Text: o.Text, Tool: tool.Tool, use: tool.Text, repeats: said != "" && strings.HasPrefix(o.Text, said), ID: o.ToolUseID, Error: o.IsError, Of: o.Of})
 		case harness.Retrying:
 			add(Entry{Kind: Retry, Text: fmt.Sprintf("waits for its provider (try %d, %s): %s", o.Attempt, o.After, o.Why)})
 		case harness.ContextExceeded:
@@ -204,4 +210,13 @@ func (p *Parser) events(line []byte) []Entry {
 		}
 	}
 	return entries
+}
+
+// argumentOf is what a tool was asked.
+func argumentOf(use harness.ToolUse) string {
+	text := use.Argument()
+	if text == "" && len(use.Input) > len("{}") {
+		text = string(use.Input)
+	}
+	return text
 }

@@ -97,22 +97,24 @@ func (p *Printer) Entry(e Entry) error {
 	switch e.Kind {
 	case Output:
 		p.gap(true)
-		p.write(p.clean(e.Text) + "\n")
+		for line := range strings.SplitSeq(p.clean(p.overwritten(e.Text)), "\n") {
+			p.write(line + "\n")
+		}
 	case Stderr:
 		p.gap(true)
-		for line := range strings.SplitSeq(p.clean(e.Text), "\n") {
+		for line := range strings.SplitSeq(p.clean(p.overwritten(e.Text)), "\n") {
 			p.write(p.paint(yellow, "stderr: "+line) + "\n")
 		}
 	case Message:
 		p.gap(false)
 		if e.Error {
-			p.block(e.Of, "✗ ", "  ", red, p.lines(e.Text, 0))
+			p.block(e.Of, "✗ ", "  ", red, p.lines(e.Of, e.Text, 0))
 		} else {
-			p.block(e.Of, "", "", "", p.lines(e.Text, 0))
+			p.block(e.Of, "", "", "", p.lines(e.Of, e.Text, 0))
 		}
 	case Thinking:
 		p.gap(false)
-		p.block(e.Of, "✻ ", "  ", dim, p.lines(e.Text, thinkingLines))
+		p.block(e.Of, "✻ ", "  ", dim, p.lines(e.Of, e.Text, thinkingLines))
 	case Tool:
 		p.gap(false)
 		p.use(e)
@@ -153,10 +155,10 @@ func (p *Printer) use(e Entry) {
 	}
 	before, after := differing(*edit.Old, *edit.New)
 	if before != "" {
-		p.block(e.Of, "    - ", "    - ", red, p.lines(before, changeLines))
+		p.block(e.Of, "    - ", "    - ", red, p.lines(e.Of, before, changeLines))
 	}
 	if after != "" {
-		p.block(e.Of, "    + ", "    + ", green, p.lines(after, changeLines))
+		p.block(e.Of, "    + ", "    + ", green, p.lines(e.Of, after, changeLines))
 	}
 }
 
@@ -199,13 +201,16 @@ func (p *Printer) result(e Entry) {
 		}
 	}
 	code, text := dim, e.Text
-	if strings.TrimSpace(text) == "" {
+	switch {
+	case strings.TrimSpace(text) == "":
 		text = "(nothing)"
+	case e.repeats && !p.Full:
+		text = "(its last message)"
 	}
 	if e.Error {
 		code, text = red, "error: "+text
 	}
-	lines := p.lines(text, resultLines)
+	lines := p.lines(e.Of, text, resultLines)
 	p.block(e.Of, "  ⎿ ", "    ", code, lines)
 }
 
@@ -228,9 +233,19 @@ func (p *Printer) indent(of string) string {
 	return p.paint(dim, "  │") + " "
 }
 
-// lines are the lines of a text; at most about most, each cut, if that is not 0 and not
+// overwritten is a line of a program that has returned to its beginning, to show its
+// progress: what it had written at the end, or all of it as lines.
+func (p *Printer) overwritten(line string) string {
+	line = strings.TrimRight(line, "\r")
+	if at := strings.LastIndexByte(line, '\r'); at >= 0 && !p.Full {
+		return "… " + line[at+1:]
+	}
+	return strings.ReplaceAll(line, "\r", "\n")
+}
+
+// lines are the lines of a text, of a subagent or not; at most about most, each cut, if that is not 0 and not
 // all is asked for. The last one says what was left out.
-func (p *Printer) lines(text string, most int) []string {
+func (p *Printer) lines(of, text string, most int) []string {
 	if most == 0 || p.Full {
 		return strings.Split(strings.TrimRight(p.clean(text), "\n"), "\n")
 	}
@@ -238,6 +253,9 @@ func (p *Printer) lines(text string, most int) []string {
 	columns := elsewhere
 	if p.Columns > 0 {
 		columns = max(20, p.Columns-6)
+	}
+	if of != "" {
+		columns -= 4
 	}
 	count := strings.Count(text, "\n") + 1
 	if count == most+1 {
