@@ -12,7 +12,7 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/exitcode"
-	"hank/runtime/report"
+	"hank/runtime/report/eventlog"
 )
 
 func eventsCommand() *cli.Command {
@@ -49,32 +49,32 @@ Exit code 0: printed; 2: there is no such type.`,
 			if c.Bool("follow") && c.Uint64("before") > 0 {
 				return &exitcode.UsageError{Why: "--follow and --before cannot be combined"}
 			}
-			if err := report.CheckTypes(c.StringSlice("type")); err != nil {
+			if err := eventlog.CheckTypes(c.StringSlice("type")); err != nil {
 				return err
 			}
 			v, err := view(c)
 			if err != nil {
 				return err
 			}
-			q := report.EventQuery{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run"), Text: !c.Bool("json")}
+			q := eventlog.Query{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run"), Text: !c.Bool("json")}
 			out, end := term.Page(os.Stdout)
 			if c.Bool("follow") {
 				out = os.Stdout
 			}
-			to := report.EventSink{Event: eventPrinter(c, out), Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
+			to := eventlog.Sink{Event: eventPrinter(c, out), Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
 			if c.Bool("json") {
-				to.Event = func(e report.Event) error { return printEventLine(out, e) }
+				to.Event = func(e eventlog.Event) error { return printEventLine(out, e) }
 			}
 			if c.Bool("follow") {
-				return report.FollowEvents(c.Context, v, q, to)
+				return eventlog.Follow(c.Context, v, q, to)
 			}
-			return end(report.ReadEvents(v, q, to))
+			return end(eventlog.Read(v, q, to))
 		},
 	}
 }
 
 // printEventLine prints an event as one line of JSON.
-func printEventLine(out io.Writer, e report.Event) error {
+func printEventLine(out io.Writer, e eventlog.Event) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -84,9 +84,9 @@ func printEventLine(out io.Writer, e report.Event) error {
 }
 
 // eventPrinter prints events as lines, with the day where it changes.
-func eventPrinter(c *cli.Context, out io.Writer) func(report.Event) error {
+func eventPrinter(c *cli.Context, out io.Writer) func(eventlog.Event) error {
 	day, columns := "", term.Width(os.Stdout)
-	return func(e report.Event) error {
+	return func(e eventlog.Event) error {
 		at := e.Timestamp.Local()
 		date := at.Format(time.DateOnly)
 		if shown := date; date == day {

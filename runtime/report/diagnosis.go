@@ -322,13 +322,13 @@ func happened(s Status, option string) string {
 		return "the last run crashed"
 	case verdict.Failed:
 		if last != nil && last.FailureReason != nil {
-			return fmt.Sprintf("codon %s failed: %s", last.CodonID, firstLine(last.FailureReason.Message))
+			return fmt.Sprintf("codon %s failed: %s", last.CodonID, FirstLine(last.FailureReason.Message))
 		}
 		return "the last run failed"
 	case verdict.Refused:
-		return "the provider refused the last run: " + firstLine(s.EndDetail)
+		return "the provider refused the last run: " + FirstLine(s.EndDetail)
 	case verdict.Budget:
-		return "a budget ended the last run: " + firstLine(s.EndDetail)
+		return "a budget ended the last run: " + FirstLine(s.EndDetail)
 	case verdict.Paused:
 		if s.Paused != nil {
 			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                    // which a finding names as long as it holds
@@ -337,9 +337,9 @@ func happened(s Status, option string) string {
 				cause, _, _ := strings.Cut(rest[len(path):], "; ")
 				why = checkpoint.CannotRecord + path + cause
 			}
-			return "the last run was paused: " + firstLine(why)
+			return "the last run was paused: " + FirstLine(why)
 		}
-		return "hank could not continue the last run: " + firstLine(s.EndDetail)
+		return "hank could not continue the last run: " + FirstLine(s.EndDetail)
 	}
 	return "the last run: " + string(s.Verdict)
 }

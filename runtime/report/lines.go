@@ -45,9 +45,9 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 			line(string(word), "%s, during %q", last.CodonID, last.FailedDuring)
 			break
 		}
-		line(string(word), "%s, during %q: %s", last.CodonID, last.FailedDuring, firstLine(last.FailureReason.Message))
+		line(string(word), "%s, during %q: %s", last.CodonID, last.FailedDuring, FirstLine(last.FailureReason.Message))
 	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
-		line(string(s.Verdict), "%s", firstLine(s.EndDetail))
+		line(string(s.Verdict), "%s", FirstLine(s.EndDetail))
 	}
 	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict != verdict.Completed {
 		line("caveats", "%s", more)

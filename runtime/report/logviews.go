@@ -122,7 +122,7 @@ func (t *LogText) End(a Attempt) error {
 	if more := verdict.Qualification(a.Codon); more != "" {
 		text += ", " + more
 	}
-	if f := shownCodon(a.Codon, t.option).FailureReason; f != nil && a.Verdict != verdict.Stopped {
+	if f := ShownCodon(a.Codon, t.option).FailureReason; f != nil && a.Verdict != verdict.Stopped {
 		if reason := t.unsaid(f.Message); reason != "" {
 			text += ": " + reason
 		}
@@ -153,7 +153,7 @@ func endingOf(a Attempt, option string) string {
 		ending += ", " + more
 	}
 	if a.FailureReason != nil {
-		ending += ": " + shownCodon(a.Codon, option).FailureReason.Message
+		ending += ": " + ShownCodon(a.Codon, option).FailureReason.Message
 	}
 	return ending
 }
@@ -166,7 +166,7 @@ func (t *LogText) RunEnd(r RunEnd) error {
 	}
 	text += ", " + r.bill.Text()
 	if r.Detail != "" {
-		text += ": " + firstLine(r.Detail)
+		text += ": " + FirstLine(r.Detail)
 	}
 	if r.Next != "" {
 		text += "; next: " + r.Next

@@ -35,9 +35,9 @@ func shownPause(p *state.Pause, option string) *state.Pause {
 	return &shown
 }
 
-// shownCodon is a record with the option in the commands of its notes and, if hank
+// ShownCodon is a record with the option in the commands of its notes and, if hank
 // wrote it, of the reason for its failure.
-func shownCodon(c *state.Codon, option string) *state.Codon {
+func ShownCodon(c *state.Codon, option string) *state.Codon {
 	if c == nil {
 		return nil
 	}

@@ -76,7 +76,7 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 	for _, r := range runs {
 		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons()}
 		for i, k := range shown.Codons {
-			shown.Codons[i] = shownCodon(k, option)
+			shown.Codons[i] = ShownCodon(k, option)
 		}
 		out.Runs = append(out.Runs, shown)
 	}
@@ -98,7 +98,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), shownCodon(k, option)})
+				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), ShownCodon(k, option)})
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (r Run) Origin() string {
 // Ending is what the run recorded of its end, where the verdict does not tell all.
 func (r Run) Ending() string {
 	if r.Verdict == verdict.Budget || r.Verdict == verdict.Paused {
-		return firstLine(r.EndDetail)
+		return FirstLine(r.EndDetail)
 	}
 	return ""
 }
@@ -188,7 +188,7 @@ func (a Attempt) Why() string {
 	if text != "" {
 		text += ": "
 	}
-	return text + firstLine(a.FailureReason.Message)
+	return text + FirstLine(a.FailureReason.Message)
 }
 
 // Evidence is how the failure was recognized, as far as its record has that, and

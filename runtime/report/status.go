@@ -137,7 +137,7 @@ func (s *Status) show(option string) {
 		s.EndDetail = shownEnd(s.ended, option)
 	}
 	s.Paused = shownPause(s.Paused, option)
-	s.LiveCodon, s.LastCodon = shownCodon(s.LiveCodon, option), shownCodon(s.LastCodon, option)
+	s.LiveCodon, s.LastCodon = ShownCodon(s.LiveCodon, option), ShownCodon(s.LastCodon, option)
 }
 
 // inExecution is a list of findings whose commands have the option.
@@ -180,7 +180,7 @@ func statusOf(v *recovery.View, in plan.Layers) Status {
 	case correct != "":
 		s.first = correct
 	case s.EndReason == state.EndAgent && !s.movedAway():
-		s.first = firstLine(s.EndDetail)
+		s.first = FirstLine(s.EndDetail)
 	default:
 		s.raise = s.first != ""
 	}

@@ -16,8 +16,8 @@ func Before(first string) string {
 	return "; before that: " + first
 }
 
-// firstLine is a text's first line, and whether there is more.
-func firstLine(text string) string {
+// FirstLine is a text's first line, and whether there is more.
+func FirstLine(text string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if rest != "" {
 		first += " …"

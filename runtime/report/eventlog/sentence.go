@@ -1,4 +1,4 @@
-package report
+package eventlog
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"hank/internal/typo"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -131,21 +132,21 @@ func transitionSentence(t state.Transition, option string) string {
 	case state.Rebased:
 		return "the journal begins here: " + t.Reason
 	case state.InitialCheckpointSet:
-		return "initial checkpoint " + Short(t.SHA)
+		return "initial checkpoint " + report.Short(t.SHA)
 	case state.PlanSet:
 		return fmt.Sprintf("the plan has %s", term.Count(elements(t.Entries), "codon"))
 	case state.PlanGrown:
 		return fmt.Sprintf("after %s the plan has %s more, %d fewer", t.After, term.Count(elements(t.Add), "codon"), t.Drop)
 	case state.RunStarted:
-		return fmt.Sprintf("run %s begins: %s", t.Run.RunID, Run{Run: t.Run}.Origin())
+		return fmt.Sprintf("run %s begins: %s", t.Run.RunID, report.Run{Run: t.Run}.Origin())
 	case state.RunCompleted:
 		return fmt.Sprintf("run %s is completed", t.RunID)
 	case state.RunFailed:
-		return fmt.Sprintf("run %s has ended (%s): %s", t.RunID, t.Reason, firstLine(advice.Render(t.Detail, option)))
+		return fmt.Sprintf("run %s has ended (%s): %s", t.RunID, t.Reason, report.FirstLine(advice.Render(t.Detail, option)))
 	case state.RunPaused:
-		return fmt.Sprintf("run %s is paused (%s): %s", t.RunID, t.Reason, firstLine(advice.Render(t.Detail, option)))
+		return fmt.Sprintf("run %s is paused (%s): %s", t.RunID, t.Reason, report.FirstLine(advice.Render(t.Detail, option)))
 	case state.RunCrashed:
-		return fmt.Sprintf("run %s has crashed: %s", t.RunID, firstLine(advice.Render(t.Detail, option)))
+		return fmt.Sprintf("run %s has crashed: %s", t.RunID, report.FirstLine(advice.Render(t.Detail, option)))
 	case state.CodonStarted:
 		return fmt.Sprintf("%s: attempt %d begins", t.Record.CodonID, max(1, t.Record.Attempt))
 	case state.CodonTransitioned:
@@ -170,18 +171,18 @@ func codonSentence(k *state.Codon, option string) string {
 			what += ", " + k.Bill().Text()
 		}
 		if sha := k.Checkpoint(); sha != "" {
-			what += ", checkpoint " + Short(sha)
+			what += ", checkpoint " + report.Short(sha)
 		}
 		if more := verdict.Qualification(k); more != "" {
 			what += ", " + more
 		}
-		if f := shownCodon(k, option).FailureReason; f != nil {
-			what += ": " + firstLine(f.Message)
+		if f := report.ShownCodon(k, option).FailureReason; f != nil {
+			what += ": " + report.FirstLine(f.Message)
 		}
 	case k.Settling != nil:
 		what = "its work has ended, and its checkpoint is made"
 	case k.Status == state.Preparing && k.RigSetupCheckpoint != "":
-		what = "its rig has completed, checkpoint " + Short(k.RigSetupCheckpoint)
+		what = "its rig has completed, checkpoint " + report.Short(k.RigSetupCheckpoint)
 	case k.Status == state.Preparing:
 		what = "its rig is next"
 	case k.Status == state.Initializing:
@@ -196,7 +197,7 @@ func codonSentence(k *state.Codon, option string) string {
 func moveSentence(t state.Transition) string {
 	switch t := t.(type) {
 	case state.CheckpointCreated:
-		text := fmt.Sprintf("%s checkpoint %s on %s", t.Kind, Short(t.SHA), t.Branch)
+		text := fmt.Sprintf("%s checkpoint %s on %s", t.Kind, report.Short(t.SHA), t.Branch)
 		if t.CodonID != "" {
 			text = string(t.CodonID) + ": " + text
 		}
@@ -205,7 +206,7 @@ func moveSentence(t state.Transition) string {
 		}
 		return text
 	case state.IntentOpened:
-		text := fmt.Sprintf("%s to checkpoint %s begins; what is there is in checkpoint %s", t.Intent.Kind, Short(t.Intent.To), Short(t.Intent.Safety))
+		text := fmt.Sprintf("%s to checkpoint %s begins; what is there is in checkpoint %s", t.Intent.Kind, report.Short(t.Intent.To), report.Short(t.Intent.Safety))
 		if len(t.Intent.Paths) > 0 {
 			text += "; only " + strings.Join(t.Intent.Paths, ", ")
 		}
@@ -295,7 +296,7 @@ func (n note) words(of string) string {
 		}
 		return n.Content
 	case "tool.result":
-		answer := cmp.Or(firstLine(n.Result), "(nothing)")
+		answer := cmp.Or(report.FirstLine(n.Result), "(nothing)")
 		if n.IsError {
 			answer = "error: " + answer
 		}
@@ -339,9 +340,9 @@ func (n note) paths(of string) string {
 	case "rollback.archiveRestore":
 		return "back from the archive: " + listed(n.Restored, 0)
 	case "rollback.started":
-		return "rollback to checkpoint " + Short(n.ToCheckpoint)
+		return "rollback to checkpoint " + report.Short(n.ToCheckpoint)
 	case "rollback.completed":
-		return "rolled back to checkpoint " + Short(n.Checkpoint)
+		return "rolled back to checkpoint " + report.Short(n.Checkpoint)
 	}
 	return ""
 }

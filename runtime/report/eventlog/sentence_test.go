@@ -1,4 +1,4 @@
-package report
+package eventlog
 
 import (
 	"os"
@@ -70,7 +70,7 @@ func TestEventsAreSentences(t *testing.T) {
 // The types that --type takes are all that hank writes.
 func TestAllTypesOfEventsAreKnown(t *testing.T) {
 	t.Parallel()
-	files, err := exec.Command("git", "ls-files", "../../runtime/*.go", "../../recovery/*.go").Output()
+	files, err := exec.Command("git", "ls-files", "../../../runtime/*.go", "../../../recovery/*.go").Output()
 	if err != nil {
 		t.Skip("not in a repository: ", err)
 	}

@@ -1,4 +1,4 @@
-package report
+package eventlog
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"hank/state/journal"
 )
 
-// EventQuery selects events of a journal. What is empty selects all.
-type EventQuery struct {
+// Query selects events of a journal. What is empty selects all.
+type Query struct {
 	Limit      int // 0: no limit
 	Before     uint64
 	Since      time.Time
@@ -30,9 +30,9 @@ type EventQuery struct {
 	Text bool
 }
 
-// EventSink gets the events that a query selects, in order, and what is wrong with
+// Sink gets the events that a query selects, in order, and what is wrong with
 // the journal.
-type EventSink struct {
+type Sink struct {
 	Event  func(Event) error
 	Damage func(why string)
 }
@@ -46,6 +46,9 @@ type Event struct {
 	Type      string         `json:"type"`
 	Data      jsontext.Value `json:"data"`
 }
+
+// followEvery is how often a journal that is followed is looked at.
+const followEvery = 200 * time.Millisecond
 
 // scope is what filters look at in an event's data.
 type scope struct {
@@ -68,15 +71,15 @@ func scopeOf(data jsontext.Value) scope {
 	return s
 }
 
-// ReadEvents reads the events of an execution that a query selects.
-func ReadEvents(v *recovery.View, q EventQuery, to EventSink) error {
-	r := eventReader{EventQuery: q, EventSink: to}
+// Read reads the events of an execution that a query selects.
+func Read(v *recovery.View, q Query, to Sink) error {
+	r := eventReader{Query: q, Sink: to}
 	return r.readAll(v)
 }
 
-// FollowEvents is ReadEvents, and then waits for more until the context ends.
-func FollowEvents(ctx context.Context, v *recovery.View, q EventQuery, to EventSink) error {
-	r := eventReader{EventQuery: q, EventSink: to}
+// Follow is Read, and then waits for more until the context ends.
+func Follow(ctx context.Context, v *recovery.View, q Query, to Sink) error {
+	r := eventReader{Query: q, Sink: to}
 	if err := r.readAll(v); err != nil || v.ForeignJournal {
 		return err
 	}
@@ -96,8 +99,8 @@ func FollowEvents(ctx context.Context, v *recovery.View, q EventQuery, to EventS
 
 // eventReader passes on the events that a query selects.
 type eventReader struct {
-	EventQuery
-	EventSink
+	Query
+	Sink
 
 	kept []journal.Event // the last ones, as far as there is a limit
 	last uint64
