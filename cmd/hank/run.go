@@ -59,7 +59,7 @@ in the directory that -e names.
 
 The execution keeps what --output, --model, --max-cost, --max-time, --checkpoint-cap and
 --replay are given until they are given again, and HANK, DATA, --workspace and the
-answer about secrets for good: a plain hank run continues with all of them. Other
+answer about secrets permanently: a plain hank run continues with all of them. Other
 options hold for one command.
 
 Running it again resumes: an interrupted codon is rerun from the state before it. A
