@@ -125,6 +125,24 @@ func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
 	}
 }
 
+// The codon that a retry does again starts from the files that the retry itself has
+// uncovered, which no checkpoint had: they are in the checkpoint from before it.
+func TestACodonStartsFromTheFilesThatItsOwnRetryHasUncovered(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; echo b >>b.log"}
+	]}`)
+	s.must(ModeRun, exitcode.Done)
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "b" })
+	if got := content(t, s.workspace(), "b.log"); got != "b\nb\n" {
+		t.Fatalf("b.log is %q", got)
+	}
+	if base := s.treeIn(s.last("b").BaseCheckpoint); base["b.log"] == "" {
+		t.Errorf("the codon has started from %v, without the file that the retry had uncovered", base)
+	}
+}
+
 // So it does where the checkpoint that the move went to has looked at more than the
 // codon: at everything, as the initial one, and the file was ignored there.
 func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.T) {
