@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -39,6 +40,21 @@ func (e Entry) Stored() Entry {
 		}
 		return text, nil
 	})
+}
+
+// StoredEntries returns the stored forms of a plan. A codon that entries share, as the
+// iterations of a loop do, is looked at once.
+func StoredEntries(entries []Entry) []Entry {
+	stored, out := map[*Codon]*Codon{}, slices.Clone(entries)
+	for i := range out {
+		c, seen := stored[out[i].Codon]
+		if !seen {
+			c = out[i].Stored().Codon
+			stored[out[i].Codon] = c
+		}
+		out[i].Codon = c
+	}
+	return out
 }
 
 func isReplaced(text string, private bool) bool {

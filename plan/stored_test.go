@@ -87,6 +87,34 @@ func TestStoredEntriesResolveInTheFrozenProgram(t *testing.T) {
 	}
 }
 
+// A plan is stored entry by entry; the iterations of a loop share their codons, and keep
+// sharing them.
+func TestAPlanIsStoredAsItsEntriesAre(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", longText)
+	var c [2]Codon
+	for i, text := range []string{`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "true", "env": {"KEY": "value"}}`,
+		`{"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "` + long + `"}`} {
+		if err := json.Unmarshal([]byte(text), &c[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries := []Entry{{Codon: &c[0], CodonID: "a#0"}, {Codon: &c[1], CodonID: "b#0"}, {Codon: &c[0], CodonID: "a#1"}, {CodonID: "none"}}
+	all := StoredEntries(entries)
+	for i, e := range entries {
+		want, err := json.Marshal(e.Stored())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(all[i]); err != nil || string(got) != string(want) {
+			t.Errorf("entry %d is stored as %s, not %s (%v)", i, got, want, err)
+		}
+	}
+	if all[0].Codon != all[2].Codon || all[0].Codon == &c[0] || entries[0].Codon != &c[0] {
+		t.Error("two iterations do not share their codon, or the plan itself was changed")
+	}
+}
+
 // What newer or foreign versions write must survive a round trip, wherever it
 // stands.
 func TestUnknownFieldsSurvive(t *testing.T) {

@@ -135,7 +135,7 @@ func (a *author) outset() error {
 }
 
 func (a *author) entries(entries []plan.Entry) []byte {
-	return must(json.Marshal(githistory.Stored(entries)))(a.t)
+	return must(json.Marshal(plan.StoredEntries(entries)))(a.t)
 }
 
 func (a *author) write(name, text string) {

@@ -15,6 +15,7 @@ import (
 	"hank/checkpoint/restore"
 	"hank/internal/advice"
 	"hank/internal/failpoint"
+	"hank/plan"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -253,7 +254,7 @@ func (x *Execution) Closing(intent *state.Intent, kept []string) []state.Transit
 	program, err := x.LoadProgram(p.Program)
 	var entries []byte
 	if err == nil {
-		entries, err = json.Marshal(githistory.Stored(program.Derive(githistory.Outcomes(&there))))
+		entries, err = json.Marshal(plan.StoredEntries(program.Derive(githistory.Outcomes(&there))))
 	}
 	if err != nil {
 		x.Opts.Warn(fmt.Sprintf("the hank of before the %s cannot be read (%v); the present one stays", intent.Kind, err))

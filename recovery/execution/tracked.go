@@ -88,7 +88,7 @@ func underProgramOf(s *state.State, store *checkpoint.Store, info checkpoint.Inf
 	if err != nil {
 		return s
 	}
-	entries, err := json.Marshal(githistory.Stored(program.Derive(githistory.Outcomes(s))))
+	entries, err := json.Marshal(plan.StoredEntries(program.Derive(githistory.Outcomes(s))))
 	if err != nil {
 		return s
 	}

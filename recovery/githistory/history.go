@@ -444,20 +444,11 @@ func (g History) replan(s *state.State) (*state.State, error) {
 		g.Rep.Add(finding.Lost, "the frozen program %.12s cannot be read (%v); the plan stays as it is", s.Program, err)
 		return s, nil
 	}
-	entries, err := json.Marshal(Stored(program.Derive(Outcomes(s))))
+	entries, err := json.Marshal(plan.StoredEntries(program.Derive(Outcomes(s))))
 	if err != nil {
 		return nil, err
 	}
 	return s.WithPlan(entries)
-}
-
-// Stored returns entries of a plan as they are recorded: nothing is resolved.
-func Stored(entries []plan.Entry) []plan.Entry {
-	out := make([]plan.Entry, len(entries))
-	for i, e := range entries {
-		out[i] = e.Stored()
-	}
-	return out
 }
 
 // Outcomes tells a plan how the codons on the thread ended.

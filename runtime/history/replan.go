@@ -29,9 +29,5 @@ func Replan(x *execution.Execution, p *plan.Program) error {
 
 // EncodeEntries returns the entries of a plan as a transition records them.
 func EncodeEntries(entries []plan.Entry) ([]byte, error) {
-	stored := make([]plan.Entry, len(entries))
-	for i, e := range entries {
-		stored[i] = e.Stored()
-	}
-	return json.Marshal(stored)
+	return json.Marshal(plan.StoredEntries(entries))
 }

@@ -98,11 +98,7 @@ func (h *history) outset(ctx context.Context) error {
 }
 
 func stored(entries []plan.Entry) ([]byte, error) {
-	list := make([]plan.Entry, len(entries))
-	for i, e := range entries {
-		list[i] = e.Stored()
-	}
-	return json.Marshal(list)
+	return json.Marshal(plan.StoredEntries(entries))
 }
 
 // open opens the execution and begins a run in it.
