@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
@@ -16,6 +16,7 @@ import (
 	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/term"
+	"hank/internal/typo"
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime"
@@ -169,9 +170,18 @@ func work(what string, p *checkpoint.Progress) (end func()) {
 // lastBefore cuts a list, oldest first, to the last ones before a key.
 func lastBefore[T any](list []T, limit int, before string, key func(T) string) ([]T, error) {
 	if before != "" {
-		at := slices.IndexFunc(list, func(e T) bool { return key(e) == before })
+		at, keys := -1, make([]string, len(list))
+		for i, e := range list {
+			if keys[i] = key(e); keys[i] == before {
+				at = i
+			}
+		}
 		if at < 0 {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--before: no entry %q", before)}
+			why := fmt.Sprintf("--before: no entry %q", before)
+			if near := typo.Nearest(before, keys); near != "" {
+				why += "; did you mean " + near + "?"
+			}
+			return nil, &exitcode.UsageError{Why: why}
 		}
 		list = list[:at]
 	}
@@ -179,6 +189,16 @@ func lastBefore[T any](list []T, limit int, before string, key func(T) string) (
 		list = list[len(list)-limit:]
 	}
 	return list, nil
+}
+
+// notOneOf is the error about a flag whose value must be one of some words.
+func notOneOf(flag, value string, words ...string) error {
+	last := len(words) - 1
+	why := fmt.Sprintf("--%s takes %s or %s, not %q", flag, strings.Join(words[:last], ", "), words[last], value)
+	if near := typo.Nearest(value, words); near != "" {
+		why += "; did you mean " + near + "?"
+	}
+	return &exitcode.UsageError{Why: why}
 }
 
 func orDefault(s, def string) string {

@@ -11,8 +11,8 @@ import (
 	"hank/internal/completion"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
-	"hank/runtime/gc"
 	"hank/runtime/report/cost"
+	"hank/runtime/report/eventlog"
 	"hank/runtime/report/names"
 )
 
@@ -29,11 +29,13 @@ func namesFor(kind string, words []string) []string {
 	case "WAY":
 		return slices.Sorted(maps.Keys(cost.Ways))
 	case "KIND":
-		return strings.Split(joined(gc.Kinds), ", ")
+		return kinds()
 	case "FORMAT":
 		return []string{"text", "json", "github"}
 	case "MODE":
 		return []string{"workspace", "none"}
+	case "TYPE":
+		return eventlog.Names()
 	case "COMMAND":
 		return nil
 	case "A", "B":

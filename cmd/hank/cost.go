@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -33,7 +32,7 @@ Example: hank cost --by model --json`,
 				return err
 			}
 			if _, ok := cost.Ways[c.String("by")]; !ok {
-				return &exitcode.UsageError{Why: fmt.Sprintf("--by takes run, codon, loop, model or day, not %q", c.String("by"))}
+				return notOneOf("by", c.String("by"), "run", "codon", "loop", "model", "day")
 			}
 			v, err := view(c)
 			if err != nil {

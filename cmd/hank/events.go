@@ -12,7 +12,9 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/report/eventlog"
+	"hank/state"
 )
 
 func eventsCommand() *cli.Command {
@@ -28,7 +30,7 @@ there.
 
 Example: hank events --follow --type codon.failed --type run.failed
 
-Exit code 0: printed; 2: there is no such type.`,
+Exit code 0: printed; 2: there is no such type, codon or run.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.StringSliceFlag{Name: "type", Usage: "only events of `TYPE`, such as codon.failed or CodonTransitioned"},
 			&cli.StringFlag{Name: "codon", Usage: "only events about `CODON`"},
@@ -57,6 +59,9 @@ Exit code 0: printed; 2: there is no such type.`,
 				return err
 			}
 			q := eventlog.Query{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run"), Text: !c.Bool("json")}
+			if err := findNames(v.State, &q); err != nil {
+				return err
+			}
 			out, end := term.Page(os.Stdout)
 			if c.Bool("follow") {
 				out = os.Stdout
@@ -71,6 +76,20 @@ Exit code 0: printed; 2: there is no such type.`,
 			return end(eventlog.Read(v, q, to))
 		},
 	}
+}
+
+// findNames looks up the codon and the run of a query, so that a mistyped one is not taken
+// for one without events.
+func findNames(s *state.State, q *eventlog.Query) error {
+	if q.Run != "" && s.Run(state.RunID(q.Run)) == nil {
+		return history.UnknownRun(s.Runs, q.Run)
+	}
+	if q.Codon == "" {
+		return nil
+	}
+	id, err := history.CodonToCome(s, q.Codon)
+	q.Codon = string(id)
+	return err
 }
 
 // printEventLine prints an event as one line of JSON.

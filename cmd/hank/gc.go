@@ -96,20 +96,20 @@ func policy(c *cli.Context) (gc.Policy, error) {
 	p := gc.Policy{OlderThan: age, Now: time.Now()}
 	for _, kind := range c.StringSlice("only") {
 		if !slices.Contains(gc.Kinds, gc.Kind(kind)) {
-			return p, &exitcode.UsageError{Why: fmt.Sprintf("unknown kind %q for --only (known: %s)", kind, joined(gc.Kinds))}
+			return p, notOneOf("only", kind, kinds()...)
 		}
 		p.Only = append(p.Only, gc.Kind(kind))
 	}
 	return p, err
 }
 
-// joined is a list of words.
-func joined[T ~string](words []T) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = string(w)
+// kinds are the kinds of data that can go.
+func kinds() []string {
+	out := make([]string, len(gc.Kinds))
+	for i, k := range gc.Kinds {
+		out[i] = string(k)
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 func printGarbage(out *report.Garbage, c *cli.Context) error {

@@ -51,7 +51,7 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	switch layers.Flags.Sandbox = plan.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
 	case "", plan.NoSandbox, plan.WorkspaceSandbox:
 	default:
-		return layers, &exitcode.UsageError{Why: fmt.Sprintf("--sandbox takes workspace or none, not %q", layers.Flags.Sandbox)}
+		return layers, notOneOf("sandbox", c.String("sandbox"), "workspace", "none")
 	}
 	return layers, nil
 }

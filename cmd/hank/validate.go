@@ -135,7 +135,7 @@ func printValidation(c *cli.Context, p *plan.Program, v *report.Validation) erro
 			}
 		}
 	default:
-		return &exitcode.UsageError{Why: "--format takes text, json or github, not " + format}
+		return notOneOf("format", format, "text", "json", "github")
 	}
 	if !v.Valid {
 		return exitWith(exitcode.Invalid)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hank/internal/typo"
 	"hank/runtime/exitcode"
@@ -104,4 +105,31 @@ func codonsTo(s *state.State) []state.CodonID {
 		way = append(way, p.RestartAt)
 	}
 	return way
+}
+
+// CodonToCome is CodonAt for a codon that must be in the plan or in a run, or may come in
+// another iteration of a loop.
+func CodonToCome(s *state.State, name string) (state.CodonID, error) {
+	id, err := CodonAt(s, name)
+	if err != nil || isCodon(s, id) {
+		return id, err
+	}
+	loop, _, iterates := strings.Cut(string(id), "#")
+	if iterates && slices.ContainsFunc(s.ExecutionPlan(), func(e *state.PlanEntry) bool { return strings.HasPrefix(string(e.CodonID), loop+"#") }) {
+		return id, nil
+	}
+	return "", UnknownCodon(s, id)
+}
+
+// UnknownRun is the error about a run that there is none of.
+func UnknownRun(runs []*state.Run, name string) error {
+	var all []string
+	for _, r := range runs {
+		all = append(all, string(r.RunID))
+	}
+	meant := ";"
+	if near := typo.Nearest(name, all); near != "" {
+		meant = "; did you mean " + near + "?"
+	}
+	return &exitcode.UsageError{Why: fmt.Sprintf("no run %q%s see: `hank show`", name, meant)}
 }

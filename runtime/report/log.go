@@ -107,7 +107,7 @@ func printAttempts(v *recovery.View, q LogQuery, attempts []Attempt, to LogView)
 // transcript; without All it is the newest that has, and those after it that have none.
 func (q LogQuery) attempts(v *recovery.View) ([]Attempt, error) {
 	if q.Run != "" && v.State.Run(q.Run) == nil {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no run %q; see: `hank show`", q.Run)}
+		return nil, history.UnknownRun(v.State.Runs, string(q.Run))
 	}
 	var found []Attempt
 	for _, r := range slices.Backward(v.State.Runs) {

@@ -124,7 +124,7 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 	}
 	at := slices.IndexFunc(runs, func(r *state.Run) bool { return r.RunID == state.RunID(before) })
 	if at < 0 {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no run %q; see: `hank show`", before)}
+		return nil, history.UnknownRun(runs, before)
 	}
 	return runs[at+1:], nil
 }

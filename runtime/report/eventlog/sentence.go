@@ -48,23 +48,29 @@ const settling = "settling"
 // statuses are those of a codon's record.
 var statuses = []state.CodonStatus{state.Preparing, state.Starting, state.Initializing, state.Running, settling, state.Completed, state.Failed, state.Skipped}
 
+// Names are those that events can be asked for by.
+func Names() []string {
+	names := slices.Concat(eventTypes, transitionTypes)
+	for _, of := range transitionTypes {
+		names = append(names, scope{TransitionType: of}.name())
+	}
+	for _, status := range statuses {
+		names = append(names, "codon."+string(status))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // CheckTypes refuses types of events that there are none of: each is the type of an
 // event or of a transition, or a name that events are printed with.
 func CheckTypes(types []string) error {
 	for _, t := range types {
-		names := slices.Concat(eventTypes, transitionTypes)
-		for _, of := range transitionTypes {
-			names = append(names, scope{TransitionType: of}.name())
-		}
-		for _, status := range statuses {
-			names = append(names, "codon."+string(status))
-		}
+		names := Names()
 		if slices.Contains(names, t) {
 			continue
 		}
-		slices.Sort(names)
 		near := typo.Nearest(t, names)
-		names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		names = slices.DeleteFunc(names, func(name string) bool {
 			return name != near && (len(t) < 3 || !strings.Contains(strings.ToLower(name), strings.ToLower(t)))
 		})
 		more := "no type is like it; all that occur: `hank events`"
