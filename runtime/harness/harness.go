@@ -162,8 +162,9 @@ type Retrying struct {
 type ContextExceeded struct{ Message string }
 
 // Notice is what the agent's program says of its own work: that it told the model
-// something, or refused a tool. Only those who read a transcript need it.
-type Notice struct{ Text string }
+// something, or refused a tool. Only those who read a transcript need it. Of a notice
+// about the use of a tool For is the ID: a tool that has not answered yet will say it.
+type Notice struct{ Text, For string }
 
 // Result is the agent's own account of a turn. Text mostly repeats its last message;
 // Why is set where the turn did not end well.

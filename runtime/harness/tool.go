@@ -10,7 +10,7 @@ import (
 
 // mainArguments are the fields of a tool's input that show best what it does,
 // the best first. Where none is there the first text does.
-var mainArguments = []string{"command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt"}
+var mainArguments = []string{"command", "file_path", "notebook_path", "path", "pattern", "query", "url", "subject", "description", "prompt"}
 
 // String is the tool with its main argument, as in "Bash: go vet ./...".
 func (t ToolUse) String() string {

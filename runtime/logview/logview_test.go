@@ -188,6 +188,7 @@ func TestRecordedTranscripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	files = append(files, filepath.Join("testdata", "subagent.jsonl"))
 	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)

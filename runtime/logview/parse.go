@@ -40,6 +40,7 @@ type Entry struct {
 	Error bool `json:"error,omitzero"`
 
 	use     string // of a result: the main argument of its tool
+	gist    string // of a result: what is shown of it unless all of it is asked for; empty: its beginning
 	repeats bool   // of a result: it begins with the last message of the subagent
 	input   []byte // of a tool
 }
@@ -71,11 +72,12 @@ type Parser struct {
 	last    string            // the last message of the agent, which its result repeats
 	open    map[string]Entry  // the tools that have not answered
 	said    map[string]string // by tool: the last message of its subagent
+	gist    map[string]string // by tool: what the agent's program says that it answers
 }
 
 // NewParser begins a transcript, or a part of one that has begun so.
 func NewParser(formats Formats, start transcript.Start) *Parser {
-	p := &Parser{formats: formats, open: map[string]Entry{}, said: map[string]string{}}
+	p := &Parser{formats: formats, open: map[string]Entry{}, said: map[string]string{}, gist: map[string]string{}}
 	p.read(start)
 	return p
 }
@@ -188,10 +190,11 @@ func (p *Parser) events(line []byte) []Entry {
 			p.open[o.ID] = e
 		case harness.ToolResult:
 			tool := p.open[o.ToolUseID]
-			said := p.said[o.ToolUseID]
+			said, gist := p.said[o.ToolUseID], p.gist[o.ToolUseID]
 			delete(p.open, o.ToolUseID)
 			delete(p.said, o.ToolUseID)
-			add(Entry{Kind: Result, Text: o.Text, Tool: tool.Tool, use: tool.Text, repeats: said != "" && strings.HasPrefix(o.Text, said), ID: o.ToolUseID, Error: o.IsError, Of: o.Of})
+			delete(p.gist, o.ToolUseID)
+			add(Entry{Kind: Result, Text: o.Text, Tool: tool.Tool, use: tool.Text, gist: gist, repeats: said != "" && strings.HasPrefix(o.Text, said), ID: o.ToolUseID, Error: o.IsError, Of: o.Of})
 		case harness.Retrying:
 			add(Entry{Kind: Retry, Text: fmt.Sprintf("waits for its provider (try %d, %s): %s", o.Attempt, o.After, o.Why)})
 		case harness.ContextExceeded:
@@ -199,7 +202,11 @@ func (p *Parser) events(line []byte) []Entry {
 				add(Entry{Kind: Notice, Text: o.Message})
 			}
 		case harness.Notice:
-			add(Entry{Kind: Notice, Text: o.Text})
+			if _, running := p.open[o.For]; running && o.For != "" {
+				p.gist[o.For] = o.Text
+			} else {
+				add(Entry{Kind: Notice, Text: o.Text})
+			}
 		case harness.Result:
 			if o.Text != "" && strings.TrimSpace(o.Text) != strings.TrimSpace(p.last) {
 				add(Entry{Kind: Message, Text: o.Text})

@@ -206,6 +206,8 @@ func (p *Printer) result(e Entry) {
 		text = "(nothing)"
 	case e.repeats && !p.Full:
 		text = "(its last message)"
+	case e.gist != "" && !p.Full:
+		text = e.gist
 	}
 	if e.Error {
 		code, text = red, "error: "+text

@@ -287,7 +287,7 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 	for _, o := range seen {
 		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", o), "harness."))
 	}
-	want := "SessionStarted Message Usage ToolUse Usage ToolResult Message Usage Usage"
+	want := "SessionStarted Message Usage ToolUse Usage ToolResult Message Usage Usage Result"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("the observations are %s, want %s", got, want)
 	}

@@ -77,20 +77,20 @@ func (r *reader) system(event fields) []harness.Observation {
 		}
 	case "permission_denied":
 		r.deny(event.text("tool_name"))
-		return notice("the tool " + event.text("tool_name") + " was refused: it is not permitted")
+		return notice("the tool "+event.text("tool_name")+" was refused: it is not permitted", "")
 	case "informational":
-		return notice(event.text("content"))
+		return notice(event.text("content"), "")
 	case "task_notification":
-		return notice(event.text("summary"))
+		return notice(event.text("summary"), event.text("tool_use_id"))
 	}
 	return nil
 }
 
-func notice(text string) []harness.Observation {
+func notice(text, tool string) []harness.Observation {
 	if text == "" {
 		return nil
 	}
-	return []harness.Observation{harness.Notice{Text: text}}
+	return []harness.Observation{harness.Notice{Text: text, For: tool}}
 }
 
 // init begins a turn. One process can have several, all of one session.
