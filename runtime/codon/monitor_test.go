@@ -25,14 +25,14 @@ func TestActivityFollowsTheAgent(t *testing.T) {
 	}{
 		{harness.SessionStarted{ID: "s"}, Activity{Step: "waiting for the model"}},
 		{harness.Message{Text: "I think", Thinking: true}, Activity{Step: "waiting for the model"}},
-		{harness.Message{Text: "Two files, hidden-value-77."}, Activity{Step: "waiting for the model", Words: "Two files, ***."}},
-		{harness.ToolUse{ID: "1", Name: "Bash", Input: []byte(`{"description":"d","command":"cat /w/a.txt hidden-value-77"}`)}, Activity{Tool: "Bash: cat a.txt ***", Words: "Two files, ***."}},
-		{harness.ToolUse{ID: "2", Name: "Odd", Input: []byte(`{"n":1,"b":" second ","c":"third"}`)}, Activity{Tool: "Odd: second", Words: "Two files, ***."}},
-		{harness.Usage{}, Activity{Tool: "Odd: second", Words: "Two files, ***.", Cost: 42}},
-		{harness.ToolResult{ToolUseID: "1"}, Activity{Step: "waiting for the model", Tool: "Odd: second", Words: "Two files, ***.", Cost: 42}},
-		{harness.ToolResult{ToolUseID: "2"}, Activity{Step: "waiting for the model", Words: "Two files, ***.", Cost: 42}},
-		{harness.ToolUse{ID: "3", Name: "Todo", Input: []byte(`[1]`)}, Activity{Tool: "Todo", Words: "Two files, ***.", Cost: 42}},
-		{harness.Retrying{Attempt: 2, After: time.Second, Why: "overloaded (HTTP 529)"}, Activity{Step: "waiting for the provider, overloaded (HTTP 529)", Words: "Two files, ***.", Cost: 42}},
+		{harness.Message{Text: "Two files, hidden-value-77."}, Activity{Step: "waiting for the model", Words: "Two files, ***.", Last: "Two files, ***."}},
+		{harness.ToolUse{ID: "1", Name: "Bash", Input: []byte(`{"description":"d","command":"cat /w/a.txt hidden-value-77"}`)}, Activity{Tool: "Bash: cat a.txt ***", Words: "Two files, ***.", Last: "Two files, ***."}},
+		{harness.ToolUse{ID: "2", Name: "Odd", Input: []byte(`{"n":1,"b":" second ","c":"third"}`)}, Activity{Tool: "Odd: second", Words: "Two files, ***.", Last: "Two files, ***."}},
+		{harness.Usage{}, Activity{Tool: "Odd: second", Words: "Two files, ***.", Last: "Two files, ***.", Cost: 42}},
+		{harness.ToolResult{ToolUseID: "1"}, Activity{Step: "waiting for the model", Tool: "Odd: second", Words: "Two files, ***.", Last: "Two files, ***.", Cost: 42}},
+		{harness.ToolResult{ToolUseID: "2"}, Activity{Step: "waiting for the model", Words: "Two files, ***.", Last: "Two files, ***.", Cost: 42}},
+		{harness.ToolUse{ID: "3", Name: "Todo", Input: []byte(`[1]`)}, Activity{Tool: "Todo", Words: "Two files, ***.", Last: "Two files, ***.", Cost: 42}},
+		{harness.Retrying{Attempt: 2, After: time.Second, Why: "overloaded (HTTP 529)"}, Activity{Step: "waiting for the provider, overloaded (HTTP 529)", Words: "Two files, ***.", Last: "Two files, ***.", Cost: 42}},
 	} {
 		p.observe(c.o, "/w", "waiting for the model", state.Bill{Cost: 42})
 		if c.want.Codon = "api"; p.Now() != c.want {
