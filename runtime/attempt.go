@@ -115,8 +115,8 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	}
 	d.rigDone, d.session = false, ""
 	if d.replay != nil {
-		spec.Harness = d.replay.harness(id)
-		spec.Apply = func(ctx context.Context) error { return d.replay.applyFiles(ctx, d.x.Workspace, id) }
+		spec.Harness = d.replay.Harness(id)
+		spec.Apply = func(ctx context.Context) error { return d.replay.ApplyFiles(ctx, d.x.Workspace, id) }
 		return spec
 	}
 	name, _ := entry.Codon.Model.Harness() // preflight has looked at it

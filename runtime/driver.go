@@ -17,6 +17,7 @@ import (
 	"hank/runtime/events"
 	"hank/runtime/history"
 	"hank/runtime/progress"
+	"hank/runtime/recording"
 	"hank/state"
 )
 
@@ -36,7 +37,7 @@ type driver struct {
 	run      state.RunID
 	agents   agents.Found
 	requests chan codon.Request
-	replay   *recording
+	replay   *recording.Recording
 	began    time.Time
 	size     *checkpoint.Size // of the workspace, looked at by this command; nil: it was not
 	accounts *budget.Accounts

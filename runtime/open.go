@@ -21,6 +21,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
+	"hank/runtime/recording"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -41,7 +42,7 @@ func locate(r Request) (string, error) {
 	return filepath.Abs(".")
 }
 
-func openOrCreate(ctx context.Context, root string, from origin, replay *recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
+func openOrCreate(ctx context.Context, root string, from origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
 		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
@@ -71,7 +72,7 @@ func openOrCreate(ctx context.Context, root string, from origin, replay *recordi
 	if r.Mode != ModeRun {
 		return nil, &layout.NotFoundError{From: root}
 	}
-	workspace, output, replayed := "", "", replay.root()
+	workspace, output, replayed := "", "", replay.Root()
 	var err error
 	if r.Workspace != "" {
 		if workspace, err = filepath.Abs(r.Workspace); err != nil {

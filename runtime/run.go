@@ -17,6 +17,7 @@ import (
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/recording"
 	"hank/runtime/verdict"
 	"hank/state/journal"
 )
@@ -66,13 +67,13 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
-	var replay *recording
+	var replay *recording.Recording
 	if r.Replay != "" && r.Replay != noReplay {
-		if replay, err = openRecording(r.Replay); err != nil {
+		if replay, err = recording.Open(r.Replay); err != nil {
 			return nil, err
 		}
 	}
-	defer func() { _ = replay.close() }()
+	defer func() { _ = replay.Close() }()
 	var found agents.Found
 	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here

@@ -13,6 +13,7 @@ import (
 	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/runtime/exitcode"
+	"hank/runtime/usergit"
 )
 
 // starter is a hank that runs without a key: two scripts and a check.
@@ -24,14 +25,14 @@ const starter = `{
       "name": "List the files of the data",
       "model": "shell",
       "continuationMode": "fresh",
-      "promptText": "if [ -d read_only_data_source ]; then ls -la read_only_data_source/; else date; fi > listing.txt\ncat listing.txt"
+      "promptText": "if [ -d read_only_data_source ]; then ls -la read_only_data_source/; else date; fi >listing.txt\necho \"listing.txt is written.\""
     },
     {
       "id": "count",
       "name": "Count them",
       "model": "shell",
       "continuationMode": "fresh",
-      "promptText": "wc -l < listing.txt > count.txt\necho \"$(cat count.txt) lines\""
+      "promptText": "wc -l <listing.txt >count.txt\necho \"The number of lines is $(cat count.txt).\""
     }
   ]
 }
@@ -110,7 +111,7 @@ func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 	}
 	have := strings.Split(strings.ReplaceAll(string(old), "\r\n", "\n"), "\n")
 	var add []string
-	for _, line := range []string{"agentRoot/", "rigArchive/"} {
+	for _, line := range usergit.NotIgnored(c.Context, dir, "agentRoot/", "rigArchive/") {
 		if !slices.Contains(have, line) {
 			add = append(add, line)
 		}

@@ -1,11 +1,18 @@
-package runtime
+// Package recording opens an execution whose agents are played again in another one.
+//
+//   - A Recording is that execution, which is only read: of each codon the transcript
+//     and the checkpoints before and after its newest attempt.
+//   - Its Harness plays a transcript; ApplyFiles makes the change between the checkpoints.
+//
+// It decides nothing about the run that replays: what is remembered, printed and
+// counted is the runtime's.
+package recording
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
@@ -14,16 +21,15 @@ import (
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
-	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
 	"hank/state"
 )
 
-// recording is an execution whose agents are played again: their transcripts
+// Recording is an execution whose agents are played again: their transcripts
 // instead of their work, and the differences between their checkpoints instead
 // of what they did to files.
-type recording struct {
+type Recording struct {
 	view  *recovery.View
 	store *checkpoint.Store
 	// records are the newest on the thread of each codon whose agent was started.
@@ -31,8 +37,8 @@ type recording struct {
 	records map[state.CodonID]*state.Codon
 }
 
-// openRecording opens an execution to be replayed. It is only read.
-func openRecording(dir string) (*recording, error) {
+// Open opens an execution to be replayed. It is only read.
+func Open(dir string) (*Recording, error) {
 	root, err := layout.Find(dir)
 	if err != nil {
 		return nil, err
@@ -51,66 +57,34 @@ func openRecording(dir string) (*recording, error) {
 			records[c.CodonID] = c
 		}
 	}
-	return &recording{view, store, records}, nil
+	return &Recording{view, store, records}, nil
 }
 
-// resumeReplay continues to replay what earlier runs of the execution replayed: a plain
-// hank run after a stop, a rollback or a retry is not to begin to spend money.
-func (d *driver) resumeReplay() (err error) {
-	if from := d.x.Meta().Replay; d.request.Replay == "" && from != "" {
-		if d.replay, err = openRecording(from); err != nil {
-			err = &exitcode.UsageError{Why: fmt.Sprintf("this execution replays %s, which cannot be opened (%v); give its new place with --replay DIR, or --replay none to run agents", from, err)}
-		}
-	}
-	return err
-}
-
-// beginReplay remembers what is replayed, or that nothing is any more, and says so.
-func (d *driver) beginReplay() error {
-	from := d.replay.root()
-	if from != "" {
-		d.say("replaying %s: no agent runs, and nothing is paid", from)
-		if changes := d.replay.changes(d.program); len(changes) > 0 {
-			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))
-		}
-	}
-	if from == d.x.Meta().Replay {
-		return nil
-	}
-	return d.x.SetMeta(func(m *layout.Meta) { m.Replay = from })
-}
-
-// changes says in what a program differs from the recorded one.
-func (r *recording) changes(p *plan.Program) []string {
+// Program loads the program that was recorded. Its hash is empty if there is none.
+func (r *Recording) Program() (hash string, load func() (*plan.Program, error)) {
 	s := r.view.State
-	if s.HankHash == "" || s.HankHash == programHash(p) {
-		return nil
-	}
-	recorded, err := githistory.LoadProgram(r.store, s.Program)
-	if err != nil {
-		return []string{"its recorded version cannot be read"}
-	}
-	return describeChanges(recorded, p)
+	return s.HankHash, func() (*plan.Program, error) { return githistory.LoadProgram(r.store, s.Program) }
 }
 
-// root is the directory of the recorded execution; empty if nothing is replayed.
-func (r *recording) root() string {
+// Root is the directory of the recorded execution; empty if nothing is replayed.
+func (r *Recording) Root() string {
 	if r == nil {
 		return ""
 	}
 	return r.view.Layout.Root
 }
 
-func (r *recording) close() error {
+// Close closes it; one that is nil has nothing to close.
+func (r *Recording) Close() error {
 	if r == nil {
 		return nil
 	}
 	return r.store.Close()
 }
 
-// harness plays the transcript of a codon. What cannot be played is a codon that
+// Harness plays the transcript of a codon. What cannot be played is a codon that
 // cannot be started.
-func (r *recording) harness(id state.CodonID) harness.Harness {
+func (r *Recording) Harness(id state.CodonID) harness.Harness {
 	h, err := r.transcript(id)
 	if err != nil {
 		return unplayable{why: err}
@@ -128,7 +102,7 @@ func (u unplayable) Command(harness.Request) (harness.Command, error) {
 	return harness.Command{}, u.why
 }
 
-func (r *recording) transcript(id state.CodonID) (harness.Harness, error) {
+func (r *Recording) transcript(id state.CodonID) (harness.Harness, error) {
 	record := r.records[id]
 	if record == nil {
 		return nil, fmt.Errorf("%s has no recorded attempt at codon %s to play", r.view.Layout.Root, id)
@@ -144,8 +118,8 @@ func (r *recording) transcript(id state.CodonID) (harness.Harness, error) {
 	})
 }
 
-// applyFiles does to the workspace what the recorded codon did to its own.
-func (r *recording) applyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
+// ApplyFiles does to the workspace what the recorded codon did to its own.
+func (r *Recording) ApplyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
 	record := r.records[id]
 	if record == nil || record.BaseCheckpoint == "" || record.Checkpoint() == "" {
 		return nil
