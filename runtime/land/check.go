@@ -41,10 +41,10 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	if err != nil {
 		return err
 	}
-	// What the run found is compared with what was committed: for an update that is
-	// on the branch, which has what the run did before.
+	// What the run found is compared with what was committed: where the base has what
+	// the run did before, with that.
 	committed, at := then, orElse(head, l.out.Base)
-	if l.o.Update {
+	if l.had != nil {
 		committed, at = l.base, l.out.Base
 	}
 	differs, err := l.differing(ctx, at, committed, start, landed, whole)

@@ -255,6 +255,11 @@ func (l *lander) chooseOthers() error {
 // nothing is the error of a landing without a commit.
 func (l *lander) nothing() error {
 	what := fmt.Sprintf("nothing can land: between %s and %s the run changed nothing that %.12s does not have", l.from, l.to, orElse(l.out.Base, "the empty repository"))
+	var options []string
+	if l.out.After != "" {
+		what = fmt.Sprintf("nothing can land: %.12s has what was landed up to %s (branch %s), and the run has changed nothing since", l.out.Base, l.from, l.out.After)
+		options = append(options, advice.Quote(l.o.with(func(o *Options) { o.From = "initial" }).command(l.o.Onto))+" lands all of it, where a commit has undone it")
+	}
 	if n := len(l.out.LeftOut); n > 0 {
 		first := l.out.LeftOut[0]
 		what += fmt.Sprintf("; what it changed is left out: %q, because %s", first.FileName, first.Why)
@@ -262,5 +267,5 @@ func (l *lander) nothing() error {
 			what += fmt.Sprintf(", and %d more", n-1)
 		}
 	}
-	return &finding.DecisionError{What: what + "; no branch was made"}
+	return &finding.DecisionError{What: what + "; no branch was made", Options: options}
 }

@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"slices"
 
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
@@ -33,8 +34,24 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 	s := l.v.State
 	var points []point
 	l.thread, points = way(s, l.store, l.to)
+	if l.o.From == "" {
+		l.continueFrom(ctx, points)
+	}
 	l.parts, err = partsOf(s, l.store, l.from, points)
 	return err
+}
+
+// continueFrom begins where the latest landing that the base has has ended, so that
+// what was merged is not landed again. Where there is none it begins at the beginning.
+func (l *lander) continueFrom(ctx context.Context, points []point) {
+	for _, had := range slices.Backward(landings(l.v.Layout)) {
+		on := slices.ContainsFunc(points, func(p point) bool { return p.sha == had.To.SHA })
+		if on && had.Repository == l.repo.Top && l.out.Base != "" && l.repo.Has(ctx, l.out.Base, had.Tip) {
+			l.had, l.from = had, had.To
+			l.out.From, l.out.After = had.To, had.Branch
+			return
+		}
+	}
 }
 
 func (l *lander) chooseTargets() (err error) {

@@ -85,6 +85,9 @@ func (p *printer) headline() {
 	default:
 		p.say("branch %s %s %s on top of %s\n", l.Branch, is, term.Count(len(l.Commits), "commit"), base)
 	}
+	if l.After != "" && !l.Already && !l.made {
+		p.say("it continues after %s, where branch %s has ended\n", l.From, l.After)
+	}
 	if s := l.Switch; s != nil && !l.Already {
 		staged, are := "", "are on"
 		if n := len(s.Staged); n > 0 {

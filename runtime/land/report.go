@@ -40,6 +40,7 @@ type Landing struct {
 	Base       string         `json:"base,omitempty"`  // the commit that the branch begins from; absent: it has a root of its own
 	Tip        string         `json:"tip"`             // the branch
 	From       history.Target `json:"from"`
+	After      string         `json:"after,omitempty"` // the branch of the landing that the base has, which ended at From
 	To         history.Target `json:"to"`
 	HeadThen   string         `json:"projectHead,omitempty"` // HEAD when the run began, as far as it is known
 	Commits    []Commit       `json:"commits"`

@@ -136,9 +136,10 @@ func (l *lander) finish(ctx context.Context, tip string) (bool, error) {
 	if err := l.chooseTargets(); err != nil {
 		return false, err
 	}
+	anywhere := l.o.From == "" // it began at the beginning, or where another has ended
 	for _, had := range announced(l.v.Layout) {
 		if had.Branch != l.o.Branch || had.Repository != l.repo.Top || had.To.SHA != l.to.SHA || had.Squash != l.o.Squash ||
-			had.Update != l.o.Update && had.Switch == nil || !had.Update && had.From.SHA != l.from.SHA {
+			had.Update != l.o.Update && had.Switch == nil || !had.Update && !anywhere && had.From.SHA != l.from.SHA {
 			continue
 		}
 		here := had.Switch != nil && had.Switch.Ref == l.ref()

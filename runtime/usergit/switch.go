@@ -526,6 +526,12 @@ func (r *Repository) Advance(ctx context.Context, branch, from, to, why string) 
 	return err
 }
 
+// Has reports whether a commit has another in its history, or is it.
+func (r *Repository) Has(ctx context.Context, commit, other string) bool {
+	_, err := r.read(ctx, "merge-base", "--is-ancestor", other, commit)
+	return err == nil
+}
+
 // Signs reports whether the user's configuration has commits signed.
 func (r *Repository) Signs(ctx context.Context) (bool, error) {
 	out, err := r.output(ctx, call{dir: r.Top, env: r.env, args: []string{"config", "--type=bool", "--get", "commit.gpgSign"}, none: 1})
