@@ -286,9 +286,13 @@ func (p *printer) ways() {
 	switch {
 	case s.Ref == "" || main == l.Branch:
 	case s.Commit == "":
-		p.say("as %s  git%s branch -m %s %s\n", shell.Quote(main), p.at.Git, branch, shell.Quote(main))
+		p.say("rename     git%s branch -m %s %s\n", p.at.Git, branch, shell.Quote(main))
 	default:
-		p.say("merge      git%s fetch . %s && git%s switch %s\n", p.at.Git, shell.Quote(l.Branch+":"+main), p.at.Git, shell.Quote(main))
+		option := ""
+		if _, err := os.Lstat(filepath.Join(l.Repository, ".gitmodules")); err == nil {
+			option = " --no-recurse-submodules" // which would be fetched from elsewhere
+		}
+		p.say("merge      git%s fetch%s . %s && git%s switch %s\n", p.at.Git, option, shell.Quote(l.Branch+":"+main), p.at.Git, shell.Quote(main))
 	}
 }
 
