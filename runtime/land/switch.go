@@ -118,7 +118,7 @@ func (l *lander) halfDone(err error) error {
 		return &finding.DecisionError{What: fmt.Sprintf("branch %s has the commits, and HEAD and the index could not be put on it: %s", l.o.Branch, describe(blocked)),
 			Options: append(blocked.Ways, "then "+advice.Quote(l.o.command(""))+" finishes it")}
 	}
-	return fmt.Errorf("branch %s has the commits, but what follows failed; run the same command again: %w", l.o.Branch, err)
+	return fmt.Errorf("branch %s has the commits, but what follows failed: %w", l.o.Branch, err)
 }
 
 // finishSwitch finishes a switch that was interrupted; tip is where the branch is.
