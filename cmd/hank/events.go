@@ -20,7 +20,7 @@ import (
 func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Usage: "print the event log, one event per line",
-		Description: `Prints a line for each event: its number, the local time with the day where it changes, its
+		Description: `Prints a line for each event: its number, the local time, with the day where it changes, its
 name and what has happened. --type takes names as they are printed, and the types that
 --json has. The filters combine; --type may be given several times.
 
@@ -102,22 +102,30 @@ func printEventLine(out io.Writer, e eventlog.Event) error {
 	return err
 }
 
-// eventPrinter prints events as lines, with the day where it changes.
+// eventPrinter prints events as lines, with the day where it changes: on a terminal as a
+// line of its own, elsewhere as a column, so that each event is one line.
 func eventPrinter(c *cli.Context, out io.Writer) func(eventlog.Event) error {
+	const elsewhere = 160 // columns of a sentence
 	day, columns := "", term.Width(os.Stdout)
 	return func(e eventlog.Event) error {
 		at := e.Timestamp.Local()
-		date := at.Format(time.DateOnly)
-		if shown := date; date == day {
-			date = ""
-		} else {
-			day = shown
-		}
+		date, when, most := at.Format(time.DateOnly), "", elsewhere
+		changed := date != day
+		day = date
 		name := fmt.Sprintf("%-20s", e.Name())
-		when := fmt.Sprintf("%6d  %-10s %s", e.Seq, date, at.Format("15:04:05.000"))
-		most := 160
-		if columns > 0 {
+		switch {
+		case columns > 0:
+			if changed {
+				if err := term.Fprintf(out, "%s\n", term.Bold(os.Stdout, date)); err != nil {
+					return err
+				}
+			}
+			when = fmt.Sprintf("%6d  %s", e.Seq, at.Format(time.TimeOnly))
 			most = max(20, columns-term.Columns(when+name)-4)
+		case changed:
+			when = fmt.Sprintf("%6d  %s %s", e.Seq, date, at.Format("15:04:05.000"))
+		default:
+			when = fmt.Sprintf("%6d  %10s %s", e.Seq, "", at.Format("15:04:05.000"))
 		}
 		return term.Fprintf(out, "%s  %s  %s\n", term.Dim(os.Stdout, when), painted(name), term.Fit(e.Sentence(executionOption(c)), most))
 	}
