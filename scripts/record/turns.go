@@ -56,21 +56,21 @@ var conversations = []conversation{
 		turn("Now I run the test to see how it fails.", bash(runTest, "Run the test")),
 		turn("There are two faults: a customer called \"customer\", and no cents. The data will confirm the first one.", read("project/orders.csv")),
 		turn("The file has a line of headings. I write down both faults.", write("NOTES.md", notes)),
-		turn("The awk program counts the line of headings as an order, and prints sums with %d. Both faults are in NOTES.md."),
+		turn("The awk program counts the line of headings as an order, and prints sums with %d. NOTES.md has two faults."),
 	}},
 	{"Round 0. Read NOTES.md and fix", []modelserver.Turn{
 		turn("I look at what is open.", read("NOTES.md")),
 		turn("", read(program)),
 		turn("The first open fault is the line of headings. Skipping the first record is enough.", edit(program, sumLine, "	NR > 1 { owed[$1] += $3 * $4 }")),
 		turn("", bash(runTest, "Run the test")),
-		turn("The customer called \"customer\" is gone. I leave the second fault alone, as the prompt asks. One fault is fixed; the test still fails."),
+		turn("The customer called \"customer\" is gone. I leave the second fault alone, as the prompt asks. The test still fails, for the cents. One fault is fixed."),
 	}},
 	{"Round 0. Review", []modelserver.Turn{
 		turn("I read the program as it is now.", read(program)),
 		turn("", read("NOTES.md")),
 		turn("", bash(runTest, "Run the test")),
 		turn("The change is one condition, and the output has no line of headings any more.", edit("NOTES.md", header, strings.Replace(header, "[ ]", "[x]", 1)+"\n"+ticked)),
-		turn("The change is right, and I ticked the first fault. One fault is open: the cents."),
+		turn("The change is right, and I ticked the first fault. The cents are missing still. One fault is open."),
 	}},
 	{"Round 1. Read NOTES.md and fix", []modelserver.Turn{
 		turn("I look at what is open.", read("NOTES.md")),
@@ -84,14 +84,14 @@ var conversations = []conversation{
 		turn("", read("NOTES.md")),
 		turn("", bash(runTest, "Run the test")),
 		turn("The output is the expected one, to the cent.", edit("NOTES.md", cents, strings.Replace(cents, "[ ]", "[x]", 1)+"\n"+tickedTo)),
-		turn("I ticked the second fault, too. Both faults are fixed."),
+		turn("I ticked the second fault, too. Both are fixed."),
 	}},
 	{"Write REPORT.md", []modelserver.Turn{
 		turn("", read("NOTES.md")),
 		turn("", read(program)),
 		turn("", bash(runTest, "Run the test")),
 		turn("Now the report.", write("REPORT.md", report)),
-		turn("It has both faults, both changes and the result of the test. REPORT.md is complete."),
+		turn("It has both faults, both changes and the result of the test. REPORT.md is ready."),
 	}},
 }
 
