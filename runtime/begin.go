@@ -106,5 +106,5 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 		return nil
 	}
 	return &finding.DecisionError{What: fmt.Sprintf("the first checkpoint of %s would be large: %s", huge.Path, huge.Why),
-		Options: []string{"--yes checkpoints it anyway", "exclude what is not needed in .gitignore (hank lists the largest directories)"}}
+		Options: []string{"--yes checkpoints it anyway", "exclude what is not needed in .gitignore (hank lists the largest directories)", "`hank reset` gives up the execution that was begun"}}
 }

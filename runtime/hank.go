@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
@@ -102,6 +103,9 @@ func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin
 	}
 	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
 	if program == nil {
+		for i, d := range diagnostics { // named from here, so that a click opens it
+			diagnostics[i].File = term.ShortPath(filepath.Join(filepath.Dir(abs), filepath.FromSlash(d.File)))
+		}
 		return nil, from, &exitcode.InvalidError{Diagnostics: diagnostics}
 	}
 	from.found = diagnostics

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
+	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 )
 
@@ -27,6 +28,7 @@ func detach(c *cli.Context, execution string) error {
 	if err != nil {
 		return err
 	}
+	_, absent := os.Lstat(root)
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
@@ -55,7 +57,13 @@ func detach(c *cli.Context, execution string) error {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
-		return endedEarly(log, err)
+		if shown := showLog(log); shown == nil && !layout.Exists(root) { // what has begun nothing leaves nothing
+			_ = os.Remove(log.Name())
+			if absent != nil {
+				_ = os.Remove(root)
+			}
+		}
+		return endedEarly(err)
 	case <-time.After(detachPatience):
 	}
 	say("running in the background (pid %d), log: %s\n  status  hank status%s\n  stop    hank stop%[3]s\n",
@@ -79,14 +87,17 @@ func newLog(root string, now time.Time) (*os.File, error) {
 	}
 }
 
-// endedEarly shows what a detached run has said, and ends as it did.
-func endedEarly(log *os.File, err error) error {
+// showLog shows what a detached run has printed.
+func showLog(log *os.File) error {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := io.Copy(os.Stderr, log); err != nil {
-		return err
-	}
+	_, err := io.Copy(os.Stderr, log)
+	return err
+}
+
+// endedEarly ends as a detached run has ended.
+func endedEarly(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exitWith(exitcode.Code(exit.ExitCode()))

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -88,14 +87,20 @@ func printDiff(c *cli.Context, d *history.Difference) error {
 }
 
 // printPatch writes a patch as it is, and to a terminal, which is not for git
-// apply, without what would steer it.
+// apply, by the pager, in colours and without what would steer it.
 func printPatch(d *history.Difference) error {
-	out := bufio.NewWriter(os.Stdout)
 	if !term.IsTerminal(os.Stdout) {
+		out := bufio.NewWriter(os.Stdout)
 		return errors.Join(d.Patch(out), out.Flush())
 	}
-	shown := term.Lines(out)
-	return errors.Join(d.Patch(shown), shown.Close(), out.Flush())
+	pager, end := term.Page(os.Stdout)
+	out := bufio.NewWriter(pager)
+	shown := term.PatchLines(out, os.Stdout)
+	err := d.Patch(shown)
+	if err == nil {
+		err = errors.Join(shown.Close(), out.Flush())
+	}
+	return end(err)
 }
 
 // statWidth is how wide the bar of a file's changed lines may get.
@@ -112,12 +117,13 @@ func printStats(d *history.Difference, stats []diff.FileStat) {
 	}
 	widest, longest, added, deleted := 0, 1, 0, 0
 	for i, s := range stats {
-		widest = max(widest, utf8.RuneCountInString(quotePath(d.Changes[i].Path)))
+		widest = max(widest, term.Columns(quotePath(d.Changes[i].Path)))
 		longest = max(longest, s.Added+s.Deleted)
 		added, deleted = added+s.Added, deleted+s.Deleted
 	}
 	for i, s := range stats {
-		say("%s %-*s  %s\n", sign(d.Changes[i].Kind), widest, quotePath(d.Changes[i].Path), bar(s, longest))
+		path := quotePath(d.Changes[i].Path)
+		say("%s %s%s  %s\n", sign(d.Changes[i].Kind), path, strings.Repeat(" ", widest-term.Columns(path)), bar(s, longest))
 	}
 	say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, term.Count(len(stats), "file"), term.Count(added, "line"), deleted)
 }

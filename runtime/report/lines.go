@@ -38,7 +38,11 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	switch last := s.LastCodon; {
 	case s.LiveCodon != nil:
 		since := term.Duration(now.Sub(s.LiveCodon.StartTime.Time).Truncate(time.Second))
-		line("running", "%s (%s for %s)", s.LiveCodon.CodonID, s.LiveCodon.Status, since)
+		how := ""
+		if s.LiveCodon.Status != state.Running {
+			how = string(s.LiveCodon.Status) + ", "
+		}
+		line("running", "%s (%sfor %s)", s.LiveCodon.CodonID, how, since)
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.movedAway():
 		word := verdict.OfCodon(last, "")
 		if word == verdict.Stopped || word == verdict.Crashed {
