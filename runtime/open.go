@@ -134,7 +134,7 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 // the execution was begun with.
 func sameInputs(x *execution.Execution, from origin, r Request) error {
 	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR, or, to start over here: `hank reset`", orNothing(have), from.data)}
+		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR, or, to start over here: `hank reset`", cmp.Or(have, "no data"), from.data)}
 	}
 	if r.Workspace != "" {
 		if abs, err := filepath.Abs(r.Workspace); err != nil || abs != x.Layout.Workspace {
@@ -146,33 +146,14 @@ func sameInputs(x *execution.Execution, from origin, r Request) error {
 
 // newOutput has the output files copied elsewhere from now on, if that is wanted.
 func newOutput(x *execution.Execution, r Request, ui UI) error {
-	if r.Output == "" {
-		return nil
-	}
-	output, err := filepath.Abs(r.Output)
-	if err == nil {
-		err = layout.Nameable(output)
-	}
 	before := x.Meta().Output
-	if err != nil || output == before {
-		return err
+	changed, err := x.SetOutput(r.Output)
+	if changed && before == "" {
+		ui.say("output files are copied to " + x.Meta().Output + " from now on")
+	} else if changed {
+		ui.say("output files are copied to " + x.Meta().Output + " from now on; what was copied to " + before + " stays there")
 	}
-	if err := x.SetMeta(func(m *layout.Meta) { m.Output = output }); err != nil {
-		return err
-	}
-	text := "output files are copied to " + output + " from now on"
-	if before != "" {
-		text += "; what was copied to " + before + " stays there"
-	}
-	ui.say(text)
-	return nil
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "no data"
-	}
-	return s
+	return err
 }
 
 // decideLate is what the user has decided, or decides on a terminal, about a codon

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,22 @@ func (x *Execution) State() *state.State { return x.Current.Load() }
 
 // Meta returns what the execution was made from.
 func (x *Execution) Meta() layout.Meta { return x.Metadata }
+
+// SetOutput names another directory that output files are copied to; empty: none.
+func (x *Execution) SetOutput(dir string) (changed bool, err error) {
+	if dir == "" {
+		return false, nil
+	}
+	dir, err = filepath.Abs(dir)
+	if err == nil {
+		err = layout.Nameable(dir)
+	}
+	if err != nil || dir == x.Metadata.Output {
+		return false, err
+	}
+	err = x.SetMeta(func(m *layout.Meta) { m.Output = dir })
+	return err == nil, err
+}
 
 // SetMeta changes the meta and writes it.
 func (x *Execution) SetMeta(change func(*layout.Meta)) error {
