@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/checkpoint/packdb"
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
@@ -41,9 +42,10 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return err
 	}
 	looked := execution.Taken(d.x.State(), d.x.Store, last.Checkpoint()).Matcher()
-	takes := func(rel string) bool { // what the user has added since is not the codon's
-		byHand := (looked(rel) || d.x.Store.HasFile(base, rel)) && !d.x.Store.HasFile(end, rel)
-		return d.x.Store.HasFile(visible.Tree, rel) && !byHand
+	trees := packdb.NewFinder(d.x.Store.DB) // thousands of paths, perhaps, of one directory
+	takes := func(rel string) bool {        // what the user has added since is not the codon's
+		byHand := (looked(rel) || trees.HasFile(base, rel)) && !trees.HasFile(end, rel)
+		return trees.HasFile(visible.Tree, rel) && !byHand
 	}
 	job := rig.Archiving{Visible: takes, Layout: d.x.Layout, CodonID: stored.CodonID, Loop: stored.LoopContext,
 		Checkpoint: last.Checkpoint(), Now: d.x.Now().Time, Note: d.note}
