@@ -23,7 +23,7 @@ func Command(ctx context.Context, at layout.Layout) string {
 		return ""
 	}
 	for _, had := range slices.Backward(landings(at)) {
-		if tip, err := repo.Commit(ctx, "refs/heads/"+had.Branch); had.Repository == repo.Top && err == nil && tip == had.Tip {
+		if tip, err := repo.Commit(ctx, "refs/heads/"+had.Branch); err == nil && tip == had.Tip {
 			return "hank land --branch " + shell.Quote(had.Branch) + " --update --switch"
 		}
 	}

@@ -46,7 +46,7 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 func (l *lander) continueFrom(ctx context.Context, points []point) {
 	for _, had := range slices.Backward(landings(l.v.Layout)) {
 		on := slices.ContainsFunc(points, func(p point) bool { return p.sha == had.To.SHA })
-		if on && had.Repository == l.repo.Top && l.out.Base != "" && l.repo.Has(ctx, l.out.Base, had.Tip) {
+		if on && l.out.Base != "" && l.repo.Has(ctx, l.out.Base, had.Tip) {
 			l.had, l.from = had, had.To
 			l.out.From, l.out.After = had.To, had.Branch
 			return

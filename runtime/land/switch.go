@@ -188,7 +188,7 @@ const mostNamed = 10
 func (l *lander) bases(tip string) (list []string) {
 	of := map[string]string{}
 	for _, had := range landings(l.v.Layout) {
-		if had.Branch == l.o.Branch && had.Repository == l.repo.Top {
+		if had.Branch == l.o.Branch {
 			of[had.Tip] = had.Base
 		}
 	}

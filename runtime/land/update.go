@@ -109,8 +109,9 @@ func (l *lander) upToDate(ctx context.Context) error {
 // landed is the latest landing that has left the branch at a commit.
 func (l *lander) landed(tip string) *Landing {
 	for _, had := range slices.Backward(landings(l.v.Layout)) {
-		if had.Branch == l.o.Branch && had.Repository == l.repo.Top && had.Tip == tip && !had.DryRun {
-			had.CutShort = false // it is whole now
+		if had.Branch == l.o.Branch && had.Tip == tip {
+			had.CutShort = false                                        // it is whole now
+			had.Repository, had.Execution = l.repo.Top, l.v.Layout.Root // which may have been moved
 			return had
 		}
 	}
@@ -120,7 +121,7 @@ func (l *lander) landed(tip string) *Landing {
 // lastOf is the latest landing on the branch.
 func (l *lander) lastOf() *Landing {
 	for _, had := range slices.Backward(landings(l.v.Layout)) {
-		if had.Branch == l.o.Branch && had.Repository == l.repo.Top && !had.unfinished {
+		if had.Branch == l.o.Branch && !had.unfinished {
 			return had
 		}
 	}

@@ -85,9 +85,12 @@ func (r *Repository) CheckFree(ctx context.Context, branch string) error {
 			return &BlockedError{What: fmt.Sprintf("branch %s is checked out in another work tree, %s", branch, at), Ways: []string{"switch to another branch there", "git worktree prune, if that work tree is gone"}}
 		}
 	}
-	common, err := r.read(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := r.read(ctx, "rev-parse", "--git-common-dir")
 	if err != nil {
 		return err
+	}
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(r.Top, common)
 	}
 	dirs, _ := filepath.Glob(filepath.Join(common, "worktrees", "*")) // the pattern is right
 	for _, dir := range append(dirs, common) {
