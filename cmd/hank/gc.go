@@ -55,6 +55,7 @@ Exit code 0: success; 2: unknown kind; 4: the checkpoint store is damaged, and n
 was removed from it; 5: a run is in progress.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.BoolFlag{Name: "apply", Usage: "delete what is listed"},
+			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only list, which is the default"},
 			&cli.StringFlag{Name: "older-than", Value: "30d", Usage: "minimum `AGE` (such as 30d or 12h)"},
 			&cli.StringSliceFlag{Name: "only", Usage: "only data of this `KIND` (several: comma-separated)"},
 			&cli.BoolFlag{Name: "executions", Usage: "whole completed executions"},
@@ -63,6 +64,9 @@ was removed from it; 5: a run is in progress.`,
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
+			}
+			if exclusive(c, "apply", "dry-run") > 1 {
+				return &exitcode.UsageError{Why: "--apply and --dry-run are mutually exclusive"}
 			}
 			p, err := policy(c)
 			if err != nil {
