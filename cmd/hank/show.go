@@ -141,9 +141,12 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	if k.Interrupted != "" {
 		line("interrupted", "by %s", k.Interrupted)
 	}
-	tokens := k.TokenCount()
-	line("cost", "%s; %s input, %s output, %s cache-write, %s cache-read tokens", k.Bill().Text(),
-		humanize.Comma(tokens.Input), humanize.Comma(tokens.Output), humanize.Comma(tokens.CacheCreation), humanize.Comma(tokens.CacheRead))
+	used := ""
+	if n := k.TokenCount(); n.Input+n.Output+n.CacheCreation+n.CacheRead > 0 {
+		used = fmt.Sprintf("; %s input, %s output, %s cache-write, %s cache-read tokens",
+			humanize.Comma(n.Input), humanize.Comma(n.Output), humanize.Comma(n.CacheCreation), humanize.Comma(n.CacheRead))
+	}
+	line("cost", "%s%s", k.Bill().Text(), used)
 	if agent := strings.TrimSpace(k.Harness + " " + k.Model); k.Harness != "" && k.Model != "" && k.Harness != k.Model {
 		line("agent", "%s (%s), session %s", k.Harness, k.Model, orDefault(k.ClaudeSessionID, "none"))
 	} else if agent != "" {

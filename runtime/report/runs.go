@@ -194,14 +194,14 @@ func (a Attempt) Why() string {
 // Evidence is how the failure was recognized, as far as its record has that, and
 // whether another attempt may end otherwise.
 func (a Attempt) Evidence() string {
-	text := ""
-	if f := a.FailureReason; f.Class != "" {
-		text += f.Class + ", "
+	text, f := a.again(), a.FailureReason
+	switch {
+	case f.Rule != "":
+		text += fmt.Sprintf("; classified as %q by the rule %s", f.Class, f.Rule)
+	case f.Class != "":
+		text += fmt.Sprintf("; classified as %q", f.Class)
 	}
-	if f := a.FailureReason; f.Rule != "" {
-		text += "rule " + f.Rule + ", "
-	}
-	return text + a.again()
+	return text
 }
 
 // again is whether another attempt may end otherwise.

@@ -79,18 +79,22 @@ var tokenKinds = []struct {
 	name string
 	of   func(state.Tokens) int64
 }{
-	{"input tokens", func(t state.Tokens) int64 { return t.Input }},
-	{"output tokens", func(t state.Tokens) int64 { return t.Output }},
-	{"cache-write tokens", func(t state.Tokens) int64 { return t.CacheCreation }},
-	{"cache-read tokens", func(t state.Tokens) int64 { return t.CacheRead }},
+	{"in", func(t state.Tokens) int64 { return t.Input }},
+	{"out", func(t state.Tokens) int64 { return t.Output }},
+	{"cache-write", func(t state.Tokens) int64 { return t.CacheCreation }},
+	{"cache-read", func(t state.Tokens) int64 { return t.CacheRead }},
 }
 
-// TokenKinds are the kinds of tokens of which there are any.
+// TokenKinds are the kinds of tokens of which there are any, as headings: the first
+// one says what is counted.
 func (s *Sums) TokenKinds() (names []string) {
 	for _, kind := range tokenKinds {
 		if kind.of(s.Total.Tokens) != 0 {
 			names = append(names, kind.name)
 		}
+	}
+	if len(names) > 0 {
+		names[0] = "tokens: " + names[0]
 	}
 	return names
 }
