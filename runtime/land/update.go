@@ -49,12 +49,14 @@ func (l *lander) notOurs(tip string) error {
 
 // prepareUpdate chooses what a branch does not have yet.
 func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool, err error) {
-	here, err := l.repo.Position(ctx)
-	if err != nil {
+	if l.position, err = l.repo.Position(ctx); err != nil {
+		return false, err
+	}
+	if err := l.chooseEnd(); err != nil {
 		return false, err
 	}
 	if !l.o.Switch {
-		if here.Ref == l.ref() {
+		if l.position.Ref == l.ref() && l.to.SHA != had.To.SHA {
 			return false, &finding.DecisionError{What: fmt.Sprintf("HEAD is on %s, and the index would not follow; nothing was written", l.o.Branch),
 				Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " moves the index, too, and no file"}}
 		}
@@ -73,9 +75,6 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 		return false, err
 	}
 	if l.base, err = l.repo.Entries(ctx, had.Tip); err != nil {
-		return false, err
-	}
-	if err := l.chooseEnd(); err != nil {
 		return false, err
 	}
 	l.out.From = l.from
@@ -99,10 +98,10 @@ func (l *lander) upToDate(ctx context.Context) error {
 	if l.o.Switch && l.position.Ref != l.ref() {
 		return l.switchTo(ctx, l.had, "")
 	}
-	if l.o.Switch {
-		l.out = l.had
+	if l.position.Ref == l.ref() {
+		l.out, l.out.here = l.had, true
 	}
-	l.out.DryRun, l.out.Already, l.out.here = l.o.DryRun, true, l.o.Switch
+	l.out.DryRun, l.out.Already = l.o.DryRun, true
 	return nil
 }
 
