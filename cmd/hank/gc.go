@@ -144,8 +144,17 @@ func printGarbage(out *report.Garbage, c *cli.Context) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can be freed (dry run); delete with: %s\n", term.Bytes(out.Bytes), applying(c))
+	sayFreeable(c, out.Bytes, slices.ContainsFunc(out.Items, func(g gc.Garbage) bool { return g.Remove }))
 	return nil
+}
+
+// sayFreeable says what could be deleted, and how; any: that is something.
+func sayFreeable(c *cli.Context, bytes int64, any bool) {
+	how := ""
+	if any {
+		how = "; delete with: " + applying(c)
+	}
+	say("%s can be freed (dry run)%s\n", term.Bytes(bytes), how)
 }
 
 // applying is the command that deletes what this one has listed.
@@ -210,6 +219,6 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
-	say("%s can be freed (dry run); delete with: %s\n", term.Bytes(out.Bytes), applying(c))
+	sayFreeable(c, out.Bytes, slices.ContainsFunc(out.Items, func(x gc.Expired) bool { return x.Remove }))
 	return nil
 }

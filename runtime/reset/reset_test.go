@@ -169,7 +169,11 @@ func TestAResetThatCannotBeDoneMovesNothing(t *testing.T) {
 	root := laidOut(t)
 	before := files(t, root)
 	task := Reset(root)
-	if err := os.MkdirAll(filepath.Join(root, task.record.To, "agentRoot"), 0o755); err != nil {
+	theirs := filepath.Join(root, task.record.To, "hank-20260102T030405Z.log")
+	if err := os.Mkdir(filepath.Dir(theirs), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(theirs, []byte("not a reset's"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	m := moveOf(root, task.record, false)
@@ -177,9 +181,9 @@ func TestAResetThatCannotBeDoneMovesNothing(t *testing.T) {
 		t.Fatal("it moved over what was there")
 	}
 	if err := m.takeBack(task.record); err == nil || !strings.Contains(err.Error(), "could not be moved back") {
-		t.Fatal(err) // agentRoot is in both places
+		t.Fatal(err) // it is in both places
 	}
-	if err := os.Remove(filepath.Join(root, task.record.To, "agentRoot")); err != nil {
+	if err := os.Remove(theirs); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := must(t)(Undo(root)).held(Options{}); err != nil {
