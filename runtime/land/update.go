@@ -99,7 +99,8 @@ func (l *lander) upToDate(ctx context.Context) error {
 		return l.switchTo(ctx, l.had, "")
 	}
 	if l.position.Ref == l.ref() {
-		l.out, l.out.here = l.had, true
+		l.out = l.had
+		l.out.here = true
 	}
 	l.out.DryRun, l.out.Already = l.o.DryRun, true
 	return nil
