@@ -84,7 +84,8 @@ func (r *reader) run(t *testing.T, lines string) string {
 	screen, terminal := termtest.Open(t, 100)
 	cmd := exec.Command("sh", "-ec", fmt.Sprintf("cd %q\n%spwd >%q", r.dir, lines, place))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+r.registry, "TERM=xterm-256color", "NO_COLOR=1", "PAGER=cat", "LANG=C.UTF-8", "TZ=UTC")
+	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+r.registry, "TERM=xterm-256color", "NO_COLOR=1", "PAGER=cat", "LANG=C.UTF-8", "TZ=UTC",
+		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
