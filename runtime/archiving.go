@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hank/checkpoint"
-	"hank/checkpoint/packdb"
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
@@ -42,8 +41,8 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return err
 	}
 	looked := execution.Taken(d.x.State(), d.x.Store, last.Checkpoint()).Matcher()
-	trees := packdb.NewFinder(d.x.Store.DB) // thousands of paths, perhaps, of one directory
-	takes := func(rel string) bool {        // what the user has added since is not the codon's
+	trees := checkpoint.NewFinder(d.x.Store.DB) // thousands of paths, perhaps, of one directory
+	takes := func(rel string) bool {            // what the user has added since is not the codon's
 		byHand := (looked(rel) || trees.HasFile(base, rel)) && !trees.HasFile(end, rel)
 		return trees.HasFile(visible.Tree, rel) && !byHand
 	}

@@ -1,4 +1,4 @@
-package packdb
+package checkpoint
 
 import (
 	"strings"
@@ -6,13 +6,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
 )
 
 // Finder is for looking up many paths: it reads each directory of a tree once, however
 // many of its entries are asked for. It is for one goroutine, and holds what it has read.
 type Finder struct {
-	db   *DB
+	db   *packdb.DB
 	dirs map[plumbing.Hash]map[string]found
 }
 
@@ -22,17 +23,17 @@ type found struct {
 }
 
 // NewFinder returns a finder that has read nothing yet.
-func NewFinder(db *DB) *Finder {
+func NewFinder(db *packdb.DB) *Finder {
 	return &Finder{db: db, dirs: map[plumbing.Hash]map[string]found{}}
 }
 
-// HasFile is DB.HasFile.
+// HasFile is that of the store.
 func (f *Finder) HasFile(tree SHA, path string) bool {
 	at := plumbing.NewHash(string(tree))
 	for {
 		dir, known := f.dirs[at]
 		if !known {
-			entries, err := ReadTree(f.db, at)
+			entries, err := packdb.ReadTree(f.db, at)
 			if err != nil {
 				return false
 			}

@@ -1,10 +1,11 @@
 //go:build unix
 
-package packdb_test
+package checkpoint_test
 
 import (
 	"testing"
 
+	"hank/checkpoint"
 	"hank/checkpoint/internal/checkpointtest"
 	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
@@ -22,7 +23,7 @@ func TestAFinderFindsWhatTheStoreFinds(t *testing.T) {
 	r.Write("h/i", "more")
 	two := r.Snapshot(match.Selection{All: true})
 	r.Commit(two)
-	f := packdb.NewFinder(r.Store.DB)
+	f := checkpoint.NewFinder(r.Store.DB)
 	found := 0
 	for _, tree := range []packdb.SHA{one.Tree, two.Tree, one.Tree, packdb.EmptyTree, "0123456789012345678901234567890123456789"} {
 		for _, path := range []string{"a", "a/b", "a/b/c", "a/b/c/d", "a/d", "e", "e/x", "f/.git-ignored/g", "h", "h/i", "", "x/y"} {
