@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,7 +184,7 @@ func TestEventsAreMasked(t *testing.T) {
 	ended := good
 	ended.Name, ended.But, ended.Words, ended.Why, ended.Notes = secret, secret, secret, secret, []string{secret}
 	for _, e := range []Event{Begun{Hank: secret}, CodonBegun{Codon: state.CodonID("a"), Name: secret}, ended, Detail{secret}, Remark{secret}, Ended{Message: secret}} {
-		if lines := strings.Join(Plain(e.Masked(mask)), "\n"); strings.Contains(lines, secret) || !strings.Contains(lines, "***") {
+		if lines := strings.Join(Plain(e.Masked(mask)), "\n"); strings.Contains(fmt.Sprintf("%+v", e.Masked(mask)), secret) || !strings.Contains(lines, "***") {
 			t.Errorf("%T: %q", e, lines)
 		}
 	}
