@@ -60,7 +60,7 @@ func attack(t *testing.T, p *Program, r *rand.Rand) {
 		outcomes[e.CodonID] = o
 		drop, add := p.Grow(entries, i, o)
 		entries = splice(entries, i, drop, add)
-		data, err := json.Marshal(e.Stored())
+		data, err := json.Marshal(e.stored())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,13 +27,13 @@ func isPlaceholder(text string) bool {
 		strings.Trim(text[len(placeholderPrefix):len(text)-1], "0123456789abcdef") == ""
 }
 
-// Stored returns the entry as it is kept in state.json: every string of the
+// stored returns the entry as it is kept in state.json: every string of the
 // codon over 4 KiB or with a key in it, wherever it is, and every value of
 // env, is replaced by
 // the string {sha256:…} with the SHA-256 of its UTF-8 bytes. Resolve brings the
 // texts back from the (frozen) program. A text that is itself written like that
 // stays, so that storing twice changes nothing; it resolves to itself.
-func (e Entry) Stored() Entry {
+func (e Entry) stored() Entry {
 	return e.mapTexts(func(text string, private bool) (string, error) {
 		if isReplaced(text, private) {
 			return placeholder(text), nil
@@ -49,7 +49,7 @@ func StoredEntries(entries []Entry) []Entry {
 	for i := range out {
 		c, seen := stored[out[i].Codon]
 		if !seen {
-			c = out[i].Stored().Codon
+			c = out[i].stored().Codon
 			stored[out[i].Codon] = c
 		}
 		out[i].Codon = c

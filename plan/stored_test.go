@@ -35,7 +35,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 		shellCodon("b"))
 	p := mustLoad(t, hank)
 	for _, e := range p.Initial() {
-		stored := e.Stored()
+		stored := e.stored()
 		text := marshal(t, stored)
 		for _, gone := range []string{long, "s3cret"} {
 			if strings.Contains(text, gone) {
@@ -49,7 +49,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &back); err != nil {
 			t.Fatal(err)
 		}
-		if again := marshal(t, back.Stored()); again != text {
+		if again := marshal(t, back.stored()); again != text {
 			t.Errorf("storing twice must change nothing:\n%s\n%s", text, again)
 		}
 		resolved, err := p.Resolve(back)
@@ -61,7 +61,7 @@ func TestLongTextsAndAllSecretsLeaveTheEntry(t *testing.T) {
 		}
 	}
 	other := mustLoad(t, hankOf(shellCodon("a")))
-	if _, err := other.Resolve(p.Initial()[0].Stored()); err == nil || !strings.Contains(err.Error(), "another hank") {
+	if _, err := other.Resolve(p.Initial()[0].stored()); err == nil || !strings.Contains(err.Error(), "another hank") {
 		t.Errorf("the wrong program must not resolve: %v", err)
 	}
 }
@@ -78,10 +78,10 @@ func TestStoredEntriesResolveInTheFrozenProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got, _, err := q.Prompt(e.Stored(), vars); err != nil || got != want {
+		if _, got, _, err := q.Prompt(e.stored(), vars); err != nil || got != want {
 			t.Errorf("%s: %q (%v), want %q", e.CodonID, got, err, want)
 		}
-		if r, err := q.Resolve(e.Stored()); err != nil || !reflect.DeepEqual(r.Codon.Env, e.Codon.Env) {
+		if r, err := q.Resolve(e.stored()); err != nil || !reflect.DeepEqual(r.Codon.Env, e.Codon.Env) {
 			t.Errorf("%s: env %v, %v", e.CodonID, r.Codon.Env, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestAPlanIsStoredAsItsEntriesAre(t *testing.T) {
 	entries := []Entry{{Codon: &c[0], CodonID: "a#0"}, {Codon: &c[1], CodonID: "b#0"}, {Codon: &c[0], CodonID: "a#1"}, {CodonID: "none"}}
 	all := StoredEntries(entries)
 	for i, e := range entries {
-		want, err := json.Marshal(e.Stored())
+		want, err := json.Marshal(e.stored())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,11 +198,11 @@ func TestAnyTextComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.String(), placeholder), rapid.Map(rapid.IntRange(longText-2, longText+2), func(n int) string { return strings.Repeat("y", n) })).Draw(t, "text")
 		e := Entry{Codon: &Codon{ID: "a", PromptText: text, Env: map[string]string{"K": text}}, CodonID: "a"}
-		stored := e.Stored()
+		stored := e.stored()
 		if !isPlaceholder(stored.Codon.Env["K"]) {
 			t.Fatal("a value of env was stored")
 		}
-		if marshal(t, stored.Stored()) != marshal(t, stored) {
+		if marshal(t, stored.stored()) != marshal(t, stored) {
 			t.Fatal("storing twice must change nothing")
 		}
 		if got := stored.Codon.PromptText; isPlaceholder(got) != (len(text) > longText || isPlaceholder(text)) || len(text) <= longText && got != text {

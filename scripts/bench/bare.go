@@ -24,22 +24,15 @@ func (b *bench) bare(files int) (*side, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	remove := func() error { return os.RemoveAll(t.dir) }
-	if err := t.change(files / 10 * 95 / 100); err != nil { // as many as rework makes anew
+	remove := func() error { return os.RemoveAll(t.Dir) }
+	if err := t.Change(files / 10 * 95 / 100); err != nil { // as many as rework makes anew
 		return nil, remove, err
 	}
 	type file struct{ content [2][]byte }
 	dirs := map[string]map[string]*file{}
-	for i := range t.versions {
-		if t.versions[i] == 0 {
-			continue
-		}
-		f := &file{}
-		for v := range f.content {
-			t.versions[i] = v
-			f.content[v] = t.content(i)
-		}
-		dir, name := filepath.Split(t.path(i))
+	for i, content := range t.Versions() {
+		f := &file{content}
+		dir, name := filepath.Split(t.Path(i))
 		if dirs[dir] == nil {
 			dirs[dir] = map[string]*file{}
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/shirou/gopsutil/v3/disk"
+
+	"hank/scripts/bench/corpus"
 )
 
 // bench is one run of the benchmark.
@@ -19,9 +21,9 @@ type bench struct {
 	options
 	self  string // this program
 	work  string // everything that is made; removed in the end
-	trees map[int]*tree
+	trees map[int]*corpus.Tree
 	// standing are git's repositories of a tree that cases share.
-	standing map[*tree][]*repository
+	standing map[*corpus.Tree][]*repository
 	made     int // directories named so far
 	hank     string
 	// stopped says that the bench was interrupted, and is being cleared away.
@@ -38,7 +40,7 @@ func runBench(o options, do func(b *bench) error) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, self: self, work: work, trees: map[int]*tree{}, standing: map[*tree][]*repository{}}
+	b := &bench{options: o, self: self, work: work, trees: map[int]*corpus.Tree{}, standing: map[*corpus.Tree][]*repository{}}
 	defer func() {
 		if b.stopped.Load() {
 			select {} // what went wrong is that the work directory goes: see removeWhenStopped
@@ -73,7 +75,7 @@ func (b *bench) removeWhenStopped() {
 func (b *bench) clear() error {
 	var err error
 	for _, t := range b.trees {
-		err = errors.Join(err, os.RemoveAll(t.dir))
+		err = errors.Join(err, os.RemoveAll(t.Dir))
 		for _, g := range b.standing[t] {
 			err = errors.Join(err, os.RemoveAll(g.dir))
 		}

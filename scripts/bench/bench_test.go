@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"hank/internal/race"
+	"hank/scripts/bench/corpus"
+	"hank/scripts/bench/system"
 )
 
 // The bench starts itself again, which is this test then.
@@ -135,11 +137,11 @@ func TestDifferentTreesAreAnError(t *testing.T) {
 // mean nothing.
 func TestTreesDeflateLikeSourceCode(t *testing.T) {
 	t.Parallel()
-	made, err := makeTree(filepath.Join(t.TempDir(), "tree"), 400, 1)
+	made, err := corpus.Make(filepath.Join(t.TempDir(), "tree"), 400, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := newRepository(filepath.Join(t.TempDir(), "git"), made.dir, nil)
+	g, err := newRepository(filepath.Join(t.TempDir(), "git"), made.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +153,9 @@ func TestTreesDeflateLikeSourceCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var size int64
-	for i := range made.files {
-		if !isLink(i) {
-			size += int64(len(made.content(i)))
+	for i := range made.Files {
+		if !corpus.IsLink(i) {
+			size += int64(len(made.Content(i)))
 		}
 	}
 	mean, factor := float64(size)/400, float64(size)/float64(d.Git.Blobs)
@@ -172,7 +174,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestUnsyncedSideSyncsNothing(t *testing.T) {
-	if !canUnsync {
+	if !system.CanUnsync {
 		t.Skip("this system cannot leave out syncs")
 	}
 	self, err := os.Executable()

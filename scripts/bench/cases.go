@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"hank/scripts/bench/corpus"
+	"hank/scripts/bench/system"
 )
 
 // benchCase is a row of the table that hank must meet.
@@ -64,7 +67,7 @@ type hankKind struct {
 // hankKinds are those that this system can do.
 func hankKinds() []hankKind {
 	kinds := []hankKind{{hankSide, false}}
-	if canUnsync {
+	if system.CanUnsync {
 		kinds = append(kinds, hankKind{unsyncedSide, true})
 	}
 	return kinds
@@ -80,7 +83,7 @@ func first(b *bench, files int) ([]*side, error) {
 	var sides []*side
 	for _, kind := range hankKinds() {
 		sides = append(sides, &side{name: kind.side, turn: func(int) (sample, error) {
-			r, err := b.start(b.newStore(), t.dir, kind.unsynced)
+			r, err := b.start(b.newStore(), t.Dir, kind.unsynced)
 			if err != nil {
 				return sample{}, err
 			}
@@ -91,7 +94,7 @@ func first(b *bench, files int) ([]*side, error) {
 	}
 	for _, kind := range gitKinds {
 		sides = append(sides, &side{name: kind.side, turn: func(int) (sample, error) {
-			g, err := newRepository(b.folder("git"), t.dir, kind.config)
+			g, err := newRepository(b.folder("git"), t.Dir, kind.config)
 			if err != nil {
 				return sample{}, err
 			}
@@ -120,7 +123,7 @@ func again(b *bench, files, changed int) (sides []*side, err error) {
 		return nil, err
 	}
 	for _, kind := range hankKinds() {
-		r, err := b.start(b.newStore(), t.dir, kind.unsynced)
+		r, err := b.start(b.newStore(), t.Dir, kind.unsynced)
 		if err != nil {
 			return nil, err
 		}
@@ -138,15 +141,15 @@ func again(b *bench, files, changed int) (sides []*side, err error) {
 		return nil, err
 	}
 	sides = append(sides, more...)
-	return sides, b.turns(sides, 1, b.runs, func(int) error { return t.change(changed) })
+	return sides, b.turns(sides, 1, b.runs, func(int) error { return t.Change(changed) })
 }
 
 // repositories are git's sides, each with the first checkpoint made. Cases of
 // the same tree share them: each begins with a turn that does not count.
-func (b *bench) repositories(t *tree) ([]*side, error) {
+func (b *bench) repositories(t *corpus.Tree) ([]*side, error) {
 	if b.standing[t] == nil {
-		b.say("git's first checkpoints of %d files", t.files)
-		origin, err := newRepository(b.folder("git"), t.dir, nil)
+		b.say("git's first checkpoints of %d files", t.Files)
+		origin, err := newRepository(b.folder("git"), t.Dir, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +157,7 @@ func (b *bench) repositories(t *tree) ([]*side, error) {
 			return nil, err
 		}
 		for i, kind := range gitKinds {
-			g := &repository{dir: origin.dir, tree: t.dir, config: kind.config}
+			g := &repository{dir: origin.dir, tree: t.Dir, config: kind.config}
 			if i > 0 {
 				g.dir = b.folder("git")
 				if err := os.CopyFS(g.dir, os.DirFS(origin.dir)); err != nil {
@@ -180,7 +183,7 @@ func newProcess(b *bench, files int) ([]*side, error) {
 	}
 	var sides []*side
 	for _, kind := range hankKinds() {
-		r, err := b.start(b.newStore(), t.dir, kind.unsynced)
+		r, err := b.start(b.newStore(), t.Dir, kind.unsynced)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +195,7 @@ func newProcess(b *bench, files int) ([]*side, error) {
 			return nil, err
 		}
 		sides = append(sides, &side{name: kind.side, turn: func(int) (sample, error) {
-			s, err := b.once(r.store, t.dir, kind.unsynced)
+			s, err := b.once(r.store, t.Dir, kind.unsynced)
 			return s, errors.Join(err, r.isTip(s.tree))
 		}})
 	}
@@ -201,7 +204,7 @@ func newProcess(b *bench, files int) ([]*side, error) {
 		return nil, err
 	}
 	sides = append(sides, more...)
-	return sides, b.turns(sides, 1, b.runs, func(int) error { return t.change(10) })
+	return sides, b.turns(sides, 1, b.runs, func(int) error { return t.Change(10) })
 }
 
 // wholeRun is a hank of many codons that do nothing, against a shell that does
@@ -228,7 +231,7 @@ func wholeRun(b *bench, files int) ([]*side, error) {
 		sides = append(sides, &side{name: kind.side, turn: func(int) (sample, error) {
 			execution := b.folder("execution")
 			defer os.RemoveAll(execution)
-			cmd := b.command(kind.unsynced, hank, "run", program, "-e", execution, "--workspace", t.dir, "--yes")
+			cmd := b.command(kind.unsynced, hank, "run", program, "-e", execution, "--workspace", t.Dir, "--yes")
 			cmd.Dir = program
 			cmd.Env = append(gitEnvironment(), "HOME="+program, "XDG_STATE_HOME="+program, "XDG_DATA_HOME="+program)
 			return b.timed(cmd, filepath.Join(execution, ".hankweave", "checkpoints", ".hankweavecheckpoints"), "--branches=run-*", codons)
@@ -236,7 +239,7 @@ func wholeRun(b *bench, files int) ([]*side, error) {
 	}
 	for _, kind := range gitKinds {
 		sides = append(sides, &side{name: kind.side, turn: func(int) (sample, error) {
-			g, err := newRepository(b.folder("git"), t.dir, kind.config)
+			g, err := newRepository(b.folder("git"), t.Dir, kind.config)
 			if err != nil {
 				return sample{}, err
 			}
@@ -247,8 +250,8 @@ func wholeRun(b *bench, files int) ([]*side, error) {
 			}
 			loop := fmt.Sprintf("set -e; i=0; while [ $i -lt %d ]; do true; %s add -A; %s commit -q --allow-empty -m checkpoint; i=$((i+1)); done", codons, git, git)
 			cmd := exec.Command("sh", "-c", loop)
-			cmd.Dir = t.dir
-			cmd.Env = append(gitEnvironment(), "GIT_DIR="+g.dir, "GIT_WORK_TREE="+t.dir)
+			cmd.Dir = t.Dir
+			cmd.Env = append(gitEnvironment(), "GIT_DIR="+g.dir, "GIT_WORK_TREE="+t.Dir)
 			return b.timed(cmd, g.dir, "HEAD", codons)
 		}})
 	}
@@ -299,7 +302,7 @@ func doNothing(codons int) string {
 
 // tree returns the tree of so many files that the cases share. They change
 // files in it; each makes its own stores and repositories.
-func (b *bench) tree(files int) (*tree, error) {
+func (b *bench) tree(files int) (*corpus.Tree, error) {
 	if t := b.trees[files]; t != nil {
 		return t, nil
 	}
@@ -310,7 +313,7 @@ func (b *bench) tree(files int) (*tree, error) {
 	return t, err
 }
 
-func (b *bench) newTree(files int) (*tree, error) {
+func (b *bench) newTree(files int) (*corpus.Tree, error) {
 	b.say("making a tree of %d files", files)
-	return makeTree(b.folder("tree"), files, b.seed)
+	return corpus.Make(b.folder("tree"), files, b.seed)
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hank/scripts/bench/system"
 )
 
 // checkpointBench measures what the flags ask for, prints the table and writes
@@ -33,7 +35,7 @@ func (b *bench) all(o options) error {
 			return err
 		}
 	}
-	r := &results{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: lookAtMachine(b.work)}
+	r := &results{Schema: 1, Quick: o.quick, Seed: o.seed, Runs: o.runs, Machine: system.LookAtMachine(b.work)}
 	if err := b.measure(r); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha1"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,10 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zlib"
 	"golang.org/x/sync/errgroup"
 
 	"hank/internal/shell"
+	"hank/scripts/bench/corpus"
+	"hank/scripts/bench/deflate"
 )
 
 // commandsCase is the case of whole commands, which has a table of its own.
@@ -47,7 +47,7 @@ const (
 // stock git with a work tree of its own that has the same files.
 type commandBench struct {
 	*bench
-	hankTree, gitTree *tree
+	hankTree, gitTree *corpus.Tree
 	repository        *repository
 	program, home     string
 	execution         string
@@ -129,7 +129,7 @@ func (c *commandBench) prepare(files int) (err error) {
 		return err
 	}
 	for i := 0; len(c.changes) < commandChanged; i += files/commandChanged - 1 {
-		for isLink(i) {
+		for corpus.IsLink(i) {
 			i++
 		}
 		c.changes = append(c.changes, i)
@@ -148,7 +148,7 @@ func (c *commandBench) setUp() error {
 
 // remove removes what is large.
 func (c *commandBench) remove() error {
-	err := errors.Join(os.RemoveAll(c.hankTree.dir), os.RemoveAll(c.gitTree.dir), os.RemoveAll(c.execution))
+	err := errors.Join(os.RemoveAll(c.hankTree.Dir), os.RemoveAll(c.gitTree.Dir), os.RemoveAll(c.execution))
 	if c.repository != nil {
 		err = errors.Join(err, os.RemoveAll(c.repository.dir))
 	}
@@ -203,7 +203,7 @@ func (c *commandBench) newRun() *side {
 		}
 		execution := c.folder("execution")
 		defer os.RemoveAll(execution)
-		_, took, err := c.run("run", c.program, "-e", execution, "--workspace", c.hankTree.dir, "--yes")
+		_, took, err := c.run("run", c.program, "-e", execution, "--workspace", c.hankTree.Dir, "--yes")
 		return sample{elapsed: took}, err
 	}}
 }
@@ -216,7 +216,7 @@ func (c *commandBench) firstCheckpoint() *side {
 		if err := os.MkdirAll(filepath.Dir(store), 0o755); err != nil {
 			return sample{}, err
 		}
-		s, err := c.once(store, c.hankTree.dir, false)
+		s, err := c.once(store, c.hankTree.Dir, false)
 		return s, err
 	}}
 }
@@ -229,9 +229,9 @@ func (c *commandBench) floor() *side {
 		names := make(chan string, 1024)
 		var g errgroup.Group
 		for range runtime.NumCPU() {
-			g.Go(func() error { return deflateFiles(names) })
+			g.Go(func() error { return deflate.Files(names) })
 		}
-		err := filepath.WalkDir(c.hankTree.dir, func(path string, e fs.DirEntry, err error) error {
+		err := filepath.WalkDir(c.hankTree.Dir, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() {
 				names <- path
 			}
@@ -243,32 +243,11 @@ func (c *commandBench) floor() *side {
 	}}
 }
 
-// deflateFiles is the work on the files of a channel: it takes all, whatever happens.
-func deflateFiles(names <-chan string) (err error) {
-	var n counter
-	z, zerr := zlib.NewWriterLevel(&n, zlib.BestSpeed)
-	if zerr != nil {
-		return zerr
-	}
-	hash := sha1.New()
-	for name := range names {
-		data, rerr := os.ReadFile(name)
-		hash.Reset()
-		fmt.Fprintf(hash, "blob %d\x00", len(data))
-		hash.Write(data)
-		z.Reset(&n)
-		_, werr := z.Write(data)
-		err = errors.Join(err, rerr, werr, z.Close())
-		n += counter(len(hash.Sum(nil)))
-	}
-	return err
-}
-
 // begin makes the execution, and the repository with the same files.
 func (c *commandBench) begin() error {
 	script := ""
 	for _, i := range c.changes {
-		name, err := filepath.Rel(c.hankTree.dir, c.hankTree.path(i))
+		name, err := filepath.Rel(c.hankTree.Dir, c.hankTree.Path(i))
 		if err != nil {
 			return err
 		}
@@ -277,11 +256,11 @@ func (c *commandBench) begin() error {
 	if err := c.write("true", script); err != nil {
 		return err
 	}
-	if _, _, err := c.run("run", c.program, "-e", c.execution, "--workspace", c.hankTree.dir, "--yes"); err != nil {
+	if _, _, err := c.run("run", c.program, "-e", c.execution, "--workspace", c.hankTree.Dir, "--yes"); err != nil {
 		return err
 	}
 	var err error
-	if c.repository, err = newRepository(c.folder("git"), c.gitTree.dir, nil); err != nil {
+	if c.repository, err = newRepository(c.folder("git"), c.gitTree.Dir, nil); err != nil {
 		return err
 	}
 	_, err = c.repository.checkpoint()
@@ -311,10 +290,10 @@ func (c *commandBench) commit() *side {
 }
 
 // append changes the files as the codon does.
-func (c *commandBench) append(t *tree) error {
+func (c *commandBench) append(t *corpus.Tree) error {
 	c.version++
 	for _, i := range c.changes {
-		f, err := os.OpenFile(t.path(i), os.O_WRONLY|os.O_APPEND, 0)
+		f, err := os.OpenFile(t.Path(i), os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return err
 		}

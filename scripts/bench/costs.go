@@ -13,6 +13,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime/report/cost"
+	"hank/scripts/bench/system"
 	"hank/state"
 	"hank/state/costindex"
 )
@@ -73,7 +74,7 @@ func (b *bench) measureCosts(h *history) (*costUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.Bytes, u.Peak = sizeOf(dir), ownStatus("VmHWM:")
+	u.Bytes, u.Peak = sizeOf(dir), system.OwnStatus("VmHWM:")
 	if err := b.sameInPieces(whole, n); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"hank/scripts/bench/system"
 )
 
 // repository is stock git's side: a repository of its own that looks at a
@@ -101,7 +103,7 @@ func (r *repository) reset(commit, tree string, sync bool) (sample, error) {
 		return sample{}, err
 	}
 	if sync {
-		syncDisks()
+		system.SyncDisks()
 	}
 	s := sample{elapsed: time.Since(start), tree: tree}
 	dirty, err := r.git("status", "--porcelain")

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"hank/scripts/bench/corpus"
 )
 
 // growthRuns is how often a point is measured: a curve needs less than a ratio.
@@ -63,7 +65,7 @@ func (p point) at(x int) point { p.X = x; return p }
 // field is a tree with hank and git, both with the first checkpoint made.
 type field struct {
 	*bench
-	tree   *tree
+	tree   *corpus.Tree
 	ours   *resident
 	theirs *repository
 	firsts [2]time.Duration
@@ -74,10 +76,10 @@ func (b *bench) grow(files int, measure func(*field) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(t.dir)
+	defer os.RemoveAll(t.Dir)
 	f := &field{bench: b, tree: t}
 	b.settle()
-	if f.ours, err = b.start(b.newStore(), t.dir, false); err != nil {
+	if f.ours, err = b.start(b.newStore(), t.Dir, false); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.ours.stop(), os.RemoveAll(filepath.Dir(f.ours.store))) }()
@@ -86,7 +88,7 @@ func (b *bench) grow(files int, measure func(*field) error) (err error) {
 		return err
 	}
 	b.settle()
-	if f.theirs, err = newRepository(b.folder("git"), t.dir, nil); err != nil {
+	if f.theirs, err = newRepository(b.folder("git"), t.Dir, nil); err != nil {
 		return err
 	}
 	defer os.RemoveAll(f.theirs.dir)
@@ -105,7 +107,7 @@ func (b *bench) grow(files int, measure func(*field) error) (err error) {
 func (f *field) changed(n int) (point, error) {
 	ours := &side{name: hankSide, turn: func(int) (sample, error) { return f.ours.checkpoint() }}
 	theirs := &side{name: gitSide, turn: func(int) (sample, error) { return f.theirs.checkpoint() }}
-	err := f.turns([]*side{ours, theirs}, 1, growthRuns, func(int) error { return f.tree.change(n) })
+	err := f.turns([]*side{ours, theirs}, 1, growthRuns, func(int) error { return f.tree.Change(n) })
 	return point{n, median(elapsed(ours.samples)), median(elapsed(theirs.samples))}, err
 }
 
@@ -117,13 +119,13 @@ func (f *field) differences(n int) (p point, err error) {
 		return point{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.execution)) }()
-	if _, _, err := c.run("run", c.program, "-e", c.execution, "--workspace", f.tree.dir, "--yes"); err != nil {
+	if _, _, err := c.run("run", c.program, "-e", c.execution, "--workspace", f.tree.Dir, "--yes"); err != nil {
 		return point{}, err
 	}
 	if _, err := f.theirs.checkpoint(); err != nil {
 		return point{}, err
 	}
-	if err := f.tree.change(n); err != nil {
+	if err := f.tree.Change(n); err != nil {
 		return point{}, err
 	}
 	c.changes = make([]int, n)

@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+
+	"hank/scripts/bench/system"
 )
 
 func main() {
@@ -32,7 +34,7 @@ func dispatch(args []string) int {
 	case len(args) == 2 && args[0] == "worker":
 		err = work(args[1])
 	case len(args) > 1 && args[0] == "unsynced":
-		err = runUnsynced(args[1:])
+		err = system.RunUnsynced(args[1:])
 	default:
 		err = usageError("the benchmarks are checkpoint and state")
 	}

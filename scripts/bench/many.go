@@ -2,10 +2,7 @@ package main
 
 import (
 	"bufio"
-	stdzlib "compress/zlib"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,10 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zlib"
+	"hank/scripts/bench/corpus"
+	"hank/scripts/bench/deflate"
 )
-
-func (s sizes) all() int64 { return s.Blobs + s.Trees + s.Commits }
 
 // measureMany makes checkpoints of ten changed files each, without a pause and
 // with merges beside them.
@@ -29,9 +25,9 @@ func (b *bench) measureMany(r *results) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(t.dir)
+	defer os.RemoveAll(t.Dir)
 	b.settle()
-	w, err := b.start(b.newStore(), t.dir, false)
+	w, err := b.start(b.newStore(), t.Dir, false)
 	if err != nil {
 		return err
 	}
@@ -43,7 +39,7 @@ func (b *bench) measureMany(r *results) (err error) {
 	if err = errors.Join(err, w.stop()); err != nil {
 		return err
 	}
-	if err := errors.Join(w.isTip(last), b.sameAsGit(t.dir, last)); err != nil {
+	if err := errors.Join(w.isTip(last), b.sameAsGit(t.Dir, last)); err != nil {
 		return err
 	}
 	hundred := min(100, len(all))
@@ -56,12 +52,12 @@ func (b *bench) measureMany(r *results) (err error) {
 	return err
 }
 
-func (b *bench) series(t *tree, w *resident, count int) (all, beside []time.Duration, last string, err error) {
+func (b *bench) series(t *corpus.Tree, w *resident, count int) (all, beside []time.Duration, last string, err error) {
 	for n := range count {
 		if n%1000 == 999 {
 			b.say("checkpoint %d of %d", n+1, count)
 		}
-		if err := t.change(10); err != nil {
+		if err := t.Change(10); err != nil {
 			return nil, nil, "", err
 		}
 		a, err := w.ask(command{Do: "checkpoint"})
@@ -117,65 +113,9 @@ func (b *bench) weigh(store string) (*diskUse, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	err = d.deflate(bufio.NewReaderSize(out, 1<<20))
+	d.Own, d.Git, d.Objects, err = deflate.Objects(bufio.NewReaderSize(out, 1<<20))
 	if err != nil {
 		_ = out.Close() // git ends of it
 	}
 	return &d, errors.Join(err, cmd.Wait())
 }
-
-// deflate adds up the objects that git prints.
-func (d *diskUse) deflate(in *bufio.Reader) error {
-	var n counter
-	ours, err := zlib.NewWriterLevel(&n, zlib.BestSpeed)
-	if err != nil {
-		return err
-	}
-	theirs := stdzlib.NewWriter(&n)
-	for {
-		var kind string
-		var size int64
-		if _, err := fmt.Fscanf(in, "%s %d\n", &kind, &size); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("git cat-file: %w", err)
-		}
-		data := make([]byte, size+1) // and the newline behind it
-		if _, err := io.ReadFull(in, data); err != nil {
-			return fmt.Errorf("git cat-file: %w", err)
-		}
-		d.Objects++
-		for _, by := range []struct {
-			z interface {
-				io.WriteCloser
-				Reset(io.Writer)
-			}
-			to *sizes
-		}{{ours, &d.Own}, {theirs, &d.Git}} {
-			n = 0
-			by.z.Reset(&n)
-			if _, err := by.z.Write(data[:size]); err != nil {
-				return err
-			}
-			if err := by.z.Close(); err != nil {
-				return err
-			}
-			by.to.add(kind, int64(n))
-		}
-	}
-}
-
-func (s *sizes) add(kind string, n int64) {
-	switch kind {
-	case "blob":
-		s.Blobs += n
-	case "tree":
-		s.Trees += n
-	default:
-		s.Commits += n
-	}
-}
-
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }

@@ -31,9 +31,9 @@ func (b *bench) manyFiles(m *memoryUse) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(t.dir)
+	defer os.RemoveAll(t.Dir)
 	b.settle()
-	w, err := b.start(b.newStore(), t.dir, false)
+	w, err := b.start(b.newStore(), t.Dir, false)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (b *bench) manyFiles(m *memoryUse) (err error) {
 	var looks [3]memory
 	for i := range looks {
 		if i > 0 { // before, after the first, and after a small one
-			if err := t.change(10); err != nil {
+			if err := t.Change(10); err != nil {
 				return err
 			}
 			if _, err := w.checkpoint(); err != nil {

@@ -4,20 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"hank/scripts/bench/deflate"
+	"hank/scripts/bench/system"
 )
 
 // results are all that a run has found, as it is in the JSON file.
 type results struct {
-	Schema   int          `json:"schema"`
-	Quick    bool         `json:"quick,omitempty"`
-	Seed     uint64       `json:"seed"`
-	Runs     int          `json:"runs"`
-	Machine  machine      `json:"machine"`
-	Cases    []result     `json:"cases,omitempty"`
-	Commands []commandRow `json:"commands,omitempty"`
-	Growth   []series     `json:"growth,omitempty"`
-	Many     *many        `json:"many,omitempty"`
-	Memory   *memoryUse   `json:"memory,omitempty"`
+	Schema   int            `json:"schema"`
+	Quick    bool           `json:"quick,omitempty"`
+	Seed     uint64         `json:"seed"`
+	Runs     int            `json:"runs"`
+	Machine  system.Machine `json:"machine"`
+	Cases    []result       `json:"cases,omitempty"`
+	Commands []commandRow   `json:"commands,omitempty"`
+	Growth   []series       `json:"growth,omitempty"`
+	Many     *many          `json:"many,omitempty"`
+	Memory   *memoryUse     `json:"memory,omitempty"`
 }
 
 // result is a row of the table.
@@ -126,14 +129,12 @@ type bin struct {
 // diskUse is the store in the end. The sums are of the distinct objects, each
 // deflated on its own.
 type diskUse struct {
-	Bytes   int64 `json:"bytes"`
-	Entries int   `json:"entries"` // files and directories
-	Objects int   `json:"objects"`
-	Own     sizes `json:"deflatedLikeHank"`
-	Git     sizes `json:"deflatedLikeGit"`
+	Bytes   int64         `json:"bytes"`
+	Entries int           `json:"entries"` // files and directories
+	Objects int           `json:"objects"`
+	Own     deflate.Sizes `json:"deflatedLikeHank"`
+	Git     deflate.Sizes `json:"deflatedLikeGit"`
 }
-
-type sizes struct{ Blobs, Trees, Commits int64 }
 
 // memoryUse is what hank's process takes, in bytes.
 type memoryUse struct {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"hank/scripts/bench/corpus"
 )
 
 // inodesRest stands between two rounds of rollbacks. ext4 without a journal does
@@ -29,8 +31,8 @@ func rollback(b *bench, files int) (sides []*side, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(p.tree.dir)
-		r, err := b.start(b.newStore(), p.tree.dir, kind.unsynced)
+		defer os.RemoveAll(p.tree.Dir)
+		r, err := b.start(b.newStore(), p.tree.Dir, kind.unsynced)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +60,7 @@ func rollback(b *bench, files int) (sides []*side, err error) {
 		}})
 		defer func() { // stock git reads every byte of what came out
 			if err == nil {
-				err = b.sameAsGit(p.tree.dir, now)
+				err = b.sameAsGit(p.tree.Dir, now)
 			}
 		}()
 	}
@@ -70,8 +72,8 @@ func rollback(b *bench, files int) (sides []*side, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(p.tree.dir)
-		g, err := newRepository(b.folder("git"), p.tree.dir, nil)
+		defer os.RemoveAll(p.tree.Dir)
+		g, err := newRepository(b.folder("git"), p.tree.Dir, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +111,7 @@ func rollback(b *bench, files int) (sides []*side, err error) {
 
 // place is a work tree with two checkpoints, of which the second is on disk.
 type place struct {
-	tree    *tree
+	tree    *corpus.Tree
 	commits [2]string
 	trees   [2]string
 }
@@ -122,7 +124,7 @@ func (b *bench) newPlace(files int) (*place, error) {
 func (p *place) commit(commit func() (sha, tree string, err error)) (err error) {
 	for i := range p.commits {
 		if i == 1 {
-			if err := p.tree.rework(p.tree.files / 10); err != nil {
+			if err := p.tree.Rework(p.tree.Files / 10); err != nil {
 				return err
 			}
 		}

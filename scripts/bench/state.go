@@ -16,18 +16,19 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/scripts/bench/system"
 )
 
 // stateReport is all that a run has found, as it is in the JSON file.
 type stateReport struct {
-	Schema  int         `json:"schema"`
-	Quick   bool        `json:"quick,omitempty"`
-	Machine machine     `json:"machine"`
-	Sizes   []stateSize `json:"histories"`
-	Costs   *costUse    `json:"costs"`
-	Series  []steady    `json:"series"`
-	Adopt   *adopting   `json:"adopt"`
-	Wants   []want      `json:"wants"`
+	Schema  int            `json:"schema"`
+	Quick   bool           `json:"quick,omitempty"`
+	Machine system.Machine `json:"machine"`
+	Sizes   []stateSize    `json:"histories"`
+	Costs   *costUse       `json:"costs"`
+	Series  []steady       `json:"series"`
+	Adopt   *adopting      `json:"adopt"`
+	Wants   []want         `json:"wants"`
 }
 
 // stateSize is what a history of so many codons costs.
@@ -94,7 +95,7 @@ func stateBench(args []string) error {
 		if err := b.room(pick(o.quick, 0.2, 6)); err != nil {
 			return err
 		}
-		r := &stateReport{Schema: 1, Quick: o.quick, Machine: lookAtMachine(b.work)}
+		r := &stateReport{Schema: 1, Quick: o.quick, Machine: system.LookAtMachine(b.work)}
 		if err := b.measureState(r, loop, replay); err != nil {
 			return err
 		}
@@ -219,7 +220,7 @@ func sayPeak(args []string) error {
 	if err := cmd.Run(); err != nil {
 		return err
 	}
-	fmt.Println(peakOf(cmd.ProcessState))
+	fmt.Println(system.PeakOf(cmd.ProcessState))
 	return nil
 }
 
@@ -243,7 +244,7 @@ func openOnce(root string) error {
 		return err
 	}
 	a := answer{Elapsed: time.Since(start)}
-	a.Memory.Peak = ownStatus("VmHWM:")
+	a.Memory.Peak = system.OwnStatus("VmHWM:")
 	if len(x.Report.Findings) > 0 {
 		err = fmt.Errorf("opening the history found %v", x.Report.Findings)
 	}

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
+
+	"hank/scripts/bench/deflate"
 )
 
 // text is the report for people. Its tables are Markdown.
@@ -130,11 +132,11 @@ func (m *many) text(b *strings.Builder) {
 	rows := [][]string{{"deflated one by one", "blobs", "trees", "commits", "all", "store ÷ all (want ≤ 1.3)", "store ÷ blobs (stretch 1.3)"}}
 	for _, by := range []struct {
 		name string
-		s    sizes
+		s    deflate.Sizes
 	}{{"at hank's level", d.Own}, {"at git's level", d.Git}} {
 		size := func(n int64) string { return humanize.Bytes(uint64(n)) }
-		rows = append(rows, []string{by.name, size(by.s.Blobs), size(by.s.Trees), size(by.s.Commits), size(by.s.all()),
-			fmt.Sprintf("%.2f", float64(d.Bytes)/float64(by.s.all())), fmt.Sprintf("%.2f", float64(d.Bytes)/float64(by.s.Blobs))})
+		rows = append(rows, []string{by.name, size(by.s.Blobs), size(by.s.Trees), size(by.s.Commits), size(by.s.All()),
+			fmt.Sprintf("%.2f", float64(d.Bytes)/float64(by.s.All())), fmt.Sprintf("%.2f", float64(d.Bytes)/float64(by.s.Blobs))})
 	}
 	table(b, rows)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"hank/scripts/bench/system"
 )
 
 // side is one of those that are measured in turn.
@@ -86,7 +88,7 @@ func (b *bench) turns(sides []*side, warm, runs int, prepare func(n int) error) 
 // to read it again the next time. The quick form does not wait for the disk.
 func (b *bench) settle() {
 	if !b.quick {
-		syncDisks()
+		system.SyncDisks()
 	}
 	time.Sleep(20 * time.Millisecond)
 }

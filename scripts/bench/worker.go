@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
+	"hank/scripts/bench/system"
 )
 
 // workerConfig says what a worker opens.
@@ -263,17 +262,5 @@ func look() memory {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return memory{Heap: int64(m.HeapInuse), Resident: ownStatus("VmRSS:"), Peak: ownStatus("VmHWM:")}
-}
-
-// ownStatus reads a size from this process's status; 0 if there is none.
-func ownStatus(field string) int64 {
-	data, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, field); ok {
-			kilobytes, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			return kilobytes << 10
-		}
-	}
-	return 0
+	return memory{Heap: int64(m.HeapInuse), Resident: system.OwnStatus("VmRSS:"), Peak: system.OwnStatus("VmHWM:")}
 }

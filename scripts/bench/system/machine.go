@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"os/exec"
@@ -13,8 +13,8 @@ import (
 	"github.com/shirou/gopsutil/v3/mem"
 )
 
-// machine is what the figures depend on. It names neither the host nor a path.
-type machine struct {
+// Machine is what the figures depend on. It names neither the host nor a path.
+type Machine struct {
 	CPU        string     `json:"cpu"`
 	Cores      int        `json:"cores"`
 	Memory     uint64     `json:"memoryBytes"`
@@ -27,9 +27,9 @@ type machine struct {
 	Load       [3]float64 `json:"loadBefore"`
 }
 
-// lookAtMachine leaves empty what the system does not tell.
-func lookAtMachine(dir string) machine {
-	m := machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+// LookAtMachine leaves empty what the system does not tell.
+func LookAtMachine(dir string) Machine {
+	m := Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	if list, err := cpu.Info(); err == nil && len(list) > 0 {
 		m.CPU = list[0].ModelName
 	}

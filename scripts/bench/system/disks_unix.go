@@ -1,7 +1,7 @@
 //go:build unix
 
-package main
+package system
 
 import "golang.org/x/sys/unix"
 
-func syncDisks() { unix.Sync() }
+func SyncDisks() { unix.Sync() }

@@ -1,4 +1,8 @@
-package main
+// Package corpus makes up workspaces for the benchmarks: files like those of source code,
+// which follow from a seed, and changes of them.
+//
+// It writes only into the directory that a tree was made in, and measures nothing.
+package corpus
 
 import (
 	"encoding/binary"
@@ -11,14 +15,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// tree is a made-up workspace: directories of about a hundred files, two to five
+// Tree is a made-up workspace: directories of about a hundred files, two to five
 // deep, with sizes and content like those of source code. What is in it
 // follows from the seed alone.
-type tree struct {
-	dir   string
+type Tree struct {
+	Dir   string
 	seed  uint64
 	dirs  []string // relative, those that hold files
-	files int
+	Files int
 	words []byte // what texts are cut from
 
 	versions map[int]int // of the files that were changed
@@ -34,9 +38,9 @@ const (
 	vocabulary = 6000
 )
 
-// makeTree writes a tree of so many files into a new directory.
-func makeTree(dir string, files int, seed uint64) (*tree, error) {
-	t := &tree{dir: dir, seed: seed, files: files, versions: map[int]int{}, changes: rand.New(rand.NewPCG(seed, 3))}
+// Make writes a tree of so many files into a new directory.
+func Make(dir string, files int, seed uint64) (*Tree, error) {
+	t := &Tree{Dir: dir, seed: seed, Files: files, versions: map[int]int{}, changes: rand.New(rand.NewPCG(seed, 3))}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	t.words = text(rng)
 	t.dirs = folders(rng, max(1, files/perFolder))
@@ -58,8 +62,8 @@ func makeTree(dir string, files int, seed uint64) (*tree, error) {
 
 // fill writes the files of one directory: those whose number, divided by the
 // count of directories, leaves the directory's own.
-func (t *tree) fill(d int) error {
-	for i := d; i < t.files; i += len(t.dirs) {
+func (t *Tree) fill(d int) error {
+	for i := d; i < t.Files; i += len(t.dirs) {
 		if err := t.writeFile(i); err != nil {
 			return err
 		}
@@ -67,31 +71,31 @@ func (t *tree) fill(d int) error {
 	if d%10 != 0 {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(t.dir, t.dirs[d], "trace.log"), []byte("ignored\n"), 0o644)
+	return os.WriteFile(filepath.Join(t.Dir, t.dirs[d], "trace.log"), []byte("ignored\n"), 0o644)
 }
 
-func (t *tree) writeFile(i int) error {
-	name := t.path(i)
-	if isLink(i) {
-		return os.Symlink(filepath.Base(t.path(i+len(t.dirs))), name)
+func (t *Tree) writeFile(i int) error {
+	name := t.Path(i)
+	if IsLink(i) {
+		return os.Symlink(filepath.Base(t.Path(i+len(t.dirs))), name)
 	}
 	mode := os.FileMode(0o644)
 	if i%50 == 7 {
 		mode = 0o755
 	}
-	return os.WriteFile(name, t.content(i), mode)
+	return os.WriteFile(name, t.Content(i), mode)
 }
 
-func isLink(i int) bool { return i%100 == 13 }
+func IsLink(i int) bool { return i%100 == 13 }
 
-func (t *tree) path(i int) string {
+func (t *Tree) Path(i int) string {
 	kinds := [...]string{"go", "py", "md", "ts", "json", "txt"}
-	return filepath.Join(t.dir, t.dirs[i%len(t.dirs)], fmt.Sprintf("part_%06d.%s", i, kinds[i%len(kinds)]))
+	return filepath.Join(t.Dir, t.dirs[i%len(t.dirs)], fmt.Sprintf("part_%06d.%s", i, kinds[i%len(kinds)]))
 }
 
-// content is a first line of its own, and a piece of text or, for one file in
+// Content is a first line of its own, and a piece of text or, for one file in
 // sixteen, bytes that nothing deflates. A new version has a new first line.
-func (t *tree) content(i int) []byte {
+func (t *Tree) Content(i int) []byte {
 	rng := rand.New(rand.NewPCG(t.seed, uint64(i)<<8|2))
 	size := math.Exp(math.Log(meanSize) - spread*spread/2 + spread*rng.NormFloat64())
 	n := min(int(size), largest)
@@ -106,16 +110,16 @@ func (t *tree) content(i int) []byte {
 	return append(out, t.words[at:at+n]...)
 }
 
-// change writes new versions of n files in place, as an editor does.
-func (t *tree) change(n int) error {
+// Change writes new versions of n files in place, as an editor does.
+func (t *Tree) Change(n int) error {
 	for chosen := map[int]bool{}; len(chosen) < n; {
-		i := t.changes.IntN(t.files)
-		if isLink(i) || chosen[i] {
+		i := t.changes.IntN(t.Files)
+		if IsLink(i) || chosen[i] {
 			continue
 		}
 		chosen[i] = true
 		t.versions[i]++
-		if err := os.WriteFile(t.path(i), t.content(i), 0o644); err != nil {
+		if err := os.WriteFile(t.Path(i), t.Content(i), 0o644); err != nil {
 			return err
 		}
 	}
@@ -123,6 +127,24 @@ func (t *tree) change(n int) error {
 }
 
 // directories names n directories with two to five parts, all distinct.
+// Versions returns, of each file that was changed, its first two contents.
+func (t *Tree) Versions() map[int][2][]byte {
+	found := map[int][2][]byte{}
+	for i, version := range t.versions {
+		if version == 0 {
+			continue
+		}
+		var content [2][]byte
+		for v := range content {
+			t.versions[i] = v
+			content[v] = t.Content(i)
+		}
+		t.versions[i] = version
+		found[i] = content
+	}
+	return found
+}
+
 func folders(rng *rand.Rand, n int) []string {
 	var list, parents []string
 	for i := range max(1, n/40) {
@@ -168,17 +190,17 @@ func text(rng *rand.Rand) []byte {
 	return out
 }
 
-// rework changes n paths: nine in ten get new content, the others vanish here
+// Rework changes n paths: nine in ten get new content, the others vanish here
 // and appear there.
-func (t *tree) rework(n int) error {
-	if err := t.change(n - n/10); err != nil {
+func (t *Tree) Rework(n int) error {
+	if err := t.Change(n - n/10); err != nil {
 		return err
 	}
 	for i, moved := 0, 0; moved < n/20; i += 7 {
-		if isLink(i) || t.versions[i] > 0 || isLink(i-len(t.dirs)) {
+		if IsLink(i) || t.versions[i] > 0 || IsLink(i-len(t.dirs)) {
 			continue
 		}
-		if err := os.Rename(t.path(i), t.path(i)+".moved"); err != nil {
+		if err := os.Rename(t.Path(i), t.Path(i)+".moved"); err != nil {
 			return err
 		}
 		moved++
