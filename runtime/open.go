@@ -212,7 +212,7 @@ func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	what := "the workspace has files whose names suggest secrets, and the first checkpoint would include them: " + shown
-	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints", "stop") {
+	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints") {
 	case 0:
 		a.ExcludeSecrets = true
 		return a, nil

@@ -131,11 +131,7 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 		line("to finish", "%s", finish)
 	}
 	if f := k.FailureReason; f != nil {
-		during := ""
-		if k.FailedDuring != "" {
-			during = fmt.Sprintf("during %q: ", k.FailedDuring)
-		}
-		line(string(k.Verdict), "%s%s", during, strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "))
+		line(string(k.Verdict), "%s%s", strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "), report.During(k.Codon))
 		line("", "%s", forThis(c, k.Evidence()))
 	}
 	if k.Interrupted != "" {

@@ -46,10 +46,10 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.movedAway():
 		word := verdict.OfCodon(last, "")
 		if word == verdict.Stopped || word == verdict.Crashed {
-			line(string(word), "%s, during %q", last.CodonID, last.FailedDuring)
+			line(string(word), "%s%s", last.CodonID, During(last))
 			break
 		}
-		line(string(word), "%s, during %q: %s", last.CodonID, last.FailedDuring, FirstLine(last.FailureReason.Message))
+		line(string(word), "%s%s: %s", last.CodonID, During(last), FirstLine(last.FailureReason.Message))
 	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
 		line(string(s.Verdict), "%s", FirstLine(s.EndDetail))
 	}
@@ -127,4 +127,13 @@ func quarantineText(execution string, names []string, ofOrigin bool) string {
 		text += ", of the execution that this is a copy of; nothing is damaged"
 	}
 	return text
+}
+
+// During is when in its life an attempt failed, unless its agent or script was running,
+// as it mostly is.
+func During(c *state.Codon) string {
+	if c.FailedDuring == "" || c.FailedDuring == state.Running {
+		return ""
+	}
+	return fmt.Sprintf(" (while %s)", c.FailedDuring)
 }
