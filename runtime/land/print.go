@@ -281,7 +281,7 @@ func (p *printer) ways() {
 		}
 		return
 	}
-	p.say("way back   %s\n", strings.ReplaceAll(s.Back, inTree(l.Repository), p.at.Git))
+	p.say("way back   %s\n", s.back(l, p.at.Git))
 	main := strings.TrimPrefix(s.Ref, "refs/heads/")
 	switch {
 	case s.Ref == "" || main == l.Branch:

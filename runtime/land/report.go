@@ -195,6 +195,7 @@ func landings(at layout.Layout) []*Landing {
 		text, err := os.ReadFile(name)
 		had := &Landing{unfinished: strings.HasSuffix(name, pending)}
 		if err == nil && json.Unmarshal(text, had, jsontext.AllowInvalidUTF8(true)) == nil && had.file(at) == strings.TrimSuffix(name, pending) {
+			had.Report = had.file(at)
 			list = append(list, had)
 		}
 	}
@@ -232,8 +233,16 @@ type Switch struct {
 	Ref    string     `json:"ref,omitempty"`    // what HEAD was on; absent: it was detached
 	Commit string     `json:"commit,omitempty"` // where HEAD was; absent: there was no commit
 	Index  string     `json:"index"`            // the tree of what the index had
+	Plain  bool       `json:"plain,omitzero"`   // nothing was staged
 	Staged []FileName `json:"staged"`           // what is staged as before
-	Back   string     `json:"back"`             // the way back, as a shell command
+	Back   string     `json:"back"`             // the way back, as a shell command; nothing reads it from here
+}
+
+// back is the way back. It is not taken from the report: agents may have written
+// that, and it is pasted into a shell.
+func (s *Switch) back(l *Landing, option string) string {
+	m := usergit.Move{From: s.begin(), Branch: l.Branch, To: l.Tip, Index: s.Index, Plain: s.Plain}
+	return m.Back(option)
 }
 
 // begin is where HEAD was.

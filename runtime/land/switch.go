@@ -41,7 +41,7 @@ func (l *lander) planSwitch(ctx context.Context, before string) (err error) {
 	if l.move, err = l.stage.PlanMove(ctx, l.position, l.o.Branch, l.out.Tip, before); err != nil {
 		return err
 	}
-	s := &Switch{Ref: l.position.Ref, Commit: l.position.Commit, Index: l.move.Index, Staged: []FileName{}, Back: l.move.Back(inTree(l.repo.Top))}
+	s := &Switch{Ref: l.position.Ref, Commit: l.position.Commit, Index: l.move.Index, Plain: l.move.Plain, Staged: []FileName{}, Back: l.move.Back(inTree(l.repo.Top))}
 	for _, path := range l.move.Staged {
 		s.Staged = append(s.Staged, fileName(path))
 	}

@@ -172,8 +172,7 @@ type Move struct {
 	Staged []string // what is staged afterwards as before
 	// Moved: the index is there already, because an earlier move got so far.
 	Moved bool
-
-	plain bool // nothing was staged
+	Plain bool // nothing was staged before
 }
 
 // Here reports whether HEAD is on the branch before the move.
@@ -184,7 +183,7 @@ func (m *Move) Here() bool { return m.From.Ref == "refs/heads/"+m.Branch }
 // loses no commit that the branch has got since.
 func (m *Move) Back(option string) string {
 	index, branch := m.Index, "refs/heads/"+m.Branch
-	if m.plain && !m.Here() {
+	if m.Plain && !m.Here() {
 		index = cmp.Or(m.From.Ref, m.From.Commit)
 	}
 	steps := [][]string{{"read-tree", "-i", "-m", branch, index}}
@@ -275,7 +274,7 @@ func (s *Stage) PlanMove(ctx context.Context, from Position, branch, to, before 
 		if err != nil {
 			return nil, err
 		}
-		m.plain = tree == m.Index
+		m.Plain = tree == m.Index
 	}
 	if m.Moved {
 		return m, nil
