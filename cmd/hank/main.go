@@ -84,7 +84,7 @@ func newApp() *cli.App {
 		UseShortOptionHandling: false,
 		Suggest:                true,
 		ExitErrHandler:         func(*cli.Context, error) {},
-		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &exitcode.UsageError{Why: err.Error()} },
+		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &exitcode.UsageError{Why: argv.Sentence(err)} },
 		CommandNotFound: func(c *cli.Context, name string) {
 			remark("hank: unknown command %q; %sto list all: hank help\n", name, meantCommand(c.App, name))
 			os.Exit(int(exitcode.Usage))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/lazyregexp"
 	"hank/internal/typo"
 )
 
@@ -82,4 +83,19 @@ func unknown(command *cli.Command, arg, name string, known map[string]bool) erro
 		why += "; see: hank " + command.Name + " --help (an argument that begins with - goes after --)"
 	}
 	return &UsageError{why}
+}
+
+// invalid is how package flag words a value that a flag does not take.
+var invalid = lazyregexp.New(`^invalid (boolean )?value (".*") for (?:flag )?-([^ :]+): `)
+
+// Sentence words an error in a command line that the library has found.
+func Sentence(err error) string {
+	m := invalid.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return err.Error()
+	case m[1] != "":
+		return fmt.Sprintf("--%s takes true or false, not %s", m[3], m[2])
+	}
+	return fmt.Sprintf("--%s takes a whole number, not %s", m[3], m[2])
 }
