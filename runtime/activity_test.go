@@ -42,3 +42,32 @@ func TestARunShowsWhatItDoes(t *testing.T) {
 		t.Errorf("the run has ended, and shows %+v", now)
 	}
 }
+
+// A skip is about one codon: the next one is not shown as skipped.
+func TestASkipIsShownForItsCodonAlone(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "until [ -e ../never ]; do sleep 0.02; done"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "until [ -e ../seen ]; do sleep 0.02; done"}
+	]}`)
+	p, requests := &codon.Monitor{}, make(chan codon.Request, 1)
+	s.opts.Monitor, s.opts.Requests = p, requests
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for asked := false; ; time.Sleep(2 * time.Millisecond) {
+			switch a := p.Now(); {
+			case a.Codon == "a" && a.Step == "the script is running" && !asked:
+				asked = true
+				requests <- codon.Request{Signal: codon.SkipCodon}
+			case a.Codon == "b":
+				if a.Stop != "" {
+					t.Errorf("codon b is shown with %q", a.Stop)
+				}
+				put(t, s.root, "seen", "")
+				return
+			}
+		}
+	})
+	s.must(ModeRun, exitcode.Done)
+	watching.Wait()
+}

@@ -287,7 +287,7 @@ func (d *driver) announce(e plan.Entry, index, number, most int) progress.CodonB
 	begun := progress.CodonBegun{Codon: e.CodonID, Name: e.Codon.Name, Number: index + 1, Extent: d.extent, Attempt: number, Attempts: most}
 	d.show(begun)
 	d.ui.Monitor.Change(func(now *codon.Activity) {
-		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Extent: d.extent, Since: time.Now(), Stop: now.Stop}
+		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Extent: d.extent, Since: time.Now()}
 	})
 	return begun
 }
