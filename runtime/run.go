@@ -74,6 +74,11 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		}
 	}
 	defer func() { _ = replay.Close() }()
+	if replay != nil && program != nil {
+		if err := replay.Fits(program); err != nil {
+			return nil, err
+		}
+	}
 	var found agents.Found
 	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
@@ -21,6 +22,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
 	"hank/state"
@@ -39,9 +41,12 @@ type Recording struct {
 
 // Open opens an execution to be replayed. It is only read.
 func Open(dir string) (*Recording, error) {
-	root, err := layout.Find(dir)
+	root, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
+	}
+	if !layout.Exists(root) {
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("there is no execution in %s to replay", dir)}
 	}
 	view, err := recovery.Read(root)
 	if err != nil {
@@ -53,11 +58,24 @@ func Open(dir string) (*Recording, error) {
 	}
 	records := map[state.CodonID]*state.Codon{}
 	for _, step := range view.State.Timeline() {
-		if c := step.Codon; c.ClaudeLogPath != "" && c.Status.Terminal() {
+		if c := step.Codon; c.ClaudeLogPath != "" && c.Status.Terminal() && !c.Replayed() {
 			records[c.CodonID] = c
 		}
 	}
+	if from := view.Meta.Replay; len(records) == 0 && from != "" {
+		return nil, errors.Join(&exitcode.UsageError{Why: fmt.Sprintf("%s is itself a replay, and has no transcript of its own: replay %s", dir, from)}, store.Close())
+	}
 	return &Recording{view, store, records}, nil
+}
+
+// Fits fails for a program of whose codons none was recorded.
+func (r *Recording) Fits(p *plan.Program) error {
+	for _, e := range p.Initial() {
+		if r.records[e.CodonID] != nil {
+			return nil
+		}
+	}
+	return &exitcode.UsageError{Why: fmt.Sprintf("%s has no recorded attempt at any codon of this hank: it is of another one", r.Root())}
 }
 
 // Program loads the program that was recorded. Its hash is empty if there is none.
