@@ -35,7 +35,7 @@ var seenCommands = []struct {
 	{"log", []string{"log"}},
 	{"checkpoints", []string{"checkpoints"}},
 	{"diff", []string{"diff", "gather"}},
-	{"rollback-plan", []string{"rollback", "--to", "gather", "--plan"}},
+	{"rollback-plan", []string{"rollback", "gather", "--dry-run"}},
 	{"cost", []string{"cost"}},
 	{"doctor", []string{"doctor"}},
 	{"run-again", []string{"run"}},

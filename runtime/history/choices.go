@@ -105,7 +105,7 @@ func (c *Choice) Changes() string {
 func choicesOf(s *state.State, store Resolver, most int) ([]Choice, error) {
 	here, err := present(s, store)
 	if err != nil {
-		return nil, err
+		return nil, noneYet()
 	}
 	var list []Choice
 	all := append([]Target{here}, earlierOf(s, store, here)...)

@@ -12,7 +12,6 @@ import (
 	"hank/checkpoint/diff"
 	"hank/recovery"
 	"hank/recovery/execution"
-	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -72,7 +71,7 @@ func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, e
 		base = s.InitialCheckpoint
 	}
 	if base == "" {
-		return Target{}, &exitcode.UsageError{Why: "there is no checkpoint yet; begin with: `hank run`"}
+		return Target{}, noneYet()
 	}
 	return TargetOf(s, store, base), nil
 }

@@ -9,6 +9,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/lazyregexp"
 	"hank/recovery/execution"
+	"hank/runtime/exitcode"
 	"hank/state"
 )
 
@@ -268,4 +269,9 @@ func Describe(info checkpoint.Info) Listed {
 		}
 	}
 	return l
+}
+
+// noneYet is the error where there is nothing to go back to or to compare with.
+func noneYet() error {
+	return &exitcode.UsageError{Why: "there is no checkpoint yet; begin with: `hank run`"}
 }
