@@ -311,8 +311,20 @@ func (f *follower) endAttempt() error {
 	return f.End(a)
 }
 
+// leaving is how long a run that has ended may take to let go of its execution, for its
+// last checkpoint: until then nobody can say which command is next.
+const leaving = 5 * time.Second
+
 // end shows how the run ended, from its state.
 func (f *follower) end() error {
+	if err := f.Flush(); err != nil {
+		return err
+	}
+	for patience := time.Now().Add(leaving); time.Now().Before(patience); time.Sleep(followEvery / 4) {
+		if v, err := recovery.Glance(f.root); err != nil || !v.Live {
+			break
+		}
+	}
 	v, err := recovery.Read(f.root)
 	if err != nil {
 		return err
