@@ -11,6 +11,8 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/verdict"
+	"hank/state"
+	"hank/state/journal"
 )
 
 // What comes into the workspace's place between two codons was not put there by
@@ -23,14 +25,10 @@ func TestAWorkspaceThatIsReplacedBetweenTwoCodonsStopsTheRun(t *testing.T) {
 	]}`)
 	ws := filepath.Join(s.root, "agentRoot")
 	res, err := s.run(ModeRun, func(o *command) {
-		say := o.Say
-		o.Say = func(line string) {
-			if strings.Contains(line, "completed in") {
+		o.appended = func(e journal.Event, _ *state.State) {
+			if e.Type == "codon.completed" {
 				testkit.Must(t, os.Rename(ws, ws+".mine"))
 				testkit.Must(t, os.Mkdir(ws, 0o755))
-			}
-			if say != nil {
-				say(line)
 			}
 		}
 	})
