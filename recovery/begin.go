@@ -38,7 +38,7 @@ func isBegun(fsys vfs.FS, l layout.Layout, m load.Result, storeErr error) bool {
 
 func needFresh(l layout.Layout) error {
 	return &finding.DecisionError{
-		What:    "nothing is left of the state of " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
+		What:    "no recoverable state in " + l.Root + ": state.json, its backup, the journal and the checkpoints cannot be read",
 		Options: []string{"put one of them back from a copy of " + l.Hankweave(), "`hank run --fresh` starts from scratch; what is there is kept in quarantine"},
 		Command: "hank run --fresh",
 	}

@@ -82,10 +82,10 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 		code  exitcode.Code
 		says  string // empty: nothing is told
 	}{
-		"nothing is left of the state": {func(s *stage) func(*command) {
+		"no recoverable state in": {func(s *stage) func(*command) {
 			lose(s, "state.json", "state.json.bak", "events", "checkpoints")
 			return nil
-		}, exitcode.Decision, "nothing is left"},
+		}, exitcode.Decision, "no recoverable state"},
 		"the checkpoints are gone": {func(s *stage) func(*command) { lose(s, "checkpoints"); return nil }, exitcode.Decision, "checkpoint"},
 		"the disk refuses": {func(s *stage) func(*command) {
 			put(s.t, s.root, layout.Dir+"/execution-meta.json.tmp/x", "a folder in the way")

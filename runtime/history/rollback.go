@@ -36,7 +36,7 @@ import (
 type RollbackOptions struct {
 	Execution string
 	To        string // see ResolveTarget; empty is last-success
-	Undo      bool   // take the last rollback or retry back
+	Undo      bool   // undo the last rollback or retry
 	Paths     []string
 	Delete    bool // of Paths, what the target has not goes
 	BreakLock string
