@@ -73,13 +73,13 @@ func scopeOf(data jsontext.Value) scope {
 
 // Read reads the events of an execution that a query selects.
 func Read(v *recovery.View, q Query, to Sink) error {
-	r := eventReader{Query: q, Sink: to}
+	r := eventReader{Query: q, Sink: to, foreign: v.ForeignJournal}
 	return r.readAll(v)
 }
 
 // Follow is Read, and then waits for more until the context ends.
 func Follow(ctx context.Context, v *recovery.View, q Query, to Sink) error {
-	r := eventReader{Query: q, Sink: to}
+	r := eventReader{Query: q, Sink: to, foreign: v.ForeignJournal}
 	if err := r.readAll(v); err != nil || v.ForeignJournal {
 		return err
 	}
@@ -104,6 +104,8 @@ type eventReader struct {
 
 	kept []journal.Event // the last ones, as far as there is a limit
 	last uint64
+
+	foreign bool // the journal is Hankweave's, which has no transitions of codons
 }
 
 // followRun passes on what the live run tells, if there is one that can be followed,
@@ -217,7 +219,7 @@ func (r *eventReader) pass(e journal.Event) error {
 }
 
 func (r *eventReader) wants(e journal.Event) bool {
-	if r.Before > 0 && e.Seq >= r.Before || e.Timestamp.Before(r.Since) || r.Text && slices.Contains(repeating, e.Type) {
+	if r.Before > 0 && e.Seq >= r.Before || e.Timestamp.Before(r.Since) || r.Text && !r.foreign && slices.Contains(repeating, e.Type) {
 		return false
 	}
 	if r.Codon == "" && r.Run == "" && len(r.Types) == 0 {
@@ -233,5 +235,5 @@ func (r *eventReader) wantsType(of string, about scope) bool {
 	}
 	name := about.name()
 	return slices.Contains(r.Types, of) || slices.Contains(r.Types, about.TransitionType) ||
-		slices.Contains(r.Types, name) && (r.Text || !slices.Contains(repeating, name))
+		slices.Contains(r.Types, name) && (r.Text || r.foreign || !slices.Contains(repeating, name))
 }
