@@ -89,6 +89,7 @@ func TestATargetIsPickedOnATerminal(t *testing.T) {
 	p, code = atTerminal(t, dir, registry, "restore", "c")
 	p.Sees("  1  @       gather:completed (")
 	p.Sees("not there")
+	p.Sees("q = cancel > ")
 	p.Types("clean\n")
 	p.Sees("+ c\r\n")
 	p.Sees("Proceed?")
