@@ -295,7 +295,7 @@ func (a *author) back(index int) error {
 	settled, _ := s.Settled()
 	c := settled[id]
 	holder := state.RunID("")
-	for _, step := range s.Timeline() {
+	for _, step := range s.LineagePath() {
 		if step.Codon == c {
 			holder = step.Run.RunID
 		}

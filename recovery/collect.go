@@ -16,7 +16,7 @@ import (
 	"hank/state"
 )
 
-// Abandoned is a branch that nothing needs: of a run that is not on the thread,
+// Abandoned is a branch that nothing needs: of a run that is not on the lineage path,
 // nor on the way back of a rollback; or one that keeps what a rollback or a
 // crash would otherwise have lost.
 type Abandoned struct {

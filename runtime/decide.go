@@ -120,16 +120,16 @@ func choose(at situation, r Request) (start, error) {
 
 // chooseRetry goes back to the beginning of a codon.
 func chooseRetry(at situation, r Request, last *state.Codon) (start, error) {
-	s, from := at.state, state.TimelineEntry{}
+	s, from := at.state, state.LineageEntry{}
 	switch {
 	case r.Codon != "":
-		found, err := history.FindOnThread(s, r.Codon)
+		found, err := history.FindOnLineagePath(s, r.Codon)
 		if err != nil {
 			return start{}, err
 		}
 		from = found
 	case last != nil && !last.Settled():
-		from = state.TimelineEntry{Run: history.LastRun(s), Codon: last}
+		from = state.LineageEntry{Run: history.LastRun(s), Codon: last}
 	default:
 		return start{}, &exitcode.UsageError{Why: "no failed codon; specify one: `hank retry CODON`"}
 	}

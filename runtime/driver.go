@@ -60,7 +60,7 @@ type driver struct {
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
 	extent   plan.Extent            // of the plan
 	finished int                    // codons settled in this run
-	settled  *state.Codon           // the last settled record on the thread
+	settled  *state.Codon           // the last settled record on the lineage path
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,
 	// because a move has left it, or because the user has made empty directories.

@@ -97,7 +97,7 @@ func (f *folded) follow(tr state.Transition) {
 		}
 		before := f.finished
 		f.finished = map[state.CodonID]bool{}
-		for _, step := range f.state.Timeline() {
+		for _, step := range f.state.LineagePath() {
 			if isDone(step.Codon) {
 				f.finished[step.Codon.CodonID] = true
 			}

@@ -424,7 +424,7 @@ func (l *lane) restore(v verb) {
 }
 
 func (l *lane) gc(v verb) {
-	for range 2 { // recovery branches, and once in a while a timeline
+	for range 2 { // recovery branches, and once in a while a lineage path
 		l.must(exitcode.Done, "rollback", "--to", l.pick(targets...), "--yes")
 		if l.rng.IntN(3) == 0 {
 			l.must(exitcode.Done, "run")

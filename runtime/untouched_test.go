@@ -448,7 +448,7 @@ func (w *wanderer) wander() {
 			w.did("retry %s, keep %v", id, keep)
 			if _, err := w.run(ModeRetry, func(o *command) { o.Codon, o.KeepTree, o.Restore = id, keep, !keep }); err != nil {
 				var usage *exitcode.UsageError
-				if !errors.As(err, &usage) { // it has not run on the thread
+				if !errors.As(err, &usage) { // it has not run on the lineage path
 					w.t.Fatal(err)
 				}
 				continue

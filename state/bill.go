@@ -64,7 +64,7 @@ func (r *Run) Bill() (sum Bill) {
 	return sum
 }
 
-// Bill is what all runs cost, abandoned timelines included: money spent stays spent.
+// Bill is what all runs cost, abandoned lineage paths included: money spent stays spent.
 func (s *State) Bill() (sum Bill) {
 	for _, r := range s.Runs {
 		sum = sum.Plus(r.Bill())

@@ -23,7 +23,7 @@ type Caveat struct {
 }
 
 // Caveats returns those of the settled codons before the next one. Complexity:
-// the records on the timeline and the plan.
+// the records on the lineage path and the plan.
 func (s *State) Caveats() Caveats {
 	settled, _ := s.Settled()
 	var c Caveats

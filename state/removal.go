@@ -17,7 +17,7 @@ type Removal struct {
 	Time   Time   `json:"time"`
 }
 
-// Needed returns the runs whose checkpoints must stay: those on the timeline, on
+// Needed returns the runs whose checkpoints must stay: those on the lineage path, on
 // the one that undoing the last move leads back to, those that have not ended,
 // the newest, that of the checkpoint at which the execution is, and whatever
 // these continue.

@@ -431,7 +431,7 @@ func TestValidateFindsEachKindOfIssue(t *testing.T) {
 	}
 }
 
-func TestThreadLeavesOutWhatARollbackLeftBehind(t *testing.T) {
+func TestTheLineagePathLeavesOutWhatARollbackLeftBehind(t *testing.T) {
 	t.Parallel()
 	entries := entriesJSON(t, 4)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -449,15 +449,15 @@ func TestThreadLeavesOutWhatARollbackLeftBehind(t *testing.T) {
 		}
 		w.do(IntentOpened{Intent{ID: "i", Kind: "rollback", Position: pos}})
 		w.do(IntentClosed{ID: "i"})
-		if got := len(w.s.Timeline()); got != keep+1 || w.s.Next() != keep+1 {
-			rt.Fatalf("after a rollback behind %d: thread of %d, next %d", keep, got, w.s.Next())
+		if got := len(w.s.LineagePath()); got != keep+1 || w.s.Next() != keep+1 {
+			rt.Fatalf("after a rollback behind %d: lineage path of %d, next %d", keep, got, w.s.Next())
 		}
 		run2 := w.startRun(StartingConditions{Type: StartContinuation, Source: pos, Reason: ReasonRollback})
 		for i := keep + 1; i < 4; i++ {
 			w.complete(run2, CodonID(fmt.Sprintf("c%d", i)))
 		}
-		if len(w.s.Timeline()) != 4 || w.s.Next() != 4 {
-			rt.Fatalf("after the second run: thread %d, next %d", len(w.s.Timeline()), w.s.Next())
+		if len(w.s.LineagePath()) != 4 || w.s.Next() != 4 {
+			rt.Fatalf("after the second run: lineage path %d, next %d", len(w.s.LineagePath()), w.s.Next())
 		}
 	})
 }

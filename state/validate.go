@@ -140,7 +140,7 @@ func (v *validator) codon(s *State, r *Run, c *Codon, last bool) {
 	}
 }
 
-// abandoned tells that a run lies on a timeline that was left: its codons may
+// abandoned tells that a run lies on a lineage path that was left: its codons may
 // have gone from the plan. Only the newest run must agree with the plan.
 func (v *validator) abandoned(s *State, r *Run) bool { return r != s.Newest() || s.Position != nil }
 

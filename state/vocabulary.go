@@ -19,7 +19,7 @@
 // This file is the vocabulary. transition.go names what can happen, apply.go
 // defines what may follow what, record.go makes the next form of a codon's record,
 // document.go writes and reads state.json, validate.go checks a state against itself,
-// timeline.go answers questions.
+// lineagepath.go answers questions.
 package state
 
 import (
@@ -334,7 +334,7 @@ type Sentinel struct {
 }
 
 // Limits are what the user allows the whole execution to use, all runs and all
-// timelines together, beside what its hank allows. The lower one holds. What is
+// lineage paths together, beside what its hank allows. The lower one holds. What is
 // 0 is not limited.
 type Limits struct {
 	MaxDollars     USD     `json:"maxDollars,omitzero"`

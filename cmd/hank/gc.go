@@ -36,9 +36,9 @@ index        cost index and stat cache; only if --only names it: the next comman
              rebuilds them, and takes longer
 
 All but temporary and index must be older than --older-than. Data that a live run, the
-current timeline or rollback --undo needs is kept, as are the records of what the runs
-did and cost, and that their checkpoints were removed. What stays is listed with the
-reason. Deletion is permanent: export first if in doubt.
+current lineage path or rollback --undo needs is kept, as are the records of what the
+runs did and cost, and that their checkpoints were removed. What stays is listed with
+the reason. Deletion is permanent: export first if in doubt.
 
 --executions deletes whole completed executions of this machine (see: hank ls) that
 were not used for that long, and those that hank reset has moved: .hankweave, agentRoot

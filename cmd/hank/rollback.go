@@ -22,9 +22,9 @@ func rollbackCommand() *cli.Command {
 		Description: `TARGET is CODON, CODON:rig-setup, CODON:completed, CODON:error, CODON:skipped,
 last-success, initial, a full or abbreviated SHA, or @, the present state; the prefixes
 codon:, sha: and run: tell names apart. @~2 is two finished codons before the present
-state, review~1 one before review, along the timeline that leads there; initial comes
-before the first codon. Without TARGET, a terminal offers the nearest ones, with what
-would change; with --yes or --dry-run it is last-success. Everything visible in the
+state, review~1 one before review, along the lineage path that leads there; initial
+comes before the first codon. Without TARGET, a terminal offers the nearest ones, with
+what would change; with --yes or --dry-run it is last-success. Everything visible in the
 workspace is checkpointed first, so that --undo restores it. Then continue with hank run.
 
 --undo undoes the last rollback or retry, or the rerun of an interrupted codon by hank

@@ -10,7 +10,7 @@
 //     money, track a part of the workspace, have a rig or an archive, and fail
 //     on request (program_test.go);
 //   - places: a tree, the codon that is next, the verdict, the frozen program,
-//     and the tree before each codon of the timeline (model_test.go).
+//     and the tree before each codon of the lineage path (model_test.go).
 //
 // Operations (operations_test.go) do one thing to both; checks (check_test.go)
 // compare them. Where the documents leave something open, the model holds a

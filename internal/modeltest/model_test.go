@@ -20,7 +20,7 @@ type place struct {
 	due     bool     // the archive of a codon that is done may be left to the next run
 	frozen  program  // what runs follow
 	made    []string // empty directories of a person that --restore has left, and no checkpoint names yet
-	before  []tree   // the tree before each codon of this timeline, up to next
+	before  []tree   // the tree before each codon of this lineage path, up to next
 	left    []string // what was ignored before the move that led here, and the target has not
 	seen    bool     // left is what of that is there
 }

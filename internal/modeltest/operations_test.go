@@ -729,7 +729,7 @@ func (l *lane) changeHank() bool {
 	return true
 }
 
-// gc removes what nothing needs. What the timeline has come from stays.
+// gc removes what nothing needs. What the lineage path has come from stays.
 func (l *lane) gc() bool {
 	before := l.list()
 	l.want(0, "gc", "--apply", "--older-than", "0s")

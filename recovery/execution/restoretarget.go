@@ -66,8 +66,8 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 
 // addUntracked adds what codons after the checkpoint found of the files that they
 // were the first to look at. Every codon starts from a checkpoint that looked
-// at all that its own will. The codons of the current timeline are asked first,
-// then those of other timelines, the newest first: only what led on from the
+// at all that its own will. The codons of the current lineage path are asked first,
+// then those of other lineage paths, the newest first: only what led on from the
 // checkpoint can tell what was there.
 func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
 	looked := Taken(s, b.store, to)
@@ -76,8 +76,8 @@ func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
 	}
 	led := &Descent{Store: b.store, From: checkpoint.SHA(to), Known: map[checkpoint.SHA]bool{}}
 	asked := map[*state.Codon]bool{}
-	for _, thread := range timelines(s) {
-		for _, step := range thread {
+	for _, steps := range lineagePaths(s) {
+		for _, step := range steps {
 			base, sel := step.Codon.BaseCheckpoint, Tracked(s, step.Codon.CodonID)
 			if asked[step.Codon] || base == "" || Covers(looked, sel) {
 				continue
@@ -107,20 +107,20 @@ func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
 	return nil
 }
 
-// timelines are the present timeline and those that end with the other runs, newest
+// lineagePaths are the current lineage path and those that end with the other runs, newest
 // first; what is a part of one that came before is left out.
-func timelines(s *state.State) [][]state.TimelineEntry {
-	all, on := [][]state.TimelineEntry{}, map[*state.Codon]bool{}
-	add := func(thread []state.TimelineEntry) {
-		for _, step := range thread {
+func lineagePaths(s *state.State) [][]state.LineageEntry {
+	all, on := [][]state.LineageEntry{}, map[*state.Codon]bool{}
+	add := func(steps []state.LineageEntry) {
+		for _, step := range steps {
 			on[step.Codon] = true
 		}
-		all = append(all, thread)
+		all = append(all, steps)
 	}
-	add(s.Timeline())
+	add(s.LineagePath())
 	for _, r := range s.Runs {
 		if n := r.Len(); n > 0 && !on[r.Codon(n-1)] {
-			add(s.TimelineTo(r, r.Codon(n-1)))
+			add(s.LineagePathTo(r, r.Codon(n-1)))
 		}
 	}
 	return all
@@ -143,7 +143,7 @@ func (b *RestoreTarget) addArchived(ctx context.Context, l layout.Layout, s *sta
 	delete(then, SavedAt(b.store, to))
 	last := EndedAt(b.store, to)
 	seen := b.sawEverything(to)
-	stays := map[string]bool{} // archived at the target: what other timelines have archived of it is theirs
+	stays := map[string]bool{} // archived at the target: what other lineage paths have archived of it is theirs
 	for _, e := range m.Entries {
 		if sha := state.SHA(e.CheckpointSHA); then[sha] && (!now[sha] || sha == last) {
 			stays[e.SourcePath] = true
@@ -188,7 +188,7 @@ func (b *RestoreTarget) sawEverything(sha state.SHA) bool {
 // ends are the checkpoints of the codons that led to where a state is.
 func ends(s *state.State) map[state.SHA]bool {
 	found := map[state.SHA]bool{}
-	for _, step := range s.Timeline() {
+	for _, step := range s.LineagePath() {
 		if sha := step.Codon.Checkpoint(); sha != "" && step.Codon.Settled() {
 			found[sha] = true
 		}

@@ -451,11 +451,11 @@ func (g History) replan(s *state.State) (*state.State, error) {
 	return s.WithPlan(entries)
 }
 
-// Outcomes tells a plan how the codons on the thread ended.
+// Outcomes tells a plan how the codons on the lineage path ended.
 func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 	outcomes := map[plan.CodonID]plan.Outcome{}
 	var open []*state.Codon // in loops, at the limit of all
-	for _, step := range s.Timeline() {
+	for _, step := range s.LineagePath() {
 		c := step.Codon
 		if !c.Settled() {
 			continue

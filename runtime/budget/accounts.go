@@ -75,7 +75,7 @@ func NewAccounts(s *state.State, replays bool) *Accounts {
 }
 
 // onTheWay are the records that led to where the execution is: those of
-// its thread, and the attempts in between that were interrupted or failed and were
+// its lineage path, and the attempts in between that were interrupted or failed and were
 // followed by another one without the user's going back.
 func onTheWay(s *state.State) map[*state.Codon]bool {
 	way := map[*state.Codon]bool{}

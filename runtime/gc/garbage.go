@@ -33,7 +33,7 @@ const (
 	Temporary   Kind = "temporary"   // what agents and killed runs have left
 	Quarantine  Kind = "quarantine"  // damaged, set aside
 	Replaced    Kind = "replaced"    // repositories that a rig replaced
-	Timelines   Kind = "timelines"   // branches of runs that a rollback left behind
+	Timelines   Kind = "timelines"   // branches of runs on abandoned lineage paths
 	Recovery    Kind = "recovery"    // branches that keep what would have been lost
 	Transcripts Kind = "transcripts" // of runs that a rollback left behind
 	Archive     Kind = "archive"     // what such runs have moved to rigArchive
@@ -48,7 +48,7 @@ var named = []Kind{Index, Archive, Homes}
 // Kinds are all kinds.
 var Kinds = []Kind{Index, Temporary, Quarantine, Replaced, Timelines, Recovery, Transcripts, Archive, Homes}
 
-// Policy says what may go. What a live run, the current timeline or taking a
+// Policy says what may go. What a live run, the current lineage path or taking a
 // rollback back needs never does.
 type Policy struct {
 	OlderThan time.Duration // of what is not recreated when needed
@@ -211,7 +211,7 @@ func (s *sweep) transcripts() []Garbage {
 // archived lists the files that codons have moved to the archive; those of runs
 // that nothing needs can go.
 func (s *sweep) archived() []Garbage {
-	all := Garbage{Kind: Archive, What: "archived files", Path: s.layout.Archive(), Why: "of the current timeline, or not old enough"}
+	all := Garbage{Kind: Archive, What: "archived files", Path: s.layout.Archive(), Why: "of the current lineage path, or not old enough"}
 	m, err := layout.ReadManifest(vfs.OS, s.layout.Manifest())
 	if err != nil {
 		return []Garbage{all} // what it does not name stays
@@ -286,7 +286,7 @@ func (s *sweep) replaced() []Garbage {
 		g := Garbage{Kind: Replaced, What: "repositories that a rig replaced; no checkpoint holds them", Path: path, below: s.layout.Workspace, Remove: s.old(changed(path))}
 		for run := range needed {
 			if strings.Contains(e.Name(), string(run)) {
-				g.Remove, g.Why = false, "of the current timeline"
+				g.Remove, g.Why = false, "of the current lineage path"
 			}
 		}
 		list = append(list, g)

@@ -11,24 +11,24 @@ import (
 	"hank/state"
 )
 
-// FindOnThread returns the newest record of a codon on the present timeline, or else that
+// FindOnLineagePath returns the newest record of a codon on the current lineage path, or else that
 // of the run at the position, if it ends with this codon.
-func FindOnThread(s *state.State, id state.CodonID) (state.TimelineEntry, error) {
-	thread := s.Timeline()
-	for i := len(thread) - 1; i >= 0; i-- {
-		if thread[i].Codon.CodonID == id {
-			return thread[i], nil
+func FindOnLineagePath(s *state.State, id state.CodonID) (state.LineageEntry, error) {
+	steps := s.LineagePath()
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].Codon.CodonID == id {
+			return steps[i], nil
 		}
 	}
 	if r := s.RunAtPosition(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).CodonID == id {
-		return state.TimelineEntry{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
+		return state.LineageEntry{Run: r, Codon: r.Codon(r.Len() - 1)}, nil
 	}
 	if s.PlanIndex(id) >= 0 || slices.ContainsFunc(s.Runs, func(r *state.Run) bool {
 		return slices.ContainsFunc(r.Codons(), func(c *state.Codon) bool { return c.CodonID == id })
 	}) {
-		return state.TimelineEntry{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution is; see: `hank plan`", id)}
+		return state.LineageEntry{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has not run on the way to where the execution is; see: `hank plan`", id)}
 	}
-	return state.TimelineEntry{}, UnknownCodon(s, id)
+	return state.LineageEntry{}, UnknownCodon(s, id)
 }
 
 // UnknownCodon is the error about a codon that is neither in the plan nor in any
@@ -56,7 +56,7 @@ func MeantCodon(s *state.State, id state.CodonID) string {
 }
 
 // CodonAt is the codon that a name stands for: one with that ID, or the codon of a
-// relative target on the present timeline. A name that is neither is returned as it is.
+// relative target on the current lineage path. A name that is neither is returned as it is.
 func CodonAt(s *state.State, name string) (state.CodonID, error) {
 	from, back, ok := relative(name)
 	switch {
@@ -94,12 +94,12 @@ func isCodon(s *state.State, id state.CodonID) bool {
 // finished, and the one that it is inside of, if it is.
 func codonsTo(s *state.State) []state.CodonID {
 	var way []state.CodonID
-	timeline := s.Timeline()
-	for _, step := range finished(timeline) {
+	steps := s.LineagePath()
+	for _, step := range finished(steps) {
 		way = append(way, step.Codon.CodonID)
 	}
-	if n := len(timeline); n > 0 && !timeline[n-1].Codon.Settled() {
-		return append(way, timeline[n-1].Codon.CodonID)
+	if n := len(steps); n > 0 && !steps[n-1].Codon.Settled() {
+		return append(way, steps[n-1].Codon.CodonID)
 	}
 	if p := s.Position; p != nil && p.EndOf == "" && p.RestartAt != "" && p.CheckpointSHA != s.InitialCheckpoint {
 		way = append(way, p.RestartAt)

@@ -102,7 +102,7 @@ func initialTarget(s *state.State) (Target, error) {
 var kinds = []state.CheckpointKind{state.KindCompleted, state.KindSkipped, state.KindError, state.KindRigSetup}
 
 // EndOf is the last checkpoint of a record, or the one of a kind.
-func EndOf(s *state.State, step state.TimelineEntry, kind state.CheckpointKind) (Target, bool) {
+func EndOf(s *state.State, step state.LineageEntry, kind state.CheckpointKind) (Target, bool) {
 	for _, k := range kinds {
 		if (kind == "" || kind == k) && CheckpointOf(step.Codon, k) != "" {
 			return recordTarget(s, step, k), true
@@ -129,7 +129,7 @@ func CheckpointOf(c *state.Codon, kind state.CheckpointKind) state.SHA {
 // recordTarget is a checkpoint of a record, with the place to continue from: the
 // next codon after a settled one; the codon itself, on the tree of the
 // checkpoint, where it failed or where only its rig is done.
-func recordTarget(s *state.State, step state.TimelineEntry, kind state.CheckpointKind) Target {
+func recordTarget(s *state.State, step state.LineageEntry, kind state.CheckpointKind) Target {
 	c := step.Codon
 	sha := CheckpointOf(c, kind)
 	t := Target{SHA: sha, Kind: kind, RunID: step.Run.RunID, CodonID: c.CodonID}
@@ -143,13 +143,13 @@ func recordTarget(s *state.State, step state.TimelineEntry, kind state.Checkpoin
 	return t
 }
 
-// PositionBefore is the place right before a record, on its own thread.
-func PositionBefore(s *state.State, step state.TimelineEntry) state.Position {
+// PositionBefore is the place right before a record, on its own lineage path.
+func PositionBefore(s *state.State, step state.LineageEntry) state.Position {
 	p := state.Position{RunID: step.Run.RunID, RestartAt: step.Codon.CodonID}
-	thread := s.TimelineTo(step.Run, step.Codon)
-	for i := len(thread) - 2; i >= 0; i-- {
-		if c := thread[i].Codon; c.Settled() && c.CodonID != step.Codon.CodonID {
-			p.RunID, p.AfterCodon = thread[i].Run.RunID, &c.CodonID
+	steps := s.LineagePathTo(step.Run, step.Codon)
+	for i := len(steps) - 2; i >= 0; i-- {
+		if c := steps[i].Codon; c.Settled() && c.CodonID != step.Codon.CodonID {
+			p.RunID, p.AfterCodon = steps[i].Run.RunID, &c.CodonID
 			break
 		}
 	}
@@ -168,7 +168,7 @@ func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
 		for _, r := range s.Runs {
 			for i := range r.Len() {
 				if CheckpointOf(r.Codon(i), k) == sha {
-					return recordTarget(s, state.TimelineEntry{Run: r, Codon: r.Codon(i)}, k)
+					return recordTarget(s, state.LineageEntry{Run: r, Codon: r.Codon(i)}, k)
 				}
 			}
 		}
@@ -193,7 +193,7 @@ func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
 // ended.
 func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 	for i := range run.Len() {
-		if step := (state.TimelineEntry{Run: run, Codon: run.Codon(i)}); step.Codon.BaseCheckpoint == t.SHA {
+		if step := (state.LineageEntry{Run: run, Codon: run.Codon(i)}); step.Codon.BaseCheckpoint == t.SHA {
 			return PositionBefore(s, step)
 		}
 	}
@@ -211,7 +211,7 @@ func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 		t, _ := initialTarget(s)
 		return t.Position
 	}
-	step := state.TimelineEntry{Run: run, Codon: run.Codon(last)}
+	step := state.LineageEntry{Run: run, Codon: run.Codon(last)}
 	if step.Codon.Settled() {
 		return state.Position{RunID: run.RunID, AfterCodon: &step.Codon.CodonID}
 	}

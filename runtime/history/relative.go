@@ -36,7 +36,7 @@ func present(s *state.State, store Resolver) (Target, error) {
 	if head == "" {
 		return Target{}, &TargetError{Text: atPresent}
 	}
-	if steps := s.Timeline(); len(steps) > 0 {
+	if steps := s.LineagePath(); len(steps) > 0 {
 		if end, ok := EndOf(s, steps[len(steps)-1], ""); ok && sameTree(store, end.SHA, head) {
 			return end, nil
 		}
@@ -76,7 +76,7 @@ func earlierOf(s *state.State, store Resolver, t Target) []Target {
 	}
 	there := *s
 	there.Position = &at
-	steps := finished(there.Timeline())
+	steps := finished(there.LineagePath())
 	if n := len(steps); n > 0 && endsWithCodon(t) {
 		steps = steps[:n-1]
 	}
@@ -99,16 +99,16 @@ func endsWithCodon(t Target) bool {
 	return slices.Contains(ends, t.Kind) && t.Position.RestartAt == ""
 }
 
-// finished are the attempts of a timeline that have finished their codon, the last of
+// finished are the attempts of a lineage path that have finished their codon, the last of
 // each.
-func finished(timeline []state.TimelineEntry) []state.TimelineEntry {
+func finished(steps []state.LineageEntry) []state.LineageEntry {
 	last := map[state.CodonID]*state.Codon{}
-	for _, step := range timeline {
+	for _, step := range steps {
 		if step.Codon.Settled() {
 			last[step.Codon.CodonID] = step.Codon
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(timeline), func(step state.TimelineEntry) bool { return last[step.Codon.CodonID] != step.Codon })
+	return slices.DeleteFunc(slices.Clone(steps), func(step state.LineageEntry) bool { return last[step.Codon.CodonID] != step.Codon })
 }
 
 // What other tools write for a place, and the number of steps that it means.

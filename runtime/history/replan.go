@@ -12,7 +12,7 @@ import (
 )
 
 // Replan brings an execution's plan into line with its program and what is
-// settled on its thread.
+// settled on its lineage path.
 func Replan(x *execution.Execution, p *plan.Program) error {
 	s := x.State()
 	want := p.Derive(githistory.Outcomes(s))

@@ -81,7 +81,7 @@ type Preview struct {
 	Unarchived []Unarchived `json:"unarchived,omitempty"`
 	// Dirs are the empty directories that come back with Paths.
 	Dirs []string `json:"-"`
-	// Superseded are the checkpoints that come after the target on the timeline:
+	// Superseded are the checkpoints that come after the target on the lineage path:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
 	CostKept   state.USD `json:"costKept"` // what the attempts that led to the target cost
@@ -362,8 +362,8 @@ func TrackedAround(s *state.State, store *checkpoint.Store, to state.Position) c
 		sel.All, sel.Patterns = sel.All || more.All, append(sel.Patterns, more.Patterns...)
 	}
 	for _, at := range []*state.State{s, &there} {
-		if thread := at.Timeline(); len(thread) > 0 {
-			add(execution.Tracked(s, thread[len(thread)-1].Codon.CodonID))
+		if steps := at.LineagePath(); len(steps) > 0 {
+			add(execution.Tracked(s, steps[len(steps)-1].Codon.CodonID))
 		}
 		if at.Position == nil {
 			continue
@@ -621,7 +621,7 @@ func pathChanges(changes []diff.Change) []PathChange {
 // All that the execution has cost is in one of the two.
 func (p *Preview) account(s *state.State, target Target) {
 	kept := keptBy(s, target)
-	for _, step := range s.Timeline() {
+	for _, step := range s.LineagePath() {
 		if t, ok := EndOf(s, step, ""); ok && !kept[step.Codon] {
 			p.Superseded = append(p.Superseded, t)
 		}
@@ -634,7 +634,7 @@ func (p *Preview) account(s *state.State, target Target) {
 	p.CostKept, p.ReplayedKept, p.CostLeft, p.ReplayedLeft = there.Cost, there.Replayed, left.Cost, left.Replayed
 }
 
-// keptBy returns the attempts that led to a target: those on its thread, the one
+// keptBy returns the attempts that led to a target: those on its lineage path, the one
 // whose end it is, and those that were interrupted or failed before one of these was
 // begun at the same place.
 func keptBy(s *state.State, target Target) map[*state.Codon]bool {
@@ -645,7 +645,7 @@ func keptBy(s *state.State, target Target) map[*state.Codon]bool {
 	there, kept, places := *s, map[*state.Codon]bool{}, map[place]bool{}
 	there.Position = &target.Position
 	keep := func(c *state.Codon) { kept[c], places[place{c.CodonID, c.BaseCheckpoint}] = true, true }
-	for _, step := range there.Timeline() {
+	for _, step := range there.LineagePath() {
 		keep(step.Codon)
 	}
 	for _, r := range s.Runs {

@@ -22,10 +22,10 @@ import (
 //	CODON, CODON:rig-setup, CODON:completed, CODON:error, CODON:skipped
 //	a SHA or a prefix of at least four digits
 //	@, where the execution is
-//	TARGET~N, N finished codons before a target, along the timeline that leads to it
+//	TARGET~N, N finished codons before a target, along the lineage path that leads to it
 //
 // The prefixes codon:, sha: and run: (its last checkpoint) always work. Codons
-// are looked for on the timeline first, then in all runs, newest first. The
+// are looked for on the lineage path first, then in all runs, newest first. The
 // error is a *TargetError.
 func ResolveTarget(s *state.State, store Resolver, text string) (Target, error) {
 	t, err := resolve(s, store, text)
@@ -94,7 +94,7 @@ func removed(s *state.State, prefix string) (what string, at *state.Time) {
 }
 
 // names are some of the names that stand for a checkpoint: those of the last
-// codons of the timeline, and the fixed ones.
+// codons of the lineage path, and the fixed ones.
 func names(s *state.State) []string {
 	const most = 5
 	var out []string
@@ -104,10 +104,10 @@ func names(s *state.State) []string {
 	if _, err := lastSuccess(s); err == nil {
 		out = append(out, "last-success")
 	}
-	thread := s.Timeline()
-	for i := len(thread) - 1; i >= 0 && len(out) < most+2; i-- {
-		name := string(thread[i].Codon.CodonID)
-		if _, ok := EndOf(s, thread[i], ""); ok && !slices.Contains(out, name) {
+	steps := s.LineagePath()
+	for i := len(steps) - 1; i >= 0 && len(out) < most+2; i-- {
+		name := string(steps[i].Codon.CodonID)
+		if _, ok := EndOf(s, steps[i], ""); ok && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
@@ -157,10 +157,10 @@ func resolveName(s *state.State, store Resolver, text string) (Target, error) {
 }
 
 func lastSuccess(s *state.State) (Target, error) {
-	thread := s.Timeline()
-	for i := len(thread) - 1; i >= 0; i-- {
-		if c := thread[i].Codon; c.Status == state.Completed {
-			return recordTarget(s, thread[i], state.KindCompleted), nil
+	steps := s.LineagePath()
+	for i := len(steps) - 1; i >= 0; i-- {
+		if c := steps[i].Codon; c.Status == state.Completed {
+			return recordTarget(s, steps[i], state.KindCompleted), nil
 		}
 	}
 	return Target{}, &TargetError{Text: "last-success"}
@@ -172,7 +172,7 @@ func runTarget(s *state.State, id, text string) (Target, error) {
 		return Target{}, &TargetError{Text: text}
 	}
 	for i := r.Len() - 1; i >= 0; i-- {
-		if t, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: r.Codon(i)}, ""); ok {
+		if t, ok := EndOf(s, state.LineageEntry{Run: r, Codon: r.Codon(i)}, ""); ok {
 			return t, nil
 		}
 	}
@@ -186,9 +186,9 @@ func codonTarget(s *state.State, name, text string) (Target, error) {
 			id, kind = state.CodonID(before), k
 		}
 	}
-	thread := s.Timeline()
-	for i := len(thread) - 1; i >= 0; i-- {
-		if t, ok := EndOf(s, thread[i], kind); ok && thread[i].Codon.CodonID == id {
+	steps := s.LineagePath()
+	for i := len(steps) - 1; i >= 0; i-- {
+		if t, ok := EndOf(s, steps[i], kind); ok && steps[i].Codon.CodonID == id {
 			return t, nil
 		}
 	}
@@ -197,7 +197,7 @@ func codonTarget(s *state.State, name, text string) (Target, error) {
 			if r.Codon(i).CodonID != id {
 				continue
 			}
-			if t, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: r.Codon(i)}, kind); ok {
+			if t, ok := EndOf(s, state.LineageEntry{Run: r, Codon: r.Codon(i)}, kind); ok {
 				return t, nil
 			}
 		}
@@ -281,7 +281,7 @@ func nearest(s *state.State, text string) string {
 	}
 	for _, r := range s.Runs { // newest first
 		for _, c := range slices.Backward(r.Codons()) {
-			if _, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: c}, state.CheckpointKind(strings.TrimPrefix(kind, ":"))); ok {
+			if _, ok := EndOf(s, state.LineageEntry{Run: r, Codon: c}, state.CheckpointKind(strings.TrimPrefix(kind, ":"))); ok {
 				words = append(words, string(c.CodonID))
 			}
 		}
@@ -296,7 +296,7 @@ func nearest(s *state.State, text string) string {
 func TargetNames(s *state.State) []string {
 	const most = 5
 	all := []string{atPresent}
-	for i := range min(most, len(finished(s.Timeline()))) {
+	for i := range min(most, len(finished(s.LineagePath()))) {
 		all = append(all, fmt.Sprintf("%s~%d", atPresent, i+1))
 	}
 	if _, err := lastSuccess(s); err == nil {
@@ -308,7 +308,7 @@ func TargetNames(s *state.State) []string {
 	all = append(all, "initial")
 	for _, r := range s.Runs { // newest first
 		for _, c := range slices.Backward(r.Codons()) {
-			if _, ok := EndOf(s, state.TimelineEntry{Run: r, Codon: c}, ""); ok {
+			if _, ok := EndOf(s, state.LineageEntry{Run: r, Codon: c}, ""); ok {
 				all = append(all, string(c.CodonID))
 			}
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // part is what one commit of a landing is made of: the changes between two
-// checkpoints of the thread.
+// checkpoints of the lineage path.
 type part struct {
 	target  history.Target
 	title   string
@@ -25,26 +25,26 @@ type part struct {
 	changes []diff.Change
 }
 
-// point is a checkpoint on the way of a thread.
+// point is a checkpoint on the way of a lineage path.
 type point struct {
 	sha   state.SHA
 	codon *state.Codon // nil between codons
 }
 
-// way returns the thread that leads to a target, and its checkpoints: for each
+// way returns the lineage path that leads to a target, and its checkpoints: for each
 // settled codon the one that it began from, if the user or the archive made
 // that, and its own. The last is the target, whatever it is.
-func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.TimelineEntry, []point) {
-	thread := s.Timeline()
+func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.LineageEntry, []point) {
+	steps := s.LineagePath()
 	if r := s.Run(to.RunID); r != nil && to.CodonID != "" {
 		for i := range r.Len() {
 			if c := r.Codon(i); c.CodonID == to.CodonID && history.CheckpointOf(c, to.Kind) == to.SHA {
-				thread = s.TimelineTo(r, c)
+				steps = s.LineagePathTo(r, c)
 			}
 		}
 	}
 	var points []point
-	for _, step := range thread {
+	for _, step := range steps {
 		c := step.Codon
 		if between(store, c.BaseCheckpoint) {
 			points = append(points, point{sha: c.BaseCheckpoint})
@@ -53,14 +53,14 @@ func way(s *state.State, store *checkpoint.Store, to history.Target) ([]state.Ti
 			points = append(points, point{c.Checkpoint(), c})
 		}
 		if len(points) > 0 && points[len(points)-1].sha == to.SHA {
-			return thread, points
+			return steps, points
 		}
 	}
 	last := point{sha: to.SHA}
-	if n := len(thread); n > 0 && history.CheckpointOf(thread[n-1].Codon, to.Kind) == to.SHA {
-		last.codon = thread[n-1].Codon
+	if n := len(steps); n > 0 && history.CheckpointOf(steps[n-1].Codon, to.Kind) == to.SHA {
+		last.codon = steps[n-1].Codon
 	}
-	return thread, append(points, last)
+	return steps, append(points, last)
 }
 
 // between reports whether a checkpoint holds what was done between two codons.
@@ -73,21 +73,21 @@ func between(store *checkpoint.Store, sha state.SHA) bool {
 	return err == nil && (kind == state.KindManual || kind == state.KindArchive)
 }
 
-// landTo is where a landing ends when nothing is said: where the thread has
+// landTo is where a landing ends when nothing is said: where the lineage path has
 // got to with what is settled.
 func landTo(s *state.State, store *checkpoint.Store) (history.Target, error) {
 	if here := s.CurrentPosition().CheckpointSHA; between(store, here) {
 		return history.TargetOf(s, store, here), nil
 	}
-	thread := s.Timeline()
-	for i := len(thread) - 1; i >= 0; i-- {
-		if thread[i].Codon.Settled() {
-			if t, ok := history.EndOf(s, thread[i], ""); ok {
+	steps := s.LineagePath()
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].Codon.Settled() {
+			if t, ok := history.EndOf(s, steps[i], ""); ok {
 				return t, nil
 			}
 		}
 	}
-	return history.Target{}, &exitcode.UsageError{Why: "no codon is completed on the current timeline: there is nothing to land; see: `hank status`"}
+	return history.Target{}, &exitcode.UsageError{Why: "no codon is completed on the current lineage path: there is nothing to land; see: `hank status`"}
 }
 
 // partsOf returns what changed from one target to another, checkpoint by
@@ -96,7 +96,7 @@ func partsOf(s *state.State, store *checkpoint.Store, from history.Target, point
 	if from.SHA != s.InitialCheckpoint {
 		i := slices.IndexFunc(points, func(p point) bool { return p.sha == from.SHA })
 		if i < 0 {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--from %s is not on the timeline that leads to where the landing ends; see: `hank checkpoints`", from)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("--from %s is not on the lineage path that leads to where the landing ends; see: `hank checkpoints`", from)}
 		}
 		points = points[i+1:]
 	}

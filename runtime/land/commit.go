@@ -197,7 +197,7 @@ func (l *lander) message(p part) string {
 func (l *lander) accountCodons(made map[state.SHA]string) {
 	l.out.Codons = []Codon{}
 	option := " -e " + shell.Quote(l.v.Layout.Root) // the report can be read anywhere
-	steps := l.thread
+	steps := l.lineagePath
 	for i, step := range steps {
 		if step.Codon.Checkpoint() == l.from.SHA {
 			steps = steps[i+1:]

@@ -78,11 +78,11 @@ type lander struct {
 	move     *usergit.Move    // of the index and HEAD; nil: none
 	position usergit.Position // of HEAD, with Switch
 
-	from, to history.Target
-	thread   []state.TimelineEntry
-	parts    []part
-	base     map[string]usergit.Entry // the base commit's files
-	excluded map[string]string        // why a path (in the workspace) does not land
+	from, to    history.Target
+	lineagePath []state.LineageEntry
+	parts       []part
+	base        map[string]usergit.Entry // the base commit's files
+	excluded    map[string]string        // why a path (in the workspace) does not land
 }
 
 // inRepository is the path from the repository's root of one in the workspace.

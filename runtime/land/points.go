@@ -33,7 +33,7 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 	}
 	s := l.v.State
 	var points []point
-	l.thread, points = way(s, l.store, l.to)
+	l.lineagePath, points = way(s, l.store, l.to)
 	if l.o.From == "" {
 		l.continueFrom(ctx, points)
 	}

@@ -91,7 +91,7 @@ type File struct {
 	Kind string `json:"kind"`
 }
 
-// Codon is a record on the thread that the landing is of.
+// Codon is a record on the lineage path that the landing is of.
 type Codon struct {
 	CodonID state.CodonID     `json:"codonId"`
 	RunID   state.RunID       `json:"runId"`

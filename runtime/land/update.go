@@ -78,12 +78,12 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 		return false, err
 	}
 	l.out.From = l.from
-	thread, points := way(l.v.State, l.store, l.to)
+	steps, points := way(l.v.State, l.store, l.to)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.sha == l.from.SHA }); i < 0 && l.from.SHA != l.to.SHA {
-		return false, &finding.DecisionError{What: fmt.Sprintf("branch %s ends with %s, which is not on the timeline that leads to %s: a rollback or a retry has left it; nothing was written", l.o.Branch, l.from, l.to),
+		return false, &finding.DecisionError{What: fmt.Sprintf("branch %s ends with %s, which is not on the lineage path that leads to %s: a rollback or a retry has left it; nothing was written", l.o.Branch, l.from, l.to),
 			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command(had.Base)) + " makes another branch"}}
 	}
-	l.thread = thread
+	l.lineagePath = steps
 	if l.from.SHA != l.to.SHA {
 		l.parts, err = partsOf(l.v.State, l.store, l.from, points)
 	}

@@ -34,7 +34,7 @@ import (
 type Recording struct {
 	view  *recovery.View
 	store *checkpoint.Store
-	// records are the newest on the thread of each codon whose agent was started.
+	// records are the newest on the lineage path of each codon whose agent was started.
 	// They are looked up for each codon that is played.
 	records map[state.CodonID]*state.Codon
 }
@@ -57,7 +57,7 @@ func Open(dir string) (*Recording, error) {
 		return nil, err
 	}
 	records := map[state.CodonID]*state.Codon{}
-	for _, step := range view.State.Timeline() {
+	for _, step := range view.State.LineagePath() {
 		if c := step.Codon; c.ClaudeLogPath != "" && c.Status.Terminal() && !c.Replayed() {
 			records[c.CodonID] = c
 		}

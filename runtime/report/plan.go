@@ -55,8 +55,8 @@ func PlanOf(v *recovery.View) *Plan {
 	}
 	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}, Extent: v.Extent()}
 	next := v.State.Next()
-	newest := map[state.CodonID]state.TimelineEntry{}
-	for _, step := range v.State.Timeline() {
+	newest := map[state.CodonID]state.LineageEntry{}
+	for _, step := range v.State.LineagePath() {
 		newest[step.Codon.CodonID] = step
 	}
 	for i, e := range entries {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"io/fs"
 	"os"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,5 +91,41 @@ func TestOnlyThePlacesThatAreAskedForAreListed(t *testing.T) {
 		if got := wanted(place, []string{"./runtime/...", "README.md"}); got != want {
 			t.Errorf("%s: %v", place, got)
 		}
+	}
+}
+
+// The chain of runs that leads to a position is a lineage path, in names and
+// comments, too: it had two other names once.
+func TestALineagePathHasNoOtherName(t *testing.T) {
+	t.Parallel()
+	other := regexp.MustCompile(`(?i)thread|timeline`)
+	means := []string{"OSThread", "a thread", "every thread", "first thread", "leader thread", "Timelines", `"timelines"`, "--only timelines", "timelines    checkpoints"}
+	about := []string{"internal/proc", "runtime/keeper"} // threads of the operating system
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || name == "scripts" || slices.Contains(about, name)) {
+			return fs.SkipDir
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			if other.MatchString(line) && !slices.ContainsFunc(means, func(m string) bool { return strings.Contains(line, m) }) {
+				t.Errorf("%s:%d: %s: a chain of runs is called a lineage path", name, n, strings.TrimSpace(line))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -34,7 +34,8 @@ var phrases = []phrase{
 	{word(`(take|takes|taken|taking|took) ((it|them|that|this|all of it) )?back`), "undo, revert", nil},
 	{word(`for good`), "permanently", []string{"for good reason"}},
 	{word(`in order`), "gracefully, cleanly; repair", []string{"in order to", "in order of", "in order:", "in order,", "loops, in order", "events in order"}},
-	{word(`the (present )?thread`), "the current timeline", nil},
+	{word(`timelines?`), "lineage path", []string{"--only timelines", "timelines    checkpoints of", "*timelines*", "a timeline, plots"}},
+	{word(`threads?`), "lineage path", []string{"OS thread", "threads of the keeper"}},
 	{word(`from before (it|them)`), "the state before it", nil},
 	{word(`of (hank|git)'s( own)?`), "hank's own, Git's", nil},
 	{word(`memories`), "copies, records", nil},
@@ -54,6 +55,7 @@ func word(pattern string) *regexp.Regexp {
 // with the format.
 var published = map[string]string{
 	"Hank-Empty-Folders: ": "a trailer of commit messages",
+	"timelines":            "a kind of garbage: a value of gc --only and of its JSON",
 }
 
 // A match is a phrase in a text.

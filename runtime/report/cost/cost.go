@@ -280,7 +280,7 @@ type Report struct {
 	NoIndex string
 }
 
-// Of sums up what an execution has cost, abandoned timelines and the codon
+// Of sums up what an execution has cost, abandoned lineage paths and the codon
 // running included: money spent stays spent. ask brings the cost index up to date
 // and asks it: ReadIndex or AskIndex. Where the index is in use, cannot be written
 // or ends its process, the records of the state are summed up instead.

@@ -2,19 +2,19 @@ package state
 
 import "slices"
 
-// TimelineEntry is a record on the timeline with the run that holds it.
-type TimelineEntry struct {
+// LineageEntry is a record on the lineage path with the run that holds it.
+type LineageEntry struct {
 	Run   *Run
 	Codon *Codon
 }
 
-// Timeline returns the records that led to where the execution is, oldest
+// LineagePath returns the records that led to where the execution is, oldest
 // first: those of the newest run, before them those of the run that it
 // continues up to the codon after which it began, and so on. What a rollback
-// left behind is not on the timeline. Complexity: records on the timeline.
-func (s *State) Timeline() []TimelineEntry {
+// left behind is not on the lineage path. Complexity: records on the lineage path.
+func (s *State) LineagePath() []LineageEntry {
 	if run := s.RunAtPosition(); run != nil {
-		return s.threadTo(run, run.Len()-1)
+		return s.lineagePathTo(run, run.Len()-1)
 	}
 	p := s.Position
 	if p == nil || p.AfterCodon == nil {
@@ -24,7 +24,7 @@ func (s *State) Timeline() []TimelineEntry {
 	if run == nil {
 		return nil
 	}
-	return s.threadTo(run, run.lastOf(*p.AfterCodon))
+	return s.lineagePathTo(run, run.lastOf(*p.AfterCodon))
 }
 
 // RunAtPosition is the run after whose end the execution is, so that its
@@ -52,23 +52,23 @@ func (s *State) Resumed(r *Run) *Run {
 	return nil
 }
 
-// TimelineTo returns the timeline that ends with a record of a run, that record
+// LineagePathTo returns the lineage path that ends with a record of a run, that record
 // included.
-func (s *State) TimelineTo(run *Run, record *Codon) []TimelineEntry {
+func (s *State) LineagePathTo(run *Run, record *Codon) []LineageEntry {
 	for i := range run.Len() {
 		if run.Codon(i) == record {
-			return s.threadTo(run, i)
+			return s.lineagePathTo(run, i)
 		}
 	}
 	return nil
 }
 
-func (s *State) threadTo(run *Run, last int) []TimelineEntry {
-	var steps []TimelineEntry
+func (s *State) lineagePathTo(run *Run, last int) []LineageEntry {
+	var steps []LineageEntry
 	for seen := map[RunID]bool{}; run != nil && !seen[run.RunID]; {
 		seen[run.RunID] = true
 		for i := last; i >= 0; i-- {
-			steps = append(steps, TimelineEntry{run, run.Codon(i)})
+			steps = append(steps, LineageEntry{run, run.Codon(i)})
 		}
 		src := run.StartingConditions.Source
 		if src == nil || src.AfterCodon == nil {
@@ -92,11 +92,11 @@ func (r *Run) lastOf(id CodonID) int {
 	return -1
 }
 
-// Settled returns the newest settled record of each codon on the timeline, and
-// the last of them in the order of the timeline.
-func (s *State) Settled() (map[CodonID]*Codon, *TimelineEntry) {
-	settled, last := map[CodonID]*Codon{}, (*TimelineEntry)(nil)
-	for _, step := range s.Timeline() {
+// Settled returns the newest settled record of each codon on the lineage path, and
+// the last of them in the order of the lineage path.
+func (s *State) Settled() (map[CodonID]*Codon, *LineageEntry) {
+	settled, last := map[CodonID]*Codon{}, (*LineageEntry)(nil)
+	for _, step := range s.LineagePath() {
 		if step.Codon.Settled() {
 			settled[step.Codon.CodonID], last = step.Codon, &step
 		}
@@ -166,7 +166,7 @@ func (s *State) MovedTo() *Position {
 }
 
 // Next returns the index of the first entry of the plan that is not settled on
-// the timeline; the length of the plan if all are.
+// the lineage path; the length of the plan if all are.
 func (s *State) Next() int {
 	settled, _ := s.Settled()
 	for i, e := range s.plan.items {
@@ -179,7 +179,7 @@ func (s *State) Next() int {
 
 // PreviousSession returns the session that the codon at a plan index may
 // continue, and what it has cost so far: that of the entry right before it,
-// from its newest record on the timeline that is completed, or skipped after
+// from its newest record on the lineage path that is completed, or skipped after
 // the agent had spoken. It looks at the records of the newest run first.
 func (s *State) PreviousSession(index int) (session string, cost USD) {
 	if index <= 0 || index > s.plan.len() {
@@ -192,7 +192,7 @@ func (s *State) PreviousSession(index int) (session string, cost USD) {
 		}
 	}
 	var records []*Codon
-	for _, step := range s.Timeline() {
+	for _, step := range s.LineagePath() {
 		records = append(records, step.Codon)
 	}
 	return sessionIn(records, want)

@@ -52,8 +52,8 @@ func (s *stage) sameFolders(when string, want ...string) {
 func (s *stage) head() state.SHA { return s.view().State.Newest().Head }
 
 // A file that was in the archive at a checkpoint stays there, whatever another
-// timeline has done to its name.
-func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
+// lineage path has done to its name.
+func TestWhatALineagePathHadArchivedStaysArchived(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "archiveOnSuccess": ["d/**"], "promptText": "mkdir -p d; date +%N >d/f; echo 0 >x"},
@@ -70,7 +70,7 @@ func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
 	}
 	for range 2 {
 		s.mustRollback(string(done))
-		sameTree(t, "at the end of the first timeline", s.tree(), first)
+		sameTree(t, "at the end of the first lineage path", s.tree(), first)
 		s.mustUndo()
 		sameTree(t, "taken back", s.tree(), second)
 	}
@@ -78,9 +78,9 @@ func TestWhatATimelineHadArchivedStaysArchived(t *testing.T) {
 	s.fsck()
 }
 
-// Files that a codon begins to track come back as the target's own timeline
+// Files that a codon begins to track come back as the target's own lineage path
 // found them.
-func TestFilesComeBackAsTheirOwnTimelineFoundThem(t *testing.T) {
+func TestFilesComeBackAsTheirOwnLineagePathFoundThem(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x"], "promptText": "date +%N >u; echo 0 >x; cp u ../was"},
@@ -98,7 +98,7 @@ func TestFilesComeBackAsTheirOwnTimelineFoundThem(t *testing.T) {
 		before := s.tree()
 		s.mustRollback(string(ends[i]))
 		if u, x := content(t, s.workspace(), "u"), content(t, s.workspace(), "x"); u != found[i] || x != found[i] {
-			t.Errorf("timeline %d found %q: u is %q and x is %q", i, found[i], u, x)
+			t.Errorf("lineage path %d found %q: u is %q and x is %q", i, found[i], u, x)
 		}
 		after := s.tree()
 		s.mustUndo()
