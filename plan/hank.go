@@ -73,6 +73,21 @@ type Overrides struct {
 	Unknown           jsontext.Value    `json:",embed"`
 }
 
+// Settings are the overrides as a layer of settings; nil: there are none.
+func (o *Overrides) Settings() *Settings {
+	if o == nil {
+		return nil
+	}
+	over := &Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
+	if o.Sandbox == WorkspaceSandbox { // a hank may ask for it, not lift what its user asks for
+		over.Sandbox = o.Sandbox
+	}
+	if b := o.Budget; b != nil {
+		over.Budget = &Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
+	}
+	return over
+}
+
 // Sandbox says what confines the agents, rigs and checks of a hank.
 type Sandbox string
 

@@ -37,7 +37,7 @@ func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
 		return nil, l.out.sorted(name)
 	}
 	l.hank = h
-	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides), Model: layers.Flags.Model, texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
+	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides.Settings()), Model: layers.Flags.Model, texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
 	h.resolve(layers.override(h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
 	l.references()

@@ -138,22 +138,15 @@ type Layers struct {
 	AnyIDs bool
 }
 
-// Merge returns the settings that hold. The ceilings of hankweave.json and of
-// the hank are both kept: the smaller one holds. A ceiling of a higher layer
-// replaces it.
-func (l Layers) Merge(o *Overrides) Settings {
+// Merge returns the settings that hold; hank are the overrides of the hank, nil is
+// none. The ceilings of hankweave.json and of the hank are both kept: the smaller
+// one holds. A ceiling of a higher layer replaces it.
+func (l Layers) Merge(hank *Settings) Settings {
 	s := l.File
-	if o != nil {
-		over := Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
-		if o.Sandbox == WorkspaceSandbox { // a hank may ask for it, not lift what its user asks for
-			over.Sandbox = o.Sandbox
-		}
-		if b := o.Budget; b != nil {
-			over.Budget = &Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
-			if f := s.Budget; f != nil {
-				over.Budget.MaxDollars = lower(f.MaxDollars, b.MaxDollars)
-				over.Budget.MaxTimeSeconds = lower(f.MaxTimeSeconds, b.MaxTimeSeconds)
-			}
+	if hank != nil {
+		over := *hank
+		if b, f := over.Budget, s.Budget; b != nil && f != nil {
+			over.Budget = &Ceiling{MaxDollars: lower(f.MaxDollars, b.MaxDollars), MaxTimeSeconds: lower(f.MaxTimeSeconds, b.MaxTimeSeconds)}
 		}
 		s = s.under(over)
 	}

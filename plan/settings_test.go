@@ -89,13 +89,13 @@ func TestHigherLayersWin(t *testing.T) {
 		Env:   Settings{ShimIdleTimeout: 3, AnthropicBaseURL: "env"},
 		Flags: Settings{IgnoreRigFailures: &no, Budget: &Ceiling{MaxDollars: 9}},
 	}
-	got := l.Merge(&Overrides{Model: "hank", ShimIdleTimeout: 2, Budget: &Budget{MaxDollars: 4, MaxTimeSeconds: 60}})
+	got := l.Merge((&Overrides{Model: "hank", ShimIdleTimeout: 2, Budget: &Budget{MaxDollars: 4, MaxTimeSeconds: 60}}).Settings())
 	want := Settings{Model: "hank", ShimIdleTimeout: 3, OutputDirectory: "file", AnthropicBaseURL: "env", IgnoreRigFailures: &no, Budget: &Ceiling{MaxDollars: 9, MaxTimeSeconds: 50}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v %+v", got, got.Budget)
 	}
 	l.Flags = Settings{}
-	if b := l.Merge(&Overrides{Budget: &Budget{MaxDollars: 4}}).Budget; b.MaxDollars != 4 || b.MaxTimeSeconds != 50 {
+	if b := l.Merge((&Overrides{Budget: &Budget{MaxDollars: 4}}).Settings()).Budget; b.MaxDollars != 4 || b.MaxTimeSeconds != 50 {
 		t.Errorf("the lower ceiling of file and hank holds: %+v", b)
 	}
 	if got := l.Merge(nil); !reflect.DeepEqual(got.Budget, l.File.Budget) || got.Model != "file" {
@@ -119,7 +119,7 @@ func TestAHankCannotLiftItsUsersSandbox(t *testing.T) {
 		{env: NoSandbox, flag: WorkspaceSandbox, want: WorkspaceSandbox},
 	} {
 		l := Layers{File: Settings{Sandbox: c.file}, Env: Settings{Sandbox: c.env}, Flags: Settings{Sandbox: c.flag}}
-		if got := l.Merge(&Overrides{Sandbox: c.hank}).Sandbox; got != c.want {
+		if got := l.Merge((&Overrides{Sandbox: c.hank}).Settings()).Sandbox; got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
 	}

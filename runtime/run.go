@@ -171,7 +171,7 @@ func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr erro
 
 // prepare reads the settings that hold.
 func (d *driver) prepare() {
-	d.settings = d.layers.Merge(d.program.Hank.Overrides)
+	d.settings = d.layers.Merge(d.program.Hank.Overrides.Settings())
 	present := *d.program // what was frozen had the settings of another day
 	present.Settings = d.settings
 	d.program = &present

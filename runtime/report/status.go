@@ -344,7 +344,7 @@ func stillEnds(v *recovery.View, in plan.Layers) bool {
 	if err != nil {
 		return true
 	}
-	program.Settings = in.Merge(program.Hank.Overrides)
+	program.Settings = in.Merge(program.Hank.Overrides.Settings())
 	return verdict.StillEnds(v.State, program)
 }
 
