@@ -218,29 +218,5 @@ func sessionIn(records []*Codon, want CodonID) (session string, cost USD) {
 	return session, cost
 }
 
-// Crashes counts how often in a row the newest runs died at the same codon
-// without the user having begun them: the cap on unattended restarts.
-func (s *State) Crashes(id CodonID) int {
-	n := 0
-	for _, r := range s.Runs {
-		if r.Status == StatusRunning {
-			continue
-		}
-		last := r.Len() - 1
-		if r.Status != StatusCrashed || last < 0 || r.Codon(last).CodonID != id || r.Codon(last).Interrupted != InterruptedByCrash {
-			break
-		}
-		if r.Len() > 1 && r.Codon(last-1).Settled() {
-			n++ // it got somewhere before it died here
-			break
-		}
-		n++
-		if r.StartedBy == nil || !r.StartedBy.Unattended {
-			break // the user's start resets the count
-		}
-	}
-	return n
-}
-
 // TotalCost is Bill without the distinction of what was only replayed.
 func (s *State) TotalCost() USD { return s.Bill().Cost }
