@@ -117,7 +117,7 @@ func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 			if b := first.Codon(1); b.CodonID != "b" || b.Status != state.Completed || b.CompletionCheckpoint == "" {
 				t.Errorf("its codon is %s %s", b.CodonID, b.Status)
 			}
-			if n := verdict.Crashes(s.view().State, "b"); n != 0 {
+			if n := history.Crashes(s.view().State, "b"); n != 0 {
 				t.Errorf("it counts as %d crashes", n)
 			}
 			want := "ran\n"

@@ -25,3 +25,27 @@ func NextID(s *state.State) state.CodonID {
 	}
 	return ""
 }
+
+// Crashes counts how often in a row the newest runs died at the same codon
+// without the user having begun them: the cap on unattended restarts.
+func Crashes(s *state.State, id state.CodonID) int {
+	n := 0
+	for _, r := range s.Runs {
+		if r.Status == state.StatusRunning {
+			continue
+		}
+		last := r.Len() - 1
+		if r.Status != state.StatusCrashed || last < 0 || r.Codon(last).CodonID != id || r.Codon(last).Interrupted != state.InterruptedByCrash {
+			break
+		}
+		if r.Len() > 1 && r.Codon(last-1).Settled() {
+			n++ // it got somewhere before it died here
+			break
+		}
+		n++
+		if r.StartedBy == nil || !r.StartedBy.Unattended {
+			break // the user's start resets the count
+		}
+	}
+	return n
+}
