@@ -105,7 +105,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		SkipRig: d.rigDone || d.replay != nil, Session: d.session,
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry),
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
-		Environ: d.request.environ(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
+		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
 	}
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)

@@ -13,6 +13,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/runtime/request"
 	"hank/state"
 )
 
@@ -100,7 +101,7 @@ func (d *driver) askAboutHuge(size checkpoint.Size) error {
 		return nil
 	}
 	for _, f := range size.Largest {
-		huge.Largest = append(huge.Largest, Directory{Path: f.Path, Files: int64(f.Files), Bytes: f.Bytes, Ignore: f.Ignore})
+		huge.Largest = append(huge.Largest, request.Directory{Path: f.Path, Files: int64(f.Files), Bytes: f.Bytes, Ignore: f.Ignore})
 	}
 	if d.ui.ConfirmHuge != nil && d.ui.ConfirmHuge(huge) {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
@@ -25,7 +26,7 @@ import (
 
 // serve starts the run, drives it while others may talk to it, and
 // closes it.
-func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
+func (d *driver) serve(ctx context.Context, st startpoint.Start) (verdict.Outcome, error) {
 	// What a lost keeper leaves behind comes to this process. Where that
 	// cannot be had, it is found by its environment.
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
@@ -36,10 +37,10 @@ func (d *driver) serve(ctx context.Context, st start) (outcome, error) {
 		d.say("limit %s", verdict.DescribeLimits(l, d.x.State().Bill().Paid(), d.accounts.Total.Time))
 	}
 	if err := d.beginReplay(); err != nil {
-		return outcome{}, err
+		return verdict.Outcome{}, err
 	}
 	if err := d.startRun(st); err != nil {
-		return outcome{}, err
+		return verdict.Outcome{}, err
 	}
 	server, err := control.Listen(d.x.Layout.Socket(), control.Service{Handle: d.control, Follow: d.follow})
 	if err != nil {

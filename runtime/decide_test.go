@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint/diff"
 	"hank/internal/prompt"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -31,7 +32,7 @@ func told(t *testing.T, name string) *state.State {
 }
 
 // words is a start in one line, with the codon instead of checkpoints and positions.
-func words(st start, err error) string {
+func words(st startpoint.Start, err error) string {
 	if err != nil {
 		return fmt.Sprintf("%d %v", verdict.CodeOf(err), err)
 	}
@@ -41,29 +42,29 @@ func words(st start, err error) string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	if st.end != nil {
-		add(true, "end %s %s", st.end.reason, st.end.codon)
+	if st.End != nil {
+		add(true, "end %s %s", st.End.Reason, st.End.Codon)
 	}
-	if st.redo != nil {
-		add(true, "%s %s", st.kind(), st.redo.CodonID)
+	if st.Redo != nil {
+		add(true, "%s %s", st.Kind(), st.Redo.CodonID)
 		from := "base"
-		if st.target == st.redo.RigSetupCheckpoint {
+		if st.Target == st.Redo.RigSetupCheckpoint {
 			from = "rig"
 		}
 		add(true, "from its %s", from)
-		add(st.to != st.target, "which is not restored")
-		add(st.position.RigDone != st.rigDone, "with a position that does not know of its rig")
+		add(st.To != st.Target, "which is not restored")
+		add(st.Position.RigDone != st.RigDone, "with a position that does not know of its rig")
 	}
-	add(st.stay, "in place")
-	add(st.rigDone, "without rig")
-	if st.resumed != nil {
-		add(true, "resume %s", st.resumed.CodonID)
+	add(st.Stay, "in place")
+	add(st.RigDone, "without rig")
+	if st.Resumed != nil {
+		add(true, "resume %s", st.Resumed.CodonID)
 	}
-	if st.session != nil {
+	if st.Session != nil {
 		add(true, "in its session")
 	}
-	if st.question != nil {
-		add(true, "ask (%d choices): %s", len(st.question.choices), st.question.open.What)
+	if st.Question != nil {
+		add(true, "ask (%d choices): %s", len(st.Question.Choices), st.Question.Open.What)
 	}
 	if len(out) == 0 {
 		return "continue"
@@ -77,37 +78,37 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 	run, resume, retry := Request{Mode: ModeRun}, Request{Mode: ModeResume}, Request{Mode: ModeRetry}
 	rigged := Request{Mode: ModeRetry, FromRigSetup: true}
 	named := func(id state.CodonID) Request { return Request{Mode: ModeRetry, Codon: id} }
-	lost, closed := situation{lost: true}, situation{closed: syscall.EROFS}
+	lost, closed := startpoint.Situation{Lost: true}, startpoint.Situation{Closed: syscall.EROFS}
 	for _, c := range []struct {
 		state   string
-		at      situation
+		at      startpoint.Situation
 		request Request
 		answers Answers
 		want    string
 	}{
 		// Nothing has run.
-		{"", situation{}, run, Answers{}, "continue"},
-		{"", situation{}, resume, Answers{}, "2 nothing has run yet; start with: `hank run`"},
-		{"", situation{}, retry, keep, "2 nothing has run yet; start with: `hank run`"},
+		{"", startpoint.Situation{}, run, Answers{}, "continue"},
+		{"", startpoint.Situation{}, resume, Answers{}, "2 nothing has run yet; start with: `hank run`"},
+		{"", startpoint.Situation{}, retry, keep, "2 nothing has run yet; start with: `hank run`"},
 
 		// The plan is completed.
-		{"completed", situation{}, run, Answers{}, "end  "},
-		{"completed", situation{}, resume, keep, "end  "},
-		{"completed", situation{archiveDue: true}, run, Answers{}, "end  "}, // its run has come to its end, and archived
-		{"completed", situation{}, retry, Answers{}, "2 no failed codon; specify one: `hank retry CODON`"},
-		{"completed", situation{}, named("survey"), Answers{}, "retry survey, from its base"},
-		{"completed", situation{}, Request{Mode: ModeRetry, Codon: "draft", FromRigSetup: true}, Answers{}, "retry draft, from its rig, without rig"},
-		{"completed", situation{}, named("nobody"), Answers{}, "2 "},
+		{"completed", startpoint.Situation{}, run, Answers{}, "end  "},
+		{"completed", startpoint.Situation{}, resume, keep, "end  "},
+		{"completed", startpoint.Situation{ArchiveDue: true}, run, Answers{}, "end  "}, // its run has come to its end, and archived
+		{"completed", startpoint.Situation{}, retry, Answers{}, "2 no failed codon; specify one: `hank retry CODON`"},
+		{"completed", startpoint.Situation{}, named("survey"), Answers{}, "retry survey, from its base"},
+		{"completed", startpoint.Situation{}, Request{Mode: ModeRetry, Codon: "draft", FromRigSetup: true}, Answers{}, "retry draft, from its rig, without rig"},
+		{"completed", startpoint.Situation{}, named("nobody"), Answers{}, "2 "},
 
 		// A crash has interrupted a codon.
-		{"crashed", situation{}, run, Answers{}, "restart draft, from its base"},
-		{"crashed", situation{}, run, restore, "restart draft, from its base"},
-		{"crashed", situation{}, run, keep, "restart draft, from its base, which is not restored, in place, without rig"},
-		{"crashed", situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
-		{"crashed", situation{}, resume, restore, "without rig, resume draft, in its session"},
-		{"crashed", situation{}, retry, Answers{}, "retry draft, from its base"},
-		{"crashed", situation{}, retry, keep, "retry draft, from its base, in place"},
-		{"crashed", situation{}, rigged, Answers{}, "retry draft, from its rig, without rig"},
+		{"crashed", startpoint.Situation{}, run, Answers{}, "restart draft, from its base"},
+		{"crashed", startpoint.Situation{}, run, restore, "restart draft, from its base"},
+		{"crashed", startpoint.Situation{}, run, keep, "restart draft, from its base, which is not restored, in place, without rig"},
+		{"crashed", startpoint.Situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
+		{"crashed", startpoint.Situation{}, resume, restore, "without rig, resume draft, in its session"},
+		{"crashed", startpoint.Situation{}, retry, Answers{}, "retry draft, from its base"},
+		{"crashed", startpoint.Situation{}, retry, keep, "retry draft, from its base, in place"},
+		{"crashed", startpoint.Situation{}, rigged, Answers{}, "retry draft, from its rig, without rig"},
 		{"crashed", lost, run, Answers{}, "restart draft, from its base, ask (2 choices): checkpoint 0000"},
 		{"crashed", lost, run, restore, "restart draft, from its base, ask (0 choices): checkpoint 0000"},
 		{"crashed", lost, run, keep, "restart draft, from its base, which is not restored, in place, without rig"},
@@ -118,36 +119,36 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 		{"crashed", closed, retry, keep, "retry draft, from its base, which is not restored, in place, without rig"},
 
 		// A reader sees a codon that a crash has left as it was.
-		{"running", situation{}, run, Answers{}, "restart draft, from its base"},
-		{"preparing", situation{}, run, Answers{}, "restart survey, from its base"},
-		{"completing-sentinels", situation{}, retry, Answers{}, "retry draft, from its base"},
+		{"running", startpoint.Situation{}, run, Answers{}, "restart draft, from its base"},
+		{"preparing", startpoint.Situation{}, run, Answers{}, "restart survey, from its base"},
+		{"completing-sentinels", startpoint.Situation{}, retry, Answers{}, "retry draft, from its base"},
 
 		// A codon has failed.
-		{"failed", situation{}, run, Answers{}, "end codon-failed draft"},
-		{"failed", situation{}, run, keep, "end codon-failed draft"},
-		{"failed", situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
-		{"failed", situation{}, retry, Answers{}, "retry draft, from its base"},
-		{"rig-failed", situation{}, run, Answers{}, "end codon-failed survey"},
-		{"rig-failed", situation{}, resume, Answers{}, "resume survey"}, // its rig has not ended: it runs again
-		{"rig-failed", situation{}, rigged, Answers{}, "2 codon survey has no rig checkpoint to go back to"},
+		{"failed", startpoint.Situation{}, run, Answers{}, "end codon-failed draft"},
+		{"failed", startpoint.Situation{}, run, keep, "end codon-failed draft"},
+		{"failed", startpoint.Situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
+		{"failed", startpoint.Situation{}, retry, Answers{}, "retry draft, from its base"},
+		{"rig-failed", startpoint.Situation{}, run, Answers{}, "end codon-failed survey"},
+		{"rig-failed", startpoint.Situation{}, resume, Answers{}, "resume survey"}, // its rig has not ended: it runs again
+		{"rig-failed", startpoint.Situation{}, rigged, Answers{}, "2 codon survey has no rig checkpoint to go back to"},
 	} {
-		c.at.state = &state.State{}
+		c.at.State = &state.State{}
 		if c.state != "" {
-			c.at.state = told(t, c.state)
+			c.at.State = told(t, c.state)
 		}
-		before, err := c.at.state.Marshal()
+		before, err := c.at.State.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := decide(c.at, c.request, c.answers)
+		st, err := startpoint.Decide(c.at, c.request, c.answers)
 		got := words(st, err)
 		if exact := !strings.Contains(c.want, "ask") && !strings.HasPrefix(c.want, "2 "); exact && got != c.want || !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s %+v, %s, %+v:\n got %s\nwant %s", c.state, c.at.lost, c.request.Mode, c.answers, got, c.want)
+			t.Errorf("%s %+v, %s, %+v:\n got %s\nwant %s", c.state, c.at.Lost, c.request.Mode, c.answers, got, c.want)
 		}
-		if after, err := c.at.state.Marshal(); err != nil || string(after) != string(before) {
+		if after, err := c.at.State.Marshal(); err != nil || string(after) != string(before) {
 			t.Errorf("%s: deciding has changed the state (%v)", c.state, err)
 		}
-		if again, err := decide(c.at, c.request, c.answers); words(again, err) != got {
+		if again, err := startpoint.Decide(c.at, c.request, c.answers); words(again, err) != got {
 			t.Errorf("%s: decided again it is %s", c.state, words(again, err))
 		}
 	}
@@ -156,7 +157,7 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 // What a question is answered with is a decision: asked again, decide does not ask.
 func TestAnAnswerEndsItsQuestion(t *testing.T) {
 	t.Parallel()
-	at := situation{state: told(t, "crashed"), lost: true}
+	at := startpoint.Situation{State: told(t, "crashed"), Lost: true}
 	for choice, want := range map[int]string{0: "restart draft, from its base, which is not restored, in place, without rig", 1: "4 ", -1: "4 "} {
 		asked := 0
 		ui := UI{Ask: func(prompt.Question) int { asked++; return choice }}
@@ -177,9 +178,9 @@ func TestAnAnswerEndsItsQuestion(t *testing.T) {
 func TestWhatBecomesOfChangesByTheUser(t *testing.T) {
 	t.Parallel()
 	changed := []diff.Change{{Path: "a", Kind: diff.Modified}}
-	stays, goes, over := start{}, start{to: "1"}, start{end: &outcome{}}
+	stays, goes, over := startpoint.Start{}, startpoint.Start{To: "1"}, startpoint.Start{End: &verdict.Outcome{}}
 	for _, c := range []struct {
-		st        start
+		st        startpoint.Start
 		changes   []diff.Change
 		completed bool
 		mode      Mode
@@ -196,12 +197,12 @@ func TestWhatBecomesOfChangesByTheUser(t *testing.T) {
 		{stays, changed, false, ModeRun, Answers{}, "ask: the workspace was changed"},
 		{goes, changed, true, ModeRetry, Answers{}, "ask: the workspace was changed"},
 	} {
-		keep, missing := decideEdits(c.st, c.changes, c.completed, c.mode, c.answers)
+		keep, missing := startpoint.DecideEdits(c.st, c.changes, c.completed, c.mode, c.answers)
 		got := map[bool]string{true: "keep", false: "restore"}[keep]
 		if missing != nil {
-			got = "ask: " + missing.open.What
+			got = "ask: " + missing.Open.What
 			for i, want := range []Answers{{KeepTree: true}, {Restore: true}} {
-				if a := missing.choices[i].with(c.answers); !reflect.DeepEqual(a, want) {
+				if a := missing.Choices[i].With(c.answers); !reflect.DeepEqual(a, want) {
 					t.Errorf("choice %d decides %+v", i, a)
 				}
 			}
@@ -229,24 +230,24 @@ func TestEveryStartIsComplete(t *testing.T) {
 		s := told(t, name)
 		for bits := range 1 << 5 {
 			is := func(n int) bool { return bits>>n&1 == 1 }
-			at := situation{state: s, archiveDue: is(0), lost: is(1)}
+			at := startpoint.Situation{State: s, ArchiveDue: is(0), Lost: is(1)}
 			if is(2) {
-				at.closed = syscall.EROFS
+				at.Closed = syscall.EROFS
 			}
 			a := Answers{KeepTree: is(3), Restore: is(4)}
 			for _, r := range []Request{{Mode: ModeRun}, {Mode: ModeResume}, {Mode: ModeRetry}, {Mode: ModeRetry, FromRigSetup: true}, {Mode: ModeRetry, Codon: "survey"}} {
-				st, err := decide(at, r, a)
+				st, err := startpoint.Decide(at, r, a)
 				if err != nil {
 					continue
 				}
-				if redo := st.redo != nil; redo != (st.target != "") || redo != (st.position != nil) || redo && st.resumed != nil || st.session != nil && st.resumed == nil {
+				if redo := st.Redo != nil; redo != (st.Target != "") || redo != (st.Position != nil) || redo && st.Resumed != nil || st.Session != nil && st.Resumed == nil {
 					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, nil))
 				}
-				if st.to != "" && st.to != st.target || st.to == "" && st.target != "" && !st.stay || st.end != nil && (st.redo != nil || st.rigDone) {
+				if st.To != "" && st.To != st.Target || st.To == "" && st.Target != "" && !st.Stay || st.End != nil && (st.Redo != nil || st.RigDone) {
 					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, nil))
 				}
-				if asks := st.target != "" && (at.lost || at.closed != nil) && !a.KeepTree; asks != (st.question != nil) {
-					t.Errorf("%s, %s, %+v, %+v: asks %v", name, r.Mode, at, a, st.question)
+				if asks := st.Target != "" && (at.Lost || at.Closed != nil) && !a.KeepTree; asks != (st.Question != nil) {
+					t.Errorf("%s, %s, %+v, %+v: asks %v", name, r.Mode, at, a, st.Question)
 				}
 			}
 		}

@@ -18,14 +18,15 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/progress"
 	"hank/runtime/recording"
+	"hank/runtime/request"
 	"hank/state"
 )
 
 // driver takes one run through the plan.
 type driver struct {
 	x        *execution.Execution
-	events   *events.Bus // what others follow
-	told     *outbox     // what the UI is told; not nil
+	events   *events.Bus     // what others follow
+	told     *request.Outbox // what the UI is told; not nil
 	request  Request
 	answers  Answers
 	ui       UI

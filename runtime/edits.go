@@ -12,6 +12,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/edits"
+	"hank/runtime/startpoint"
 	"hank/state"
 )
 
@@ -47,8 +48,8 @@ func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edited, err err
 // askAboutEdits finds what the user has changed since the last checkpoint, and asks
 // about it. It reports whether the workspace is to stay as it is. Either way the
 // changes are kept in a checkpoint.
-func (d *driver) askAboutEdits(ctx context.Context, st start) (kept bool, err error) {
-	e, err := d.findEdits(ctx, st.to)
+func (d *driver) askAboutEdits(ctx context.Context, st startpoint.Start) (kept bool, err error) {
+	e, err := d.findEdits(ctx, st.To)
 	if err == nil && len(e.changes) > 0 {
 		kept, err = d.decideEdits(st, e)
 	}
@@ -64,20 +65,20 @@ func (d *driver) askAboutEdits(ctx context.Context, st start) (kept bool, err er
 
 // decideEdits asks what becomes of the changes, unless that is decided. What cannot be
 // put back is not stored once more for each answer.
-func (d *driver) decideEdits(st start, e edited) (keep bool, err error) {
+func (d *driver) decideEdits(st startpoint.Start, e edited) (keep bool, err error) {
 	answers := d.answers // of this question alone: what is kept here is not kept by name
-	keep, missing := decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
+	keep, missing := startpoint.DecideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
 	if missing != nil {
-		missing.diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.changes) }
+		missing.Diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.changes) }
 		d.still = time.Time{}
-		if answers, err = d.ui.answer(missing, answers); err != nil {
+		if answers, err = d.ui.Answer(missing, answers); err != nil {
 			return false, err
 		}
-		keep, _ = decideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
+		keep, _ = startpoint.DecideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
 	}
 	if !keep {
 		if closed := restore.Writable(d.x.Workspace); closed != nil {
-			return false, execution.NeedOpen(cmp.Or(st.to, e.head), closed)
+			return false, execution.NeedOpen(cmp.Or(st.To, e.head), closed)
 		}
 	}
 	return keep, nil
@@ -86,7 +87,7 @@ func (d *driver) decideEdits(st start, e edited) (keep bool, err error) {
 // keepEdits makes the manual checkpoint of the changes, and puts the checkpoint that
 // the workspace was left at back where the changes do not stay and the start goes
 // nowhere else.
-func (d *driver) keepEdits(ctx context.Context, st start, e edited, kept bool) error {
+func (d *driver) keepEdits(ctx context.Context, st startpoint.Start, e edited, kept bool) error {
 	run := d.x.State().Newest()
 	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: edits.Summary(e.changes)}
 	if kept && run != nil && d.x.State().Position == nil { // else the workspace does not stay there
@@ -98,7 +99,7 @@ func (d *driver) keepEdits(ctx context.Context, st start, e edited, kept bool) e
 		return err
 	}
 	d.say("manual checkpoint %.12s has your manual edits", sha)
-	if kept || st.to != "" {
+	if kept || st.To != "" {
 		return nil
 	}
 	d.moved, d.still = true, time.Time{}
@@ -121,7 +122,7 @@ func (d *driver) standAt(sha state.SHA) *state.Position {
 	if s.Position == nil || s.Position.CheckpointSHA == sha {
 		return nil
 	}
-	at, before := *s.Position, situation{state: s, replaced: d.replaced}.standpoint()
+	at, before := *s.Position, startpoint.Situation{State: s, Replaced: d.replaced}.Standpoint()
 	at.CheckpointSHA, at.Before = sha, &before
 	at.Program, at.HankHash = "", "" // of the undo that has led here; an answer keeps the present program
 	return &at

@@ -457,7 +457,7 @@ func init() {
 	// Runs a hank, and dies as soon as a codon has failed: before it is tried
 	// again.
 	testkit.Parts["die-of-failure"] = func(args []string) error {
-		_, err := Run(context.Background(), Request{Mode: ModeRun, Execution: args[0], Hank: args[1]}, Answers{}, UI{appended: func(_ journal.Event, s *state.State) {
+		_, err := Run(context.Background(), Request{Mode: ModeRun, Execution: args[0], Hank: args[1]}, Answers{}, UI{Appended: func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).Status == state.Failed {
 				if self, err := os.FindProcess(os.Getpid()); err == nil {
 					_ = self.Kill()

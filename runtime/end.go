@@ -23,12 +23,13 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
 )
 
 // startRun opens a run.
-func (d *driver) startRun(st start) error {
+func (d *driver) startRun(st startpoint.Start) error {
 	self, err := proc.Self()
 	if err != nil {
 		return err
@@ -49,7 +50,7 @@ func (d *driver) startRun(st start) error {
 		return err
 	}
 	return d.x.Record(state.RunStarted{Run: &state.Run{
-		RunID: id, RunFolder: dir, GitBranch: "run-" + string(id), StartingConditions: conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
+		RunID: id, RunFolder: dir, GitBranch: "run-" + string(id), StartingConditions: startpoint.Conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
 		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels,
 	}})
@@ -82,16 +83,16 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 // What agents wrote they have not synced, and a run that has ended is not looked
 // at again: without a sync before that is said, a power cut would leave files of
 // zeros in the place of results.
-func (d *driver) endRun(ctx context.Context, out outcome) error {
+func (d *driver) endRun(ctx context.Context, out verdict.Outcome) error {
 	d.summarize()
 	d.ui.Monitor.Wait("syncing the workspace to the disk")
-	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.reason == "" {
+	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.Reason == "" {
 		return fmt.Errorf("syncing the workspace to the disk: %w", err)
 	}
 	now := d.x.Now()
 	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
-	if out.reason != "" {
-		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.reason, Detail: out.detail}
+	if out.Reason != "" {
+		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.Reason, Detail: out.Detail}
 	}
 	if err := d.x.Record(end); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (d *driver) endRun(ctx context.Context, out outcome) error {
 // exitCheckpoint makes the checkpoint of a run's end. It is a copy, mostly of what the end
 // of the last codon has found: what the user changes after that is theirs. A workspace that
 // cannot be captured now is only said.
-func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
+func (d *driver) exitCheckpoint(ctx context.Context, out verdict.Outcome) error {
 	d.ui.Monitor.Wait("making the checkpoint of the run's end")
 	sel := d.selection(min(d.x.State().Next(), len(d.x.State().ExecutionPlan())-1))
 	snap, err := d.x.SnapshotSince(ctx, d.still, sel, d.x.Head())
@@ -112,9 +113,9 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 		return nil
 	}
 	_, err = d.x.Commit(ctx, execution.Commit{
-		Title:    githistory.Title{Status: state.KindExit, CodonID: out.codon, RunID: d.run, Name: string(out.reason)},
+		Title:    githistory.Title{Status: state.KindExit, CodonID: out.Codon, RunID: d.run, Name: string(out.Reason)},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
-		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: d.run, CodonID: out.codon, Branch: d.branch()},
+		Transition: state.CheckpointCreated{Kind: state.KindExit, RunID: d.run, CodonID: out.Codon, Branch: d.branch()},
 	})
 	return err
 }
@@ -123,8 +124,8 @@ func (d *driver) exitCheckpoint(ctx context.Context, out outcome) error {
 // codon is running the run stays open, paused, until the next opening has made
 // the codon's checkpoint. If not even that can be written, the next opening will
 // call it a crash. A write that has failed is not tried again.
-func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
-	out := outcome{reason: leftFor(err), code: verdict.CodeOf(err), detail: verdict.Sentence(err)}
+func (d *driver) abort(ctx context.Context, err error) (verdict.Outcome, error) {
+	out := verdict.Outcome{Reason: leftFor(err), Code: verdict.CodeOf(err), Detail: verdict.Sentence(err)}
 	live := d.x.State().Run(d.run).Live()
 	if live == nil {
 		if endErr := d.endRun(context.WithoutCancel(ctx), out); endErr != nil && !errors.Is(err, endErr) {
@@ -132,8 +133,8 @@ func (d *driver) abort(ctx context.Context, err error) (outcome, error) {
 		}
 		return out, err
 	}
-	out.codon = live.CodonID
-	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.reason, Detail: out.detail, Changing: changing(err)})
+	out.Codon = live.CodonID
+	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.Reason, Detail: out.Detail, Changing: changing(err)})
 	switch {
 	case pauseErr != nil && !errors.Is(err, pauseErr):
 		err = errors.Join(err, pauseErr)
@@ -167,9 +168,9 @@ func leftFor(err error) state.EndReason {
 }
 
 // result describes where the execution is now.
-func (d *driver) result(out outcome, err error) *Result {
+func (d *driver) result(out verdict.Outcome, err error) *Result {
 	s := d.x.State()
-	res := &Result{Schema: outputSchema, Code: out.code, RunID: d.run, EndReason: out.reason, Codon: out.codon,
+	res := &Result{Schema: outputSchema, Code: out.Code, RunID: d.run, EndReason: out.Reason, Codon: out.Codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Bill: s.Bill(), Limits: s.Limits,
 		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats(), changed: history.Changed(s, d.x.Store)}
 	if run := s.Run(d.run); run != nil {
@@ -179,19 +180,19 @@ func (d *driver) result(out outcome, err error) *Result {
 		res.Verdict = verdict.On(run, false, false)
 	}
 	if res.Verdict == "" && err == nil { // there was nothing to run
-		res.Verdict = verdict.On(endedAs(out.reason), false, false)
+		res.Verdict = verdict.On(verdict.EndedAs(out.Reason), false, false)
 	}
 	switch {
 	case err != nil:
 		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
-	case out.reason == "":
+	case out.Reason == "":
 		if res.Message = "the hank is completed"; !res.Caveats.Empty() {
 			res.Message += ", with " + verdict.CaveatText(res.Caveats)
 		}
 	default:
-		res.Message = out.detail
-		if out.codon != "" {
-			res.Message = about(out)
+		res.Message = out.Detail
+		if out.Codon != "" {
+			res.Message = verdict.About(out)
 		}
 	}
 	d.timed(res)
@@ -201,16 +202,16 @@ func (d *driver) result(out outcome, err error) *Result {
 	}
 	res.Next = d.nextCommand(out)
 	res.Finish, res.FinishFirst = verdict.Finish(s, "")
-	if first := verdict.RaiseFirst(res.Next); first != "" && out.reason == state.EndBudget {
+	if first := verdict.RaiseFirst(res.Next); first != "" && out.Reason == state.EndBudget {
 		res.Message += "; " + first + " first"
 	}
 	return res
 }
 
 // nextCommand is what the user would type to continue.
-func (d *driver) nextCommand(out outcome) string {
+func (d *driver) nextCommand(out verdict.Outcome) string {
 	s, verb := d.x.State(), "hank run"
-	switch out.reason {
+	switch out.Reason {
 	case "":
 		return ""
 	case state.EndAgent:
@@ -224,5 +225,5 @@ func (d *driver) nextCommand(out outcome) string {
 			verb = "hank retry"
 		}
 	}
-	return verdict.Continue(s, verb, out.reason == state.EndBudget)
+	return verdict.Continue(s, verb, out.Reason == state.EndBudget)
 }

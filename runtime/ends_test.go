@@ -195,7 +195,7 @@ func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 	put(t, s.opts.Workspace, "gone", "to the archive")
 	var once sync.Once
 	_, err := s.run(ModeRun, func(o *command) {
-		o.appended = func(_ journal.Event, st *state.State) {
+		o.Appended = func(_ journal.Event, st *state.State) {
 			if r := st.Current(); r != nil && r.Live() == nil && r.Len() == 1 {
 				once.Do(start)
 			}
@@ -222,7 +222,7 @@ func TestWhatIsChangedBetweenTheLastCodonAndTheExitCheckpointIsAnEdit(t *testing
 	t.Parallel()
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"}]}`)
 	s.must(ModeRun, exitcode.Done, func(o *command) {
-		o.appended = func(_ journal.Event, st *state.State) {
+		o.Appended = func(_ journal.Event, st *state.State) {
 			if r := st.Newest(); r != nil && r.Status == state.StatusCompleted && r.Head == r.Codon(0).Checkpoint() {
 				put(t, s.workspace(), "log", "by hand\n")
 			}

@@ -61,7 +61,7 @@ func init() {
 			}
 		}()
 		res, err := Run(context.Background(), Request{Mode: ModeRun, Execution: o.Execution, Hank: o.Hank, Data: o.Data, Output: o.Output}, Answers{},
-			UI{Requests: requests, appended: o.observe, Say: func(line string) { fmt.Println("say", line) }})
+			UI{Requests: requests, Appended: o.observe, Say: func(line string) { fmt.Println("say", line) }})
 		code := verdict.CodeOf(err)
 		if err != nil {
 			fmt.Println("say", err)

@@ -17,6 +17,7 @@ import (
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/question"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -80,7 +81,7 @@ func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 			c.change(s)
 			var foreseen *finding.DecisionError
 			before := s.tree()
-			err := Question(context.Background(), s.view(), s.opts.Layers, "hank run")
+			err := question.Question(context.Background(), s.view(), s.opts.Layers, "hank run")
 			if found := errors.As(err, &foreseen); found != (c.named != "") || !found && err != nil {
 				t.Errorf("doctor foresees: %v", err)
 			}

@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"hank/plan"
 	"hank/recovery/execution"
@@ -19,18 +17,7 @@ func (d *driver) accept() error {
 		return nil
 	}
 	d.allowed = &execution.Allowances{Limits: d.x.State().Limits, Cap: d.x.Meta().CheckpointCap}
-	return errors.Join(d.x.SetLimits(d.request.limit(d.allowed.Limits)), d.x.KeepCap())
-}
-
-// limit changes limits as the command says.
-func (r Request) limit(next state.Limits) state.Limits {
-	if c := r.Limits.MaxDollars; c != nil {
-		next.MaxDollars = *c
-	}
-	if c := r.Limits.MaxTimeSeconds; c != nil {
-		next.MaxTimeSeconds = *c
-	}
-	return next
+	return errors.Join(d.x.SetLimits(d.request.Limit(d.allowed.Limits)), d.x.KeepCap())
 }
 
 // forgetLimits takes accept back.
@@ -39,31 +26,6 @@ func (d *driver) forgetLimits() error {
 		return nil
 	}
 	return d.x.Disallow(*d.allowed)
-}
-
-// sayUnkept says of a command that ends with a question which of its limits its
-// answer has to give again.
-func (ui UI) sayUnkept(r Request) {
-	var given []string
-	for _, l := range []struct {
-		flag  string
-		given bool
-	}{
-		{"--max-cost", r.Limits.MaxDollars != nil},
-		{"--max-time", r.Limits.MaxTimeSeconds != nil},
-		{"--checkpoint-cap", r.Layers.Flags.CheckpointCap != ""},
-	} {
-		if l.given {
-			given = append(given, l.flag)
-		}
-	}
-	switch n := len(given); n {
-	case 0:
-	case 1:
-		ui.say("note: " + given[0] + " of this command is not kept: give it again with the answer")
-	default:
-		ui.say(fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
-	}
 }
 
 // limits are what the next attempt at an entry may use.

@@ -18,6 +18,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
+	"hank/runtime/request"
 	"hank/runtime/rig"
 	"hank/runtime/verdict"
 )
@@ -40,7 +41,7 @@ func notifyEnd(ctx context.Context, r Request, ui UI, res *Result, err error) {
 		res = unopened(r, err)
 	}
 	if err := notify(ctx, r, res); err != nil {
-		ui.say(fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", rig.QuoteCommand(r.Notify), err))
+		ui.Remark(fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", rig.QuoteCommand(r.Notify), err))
 	}
 }
 
@@ -50,7 +51,7 @@ func Notify(ctx context.Context, r Request, ui UI, err error) { notifyEnd(ctx, r
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
 func unopened(r Request, err error) *Result {
-	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: absolute(cmp.Or(r.Execution, "."))}
+	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: request.Absolute(cmp.Or(r.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Bill = v.State.Next(), len(v.State.ExecutionPlan()), v.State.Bill()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats

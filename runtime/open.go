@@ -19,9 +19,11 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
 	"hank/runtime/recording"
+	"hank/runtime/request"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -42,22 +44,22 @@ func locate(r Request) (string, error) {
 	return filepath.Abs(".")
 }
 
-func openOrCreate(ctx context.Context, root string, from origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
+func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
-		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: absolute(r.Workspace),
+		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: request.Absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
-		Limit:         r.limit,
+		Limit:         r.Limit,
 		Mask:          secrets.Text,
 		Unfinished:    unfinishedFor(a),
 		Late:          decideLate(r.Mode, a, ui),
 		Synced:        bus.Synced,
 		Appended: func(e journal.Event, s *state.State) {
 			bus.Appended(e)
-			if ui.appended != nil {
-				ui.appended(e, s)
+			if ui.Appended != nil {
+				ui.Appended(e, s)
 			}
 		},
-		Warn: ui.say, Work: ui.Work,
+		Warn: ui.Remark, Work: ui.Work,
 	}
 	if layout.Exists(root) {
 		x, err := recovery.Open(ctx, root, ro)
@@ -88,13 +90,13 @@ func openOrCreate(ctx context.Context, root string, from origin, replay *recordi
 		}
 	}
 	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
-		Options: ro, Workspace: workspace, Data: from.data, HankPath: from.path, Output: output, Replay: replayed, Version: r.Version,
+		Options: ro, Workspace: workspace, Data: from.Data, HankPath: from.Path, Output: output, Replay: replayed, Version: r.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one
-		ui.say("a new execution begins in " + root)
-		for _, d := range from.found {
+		ui.Remark("a new execution begins in " + root)
+		for _, d := range from.Found {
 			if d.Severity == plan.Warning {
-				ui.say(d.String())
+				ui.Remark(d.String())
 			}
 		}
 	}
@@ -121,7 +123,7 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 		return nil
 	}
 	question := "there is no execution in " + root + ", but " + what
-	if ui.choose(question, "start with what is there as the initial checkpoint; every codon runs", "leave it") == 0 {
+	if ui.Choose(question, "start with what is there as the initial checkpoint; every codon runs", "leave it") == 0 {
 		return nil
 	}
 	return &finding.DecisionError{What: question, Command: "hank run --fresh", Options: []string{
@@ -132,9 +134,9 @@ func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 
 // sameInputs refuses to continue with other data or in another workspace than
 // the execution was begun with.
-func sameInputs(x *execution.Execution, from origin, r Request) error {
-	if have := x.Meta().ReadOnlySourceDataPath; from.data != "" && have != from.data && !vfs.SameFile(have, from.data) {
-		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR, or, to start over here: `hank reset`", cmp.Or(have, "no data"), from.data)}
+func sameInputs(x *execution.Execution, from hankfile.Origin, r Request) error {
+	if have := x.Meta().ReadOnlySourceDataPath; from.Data != "" && have != from.Data && !vfs.SameFile(have, from.Data) {
+		return &exitcode.UsageError{Why: fmt.Sprintf("this execution reads %s, not %s; other data needs an execution of its own: -e DIR, or, to start over here: `hank reset`", cmp.Or(have, "no data"), from.Data)}
 	}
 	if r.Workspace != "" {
 		if abs, err := filepath.Abs(r.Workspace); err != nil || abs != x.Layout.Workspace {
@@ -149,9 +151,9 @@ func newOutput(x *execution.Execution, r Request, ui UI) error {
 	before := x.Meta().Output
 	changed, err := x.SetOutput(r.Output)
 	if changed && before == "" {
-		ui.say("output files are copied to " + x.Meta().Output + " from now on")
+		ui.Remark("output files are copied to " + x.Meta().Output + " from now on")
 	} else if changed {
-		ui.say("output files are copied to " + x.Meta().Output + " from now on; what was copied to " + before + " stays there")
+		ui.Remark("output files are copied to " + x.Meta().Output + " from now on; what was copied to " + before + " stays there")
 	}
 	return err
 }
@@ -161,12 +163,12 @@ func newOutput(x *execution.Execution, r Request, ui UI) error {
 func decideLate(mode Mode, a Answers, ui UI) func(question string) execution.Late {
 	return func(question string) execution.Late {
 		switch {
-		case a.keepsTree(mode):
+		case a.KeepsTree(mode):
 			return execution.LateKeep
 		case a.Restore:
 			return execution.LateRedo
 		}
-		switch ui.choose(question, "accept the workspace as it is as the codon's work", "save it in a checkpoint, and run the codon again on the workspace as it was before it") {
+		switch ui.Choose(question, "accept the workspace as it is as the codon's work", "save it in a checkpoint, and run the codon again on the workspace as it was before it") {
 		case 0:
 			return execution.LateKeep
 		case 1:
@@ -183,7 +185,7 @@ func askBeforeCreation(ctx context.Context, root string, r Request, a Answers, u
 	if a.IncludeSecrets || a.ExcludeSecrets {
 		return a, nil, nil
 	}
-	l := layout.Layout{Root: root, Workspace: absolute(r.Workspace)}
+	l := layout.Layout{Root: root, Workspace: request.Absolute(r.Workspace)}
 	if r.Workspace == "" {
 		l.Workspace = layout.DefaultWorkspace(root)
 	}
@@ -212,7 +214,7 @@ func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	what := "the workspace has files whose names suggest secrets, and the first checkpoint would include them: " + shown
-	switch ui.choose(what, "leave them out of every checkpoint", "include them in the checkpoints") {
+	switch ui.Choose(what, "leave them out of every checkpoint", "include them in the checkpoints") {
 	case 0:
 		a.ExcludeSecrets = true
 		return a, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hank/runtime/progress"
+	"hank/runtime/request"
 )
 
 // What takes its time to be put together holds nobody up who tells of it, and comes in
@@ -13,12 +14,12 @@ import (
 func TestWhatIsToldComesInOrder(t *testing.T) {
 	t.Parallel()
 	var said []string
-	box, counted := &outbox{}, make(chan struct{})
-	ui := UI{Say: func(line string) { said = append(said, line) }}.through(box)
+	box, counted := &request.Outbox{}, make(chan struct{})
+	ui := UI{Say: func(line string) { said = append(said, line) }}.Through(box)
 	ui.Say("first")
-	box.later(func() func() {
+	box.Later(func() func() {
 		<-counted
-		return func() { box.show(progress.Remark{Text: "counted"}) }
+		return func() { box.Show(progress.Remark{Text: "counted"}) }
 	})
 	for i := range 20 {
 		if i%2 == 0 {
@@ -28,11 +29,11 @@ func TestWhatIsToldComesInOrder(t *testing.T) {
 		}
 	}
 	close(counted)
-	box.wait()
+	box.Wait()
 	ui.Say("last")
 	if got, want := strings.Join(said, " "), "first counted 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 last"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	(&outbox{}).wait()
-	UI{}.through(box).Show(progress.Remark{})
+	(&request.Outbox{}).Wait()
+	UI{}.Through(box).Show(progress.Remark{})
 }

@@ -2,13 +2,12 @@ package runtime
 
 import (
 	"context"
-	"os"
 	"strings"
 
-	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/request"
 	"hank/state"
 )
 
@@ -22,34 +21,23 @@ func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	if d.agents == nil {
 		d.agents = agents.Found{}
 	}
-	return d.agents.Look(ctx, d.program.Hank, rest, d.request.environ(), func(line string) { d.say("%s", line) })
+	return d.agents.Look(ctx, d.program.Hank, rest, d.request.ProcessEnviron(), func(line string) { d.say("%s", line) })
 }
 
 // preflightNew is preflight for a hank that has no execution yet: none is made
 // that could not run here. What it finds is not looked for again.
 func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agents.Found, error) {
 	found := agents.Found{}
-	if r.Replay != "" && r.Replay != noReplay {
+	if r.Replay != "" && r.Replay != request.NoReplay {
 		return found, nil
 	}
-	return found, found.Look(ctx, p.Hank, p.Initial(), r.environ(), ui.say)
-}
-
-// environ is what every agent and rig gets: hank's own environment with the
-// overlay HANKWEAVE_NAME=value (NAME=value; the value unset removes NAME), and
-// without the variables that are meant for hank.
-func (r Request) environ() []string {
-	source := r.Environ
-	if source == nil {
-		source = os.Environ()
-	}
-	return agents.Overlay(source)
+	return found, found.Look(ctx, p.Hank, p.Initial(), r.ProcessEnviron(), ui.Remark)
 }
 
 // confine sees that what is asked for is in force before anything is started,
 // and says what it comes to.
 func (d *driver) confine() error {
-	c := agents.Confine(d.program, d.settings.Sandbox, d.x.Layout, d.request.environ(), d.request.kernel())
+	c := agents.Confine(d.program, d.settings.Sandbox, d.x.Layout, d.request.ProcessEnviron(), d.request.Support())
 	if err := c.Refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
 		return err
 	}
@@ -59,19 +47,11 @@ func (d *driver) confine() error {
 	return nil
 }
 
-// kernel is what the run may count on.
-func (r Request) kernel() sandbox.Support {
-	if r.Kernel != nil {
-		return *r.Kernel
-	}
-	return sandbox.Kernel()
-}
-
 // confineNew is confine for an execution that is not made yet.
 func confineNew(p *plan.Program, root string, r Request) error {
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	if r.Workspace != "" {
-		l.Workspace = absolute(r.Workspace)
+		l.Workspace = request.Absolute(r.Workspace)
 	}
-	return agents.Confine(p, p.Settings.Sandbox, l, r.environ(), r.kernel()).Refusal()
+	return agents.Confine(p, p.Settings.Sandbox, l, r.ProcessEnviron(), r.Support()).Refusal()
 }

@@ -3,18 +3,15 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
 	"hank/plan"
-	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/history"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -44,9 +41,9 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		return d.adopt(ctx, live)
 	}
 	d.program = frozen
-	if with := d.request.layers(frozen.Model); with.Flags.Model != d.layers.Flags.Model {
+	if with := d.request.LayersFor(frozen.Model); with.Flags.Model != d.layers.Flags.Model {
 		d.layers = with
-		live, _, loadErr = loadHank(d.x.Layout.Root, d.request, with)
+		live, _, loadErr = hankfile.LoadFor(d.x.Layout.Root, d.request, with)
 	}
 	if live == nil && errors.Is(loadErr, os.ErrNotExist) {
 		if path := d.x.Meta().HankPath; path != "" {
@@ -55,11 +52,11 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 			d.say("where the hank of this execution is, is not known here; using the frozen one")
 		}
 	}
-	changes := hankChanges(s, frozen, live, loadErr)
+	changes := hankfile.HankChanges(s, frozen, live, loadErr)
 	if len(changes) == 0 || d.answers.Frozen {
 		return d.replan()
 	}
-	if own := ownChanges(s, d.request, frozen, live); len(own) > 0 && !d.answers.Adopt {
+	if own := hankfile.OwnChanges(s, d.request, frozen, live); len(own) > 0 && !d.answers.Adopt {
 		d.say("%s: uses your changed %s", history.LastRecord(d.x.State()).CodonID, strings.Join(own, ", "))
 		return d.adopt(ctx, live)
 	}
@@ -68,7 +65,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	}
 	adopt := d.answers.Adopt
 	if !adopt {
-		switch d.ui.choose(hankChanged, "use the new version", "use the stored copy") {
+		switch d.ui.Choose(hankfile.HankChanged, "use the new version", "use the stored copy") {
 		case 0:
 			adopt = true
 		case 1:
@@ -76,7 +73,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		}
 	}
 	if !adopt {
-		return programQuestion(changes, live)
+		return hankfile.ProgramQuestion(changes, live)
 	}
 	if live == nil {
 		return loadErr
@@ -84,122 +81,26 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	return d.adopt(ctx, live)
 }
 
-const hankChanged = "the hank has changed since this execution stored its copy"
-
-// programQuestion is the question about a hank that has changed; live is nil where
-// it cannot be run any more.
-func programQuestion(changes []string, live *plan.Program) *finding.DecisionError {
-	ask := &finding.DecisionError{What: hankChanged + " (" + strings.Join(changes, "; ") + ")",
-		Options: []string{"--adopt uses the new version", "--frozen uses the stored copy"}}
-	if live == nil {
-		ask.Options = []string{"--frozen uses the stored copy", "fix the hank (see: hank validate), and --adopt then continues with it"}
-	}
-	return ask
-}
-
-// ownChanges lists what the author has changed for the codon that a retry does
-// again because it failed, if nothing else differs: its prompts or script, its
-// rig, and the files that these name. With the rig's work kept, what the rig is
-// does not count.
-func ownChanges(s *state.State, r Request, frozen, live *plan.Program) []string {
-	last := history.LastRecord(s)
-	if r.Mode != ModeRetry || live == nil || last == nil || last.Settled() || r.Codon != "" && r.Codon != last.CodonID {
-		return nil
-	}
-	i := s.PlanIndex(last.CodonID)
-	if i < 0 {
-		return nil
-	}
-	return plan.OwnChanges(frozen, live, s.ExecutionPlan()[i].Codon.ID, r.FromRigSetup)
-}
-
 // askAboutLostProgram asks where the frozen program is lost with the store whether
 // the hank as it is now may take its place. One that says the same does.
 func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) error {
-	ask, answer := lostProgram(d.x.State(), d.hankName(), live, why, loadErr)
+	ask, answer := hankfile.LostProgram(d.x.State(), d.hankName(), live, why, loadErr)
 	switch {
 	case ask == nil:
 		d.say("%v; the hank is the one that was frozen, and replaces it", why)
 		return nil
-	case answer != "" && (d.answers.Adopt || d.ui.choose(ask.What, "continue with the current hank", "leave it") == 0):
+	case answer != "" && (d.answers.Adopt || d.ui.Choose(ask.What, "continue with the current hank", "leave it") == 0):
 		d.say("note: %s; using the current hank instead", ask.What)
 		return nil
 	}
 	return ask
 }
 
-// lostProgram is the question about a frozen program that cannot be read, why, and
-// the option that answers it; nil where the hank as it is now says the same. Where
-// that cannot be read either, loadErr, no option does.
-func lostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*finding.DecisionError, string) {
-	if live == nil {
-		return &finding.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
-			Options: []string{"restore the previous hank, or fix the current one (hank validate lists its errors), and then `hank run`"}}, ""
-	}
-	if programHash(live) == s.HankHash {
-		return nil, ""
-	}
-	var before, now []plan.CodonID
-	for _, e := range s.ExecutionPlan() {
-		before = appendNew(before, e.Codon.ID)
-	}
-	for _, e := range live.Initial() {
-		now = appendNew(now, e.Codon.ID)
-	}
-	return &finding.DecisionError{
-		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, listed(before), listed(now)),
-		Options: []string{"--adopt continues with it: completed codons that are still in it stay completed", "restore the previous hank, and then `hank run`"},
-	}, verdict.AdoptOption
-}
-
 func (d *driver) hankName() string { return cmp.Or(d.request.Hank, d.x.Meta().HankPath, "the hank") }
-
-// hankChanges says, per codon, in what the author's hank differs from the frozen
-// one. A hank that is gone or broken by now differs as a whole; so does every one
-// where the frozen one is not given.
-func hankChanges(s *state.State, frozen, live *plan.Program, loadErr error) []string {
-	switch {
-	case live == nil && (loadErr == nil || errors.Is(loadErr, os.ErrNotExist)):
-		return nil
-	case live == nil:
-		return []string{"the hank has errors now: " + loadErr.Error()}
-	case programHash(live) == s.HankHash:
-		return nil
-	}
-	if frozen == nil {
-		return []string{"changed"}
-	}
-	return describeChanges(frozen, live)
-}
-
-func describeChanges(frozen, live *plan.Program) []string {
-	var out []string
-	for _, c := range plan.Compare(frozen, live) {
-		out = append(out, c.String())
-	}
-	if len(out) == 0 {
-		out = append(out, "files that it refers to")
-	}
-	return out
-}
-
-// programHash is the digest of what a hank says: its files, and the models that
-// its codons name. The settings around it are not part of it: a ceiling for one
-// run does not make another program.
-func programHash(p *plan.Program) string {
-	var all strings.Builder
-	for _, f := range p.Files {
-		fmt.Fprintf(&all, "%s %o %s\n", f.Path, f.Mode.Perm()&0o111, f.Digest)
-	}
-	for _, e := range p.Initial() {
-		fmt.Fprintf(&all, "%s %s\n", e.CodonID, e.Codon.Model)
-	}
-	return digest(all.String())
-}
 
 // adopt freezes a program and lays out its plan from what is settled.
 func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
-	hash := programHash(p)
+	hash := hankfile.ProgramHash(p)
 	sha, err := d.x.Freeze(ctx, p)
 	if err != nil {
 		return err
@@ -286,9 +187,4 @@ func (d *driver) window(index int) []plan.Entry {
 		out = append(out, e.Entry)
 	}
 	return out
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

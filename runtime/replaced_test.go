@@ -25,7 +25,7 @@ func TestAWorkspaceThatIsReplacedBetweenTwoCodonsStopsTheRun(t *testing.T) {
 	]}`)
 	ws := filepath.Join(s.root, "agentRoot")
 	res, err := s.run(ModeRun, func(o *command) {
-		o.appended = func(e journal.Event, _ *state.State) {
+		o.Appended = func(e journal.Event, _ *state.State) {
 			if e.Type == "codon.completed" {
 				testkit.Must(t, os.Rename(ws, ws+".mine"))
 				testkit.Must(t, os.Mkdir(ws, 0o755))

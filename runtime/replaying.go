@@ -8,6 +8,7 @@ import (
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/recording"
 )
 
@@ -40,12 +41,12 @@ func (d *driver) beginReplay() error {
 // changed says in what a program differs from the recorded one.
 func changed(r *recording.Recording, p *plan.Program) []string {
 	hash, load := r.Program()
-	if hash == "" || hash == programHash(p) {
+	if hash == "" || hash == hankfile.ProgramHash(p) {
 		return nil
 	}
 	recorded, err := load()
 	if err != nil {
 		return []string{"its recorded version cannot be read"}
 	}
-	return describeChanges(recorded, p)
+	return hankfile.DescribeChanges(recorded, p)
 }

@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"hank/plan"
@@ -82,50 +80,4 @@ func (d *driver) timed(res *Result) {
 	if s.Run(d.run) != nil {
 		res.took = time.Since(d.began)
 	}
-}
-
-// outcome is how a run is to end.
-type outcome struct {
-	reason state.EndReason // empty: the plan is done
-	code   exitcode.Code
-	codon  state.CodonID
-	detail string
-}
-
-// failedBy is the outcome of a run whose codon has failed.
-func failedBy(c *state.Codon) outcome {
-	if c.Interrupted == state.InterruptedByRefusal {
-		return outcome{state.EndAgent, exitcode.Agent, c.CodonID, c.FailureReason.Message}
-	}
-	if c.FailureReason.Class == "budget" {
-		return outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
-	}
-	return outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
-}
-
-func deref(o *outcome) outcome {
-	if o == nil {
-		return outcome{}
-	}
-	return *o
-}
-
-// endedAs is a run that has ended for a reason, or completed.
-func endedAs(reason state.EndReason) *state.Run {
-	if reason == "" {
-		return &state.Run{Status: state.StatusCompleted}
-	}
-	return &state.Run{Status: state.StatusFailed, EndReason: reason}
-}
-
-// about is an outcome that is about a codon, in one sentence.
-func about(out outcome) string {
-	detail := strings.TrimSpace(out.detail)
-	switch {
-	case out.reason == state.EndCodonFailed && strings.HasPrefix(detail, "failed in "):
-		return fmt.Sprintf("codon %s %s", out.codon, detail)
-	case out.reason == state.EndCodonFailed:
-		return fmt.Sprintf("codon %s failed: %s", out.codon, detail)
-	}
-	return fmt.Sprintf("codon %s: %s", out.codon, detail)
 }

@@ -26,7 +26,7 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 	var once sync.Once
 	s.must(ModeRun, exitcode.Stopped, func(o *command) {
 		o.Requests = requests
-		o.appended = func(_ journal.Event, s *state.State) {
+		o.Appended = func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "b" && r.Live().Cost() > 0 {
 				once.Do(func() {
 					requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}

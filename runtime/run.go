@@ -16,8 +16,11 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/history"
 	"hank/runtime/recording"
+	"hank/runtime/request"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state/journal"
 )
@@ -37,7 +40,7 @@ import (
 func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	res, err := open(ctx, r, a, ui)
 	if verdict.CodeOf(err) == exitcode.Decision && (res == nil || res.RunID == "") {
-		ui.sayUnkept(r)
+		ui.RemarkUnkept(r)
 	}
 	if res != nil && err != nil {
 		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
@@ -52,9 +55,9 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 
 // open is Run without its notification.
 func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
-	told := &outbox{}
-	ui = ui.through(told)
-	defer told.wait()
+	told := &request.Outbox{}
+	ui = ui.Through(told)
+	defer told.Wait()
 	root, err := locate(r)
 	if err != nil {
 		return nil, err
@@ -62,13 +65,13 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if err := layout.Obstructed(root); err != nil {
 		return nil, err
 	}
-	layers := r.layers("")
-	program, where, loadErr := loadHank(root, r, layers)
+	layers := r.LayersFor("")
+	program, where, loadErr := hankfile.LoadFor(root, r, layers)
 	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
 		return nil, loadErr
 	}
 	var replay *recording.Recording
-	if r.Replay != "" && r.Replay != noReplay {
+	if r.Replay != "" && r.Replay != request.NoReplay {
 		if replay, err = recording.Open(r.Replay); err != nil {
 			return nil, err
 		}
@@ -98,7 +101,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		}
 	}
 	secrets := &secret.Values{}
-	secrets.Add(r.environ())
+	secrets.Add(r.ProcessEnviron())
 	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
 		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
 	})
@@ -109,11 +112,11 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed()}
 	if err = d.resumeReplay(); err != nil {
-		return d.result(outcome{}, err), errors.Join(err, x.Close())
+		return d.result(verdict.Outcome{}, err), errors.Join(err, x.Close())
 	}
 	replay = d.replay
 	res, err := d.runOpened(ctx, program, loadErr)
-	told.wait() // it may be reading the store
+	told.Wait() // it may be reading the store
 	ui.Monitor.Wait("closing the execution")
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)
@@ -132,8 +135,8 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 	} else {
 		err = d.withdraw(err)
 	}
-	if err != nil || st.end != nil {
-		return d.result(deref(st.end), err), err
+	if err != nil || st.End != nil {
+		return d.result(verdict.Deref(st.End), err), err
 	}
 	out, err := d.serve(ctx, st)
 	return d.result(out, err), err
@@ -143,28 +146,28 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 // with the command are kept before the first checkpoint is made, or the workspace is
 // moved: killed there, the next command has them. One that is refused, or ends with a
 // question, has changed none.
-func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (start, error) {
+func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr error) (startpoint.Start, error) {
 	if named, err := history.CodonAt(d.x.State(), string(d.request.Codon)); err == nil {
 		d.request.Codon = named
 	} else {
-		return start{}, err
+		return startpoint.Start{}, err
 	}
-	if _, err := decide(situation{state: d.x.State()}, d.request, d.answers); err != nil { // it cannot mean anything here
-		return start{}, err
+	if _, err := startpoint.Decide(startpoint.Situation{State: d.x.State()}, d.request, d.answers); err != nil { // it cannot mean anything here
+		return startpoint.Start{}, err
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,
 		Created: d.x.Meta().CreatedAt.Time, LastUsed: d.x.Now().Time})
 	if err := d.begin(ctx); err != nil {
-		return start{}, err
+		return startpoint.Start{}, err
 	}
 	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
-		return start{}, err
+		return startpoint.Start{}, err
 	}
 	d.ui.Monitor.Wait("looking whether the data has changed")
 	d.checkData(ctx)
 	d.prepare()
 	if err := d.confine(); err != nil {
-		return start{}, err
+		return startpoint.Start{}, err
 	}
 	return d.start(ctx)
 }

@@ -26,7 +26,7 @@ func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
 	stop := func(o *command) { // when its first two dollars are on record
 		requests := make(chan codon.Request, 1)
 		o.Requests = requests
-		o.appended = func(_ journal.Event, st *state.State) {
+		o.Appended = func(_ journal.Event, st *state.State) {
 			if r := st.Current(); r != nil && r.Live() != nil && r.Live().CodonID == "pay" && r.Live().Cost() > 0 {
 				once.Do(func() {
 					requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}

@@ -399,7 +399,7 @@ func onDisk(dir, name string) bool {
 func onStatus(id state.CodonID, status state.CodonStatus, f func()) func(*command) {
 	var once sync.Once
 	return func(o *command) {
-		o.appended = func(_ journal.Event, s *state.State) {
+		o.Appended = func(_ journal.Event, s *state.State) {
 			if r := s.Current(); r != nil && r.Live() != nil && r.Live().CodonID == id && r.Live().Status == status {
 				once.Do(f)
 			}

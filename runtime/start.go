@@ -9,6 +9,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/history"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -16,24 +17,24 @@ import (
 // start decides how the command starts, and brings the workspace and the position
 // there. Before it moves anything, what the user has changed since the last checkpoint
 // is found and asked about, and so is a checkpoint to go back to that is lost.
-func (d *driver) start(ctx context.Context) (start, error) {
+func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	s := d.x.State()
 	d.still = time.Now()
-	at := situation{state: s, replaced: d.replaced, archiveDue: d.archiveMissing()}
+	at := startpoint.Situation{State: s, Replaced: d.replaced, ArchiveDue: d.archiveMissing()}
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err
 	}
-	if st.end != nil {
+	if st.End != nil {
 		return st, d.startAtEnd(ctx, st)
 	}
-	if st.session != nil && recovery.SessionAbsent(d.x.Layout, st.session) {
-		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.session.CodonID)
-		st.session = nil
+	if st.Session != nil && recovery.SessionAbsent(d.x.Layout, st.Session) {
+		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.Session.CodonID)
+		st.Session = nil
 	}
 	there := *s
-	if st.position != nil {
-		there.Position = st.position
+	if st.Position != nil {
+		there.Position = st.Position
 	}
 	if ask := verdict.CrashLoop(&there); d.request.Unattended && ask != nil {
 		return st, ask
@@ -47,21 +48,21 @@ func (d *driver) start(ctx context.Context) (start, error) {
 			return st, err
 		}
 	}
-	d.rigDone, d.resumed = st.rigDone, st.resumed
-	if st.session != nil {
-		d.session = st.session.ClaudeSessionID
+	d.rigDone, d.resumed = st.RigDone, st.Resumed
+	if st.Session != nil {
+		d.session = st.Session.ClaudeSessionID
 	}
 	return st, nil
 }
 
 // decided is decide, with the questions that it leaves open put to the user.
-func (d *driver) decided(at situation) (start, error) {
+func (d *driver) decided(at startpoint.Situation) (startpoint.Start, error) {
 	for {
-		st, err := decide(at, d.request, d.answers)
-		if err != nil || st.question == nil {
+		st, err := startpoint.Decide(at, d.request, d.answers)
+		if err != nil || st.Question == nil {
 			return st, err
 		}
-		if d.answers, err = d.ui.answer(st.question, d.answers); err != nil {
+		if d.answers, err = d.ui.Answer(st.Question, d.answers); err != nil {
 			return st, err
 		}
 		d.still = time.Time{}
@@ -70,13 +71,13 @@ func (d *driver) decided(at situation) (start, error) {
 
 // reach brings the workspace and the position to where the start begins. A workspace
 // that cannot be written to is a question of its own.
-func (d *driver) reach(ctx context.Context, at situation, st start) (start, error) {
-	if st.target != "" {
-		left, err := recovery.IsLeft(ctx, d.x, st.target)
+func (d *driver) reach(ctx context.Context, at startpoint.Situation, st startpoint.Start) (startpoint.Start, error) {
+	if st.Target != "" {
+		left, err := recovery.IsLeft(ctx, d.x, st.Target)
 		if err != nil {
 			return st, err
 		}
-		if at.lost = !left; at.lost {
+		if at.Lost = !left; at.Lost {
 			if st, err = d.decided(at); err != nil {
 				return st, err
 			}
@@ -84,20 +85,20 @@ func (d *driver) reach(ctx context.Context, at situation, st start) (start, erro
 	}
 	d.ui.Monitor.Wait("comparing the workspace with its checkpoint")
 	kept, err := d.askAboutEdits(ctx, st)
-	if st.redo != nil && execution.IsClosed(err) {
-		at.closed = err
+	if st.Redo != nil && execution.IsClosed(err) {
+		at.Closed = err
 		st, err = d.decided(at)
 	}
-	if err != nil || st.position == nil {
+	if err != nil || st.Position == nil {
 		return st, err
 	}
 	if err := d.accept(); err != nil {
 		return st, err
 	}
 	d.ui.Monitor.Wait("restoring the workspace")
-	err = d.goBack(ctx, st, kept || st.stay)
+	err = d.goBack(ctx, st, kept || st.Stay)
 	if execution.IsClosed(err) {
-		at.closed = err
+		at.Closed = err
 		if st, err = d.decided(at); err == nil {
 			err = d.goBack(ctx, st, true)
 		}
@@ -108,8 +109,8 @@ func (d *driver) reach(ctx context.Context, at situation, st start) (start, erro
 // startAtEnd is a start where nothing is to run. Of a completed plan, a workspace that
 // is gone, or has something else than codons or the user have left, is not the result:
 // it is asked about, too.
-func (d *driver) startAtEnd(ctx context.Context, st start) error {
-	if st.end.reason != "" {
+func (d *driver) startAtEnd(ctx context.Context, st startpoint.Start) error {
+	if st.End.Reason != "" {
 		return nil
 	}
 	if err := d.missedExit(ctx); err != nil {
@@ -126,13 +127,13 @@ func (d *driver) startAtEnd(ctx context.Context, st start) error {
 
 // goBack moves the workspace, and the position with it; or the position alone, if the
 // workspace is to stay.
-func (d *driver) goBack(ctx context.Context, st start, stay bool) error {
-	position := *st.position
-	position.CheckpointSHA = st.to
+func (d *driver) goBack(ctx context.Context, st startpoint.Start, stay bool) error {
+	position := *st.Position
+	position.CheckpointSHA = st.To
 	if stay {
 		position.CheckpointSHA = d.x.Head()
 	}
-	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.kind(), To: position.CheckpointSHA, Tracked: d.trackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(), To: position.CheckpointSHA, Tracked: d.trackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
 	if !stay {
 		d.still = time.Time{}
 	}
@@ -170,7 +171,7 @@ func (d *driver) missedExit(ctx context.Context) error {
 		return nil
 	}
 	d.run = run.RunID
-	return d.exitCheckpoint(ctx, outcome{})
+	return d.exitCheckpoint(ctx, verdict.Outcome{})
 }
 
 // trackedBefore is what codon checkpoints take up to where the execution is, and

@@ -18,6 +18,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/runtime/progress"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -26,7 +27,7 @@ import (
 // step does one thing for the entry that is next: it returns nil where the run
 // continues with the following step, and else the outcome that ends the run. An error
 // is one of hank itself. What is to hold a run up between two codons is one more step.
-type step func(d *driver, ctx context.Context, e *entry) (*outcome, error)
+type step func(d *driver, ctx context.Context, e *entry) (*verdict.Outcome, error)
 
 // steps are those of each entry. All before the codon's come before the first codon of a
 // run too, and again when another run begins with the same entry: each looks at what is
@@ -52,7 +53,7 @@ type entry struct {
 }
 
 // drive goes through the plan until it is completed or a step ends the run.
-func (d *driver) drive(ctx context.Context) (outcome, error) {
+func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	s := d.x.State()
 	if _, last := s.Settled(); last != nil {
 		d.settled = last.Codon
@@ -63,12 +64,12 @@ func (d *driver) drive(ctx context.Context) (outcome, error) {
 		e := &entry{index: i, stored: d.x.State().ExecutionPlan()[i].Entry}
 		for _, do := range steps {
 			if end, err := do(d, ctx, e); err != nil || end != nil {
-				return deref(end), err
+				return verdict.Deref(end), err
 			}
 		}
 	}
 	failpoint.Hit("plan.done")
-	return outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
+	return verdict.Outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
 }
 
 // lookAhead computes how many codons the plan comes to, from the entry that is next.
@@ -92,12 +93,12 @@ func (d *driver) begun() progress.Begun {
 }
 
 // archiveStep moves away what the codon before is done with.
-func (d *driver) archiveStep(ctx context.Context, e *entry) (*outcome, error) {
+func (d *driver) archiveStep(ctx context.Context, e *entry) (*verdict.Outcome, error) {
 	return nil, d.archive(ctx, e.index-1)
 }
 
 // requestStep takes in requests that came while nobody listened.
-func (d *driver) requestStep(context.Context, *entry) (*outcome, error) {
+func (d *driver) requestStep(context.Context, *entry) (*verdict.Outcome, error) {
 	for len(d.requests) > 0 {
 		d.take(<-d.requests)
 	}
@@ -108,26 +109,26 @@ func (d *driver) requestStep(context.Context, *entry) (*outcome, error) {
 }
 
 // roomStep looks whether there is room for checkpoints, before a codon costs anything.
-func (d *driver) roomStep(context.Context, *entry) (*outcome, error) {
+func (d *driver) roomStep(context.Context, *entry) (*verdict.Outcome, error) {
 	return nil, errors.Join(d.x.CheckRoom(), d.x.CheckWorkspace())
 }
 
 // captureStep makes a checkpoint of what the codon is the first to look at.
-func (d *driver) captureStep(ctx context.Context, e *entry) (*outcome, error) {
+func (d *driver) captureStep(ctx context.Context, e *entry) (*verdict.Outcome, error) {
 	return nil, d.capture(ctx, e.index)
 }
 
 // budgetStep ends the run if a budget leaves nothing to begin the codon with.
-func (d *driver) budgetStep(_ context.Context, e *entry) (*outcome, error) {
+func (d *driver) budgetStep(_ context.Context, e *entry) (*verdict.Outcome, error) {
 	l := d.limits(e.stored)
 	if l.Over == nil {
 		return nil, nil
 	}
-	return &outcome{state.EndBudget, exitcode.Budget, e.stored.CodonID, l.Describe(l.Over)}, nil
+	return &verdict.Outcome{Reason: state.EndBudget, Code: exitcode.Budget, Codon: e.stored.CodonID, Detail: l.Describe(l.Over)}, nil
 }
 
 // codonStep runs the codon, again and again where its policy says so.
-func (d *driver) codonStep(ctx context.Context, e *entry) (*outcome, error) {
+func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, error) {
 	resolved, err := d.program.Resolve(e.stored)
 	if err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*outcome, error) {
 			return nil, err
 		}
 		e.final = final
-		if d.stop != nil || !retryDue(d.x.State(), final) {
+		if d.stop != nil || !startpoint.RetryDue(d.x.State(), final) {
 			break
 		}
 		wait := backoff(final.FailureReason, try, delay, longest)
@@ -160,7 +161,7 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*outcome, error) {
 }
 
 // growStep expands the plan after the codon, and drops what its end makes superfluous.
-func (d *driver) growStep(_ context.Context, e *entry) (*outcome, error) {
+func (d *driver) growStep(_ context.Context, e *entry) (*verdict.Outcome, error) {
 	if e.stored.LoopContext == nil {
 		return nil, nil
 	}
@@ -174,7 +175,7 @@ func (d *driver) growStep(_ context.Context, e *entry) (*outcome, error) {
 }
 
 // countStep stops the run after as many codons as it was to run.
-func (d *driver) countStep(context.Context, *entry) (*outcome, error) {
+func (d *driver) countStep(context.Context, *entry) (*verdict.Outcome, error) {
 	if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
 		d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
 	}
@@ -192,7 +193,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) 
 	}
 	d.accounts.Add(final)
 	d.rows = append(d.rows, budget.Row(spec.Limits, final))
-	d.report(begun, final, d.stop != nil || retryDue(d.x.State(), final))
+	d.report(begun, final, d.stop != nil || startpoint.RetryDue(d.x.State(), final))
 	return final, nil
 }
 
@@ -206,7 +207,7 @@ func (d *driver) putBack(ctx context.Context, final *state.Codon, index int) err
 		return err
 	}
 	if !left {
-		return lostStart(final.BaseCheckpoint, final)
+		return startpoint.LostStart(final.BaseCheckpoint, final)
 	}
 	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "retry", To: final.BaseCheckpoint, Tracked: d.selection(index)})
 	if err != nil {
@@ -225,19 +226,19 @@ func (d *driver) attemptsOf(id state.CodonID) int {
 }
 
 // endedBy is the outcome of a run that a codon has ended.
-func (d *driver) endedBy(final *state.Codon) *outcome {
+func (d *driver) endedBy(final *state.Codon) *verdict.Outcome {
 	switch {
 	case d.stop != nil && final.Interrupted != "":
 		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
-	case d.stop != nil && retryDue(d.x.State(), final):
+	case d.stop != nil && startpoint.RetryDue(d.x.State(), final):
 		return d.stopped("before " + string(final.CodonID) + " was tried again")
 	}
-	out := failedBy(final)
+	out := verdict.FailedBy(final)
 	return &out
 }
 
-func (d *driver) stopped(when string) *outcome {
-	return &outcome{d.stop.Reason, d.stop.Code, "", "stopped " + when}
+func (d *driver) stopped(when string) *verdict.Outcome {
+	return &verdict.Outcome{Reason: d.stop.Reason, Code: d.stop.Code, Codon: "", Detail: "stopped " + when}
 }
 
 // backoff is the wait before retry number try (from 0): what the provider
@@ -302,9 +303,9 @@ func (d *driver) report(begun progress.CodonBegun, c *state.Codon, goesOn bool) 
 		e.Why = c.FailureReason.Message
 	}
 	count := d.changedFiles(c)
-	d.told.later(func() func() {
+	d.told.Later(func() func() {
 		e.Files = count()
-		return func() { d.told.show(e.Masked(d.secrets.Text)) }
+		return func() { d.told.Show(e.Masked(d.secrets.Text)) }
 	})
 	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
 		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})

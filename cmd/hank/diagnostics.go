@@ -9,8 +9,8 @@ import (
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan"
-	"hank/runtime"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 )
 
 // sayInvalid prints what is wrong with a hank, if that is the error, and
@@ -28,7 +28,7 @@ func sayInvalid(err error) error {
 // located returns diagnostics whose files are named from here instead of from
 // the directory of the hank.
 func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
-	file, err := runtime.HankFile(path)
+	file, err := hankfile.File(path)
 	if err != nil {
 		return found
 	}

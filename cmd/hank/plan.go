@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
-	"hank/runtime"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/report"
 )
 
@@ -65,7 +65,7 @@ func planOf(c *cli.Context) (*report.Plan, error) {
 		return nil, err
 	}
 	path := orDefault(c.Args().First(), ".")
-	program, found, err := runtime.LoadHank(path, layers)
+	program, found, err := hankfile.Load(path, layers)
 	if err != nil {
 		return nil, err
 	}

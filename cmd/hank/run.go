@@ -14,6 +14,7 @@ import (
 	"hank/runtime"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/land"
 	"hank/runtime/progress"
 	"hank/runtime/report/cost"
@@ -89,7 +90,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 				data = c.String("data")
 			}
 			if hank != "" { // one that is named must be there, whatever the execution has frozen
-				if _, err := runtime.HankFile(hank); err != nil {
+				if _, err := hankfile.File(hank); err != nil {
 					return err
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery/layout"
-	"hank/runtime"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/report"
 )
 
@@ -49,7 +49,7 @@ Exit code 0: it can be run; 3: it cannot.`,
 				return err
 			}
 			path := orDefault(c.Args().First(), hankHere(c))
-			program, found, err := runtime.LoadHank(path, layers)
+			program, found, err := hankfile.Load(path, layers)
 			if err != nil {
 				return err
 			}

@@ -19,8 +19,9 @@ import (
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
-	"hank/runtime"
 	"hank/runtime/agents"
+	"hank/runtime/question"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -224,7 +225,7 @@ func (d *Diagnosis) examineSettings(wrong error) {
 
 // examineQuestion says what the command to run next would ask.
 func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layers plan.Layers) {
-	err := runtime.Question(ctx, v, layers, d.Command)
+	err := question.Question(ctx, v, layers, d.Command)
 	var decision *finding.DecisionError
 	if !errors.As(err, &decision) {
 		return // what cannot be read is said elsewhere
@@ -376,7 +377,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 			return err
 		}
 		d.Lost = lostCheckpoints(lost)
-		if question := runtime.StartLost(v.State, store); question != nil && d.Command != fixCommand {
+		if question := startpoint.StartLost(v.State, store); question != nil && d.Command != fixCommand {
 			d.block(question)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime"
 	"hank/runtime/control"
+	"hank/runtime/question"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -99,7 +100,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	case in.Wrong != nil:
 		s.refuse(in.Wrong)
 	case isDriven(s.Command):
-		s.ask(runtime.QuestionOfHank(v, in.Layers, s.Command))
+		s.ask(question.QuestionOfHank(v, in.Layers, s.Command))
 		s.foresee(v)
 	}
 	s.offer(option)

@@ -1,4 +1,4 @@
-package runtime
+package request
 
 import (
 	"sync"
@@ -7,16 +7,16 @@ import (
 	"hank/runtime/progress"
 )
 
-// outbox hands what a run tells to its UI, in order and one at a time. What takes time
+// Outbox hands what a run tells to its UI, in order and one at a time. What takes time
 // to put together holds up what is told after it, and not the run.
-type outbox struct {
+type Outbox struct {
 	mu   sync.Mutex
 	last chan struct{} // closed when the last has been handed over; nil: there is none
-	show func(progress.Event)
+	Show func(progress.Event)
 }
 
 // put hands over at once, or when all before it are.
-func (o *outbox) put(hand func()) {
+func (o *Outbox) put(hand func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last == nil {
@@ -31,14 +31,14 @@ func (o *outbox) put(hand func()) {
 	}
 }
 
-// later hands over what make makes, which runs beside everything else.
-func (o *outbox) later(make func() (hand func())) {
+// Later hands over what make makes, which runs beside everything else.
+func (o *Outbox) Later(make func() (hand func())) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.after(make)
 }
 
-func (o *outbox) after(made func() (hand func())) {
+func (o *Outbox) after(made func() (hand func())) {
 	before, done := o.last, make(chan struct{})
 	o.last = done
 	go func() {
@@ -51,8 +51,8 @@ func (o *outbox) after(made func() (hand func())) {
 	}()
 }
 
-// wait returns when all is handed over.
-func (o *outbox) wait() {
+// Wait returns when all is handed over.
+func (o *Outbox) Wait() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last != nil {
@@ -60,9 +60,9 @@ func (o *outbox) wait() {
 	}
 }
 
-// through is a UI that is told by way of the outbox: of events in lines, where it
+// Through is a UI that is told by way of the outbox: of events in lines, where it
 // takes none.
-func (ui UI) through(o *outbox) UI {
+func (ui UI) Through(o *Outbox) UI {
 	say, show := ui.Say, ui.Show
 	if show == nil && say != nil {
 		show = func(e progress.Event) {
@@ -74,13 +74,13 @@ func (ui UI) through(o *outbox) UI {
 	if say != nil {
 		ui.Say = func(line string) { o.put(func() { say(line) }) }
 	}
-	if o.show = show; show == nil {
-		o.show = func(progress.Event) {}
+	if o.Show = show; show == nil {
+		o.Show = func(progress.Event) {}
 	}
-	ui.Show = func(e progress.Event) { o.put(func() { o.show(e) }) }
+	ui.Show = func(e progress.Event) { o.put(func() { o.Show(e) }) }
 	if ask := ui.Ask; ask != nil {
 		ui.Ask = func(q prompt.Question) int {
-			o.wait()
+			o.Wait()
 			return ask(q)
 		}
 	}

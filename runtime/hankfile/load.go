@@ -1,4 +1,4 @@
-package runtime
+package hankfile
 
 import (
 	"fmt"
@@ -9,13 +9,14 @@ import (
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/request"
 )
 
-// LoadHank reads and checks a hank, given as its file or its directory, and
+// Load reads and checks a hank, given as its file or its directory, and
 // writes nothing. The diagnostics name files relative to the directory of the
 // hank; the program is nil if there is an error among them.
-func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic, error) {
-	file, err := HankFile(path)
+func Load(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic, error) {
+	file, err := File(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -27,9 +28,9 @@ func LoadHank(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic
 	return program, found, nil
 }
 
-// HankFile returns the absolute path of the hank that path names: itself, or
+// File returns the absolute path of the hank that path names: itself, or
 // the hank.json in it. The file may be missing where the directory is not.
-func HankFile(path string) (string, error) {
+func File(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -47,18 +48,18 @@ func HankFile(path string) (string, error) {
 	return abs, nil // missing: the diagnostics say so
 }
 
-// origin is where a hank was read from.
-type origin struct {
-	path string // of the file, absolute
-	data string // absolute; may be empty
+// Origin is where a hank was read from.
+type Origin struct {
+	Path string // of the file, absolute
+	Data string // absolute; may be empty
 
-	found []plan.Diagnostic // of a hank that is valid
+	Found []plan.Diagnostic // of a hank that is valid
 }
 
-// loadHank reads the author's hank: the one that is named, or the one of the
+// LoadFor reads the author's hank: the one that is named, or the one of the
 // execution, or hank.json here; with the settings that hold.
-func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin, error) {
-	var from origin
+func LoadFor(root string, r request.Request, layers plan.Layers) (*plan.Program, Origin, error) {
+	var from Origin
 	path := r.Hank
 	if path == "" && layout.Exists(root) {
 		if view, err := layout.ReadMeta(root); err == nil {
@@ -85,12 +86,12 @@ func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin
 		}
 		return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("there is no hank.json in %s; make one with: hank init", path)}
 	}
-	from.path = abs
+	from.Path = abs
 	if r.Data != "" {
-		if from.data, err = filepath.Abs(r.Data); err != nil {
+		if from.Data, err = filepath.Abs(r.Data); err != nil {
 			return nil, from, err
 		}
-		if _, err := os.Stat(from.data); err != nil {
+		if _, err := os.Stat(from.Data); err != nil {
 			return nil, from, &exitcode.UsageError{Why: fmt.Sprintf("the data %s cannot be read: %v", r.Data, err)}
 		}
 	}
@@ -108,7 +109,7 @@ func loadHank(root string, r Request, layers plan.Layers) (*plan.Program, origin
 		}
 		return nil, from, &exitcode.InvalidError{Diagnostics: diagnostics}
 	}
-	from.found = diagnostics
+	from.Found = diagnostics
 	return program, from, nil
 }
 
@@ -120,13 +121,4 @@ func hankIn(dir string) string {
 		}
 	}
 	return filepath.Join(dir, "hank.json")
-}
-
-// absolute returns a path that does not depend on where this process is; one
-// that is not given stays so.
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil && path != "" {
-		return abs
-	}
-	return path
 }

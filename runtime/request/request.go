@@ -1,7 +1,11 @@
-package runtime
+package request
 
 import (
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"hank/internal/prompt"
 	"hank/internal/sandbox"
@@ -9,11 +13,76 @@ import (
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/agents"
 	"hank/runtime/codon"
 	"hank/runtime/progress"
 	"hank/state"
 	"hank/state/journal"
 )
+
+// Absolute returns a path that does not depend on where this process is; one
+// that is not given stays so.
+func Absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		return abs
+	}
+	return path
+}
+
+// Limit changes limits as the command says.
+func (r Request) Limit(next state.Limits) state.Limits {
+	if c := r.Limits.MaxDollars; c != nil {
+		next.MaxDollars = *c
+	}
+	if c := r.Limits.MaxTimeSeconds; c != nil {
+		next.MaxTimeSeconds = *c
+	}
+	return next
+}
+
+// RemarkUnkept says of a command that ends with a question which of its limits its
+// answer has to give again.
+func (ui UI) RemarkUnkept(r Request) {
+	var given []string
+	for _, l := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--max-cost", r.Limits.MaxDollars != nil},
+		{"--max-time", r.Limits.MaxTimeSeconds != nil},
+		{"--checkpoint-cap", r.Layers.Flags.CheckpointCap != ""},
+	} {
+		if l.given {
+			given = append(given, l.flag)
+		}
+	}
+	switch n := len(given); n {
+	case 0:
+	case 1:
+		ui.Remark("note: " + given[0] + " of this command is not kept: give it again with the answer")
+	default:
+		ui.Remark(fmt.Sprintf("note: %s and %s of this command are not kept: give them again with the answer", strings.Join(given[:n-1], ", "), given[n-1]))
+	}
+}
+
+// ProcessEnviron is what every agent and rig gets: hank's own environment with the
+// overlay HANKWEAVE_NAME=value (NAME=value; the value unset removes NAME), and
+// without the variables that are meant for hank.
+func (r Request) ProcessEnviron() []string {
+	source := r.Environ
+	if source == nil {
+		source = os.Environ()
+	}
+	return agents.Overlay(source)
+}
+
+// Support is what the run may count on.
+func (r Request) Support() sandbox.Support {
+	if r.Kernel != nil {
+		return *r.Kernel
+	}
+	return sandbox.Kernel()
+}
 
 // Request is what a command asks for. The zero value of every field but Mode is a
 // sensible default.
@@ -31,7 +100,7 @@ type Request struct {
 
 	Codon        state.CodonID // retry: the codon to go back to; empty is the one that failed
 	FromRigSetup bool          // retry: keep the rig's work
-	Replay       string        // play the transcripts of another execution instead of its agents, also in later runs; noReplay ends that
+	Replay       string        // play the transcripts of another execution instead of its agents, also in later runs; NoReplay ends that
 	StopAfter    int           // stop after so many codons; 0 is no limit
 	Unattended   bool          // started by a supervisor: crashes are capped
 	Note         string
@@ -68,18 +137,18 @@ type UI struct {
 	Monitor     *codon.Monitor       // where the run shows what it does
 	Requests    <-chan codon.Request // to stop or skip, from outside
 
-	appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
+	Appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
 }
 
 // noModel undoes what -m has named before.
 const noModel = "none"
 
-// noReplay has agents run again in an execution that replays another one.
-const noReplay = "none"
+// NoReplay has agents run again in an execution that replays another one.
+const NoReplay = "none"
 
-// layers are the settings around a program that was frozen with a model: that model
+// LayersFor are the settings around a program that was frozen with a model: that model
 // stays until another is named.
-func (r Request) layers(frozen string) plan.Layers {
+func (r Request) LayersFor(frozen string) plan.Layers {
 	l := r.Layers
 	switch l.Flags.Model {
 	case "":
@@ -90,54 +159,54 @@ func (r Request) layers(frozen string) plan.Layers {
 	return l
 }
 
-// keepsTree reports whether a workspace that differs from its checkpoint stays as it
+// KeepsTree reports whether a workspace that differs from its checkpoint stays as it
 // is: resume keeps it unless told otherwise.
-func (a Answers) keepsTree(mode Mode) bool {
+func (a Answers) KeepsTree(mode Mode) bool {
 	return a.KeepTree || mode == ModeResume && !a.Restore
 }
 
-// choose returns the index of the answer that the user chooses; -1 is none.
-func (ui UI) choose(question string, answers ...string) int {
+// Choose returns the index of the answer that the user chooses; -1 is none.
+func (ui UI) Choose(question string, answers ...string) int {
 	if ui.Ask == nil {
 		return -1
 	}
 	return ui.Ask(prompt.Question{Text: question, Answers: answers})
 }
 
-// question is a decision that is missing: open is the error where nobody takes it on
+// Question is a decision that is missing: open is the error where nobody takes it on
 // the terminal.
-type question struct {
-	open    *finding.DecisionError
-	choices []choice
-	diff    func(io.Writer) error // shows what the question is about; nil: nothing can be shown
+type Question struct {
+	Open    *finding.DecisionError
+	Choices []Choice
+	Diff    func(io.Writer) error // shows what the question is about; nil: nothing can be shown
 }
 
-// choice is what the user can answer on the terminal. Without with it decides nothing.
-type choice struct {
-	text string
-	with func(Answers) Answers
+// Choice is what the user can answer on the terminal. Without with it decides nothing.
+type Choice struct {
+	Text string
+	With func(Answers) Answers
 }
 
-// answer puts a question to the user and returns the answers with that one.
-func (ui UI) answer(q *question, a Answers) (Answers, error) {
-	texts := make([]string, len(q.choices))
-	for i, c := range q.choices {
-		texts[i] = c.text
+// Answer puts a question to the user and returns the answers with that one.
+func (ui UI) Answer(q *Question, a Answers) (Answers, error) {
+	texts := make([]string, len(q.Choices))
+	for i, c := range q.Choices {
+		texts[i] = c.Text
 	}
 	if len(texts) == 0 {
-		return a, q.open
+		return a, q.Open
 	}
 	if ui.Ask == nil {
-		return a, q.open
+		return a, q.Open
 	}
-	i := ui.Ask(prompt.Question{Text: q.open.What, Answers: texts, Diff: q.diff})
-	if i < 0 || q.choices[i].with == nil {
-		return a, q.open
+	i := ui.Ask(prompt.Question{Text: q.Open.What, Answers: texts, Diff: q.Diff})
+	if i < 0 || q.Choices[i].With == nil {
+		return a, q.Open
 	}
-	return q.choices[i].with(a), nil
+	return q.Choices[i].With(a), nil
 }
 
-func (ui UI) say(line string) { secret.Say(ui.Say, line) }
+func (ui UI) Remark(line string) { secret.Say(ui.Say, line) }
 
 // LimitChange is what a command says about the limits of its execution. What is
 // nil stays as it is, and 0 takes a limit away.

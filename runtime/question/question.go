@@ -1,4 +1,4 @@
-package runtime
+package question
 
 import (
 	"cmp"
@@ -11,6 +11,9 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/runtime/edits"
+	"hank/runtime/hankfile"
+	"hank/runtime/request"
+	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 )
 
@@ -22,19 +25,19 @@ import (
 //
 // What the next opening of the execution brings in order by itself is no question.
 func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command string) error {
-	s, mode := v.State, ModeRun
+	s, mode := v.State, request.ModeRun
 	if command == "" {
 		command = "hank run"
 	}
 	if strings.HasPrefix(command, "hank retry") {
-		mode = ModeRetry
+		mode = request.ModeRetry
 	}
 	switch {
 	case v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "":
 		return nil
 	case v.Gone():
 		return edits.Gone(v)
-	case mode == ModeRun && !strings.HasPrefix(command, "hank run"): // it runs nothing
+	case mode == request.ModeRun && !strings.HasPrefix(command, "hank run"): // it runs nothing
 		return nil
 	}
 	store, err := v.Store()
@@ -47,8 +50,8 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 	if strings.HasSuffix(command, verdict.AdoptOption) {
 		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
 	}
-	st, _ := decide(situation{state: s}, Request{Mode: mode}, Answers{}) // a command that cannot mean anything moves nothing
-	edits, err := edits.Changed(ctx, v, store, st.to)
+	st, _ := startpoint.Decide(startpoint.Situation{State: s}, request.Request{Mode: mode}, request.Answers{}) // a command that cannot mean anything moves nothing
+	edits, err := edits.Changed(ctx, v, store, st.To)
 	if err != nil {
 		return err
 	}
@@ -79,14 +82,14 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 // QuestionOfHank is what of Question a look at the files of the hank tells. The view
 // may be a glance: what takes the whole state is read only where the hank has changed.
 func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error {
-	s, mode := v.State, ModeRun
+	s, mode := v.State, request.ModeRun
 	if strings.HasPrefix(command, "hank retry") {
-		mode = ModeRetry
+		mode = request.ModeRetry
 	}
 	if v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "" || s.Program == "" || v.Gone() {
 		return nil
 	}
-	if live, _, err := loadHank(v.Layout.Root, Request{}, layers); len(hankChanges(s, nil, live, err)) == 0 {
+	if live, _, err := hankfile.LoadFor(v.Layout.Root, request.Request{}, layers); len(hankfile.HankChanges(s, nil, live, err)) == 0 {
 		return nil
 	}
 	whole, err := recovery.Read(v.Layout.Root)
@@ -110,22 +113,22 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 
 // changedProgram is the question that chooseProgram asks, and the option that
 // answers it; nil if it asks none.
-func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode Mode) (*finding.DecisionError, string) {
+func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode request.Mode) (*finding.DecisionError, string) {
 	if v.State.Program == "" {
 		return nil, ""
 	}
 	frozen, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
-		live, _, loadErr := loadHank(v.Layout.Root, Request{}, layers)
-		return lostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
+		live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, layers)
+		return hankfile.LostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
 	}
-	live, _, loadErr := loadHank(v.Layout.Root, Request{}, Request{Layers: layers}.layers(frozen.Model))
-	changes := hankChanges(v.State, frozen, live, loadErr)
-	if len(changes) == 0 || len(ownChanges(v.State, Request{Mode: mode}, frozen, live)) > 0 {
+	live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, request.Request{Layers: layers}.LayersFor(frozen.Model))
+	changes := hankfile.HankChanges(v.State, frozen, live, loadErr)
+	if len(changes) == 0 || len(hankfile.OwnChanges(v.State, request.Request{Mode: mode}, frozen, live)) > 0 {
 		return nil, ""
 	}
 	if live == nil {
-		return programQuestion(changes, live), " --frozen"
+		return hankfile.ProgramQuestion(changes, live), " --frozen"
 	}
-	return programQuestion(changes, live), verdict.AdoptOption
+	return hankfile.ProgramQuestion(changes, live), verdict.AdoptOption
 }

@@ -1,0 +1,311 @@
+package startpoint
+
+import (
+	"fmt"
+
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/internal/shell"
+	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/runtime/edits"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/request"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// Situation is what has been read before it is decided how a command starts.
+type Situation struct {
+	State      *state.State
+	Replaced   state.Position // its Program and HankHash are those that this command has replaced; zero: it has replaced none
+	ArchiveDue bool           // of a completed plan: its last codon has files to archive
+	Lost       bool           // the target of the start cannot be restored
+	Closed     error          // the workspace cannot be written to; nil: nothing has shown that
+}
+
+// Start is how a command starts. The zero value continues with the plan on the
+// workspace as it is.
+type Start struct {
+	End *verdict.Outcome // nothing is to run; without a reason where the plan is completed
+
+	Redo     *state.Codon    // the record whose codon is run again; nil: none
+	Target   state.SHA       // the checkpoint that it is to start from; empty: none
+	To       state.SHA       // where the workspace goes: target, or empty if it stays without a comparison
+	Stay     bool            // the workspace stays as it is
+	Position *state.Position // where the execution goes; nil: it stays
+	RigDone  bool            // the workspace is the one after the rig of the next codon
+
+	Resumed *state.Codon // the attempt that is continued; nil: none
+	Session *state.Codon // the record whose agent's session is continued; nil: none
+
+	Question *request.Question // the decision that is missing
+}
+
+// Decide computes how a command starts. It reads nothing but its arguments, and
+// changes nothing. It is asked again when more was read, or a question was answered.
+//
+//   - A plan that is completed stays so, except for a retry of one of its codons. If
+//     a crash has come between its last codon and the end of its run, another run
+//     does what is left: the archive, and the end.
+//   - run runs an interrupted codon again, on the workspace from before it; a codon
+//     that failed needs a retry by the user.
+//   - resume keeps the workspace, and continues the agent's session.
+//   - retry goes back to before the codon.
+//   - Where the workspace cannot go back, or the user keeps it by --keep-tree, the codon
+//     runs on the workspace as it is.
+func Decide(at Situation, r request.Request, a request.Answers) (Start, error) {
+	if at.State.Newest() == nil && at.State.Position == nil {
+		if r.Mode != request.ModeRun {
+			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; start with: `hank run`"}
+		}
+		return Start{}, nil
+	}
+	st, err := choose(at, r)
+	if err != nil || st.Target == "" {
+		return st, err
+	}
+	st.Stay = a.KeepTree
+	switch {
+	case a.KeepTree && (r.Mode == request.ModeRun || at.Lost || at.Closed != nil):
+		return st.inPlace(), nil
+	case at.Lost:
+		st.Question = &request.Question{Open: LostStart(st.Target, st.Redo)}
+		if !a.Restore {
+			st.Question.Choices = []request.Choice{
+				{Text: "run the codon on the workspace as it is, which may include partial work", With: func(a request.Answers) request.Answers { a.KeepTree = true; return a }},
+				{Text: "leave it", With: nil},
+			}
+		}
+	case at.Closed != nil:
+		st.Question = &request.Question{Open: recovery.NeedWritable(st.Redo, st.Target, again(r, st.Redo), at.Closed)}
+	}
+	return st, nil
+}
+
+// choose finds the codon that is next, and the checkpoint that it starts from.
+func choose(at Situation, r request.Request) (Start, error) {
+	s := at.State
+	last, run := history.LastRecord(s), s.RunAtPosition()
+	if r.Mode == request.ModeRetry {
+		return chooseRetry(at, r, last)
+	}
+	if s.Next() == len(s.ExecutionPlan()) {
+		if run != nil && run.Status != state.StatusCompleted || run == nil && at.ArchiveDue {
+			return Start{}, nil
+		}
+		return Start{End: &verdict.Outcome{}}, nil
+	}
+	if moved := s.MovedTo(); moved != nil {
+		return Start{RigDone: moved.RigDone}, nil
+	}
+	if last == nil || last.Settled() {
+		return Start{}, nil
+	}
+	if r.Mode == request.ModeResume {
+		return chooseResume(s, run, last), nil
+	}
+	// A record that has no end yet is one that the next opening closes as interrupted.
+	if last.Status.Terminal() && last.Interrupted == "" && !(RetryDue(s, last) && wasInterrupted(run)) {
+		out := verdict.FailedBy(last)
+		out.Detail = "failed in an earlier run: " + out.Detail
+		return Start{End: &out}, nil
+	}
+	before, to := at.Standpoint(), s.CurrentPosition()
+	to.CheckpointSHA, to.Reason, to.Before = last.BaseCheckpoint, state.ReasonContinue, &before
+	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
+		to.Reason = state.ReasonRetry
+	}
+	return Start{Redo: last, Target: last.BaseCheckpoint, To: last.BaseCheckpoint, Position: &to}, nil
+}
+
+// chooseRetry goes back to the beginning of a codon.
+func chooseRetry(at Situation, r request.Request, last *state.Codon) (Start, error) {
+	s, from := at.State, state.LineageEntry{}
+	switch {
+	case r.Codon != "":
+		found, err := history.FindOnLineagePath(s, r.Codon)
+		if err != nil {
+			return Start{}, err
+		}
+		from = found
+	case last != nil && !last.Settled():
+		from = state.LineageEntry{Run: history.LastRun(s), Codon: last}
+	default:
+		return Start{}, &exitcode.UsageError{Why: "no failed codon; specify one: `hank retry CODON`"}
+	}
+	st := Start{Redo: from.Codon, Target: from.Codon.BaseCheckpoint, RigDone: r.FromRigSetup}
+	if r.FromRigSetup {
+		if st.Target = from.Codon.RigSetupCheckpoint; st.Target == "" {
+			return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no rig checkpoint to go back to", from.Codon.CodonID)}
+		}
+	}
+	if st.Target == "" {
+		return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint of the state before it; see: `hank checkpoints`", from.Codon.CodonID)}
+	}
+	to, before := history.PositionBefore(s, from), at.Standpoint()
+	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.Target, state.ReasonRetry, st.RigDone, &before
+	st.To, st.Position = st.Target, &to
+	return st, nil
+}
+
+// chooseResume continues an attempt. One that was itself to resume another and was
+// killed before anything came of it counts as that one: its record knows of no rig and
+// no session yet.
+func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
+	before := func() (*state.Run, *state.Codon) {
+		of := s.Resumed(run)
+		if of == nil || of.Len() == 0 || run.Codon(0) != last || of.Codon(of.Len()-1).CodonID != last.CodonID {
+			return nil, nil
+		}
+		return of, of.Codon(of.Len() - 1)
+	}
+	for last.FailedDuring == state.Preparing {
+		of, earlier := before()
+		if earlier == nil {
+			break
+		}
+		run, last = of, earlier
+	}
+	st := Start{Resumed: last, RigDone: last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing}
+	for last != nil && last.ClaudeSessionID == "" {
+		run, last = before()
+	}
+	st.Session = last
+	return st
+}
+
+// inPlace is a start on the workspace as it is, which has what the codon's rig has
+// done.
+func (st Start) inPlace() Start {
+	st.To, st.Stay = "", true
+	if st.Redo.RigSetupCheckpoint != "" {
+		position := *st.Position
+		position.RigDone = true
+		st.RigDone, st.Position = true, &position
+	}
+	return st
+}
+
+// Kind is retry where the user has asked for one, and restart where hank run runs an
+// interrupted codon again.
+func (st Start) Kind() string {
+	if st.Position != nil && st.Position.Reason == state.ReasonContinue {
+		return "restart"
+	}
+	return "retry"
+}
+
+// Standpoint is where the execution was before this command: with the program of
+// then, which its move can bring back.
+func (at Situation) Standpoint() state.Position {
+	here := at.State.UndoPosition()
+	if at.Replaced.Program != "" {
+		here.Program, here.HankHash = at.Replaced.Program, at.Replaced.HankHash
+	}
+	return here
+}
+
+// again is the command that does a codon again.
+func again(r request.Request, c *state.Codon) string {
+	if r.Mode != request.ModeRetry {
+		return "hank run"
+	}
+	command := "hank retry " + shell.Quote(string(c.CodonID))
+	if r.FromRigSetup {
+		command += " --from rig-setup"
+	}
+	return command
+}
+
+// DecideEdits computes what becomes of the user's changes in the workspace: they stay
+// in it, or the checkpoint is put back. Either way they are kept in a checkpoint.
+func DecideEdits(st Start, changes []diff.Change, completed bool, mode request.Mode, a request.Answers) (keep bool, missing *request.Question) {
+	switch {
+	case len(changes) == 0:
+		return false, nil
+	case a.KeepTree, st.End == nil && a.KeepsTree(mode):
+		return true, nil
+	case a.Restore:
+		return false, nil
+	}
+	open, keepText := edits.Question(changes, st.To == "" && completed)
+	return false, &request.Question{Open: open, Choices: []request.Choice{
+		{Text: keepText, With: func(a request.Answers) request.Answers { a.KeepTree = true; return a }},
+		{Text: "restore the checkpoint (your changes are saved in a checkpoint)", With: func(a request.Answers) request.Answers { a.Restore = true; return a }},
+	}}
+}
+
+// RetryDue reports whether a codon that failed is to be tried again by its policy.
+func RetryDue(s *state.State, last *state.Codon) bool {
+	i := s.PlanIndex(last.CodonID)
+	if i < 0 || last.Status != state.Failed || last.FailureIgnored || last.Interrupted != "" || !last.FailureReason.Retriable {
+		return false
+	}
+	most, _, _ := s.ExecutionPlan()[i].Codon.Retries()
+	return last.Attempt <= most
+}
+
+// wasInterrupted reports whether a run ended by a crash, on request or by an error of
+// hank itself, and not because of what its codons did.
+func wasInterrupted(r *state.Run) bool {
+	switch r.EndReason {
+	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError:
+		return true
+	}
+	return r.Status == state.StatusCrashed
+}
+
+// Conditions are the starting conditions of the run that begins where the start has
+// led; head is the checkpoint that the workspace was left at.
+func Conditions(s *state.State, st Start, mode request.Mode, head state.SHA) state.StartingConditions {
+	if s.Newest() == nil && s.Position == nil {
+		return state.StartingConditions{Type: state.StartFresh, InitialCheckpointSHA: s.InitialCheckpoint}
+	}
+	here := s.CurrentPosition()
+	if moved := s.LastMove(); moved != nil {
+		// So that the rollback can still be undone, and no rig is run twice, also if
+		// this run is interrupted before its first codon.
+		here.Before, here.RigDone, here.Kept = moved.Before, moved.RigDone, moved.Kept
+	}
+	if st.Resumed != nil { // the workspace has a part of its work, which is in no base
+		here.CheckpointSHA, here.EndOf = head, history.LastRun(s).RunID
+	}
+	reason := here.Reason
+	if reason == "" {
+		if reason = state.ReasonContinue; mode == request.ModeRetry {
+			reason = state.ReasonRetry
+		}
+	}
+	return state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: reason}
+}
+
+// LostStart is the question about a lost checkpoint from which a codon was to be
+// done again.
+func LostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
+	where := "before"
+	if sha == c.RigSetupCheckpoint {
+		where = "after the rig of"
+	}
+	return &finding.DecisionError{
+		What: fmt.Sprintf("checkpoint %.12s, from %s codon %s, is lost, so the workspace cannot be restored to it", sha, where, c.CodonID),
+		Options: []string{
+			"--keep-tree runs the codon on the workspace as it is, which may include partial work",
+			"`hank rollback --to TARGET` goes back to a checkpoint that still exists (`hank checkpoints` lists them)",
+		},
+		Command: "hank run --keep-tree",
+	}
+}
+
+// StartLost returns the question that the next hank run asks because the
+// checkpoint from before the codon that it does again is not in the store; nil if
+// it asks none. Files that are lost the workspace may still have; a commit it has
+// not.
+func StartLost(s *state.State, store *checkpoint.Store) *finding.DecisionError {
+	c := recovery.Redone(s)
+	if c == nil || s.Next() == len(s.ExecutionPlan()) || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
+		return nil
+	}
+	return LostStart(c.BaseCheckpoint, c)
+}

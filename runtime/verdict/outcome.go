@@ -1,0 +1,55 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// Outcome is how a run is to end.
+type Outcome struct {
+	Reason state.EndReason // empty: the plan is done
+	Code   exitcode.Code
+	Codon  state.CodonID
+	Detail string
+}
+
+// FailedBy is the outcome of a run whose codon has failed.
+func FailedBy(c *state.Codon) Outcome {
+	if c.Interrupted == state.InterruptedByRefusal {
+		return Outcome{state.EndAgent, exitcode.Agent, c.CodonID, c.FailureReason.Message}
+	}
+	if c.FailureReason.Class == "budget" {
+		return Outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
+	}
+	return Outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
+}
+
+func Deref(o *Outcome) Outcome {
+	if o == nil {
+		return Outcome{}
+	}
+	return *o
+}
+
+// EndedAs is a run that has ended for a reason, or completed.
+func EndedAs(reason state.EndReason) *state.Run {
+	if reason == "" {
+		return &state.Run{Status: state.StatusCompleted}
+	}
+	return &state.Run{Status: state.StatusFailed, EndReason: reason}
+}
+
+// About is an outcome that is about a codon, in one sentence.
+func About(out Outcome) string {
+	detail := strings.TrimSpace(out.Detail)
+	switch {
+	case out.Reason == state.EndCodonFailed && strings.HasPrefix(detail, "failed in "):
+		return fmt.Sprintf("codon %s %s", out.Codon, detail)
+	case out.Reason == state.EndCodonFailed:
+		return fmt.Sprintf("codon %s failed: %s", out.Codon, detail)
+	}
+	return fmt.Sprintf("codon %s: %s", out.Codon, detail)
+}
