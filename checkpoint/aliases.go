@@ -15,6 +15,7 @@ type (
 	DamagedError     = packdb.DamagedError
 	Info             = packdb.Info
 	LockedError      = packdb.LockedError
+	NotCommitError   = packdb.NotCommitError
 	Options          = packdb.Options
 	Progress         = scan.Progress
 	RefConflictError = packdb.RefConflictError

@@ -1,7 +1,7 @@
 // Package recovery brings an execution into order when it is opened, and tells readers
 // what it would do.
 //
-//   - Open reads the records of an execution (state.json, its copy, the journal, the
+//   - Open reads the sources of the state (state.json, its backup, the journal, the
 //     checkpoints), repairs what a crash or damage has left, and returns an
 //     execution.Execution that may be written.
 //   - A stage is one part of that. It only looks, and plans repairs.

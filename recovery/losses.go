@@ -216,7 +216,7 @@ func nameLost(ctx context.Context, x *execution.Execution) error {
 
 // keepRecords gives git the records that it has lost with their checkpoints, as
 // one that carries the whole state: what was done stays done where git is the
-// only memory, as in what an export takes along. The record of a checkpoint that
+// only source, as in what an export takes along. The record of a checkpoint that
 // leads a recovery branch counts as lost: it may never have been acknowledged.
 func keepRecords(ctx context.Context, x *execution.Execution) error {
 	head := x.Head()

@@ -20,14 +20,14 @@ import (
 // Open takes an execution, brings it into order and returns it. What it found and did is
 // in Report. The order:
 //
-//  1. The locks. Another runtime: *HeldError. Whatever has the name of hank's own
-//     directories and files is put into quarantine.
+//  1. The locks. Another runtime: *HeldError.
 //  2. The state, from the furthest verified of state.json, its backup and the journal
-//     (load.Load), and of git (consultGit), which knows every checkpoint. A newer
-//     hank's: *state.NewerError, nothing written. Nothing at all left: *DecisionError,
+//     (load.Load). A newer hank's: *state.NewerError, nothing written. Then whatever is in
+//     the way of hank's own directories goes to quarantine, the store is opened, and git is
+//     asked (consultGit), which knows every checkpoint. Nothing at all left: *DecisionError,
 //     until Fresh allows to start from scratch. A state of Hankweave's is adopted.
-//  3. The store: without it no checkpoint can be made. One that is gone or damaged:
-//     *DecisionError, until ReplaceStore allows a new one.
+//  3. A store where there is none: without it no checkpoint can be made. Where checkpoints
+//     are lost with the old one: *DecisionError, until ReplaceStore allows a new one.
 //  4. The journal: healed, or begun again from the state where it is damaged or
 //     behind; what was damaged goes to quarantine.
 //  5. The stages, in the order of their list: the branches; where the execution is now;
@@ -176,10 +176,8 @@ func finishOpen(ctx context.Context, x *execution.Execution, a githistory.Compar
 		return err
 	}
 	clearUp(x)
-	if x.Store != nil {
-		if err := x.KeepLeftOut(); err != nil {
-			return err
-		}
+	if err := x.KeepLeftOut(); err != nil {
+		return err
 	}
 	defer func() { x.AllowanceDue = false }()
 	return goThroughStages(ctx, x, a)

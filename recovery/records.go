@@ -9,7 +9,7 @@ import (
 	"hank/recovery/load"
 )
 
-// consultGit asks git, the last memory, for what the others do not know, and lets it
+// consultGit asks git, the last source, for what the others do not know, and lets it
 // win where it is further. store is nil where it cannot be used.
 func consultGit(m *load.Result, store *checkpoint.Store, rep *finding.Report) (a githistory.Comparison, err error) {
 	history := githistory.History{Store: store, Rep: rep}

@@ -247,7 +247,7 @@ func (v *View) glance() bool {
 	return !v.diverged
 }
 
-// read reads the state from whichever memory knows most of it.
+// read reads the state from whichever source knows most of it.
 func (v *View) read() error {
 	meta := v.Meta
 	m, err := load.Load(v.fs, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
@@ -387,7 +387,7 @@ func (v *View) lookAtWorkspace() {
 	}
 }
 
-// consult asks git for what the other memories do not know. While a runtime
+// consult asks git for what the other sources do not know. While a runtime
 // is at work its journal is always behind its branches for a moment.
 func (v *View) consult(m *load.Result) error {
 	if v.Live && m.State != nil && !m.Foreign {

@@ -186,6 +186,53 @@ func TestABranchThatGitMovesBetweenTwoCheckpointsLosesNothing(t *testing.T) {
 	}
 }
 
+// A tag that somebody has moved is put back, and what it was moved to is called what it
+// is: of an annotated tag the commit is kept, of a file there is none.
+func TestAnAnnotatedTagThatSomebodyMovesIsCalledOne(t *testing.T) {
+	t.Parallel()
+	a := begin(t, t.TempDir(), 3, CreateOptions{})
+	ok(t, a.start())
+	ok(t, a.play(attempt{}))
+	git := func(input string, args ...string) string {
+		t.Helper()
+		c := exec.Command("git", append([]string{"--git-dir=" + a.x.Layout.Store(), "-c", "user.name=o", "-c", "user.email=o@example.com"}, args...)...)
+		c.Stdin = strings.NewReader(input)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	head := string(a.x.Head())
+	git("", "tag", "-a", "-m", "mine", "mark", head)
+	mine := git("", "rev-parse", "refs/tags/mark")
+	var warned []string
+	a.x.Opts.Warn = func(line string) { warned = append(warned, line) }
+	ok(t, a.x.Watch())
+	theirs := git("", "commit-tree", head+"^{tree}", "-p", head, "-m", "somebody else's")
+	git("", "tag", "-f", "-a", "-m", "of mine", "other", theirs)
+	git("", "tag", "-f", "-a", "-m", "theirs", "mark", "other") // a tag of a tag
+	tag := git("", "rev-parse", "refs/tags/mark")
+	ok(t, a.x.Inspect())
+	kept := git("", "for-each-ref", "--format=%(refname:short)", "--contains", theirs, "refs/heads/recovery")
+	all := strings.Join(warned, "\n")
+	for _, want := range []string{tag + " is an annotated tag of commit " + theirs[:12], "is kept on the branch " + kept} {
+		if kept == "" || !strings.Contains(all, want) || strings.Contains(all, "cannot be read") {
+			t.Errorf("no %q on branch %q in: %s", want, kept, all)
+		}
+	}
+	blob := git("text", "hash-object", "-w", "--stdin")
+	git("", "update-ref", "refs/tags/mark", blob)
+	ok(t, a.x.Inspect())
+	if all := strings.Join(warned, "\n"); !strings.Contains(all, blob+" is a blob and not a commit") {
+		t.Error(all)
+	}
+	if now := git("", "rev-parse", "refs/tags/mark"); now != mine {
+		t.Errorf("the tag is at %s, and was at %s", now, mine)
+	}
+	a.close()
+}
+
 // A save that waits while the directory is replaced is not made in the new one.
 func TestAStateIsNotSavedIntoAnotherDirectory(t *testing.T) {
 	t.Parallel()

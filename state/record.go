@@ -1,5 +1,7 @@
 package state
 
+import "cmp"
+
 // This file makes the next form of a record from the present one. The results
 // are copies; what is known so far carries over under the names that the
 // documented shape gives it in the new status.
@@ -46,7 +48,7 @@ func (c *Codon) Conclude(at Time) *Codon {
 		final = c.Skip(at)
 		final.SkippedDuring = Running
 	default:
-		final = c.Fail(at, s.ExitCode, *s.FailureReason)
+		final = c.Fail(at, s.ExitCode, *cmp.Or(s.FailureReason, &FailureReason{Type: FailUnknown})) // Apply refuses one without; a reader may meet it
 		final.FailedDuring, final.FailureIgnored, final.Interrupted = Running, s.Ignored, s.Interrupted
 	}
 	final.Settling = nil

@@ -7,7 +7,7 @@ import (
 
 // RemovedBranch names the branch whose commits tell what hank gc has removed.
 // They carry the whole state and no files, so that what the removed runs did
-// and cost is known even where git is the only memory left.
+// and cost is known even where git is the only source left.
 const RemovedBranch = "removed"
 
 // Removal is a branch of no run that has gone, on purpose.

@@ -83,7 +83,8 @@ func TestSchemaAndTransitionTableAgreeOnWhatARecordNeeds(t *testing.T) {
 			func() { c.EndTime = nil }, func() { c.ClaudePid = 0 }, func() { c.ClaudeLogPath = "" }, func() { c.ClaudeSessionID = "" },
 			func() { c.CurrentCost = nil }, func() { c.CurrentTokens = nil }, func() { c.FinalCost = nil }, func() { c.FinalTokens = nil },
 			func() { c.ExitCode = nil }, func() { c.CompletionCheckpoint = "" }, func() { c.FailedDuring = "" }, func() { c.SkippedDuring = "" },
-			func() { c.FailureReason = nil },
+			func() { c.FailureReason = nil }, func() { c.Settling = &Settling{Status: Failed} }, func() { c.Settling = &Settling{Status: Running} },
+			func() { c.Settling = &Settling{Status: Failed, FailureReason: c.FailureReason} }, func() { c.Settling = &Settling{Status: Skipped} },
 		} {
 			if rapid.IntRange(0, 9).Draw(rt, "drop") == 0 {
 				drop()

@@ -214,6 +214,12 @@ func (w *schemaWriter) structure(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[Codon]():
 		body = append(body, member{"oneOf", codonVariants(t)})
+	case reflect.TypeFor[Settling]():
+		var ends []object
+		for _, status := range []CodonStatus{Completed, Failed, Skipped} {
+			ends = append(ends, variant("status", string(status), (&Settling{Status: status}).missing(), nil))
+		}
+		body = append(body, member{"oneOf", ends})
 	case reflect.TypeFor[StartingConditions]():
 		body = append(body, member{"oneOf", []object{
 			variant("type", StartFresh, []string{"initialCheckpointSha"}, nil),

@@ -184,5 +184,21 @@ func (c *Codon) missing() string {
 		need("endTime", c.EndTime != nil)
 		need("skippedDuring", c.SkippedDuring != "")
 	}
+	if c.Settling != nil {
+		for _, name := range c.Settling.missing() {
+			need("settling."+name, false)
+		}
+	}
 	return strings.Join(lacks, ", ")
+}
+
+// missing names what an announced end lacks to become the end of a record.
+func (s *Settling) missing() []string {
+	switch {
+	case !s.Status.Terminal():
+		return []string{"status"}
+	case s.Status == Failed && s.FailureReason == nil:
+		return []string{"failureReason"}
+	}
+	return nil
 }

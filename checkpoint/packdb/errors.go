@@ -24,6 +24,23 @@ func IsMissing(err error) bool {
 	return IsAbsent(err) || errors.As(err, &damaged)
 }
 
+// NotCommitError says that an object is there and is no commit. As a commit it is missing.
+type NotCommitError struct {
+	SHA  SHA
+	Kind string // as git calls it: tag, tree or blob
+	Of   SHA    // the commit that a tag leads to; empty: none
+}
+
+func (e *NotCommitError) Error() string {
+	if e.Of != "" {
+		return fmt.Sprintf("%s is an annotated tag of commit %.12s", e.SHA, e.Of)
+	}
+	return fmt.Sprintf("%s is a %s and not a commit", e.SHA, e.Kind)
+}
+
+// Unwrap returns ErrMissing.
+func (e *NotCommitError) Unwrap() error { return ErrMissing }
+
 // DamagedError says that a file of the store is not what hank or git wrote.
 // Nothing was changed; `hank doctor` shows what can be rebuilt.
 type DamagedError struct {

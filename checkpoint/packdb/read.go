@@ -224,14 +224,30 @@ type Info struct {
 	When    time.Time
 }
 
-// CommitInfo reads a commit.
+// CommitInfo reads a commit. An object of another kind is a *NotCommitError.
 func (s *DB) CommitInfo(sha SHA) (Info, error) {
 	id := plumbing.NewHash(string(sha))
 	c, err := s.CommitObject(id)
+	if errors.Is(err, ErrMissing) {
+		if o, oerr := s.Object(id); oerr == nil && o.Kind != plumbing.CommitObject {
+			return Info{}, &NotCommitError{sha, o.Kind.String(), s.taggedBy(id)}
+		}
+	}
 	if err != nil {
 		return Info{}, fmt.Errorf("commit %.12s: %w", sha, err)
 	}
 	return Info{SHA: sha, Tree: SHA(c.TreeHash.String()), Parents: ParentsOf(c), Cut: s.EndsAt(id), Message: c.Message, When: c.Committer.When}, nil
+}
+
+// taggedBy returns the commit that an annotated tag leads to, perhaps by way of other
+// tags; empty: it is no tag, or none of a commit that can be read.
+func (s *DB) taggedBy(id plumbing.Hash) SHA {
+	for tag, err := gitobject.GetTag(s, id); err == nil; tag, err = gitobject.GetTag(s, tag.Target) {
+		if tag.TargetType == plumbing.CommitObject && s.Has(SHA(tag.Target.String())) {
+			return SHA(tag.Target.String())
+		}
+	}
+	return ""
 }
 
 // Log walks from a commit to its first parents, until fn says no.

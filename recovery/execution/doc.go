@@ -1,10 +1,10 @@
 // Package execution is the write path of an execution: everything that is remembered
 // goes through it.
 //
-//   - Record writes a transition to the journal, and then to state.json.
+//   - Record writes a transition to the journal; state.json follows in the background.
 //   - Commit makes a checkpoint and the transition that acknowledges it.
 //   - PlanMove works out what going to a checkpoint does to the workspace. The plan's
-//     Preview reports it, and Apply does it: an intent is recorded before the first file is
+//     Preview reports it, and PerformMove does it: an intent is recorded before the first file is
 //     touched and closed after the last.
 //   - Watch and Inspect notice with package integrity that an agent has changed hank's own
 //     files, and rewrite the journal and state.json.

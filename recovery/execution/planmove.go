@@ -64,7 +64,7 @@ func (s *Sources) scan(ctx context.Context, since time.Time, sel checkpoint.Sele
 }
 
 // MovePlan is a move worked out. It is computed in one place for everybody: Preview
-// tells what the move is going to do, and Apply does it.
+// tells what the move is going to do, and PerformMove does it.
 type MovePlan struct {
 	Move
 	Target *RestoreTarget
@@ -80,7 +80,7 @@ type MovePlan struct {
 }
 
 // PlanMove works out what a move does to the workspace as it is. It changes nothing on
-// disk but the store's pending pack, which Apply commits and Store.Abort forgets.
+// disk but the store's pending pack, which Safeguard commits and Store.Abort forgets.
 func PlanMove(ctx context.Context, src Sources, m Move) (*MovePlan, error) {
 	target, err := NewRestoreTarget(ctx, src.Layout, src.State, src.Store, m.To, m.Position)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *MovePlan) complete(src *Sources, owned checkpoint.SHA, ownedEmpty []str
 	return made, nil
 }
 
-// Preview tells what Apply is going to do, without doing it: Refused are the files and
+// Preview tells what PerformMove is going to do, without doing it: Refused are the files and
 // the empty directories that the system is not going to let be changed.
 func (p *MovePlan) Preview() (*restore.Plan, error) {
 	plan, err := restore.PlanRestore(p.request)

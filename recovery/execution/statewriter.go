@@ -33,22 +33,22 @@ type StateWriter struct {
 	Saved func(*state.State, journal.Place)
 	// tampered is told that somebody else had changed what a save replaces.
 	tampered func(error)
-	// OnDisk is what state.json says already; nil: something else.
-	OnDisk *state.State
 
-	Disk sync.Mutex  // held while state.json is written; guards mark
-	mark fs.FileInfo // of state.json as this process wrote it; nil: not yet
+	Disk   sync.Mutex   // held while state.json is written; guards OnDisk, Serial and mark
+	OnDisk *state.State // what state.json says already; nil: something else
+	Serial uint64       // of the last save
+	mark   fs.FileInfo  // of state.json as this process wrote it; nil: not yet
 
-	Mu     sync.Mutex
+	Mu     sync.Mutex // guards the request
 	wake   *sync.Cond
-	latest *state.State
+	latest *state.State  // nil: nothing is asked for
 	end    journal.Place // of the events that latest reflects
-	asked  time.Time     // when latest was first asked for
+	asked  time.Time     // when a state was first asked for, since the last was taken
 	urgent bool
 	closed bool
-	Serial uint64
-	last   error
-	ended  chan struct{}
+
+	ended chan struct{} // closed when run returns
+	last  error         // of the last save; for Close, when ended is closed
 }
 
 const (

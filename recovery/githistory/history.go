@@ -22,7 +22,7 @@ import (
 // Heads begins the name of every branch as a reference.
 const Heads = "refs/heads/"
 
-// History is git as a memory: what the checkpoints of a store tell. It
+// History is git as a source of the state: what the checkpoints of a store tell. It
 // writes nothing, so that readers can ask it too.
 type History struct {
 	Store *checkpoint.Store
@@ -51,7 +51,7 @@ func (w CommitRecord) evidence() (state.Evidence, error) {
 	return e, err
 }
 
-// Comparison is what git adds to what the other memories know.
+// Comparison is what git adds to what the other sources know.
 type Comparison struct {
 	Forward        *CommitRecord  // a checkpoint whose acknowledgement a crash interrupted
 	Rebuilt        *state.State   // a history that only git knows; nil: there is none
@@ -71,7 +71,7 @@ type LostTip struct {
 	Why    error
 }
 
-// Compare compares what the other memories know with the branches:
+// Compare compares what the other sources know with the branches:
 //
 //  1. A tip that the state knows says nothing new.
 //  2. One unknown tip whose record carries exactly the journal's next number

@@ -185,6 +185,15 @@ func (m *Monitor) restoreRef(ref string, before, have checkpoint.SHA) error {
 			continue
 		}
 		branch, err := m.KeepTip(tip, want)
+		var other *checkpoint.NotCommitError
+		if errors.As(err, &other) {
+			kept += "; " + other.Error()
+			if other.Of == "" {
+				continue
+			}
+			tip = other.Of
+			branch, err = m.KeepTip(tip, want)
+		}
 		switch {
 		case checkpoint.IsMissing(err):
 			kept += fmt.Sprintf("; commit %s cannot be read (%v)", tip, err)

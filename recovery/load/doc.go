@@ -1,11 +1,11 @@
-// Package load reads the state of an execution from the best record that is intact:
-// state.json, its copy and the journal after it, in this order. The head file is a short
-// form of the result for readers that only want to know how a run stands.
+// Package load reads the state of an execution from its sources on the disk: the further
+// of state.json and its backup, and the journal after it. The head file is a short form of
+// the result for readers that only want to know how a run stands.
 //
-//   - A Result is the state, which record it is from, and what an opening must know of the
-//     records: the journal as it was found, and whether it must begin again with a base.
+//   - A Result is the state, which source knew most of it, and what an opening must know of
+//     the sources: the journal as it was found, and whether it must begin again with a base.
 //   - A snapshot is state.json or its backup, verified.
-//   - A lineage is what all records of one execution have in common. A snapshot of
+//   - A lineage is what all sources of one execution have in common. A snapshot of
 //     another lineage does not count.
 //
 // What it could not read, and why, is in the report. It takes no lock and does not look

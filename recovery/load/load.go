@@ -31,7 +31,7 @@ import (
 // adopting is why the journal of an adopted execution begins again.
 const adopting = "this execution was begun by Hankweave"
 
-// isForeign reports whether the best of the snapshots are another runtime's, in
+// isForeign reports whether the best of the snapshots is another runtime's, in
 // an execution that hank has not written to yet.
 func isForeign(snaps []candidate, lineage string) bool {
 	return lineage == "" && len(snaps) > 0 && snaps[0].state.Lineage == ""
@@ -68,7 +68,7 @@ type StateFile struct {
 	Lineage string
 }
 
-// Load reads the state from the furthest verified record and writes nothing:
+// Load reads the state from the furthest verified source and writes nothing:
 //
 //  1. state.json and state.json.bak count where their digests are right and
 //     where they are of the journal's lineage (of that in the meta, if the
@@ -78,9 +78,8 @@ type StateFile struct {
 //  3. Whichever is further wins. If it is a snapshot, the journal has lost its
 //     end and must begin again from it.
 //
-// Git, the last record, is asked when the store is open. An error
-// means that a newer hank was here, or that the disk cannot be read. boot is the
-// machine's present boot.
+// Git, the last source, is asked when the store is open. An error means that a newer
+// hank was here, or that the disk cannot be read. boot is the machine's present boot.
 func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Report) (Result, error) {
 	m := Result{Lineage: lineage}
 	snaps, err := snapshots(fsys, l, &m, rep)

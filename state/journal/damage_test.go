@@ -93,6 +93,9 @@ func checkFlipped(t *testing.T, m *vfstest.Mem, name string, first, last uint64)
 	if err := j.Append(event(want + 1)); !errors.As(err, &damaged) {
 		t.Fatalf("%s: appended to a damaged journal: %v", name, err)
 	}
+	if err := j.NewSegment(event(found.Highest)); err == nil {
+		t.Fatalf("%s: a base with the number %d, which is in use", name, found.Highest)
+	}
 	must(t, j.NewSegment(event(20)))
 	must(t, j.Append(event(21)))
 	must(t, j.Close())
@@ -130,6 +133,9 @@ func TestATornTailIsCopiedThenCut(t *testing.T) {
 			put(t, m, current, append(bytes.Clone(whole), tail...))
 			var kept []byte
 			j, found, err := Open(m, dir, func(name string, content io.Reader, why error) error {
+				if !bytes.HasSuffix(get(t, m, current), tail) {
+					t.Errorf("%q was cut before it was copied", tail)
+				}
 				kept, err = io.ReadAll(content)
 				if name != current || !strings.Contains(why.Error(), "after event 3") {
 					t.Errorf("quarantine of %s: %v", name, why)
@@ -143,6 +149,28 @@ func TestATornTailIsCopiedThenCut(t *testing.T) {
 			if !bytes.Equal(get(t, m, current), whole) {
 				t.Fatal("the tail was not cut")
 			}
+		}
+	}
+}
+
+// A line with a right checksum is an event only if it has the form of one.
+func TestALineOfAnotherFormIsNoEvent(t *testing.T) {
+	t.Parallel()
+	const good = `{"seq":7,"id":"a","timestamp":"2026-01-02T03:04:05.006Z","type":"x","data":{}`
+	read := func(body string) error {
+		l, err := parse(appendSum([]byte(body), []byte(body)))
+		if err == nil {
+			_, err = l.event()
+		}
+		return err
+	}
+	must(t, read(good))
+	for from, to := range map[string]string{
+		`:7,`: `:0,`, `"seq":7`: `"seq":-7`, `"seq"`: `"Seq"`, `"id":"a"`: `"id":1`, `"a"`: `"\x"`, `"x"`: `"x\"`, `2026-01-02T`: `2026-13-02T`, `.006Z`: `Z`,
+		`,"type":"x"`: ``, `"data":{}`: `"data":`, `{}`: `{`, `:{}`: `:{},"data":{}`, `"data"`: `"more"`,
+	} {
+		if err := read(strings.Replace(good, from, to, 1)); err != errForm {
+			t.Errorf("with %s instead of %s: %v", to, from, err)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package journal is the append-only log of an execution's events, the first of its three
-// records (the others are state.json and the checkpoints). What Sync has acknowledged is
-// found again by Open, whatever happened to the machine in between; what is damaged is
-// reported and never read as an event.
+// Package journal is the append-only log of an execution's events, the first of the three
+// sources of its state (the others are state.json and the checkpoints). What Sync has
+// acknowledged is found again by Open, whatever happened to the machine in between; what is
+// damaged is reported and never read as an event.
 //
 //   - An Event has a number, which orders it, and data that the journal does not
 //     interpret.
