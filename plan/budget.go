@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 )
 
@@ -28,7 +29,7 @@ const slack = 1e-9
 
 // budgetRules reports budgets that contradict themselves, and those that do
 // not do what they seem to.
-func (h *Hank) budgetRules(out *reporter) {
+func (h *Hank) budgetRules(out *diagnostic.Reporter) {
 	whole := scope{pointer: "/overrides/budget", what: "the hank"}
 	if h.Overrides != nil {
 		whole.budget = h.Overrides.Budget
@@ -78,7 +79,7 @@ func (b *CodonBudget) dollars() float64 {
 }
 
 // scopeRules checks one budget against its children.
-func (h *Hank) scopeRules(s scope, out *reporter) {
+func (h *Hank) scopeRules(s scope, out *diagnostic.Reporter) {
 	b := s.budget
 	if b == nil {
 		return
@@ -110,7 +111,7 @@ func (h *Hank) scopeRules(s scope, out *reporter) {
 }
 
 // shareRules warns about shares that do not work out.
-func (h *Hank) shareRules(s scope, sum float64, out *reporter) {
+func (h *Hank) shareRules(s scope, sum float64, out *diagnostic.Reporter) {
 	rest := max(0, 1-sum) * s.budget.MaxDollars
 	takers, takeable := 0, 0.0 // children without a share, and the sum of their caps
 	for _, c := range s.children {
@@ -138,7 +139,7 @@ func (h *Hank) shareRules(s scope, sum float64, out *reporter) {
 }
 
 // lateFailures warns about codons that fail for what others have spent.
-func (h *Hank) lateFailures(s scope, out *reporter) {
+func (h *Hank) lateFailures(s scope, out *diagnostic.Reporter) {
 	if s.budget.MaxDollars == 0 || s.budget.Allocation == Proportional || s.budget.Allocation == ProportionalStrict {
 		return
 	}
@@ -150,7 +151,7 @@ func (h *Hank) lateFailures(s scope, out *reporter) {
 }
 
 // codonBudget warns about limits that do not do what they seem to.
-func (h *Hank) codonBudget(p place, whole *Budget, out *reporter) {
+func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 	c, own := p.codon, p.codon.Budget
 	var around *Budget
 	if p.inside != nil {

@@ -68,18 +68,3 @@ func printIDs(entries []plan.Entry) {
 	}
 	fmt.Println()
 }
-
-// The layers of settings are hankweave.json, overrides of the hank, the environment
-// and the command line; a later one wins.
-func ExampleLayers_Merge() {
-	file, _ := plan.ParseSettings([]byte(`{"model": "haiku", "outputDirectory": "out"}`))
-	env, diagnostics := plan.ParseEnviron([]string{"HANKWEAVE_RUNTIME_MODEL=sonnet", "HANKWEAVE_RUNTIME_OUTPUT_DIR=x"})
-	fmt.Print(plan.Text(diagnostics))
-
-	merged := plan.Layers{File: file, Env: env}.Merge(nil)
-	fmt.Println(merged.Model, merged.OutputDirectory)
-	// Output:
-	// environment: error [unknown-variable] HANKWEAVE_RUNTIME_OUTPUT_DIR is not a setting
-	//     hint: see the settings of hankweave.json for the names
-	// sonnet out
-}

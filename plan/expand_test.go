@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hank/plan/diagnostic"
 )
 
 // splice applies what Grow decided, as a transition of the state does.
@@ -37,7 +39,7 @@ func anyProgram(t *rapid.T) *Program {
 	}
 	p, ds := Load(folder(map[string]string{"hank.json": hankOf(items...)}), "hank.json")
 	if p == nil {
-		t.Fatalf("the hank must load:\n%s", Text(ds))
+		t.Fatalf("the hank must load:\n%s", diagnostic.Text(ds))
 	}
 	return p
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"testing"
+
+	"hank/plan/diagnostic"
 )
 
 // A total that is known is known from the start, and does not change.
@@ -21,7 +23,7 @@ func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
 	} {
 		p, ds := Load(folder(map[string]string{"hank.json": hankOf(c.items...)}), "hank.json")
 		if p == nil {
-			t.Fatalf("%s: %s", name, Text(ds))
+			t.Fatalf("%s: %s", name, diagnostic.Text(ds))
 		}
 		entries := p.Initial()
 		for i := 0; i < len(entries) && i < 20; i++ {

@@ -4,6 +4,9 @@ import (
 	"io"
 	"testing"
 	"testing/fstest"
+
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 )
 
 // Ids that Hankweave allows are taken in an execution that it began, and stay
@@ -12,14 +15,14 @@ func TestIDsOfHankweave(t *testing.T) {
 	t.Parallel()
 	const id = "gather notes/ä#1"
 	dir := fstest.MapFS{"hank.json": {Data: []byte(hankOf(`{"id": "` + id + `", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "x"}`))}}
-	if p, _ := LoadWith(dir, "hank.json", Layers{}); p != nil {
+	if p, _ := LoadWith(dir, "hank.json", config.Layers{}); p != nil {
 		t.Fatal("the id is taken anywhere")
 	}
-	p, found := LoadWith(dir, "hank.json", Layers{AnyIDs: true})
+	p, found := LoadWith(dir, "hank.json", config.Layers{AnyIDs: true})
 	if p == nil || p.Initial()[0].CodonID != id {
 		t.Fatalf("the id is not taken: %v", found)
 	}
-	if len(found) != 1 || found[0].Rule != "foreign-id" || found[0].Severity != Warning {
+	if len(found) != 1 || found[0].Rule != "foreign-id" || found[0].Severity != diagnostic.Warning {
 		t.Errorf("found %v", found)
 	}
 	files := map[string][]byte{}
@@ -41,7 +44,7 @@ func TestIDsOfHankweave(t *testing.T) {
 		t.Errorf("thawed: %v", err)
 	}
 	dir["hank.json"].Data = []byte(hankOf(`{"id": "", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "x"}`))
-	if p, _ := LoadWith(dir, "hank.json", Layers{AnyIDs: true}); p != nil {
+	if p, _ := LoadWith(dir, "hank.json", config.Layers{AnyIDs: true}); p != nil {
 		t.Error("an empty id is taken")
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 	"hank/plan/model"
 )
 
@@ -33,7 +35,7 @@ const (
 type manifest struct {
 	Schema   int                  `json:"schema"`
 	Hank     string               `json:"hank"`           // the name of the hank's own file
-	Settings Settings             `json:"settings"`       // with the layers around the hank merged in
+	Settings config.Settings      `json:"settings"`       // with the layers around the hank merged in
 	Models   map[string]model.Ref `json:"models"`         // by the name in hank.json
 	Model    string               `json:"model,omitzero"` // as in Program
 	Files    []manifestFile       `json:"files"`
@@ -103,9 +105,9 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 		}
 		return model.Default().Lookup(name)
 	}}
-	p, ds := l.program(m.Hank, Layers{Flags: m.Settings})
+	p, ds := l.program(m.Hank, config.Layers{Flags: m.Settings})
 	if p == nil {
-		return nil, fmt.Errorf("the frozen program is damaged:\n%s", strings.TrimSpace(Text(errorsOf(ds))))
+		return nil, fmt.Errorf("the frozen program is damaged:\n%s", strings.TrimSpace(diagnostic.Text(errorsOf(ds))))
 	}
 	p.Settings, p.Model = m.Settings, m.Model
 	return p, nil
@@ -169,8 +171,8 @@ func (o outlined) item() Item {
 	return Item{Loop: l}
 }
 
-func errorsOf(ds []Diagnostic) []Diagnostic {
-	return slices.DeleteFunc(slices.Clone(ds), func(d Diagnostic) bool { return d.Severity != Error })
+func errorsOf(ds []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(ds), func(d diagnostic.Diagnostic) bool { return d.Severity != diagnostic.Error })
 }
 
 // frozenSource is the tree of a frozen program.
@@ -251,12 +253,17 @@ type frozenInfo struct {
 	digest string
 }
 
-func (i frozenInfo) Name() string       { return i.name }
-func (i frozenInfo) Size() int64        { return i.size }
-func (i frozenInfo) Mode() fs.FileMode  { return i.mode }
+func (i frozenInfo) Name() string { return i.name }
+
+func (i frozenInfo) Size() int64 { return i.size }
+
+func (i frozenInfo) Mode() fs.FileMode { return i.mode }
+
 func (i frozenInfo) ModTime() time.Time { return time.Time{} }
-func (i frozenInfo) IsDir() bool        { return i.mode.IsDir() }
-func (i frozenInfo) Sys() any           { return nil }
+
+func (i frozenInfo) IsDir() bool { return i.mode.IsDir() }
+
+func (i frozenInfo) Sys() any { return nil }
 
 // digestOf is the SHA-256 of a content, as it is written everywhere.
 func digestOf(data []byte) string {

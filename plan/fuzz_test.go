@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"hank/plan/diagnostic"
 	"hank/plan/model"
 )
 
@@ -32,7 +33,7 @@ func FuzzHank(f *testing.F) {
 	f.Add(full, uint64(7))
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
 		h, parsed := parseAlone("hank.json", data)
-		if h == nil && !hasErrors(parsed) {
+		if h == nil && !diagnostic.HasErrors(parsed) {
 			t.Fatal("no hank and no error")
 		}
 		for _, d := range parsed {
@@ -41,8 +42,8 @@ func FuzzHank(f *testing.F) {
 			}
 		}
 		p, ds := Load(folder(map[string]string{"hank.json": string(data), "p.md": "x", "t/x": "x"}), "hank.json")
-		if (p == nil) != hasErrors(ds) {
-			t.Fatalf("program %v, but %s", p, Text(ds))
+		if (p == nil) != diagnostic.HasErrors(ds) {
+			t.Fatalf("program %v, but %s", p, diagnostic.Text(ds))
 		}
 		if p != nil {
 			attack(t, p, rand.New(rand.NewPCG(seed, 0)))
@@ -90,21 +91,21 @@ func attack(t *testing.T, p *Program, r *rand.Rand) {
 func TestAHankCanBeWrittenAndReadAgain(t *testing.T) {
 	t.Parallel()
 	h, ds := parseAlone("hank.json", readFile(t, "testdata/full/hank.json"))
-	if hasErrors(ds) {
-		t.Fatal(Text(ds))
+	if diagnostic.HasErrors(ds) {
+		t.Fatal(diagnostic.Text(ds))
 	}
-	var out reporter
+	var out diagnostic.Reporter
 	raw := parse("hank.json", readFile(t, "testdata/full/hank.json"), &out) // models are still names
 	again, ds := parseAlone("hank.json", []byte(marshal(t, raw)))
-	if hasErrors(ds) || marshal(t, again) != marshal(t, h) {
-		t.Errorf("%s\n%s\n%s", Text(ds), marshal(t, again), marshal(t, h))
+	if diagnostic.HasErrors(ds) || marshal(t, again) != marshal(t, h) {
+		t.Errorf("%s\n%s\n%s", diagnostic.Text(ds), marshal(t, again), marshal(t, h))
 	}
 }
 
 func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("[", 200_000), strings.Repeat(`{"a":`, 100_000), `{"hank":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}"} {
-		if _, ds := parseAlone("hank.json", []byte(text)); !hasErrors(ds) {
+		if _, ds := parseAlone("hank.json", []byte(text)); !diagnostic.HasErrors(ds) {
 			t.Error("must be an error")
 		}
 	}
@@ -137,8 +138,8 @@ func BenchmarkParse(b *testing.B) {
 			b.Run(fmt.Sprintf("%s-%d", name, n), func(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				for b.Loop() {
-					if _, ds := parseAlone("hank.json", data); hasErrors(ds) != (name == "wrong") {
-						b.Fatal(Text(ds))
+					if _, ds := parseAlone("hank.json", data); diagnostic.HasErrors(ds) != (name == "wrong") {
+						b.Fatal(diagnostic.Text(ds))
 					}
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/codon")
@@ -160,8 +161,8 @@ func BenchmarkLoad10000Codons(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, ds := Load(os.DirFS(dir), "hank.json"); hasErrors(ds) {
-			b.Fatal(Text(ds))
+		if _, ds := Load(os.DirFS(dir), "hank.json"); diagnostic.HasErrors(ds) {
+			b.Fatal(diagnostic.Text(ds))
 		}
 	}
 }
@@ -180,8 +181,8 @@ func TestDamagedHanksAreRefusedOrWork(t *testing.T) {
 			damage(rt, tree)
 		}
 		p, ds := Load(overlay{root, tree.Sound()}, "hank.json")
-		if (p == nil) != hasErrors(ds) {
-			rt.Fatalf("program %v, but %s", p, Text(ds))
+		if (p == nil) != diagnostic.HasErrors(ds) {
+			rt.Fatalf("program %v, but %s", p, diagnostic.Text(ds))
 		}
 		if p != nil {
 			worked++
@@ -209,12 +210,12 @@ func (o overlay) Open(name string) (fs.File, error) {
 // parseAlone reads a hank.json and reports everything that can be said without
 // looking at other files. It does not stop at the first problem. The Hank
 // holds what is right in the file; it is nil if the file is not JSON at all.
-func parseAlone(name string, data []byte) (*Hank, []Diagnostic) {
-	var out reporter
+func parseAlone(name string, data []byte) (*Hank, []diagnostic.Diagnostic) {
+	var out diagnostic.Reporter
 	h := parse(name, data, &out)
 	if h != nil {
 		h.resolve(overrideOf(h), model.Default().Lookup, &out)
 		h.structure(&out)
 	}
-	return h, out.sorted(name)
+	return h, out.Sorted(name)
 }

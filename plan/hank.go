@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/plan/config"
 	"hank/plan/jsonshape"
 	"hank/plan/model"
 )
@@ -69,33 +70,24 @@ type Overrides struct {
 	Sentinel          *SentinelSettings `json:"sentinel,omitzero"`
 	ShimIdleTimeout   int               `json:"shimIdleTimeout,omitzero"` // seconds
 	Budget            *Budget           `json:"budget,omitzero"`
-	Sandbox           Sandbox           `json:"sandbox,omitzero"`
+	Sandbox           config.Sandbox    `json:"sandbox,omitzero"`
 	Unknown           jsontext.Value    `json:",embed"`
 }
 
 // Settings are the overrides as a layer of settings; nil: there are none.
-func (o *Overrides) Settings() *Settings {
+func (o *Overrides) Settings() *config.Settings {
 	if o == nil {
 		return nil
 	}
-	over := &Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
-	if o.Sandbox == WorkspaceSandbox { // a hank may ask for it, not lift what its user asks for
+	over := &config.Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
+	if o.Sandbox == config.WorkspaceSandbox { // a hank may ask for it, not lift what its user asks for
 		over.Sandbox = o.Sandbox
 	}
 	if b := o.Budget; b != nil {
-		over.Budget = &Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
+		over.Budget = &config.Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
 	}
 	return over
 }
-
-// Sandbox says what confines the agents, rigs and checks of a hank.
-type Sandbox string
-
-// The sandboxes. An empty one is NoSandbox.
-const (
-	NoSandbox        Sandbox = "none"
-	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp directory
-)
 
 // SentinelSettings are settings for all sentinels of a run.
 type SentinelSettings struct {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"hank/plan/diagnostic"
 )
 
 // directory is the directory of a hank in memory.
@@ -50,13 +52,13 @@ func mustLoad(t testing.TB, hank string, files ...map[string]string) *Program {
 	}
 	p, ds := Load(folder(all), "hank.json")
 	if p == nil {
-		t.Fatalf("the hank must load:\n%s", Text(ds))
+		t.Fatalf("the hank must load:\n%s", diagnostic.Text(ds))
 	}
 	return p
 }
 
 // rulesOf lists the rules of diagnostics.
-func rulesOf(ds []Diagnostic) []string {
+func rulesOf(ds []diagnostic.Diagnostic) []string {
 	var ids []string
 	for _, d := range ds {
 		ids = append(ids, d.Rule)

@@ -8,51 +8,53 @@ import (
 	"path"
 	"sync"
 
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 	"hank/plan/model"
 )
 
 // Load reads a hank and everything that it refers to, and reports everything
 // that is wrong. name is the file's name in the directory of the hank, normally
 // hank.json. The Program is nil if one of the diagnostics is an error.
-func Load(dir HankDir, name string) (*Program, []Diagnostic) {
-	return LoadWith(dir, name, Layers{})
+func Load(dir HankDir, name string) (*Program, []diagnostic.Diagnostic) {
+	return LoadWith(dir, name, config.Layers{})
 }
 
 // LoadWith is Load under the settings of the layers around the hank.
-func LoadWith(dir HankDir, name string, layers Layers) (*Program, []Diagnostic) {
+func LoadWith(dir HankDir, name string, layers config.Layers) (*Program, []diagnostic.Diagnostic) {
 	l := &loader{source: liveSource{dir}, lookup: model.Default().Lookup}
 	return l.program(name, layers)
 }
 
 // program loads the program under the settings of layers.
-func (l *loader) program(name string, layers Layers) (*Program, []Diagnostic) {
+func (l *loader) program(name string, layers config.Layers) (*Program, []diagnostic.Diagnostic) {
 	l.files, l.copies, l.stats = map[string]*loadedFile{}, map[string]*Source{}, map[string]stated{}
-	l.out.anyIDs = layers.AnyIDs || l.frozen
-	data, diagnostic := l.hankFile(name)
-	if diagnostic != nil {
-		return nil, []Diagnostic{*diagnostic}
+	l.out.AnyIDs = layers.AnyIDs || l.frozen
+	data, wrong := l.hankFile(name)
+	if wrong != nil {
+		return nil, []diagnostic.Diagnostic{*wrong}
 	}
 	h := parse(name, data, &l.out)
 	if h == nil {
-		return nil, l.out.sorted(name)
+		return nil, l.out.Sorted(name)
 	}
 	l.hank = h
 	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides.Settings()), Model: layers.Flags.Model, texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
-	h.resolve(layers.override(h), p.choose(l.lookup), &l.out)
+	h.resolve(overrideFrom(layers, h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
 	l.references()
 	if !l.frozen { // what is stored is stored
 		l.secrets(name)
 	}
-	if hasErrors(l.out.list) {
-		return nil, l.out.sorted(name)
+	if diagnostic.HasErrors(l.out.List) {
+		return nil, l.out.Sorted(name)
 	}
 	p.index()
 	for path, f := range l.files {
 		p.texts[path] = f.text
 	}
 	p.Files = l.all()
-	return p, l.out.sorted(name)
+	return p, l.out.Sorted(name)
 }
 
 // index fills the maps of codons and loops.
@@ -102,8 +104,8 @@ func (p *Program) choose(lookup func(string) (model.Ref, error)) func(string) (m
 	}
 }
 
-// override is the model that all codons use, and who says so.
-func (l Layers) override(h *Hank) override {
+// overrideFrom is the model that all codons use, and who says so.
+func overrideFrom(l config.Layers, h *Hank) override {
 	switch own := overrideOf(h); {
 	case l.Flags.Model != "":
 		return override{model: l.Flags.Model, source: "command line"}
@@ -117,8 +119,8 @@ func (l Layers) override(h *Hank) override {
 
 // ModelSource names the setting that gives all codons of a hank their model; empty
 // if none does, and each has its own.
-func (l Layers) ModelSource(h *Hank) string {
-	switch over := l.override(h); {
+func ModelSource(l config.Layers, h *Hank) string {
+	switch over := overrideFrom(l, h); {
 	case over.model == "":
 		return ""
 	case l.Flags.Model != "":
@@ -132,9 +134,9 @@ func (l Layers) ModelSource(h *Hank) string {
 }
 
 // hankFile reads the file of the hank itself.
-func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
-	problem := func(message, hint string) ([]byte, *Diagnostic) {
-		return nil, &Diagnostic{Severity: Error, Rule: "missing-file", File: name, Message: message, Hint: hint}
+func (l *loader) hankFile(name string) ([]byte, *diagnostic.Diagnostic) {
+	problem := func(message, hint string) ([]byte, *diagnostic.Diagnostic) {
+		return nil, &diagnostic.Diagnostic{Severity: diagnostic.Error, Rule: "missing-file", File: name, Message: message, Hint: hint}
 	}
 	if !fs.ValidPath(name) {
 		return problem("the name is not a plain relative path", "")
@@ -166,7 +168,8 @@ func (l *loader) hankFile(name string) ([]byte, *Diagnostic) {
 // liveSource reads the directory of a hank.
 type liveSource struct{ dir HankDir }
 
-func (s liveSource) stat(name string) (fs.FileInfo, error)   { return fs.Lstat(s.dir, name) }
+func (s liveSource) stat(name string) (fs.FileInfo, error) { return fs.Lstat(s.dir, name) }
+
 func (s liveSource) list(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.dir, name) }
 
 func (s liveSource) open(name string) (io.ReadCloser, error) {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 	"hank/plan/model"
 )
 
@@ -23,7 +25,7 @@ func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 	t.Parallel()
 	p, ds := Load(os.DirFS("testdata/full"), "hank.json")
 	for _, d := range ds {
-		if d.Severity == Error || d.Rule == "unknown-field" || d.Rule == "ignored-field" {
+		if d.Severity == diagnostic.Error || d.Rule == "unknown-field" || d.Rule == "ignored-field" {
 			t.Errorf("%s", d)
 		}
 	}
@@ -137,9 +139,9 @@ func TestAFrozenProgramIsTheSameProgram(t *testing.T) {
 	dir["template/skip.log"] = &fstest.MapFile{Mode: 0o644}
 	dir["template/dist/kept.txt"] = &fstest.MapFile{Mode: 0o644}
 	dir[".gitignore"] = &fstest.MapFile{Data: []byte("*.log\n"), Mode: 0o644}
-	p, ds := LoadWith(dir, "hank.json", Layers{Env: Settings{Model: "opus"}, Flags: Settings{Budget: &Ceiling{MaxDollars: 7}}})
+	p, ds := LoadWith(dir, "hank.json", config.Layers{Env: config.Settings{Model: "opus"}, Flags: config.Settings{Budget: &config.Ceiling{MaxDollars: 7}}})
 	if p == nil {
-		t.Fatal(Text(ds))
+		t.Fatal(diagnostic.Text(ds))
 	}
 	tree := frozenFiles(t, p)
 	for name := range dir { // the author's files vanish
@@ -220,7 +222,7 @@ func TestTheHankFileItselfMayBeMissingOrOdd(t *testing.T) {
 	} {
 		p, ds := Load(c.dir, c.file)
 		if p != nil || len(ds) != 1 || ds[0].Rule != "missing-file" || !strings.Contains(ds[0].String(), c.words) {
-			t.Errorf("%s: %s", c.name, Text(ds))
+			t.Errorf("%s: %s", c.name, diagnostic.Text(ds))
 		}
 	}
 }
@@ -230,7 +232,7 @@ func TestAFileOfTooManyValuesIsRefused(t *testing.T) {
 	t.Parallel()
 	p, ds := Load(folder(map[string]string{"hank.json": `{"hank": [` + strings.Repeat("0,", 500_000) + `0]}`}), "hank.json")
 	if p != nil || len(ds) != 1 || ds[0].Rule != "syntax" || !strings.Contains(ds[0].String(), "more than 500000 values") {
-		t.Errorf("%d diagnostics, the first is %s", len(ds), Text(ds[:min(1, len(ds))]))
+		t.Errorf("%d diagnostics, the first is %s", len(ds), diagnostic.Text(ds[:min(1, len(ds))]))
 	}
 }
 
@@ -250,7 +252,7 @@ func TestAFIFOOnARealDiskDoesNotHang(t *testing.T) {
 	}
 	defer root.Close()
 	for _, hankDir := range []HankDir{os.DirFS(dir), root.FS()} {
-		done := make(chan []Diagnostic, 1)
+		done := make(chan []diagnostic.Diagnostic, 1)
 		go func() {
 			_, ds := Load(hankDir, "hank.json")
 			done <- ds
@@ -258,7 +260,7 @@ func TestAFIFOOnARealDiskDoesNotHang(t *testing.T) {
 		select {
 		case ds := <-done:
 			if got := rulesOf(ds); !slices.Equal(got, []string{"irregular-reference"}) {
-				t.Errorf("got %s", Text(ds))
+				t.Errorf("got %s", diagnostic.Text(ds))
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatal("loading hangs at a FIFO")
@@ -293,7 +295,7 @@ func TestLinksOnARealDiskAreNotFollowed(t *testing.T) {
 	defer root.Close()
 	for _, hankDir := range []HankDir{os.DirFS(dir), root.FS()} {
 		if p, ds := Load(hankDir, "hank.json"); p != nil || !slices.Equal(rulesOf(ds), []string{"copy-irregular", "symlink-reference"}) {
-			t.Errorf("got %s", Text(ds))
+			t.Errorf("got %s", diagnostic.Text(ds))
 		}
 	}
 }
@@ -319,7 +321,7 @@ func TestUnreadableFilesAreNamed(t *testing.T) {
 		dir := folder(map[string]string{"hank.json": hank, "p.md": "p", "t/x": "x", "s.json": "{" + sentinelHead + onError + "}"})
 		_, ds := Load(failing{dir, name, fs.ErrPermission}, "hank.json")
 		if got := rulesOf(ds); !slices.Equal(got, []string{"unreadable-reference"}) || !strings.Contains(ds[0].Message, name) || !strings.Contains(ds[0].Message, "permission") {
-			t.Errorf("%s: %s", name, Text(ds))
+			t.Errorf("%s: %s", name, diagnostic.Text(ds))
 		}
 	}
 }
@@ -356,7 +358,7 @@ func TestLargeCopiesAreMentioned(t *testing.T) {
 		dir[fmt.Sprintf("t/%d", i)] = &fstest.MapFile{Mode: 0o644, Data: part}
 	}
 	if p, ds := Load(dir, "hank.json"); p == nil || !slices.Equal(rulesOf(ds), []string{"copy-large"}) {
-		t.Errorf("got %s", Text(ds))
+		t.Errorf("got %s", diagnostic.Text(ds))
 	}
 }
 
@@ -366,8 +368,8 @@ func TestADollarBudgetWithoutPriceIsMentioned(t *testing.T) {
 	l := &loader{source: liveSource{dir}, lookup: func(string) (model.Ref, error) {
 		return model.Ref{ProviderID: "anthropic", ModelID: "claude-new"}, nil
 	}}
-	if p, ds := l.program("hank.json", Layers{}); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {
-		t.Errorf("got %s", Text(ds))
+	if p, ds := l.program("hank.json", config.Layers{}); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {
+		t.Errorf("got %s", diagnostic.Text(ds))
 	}
 }
 

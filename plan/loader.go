@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"hank/plan/diagnostic"
 	"hank/plan/model"
 )
 
@@ -18,7 +19,7 @@ type loader struct {
 	lookup func(string) (model.Ref, error)
 	frozen bool // the source is a frozen tree: its pruning is done, its models are chosen
 
-	out     reporter
+	out     diagnostic.Reporter
 	hank    *Hank
 	files   map[string]*loadedFile // by path in the directory of the hank
 	copies  map[string]*Source
@@ -62,12 +63,11 @@ type source interface {
 // matcher says whether ignore rules leave a path out.
 type matcher func(name string, dir bool) bool
 
-// The sizes in bytes of the largest files that are read at all: prompts and scripts;
-// what is parsed, since that takes many times its size in memory; and hankweave.json.
+// The sizes in bytes of the largest files that are read at all: prompts and scripts; and
+// what is parsed, since that takes many times its size in memory.
 const (
 	largestFile     = 64 << 20
 	largestDocument = 16 << 20
-	LargestSettings = 1 << 20
 )
 
 // mostOfDocument bounds a hank.json, or what else is parsed. What is frozen was read

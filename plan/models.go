@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 	"hank/plan/model"
 )
@@ -27,7 +28,7 @@ func overrideOf(h *Hank) override {
 // resolve replaces the model names of all codons by models. An override holds
 // for every codon but the shell codons: a script is no prompt for an agent,
 // and a prompt is no script.
-func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), out *reporter) {
+func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), out *diagnostic.Reporter) {
 	var instead model.Ref
 	if over.model != "" {
 		ref, err := lookup(over.model)
@@ -82,9 +83,9 @@ func modelProblem(err error) (rule, hint string) {
 }
 
 // reportModel reports a model at the place that names it.
-func (h *Hank) reportModel(out *reporter, at override, rule, hint, message string) {
+func (h *Hank) reportModel(out *diagnostic.Reporter, at override, rule, hint, message string) {
 	if at.pointer == "" {
-		out.at(&jsonshape.Document{File: at.source}, 0, "", rule, message, hint)
+		out.At(&jsonshape.Document{File: at.source}, 0, "", rule, message, hint)
 		return
 	}
 	h.report(out, at.pointer, rule, hint, "%s", message)

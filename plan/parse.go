@@ -7,21 +7,22 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/plan/diagnostic"
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
 )
 
 // parse reads the file and checks its fields.
-func parse(name string, data []byte, out *reporter) *Hank {
-	doc := jsonshape.Read(name, data, out.problem)
+func parse(name string, data []byte, out *diagnostic.Reporter) *Hank {
+	doc := jsonshape.Read(name, data, out.Problem)
 	if doc.Root == nil {
 		return nil
 	}
-	out.check(doc, fields.Hank)
+	out.Check(doc, fields.Hank)
 	h := new(Hank)
 	if !doc.Root.Bad {
 		if err := json.Unmarshal(doc.Sound(), h); err != nil {
-			out.at(doc, 0, "", "syntax", err.Error(), "")
+			out.At(doc, 0, "", "syntax", err.Error(), "")
 		}
 	}
 	h.doc = doc
@@ -106,6 +107,6 @@ func (h *Hank) findPlaces() (all []place) {
 }
 
 // report reports a rule at a JSON pointer of the hank.
-func (h *Hank) report(out *reporter, pointer, rule, hint, message string, args ...any) {
-	out.at(h.doc, h.doc.Find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
+func (h *Hank) report(out *diagnostic.Reporter, pointer, rule, hint, message string, args ...any) {
+	out.At(h.doc, h.doc.Find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"hank/plan/config"
 	"hank/plan/model"
 )
 
@@ -17,11 +18,11 @@ type HankDir = fs.FS
 // Program is a hank with everything that it refers to. It is never changed
 // after it was loaded and may be used by several goroutines.
 type Program struct {
-	Hank     *Hank    // models are resolved
-	Name     string   // the file's name in the directory of the hank
-	Settings Settings // those of the hank with the layers around it
-	Model    string   // that the command line gave all codons when it was loaded, or frozen
-	Files    []File   // everything that it refers to and the hank itself, by path
+	Hank     *Hank           // models are resolved
+	Name     string          // the file's name in the directory of the hank
+	Settings config.Settings // those of the hank with the layers around it
+	Model    string          // that the command line gave all codons when it was loaded, or frozen
+	Files    []File          // everything that it refers to and the hank itself, by path
 
 	loops   map[CodonID]*Loop
 	codons  map[CodonID]*Codon

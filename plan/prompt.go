@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/lazyregexp"
 	"hank/internal/typo"
+	"hank/plan/frontmatter"
 )
 
 // Vars are the places that prompts can name.
@@ -83,7 +84,7 @@ func unknownPlaceholders(text string, script bool, report func(offset int, messa
 // The prompt of a shell codon is a script, which must arrive as it was written:
 // for it steps 1 and 4 leave front matter and comments alone, and there is no
 // system prompt.
-func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta Frontmatter, err error) {
+func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter.Meta, err error) {
 	if e, err = p.Resolve(e); err != nil {
 		return "", "", meta, err
 	}
@@ -99,7 +100,7 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta Frontmatter
 	}
 	if len(c.PromptFile) > 0 {
 		for i := len(parts) - 1; i >= 0; i-- {
-			meta, parts[i], _ = splitFrontmatter(parts[i])
+			meta, parts[i], _ = frontmatter.Split(parts[i])
 		}
 	}
 	global, err := p.read(c, p.Hank.GlobalSystemPromptFile)

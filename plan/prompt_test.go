@@ -6,6 +6,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hank/plan/config"
+	"hank/plan/diagnostic"
+	"hank/plan/frontmatter"
 )
 
 var vars = Vars{Workspace: "/run/agentRoot"}
@@ -16,7 +20,7 @@ func TestPromptsAreAssembledInOrder(t *testing.T) {
 	t.Parallel()
 	p, ds := Load(os.DirFS("testdata/full"), "hank.json")
 	if p == nil {
-		t.Fatal(Text(ds))
+		t.Fatal(diagnostic.Text(ds))
 	}
 	system, user, meta, err := p.Prompt(entryOf(p, "survey"), vars)
 	if err != nil {
@@ -28,7 +32,7 @@ func TestPromptsAreAssembledInOrder(t *testing.T) {
 	if want := "Look at /run/agentRoot/read_only_data_source.\nWrite to /run/agentRoot.\n\nHouse rules: be exact.\n"; user != want {
 		t.Errorf("user prompt %q, want %q", user, want)
 	}
-	if want := (Frontmatter{Name: "survey", Description: "Look: around", Version: "2", Tags: []string{"a", "b"}}); !reflect.DeepEqual(meta, want) {
+	if want := (frontmatter.Meta{Name: "survey", Description: "Look: around", Version: "2", Tags: []string{"a", "b"}}); !reflect.DeepEqual(meta, want) {
 		t.Errorf("front matter %+v", meta)
 	}
 	more, err := p.Extension(entryOf(p, "exhaust"), vars)
@@ -42,7 +46,7 @@ func TestScriptsArriveUnchanged(t *testing.T) {
 	t.Parallel()
 	p, _ := Load(os.DirFS("testdata/full"), "hank.json")
 	system, user, meta, err := p.Prompt(entryOf(p, "count"), Vars{Workspace: "/w", Data: "/data"})
-	if err != nil || system != "" || !reflect.DeepEqual(meta, Frontmatter{}) {
+	if err != nil || system != "" || !reflect.DeepEqual(meta, frontmatter.Meta{}) {
 		t.Fatalf("%q %+v %v", system, meta, err)
 	}
 	want := strings.NewReplacer("<%CODON_ID%>", "count", "<%DATA_DIR%>", "/data").Replace(string(readFile(t, "testdata/full/prompts/count.sh")))
@@ -99,23 +103,23 @@ func TestFrontmatterForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text    string
-		meta    Frontmatter
+		meta    frontmatter.Meta
 		rest    string
 		problem bool
 	}{
 		{text: "no front matter", rest: "no front matter"},
 		{text: "--- \nname: x\n---\n", rest: "--- \nname: x\n---\n"},
 		{text: "---\n---\nbody", rest: "body"},
-		{text: "---\r\nname: x\r\n---\r\nbody", meta: Frontmatter{Name: "x"}, rest: "body"},
-		{text: "---\nname: 'it''s'\nauthor: \"a\\tb\"\n---\n", meta: Frontmatter{Name: "it's", Author: "a\tb"}},
-		{text: "---\ntags:\n  - a\n  - 'b c'\nother:\n  - z\n---\nx", meta: Frontmatter{Tags: []string{"a", "b c"}}, rest: "x"},
-		{text: "---\ntags: one\n# comment\n\nunknown: {a: 1}\n---\nx", meta: Frontmatter{Tags: []string{"one"}}, rest: "x"},
-		{text: "---\ndescription: >\n  two\n  lines\n---\nx", meta: Frontmatter{Description: "two lines"}, rest: "x"},
-		{text: "---\nnonsense\nname: x\n---\ny", meta: Frontmatter{Name: "x"}, rest: "y", problem: true},
+		{text: "---\r\nname: x\r\n---\r\nbody", meta: frontmatter.Meta{Name: "x"}, rest: "body"},
+		{text: "---\nname: 'it''s'\nauthor: \"a\\tb\"\n---\n", meta: frontmatter.Meta{Name: "it's", Author: "a\tb"}},
+		{text: "---\ntags:\n  - a\n  - 'b c'\nother:\n  - z\n---\nx", meta: frontmatter.Meta{Tags: []string{"a", "b c"}}, rest: "x"},
+		{text: "---\ntags: one\n# comment\n\nunknown: {a: 1}\n---\nx", meta: frontmatter.Meta{Tags: []string{"one"}}, rest: "x"},
+		{text: "---\ndescription: >\n  two\n  lines\n---\nx", meta: frontmatter.Meta{Description: "two lines"}, rest: "x"},
+		{text: "---\nnonsense\nname: x\n---\ny", meta: frontmatter.Meta{Name: "x"}, rest: "y", problem: true},
 		{text: "---\nname: x\n", rest: "---\nname: x\n", problem: true},
-		{text: "---\nname: x\n---", meta: Frontmatter{Name: "x"}},
+		{text: "---\nname: x\n---", meta: frontmatter.Meta{Name: "x"}},
 	} {
-		meta, rest, problem := splitFrontmatter(c.text)
+		meta, rest, problem := frontmatter.Split(c.text)
 		if !reflect.DeepEqual(meta, c.meta) || rest != c.rest || (problem != "") != c.problem {
 			t.Errorf("%q: got %+v, %q, %q", c.text, meta, rest, problem)
 		}
@@ -171,13 +175,13 @@ func TestAnUnknownPlaceholderIsAnErrorWhereverItStands(t *testing.T) {
 		"extension":   hankOf(agent(`"promptText": "x", "exhaustWithPrompt": "<%DATADIR%>"`)),
 		"global text": `{"globalSystemPromptText": "<%DATADIR%>", "hank": [` + shellCodon("a") + `]}`,
 	} {
-		p, ds := LoadWith(folder(map[string]string{"hank.json": hank, "bad.md": bad}), "hank.json", Layers{})
+		p, ds := LoadWith(folder(map[string]string{"hank.json": hank, "bad.md": bad}), "hank.json", config.Layers{})
 		if rules := rulesOf(errorsOf(ds)); p != nil || len(rules) != 1 || rules[0] != "unknown-placeholder" {
 			t.Errorf("%s: %v", name, ds)
 		} else if d := errorsOf(ds)[0]; strings.HasSuffix(d.File, ".md") && (d.Line != 2 || d.Column != 6) {
 			t.Errorf("%s: %v", name, d)
 		}
-		if p, ds := LoadWith(folder(map[string]string{"hank.json": hank, "bad.md": bad}), "hank.json", Layers{AnyIDs: true}); p == nil {
+		if p, ds := LoadWith(folder(map[string]string{"hank.json": hank, "bad.md": bad}), "hank.json", config.Layers{AnyIDs: true}); p == nil {
 			t.Errorf("%s, as Hankweave ran it: %v", name, ds)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/internal/typo"
+	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 )
 
@@ -40,15 +41,15 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 			continue
 		}
 		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
-		promptText(text, func(rule, message string) { l.out.at(inPrompt, 0, "", rule, message, "") })
-		if kind != sentinelPrompt && !l.out.anyIDs {
+		promptText(text, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
+		if kind != sentinelPrompt && !l.out.AnyIDs {
 			unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
-				l.out.at(inPrompt, offset, "", "unknown-placeholder", message, hint)
+				l.out.At(inPrompt, offset, "", "unknown-placeholder", message, hint)
 			})
 		}
 		if kind == agentPrompt {
-			if _, _, problem := splitFrontmatter(text); problem != "" {
-				l.out.at(inPrompt, 0, "", "frontmatter", problem, "")
+			if _, _, problem := frontmatter.Split(text); problem != "" {
+				l.out.At(inPrompt, 0, "", "frontmatter", problem, "")
 			}
 		}
 	}
@@ -56,7 +57,7 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 
 // report reports a rule at a JSON pointer of a document.
 func (l *loader) report(doc *jsonshape.Document, pointer, rule, hint, message string, args ...any) {
-	l.out.at(doc, doc.Find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
+	l.out.At(doc, doc.Find(pointer), pointer, rule, fmt.Sprintf(message, args...), hint)
 }
 
 // text reads the file that a reference names, if it has at most so many bytes. base is

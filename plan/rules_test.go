@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"unicode/utf8"
+
+	"hank/plan/diagnostic"
 )
 
 // broken is a hank with one thing wrong, and what must be said about it.
@@ -24,6 +26,7 @@ type broken struct {
 }
 
 const sentinelHead = `"id": "s", "name": "S", "model": "anthropic/claude-haiku-4-5", "userPromptText": "x", "execution": {"strategy": "immediate"}, `
+
 const onError = `"trigger": {"type": "event", "on": ["error"]}`
 
 func withSentinel(config string) string {
@@ -210,7 +213,7 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 			}
 			p, ds := Load(dir, "hank.json")
 			if len(ds) != 1 {
-				t.Fatalf("want one diagnostic, %s, got:\n%s", b.want, Text(ds))
+				t.Fatalf("want one diagnostic, %s, got:\n%s", b.want, diagnostic.Text(ds))
 			}
 			d := ds[0]
 			if d.Rule != b.want || !strings.Contains(d.Hint, b.hint) {
@@ -231,7 +234,7 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 			if d.File != "hank.json" || d.Line != line || d.Column != column {
 				t.Errorf("want line %d column %d, got:\n%s", line, column, d)
 			}
-			if (p == nil) != (d.Severity == Error) {
+			if (p == nil) != (d.Severity == diagnostic.Error) {
 				t.Errorf("a %s must decide whether there is a program", d.Severity)
 			}
 			if d.Message == "" {
@@ -254,7 +257,7 @@ func TestEachRuleHasATest(t *testing.T) {
 	for _, b := range brokenHanks {
 		seen = append(seen, b.want)
 	}
-	for _, r := range Rules() {
+	for _, r := range diagnostic.Rules() {
 		if !slices.Contains(seen, r.ID) {
 			t.Errorf("no test produces %s", r.ID)
 		}
@@ -285,7 +288,7 @@ func TestAllMistakesOfAFileAreReportedTogether(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d", d.Rule, d.Line))
 	}
 	if p != nil || !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v\n%s", got, want, Text(ds))
+		t.Errorf("got  %v\nwant %v\n%s", got, want, diagnostic.Text(ds))
 	}
 }
 
@@ -314,7 +317,7 @@ func TestScriptsThatReportAreNoWarning(t *testing.T) {
 		files := map[string]string{"hank.json": c.hank}
 		maps.Copy(files, c.files)
 		_, ds := Load(folder(files), "hank.json")
-		got := slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Rule == c.rule })
+		got := slices.ContainsFunc(ds, func(d diagnostic.Diagnostic) bool { return d.Rule == c.rule })
 		if got != c.want {
 			t.Errorf("%s: warned %v, want %v: %v", name, got, c.want, ds)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
+	"hank/plan/diagnostic"
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
 )
@@ -65,11 +66,11 @@ func validate(s *jsonschema.Schema, data []byte) error {
 var fieldRules = []string{"unknown-field", "missing-field", "wrong-type", "bad-value", "bad-id"}
 
 // fieldErrors is what the check of the table alone finds in a file.
-func fieldErrors(data []byte) []Diagnostic {
-	var out reporter
-	doc := jsonshape.Read("hank.json", data, out.problem)
-	out.check(doc, fields.Hank)
-	return slices.DeleteFunc(out.list, func(d Diagnostic) bool { return !slices.Contains(fieldRules, d.Rule) })
+func fieldErrors(data []byte) []diagnostic.Diagnostic {
+	var out diagnostic.Reporter
+	doc := jsonshape.Read("hank.json", data, out.Problem)
+	out.Check(doc, fields.Hank)
+	return slices.DeleteFunc(out.List, func(d diagnostic.Diagnostic) bool { return !slices.Contains(fieldRules, d.Rule) })
 }
 
 // Schema and check are made from one table: they must judge alike.
@@ -80,7 +81,7 @@ func agree(t testing.TB, s *jsonschema.Schema, data []byte) {
 		return // a schema's numbers have no end
 	}
 	if (len(ds) > 0) != (err != nil) {
-		t.Errorf("check: %s\nschema: %v\nfile: %s", Text(ds), err, data)
+		t.Errorf("check: %s\nschema: %v\nfile: %s", diagnostic.Text(ds), err, data)
 	}
 }
 
@@ -130,7 +131,7 @@ func TestSchemaAndCheckAgreeOnDamage(t *testing.T) {
 		data := root.Sound()
 		ds, err := fieldErrors(data), validate(s, data)
 		if (len(ds) > 0) != (err != nil) {
-			t.Fatalf("check: %s\nschema: %v\nfile: %s", Text(ds), err, data)
+			t.Fatalf("check: %s\nschema: %v\nfile: %s", diagnostic.Text(ds), err, data)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func (l *loader) secrets(name string) {
 	for _, from := range slices.Sorted(maps.Keys(l.copies)) {
 		for _, f := range l.copies[from].Files {
 			if secret.IsPrivate(path.Base(f.Path)) {
-				l.out.at(l.hank.doc, 0, "", "private-file", fmt.Sprintf("the rig copies %s, a file for secrets; it is stored with every execution and in its checkpoints", strings.TrimPrefix(f.Path, frozenDir)),
+				l.out.At(l.hank.doc, 0, "", "private-file", fmt.Sprintf("the rig copies %s, a file for secrets; it is stored with every execution and in its checkpoints", strings.TrimPrefix(f.Path, frozenDir)),
 					"leave it out, and give its values by the environment")
 			}
 		}
@@ -49,7 +49,7 @@ func (l *loader) secretsIn(n *jsonshape.Node, pointer string) {
 }
 
 func (l *loader) warnOfSecret(doc *jsonshape.Document, at int, pointer string) {
-	l.out.at(doc, at, pointer, "literal-secret", "this text holds what looks like a key, and it is stored with every execution",
+	l.out.At(doc, at, pointer, "literal-secret", "this text holds what looks like a key, and it is stored with every execution",
 		"set it in the environment where hank runs, and refer to the variable")
 }
 

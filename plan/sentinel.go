@@ -18,11 +18,11 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 		if !ok {
 			return
 		}
-		config := jsonshape.Read(name, []byte(text), l.out.problem)
+		config := jsonshape.Read(name, []byte(text), l.out.Problem)
 		if config.Root == nil {
 			return
 		}
-		l.out.check(config, fields.Sentinel)
+		l.out.Check(config, fields.Sentinel)
 		doc, at, base = config, "", path.Dir(name)
 	}
 	n := doc.At(at)

@@ -1,9 +1,13 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"hank/plan/diagnostic"
+)
 
 // sessionRules reports codons that cannot continue the session before them.
-func (h *Hank) sessionRules(out *reporter) {
+func (h *Hank) sessionRules(out *diagnostic.Reporter) {
 	var before *Item
 	for i := range h.Items {
 		item := &h.Items[i]
@@ -20,7 +24,7 @@ func (h *Hank) sessionRules(out *reporter) {
 	}
 }
 
-func (h *Hank) loopSessions(out *reporter, at string, l *Loop, before *Item) {
+func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before *Item) {
 	for i := range l.Codons {
 		c := &l.Codons[i]
 		pointer := fmt.Sprintf("%s/codons/%d", at, i)
@@ -34,7 +38,7 @@ func (h *Hank) loopSessions(out *reporter, at string, l *Loop, before *Item) {
 		if !c.continuesSession() || !again || last == c {
 			continue
 		}
-		if last.Model.IsShell() && l.TerminateOn.Type == IterationLimit && !out.anyIDs { // what is frozen may be past its loop
+		if last.Model.IsShell() && l.TerminateOn.Type == IterationLimit && !out.AnyIDs { // what is frozen may be past its loop
 			h.report(out, pointer+"/continuationMode", "continue-model", `set "fresh", or let a codon of the same model end the loop`,
 				"from the second iteration on, %q would continue the session of %q, and a script has none", c.ID, last.ID)
 			continue
@@ -52,7 +56,7 @@ func (c *Codon) continuesSession() bool {
 }
 
 // continues reports why a codon cannot continue with what is before it.
-func (h *Hank) continues(out *reporter, pointer string, c *Codon, before *Item) {
+func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, before *Item) {
 	if !c.continuesSession() {
 		return
 	}

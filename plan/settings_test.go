@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 )
 
 func TestSettingsErrorsAreReported(t *testing.T) {
@@ -25,7 +28,7 @@ func TestSettingsErrorsAreReported(t *testing.T) {
 		{`{`, []string{"syntax"}},
 		{``, []string{"syntax"}},
 	} {
-		_, ds := ParseSettings([]byte(c.text))
+		_, ds := config.Parse([]byte(c.text))
 		if got := rulesOf(ds); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.text, got, c.want)
 		}
@@ -35,8 +38,8 @@ func TestSettingsErrorsAreReported(t *testing.T) {
 			}
 		}
 	}
-	s, ds := ParseSettings([]byte(`{"shimIdleTimeout": 60, "outputDirectory": 3}`))
-	if s.ShimIdleTimeout != 60 || s.OutputDirectory != "" || !hasErrors(ds) {
+	s, ds := config.Parse([]byte(`{"shimIdleTimeout": 60, "outputDirectory": 3}`))
+	if s.ShimIdleTimeout != 60 || s.OutputDirectory != "" || !diagnostic.HasErrors(ds) {
 		t.Errorf("what is right must be kept: %+v", s)
 	}
 }
@@ -46,19 +49,19 @@ func TestEnvironmentSettings(t *testing.T) {
 	no, yes := false, true
 	for _, c := range []struct {
 		env  string
-		want Settings
+		want config.Settings
 		bad  []string
 	}{
 		{env: "HOME=/x HANKWEAVE_TOKEN=1 hankweave_runtime_model=x"},
-		{env: "HANKWEAVE_RUNTIME_MODEL=opus", want: Settings{Model: "opus"}},
-		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=90 HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=1", want: Settings{ShimIdleTimeout: 90, IgnoreRigFailures: &yes}},
-		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=0", want: Settings{IgnoreRigFailures: &no}},
-		{env: "HANKWEAVE_RUNTIME_MODEL=a HANKWEAVE_RUNTIME_MODEL=b", want: Settings{Model: "b"}},
-		{env: "HANKWEAVE_RUNTIME_ANTHROPIC_BASE_URL=http://x/", want: Settings{AnthropicBaseURL: "http://x/"}},
+		{env: "HANKWEAVE_RUNTIME_MODEL=opus", want: config.Settings{Model: "opus"}},
+		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=90 HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=1", want: config.Settings{ShimIdleTimeout: 90, IgnoreRigFailures: &yes}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=0", want: config.Settings{IgnoreRigFailures: &no}},
+		{env: "HANKWEAVE_RUNTIME_MODEL=a HANKWEAVE_RUNTIME_MODEL=b", want: config.Settings{Model: "b"}},
+		{env: "HANKWEAVE_RUNTIME_ANTHROPIC_BASE_URL=http://x/", want: config.Settings{AnthropicBaseURL: "http://x/"}},
 		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=yes", bad: []string{"wrong-type"}},
-		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=20GB", want: Settings{CheckpointCap: "20GB"}},
-		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=0", want: Settings{CheckpointCap: "0"}},
-		{env: "HANKWEAVE_RUNTIME_SANDBOX=workspace", want: Settings{Sandbox: WorkspaceSandbox}},
+		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=20GB", want: config.Settings{CheckpointCap: "20GB"}},
+		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=0", want: config.Settings{CheckpointCap: "0"}},
+		{env: "HANKWEAVE_RUNTIME_SANDBOX=workspace", want: config.Settings{Sandbox: config.WorkspaceSandbox}},
 		{env: "HANKWEAVE_RUNTIME_SANDBOX=on", bad: []string{"bad-value"}},
 		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=-1", bad: []string{"bad-value"}},
 		{env: "HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT=1m", bad: []string{"wrong-type"}},
@@ -67,16 +70,16 @@ func TestEnvironmentSettings(t *testing.T) {
 		{env: "HANKWEAVE_RUNTIME_BUDGET={}", bad: []string{"unknown-variable"}},
 		{env: "HANKWEAVE_RUNTIME_=x HANKWEAVE_RUNTIME_MODEL=", bad: []string{"unknown-variable", "bad-value"}},
 	} {
-		s, ds := ParseEnviron(strings.Fields(c.env))
+		s, ds := config.ParseEnviron(strings.Fields(c.env))
 		s.Unknown = nil
 		if got := rulesOf(ds); !slices.Equal(got, c.bad) || c.bad == nil && !reflect.DeepEqual(s, c.want) {
-			t.Errorf("%s: got %+v %v", c.env, s, Text(ds))
+			t.Errorf("%s: got %+v %v", c.env, s, diagnostic.Text(ds))
 		}
 	}
-	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_SENTINEL_ENABLE_PERSISTENCE=true", "HANKWEAVE_RUNTIME_PORT=80"}); hasErrors(ds) || len(ds) != 2 {
-		t.Errorf("settings without effect: %s", Text(ds))
+	if _, ds := config.ParseEnviron([]string{"HANKWEAVE_RUNTIME_SENTINEL_ENABLE_PERSISTENCE=true", "HANKWEAVE_RUNTIME_PORT=80"}); diagnostic.HasErrors(ds) || len(ds) != 2 {
+		t.Errorf("settings without effect: %s", diagnostic.Text(ds))
 	}
-	if _, ds := ParseEnviron([]string{"HANKWEAVE_RUNTIME_MODLE=x"}); !strings.Contains(ds[0].Hint, "HANKWEAVE_RUNTIME_MODEL") {
+	if _, ds := config.ParseEnviron([]string{"HANKWEAVE_RUNTIME_MODLE=x"}); !strings.Contains(ds[0].Hint, "HANKWEAVE_RUNTIME_MODEL") {
 		t.Errorf("the hint must name the variable: %s", ds[0])
 	}
 }
@@ -84,17 +87,17 @@ func TestEnvironmentSettings(t *testing.T) {
 func TestHigherLayersWin(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
-	l := Layers{
-		File:  Settings{Model: "file", ShimIdleTimeout: 1, OutputDirectory: "file", IgnoreRigFailures: &yes, Budget: &Ceiling{MaxDollars: 5, MaxTimeSeconds: 50}},
-		Env:   Settings{ShimIdleTimeout: 3, AnthropicBaseURL: "env"},
-		Flags: Settings{IgnoreRigFailures: &no, Budget: &Ceiling{MaxDollars: 9}},
+	l := config.Layers{
+		File:  config.Settings{Model: "file", ShimIdleTimeout: 1, OutputDirectory: "file", IgnoreRigFailures: &yes, Budget: &config.Ceiling{MaxDollars: 5, MaxTimeSeconds: 50}},
+		Env:   config.Settings{ShimIdleTimeout: 3, AnthropicBaseURL: "env"},
+		Flags: config.Settings{IgnoreRigFailures: &no, Budget: &config.Ceiling{MaxDollars: 9}},
 	}
 	got := l.Merge((&Overrides{Model: "hank", ShimIdleTimeout: 2, Budget: &Budget{MaxDollars: 4, MaxTimeSeconds: 60}}).Settings())
-	want := Settings{Model: "hank", ShimIdleTimeout: 3, OutputDirectory: "file", AnthropicBaseURL: "env", IgnoreRigFailures: &no, Budget: &Ceiling{MaxDollars: 9, MaxTimeSeconds: 50}}
+	want := config.Settings{Model: "hank", ShimIdleTimeout: 3, OutputDirectory: "file", AnthropicBaseURL: "env", IgnoreRigFailures: &no, Budget: &config.Ceiling{MaxDollars: 9, MaxTimeSeconds: 50}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v %+v", got, got.Budget)
 	}
-	l.Flags = Settings{}
+	l.Flags = config.Settings{}
 	if b := l.Merge((&Overrides{Budget: &Budget{MaxDollars: 4}}).Settings()).Budget; b.MaxDollars != 4 || b.MaxTimeSeconds != 50 {
 		t.Errorf("the lower ceiling of file and hank holds: %+v", b)
 	}
@@ -109,16 +112,16 @@ func TestHigherLayersWin(t *testing.T) {
 // A hank may ask for the sandbox; only its user can lift it.
 func TestAHankCannotLiftItsUsersSandbox(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ file, hank, env, flag, want Sandbox }{
+	for _, c := range []struct{ file, hank, env, flag, want config.Sandbox }{
 		{want: ""},
-		{hank: WorkspaceSandbox, want: WorkspaceSandbox},
-		{file: WorkspaceSandbox, hank: NoSandbox, want: WorkspaceSandbox},
-		{file: NoSandbox, hank: WorkspaceSandbox, want: WorkspaceSandbox},
-		{hank: WorkspaceSandbox, env: NoSandbox, want: NoSandbox},
-		{file: WorkspaceSandbox, flag: NoSandbox, want: NoSandbox},
-		{env: NoSandbox, flag: WorkspaceSandbox, want: WorkspaceSandbox},
+		{hank: config.WorkspaceSandbox, want: config.WorkspaceSandbox},
+		{file: config.WorkspaceSandbox, hank: config.NoSandbox, want: config.WorkspaceSandbox},
+		{file: config.NoSandbox, hank: config.WorkspaceSandbox, want: config.WorkspaceSandbox},
+		{hank: config.WorkspaceSandbox, env: config.NoSandbox, want: config.NoSandbox},
+		{file: config.WorkspaceSandbox, flag: config.NoSandbox, want: config.NoSandbox},
+		{env: config.NoSandbox, flag: config.WorkspaceSandbox, want: config.WorkspaceSandbox},
 	} {
-		l := Layers{File: Settings{Sandbox: c.file}, Env: Settings{Sandbox: c.env}, Flags: Settings{Sandbox: c.flag}}
+		l := config.Layers{File: config.Settings{Sandbox: c.file}, Env: config.Settings{Sandbox: c.env}, Flags: config.Settings{Sandbox: c.flag}}
 		if got := l.Merge((&Overrides{Sandbox: c.hank}).Settings()).Sandbox; got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
@@ -128,14 +131,14 @@ func TestAHankCannotLiftItsUsersSandbox(t *testing.T) {
 func TestAModelOfTheCommandLineIsForAgentsOnly(t *testing.T) {
 	t.Parallel()
 	dir := folder(map[string]string{"hank.json": hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gone", 1), shellCodon("b"))})
-	p, ds := LoadWith(dir, "hank.json", Layers{Flags: Settings{Model: "opus"}})
+	p, ds := LoadWith(dir, "hank.json", config.Layers{Flags: config.Settings{Model: "opus"}})
 	if p == nil || p.Codon("a").Model.ModelID != "claude-opus-4-8" || !p.Codon("b").Model.IsShell() {
-		t.Fatalf("%s", Text(ds))
+		t.Fatalf("%s", diagnostic.Text(ds))
 	}
 	dir = folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh"), shellCodon("b"))})
-	for from, layers := range map[string]Layers{"command line": {Flags: Settings{Model: "x"}}, "environment": {Env: Settings{Model: "x"}}, "hankweave.json": {File: Settings{Model: "x"}}} {
+	for from, layers := range map[string]config.Layers{"command line": {Flags: config.Settings{Model: "x"}}, "environment": {Env: config.Settings{Model: "x"}}, "hankweave.json": {File: config.Settings{Model: "x"}}} {
 		if p, ds := LoadWith(dir, "hank.json", layers); p != nil || len(ds) != 1 || ds[0].Rule != "unknown-model" || ds[0].File != from {
-			t.Errorf("%s: %s", from, Text(ds))
+			t.Errorf("%s: %s", from, diagnostic.Text(ds))
 		}
 	}
 }

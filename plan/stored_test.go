@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 )
 
@@ -138,10 +139,10 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 }
 
 func readNode(data []byte) (*jsonshape.Node, error) {
-	var out reporter
-	doc := jsonshape.Read("x", data, out.problem)
+	var out diagnostic.Reporter
+	doc := jsonshape.Read("x", data, out.Problem)
 	if doc.Root == nil {
-		return nil, fmt.Errorf("%s", Text(out.list))
+		return nil, fmt.Errorf("%s", diagnostic.Text(out.List))
 	}
 	return doc.Root, nil
 }

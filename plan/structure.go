@@ -8,11 +8,12 @@ import (
 
 	"hank/internal/lazyregexp"
 	"hank/internal/pattern"
+	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
-func (h *Hank) structure(out *reporter) {
+func (h *Hank) structure(out *diagnostic.Reporter) {
 	if h.GlobalSystemPromptText != "" && h.has("", "globalSystemPromptFile") {
 		h.report(out, "/globalSystemPromptText", "exclusive-fields", "keep one of the two", "globalSystemPromptText and globalSystemPromptFile are mutually exclusive")
 	}
@@ -39,7 +40,7 @@ func (h *Hank) has(pointer, field string) bool {
 }
 
 // names reports ids and names that occur twice.
-func (h *Hank) names(out *reporter) {
+func (h *Hank) names(out *diagnostic.Reporter) {
 	n := len(h.places)
 	ids, folded, names := make(map[CodonID]string, n), make(map[string]CodonID, n), make(map[string]CodonID, n)
 	for _, p := range h.places {
@@ -59,7 +60,7 @@ func (h *Hank) names(out *reporter) {
 	}
 }
 
-func (h *Hank) loopRules(p place, out *reporter) {
+func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 	endless := p.loop.TerminateOn.Type == ContextExceeded && p.loop.Budget == nil
 	for i, c := range p.loop.Codons {
 		at := fmt.Sprintf("%s/codons/%d", p.pointer, i)
@@ -89,7 +90,7 @@ func (h *Hank) loopRules(p place, out *reporter) {
 // largePrompt is the size in bytes above which a prompt is worth a warning.
 const largePrompt = 1 << 20
 
-func (h *Hank) promptRules(p place, out *reporter) {
+func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 	c := p.codon
 	file := h.has(p.pointer, "promptFile")
 	switch {
@@ -113,8 +114,8 @@ func (h *Hank) promptRules(p place, out *reporter) {
 
 // placeholderRules looks at a text of hank.json. What Hankweave ran, or is frozen,
 // ran with what it says.
-func (h *Hank) placeholderRules(pointer, text string, script bool, out *reporter) {
-	if out.anyIDs {
+func (h *Hank) placeholderRules(pointer, text string, script bool, out *diagnostic.Reporter) {
+	if out.AnyIDs {
 		return
 	}
 	unknownPlaceholders(text, script, func(_ int, message, hint string) {
@@ -140,7 +141,7 @@ func promptText(text string, report func(rule, message string)) {
 	}
 }
 
-func (h *Hank) codonRules(p place, out *reporter) {
+func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 	c := p.codon
 	if c.RetryConfig != nil && c.OnFailure != Retry {
 		h.report(out, p.pointer+"/retryConfig", "retry-config", "add it, or remove retryConfig", "retryConfig requires \"onFailure\": \"retry\"")
@@ -158,7 +159,7 @@ func (h *Hank) codonRules(p place, out *reporter) {
 	}
 }
 
-func (h *Hank) rigRules(p place, out *reporter) {
+func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 	targets := map[string]bool{}
 	for i, r := range p.codon.RigSetup {
 		at := fmt.Sprintf("%s/rigSetup/%d", p.pointer, i)
@@ -185,7 +186,7 @@ func (h *Hank) rigRules(p place, out *reporter) {
 	}
 }
 
-func (h *Hank) commandRules(at, run string, out *reporter) {
+func (h *Hank) commandRules(at, run string, out *diagnostic.Reporter) {
 	if run != "" && strings.TrimSpace(run) == "" {
 		h.report(out, at+"/command/run", "bad-value", "", "the command is blank")
 	}
@@ -203,7 +204,7 @@ var destroyers = []*lazyregexp.Regexp{
 	lazyregexp.New(`:\(\)\s*\{\s*:\s*\|\s*:`),
 }
 
-func (h *Hank) dangerous(out *reporter, pointer, command string) {
+func (h *Hank) dangerous(out *diagnostic.Reporter, pointer, command string) {
 	for _, d := range destroyers {
 		if found := d.FindString(command); found != "" {
 			h.report(out, pointer, "dangerous-command", "commands run with your rights, and not only in the workspace", "%s looks dangerous", jsonshape.Quote(strings.TrimSpace(found)))
@@ -267,7 +268,7 @@ func badPath(p string) string {
 }
 
 // patternRules checks the patterns of a codon.
-func (h *Hank) patternRules(at string, c *Codon, out *reporter) {
+func (h *Hank) patternRules(at string, c *Codon, out *diagnostic.Reporter) {
 	h.patterns(at+"/checkpointedFiles", c.CheckpointedFiles, out)
 	for i, o := range c.OutputFiles {
 		h.patterns(fmt.Sprintf("%s/outputFiles/%d/copy", at, i), o.Copy, out)
@@ -275,7 +276,7 @@ func (h *Hank) patternRules(at string, c *Codon, out *reporter) {
 	h.patterns(at+"/archiveOnSuccess", c.ArchiveOnSuccess, out)
 }
 
-func (h *Hank) patterns(list string, patterns []string, out *reporter) {
+func (h *Hank) patterns(list string, patterns []string, out *diagnostic.Reporter) {
 	for i, text := range patterns {
 		plain := strings.TrimPrefix(text, "!")
 		switch {

@@ -9,6 +9,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/secret"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/execution"
 	"hank/runtime/agents"
 	"hank/runtime/budget"
@@ -30,8 +31,8 @@ type driver struct {
 	request  Request
 	answers  Answers
 	ui       UI
-	layers   plan.Layers // the request's, with the model that holds
-	settings plan.Settings
+	layers   config.Layers // the request's, with the model that holds
+	settings config.Settings
 	program  *plan.Program
 	allowed  *execution.Allowances // what held before this command; nil: nothing of it is kept yet
 	replaced state.Position        // its Program and HankHash are those that were frozen before this command adopted others

@@ -12,7 +12,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/secret"
 	"hank/internal/vfs"
-	"hank/plan"
+	"hank/plan/diagnostic"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -95,7 +95,7 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one
 		ui.Remark("a new execution begins in " + root)
 		for _, d := range from.Found {
-			if d.Severity == plan.Warning {
+			if d.Severity == diagnostic.Warning {
 				ui.Remark(d.String())
 			}
 		}

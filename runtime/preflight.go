@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/request"
@@ -38,7 +39,7 @@ func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agent
 // and says what it comes to.
 func (d *driver) confine() error {
 	c := agents.Confine(d.program, d.settings.Sandbox, d.x.Layout, d.request.ProcessEnviron(), d.request.Support())
-	if err := c.Refusal(); err != nil || c.Sandbox != plan.WorkspaceSandbox {
+	if err := c.Refusal(); err != nil || c.Sandbox != config.WorkspaceSandbox {
 		return err
 	}
 	d.confinement = c

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hank/internal/sandbox"
-	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
@@ -88,7 +88,7 @@ func TestWithoutTheSandboxTheSameScriptGetsOut(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	s := stageOf(t, confinedHank("echo x >"+outside+"/new; echo x >inside"))
-	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = plan.NoSandbox })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = config.NoSandbox })
 	if !onDisk(outside, "new") {
 		t.Error("nothing was confined, and it could not write")
 	}
@@ -120,7 +120,7 @@ func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
 	if onDisk(s.root, layout.Dir) {
 		t.Error("an execution was made")
 	}
-	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = plan.NoSandbox })
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = config.NoSandbox })
 	if _, err := s.run(ModeRetry, without, func(o *command) { o.Codon = "a" }); !errors.As(err, &agent) {
 		t.Errorf("an execution that is there: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"hank/internal/secret"
 	"hank/internal/term"
-	"hank/plan"
+	"hank/plan/diagnostic"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 )
@@ -27,7 +27,7 @@ func sayInvalid(err error) error {
 
 // located returns diagnostics whose files are named from here instead of from
 // the directory of the hank.
-func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
+func located(path string, found []diagnostic.Diagnostic) []diagnostic.Diagnostic {
 	file, err := hankfile.File(path)
 	if err != nil {
 		return found
@@ -39,21 +39,21 @@ func located(path string, found []plan.Diagnostic) []plan.Diagnostic {
 	return out
 }
 
-func printFound(to *os.File, found []plan.Diagnostic) {
+func printFound(to *os.File, found []diagnostic.Diagnostic) {
 	for _, d := range found {
 		d.Message = secret.Text(d.Message)
 		line := term.Sprintf("%s", d.String())
-		if d.Severity == plan.Error {
+		if d.Severity == diagnostic.Error {
 			line = term.Red(to, d.String())
 		}
 		term.Fprintf(to, "%s\n", line)
 	}
 }
 
-func errorsOnly(found []plan.Diagnostic) []plan.Diagnostic {
-	var out []plan.Diagnostic
+func errorsOnly(found []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	var out []diagnostic.Diagnostic
 	for _, d := range found {
-		if d.Severity == plan.Error {
+		if d.Severity == diagnostic.Error {
 			out = append(out, d)
 		}
 	}

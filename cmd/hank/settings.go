@@ -9,7 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/vfs"
-	"hank/plan"
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 	"hank/runtime"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
@@ -21,26 +22,26 @@ var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "limit checkpoint s
 var sandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`MODE`: workspace restricts agents, rigs and checks to writing in the workspace and a home and temp directory of their own; none (default) leaves them your access"}
 
 // settings reads hankweave.json, the environment and the flags.
-func settings(c *cli.Context) (plan.Layers, error) {
-	var layers plan.Layers
-	var found []plan.Diagnostic
+func settings(c *cli.Context) (config.Layers, error) {
+	var layers config.Layers
+	var found []diagnostic.Diagnostic
 	name := c.String("config")
-	text, err := vfs.ReadLimited(orDefault(name, "hankweave.json"), plan.LargestSettings)
+	text, err := vfs.ReadLimited(orDefault(name, "hankweave.json"), config.LargestFile)
 	switch {
 	case err == nil:
-		layers.File, found = plan.ParseSettings(text)
+		layers.File, found = config.Parse(text)
 		for i := range found {
 			found[i].File = orDefault(name, "hankweave.json")
 		}
 	case name != "" || !os.IsNotExist(err):
 		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", orDefault(name, "hankweave.json"), err)}
 	}
-	env, more := plan.ParseEnviron(os.Environ())
+	env, more := config.ParseEnviron(os.Environ())
 	layers.Env = env
 	if found = append(found, more...); len(errorsOnly(found)) > 0 {
 		return layers, &exitcode.InvalidError{Diagnostics: found}
 	}
-	layers.Flags = plan.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
+	layers.Flags = config.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
 	if c.Bool("ignore-rig-failures") {
 		yes := true
 		layers.Flags.IgnoreRigFailures = &yes
@@ -48,8 +49,8 @@ func settings(c *cli.Context) (plan.Layers, error) {
 	if layers.Flags.CheckpointCap, err = givenCap(c); err != nil {
 		return layers, err
 	}
-	switch layers.Flags.Sandbox = plan.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
-	case "", plan.NoSandbox, plan.WorkspaceSandbox:
+	switch layers.Flags.Sandbox = config.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
+	case "", config.NoSandbox, config.WorkspaceSandbox:
 	default:
 		return layers, notOneOf("sandbox", c.String("sandbox"), "workspace", "none")
 	}
@@ -105,11 +106,11 @@ func badLimit(c *cli.Context, name string) error {
 }
 
 // givenCap is what --checkpoint-cap says; not set where it is not given.
-func givenCap(c *cli.Context) (plan.Size, error) {
+func givenCap(c *cli.Context) (config.Size, error) {
 	if !c.IsSet("checkpoint-cap") {
 		return "", nil
 	}
-	size, err := plan.ParseSize(c.String("checkpoint-cap"))
+	size, err := config.ParseSize(c.String("checkpoint-cap"))
 	if err != nil {
 		return "", &exitcode.UsageError{Why: "--checkpoint-cap: " + err.Error()}
 	}

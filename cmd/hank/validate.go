@@ -10,6 +10,8 @@ import (
 
 	"hank/internal/term"
 	"hank/plan"
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
@@ -95,7 +97,7 @@ func layoutHere(c *cli.Context) layout.Layout {
 // said is the sandbox in one line.
 func said(s *agents.Confinement) string {
 	switch {
-	case s.Sandbox != plan.WorkspaceSandbox:
+	case s.Sandbox != config.WorkspaceSandbox:
 		return "none (agents have your user's full write access)"
 	case s.Problem != "":
 		return "error: " + s.Problem
@@ -145,16 +147,16 @@ func printValidation(c *cli.Context, p *plan.Program, v *report.Validation) erro
 
 // ruleList is the JSON form of hank validate --rules.
 type ruleList struct {
-	Schema int         `json:"schema"`
-	Rules  []plan.Rule `json:"rules"`
+	Schema int               `json:"schema"`
+	Rules  []diagnostic.Rule `json:"rules"`
 }
 
 func printRules(asJSON bool) error {
 	if asJSON {
-		return printJSON(ruleList{1, plan.Rules()})
+		return printJSON(ruleList{1, diagnostic.Rules()})
 	}
 	t := term.NewTable(os.Stdout)
-	for _, r := range plan.Rules() {
+	for _, r := range diagnostic.Rules() {
 		t.Row(r.ID, string(r.Severity), r.Says)
 	}
 	return t.Flush()
@@ -163,8 +165,8 @@ func printRules(asJSON bool) error {
 // githubText escapes the message of an annotation.
 var githubText = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 
-func githubLevel(d plan.Diagnostic) string {
-	if d.Severity == plan.Error {
+func githubLevel(d diagnostic.Diagnostic) string {
+	if d.Severity == diagnostic.Error {
 		return "error"
 	}
 	return "warning"

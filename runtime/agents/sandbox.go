@@ -7,6 +7,7 @@ import (
 
 	"hank/internal/sandbox"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/claude"
@@ -15,10 +16,10 @@ import (
 // Confinement is what the setting sandbox comes to for a hank, a place and a
 // machine.
 type Confinement struct {
-	Sandbox plan.Sandbox `json:"sandbox"`       // what is asked for
-	InForce bool         `json:"inForce"`       // it is asked for, and this kernel does it
-	ABI     int          `json:"abi"`           // of the kernel's Landlock; 0 is none
-	Why     string       `json:"why,omitempty"` // why this kernel cannot
+	Sandbox config.Sandbox `json:"sandbox"`       // what is asked for
+	InForce bool           `json:"inForce"`       // it is asked for, and this kernel does it
+	ABI     int            `json:"abi"`           // of the kernel's Landlock; 0 is none
+	Why     string         `json:"why,omitempty"` // why this kernel cannot
 	// Problem is why the hank cannot be run like this anywhere, and what to do;
 	// empty if it can.
 	Problem string `json:"problem,omitempty"`
@@ -29,10 +30,10 @@ type Confinement struct {
 
 // Confine works out what holds for a program in an execution. environ is what
 // agents will get, kernel what can be confined. Nothing is written.
-func Confine(p *plan.Program, wanted plan.Sandbox, l layout.Layout, environ []string, kernel sandbox.Support) *Confinement {
+func Confine(p *plan.Program, wanted config.Sandbox, l layout.Layout, environ []string, kernel sandbox.Support) *Confinement {
 	c := &Confinement{Sandbox: wanted, ABI: kernel.ABI, Why: kernel.Why}
-	if wanted != plan.WorkspaceSandbox {
-		c.Sandbox = plan.NoSandbox
+	if wanted != config.WorkspaceSandbox {
+		c.Sandbox = config.NoSandbox
 		return c
 	}
 	c.Writable, c.Problem = allowList(l, harnessesOf(p), environ), checkApart(l)
@@ -97,7 +98,7 @@ func (c *Confinement) Refusal() error {
 	if c.Problem != "" {
 		return &exitcode.UsageError{Why: c.Problem}
 	}
-	if c.Sandbox != plan.WorkspaceSandbox || c.InForce {
+	if c.Sandbox != config.WorkspaceSandbox || c.InForce {
 		return nil
 	}
 	return &exitcode.AgentError{Why: "the hank asks for sandbox: workspace, which is not available here: " + c.Why + "; nothing was started; use a kernel that supports it, or, if you trust its agents with everything that you may write: --sandbox none"}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/state"
 )
 
@@ -297,7 +298,7 @@ func TestWhoSaysHowAnExceededCodonEnds(t *testing.T) {
 func TestACeilingOfTheSettingsReplacesTheHanks(t *testing.T) {
 	t.Parallel()
 	p := budgetHank(t, `"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}, "onExceeded": "fail"}`, codonJSON("a", "")+","+codonJSON("b", ""))
-	p.Settings.Budget = &plan.Ceiling{MaxDollars: 4}
+	p.Settings.Budget = &config.Ceiling{MaxDollars: 4}
 	l := NewAccounts(&state.State{}, false).Limits(p, entryFor(t, p, "a"), Use{})
 	checkDollars(t, l, 2)
 	if l.OnExceeded != plan.Fail || !strings.Contains(l.Describe(l.Exceeded(Use{Cost: state.Dollars(2.5)})), "$2.50 of its $2.00 share of the $4.00 hank budget is spent") {

@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
@@ -57,7 +58,7 @@ var attempts atomic.Int64
 // newHost has a program whose codons are those of a hank.json, and a run of it.
 func newHost(t *testing.T, codons string) *host {
 	t.Helper()
-	program, found := plan.LoadWith(fstest.MapFS{"hank.json": {Data: []byte(`{"hank": [` + codons + `]}`)}}, "hank.json", plan.Layers{})
+	program, found := plan.LoadWith(fstest.MapFS{"hank.json": {Data: []byte(`{"hank": [` + codons + `]}`)}}, "hank.json", config.Layers{})
 	if program == nil {
 		t.Fatal(found)
 	}
@@ -150,10 +151,13 @@ func (h *host) Live() *state.Codon {
 	return h.state.Run(run).Live()
 }
 
-func (h *host) Now() state.Time                             { return state.At(time.Now()) }
-func (h *host) Record(moves ...state.Transition) error      { return h.record("durable", moves...) }
+func (h *host) Now() state.Time { return state.At(time.Now()) }
+
+func (h *host) Record(moves ...state.Transition) error { return h.record("durable", moves...) }
+
 func (h *host) RecordLater(moves ...state.Transition) error { return h.record("later", moves...) }
-func (h *host) Note(string, any)                            {}
+
+func (h *host) Note(string, any) {}
 
 func (h *host) Checkpoint(_ context.Context, next *state.Codon) (*state.Codon, error) {
 	sha := h.checkpoint()
@@ -178,13 +182,19 @@ func (h *host) Preserve(_ context.Context, paths []string, _ string) error {
 	return nil
 }
 
-func (h *host) LeftOut() []string                     { return nil }
-func (h *host) LeaveOut(string) error                 { return nil }
-func (h *host) Requests() <-chan codon.Request        { return h.requests }
-func (h *host) Stopping(r codon.Request)              { h.stopping = append(h.stopping, r) }
+func (h *host) LeftOut() []string { return nil }
+
+func (h *host) LeaveOut(string) error { return nil }
+
+func (h *host) Requests() <-chan codon.Request { return h.requests }
+
+func (h *host) Stopping(r codon.Request) { h.stopping = append(h.stopping, r) }
+
 func (h *host) ExplainRefusal(f *state.FailureReason) { h.explained++; f.Message += " (explained)" }
-func (h *host) Say(string, ...any)                    {}
-func (h *host) Monitor() *codon.Monitor               { return nil }
+
+func (h *host) Say(string, ...any) {}
+
+func (h *host) Monitor() *codon.Monitor { return nil }
 
 // must runs an attempt and compares how it ended: its status, why it failed or was
 // interrupted, and the files in its checkpoint.
@@ -323,9 +333,12 @@ func TestABudgetEndsAnAgent(t *testing.T) {
 // stub is an agent of which a test says what it prints means.
 type stub struct{ script string }
 
-func (stub) Name() string                                  { return "stub" }
+func (stub) Name() string { return "stub" }
+
 func (stub) Check(context.Context, []string) harness.Check { return harness.Check{} }
-func (stub) Reader(harness.Request) harness.Reader         { return &stubReader{} }
+
+func (stub) Reader(harness.Request) harness.Reader { return &stubReader{} }
+
 func (s stub) Command(r harness.Request) (harness.Command, error) {
 	return harness.Command{Args: []string{"sh", "-c", s.script}, Env: r.Environ, Dir: r.Workspace, StopSignal: syscall.SIGTERM, StopGrace: time.Second}, nil
 }

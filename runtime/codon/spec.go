@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
@@ -30,7 +31,7 @@ type Spec struct {
 	Harness    harness.Harness
 	Agent      harness.Check // what was found of it
 	Program    *plan.Program
-	Settings   plan.Settings
+	Settings   config.Settings
 	Limits     budget.Limits
 	LoopLimits budget.Limits // what is left to the codon's loop of its own
 

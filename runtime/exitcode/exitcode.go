@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"hank/plan"
+	"hank/plan/diagnostic"
 )
 
 // Code is the exit code of the command line. The codes are published and
@@ -37,11 +37,11 @@ type UsageError struct{ Why string }
 func (e *UsageError) Error() string { return e.Why }
 
 // InvalidError is a hank that cannot be run.
-type InvalidError struct{ Diagnostics []plan.Diagnostic }
+type InvalidError struct{ Diagnostics []diagnostic.Diagnostic }
 
 func (e *InvalidError) Error() string {
 	for _, d := range e.Diagnostics {
-		if d.Severity == plan.Error {
+		if d.Severity == diagnostic.Error {
 			return fmt.Sprintf("invalid hank or settings: %s; see: hank validate", strings.ReplaceAll(d.String(), "\n", " "))
 		}
 	}

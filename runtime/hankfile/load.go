@@ -7,6 +7,8 @@ import (
 
 	"hank/internal/term"
 	"hank/plan"
+	"hank/plan/config"
+	"hank/plan/diagnostic"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/request"
@@ -15,7 +17,7 @@ import (
 // Load reads and checks a hank, given as its file or its directory, and
 // writes nothing. The diagnostics name files relative to the directory of the
 // hank; the program is nil if there is an error among them.
-func Load(path string, layers plan.Layers) (*plan.Program, []plan.Diagnostic, error) {
+func Load(path string, layers config.Layers) (*plan.Program, []diagnostic.Diagnostic, error) {
 	file, err := File(path)
 	if err != nil {
 		return nil, nil, err
@@ -53,12 +55,12 @@ type Origin struct {
 	Path string // of the file, absolute
 	Data string // absolute; may be empty
 
-	Found []plan.Diagnostic // of a hank that is valid
+	Found []diagnostic.Diagnostic // of a hank that is valid
 }
 
 // LoadFor reads the author's hank: the one that is named, or the one of the
 // execution, or hank.json here; with the settings that hold.
-func LoadFor(root string, r request.Request, layers plan.Layers) (*plan.Program, Origin, error) {
+func LoadFor(root string, r request.Request, layers config.Layers) (*plan.Program, Origin, error) {
 	var from Origin
 	path := r.Hank
 	if path == "" && layout.Exists(root) {

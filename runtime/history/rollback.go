@@ -21,7 +21,7 @@ import (
 	"hank/checkpoint/restore"
 	"hank/internal/secret"
 	"hank/internal/shell"
-	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -41,7 +41,7 @@ type RollbackOptions struct {
 	Delete    bool // of Paths, what the target has not goes
 	BreakLock string
 	// CheckpointCap holds from now on; not set leaves it as it is.
-	CheckpointCap plan.Size
+	CheckpointCap config.Size
 	Say           func(string)
 	Work          execution.Work // shows what takes its time
 	// Confirm is asked before anything is changed; nil is a yes.

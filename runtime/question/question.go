@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
-	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -24,7 +24,7 @@ import (
 // are the settings that hold here.
 //
 // What the next opening of the execution brings in order by itself is no question.
-func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command string) error {
+func Question(ctx context.Context, v *recovery.View, layers config.Layers, command string) error {
 	s, mode := v.State, request.ModeRun
 	if command == "" {
 		command = "hank run"
@@ -81,7 +81,7 @@ func Question(ctx context.Context, v *recovery.View, layers plan.Layers, command
 
 // QuestionOfHank is what of Question a look at the files of the hank tells. The view
 // may be a glance: what takes the whole state is read only where the hank has changed.
-func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error {
+func QuestionOfHank(v *recovery.View, layers config.Layers, command string) error {
 	s, mode := v.State, request.ModeRun
 	if strings.HasPrefix(command, "hank retry") {
 		mode = request.ModeRetry
@@ -113,7 +113,7 @@ func QuestionOfHank(v *recovery.View, layers plan.Layers, command string) error 
 
 // changedProgram is the question that chooseProgram asks, and the option that
 // answers it; nil if it asks none.
-func changedProgram(v *recovery.View, store *checkpoint.Store, layers plan.Layers, mode request.Mode) (*finding.DecisionError, string) {
+func changedProgram(v *recovery.View, store *checkpoint.Store, layers config.Layers, mode request.Mode) (*finding.DecisionError, string) {
 	if v.State.Program == "" {
 		return nil, ""
 	}

@@ -15,7 +15,7 @@ import (
 	"hank/internal/sandbox"
 	"hank/internal/secret"
 	"hank/internal/term"
-	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -224,7 +224,7 @@ func (d *Diagnosis) examineSettings(wrong error) {
 }
 
 // examineQuestion says what the command to run next would ask.
-func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layers plan.Layers) {
+func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layers config.Layers) {
 	err := question.Question(ctx, v, layers, d.Command)
 	var decision *finding.DecisionError
 	if !errors.As(err, &decision) {

@@ -15,6 +15,7 @@ import (
 
 	"hank/internal/advice"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -82,7 +83,7 @@ type Status struct {
 
 // Settings are those that apply where a command is given.
 type Settings struct {
-	Layers plan.Layers
+	Layers config.Layers
 	Wrong  error // why a run refuses them
 }
 
@@ -153,7 +154,7 @@ func inExecution(found []finding.Finding, option string) []finding.Finding {
 // silenceWarning is how long an agent may say nothing before status says so.
 const silenceWarning = 3 * time.Minute
 
-func statusOf(v *recovery.View, in plan.Layers) Status {
+func statusOf(v *recovery.View, in config.Layers) Status {
 	st, weight := v.State, v.Weigh()
 	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
@@ -322,7 +323,7 @@ func changedAt(path string) *time.Time {
 
 // raised is a command to continue with, and raises what is used up. What was
 // used is in all records, of which a glance has only the last.
-func (s *Status) raised(v *recovery.View, in plan.Layers) string {
+func (s *Status) raised(v *recovery.View, in config.Layers) string {
 	budget := s.EndReason == state.EndBudget && !s.movedAway()
 	if s.Command == "" || !budget && !s.Limits.Any() {
 		return s.Command
@@ -335,7 +336,7 @@ func (s *Status) raised(v *recovery.View, in plan.Layers) string {
 
 // stillEnds is [verdict.StillEnds], with the settings that hold here as a run takes
 // them; where the program cannot be read, it is so.
-func stillEnds(v *recovery.View, in plan.Layers) bool {
+func stillEnds(v *recovery.View, in config.Layers) bool {
 	store, err := v.Store()
 	if err != nil {
 		return true

@@ -6,6 +6,7 @@ import (
 
 	"hank/internal/sandbox"
 	"hank/plan"
+	"hank/plan/diagnostic"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
@@ -13,13 +14,13 @@ import (
 
 // Validation is what is wrong with a hank, and what it comes to on this machine.
 type Validation struct {
-	Schema      int                 `json:"schema"`
-	Valid       bool                `json:"valid"`
-	Hank        string              `json:"hank"`
-	Codons      int                 `json:"codons"`
-	Diagnostics []plan.Diagnostic   `json:"diagnostics"`
-	Sandbox     *agents.Confinement `json:"sandbox,omitempty"`
-	Private     []string            `json:"private,omitempty"` // files for secrets that checkpoints would hold, with what to do
+	Schema      int                     `json:"schema"`
+	Valid       bool                    `json:"valid"`
+	Hank        string                  `json:"hank"`
+	Codons      int                     `json:"codons"`
+	Diagnostics []diagnostic.Diagnostic `json:"diagnostics"`
+	Sandbox     *agents.Confinement     `json:"sandbox,omitempty"`
+	Private     []string                `json:"private,omitempty"` // files for secrets that checkpoints would hold, with what to do
 
 	OnlyStrict bool `json:"-"` // it is invalid because of warnings alone
 }
@@ -27,15 +28,15 @@ type Validation struct {
 // Validate judges a hank that was read with these diagnostics, in the execution that
 // hank run would use. program is nil if it has errors; strict makes errors of
 // warnings.
-func Validate(path string, program *plan.Program, found []plan.Diagnostic, at layout.Layout, strict bool) *Validation {
-	v := &Validation{Schema: 1, Hank: path, Diagnostics: append([]plan.Diagnostic{}, found...)}
+func Validate(path string, program *plan.Program, found []diagnostic.Diagnostic, at layout.Layout, strict bool) *Validation {
+	v := &Validation{Schema: 1, Hank: path, Diagnostics: append([]diagnostic.Diagnostic{}, found...)}
 	if program == nil {
 		return v
 	}
 	v.Codons = len(program.Initial())
 	v.Private = execution.WouldBePrivate(at.Workspace)
 	v.Sandbox = agents.Confine(program, program.Settings.Sandbox, at, agents.Overlay(os.Environ()), sandbox.Kernel())
-	warned := slices.ContainsFunc(found, func(d plan.Diagnostic) bool { return d.Severity == plan.Warning })
+	warned := slices.ContainsFunc(found, func(d diagnostic.Diagnostic) bool { return d.Severity == diagnostic.Warning })
 	v.OnlyStrict = strict && warned && v.Sandbox.Problem == ""
 	v.Valid = v.Sandbox.Problem == "" && !v.OnlyStrict
 	return v

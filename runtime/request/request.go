@@ -10,7 +10,7 @@ import (
 	"hank/internal/prompt"
 	"hank/internal/sandbox"
 	"hank/internal/secret"
-	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/runtime/agents"
@@ -95,8 +95,8 @@ type Request struct {
 	Output    string // where outputFiles are copied
 	Overwrite bool   // replace what is in Output instead of renaming
 
-	Limits LimitChange // of the execution, from now on
-	Layers plan.Layers // settings of file, environment and command line
+	Limits LimitChange   // of the execution, from now on
+	Layers config.Layers // settings of file, environment and command line
 
 	Codon        state.CodonID // retry: the codon to go back to; empty is the one that failed
 	FromRigSetup bool          // retry: keep the rig's work
@@ -148,7 +148,7 @@ const NoReplay = "none"
 
 // LayersFor are the settings around a program that was frozen with a model: that model
 // stays until another is named.
-func (r Request) LayersFor(frozen string) plan.Layers {
+func (r Request) LayersFor(frozen string) config.Layers {
 	l := r.Layers
 	switch l.Flags.Model {
 	case "":

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -20,7 +21,7 @@ const (
 
 // ExplainModel says in the reason of a refused model of a codon where the model is
 // set: file is the hank's, and frozen, that the run follows the one that was frozen.
-func ExplainModel(f *state.FailureReason, codon *plan.Codon, p *plan.Program, layers plan.Layers, frozen bool, file string) {
+func ExplainModel(f *state.FailureReason, codon *plan.Codon, p *plan.Program, layers config.Layers, frozen bool, file string) {
 	if f.Class == harness.ClassAuth || strings.HasSuffix(f.Message, setsIt) {
 		return
 	}
@@ -29,7 +30,7 @@ func ExplainModel(f *state.FailureReason, codon *plan.Codon, p *plan.Program, la
 		f.Message += fmt.Sprintf(" (the model is %s)", codon.Model.ModelID)
 	}
 	correct := ""
-	switch where := layers.ModelSource(p.Hank); {
+	switch where := plan.ModelSource(layers, p.Hank); {
 	case p.Model != "":
 		correct = byModelFlag
 	case frozen:

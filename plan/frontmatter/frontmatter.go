@@ -1,4 +1,4 @@
-package plan
+package frontmatter
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"hank/plan/jsonshape"
 )
 
-// Frontmatter is what a prompt file says about itself at its top, between two
+// Meta is what a prompt file says about itself at its top, between two
 // lines of three dashes.
-type Frontmatter struct {
+type Meta struct {
 	Name        string   `json:"name,omitzero"`
 	Description string   `json:"description,omitzero"`
 	Version     string   `json:"version,omitzero"`
@@ -18,12 +18,12 @@ type Frontmatter struct {
 	Tags        []string `json:"tags,omitzero"`
 }
 
-// splitFrontmatter takes the front matter off a text. It understands the part
+// Split takes the front matter off a text. It understands the part
 // of YAML that front matter is made of: "key: value" lines, plain or quoted,
 // and lists in brackets or as lines with a dash. Keys that it does not know are
 // passed over. problem tells the first thing that it could not read; the text
 // is split all the same.
-func splitFrontmatter(text string) (meta Frontmatter, rest, problem string) {
+func Split(text string) (meta Meta, rest, problem string) {
 	head, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
 		if head, ok = strings.CutPrefix(text, "---\r\n"); !ok {
@@ -43,11 +43,11 @@ func splitFrontmatter(text string) (meta Frontmatter, rest, problem string) {
 			problem = complaint
 		}
 	}
-	return Frontmatter{}, text, "the front matter has no end: a line of three dashes is missing, and everything counts as the prompt"
+	return Meta{}, text, "the front matter has no end: a line of three dashes is missing, and everything counts as the prompt"
 }
 
 // line reads one line; key is the one that list items belong to.
-func (m *Frontmatter) line(key, line string) (newKey, problem string) {
+func (m *Meta) line(key, line string) (newKey, problem string) {
 	trimmed := strings.TrimSpace(line)
 	if trimmed == "" || trimmed[0] == '#' {
 		return key, ""

@@ -1,4 +1,4 @@
-package plan
+package config
 
 import (
 	"math"
@@ -8,8 +8,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/typo"
+	"hank/plan/diagnostic"
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
+)
+
+// LargestFile is the size in bytes of the largest hankweave.json that is read.
+const LargestFile = 1 << 20
+
+// Sandbox says what confines the agents, rigs and checks of a hank.
+type Sandbox string
+
+// The sandboxes. An empty one is NoSandbox.
+const (
+	NoSandbox        Sandbox = "none"
+	WorkspaceSandbox Sandbox = "workspace" // they write only in the workspace, their own home and their temp directory
 )
 
 // Settings are what people set for a runtime and not for a hank: in
@@ -34,26 +47,26 @@ type Ceiling struct {
 	Unknown        jsontext.Value `json:",embed"`
 }
 
-// ParseSettings reads hankweave.json. Every problem is reported; with an error
+// Parse reads hankweave.json. Every problem is reported; with an error
 // among them the settings hold what could be read.
-func ParseSettings(data []byte) (Settings, []Diagnostic) {
-	var out reporter
-	doc := jsonshape.Read("hankweave.json", data, out.problem)
+func Parse(data []byte) (Settings, []diagnostic.Diagnostic) {
+	var out diagnostic.Reporter
+	doc := jsonshape.Read("hankweave.json", data, out.Problem)
 	s := settingsOf(doc, &out)
-	return s, out.sorted(doc.File)
+	return s, out.Sorted(doc.File)
 }
 
-func settingsOf(doc *jsonshape.Document, out *reporter) Settings {
+func settingsOf(doc *jsonshape.Document, out *diagnostic.Reporter) Settings {
 	var s Settings
 	if doc.Root == nil {
 		return s
 	}
-	out.check(doc, fields.Settings)
+	out.Check(doc, fields.Settings)
 	if doc.Root.Bad {
 		return s
 	}
 	if err := json.Unmarshal(doc.Sound(), &s); err != nil {
-		out.at(doc, 0, "", "syntax", err.Error(), "")
+		out.At(doc, 0, "", "syntax", err.Error(), "")
 	}
 	return s
 }
@@ -65,8 +78,8 @@ const variablePrefix = "HANKWEAVE_RUNTIME_"
 // HANKWEAVE_RUNTIME_SENTINEL_X is x of sentinel. Booleans are true, 1, false
 // and 0. A budget has no variable. A name that means nothing is an error, so
 // that a slip of the pen is not silently another setting.
-func ParseEnviron(environ []string) (Settings, []Diagnostic) {
-	var out reporter
+func ParseEnviron(environ []string) (Settings, []diagnostic.Diagnostic) {
+	var out diagnostic.Reporter
 	doc := &jsonshape.Document{File: "environment", Root: &jsonshape.Node{Kind: '{'}}
 	sentinel := jsonshape.Node{Kind: '{'}
 	for _, pair := range environ {
@@ -81,7 +94,7 @@ func ParseEnviron(environ []string) (Settings, []Diagnostic) {
 		}
 		f := variableField(shape, snake)
 		if f == nil {
-			out.at(doc, 0, "", "unknown-variable", key+" is not a setting", variableHint(shape, snake))
+			out.At(doc, 0, "", "unknown-variable", key+" is not a setting", variableHint(shape, snake))
 			continue
 		}
 		into.Set(f.Name, f.Shape.FromText(value))
@@ -89,7 +102,7 @@ func ParseEnviron(environ []string) (Settings, []Diagnostic) {
 	if len(sentinel.Kids) > 0 {
 		doc.Root.Set("sentinel", sentinel)
 	}
-	return settingsOf(doc, &out), out.list
+	return settingsOf(doc, &out), out.List
 }
 
 // variableField is the field that an environment variable stands for, or nil.

@@ -1,4 +1,4 @@
-package plan
+package diagnostic
 
 import (
 	"fmt"
@@ -41,8 +41,8 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// hasErrors reports whether one of the diagnostics is an error.
-func hasErrors(ds []Diagnostic) bool {
+// HasErrors reports whether one of the diagnostics is an error.
+func HasErrors(ds []Diagnostic) bool {
 	for _, d := range ds {
 		if d.Severity == Error {
 			return true

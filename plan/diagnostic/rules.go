@@ -1,4 +1,4 @@
-package plan
+package diagnostic
 
 import (
 	"cmp"
@@ -121,16 +121,16 @@ var rules = map[string]Rule{
 	"unknown-variable": {Severity: Error, Says: "unknown environment variable"},
 }
 
-// reporter collects diagnostics.
-type reporter struct {
-	list   []Diagnostic
-	anyIDs bool // see Layers
+// Reporter collects diagnostics.
+type Reporter struct {
+	List   []Diagnostic
+	AnyIDs bool // ids that break the rule for ids are worth a warning
 
 	checker jsonshape.Checker
 }
 
-// problem adds a diagnostic.
-func (r *reporter) problem(p jsonshape.Problem) {
+// Problem adds a diagnostic.
+func (r *Reporter) Problem(p jsonshape.Problem) {
 	d := Diagnostic{Severity: rules[p.Rule].Severity, Rule: p.Rule, File: p.Doc.File, Pointer: p.Pointer, Message: p.Message, Hint: p.Hint}
 	if d.Severity == "" {
 		panic("plan: rule " + p.Rule + " is not in the table")
@@ -138,27 +138,27 @@ func (r *reporter) problem(p jsonshape.Problem) {
 	if p.Doc.Data != nil {
 		d.Line, d.Column = p.Doc.Position(p.Offset)
 	}
-	r.list = append(r.list, d)
+	r.List = append(r.List, d)
 }
 
-// at reports a rule at a byte offset of a document.
-func (r *reporter) at(doc *jsonshape.Document, offset int, pointer, rule, message, hint string) {
-	r.problem(jsonshape.Problem{Doc: doc, Offset: offset, Pointer: pointer, Rule: rule, Message: message, Hint: hint})
+// At reports a rule at a byte offset of a document.
+func (r *Reporter) At(doc *jsonshape.Document, offset int, pointer, rule, message, hint string) {
+	r.Problem(jsonshape.Problem{Doc: doc, Offset: offset, Pointer: pointer, Rule: rule, Message: message, Hint: hint})
 }
 
-// check reports what in a document does not have the shape.
-func (r *reporter) check(doc *jsonshape.Document, s *jsonshape.Shape) {
-	r.checker.Report, r.checker.Others = r.problem, fields.Objects
-	if r.anyIDs {
+// Check reports what in a document does not have the shape.
+func (r *Reporter) Check(doc *jsonshape.Document, s *jsonshape.Shape) {
+	r.checker.Report, r.checker.Others = r.Problem, fields.Objects
+	if r.AnyIDs {
 		r.checker.Tolerated = map[string]jsonshape.Tolerance{"bad-id": {Rule: "foreign-id", Message: "does not conform to the rule for ids; it is escaped in file names"}}
 	}
 	r.checker.Check(doc, s)
 }
 
-// sorted returns the diagnostics, those of the first file first, each file's
+// Sorted returns the diagnostics, those of the first file first, each file's
 // from top to bottom.
-func (r *reporter) sorted(first string) []Diagnostic {
-	slices.SortStableFunc(r.list, func(a, b Diagnostic) int {
+func (r *Reporter) Sorted(first string) []Diagnostic {
+	slices.SortStableFunc(r.List, func(a, b Diagnostic) int {
 		if a.File != b.File && (a.File == first || b.File == first) {
 			if a.File == first {
 				return -1
@@ -167,5 +167,5 @@ func (r *reporter) sorted(first string) []Diagnostic {
 		}
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return r.list
+	return r.List
 }
