@@ -94,6 +94,10 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 	ok(t, a.back(2))
 	a.close()
 	compare("after a rollback", true)
+	moved := filepath.Join(filepath.Dir(root), "moved")
+	ok(t, os.Rename(root, moved))
+	root = moved
+	compare("where it was moved to", false)
 	if byHead < 8 {
 		t.Errorf("only %d times by the head", byHead)
 	}

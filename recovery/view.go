@@ -146,6 +146,7 @@ type View struct {
 	metaErr  error                 // why Meta could not be read
 	history  githistory.Comparison // what git adds to the other records
 	diverged bool                  // git and the other records: there are branches to be repaired
+	changed  bool                  // State is not what was read, but what the next opening makes of it
 	storeErr error                 // why the checkpoints cannot be used
 	outline  *plan.Outline         // of its program, once it was asked for
 	store    *checkpoint.Store     // while the execution is looked at; nil: see storeErr, and while a runtime holds it
@@ -244,7 +245,7 @@ func (v *View) glance() bool {
 	}
 	v.Head = head
 	v.conclude(m)
-	return !v.diverged
+	return !v.diverged && !v.changed
 }
 
 // read reads the state from whichever source knows most of it.
@@ -419,7 +420,7 @@ func (v *View) plan(repairs []Repair) {
 		v.Repairs = append(v.Repairs, r)
 		v.diverged = v.diverged || r.diverged
 		if r.next != nil {
-			v.State, v.Head = r.next, r.next.Summary()
+			v.State, v.Head, v.changed = r.next, r.next.Summary(), true
 		}
 		switch f := r.finding(true); {
 		case r.Found == "":

@@ -188,12 +188,19 @@ func LayoutOf(root string) Layout {
 }
 
 // ResolveWorkspace returns where the workspace is, given where the execution
-// is now.
+// is now. One that the user has named does not follow a reset.
 func ResolveWorkspace(m Meta, root string) string {
 	if m.Workspace == "" {
 		return DefaultWorkspace(root)
 	}
-	if rel, err := filepath.Rel(m.Root, m.Workspace); err == nil && filepath.IsLocal(rel) && m.Root != "" {
+	was := m.Root
+	if WasReset(vfs.OS, root) {
+		if filepath.Base(was) == filepath.Base(root) {
+			was = filepath.Dir(was)
+		}
+		root = filepath.Dir(root)
+	}
+	if rel, err := filepath.Rel(was, m.Workspace); err == nil && filepath.IsLocal(rel) && was != "" {
 		return filepath.Join(root, rel) // it lies inside the execution and moved along
 	}
 	return m.Workspace

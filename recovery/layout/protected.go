@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hank/checkpoint/worktree"
+	"hank/internal/vfs"
 )
 
 // IsOwn reports whether a name is one that checkpoints never hold, at whatever
@@ -26,12 +27,20 @@ func Protected(rel string) bool {
 	return false
 }
 
-// apart are the execution's own directories, those of earlier ones in the same
-// directory included.
+// apart are the execution's own directories, those of other ones in the same
+// directory included: one that a reset has moved is below those that came after it.
 func (l Layout) apart() []string {
 	dirs := []string{l.Hankweave(), l.Archive()}
-	if rel, err := filepath.Rel(l.Workspace, l.Root); err == nil && filepath.IsLocal(rel) {
+	holds := func(dir string) bool {
+		rel, err := filepath.Rel(l.Workspace, dir)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	if holds(l.Root) {
 		dirs = append(dirs, ResetDirs(l.Root)...)
+	}
+	if above := (Layout{Root: filepath.Dir(l.Root)}); holds(above.Root) && WasReset(vfs.OS, l.Root) {
+		dirs = append(dirs, above.Hankweave(), above.Archive())
+		dirs = append(dirs, ResetDirs(above.Root)...)
 	}
 	return dirs
 }

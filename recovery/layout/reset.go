@@ -40,6 +40,15 @@ func ReadReset(fsys vfs.FS, root string) (Reset, bool) {
 	return r, true
 }
 
+// WasReset reports whether a reset has moved the execution to root.
+func WasReset(fsys vfs.FS, root string) bool {
+	if !isResetName(filepath.Base(root)) {
+		return false
+	}
+	r, found := ReadReset(fsys, root)
+	return found && r.To == filepath.Base(root)
+}
+
 // Resetting reports whether a reset of the execution in root, or the undo of one, was
 // interrupted.
 func Resetting(fsys vfs.FS, root string) (Reset, bool) {

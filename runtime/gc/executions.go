@@ -95,8 +95,8 @@ func finished(v *recovery.View) bool {
 func over(v *recovery.View) bool { return finished(v) || wasReset(v) }
 
 func wasReset(v *recovery.View) bool {
-	r, found := layout.ReadReset(vfs.OS, v.Layout.Root)
-	return found && !r.Undo && r.To == filepath.Base(v.Layout.Root)
+	r, _ := layout.ReadReset(vfs.OS, v.Layout.Root)
+	return layout.WasReset(vfs.OS, v.Layout.Root) && !r.Undo
 }
 
 // how is how an execution is over.

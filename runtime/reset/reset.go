@@ -134,6 +134,9 @@ func (t *Task) Preview() (*Move, error) {
 	if t.undo {
 		return m, m.checkWay(t.record)
 	}
+	if !t.Begun && layout.WasReset(vfs.OS, t.root) { // its record would be lost, and with it the way back
+		return m, &exitcode.UsageError{Why: fmt.Sprintf("a reset has moved the execution to %s already; a new one begins in %s, and `hank reset --undo` moves this one back there", t.root, filepath.Dir(t.root))}
+	}
 	return m, nil
 }
 
