@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -123,7 +125,41 @@ func remark(format string, args ...any) error { return printTo(os.Stderr, format
 
 func printTo(out *os.File, format string, args ...any) (err error) {
 	onScreen(func() { err = term.Fprintf(out, format, args...) })
+	if err != nil && out == os.Stdout {
+		unsaid.CompareAndSwap(nil, &err)
+	}
 	return err
+}
+
+// unsaid is why something that was to be said could not be written.
+var unsaid atomic.Pointer[error]
+
+// saidAll fails where a part of what a command found out could not be written: a list
+// that is cut is a wrong one. What a command has changed is changed all the same, so
+// that it is only told then.
+func saidAll(c *cli.Context) error {
+	err := unsaid.Load()
+	switch {
+	case err == nil, errors.Is(*err, syscall.EPIPE): // nobody wants to read the rest
+		return nil
+	case changes(c):
+		remark("hank: the output could not be written: %v\n", *err)
+		return nil
+	}
+	return fmt.Errorf("the output could not be written: %w", *err)
+}
+
+// changes reports whether a command changes something, and does not only look.
+func changes(c *cli.Context) bool {
+	switch c.Command.Name {
+	case "doctor":
+		return c.Bool("fix")
+	case "gc":
+		return c.Bool("apply")
+	case "init", "stop", "skip", "run", "resume", "retry", "rollback", "restore", "land", "reset":
+		return !c.Bool("dry-run")
+	}
+	return false
 }
 
 // terminal is where the user is asked.

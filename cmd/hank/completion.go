@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -67,8 +68,8 @@ Example: hank completion zsh > "${fpath[1]}/_hank"`,
 			if !ok {
 				return &exitcode.UsageError{Why: fmt.Sprintf("unsupported shell %q (%s)", c.Args().First(), strings.Join(completion.Shells(), ", "))}
 			}
-			fmt.Print(script)
-			return nil
+			_, err := os.Stdout.WriteString(script)
+			return err
 		},
 	}
 }

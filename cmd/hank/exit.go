@@ -36,6 +36,9 @@ func sayingForThis(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := action(c)
 		if err == nil {
+			err = saidAll(c)
+		}
+		if err == nil {
 			return nil
 		}
 		return &errorForThis{err, forThis(c, err.Error()+report.Remedy(err))}

@@ -29,7 +29,7 @@ _hank() {
         found="${found#"$cut"}"
         [[ -n "$found" ]] || continue
         printf -v quoted '%q' "$found"
-        [[ "$found" == *['$` + "`" + `"\\ ;&|<>()*?![']* || "$found" == *"'"* ]] && found="$quoted"
+        [[ "$found" == *['$` + "`" + `"\\ ;&|<>()*?![{']* || "$found" == *"'"* ]] && found="$quoted"
         COMPREPLY+=("$found")
     done < <("${asked[@]}" --generate-bash-completion 2>/dev/null)
 }

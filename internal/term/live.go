@@ -24,7 +24,10 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Columns is how many columns of a terminal a line needs.
+// emoji is the mark after what is to be shown as an emoji, which takes two columns then.
+const emoji = '\uFE0F'
+
+// Columns is how many columns of a terminal a line needs at most.
 func Columns(line string) int {
 	n := 0
 	for _, r := range line {
@@ -34,6 +37,9 @@ func Columns(line string) int {
 }
 
 func columns(r rune) int {
+	if r == emoji {
+		return 1 // with the one of what is before it
+	}
 	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
 		return 0
 	}

@@ -45,6 +45,7 @@ func TestALineIsCutByColumnsNotBytes(t *testing.T) {
 		"ümläütümläüt":             "ümläütüml…",
 		"e\u0301e\u0301e\u0301":    "e\u0301e\u0301e\u0301",
 		strings.Repeat("🦀", 6):     strings.Repeat("🦀", 4) + "…",
+		strings.Repeat("❤\ufe0f", 6): strings.Repeat("❤\ufe0f", 4) + "❤…",
 		strings.Repeat("a", 10000): "aaaaaaaaa…",
 	} {
 		got := Fit(line, 10)
