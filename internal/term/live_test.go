@@ -37,16 +37,16 @@ func TestAStoppedTerminalHoldsUpNothingElse(t *testing.T) {
 func TestALineIsCutByColumnsNotBytes(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"plain":                    "plain",
-		"exactly 10":               "exactly 10",
-		"eleven char":              "eleven ch…",
-		"漢字漢字漢":                    "漢字漢字漢",
-		"漢字漢字漢字":                   "漢字漢字…",
-		"ümläütümläüt":             "ümläütüml…",
-		"e\u0301e\u0301e\u0301":    "e\u0301e\u0301e\u0301",
-		strings.Repeat("🦀", 6):     strings.Repeat("🦀", 4) + "…",
+		"plain":                      "plain",
+		"exactly 10":                 "exactly 10",
+		"eleven char":                "eleven ch…",
+		"漢字漢字漢":                      "漢字漢字漢",
+		"漢字漢字漢字":                     "漢字漢字…",
+		"ümläütümläüt":               "ümläütüml…",
+		"e\u0301e\u0301e\u0301":      "e\u0301e\u0301e\u0301",
+		strings.Repeat("🦀", 6):       strings.Repeat("🦀", 4) + "…",
 		strings.Repeat("❤\ufe0f", 6): strings.Repeat("❤\ufe0f", 4) + "❤…",
-		strings.Repeat("a", 10000): "aaaaaaaaa…",
+		strings.Repeat("a", 10000):   "aaaaaaaaa…",
 	} {
 		got := Fit(line, 10)
 		if got != want || Columns(got) > 10 {

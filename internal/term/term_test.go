@@ -32,7 +32,7 @@ func TestNothingOfOthersSteersTheTerminal(t *testing.T) {
 		"a\x1b":                                    "a",
 		"\u009b31mC1":                              "31mC1",
 		"no\xffUTF":                                "no\uFFFDUTF",
-		"a\u202etxt.exe\u2066\u2069":              "atxt.exe",
+		"a\u202etxt.exe\u2066\u2069":               "atxt.exe",
 	} {
 		if got := Printable(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
