@@ -66,7 +66,7 @@ func TestFieldTablesOfHankJSONAreCurrent(t *testing.T) {
 	out.WriteString("\n")
 	for _, part := range []struct{ def, title string }{
 		{"", "Root"}, {"codon", "Codon"}, {"loop", "Loop"}, {"copyRig", "Rig: copy"}, {"commandRig", "Rig: command"}, {"output", "outputFiles"},
-		{"retryConfig", "retryConfig"}, {"codonBudget", "Budget of a codon"}, {"budget", "Budget of a hank or a loop"}, {"overrides", "overrides"},
+		{"skipIf", "skipIf"}, {"expect", "expect"}, {"retryConfig", "retryConfig"}, {"retryRule", "Rules of retryConfig"}, {"codonBudget", "Budget of a codon"}, {"budget", "Budget of a hank or a loop"}, {"overrides", "overrides"},
 		{"requirements", "requirements"}, {"meta", "meta"},
 	} {
 		def := s
@@ -128,7 +128,7 @@ func TestStatusTableOfStateJSONIsCurrent(t *testing.T) {
 	meaning := map[string]string{
 		"preparing": "the rig runs", "starting": "the agent is about to be started", "initializing": "its process is there, its session is not",
 		"running": "it works", "completing-sentinels": "it has ended; its checkpoint is being made", "completed": "done",
-		"failed": "with the reason", "skipped": "by a person",
+		"failed": "with the reason", "skipped": "by `hank skip`, or because of its `skipIf`",
 	}
 	var out strings.Builder
 	out.WriteString("\n" + row("status", "meaning", "needs") + "|---|---|---|\n")

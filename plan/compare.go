@@ -66,8 +66,8 @@ func Compare(before, after *Program) []Change {
 }
 
 // OwnChanges lists in what a program differs from an older one if that is
-// nothing but what one codon is given to do: its prompts or script, its rig, and
-// the files that these name. rigDone leaves out the rig. It returns nil where
+// nothing but what one codon is given to do and what is expected of it: its prompts or
+// script, its rig, the files that these name, skipIf, expect and timeout. rigDone leaves out the rig. It returns nil where
 // anything else differs.
 func OwnChanges(before, after *Program, id CodonID, rigDone bool) []string {
 	changes := Compare(before, after)
@@ -87,7 +87,7 @@ func OwnChanges(before, after *Program, id CodonID, rigDone bool) []string {
 			own[name] = own[name] || !rigDone
 		}
 	}
-	for _, name := range []string{"promptFile", "promptText", "exhaustWithPrompt", "appendSystemPromptFile", "appendSystemPromptText"} {
+	for _, name := range []string{"promptFile", "promptText", "exhaustWithPrompt", "appendSystemPromptFile", "appendSystemPromptText", "skipIf", "expect", "timeout"} {
 		own[name] = true
 	}
 	own["rigSetup"] = !rigDone

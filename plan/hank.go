@@ -16,6 +16,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/jsonshape"
 	"hank/plan/model"
+	"hank/plan/steps"
 )
 
 // CodonID is the id of a codon in hank.json, of a loop, or of a codon in a
@@ -185,22 +186,19 @@ type Codon struct {
 	Sentinels              []Sentinel        `json:"sentinels,omitzero"`
 	ArchiveOnSuccess       []string          `json:"archiveOnSuccess,omitzero"`
 	OnFailure              OnFailure         `json:"onFailure,omitzero"`
-	RetryConfig            *RetryConfig      `json:"retryConfig,omitzero"`
+	RetryConfig            *steps.Retries    `json:"retryConfig,omitzero"`
 	ExhaustWithPrompt      string            `json:"exhaustWithPrompt,omitzero"`
 	MaxExtensions          int               `json:"maxExtensions,omitzero"`
 	AutoCompact            bool              `json:"autoCompact,omitzero"`
 	ShimIdleTimeout        int               `json:"shimIdleTimeout,omitzero"` // seconds
 	Budget                 *CodonBudget      `json:"budget,omitzero"`
-	Unknown                jsontext.Value    `json:",embed"`
-}
 
-// RetryConfig tunes OnFailure Retry. Absent values have defaults, see
-// Codon.Retries.
-type RetryConfig struct {
-	MaxAttempts int            `json:"maxAttempts,omitzero"`
-	DelayMs     *int           `json:"delayMs,omitzero"`
-	MaxDelayMs  *int           `json:"maxDelayMs,omitzero"`
-	Unknown     jsontext.Value `json:",embed"`
+	// hank's additions.
+	SkipIf  *steps.Condition   `json:"skipIf,omitzero"`
+	Expect  *steps.Expectation `json:"expect,omitzero"`
+	Timeout float64            `json:"timeout,omitzero"` // seconds
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // CodonBudget limits one attempt chain of a codon; 0 is no limit.
@@ -335,26 +333,12 @@ func (c Codon) Failure() OnFailure {
 	return c.OnFailure
 }
 
-// Retries returns how often a failed codon is tried again, the delay before
-// the first retry, and the longest delay. attempts is 0 unless the policy is
-// Retry.
-func (c Codon) Retries() (attempts int, delay, longest time.Duration) {
+// Policy is how the codon is tried again after failures of a kind.
+func (c Codon) Policy(kind steps.Kind) steps.Policy {
 	if c.OnFailure != Retry {
-		return 0, 0, 0
+		return steps.Policy{Rule: -1}
 	}
-	attempts, delay, longest = 3, time.Second, time.Minute
-	if r := c.RetryConfig; r != nil {
-		if r.MaxAttempts > 0 {
-			attempts = r.MaxAttempts
-		}
-		if r.DelayMs != nil {
-			delay = time.Duration(*r.DelayMs) * time.Millisecond
-		}
-		if r.MaxDelayMs != nil {
-			longest = time.Duration(*r.MaxDelayMs) * time.Millisecond
-		}
-	}
-	return attempts, delay, longest
+	return c.RetryConfig.Policy(kind)
 }
 
 // Extensions is how often the codon may be prompted again by

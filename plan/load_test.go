@@ -19,6 +19,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/model"
+	"hank/plan/steps"
 )
 
 func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
@@ -47,8 +48,8 @@ func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 	if c.Model.String() != "anthropic/claude-sonnet-4-5" || !p.Codon("count").Model.IsShell() {
 		t.Errorf("the override must hold for agents and not for scripts: %s, %s", c.Model, p.Codon("count").Model)
 	}
-	if n, delay, longest := c.Retries(); n != 2 || delay != 0 || longest != time.Second {
-		t.Errorf("retries: %d %s %s", n, delay, longest)
+	if p := c.Policy(""); p != (steps.Policy{Rule: -1, Retries: 2, Longest: time.Second, Jitter: 0.5, Pause: true}) {
+		t.Errorf("retries: %+v", p)
 	}
 	if c.RigSetup[1].Command.Timeout() != time.Minute || (Command{}).Timeout() != 10*time.Minute {
 		t.Error("command timeouts")
@@ -385,12 +386,13 @@ func TestDefaultsOfCodons(t *testing.T) {
 	}{
 		{Codon{ID: "a"}, Abort, 0, 0, 0, 0},
 		{Codon{ID: "a", OnFailure: Retry}, Retry, 3, time.Second, time.Minute, 0},
-		{Codon{ID: "a", OnFailure: Retry, RetryConfig: &RetryConfig{MaxAttempts: 1, DelayMs: &zero}}, Retry, 1, 0, time.Minute, 0},
-		{Codon{ID: "a", OnFailure: Ignore, RetryConfig: &RetryConfig{MaxAttempts: 1}, ExhaustWithPrompt: "x"}, Ignore, 0, 0, 0, 100},
+		{Codon{ID: "a", OnFailure: Retry, RetryConfig: &steps.Retries{MaxAttempts: 1, DelayMs: &zero}}, Retry, 1, 0, time.Minute, 0},
+		{Codon{ID: "a", OnFailure: Ignore, RetryConfig: &steps.Retries{MaxAttempts: 1}, ExhaustWithPrompt: "x"}, Ignore, 0, 0, 0, 100},
 		{Codon{ID: "a", ExhaustWithPrompt: "x", MaxExtensions: 7}, Abort, 0, 0, 0, 7},
 		{Codon{ID: "a", MaxExtensions: 7}, Abort, 0, 0, 0, 0},
 	} {
-		attempts, delay, longest := c.codon.Retries()
+		policy := c.codon.Policy("")
+		attempts, delay, longest := policy.Retries, policy.Delay, policy.Longest
 		if c.codon.Failure() != c.failure || attempts != c.attempts || delay != c.delay || longest != c.longest || c.codon.Extensions() != c.extensions {
 			t.Errorf("%+v: %s %d %s %s %d", c.codon, c.codon.Failure(), attempts, delay, longest, c.codon.Extensions())
 		}

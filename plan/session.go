@@ -82,6 +82,9 @@ func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, bef
 	if previous.CheckpointedFiles != nil && len(previous.CheckpointedFiles) == 0 {
 		h.report(out, at, "continue-untracked", "", "%q checkpoints nothing: a rollback does not bring back the files that its session speaks of", previous.ID)
 	}
+	if previous.SkipIf != nil {
+		h.report(out, at, "continue-after-skip", "", "%q may be skipped (skipIf) and leave no session to continue", previous.ID)
+	}
 	if previous.OnFailure == Ignore {
 		h.report(out, at, "continue-after-ignore", "", "%q may have failed and leave no session to continue", previous.ID)
 	}

@@ -28,6 +28,7 @@ func (h *Hank) structure(out *diagnostic.Reporter) {
 		h.codonRules(p, out)
 		h.rigRules(p, out)
 		h.patternRules(p.pointer, p.codon, out)
+		h.stepRules(p, out)
 	}
 	h.sessionRules(out)
 	h.budgetRules(out)

@@ -14,17 +14,18 @@ import (
 )
 
 // Redone is the record of the codon that the next hank run does again on the
-// workspace from before it, because it was interrupted; nil if there is none.
+// workspace from before it, because it was interrupted, or because its retries are used up
+// and the run was paused for that; nil if there is none.
 func Redone(s *state.State) *state.Codon {
 	run := s.Newest()
 	if run == nil || s.MovedTo() != nil {
 		return nil
 	}
-	c := run.Live()
+	c, exhausted := run.Live(), false
 	if at := s.RunAtPosition(); c == nil && at != nil && at.Len() > 0 {
-		c = at.Codon(at.Len() - 1)
+		c, exhausted = at.Codon(at.Len()-1), at.EndReason == state.EndExhausted
 	}
-	if c == nil || c.Settled() || c.Settling != nil || c.Status.Terminal() && c.Interrupted == "" || c.BaseCheckpoint == "" {
+	if c == nil || c.Settled() || c.Settling != nil || c.Status.Terminal() && c.Interrupted == "" && !exhausted || c.BaseCheckpoint == "" {
 		return nil
 	}
 	return c

@@ -107,6 +107,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
 	}
+	spec.Begun = entry.Codon.SkipIf != nil && d.hasWork(spec)
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)
 	}
@@ -141,30 +142,49 @@ func (d *driver) base(id state.CodonID) state.SHA {
 	return d.x.State().Base
 }
 
-// rigged is the record whose rig has made the checkpoint that a codon begins from, or
-// the nearest one below it of what the user or a move has added; nil: there is none.
-func (d *driver) rigged(id state.CodonID) *state.Codon {
-	at := d.x.State().Base
+// hasWork reports whether the checkpoint that an attempt begins from has work of its codon:
+// the first attempt of a run may begin after the rig, or on what an interrupted one has
+// left, and every later one begins from its base.
+func (d *driver) hasWork(spec codon.Spec) bool {
+	at := spec.Base
+	if spec.Number == 1 {
+		at = d.x.State().Base
+	}
+	l := d.madeBy(at)
+	return (l.Kind == state.KindError || l.Kind == state.KindRigSetup) && l.CodonID == spec.Entry.CodonID
+}
+
+// madeBy is a checkpoint, or the nearest one below it of what the user or a move has
+// added. It is empty where one cannot be read.
+func (d *driver) madeBy(at state.SHA) history.Listed {
 	for {
 		info, err := d.x.Store.CommitInfo(checkpoint.SHA(at))
 		if err != nil {
-			return nil
+			return history.Listed{}
 		}
-		switch kind := history.Describe(info).Kind; {
-		case kind == state.KindRigSetup:
-			for _, r := range d.x.State().Runs {
-				for _, c := range r.Codons() {
-					if c.RigSetupCheckpoint == at && c.CodonID == id {
-						return c
-					}
-				}
-			}
-			return nil
-		case kind != state.KindManual && kind != state.KindTracked && kind != state.KindRecovery || len(info.Parents) == 0:
-			return nil
+		l := history.Describe(info)
+		if l.Kind != state.KindManual && l.Kind != state.KindTracked && l.Kind != state.KindRecovery || len(info.Parents) == 0 {
+			return l
 		}
 		at = state.SHA(info.Parents[0])
 	}
+}
+
+// rigged is the record whose rig has made the checkpoint that a codon begins from, or
+// the nearest one below it of what the user or a move has added; nil: there is none.
+func (d *driver) rigged(id state.CodonID) *state.Codon {
+	l := d.madeBy(d.x.State().Base)
+	if l.Kind != state.KindRigSetup {
+		return nil
+	}
+	for _, r := range d.x.State().Runs {
+		for _, c := range r.Codons() {
+			if c.RigSetupCheckpoint == l.SHA && c.CodonID == id {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // rigCheckpoint is the checkpoint of a rig that is not run again. A codon that

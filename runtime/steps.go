@@ -18,6 +18,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/runtime/progress"
+	"hank/runtime/retry"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -133,18 +134,18 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	most, delay, longest := resolved.Codon.Retries()
-	for try := 0; ; try++ {
-		final, err := d.attempt(ctx, resolved, e.index, most)
+	for {
+		final, err := d.attempt(ctx, resolved, e.index)
 		if err != nil {
 			return nil, err
 		}
 		e.final = final
-		if d.stop != nil || !startpoint.RetryDue(d.x.State(), final) {
+		then := d.after(final)
+		if d.stop != nil || !then.Again {
 			break
 		}
-		wait := backoff(final.FailureReason, try, delay, longest)
-		d.say("  retrying in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, most+1)
+		wait := then.Wait(final.FailureReason, rand.Float64())
+		d.say("  retrying in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, final.Attempt+then.Left)
 		d.ui.Monitor.Step("waiting to retry at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			break
@@ -182,18 +183,25 @@ func (d *driver) countStep(context.Context, *entry) (*verdict.Outcome, error) {
 	return nil, nil
 }
 
+// after is what follows an attempt of this run.
+func (d *driver) after(final *state.Codon) retry.Next {
+	s := d.x.State()
+	return retry.Of(s, s.Run(d.run), final)
+}
+
 // attempt runs one attempt at a codon, and reports it.
-func (d *driver) attempt(ctx context.Context, e plan.Entry, index, retries int) (*state.Codon, error) {
+func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.Codon, error) {
 	d.still = time.Time{}
-	spec := d.spec(e, index, d.attemptsOf(e.CodonID)+1)
-	begun := d.announce(e, index, spec.Number, retries+1)
+	spec, s := d.spec(e, index, d.attemptsOf(e.CodonID)+1), d.x.State()
+	left := retry.After(e.Codon, retry.Series(s, s.Run(d.run), e.CodonID)).Left
+	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left))
 	final, err := codon.Run(ctx, spec, host{d, e, index})
 	if err != nil {
 		return nil, err
 	}
 	d.accounts.Add(final)
 	d.rows = append(d.rows, budget.Row(spec.Limits, final))
-	d.report(begun, final, d.stop != nil || startpoint.RetryDue(d.x.State(), final))
+	d.report(begun, final, d.stop != nil || d.after(final).Again)
 	return final, nil
 }
 
@@ -230,8 +238,11 @@ func (d *driver) endedBy(final *state.Codon) *verdict.Outcome {
 	switch {
 	case d.stop != nil && final.Interrupted != "":
 		return d.stopped(fmt.Sprintf("while codon %s was running", final.CodonID))
-	case d.stop != nil && startpoint.RetryDue(d.x.State(), final):
+	case d.stop != nil && d.after(final).Again:
 		return d.stopped("before " + string(final.CodonID) + " was tried again")
+	case d.after(final).Pause:
+		out := verdict.ExhaustedBy(final)
+		return &out
 	}
 	out := verdict.FailedBy(final)
 	return &out
@@ -239,23 +250,6 @@ func (d *driver) endedBy(final *state.Codon) *verdict.Outcome {
 
 func (d *driver) stopped(when string) *verdict.Outcome {
 	return &verdict.Outcome{Reason: d.stop.Reason, Code: d.stop.Code, Codon: "", Detail: "stopped " + when}
-}
-
-// backoff is the wait before retry number try (from 0): what the provider
-// asked for, or the delay doubled each time, with up to a quarter of jitter so
-// that many runs do not come back at once; never longer than longest.
-func backoff(f *state.FailureReason, try int, delay, longest time.Duration) time.Duration {
-	if f.RetryAfterMs > 0 {
-		return min(time.Duration(f.RetryAfterMs)*time.Millisecond, longest)
-	}
-	wait := longest
-	if try < 30 && delay<<try < longest {
-		wait = delay << try
-	}
-	if wait <= 0 {
-		return 0
-	}
-	return min(wait+rand.N(wait/4+1), longest)
 }
 
 // sleep waits; false means that a request to stop came first.

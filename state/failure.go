@@ -24,8 +24,8 @@ type FailureReason struct {
 	RetryAfterMs int64       `json:"retryAfterMs,omitzero"`
 	// Class is the fine class (auth, billing, rate_limit, overloaded,
 	// context_overflow, max_output, refusal, budget, permission_denied,
-	// unreachable, interrupted, protocol, session_not_found, exit, rig,
-	// checkpoint), and Rule names the evidence that decided. Both are hank's
+	// unreachable, interrupted, protocol, session_not_found, exit, rig, skip_if,
+	// expectation, silent, timeout, outputs, …), and Rule names the evidence that decided. Both are hank's
 	// additions.
 	Class string `json:"class,omitempty"`
 	Rule  string `json:"rule,omitempty"`

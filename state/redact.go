@@ -48,7 +48,7 @@ func redact(t Transition, change func(string) string) Transition {
 func (c *Codon) redact(change func(string) string) *Codon {
 	next := *c
 	next.encoded = nil
-	next.FailureReason = c.FailureReason.redact(change)
+	next.FailureReason, next.SkipReason = c.FailureReason.redact(change), change(c.SkipReason)
 	if c.Settling != nil {
 		s := *c.Settling
 		s.FailureReason = s.FailureReason.redact(change)

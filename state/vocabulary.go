@@ -67,13 +67,14 @@ type EndReason string
 // The reasons.
 const (
 	EndCodonFailed EndReason = "codon-failed"
-	EndStopped     EndReason = "stopped"  // asked to stop by the user or a client
-	EndSignal      EndReason = "signal"   // SIGINT, SIGTERM, SIGHUP
-	EndBudget      EndReason = "budget"   // a budget was used up
-	EndDecision    EndReason = "decision" // needs the user: exit 4
-	EndError       EndReason = "error"    // an I/O error or a bug; work kept
-	EndCrash       EndReason = "crash"    // found dead by a later command
-	EndAgent       EndReason = "agent"    // its provider refuses what waiting cannot change: the key, the model
+	EndStopped     EndReason = "stopped"   // asked to stop by the user or a client
+	EndSignal      EndReason = "signal"    // SIGINT, SIGTERM, SIGHUP
+	EndBudget      EndReason = "budget"    // a budget was used up
+	EndDecision    EndReason = "decision"  // needs the user: exit 4
+	EndError       EndReason = "error"     // an I/O error or a bug; work kept
+	EndCrash       EndReason = "crash"     // found dead by a later command
+	EndExhausted   EndReason = "exhausted" // a codon has failed, no retry is left, and its onExhausted is pause
+	EndAgent       EndReason = "agent"     // its provider refuses what waiting cannot change: the key, the model
 )
 
 // CodonStatus is the status of a codon's record.
@@ -214,6 +215,7 @@ type Codon struct {
 
 	FailedDuring  CodonStatus `json:"failedDuring,omitempty"`
 	SkippedDuring CodonStatus `json:"skippedDuring,omitempty"`
+	SkipReason    string      `json:"skipReason,omitempty"` // additive: how its skipIf held; empty: a person has skipped it
 
 	ClaudePid         int    `json:"claudePid,omitzero"`
 	ClaudeSessionID   string `json:"claudeSessionId,omitempty"`

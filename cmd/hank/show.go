@@ -124,7 +124,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	if d := took(k); d != "" {
 		line("took", "%s", d)
 	}
-	if more := verdict.Qualification(k.Codon); more != "" {
+	if k.SkipReason != "" {
+		line("because", "%s", k.SkipReason)
+	} else if more := verdict.Qualification(k.Codon); more != "" {
 		line("but", "%s", more)
 	}
 	if finish != "" {
@@ -136,6 +138,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	}
 	if k.Interrupted != "" {
 		line("interrupted", "by %s", k.Interrupted)
+	}
+	if n := k.ExtensionCount; n != nil && *n > 0 {
+		line("extended", "%s in the same session (exhaustWithPrompt)", term.Count(*n, "more prompt"))
 	}
 	used := ""
 	if n := k.TokenCount(); n.Input+n.Output+n.CacheCreation+n.CacheRead > 0 {

@@ -59,6 +59,9 @@ var rules = map[string]Rule{
 	"unknown-placeholder": {Severity: Error, Says: "a prompt or script has something like <%DATA_DIR%> that is not a placeholder"},
 	"frontmatter":         {Severity: Warning, Says: "the front matter of a prompt cannot be parsed completely"},
 	"retry-config":        {Severity: Error, Says: "retryConfig is given without \"onFailure\": \"retry\""},
+	"empty-check":         {Severity: Error, Says: "skipIf or expect has nothing to look at"},
+	"unused-rule":         {Severity: Warning, Says: "a rule of retryConfig, or a part of it, never holds"},
+	"timeout-unused":      {Severity: Warning, Says: "timeout is not below budget.maxTimeSeconds, which ends the codon before"},
 	"unused-extensions":   {Severity: Warning, Says: "maxExtensions is given without exhaustWithPrompt"},
 	"bad-glob":            {Severity: Error, Says: "a pattern has a syntax error"},
 	"bad-path":            {Severity: Error, Says: "a path or pattern is empty, absolute, or leads out of the workspace"},
@@ -78,6 +81,7 @@ var rules = map[string]Rule{
 	"continue-wrap":            {Severity: Warning, Says: "in a later iteration a codon continues the loop's last codon, whose session does not fit"},
 	"continue-model":           {Severity: Error, Says: "a codon continues the session of another model, or that of a script, which has none"},
 	"continue-untracked":       {Severity: Warning, Says: "a codon continues one that checkpoints nothing: a rollback does not bring back the files that its session speaks of"},
+	"continue-after-skip":      {Severity: Warning, Says: "a codon continues one that may be skipped by its skipIf: there may be no session"},
 	"continue-after-ignore":    {Severity: Warning, Says: "a codon continues one whose failure is ignored: there may be no session"},
 
 	// money and time

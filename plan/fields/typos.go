@@ -15,8 +15,10 @@ var codonTypos = map[string]string{
 	"sentinel": "sentinels", "observers": "sentinels", "retry": "onFailure and retryConfig", "retries": "onFailure and retryConfig", "failurePolicy": "onFailure",
 	"maxCost": "budget.maxDollars", "costLimit": "budget.maxDollars", "maxDollars": "budget.maxDollars",
 	"maxDuration": "budget.maxTimeSeconds", "maxDurationSeconds": "budget.maxTimeSeconds", "timeLimit": "budget.maxTimeSeconds", "maxTime": "budget.maxTimeSeconds",
-	"timeout": "budget.maxTimeSeconds or shimIdleTimeout", "idleTimeout": "shimIdleTimeout",
+	"timeoutSeconds": "timeout", "idleTimeout": "shimIdleTimeout",
 	"maxTokens": "budget.maxOutputTokens", "tokenLimit": "budget.maxOutputTokens", "maxOutputTokens": "budget.maxOutputTokens",
+	"skip": "skipIf", "when": "skipIf", "if": "skipIf", "unless": "skipIf", "condition": "skipIf",
+	"expects": "expect", "ensure": "expect", "assert": "expect", "postcondition": "expect", "postconditions": "expect", "verify": "expect", "marker": "expect.marker",
 	"title": "name", "label": "name",
 }
 

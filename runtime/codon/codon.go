@@ -12,13 +12,14 @@ import (
 // error is one of hank itself: nothing more can be acknowledged, or the user must
 // decide; the record is then closed by the next opening.
 //
-//  1. preparing: the rig runs, and gets a checkpoint.
+//  1. preparing: its skipIf is asked, and where it holds, the record ends here, with a
+//     checkpoint: see skipIf. The rig runs, and gets a checkpoint.
 //  2. starting: the agent's command is put together. Durable, before anything
 //     that cannot be done twice.
 //  3. initializing: the agent's process is there.
 //  4. running: it has a session. What it uses is recorded as it goes.
-//  5. The agent and all that it started are gone. Outputs are copied. How it
-//     ended is recorded, so that from here on the agent does not run again.
+//  5. The agent and all that it started are gone. What is expected of it is checked,
+//     outputs are copied. How it ended is recorded, so that from here on the agent does not run again.
 //  6. The checkpoint, and with it the final record.
 func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	a := &attempt{Spec: spec, host: host, began: time.Now()}
@@ -28,7 +29,7 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 		ProjectHead: a.ProjectHead,
 	}
 	begin := host.RecordLater // the next transition is synced before the agent is there
-	if a.hasRig() {
+	if a.hasRig() || a.asks() {
 		begin = host.Record
 	}
 	if err := begin(state.CodonStarted{RunID: a.Run, Record: record}); err != nil {
@@ -36,10 +37,20 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	}
 	defer a.dropTemp()
 	host.Note("codon.started", map[string]any{"codonId": record.CodonID, "codonName": a.Entry.Codon.Name, "startTime": record.StartTime})
-	if failure, err := a.rig(ctx); err != nil || failure != nil {
+	holds, failure, err := a.skipIf(ctx)
+	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}
-	failure, err := a.work(ctx)
+	if holds != "" {
+		return a.checkpoint(ctx, a.skipped(holds))
+	}
+	if a.skip || a.stopping() { // which came while it was asked
+		return a.failBeforeWork(ctx, &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: "stopped on request", Class: "interrupted", Rule: a.interruption()}, nil)
+	}
+	if failure, err = a.rig(ctx); err != nil || failure != nil {
+		return a.failBeforeWork(ctx, failure, err)
+	}
+	failure, err = a.work(ctx)
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hank/plan"
+	"hank/runtime/harness"
 	"hank/state"
 )
 
@@ -20,15 +21,19 @@ func (a *attempt) recordEnd(ctx context.Context, res ended) error {
 		}
 	}
 	if s.Status == state.Completed {
-		failure, err := a.copyOutputs(ctx)
-		if err != nil {
+		failure, err := a.expected(ctx, res)
+		if err == nil && failure == nil && !a.skip {
+			failure, err = a.copyOutputs(ctx)
+		}
+		switch {
+		case err != nil:
 			return err
-		}
-		if failure != nil {
-			s.Status, s.FailureReason, s.ExitCode = state.Failed, failure, 1
-		}
-		if a.stopping() && failure != nil {
-			s.Interrupted = a.interruption()
+		case a.skip: // which came meanwhile
+			s.Status = state.Skipped
+		case failure != nil:
+			if s.Status, s.FailureReason, s.ExitCode = state.Failed, failure, 1; a.stopping() {
+				s.Interrupted = a.interruption()
+			}
 		}
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.Entry.Codon.Failure() == plan.Ignore
@@ -73,6 +78,9 @@ func (a *attempt) judge(res ended) state.Settling {
 			s.Status = state.Failed
 			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: a.Limits.Describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
 		}
+	case res.timedOut && (!v.Success || res.exit.Stopped): // or else it had ended by itself
+		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: harness.ClassTimeout, Rule: "timeout",
+			Message: fmt.Sprintf("its timeout of %s is over", a.timeout())}
 	case res.silent:
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",
 			Message: fmt.Sprintf("the agent printed nothing for %s (idle timeout)", a.silence())}

@@ -61,6 +61,20 @@ func (a *attempt) silence() time.Duration {
 	return 180 * time.Second
 }
 
+// timeout is how long the agent of the attempt may work, all its turns together; 0: as
+// long as it takes.
+func (a *attempt) timeout() time.Duration {
+	return time.Duration(a.Entry.Codon.Timeout * float64(time.Second))
+}
+
+// timeoutLeft is what is left of the timeout for the next turn; 0 is no limit.
+func (a *attempt) timeoutLeft() time.Duration {
+	if a.timeout() == 0 || a.working.IsZero() {
+		return a.timeout()
+	}
+	return max(1, a.timeout()-time.Since(a.working))
+}
+
 // listen takes in requests while no agent runs. The context ends when one asks
 // to end the codon now. done must be called before anything else listens.
 func (a *attempt) listen(ctx context.Context) (listening context.Context, done func()) {

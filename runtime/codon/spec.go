@@ -23,6 +23,7 @@ type Spec struct {
 	Base        state.SHA // the checkpoint that the attempt starts from
 	ProjectHead string    // what the user's own repository is at
 
+	Begun         bool      // the workspace has work of the codon already, so that its skipIf is not asked
 	SkipRig       bool      // the workspace has its work, or it has none here
 	RigCheckpoint state.SHA // that of a rig whose work the workspace has
 	Session       string    // the agent's session to continue; empty: a new one
@@ -102,7 +103,8 @@ type attempt struct {
 	actions   actions
 	extension int
 	began     time.Time
-	context   bool // the context window was full
+	working   time.Time // since the first turn; zero: there was none
+	context   bool      // the context window was full
 	exceeded  *state.BudgetExceeded
 	refused   *state.FailureReason // the provider's, which ended the agent
 	skip      bool

@@ -27,6 +27,7 @@ type turn struct {
 	writable []string      // what the agent may change; nil is anything
 	silence  time.Duration // the longest time without a sign of life; 0 is no limit
 	limit    time.Duration // what the budget leaves; 0 is no limit
+	timeout  time.Duration // what the codon's timeout leaves; 0 is no limit
 	lastWord time.Duration // what it has to end by itself before observe's stop is carried out
 
 	// started is told the agent's process id; its error kills the agent.
@@ -47,7 +48,8 @@ type ended struct {
 	verdict  harness.Verdict
 	exit     keeper.Exit
 	silent   bool // it was stopped because it had shown no sign of life
-	overTime bool // it was stopped because its time was over
+	overTime bool // it was stopped because its budget of time was over
+	timedOut bool // it was stopped because the codon's timeout was over
 }
 
 // longestLine bounds a line of an agent; a longer one is cut into pieces.
@@ -175,6 +177,10 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 			}
 			if t.limit > 0 && now.Sub(began) > t.limit && !res.overTime {
 				res.overTime = true
+				t.stop(p)
+			}
+			if t.timeout > 0 && now.Sub(began) > t.timeout && !res.timedOut {
+				res.timedOut = true
 				t.stop(p)
 			}
 			if gone {

@@ -55,13 +55,16 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	t := &turn{
 		command: command, reader: a.Harness.Reader(req), log: log, attempt: a.ID, writable: writable, requests: a.host.Requests(),
 		start:   transcript.Start{Harness: a.Harness.Name(), Attempt: a.ID, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
-		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()),
+		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()), timeout: a.timeoutLeft(),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 		lastWord: a.lastWord(),
 		waits:    a.host.Monitor().Step,
 		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
 	}
 	a.host.Monitor().Step(a.startStep())
+	if a.working.IsZero() {
+		a.working = time.Now()
+	}
 	res, err := t.run(ctx)
 	a.host.Monitor().Step("recording how the codon ended")
 	var start *startError

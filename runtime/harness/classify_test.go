@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hank/plan/steps"
 	"hank/state"
 )
 
@@ -316,4 +318,22 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 			t.Fatalf("%q, want all of %q", got, all)
 		}
 	})
+}
+
+// Each class of a failure that another attempt may end otherwise can be named by a rule
+// of retryConfig, and no rule can name one that is never retried.
+func TestRulesCanNameWhatIsRetried(t *testing.T) {
+	t.Parallel()
+	named := []string{"rig", "skip_if", "expectation", "outputs", "silent"} // of hank's own
+	for class, kind := range kinds {
+		if kind.retriable != slices.Contains(steps.Kinds, steps.Kind(class)) && class != ClassUnknown { // which may be, see Classify
+			t.Errorf("class %s: retriable %v", class, kind.retriable)
+		}
+		named = append(named, class)
+	}
+	for _, kind := range steps.Kinds {
+		if !slices.Contains(named, string(kind)) {
+			t.Errorf("no failure is of the kind %s", kind)
+		}
+	}
 }

@@ -340,6 +340,9 @@ func happened(s Status, option string) string {
 			}
 			return "the last run was paused: " + FirstLine(why)
 		}
+		if s.EndReason == state.EndExhausted {
+			return "the last run is paused: " + FirstLine(s.EndDetail)
+		}
 		return "hank could not continue the last run: " + FirstLine(s.EndDetail)
 	}
 	return "the last run: " + string(s.Verdict)

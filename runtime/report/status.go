@@ -448,7 +448,7 @@ func nextStep(s Status) string {
 	switch {
 	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.movedAway()):
 		return ""
-	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && !s.movedAway():
+	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && s.EndReason != state.EndExhausted && !s.movedAway():
 		return "hank retry"
 	}
 	return "hank run"

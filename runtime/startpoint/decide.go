@@ -12,6 +12,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/request"
+	"hank/runtime/retry"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -51,6 +52,8 @@ type Start struct {
 //     does what is left: the archive, and the end.
 //   - run runs an interrupted codon again, on the workspace from before it; a codon
 //     that failed needs a retry by the user.
+//   - A codon whose retries are used up, and for which its run was paused (onExhausted), run
+//     tries again as a retry by the user does.
 //   - resume keeps the workspace, and continues the agent's session.
 //   - retry goes back to before the codon.
 //   - Where the workspace cannot go back, or the user keeps it by --keep-tree, the codon
@@ -104,16 +107,26 @@ func choose(at Situation, r request.Request) (Start, error) {
 		return Start{}, nil
 	}
 	if r.Mode == request.ModeResume {
-		return chooseResume(s, run, last), nil
+		if st := chooseResume(s, run, last); !st.asksAgain(s) {
+			return st, nil
+		}
 	}
 	// A record that has no end yet is one that the next opening closes as interrupted.
-	if last.Status.Terminal() && last.Interrupted == "" && !(RetryDue(s, last) && wasInterrupted(run)) {
+	then := retry.Of(s, run, last)
+	exhausted := run != nil && (run.EndReason == state.EndExhausted || then.Pause && retry.Interrupted(run))
+	if r.Mode != request.ModeResume && last.Status.Terminal() && last.Interrupted == "" && !(then.Again && retry.Interrupted(run)) && (!exhausted || r.Unattended) {
 		out := verdict.FailedBy(last)
+		if exhausted {
+			out = verdict.ExhaustedBy(last)
+		}
 		out.Detail = "failed in an earlier run: " + out.Detail
 		return Start{End: &out}, nil
 	}
 	before, to := at.Standpoint(), s.CurrentPosition()
 	to.CheckpointSHA, to.Reason, to.Before = last.BaseCheckpoint, state.ReasonContinue, &before
+	if exhausted { // its retries begin anew, as after hank retry
+		to.Reason = state.ReasonRetry
+	}
 	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
 		to.Reason = state.ReasonRetry
 	}
@@ -176,6 +189,18 @@ func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
 	return st
 }
 
+// asksAgain reports whether a codon that is to be resumed was interrupted before it was
+// known whether its skipIf holds, or while its rig ran: it has no session yet, and what its
+// rig has left must not answer for the workspace from before it.
+func (st Start) asksAgain(s *state.State) bool {
+	c := st.Resumed
+	if c == nil || c.FailedDuring != state.Preparing || c.BaseCheckpoint == "" {
+		return false
+	}
+	i := s.PlanIndex(c.CodonID)
+	return i >= 0 && s.ExecutionPlan()[i].Codon.SkipIf != nil
+}
+
 // inPlace is a start on the workspace as it is, which has what the codon's rig has
 // done.
 func (st Start) inPlace() Start {
@@ -235,26 +260,6 @@ func DecideEdits(st Start, changes []diff.Change, completed bool, mode request.M
 		{Text: keepText, With: func(a request.Answers) request.Answers { a.KeepTree = true; return a }},
 		{Text: "restore the checkpoint (your changes are saved in a checkpoint)", With: func(a request.Answers) request.Answers { a.Restore = true; return a }},
 	}}
-}
-
-// RetryDue reports whether a codon that failed is to be tried again by its policy.
-func RetryDue(s *state.State, last *state.Codon) bool {
-	i := s.PlanIndex(last.CodonID)
-	if i < 0 || last.Status != state.Failed || last.FailureIgnored || last.Interrupted != "" || !last.FailureReason.Retriable {
-		return false
-	}
-	most, _, _ := s.ExecutionPlan()[i].Codon.Retries()
-	return last.Attempt <= most
-}
-
-// wasInterrupted reports whether a run ended by a crash, on request or by an error of
-// hank itself, and not because of what its codons did.
-func wasInterrupted(r *state.Run) bool {
-	switch r.EndReason {
-	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError:
-		return true
-	}
-	return r.Status == state.StatusCrashed
 }
 
 // Conditions are the starting conditions of the run that begins where the start has

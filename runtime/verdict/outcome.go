@@ -27,6 +27,11 @@ func FailedBy(c *state.Codon) Outcome {
 	return Outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
 }
 
+// ExhaustedBy is the outcome of a run that is paused because its codon has no retry left.
+func ExhaustedBy(c *state.Codon) Outcome {
+	return Outcome{state.EndExhausted, exitcode.Decision, c.CodonID, "no retry is left: " + c.FailureReason.Message}
+}
+
 func Deref(o *Outcome) Outcome {
 	if o == nil {
 		return Outcome{}
@@ -45,10 +50,11 @@ func EndedAs(reason state.EndReason) *state.Run {
 // About is an outcome that is about a codon, in one sentence.
 func About(out Outcome) string {
 	detail := strings.TrimSpace(out.Detail)
+	failed := out.Reason == state.EndCodonFailed || out.Reason == state.EndExhausted
 	switch {
-	case out.Reason == state.EndCodonFailed && strings.HasPrefix(detail, "failed in "):
+	case failed && strings.HasPrefix(detail, "failed in "):
 		return fmt.Sprintf("codon %s %s", out.Codon, detail)
-	case out.Reason == state.EndCodonFailed:
+	case failed:
 		return fmt.Sprintf("codon %s failed: %s", out.Codon, detail)
 	}
 	return fmt.Sprintf("codon %s: %s", out.Codon, detail)

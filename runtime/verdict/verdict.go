@@ -27,7 +27,7 @@ const (
 	Crashed    Verdict = "crashed" // the runtime is gone and did not end it
 	Budget     Verdict = "budget"  // a budget is used up
 	Refused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
-	Paused     Verdict = "paused"  // hank itself could not continue
+	Paused     Verdict = "paused"  // hank itself could not continue, or a codon has no retry left and says to pause
 	Blocked    Verdict = "blocked" // nothing can run before a decision
 	RolledBack Verdict = "rolled back"
 	Skipped    Verdict = "skipped"
@@ -80,7 +80,7 @@ func On(r *state.Run, live, gone bool) Verdict {
 		return Stopped
 	case state.EndBudget:
 		return Budget
-	case state.EndDecision, state.EndError:
+	case state.EndDecision, state.EndError, state.EndExhausted:
 		return Paused
 	case state.EndCrash:
 		return Crashed
@@ -137,6 +137,8 @@ func Qualification(c *state.Codon) string {
 		return "its context was full"
 	case c.Status == state.Failed && c.FailureIgnored:
 		return "failure ignored"
+	case c.Status == state.Skipped:
+		return c.SkipReason
 	}
 	return ""
 }

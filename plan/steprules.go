@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hank/plan/diagnostic"
+	"hank/plan/jsonshape"
+	"hank/plan/steps"
+)
+
+// stepRules reports what is wrong with skipIf, expect, timeout and the rules of
+// retryConfig.
+func (h *Hank) stepRules(p place, out *diagnostic.Reporter) {
+	c := p.codon
+	if s := c.SkipIf; s != nil {
+		at := p.pointer + "/skipIf"
+		h.checks(at, "skipIf", s.Files, s.Command, out)
+	}
+	if e := c.Expect; e != nil {
+		at := p.pointer + "/expect"
+		h.checks(at, "expect", e.Files, e.Command, out)
+		h.placeholderRules(at+"/marker", e.Marker, c.Model.IsShell(), out)
+	}
+	if b := c.Budget; b != nil && b.MaxTimeSeconds > 0 && c.Timeout >= b.MaxTimeSeconds {
+		h.report(out, p.pointer+"/timeout", "timeout-unused", "", "the budget of %q ends it before (maxTimeSeconds)", c.ID)
+	}
+	if c.RetryConfig == nil {
+		return
+	}
+	seen := map[steps.Kind]int{}
+	for i, r := range c.RetryConfig.Rules {
+		for j, kind := range r.On {
+			if first, twice := seen[kind]; twice {
+				h.report(out, fmt.Sprintf("%s/retryConfig/rules/%d/on/%d", p.pointer, i, j), "unused-rule", "", "rule %d names %s already, and the first one holds", first+1, kind)
+			} else {
+				seen[kind] = i
+			}
+		}
+	}
+}
+
+// checks reports what is wrong with the parts of a condition or an expectation.
+func (h *Hank) checks(at, what string, files []string, command *steps.Command, out *diagnostic.Reporter) {
+	if n := h.doc.At(at); n != nil && len(n.Kids) == 0 {
+		h.report(out, at, "empty-check", "name files or a command", "%s has nothing to look at", what)
+	}
+	if command != nil {
+		h.commandRules(at, command.Run, out)
+	}
+	h.patterns(at+"/files", files, out)
+	for i, text := range files {
+		pointer := fmt.Sprintf("%s/files/%d", at, i)
+		if strings.HasPrefix(text, "!") {
+			h.report(out, pointer, "bad-glob", "leave it out", "%s: each pattern is looked for by itself, so that ! has nothing to take away from", jsonshape.Quote(text))
+		}
+		h.placeholderRules(pointer, text, true, out)
+	}
+}
+
+// Patterns returns patterns of an entry's codon with their placeholders replaced.
+func (e Entry) Patterns(patterns []string, v Vars) []string {
+	replace, out := v.replacer(e), slices.Clone(patterns)
+	for i := range out {
+		out[i] = replace.Replace(out[i])
+	}
+	return out
+}
+
+// Marker is the text that the last message of an entry's agent must have; empty: none.
+func (e Entry) Marker(v Vars) string {
+	if e.Codon.Expect == nil {
+		return ""
+	}
+	return v.replacer(e).Replace(e.Codon.Expect.Marker)
+}

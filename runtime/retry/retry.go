@@ -1,0 +1,136 @@
+// Package retry decides what follows when an attempt at a codon has failed: another
+// attempt and when, or the end of the run and which.
+//
+// A series is the attempts at a codon that count together: those of a run, and of the
+// runs before it that a crash or a stop has interrupted. It ends where the user goes back
+// to before the codon, or tries it again by a command. So a crash gives no retries back.
+//
+// The decision is a function of the codon and the series. Nothing is recorded, waited for
+// or started here, and no clock is read.
+package retry
+
+import (
+	"slices"
+	"time"
+
+	"hank/plan"
+	"hank/plan/steps"
+	"hank/state"
+)
+
+// Next is what follows in a series.
+type Next struct {
+	Again bool // the last attempt has failed, and another one is due
+	Pause bool // it has failed, none is left, and the run is to be paused
+	Left  int  // the attempts to come if each of them fails as the last one has
+
+	policy steps.Policy
+	failed int // attempts of the series that count for this policy
+}
+
+// After is what follows the attempts of a series at a codon. A failure that no attempt
+// can change has nothing to follow. One that was interrupted is no failure.
+func After(c *plan.Codon, series []*state.Codon) Next {
+	n, has := Next{}, false
+	if len(series) > 0 {
+		has = hasFailed(series[len(series)-1])
+	}
+	if !has {
+		n.policy = c.Policy("")
+		n.count(c, series)
+		n.Left = 1 + max(0, n.policy.Retries-n.failed)
+		return n
+	}
+	last := series[len(series)-1]
+	n.policy = c.Policy(kindOf(last.FailureReason))
+	n.count(c, series)
+	if last.FailureReason.Retriable && !last.FailureIgnored && c.OnFailure == plan.Retry {
+		n.Left = max(0, 1+n.policy.Retries-n.failed)
+		n.Again, n.Pause = n.Left > 0, n.Left == 0 && n.policy.Pause
+	}
+	return n
+}
+
+// Of is what follows the series that a record of a run ends; nothing, where the plan does
+// not have its codon.
+func Of(s *state.State, run *state.Run, last *state.Codon) Next {
+	i := s.PlanIndex(last.CodonID)
+	if i < 0 || run == nil {
+		return Next{}
+	}
+	return After(s.ExecutionPlan()[i].Codon, Series(s, run, last.CodonID))
+}
+
+// count counts the attempts that have failed in a way for which the same rule holds.
+func (n *Next) count(c *plan.Codon, series []*state.Codon) {
+	for _, a := range series {
+		if hasFailed(a) && c.Policy(kindOf(a.FailureReason)).Rule == n.policy.Rule {
+			n.failed++
+		}
+	}
+}
+
+// Wait is how long to wait before the next attempt: what the provider asked for, or the
+// delay, doubled with each attempt that has failed this way, with up to a part of it by
+// chance, so that many runs do not come back at once. It is never longer than the longest
+// one. chance is at least 0 and below 1.
+func (n Next) Wait(f *state.FailureReason, chance float64) time.Duration {
+	p := n.policy
+	if f.RetryAfterMs > 0 {
+		return min(time.Duration(f.RetryAfterMs)*time.Millisecond, p.Longest)
+	}
+	wait := p.Longest
+	if try := max(0, n.failed-1); try < 30 && p.Delay<<try < p.Longest {
+		wait = p.Delay << try
+	}
+	if wait <= 0 {
+		return 0
+	}
+	return min(wait+time.Duration(chance*p.Jitter*float64(wait)), p.Longest)
+}
+
+// kindOf is the kind of a failure.
+func kindOf(f *state.FailureReason) steps.Kind {
+	if kind := steps.Kind(f.Class); slices.Contains(steps.Kinds, kind) {
+		return kind
+	}
+	return "unknown"
+}
+
+// hasFailed reports whether the attempt has failed by itself.
+func hasFailed(c *state.Codon) bool {
+	return c.Status == state.Failed && c.Interrupted == "" && c.FailureReason != nil
+}
+
+// Series are the attempts at a codon that count together, oldest first, up to the end of
+// a run. Complexity: its records.
+func Series(s *state.State, run *state.Run, id state.CodonID) []*state.Codon {
+	var series []*state.Codon
+	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
+		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
+			c := s.Runs[at].Codon(i)
+			if c.CodonID != id || c.Settled() {
+				slices.Reverse(series)
+				return series
+			}
+			if c.Status.Terminal() {
+				series = append(series, c)
+			}
+		}
+		if s.Runs[at].StartingConditions.Reason != state.ReasonContinue || at+1 < len(s.Runs) && !Interrupted(s.Runs[at+1]) {
+			break
+		}
+	}
+	slices.Reverse(series)
+	return series
+}
+
+// Interrupted reports whether a run ended by a crash, on request or by an error of hank
+// itself, and not because of what its codons did.
+func Interrupted(r *state.Run) bool {
+	switch r.EndReason {
+	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError:
+		return true
+	}
+	return r.Status == state.StatusCrashed
+}
