@@ -244,7 +244,7 @@ func archivedFile(as, copied string) (checkpoint.TreeFile, bool) {
 // that the move was to write. What the move has written there, and the
 // checkpoint has not, goes again.
 func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owned checkpoint.SHA, to state.SHA) (func(path string) bool, error) {
-	store := b.store
+	store, trees := b.store, checkpoint.NewFinder(b.store.DB) // asked for each file
 	target, err := store.CommitInfo(checkpoint.SHA(to))
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
@@ -259,15 +259,15 @@ func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owne
 		case err != nil:
 			return nil, fmt.Errorf("the initial checkpoint cannot be read: %w", err)
 		default:
-			first = func(path string) bool { return store.HasFile(initial.Tree, path) }
+			first = func(path string) bool { return trees.HasFile(initial.Tree, path) }
 		}
 	}
-	was, sawNone := first, b.sawNone(ws)
+	was, sawNone := first, b.sawNone(trees, ws)
 	first = func(path string) bool { return was(path) && !sawNone(path) }
 	if s.Adopted && githistory.ByHankweave(store, to) { // whose checkpoints leave links out
 		files := takes
-		takes = func(path string) bool { return files(path) && !store.HasLink(owned, path) }
-		first = func(path string) bool { return store.HasLink(owned, path) }
+		takes = func(path string) bool { return files(path) && !trees.HasLink(owned, path) }
+		first = func(path string) bool { return trees.HasLink(owned, path) }
 	}
 	brought := func(string) bool { return false }
 	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
@@ -275,23 +275,23 @@ func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owne
 		if err := then.addUntracked(s, state.SHA(went.SHA)); err != nil {
 			return nil, err
 		}
-		brought = func(path string) bool { return store.HasFile(then.Tree, path) }
+		brought = func(path string) bool { return trees.HasFile(then.Tree, path) }
 	}
 	return func(path string) bool {
-		return brought(path) || store.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
+		return brought(path) || trees.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
 	}, nil
 }
 
 // sawNone reports of files whether a codon after the checkpoint was the first to
 // look for them, and did not find them.
-func (b *RestoreTarget) sawNone(ws *checkpoint.Workspace) func(path string) bool {
+func (b *RestoreTarget) sawNone(trees *checkpoint.Finder, ws *checkpoint.Workspace) func(path string) bool {
 	var ignored []func(string) bool
 	for _, l := range b.looks {
 		ignored = append(ignored, match.Ignored(b.store.DB, l.tree, ws))
 	}
 	return func(path string) bool {
 		for i, l := range b.looks {
-			if l.at(path) && !b.store.HasFile(l.tree, path) && !ignored[i](path) {
+			if l.at(path) && !trees.HasFile(l.tree, path) && !ignored[i](path) {
 				return true
 			}
 		}

@@ -234,14 +234,15 @@ func (c Comparison) foundBy(safety state.SHA, same func(path string) bool) func(
 	if err != nil || rerr != nil {
 		return func(string) bool { return false }
 	}
+	trees := checkpoint.NewFinder(c.Store.DB) // asked for each file
 	hidden := match.Ignored(c.Store.DB, before, c.Workspace)
 	ignored := hidden
 	if left, err := c.tree(execution.LeftBy(c.Store, safety)); err == nil {
 		still := match.Ignored(c.Store.DB, left, c.Workspace)
-		ignored = func(path string) bool { return hidden(path) && (still(path) || c.Store.HasFile(left, path)) }
+		ignored = func(path string) bool { return hidden(path) && (still(path) || trees.HasFile(left, path)) }
 	}
 	return func(path string) bool {
-		return !c.Store.HasFile(recorded, path) && (ignored(path) || same(path))
+		return !trees.HasFile(recorded, path) && (ignored(path) || same(path))
 	}
 }
 
