@@ -64,7 +64,8 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
 		b, h := l.base[path], then[path]
 		i, dirty := differs[path]
-		if !dirty {
+		_, found := start[strings.TrimPrefix(path, l.repo.Prefix)]
+		if !dirty && (whole || found) { // else the run found nothing there
 			i = committed[path]
 		}
 		if same := known && b == h || b == i || b == landed[path].entry; !same && (known || b != (usergit.Entry{})) {

@@ -22,7 +22,14 @@ func Command(ctx context.Context, at layout.Layout) string {
 	if err != nil || repo.Prefix != "" {
 		return ""
 	}
+	head, err := repo.Commit(ctx, "HEAD")
+	if err != nil {
+		return ""
+	}
 	for _, had := range slices.Backward(landings(at)) {
+		if head != "" && !repo.Has(ctx, had.Tip, head) { // HEAD is on commits that the branch has not
+			continue
+		}
 		if tip, err := repo.Commit(ctx, "refs/heads/"+had.Branch); err == nil && tip == had.Tip {
 			return "hank land --branch " + shell.Quote(had.Branch) + " --update --switch"
 		}

@@ -183,7 +183,7 @@ func (l *lander) message(p part) string {
 	if p.target.RunID != "" {
 		fmt.Fprintf(&b, "Hank-Run: %s\n", p.target.RunID)
 	}
-	fmt.Fprintf(&b, "Hank-Checkpoint: %s\n", p.target.SHA)
+	b.WriteString(checkpointTrailer(p.target.SHA) + "\n")
 	if len(p.codons) > 0 {
 		fmt.Fprintf(&b, "Hank-Cost: $%s\n", bill.Cost)
 		if bill.Replayed != 0 {
@@ -192,6 +192,9 @@ func (l *lander) message(p part) string {
 	}
 	return b.String()
 }
+
+// checkpointTrailer is the line of a commit's text that names the checkpoint.
+func checkpointTrailer(sha state.SHA) string { return "Hank-Checkpoint: " + string(sha) }
 
 // accountCodons lists the records that the landing is of.
 func (l *lander) accountCodons(made map[state.SHA]string) {

@@ -49,6 +49,9 @@ func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 	if err := l.land(ctx); err != nil {
 		return nil, landError(err)
 	}
+	if !o.DryRun {
+		l.out.short = l.repo.ShortName(ctx, o.Branch)
+	}
 	return l.out, nil
 }
 

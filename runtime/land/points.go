@@ -42,16 +42,36 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 }
 
 // continueFrom begins where the latest landing that the base has has ended, so that
-// what was merged is not landed again. Where there is none it begins at the beginning.
+// what was merged is not landed again, as a squash or a rebase neither. Where there is none
+// it begins at the beginning.
 func (l *lander) continueFrom(ctx context.Context, points []point) {
 	for _, had := range slices.Backward(landings(l.v.Layout)) {
 		on := slices.ContainsFunc(points, func(p point) bool { return p.sha == had.To.SHA })
-		if on && l.out.Base != "" && l.repo.Has(ctx, l.out.Base, had.Tip) {
+		if on && l.out.Base != "" && (l.repo.Has(ctx, l.out.Base, had.Tip) || l.carries(ctx, had)) {
 			l.had, l.from = had, had.To
 			l.out.From, l.out.After = had.To, had.Branch
 			return
 		}
 	}
+}
+
+// carries reports whether the base has the commits of a landing as others: each with its
+// trailers, in whatever commit, or with its changes.
+func (l *lander) carries(ctx context.Context, had *Landing) bool {
+	begin, commits := had.Base, had.Commits
+	for _, before := range slices.Backward(landings(l.v.Layout)) { // an update has the commits that it added alone
+		if had.Update && before.Branch == had.Branch && before.Tip == begin && before.Time.Before(had.Time) {
+			begin, commits = before.Base, slices.Concat(before.Commits, commits)
+			if !before.Update {
+				break
+			}
+		}
+	}
+	trailers := make([]string, len(commits))
+	for i, c := range commits {
+		trailers[i] = checkpointTrailer(c.Checkpoint)
+	}
+	return len(commits) > 0 && (l.repo.HasLines(ctx, l.out.Base, begin, trailers) || l.repo.HasChanges(ctx, l.out.Base, begin, had.Tip))
 }
 
 func (l *lander) chooseTargets() (err error) {

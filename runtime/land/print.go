@@ -263,7 +263,7 @@ func (p *printer) private() {
 // ways are the commands that lead on.
 func (p *printer) ways() {
 	l := p.l
-	branch := shell.Quote(l.Branch)
+	branch, short := shell.Quote(l.Branch), orElse(l.short, l.Branch)
 	switch {
 	case l.DryRun:
 		p.say("nothing was written to your repository\n")
@@ -272,7 +272,7 @@ func (p *printer) ways() {
 		p.say("report     %s\n", term.ShortPath(l.Report))
 	}
 	if !l.Already {
-		p.say("view with  git%s log -p %s\n", p.at.Git, branch)
+		p.say("view with  git%s log -p %s\n", p.at.Git, shell.Quote(short))
 	}
 	s := l.Switch
 	if s == nil {
@@ -292,7 +292,7 @@ func (p *printer) ways() {
 		if _, err := os.Lstat(filepath.Join(l.Repository, ".gitmodules")); err == nil {
 			option = " --no-recurse-submodules" // which would be fetched from elsewhere
 		}
-		p.say("merge      git%s fetch%s . %s && git%s switch %s\n", p.at.Git, option, shell.Quote(l.Branch+":"+main), p.at.Git, shell.Quote(main))
+		p.say("merge      git%s fetch%s . %s && git%s switch %s\n", p.at.Git, option, shell.Quote(short+":"+main), p.at.Git, shell.Quote(main))
 	}
 }
 

@@ -71,9 +71,10 @@ type Landing struct {
 	// Already: everything was as it was asked for, and nothing was written.
 	Already bool `json:"already,omitzero"`
 
-	unfinished bool // as announced found it
-	here       bool // Already, and HEAD is on the branch
-	made       bool // by an earlier landing: this one has only put HEAD and the index on it
+	unfinished bool   // as announced found it
+	here       bool   // Already, and HEAD is on the branch
+	short      string // the branch, by a name that means nothing else
+	made       bool   // by an earlier landing: this one has only put HEAD and the index on it
 }
 
 // Commit is a commit on the branch.
