@@ -197,6 +197,24 @@ func Glance(root string) (*View, error) {
 	return Read(root)
 }
 
+// ReadNames reads what names of targets and codons are made of: see load.ReadNames. Where that
+// is not to be had from one file, it is the whole state.
+func ReadNames(root string) (*state.State, error) {
+	v, err := look(vfs.OS, root)
+	if err != nil {
+		return nil, err
+	}
+	if !v.Live && v.metaErr == nil {
+		if s, ok := load.ReadNames(v.fs, v.Layout, layout.Boot(), v.Meta.Lineage); ok {
+			return s, nil
+		}
+	}
+	if v, err = Read(root); err != nil {
+		return nil, err
+	}
+	return v.State, nil
+}
+
 // look sees what does not depend on the state.
 func look(fsys vfs.FS, root string) (*View, error) {
 	if mark, cut := importing(fsys, root); cut {

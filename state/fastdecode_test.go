@@ -31,8 +31,37 @@ func sameBothWays(t *testing.T, name string, s *State) {
 	if !reflect.DeepEqual(quick, slow) {
 		t.Fatalf("%s: the two ways of reading differ in\n%s", name, own)
 	}
+	sameNames(t, name, own, slow)
 	if !bytes.Equal(text(t, quick), own) {
 		t.Fatalf("%s: what was read is written otherwise", name)
+	}
+}
+
+// sameNames reads what names are made of, and compares it with the state.
+func sameNames(t *testing.T, name string, own []byte, want *State) {
+	t.Helper()
+	names, ok := UnmarshalNames(own)
+	if !ok {
+		t.Fatalf("%s: the names cannot be read", name)
+	}
+	if len(names.Runs) != len(want.Runs) || len(names.ExecutionPlan()) != len(want.ExecutionPlan()) || names.InitialCheckpoint != want.InitialCheckpoint || !reflect.DeepEqual(names.Position, want.Position) {
+		t.Fatalf("%s: the names are of another state than\n%s", name, own)
+	}
+	for i, r := range want.Runs {
+		for k := range r.Codons() {
+			c := *r.Codon(k)
+			c = Codon{CodonID: c.CodonID, Status: c.Status, RigSetupCheckpoint: c.RigSetupCheckpoint, CompletionCheckpoint: c.CompletionCheckpoint,
+				ErrorCheckpoint: c.ErrorCheckpoint, SkipCheckpoint: c.SkipCheckpoint, FailureIgnored: c.FailureIgnored}
+			got := *names.Runs[i].Codon(k)
+			if got.encoded = nil; !reflect.DeepEqual(got, c) {
+				t.Fatalf("%s: run %d, record %d: %+v, want %+v", name, i, k, got, c)
+			}
+		}
+	}
+	for k, e := range want.ExecutionPlan() {
+		if got := names.ExecutionPlan()[k].CodonID; got != e.CodonID {
+			t.Fatalf("%s: entry %d: %q, want %q", name, k, got, e.CodonID)
+		}
 	}
 }
 

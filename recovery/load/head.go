@@ -122,6 +122,24 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 	return head, err == nil
 }
 
+// ReadNames returns of a state what names are made of: see state.UnmarshalNames. It is false
+// unless state.json is the state as it stands now, of which the head is: while nobody is at
+// work, and as long as the files are those that hank has left in this boot.
+func ReadNames(fsys vfs.FS, l layout.Layout, boot, lineage string) (*state.State, bool) {
+	head, ok := ReadHead(fsys, l, boot, false)
+	if !ok || head.State.Lineage != lineage {
+		return nil, false
+	}
+	text, err := vfs.ReadFile(fsys, l.State())
+	if err != nil {
+		return nil, false
+	}
+	if of, seq := state.Peek(text); of != lineage || seq != head.State.Seq {
+		return nil, false
+	}
+	return state.UnmarshalNames(text)
+}
+
 func loadHead(fsys vfs.FS, l layout.Layout, boot string) (headFile, bool) {
 	var h headFile
 	text, err := vfs.ReadFile(fsys, l.Head())

@@ -6,6 +6,8 @@
 package names
 
 import (
+	"slices"
+
 	"hank/recovery"
 	"hank/runtime/history"
 	"hank/state"
@@ -14,19 +16,20 @@ import (
 // Of lists the names of a kind, by the word that stands for it in help texts. What
 // cannot be read has none.
 func Of(root, kind string) []string {
-	v, err := recovery.Read(root)
+	if !slices.Contains([]string{"TARGET", "CODON", "RUN"}, kind) {
+		return nil
+	}
+	s, err := recovery.ReadNames(root)
 	if err != nil {
 		return nil
 	}
 	switch kind {
 	case "TARGET":
-		return history.TargetNames(v.State)
+		return history.TargetNames(s)
 	case "CODON":
-		return history.CodonNames(v.State)
-	case "RUN":
-		return runs(v.State)
+		return history.CodonNames(s)
 	}
-	return nil
+	return runs(s)
 }
 
 func runs(s *state.State) []string {
