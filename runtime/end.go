@@ -201,7 +201,7 @@ func (d *driver) result(out verdict.Outcome, err error) *Result {
 		res.extent = d.extent
 	}
 	res.Next = d.nextCommand(out)
-	res.Finish, res.FinishFirst = verdict.Finish(s, "")
+	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
 	if first := verdict.RaiseFirst(res.Next); first != "" && out.Reason == state.EndBudget {
 		res.Message += "; " + first + " first"
 	}

@@ -81,6 +81,7 @@ func printRun(r report.Run) error {
 		say("  label: %s=%s\n", key, r.Labels[key])
 	}
 	t := term.NewTable(os.Stdout)
+	t.Fit()
 	if len(r.Codons) > 0 {
 		t.Heading("  codon", "result", "took", "cost", "checkpoint")
 	}
@@ -98,7 +99,7 @@ func took(k report.Attempt) string {
 }
 
 func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
-	list, err := report.ListAttempts(v, id, c.Int("limit"), c.String("before"), executionOption(c))
+	list, err := report.ListAttempts(v, id, c.Int("limit"), c.String("before"), executionOption(c), settingsHere(c).Layers)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ type Diagnosis struct {
 	Finish     string            `json:"finish,omitempty"`  // see status
 	Next       string            `json:"next"`              // the same for the user, or what to do where no command helps
 
+	Name        string `json:"-"` // of the hank; empty where that cannot be told
 	OfOrigin    bool   `json:"-"` // see Status
 	FinishFirst string `json:"-"` // see Status
 	Repaired    int    `json:"-"` // how many of Findings --fix has dealt with
@@ -143,8 +144,9 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	if d.first, d.raise = s.first, s.raise; v.Blocked != nil {
 		d.choose(v.Blocked)
 	}
+	d.Name = s.Name
 	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s, option), v.Unfinished()
-	s.finishingOf(v)
+	s.finishingOf(v, in.Layers)
 	d.Finish, d.FinishFirst = s.Finish, s.FinishFirst
 	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, v.Report.Findings...), s.Quarantine, s.OfOrigin
 	if v.Blocked != nil {

@@ -8,6 +8,7 @@ import (
 
 	"hank/internal/advice"
 	"hank/internal/term"
+	"hank/plan"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -85,8 +86,8 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 
 // ListAttempts lists the attempts at a codon, at most limit, or all if that is 0, in
 // runs that are older than the run before. The commands in their texts have the
-// option.
-func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option string) (*Attempts, error) {
+// option; in are the settings that hold here.
+func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option string, in plan.Layers) (*Attempts, error) {
 	runs, err := runsBefore(v.State.Runs, before)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 		out.Codons = out.Codons[:limit]
 	}
 	if !v.Live {
-		out.Finish, out.FinishFirst = verdict.Finish(v.State, id)
+		out.Finish, out.FinishFirst = verdict.Finish(v.State, id, func() *plan.Program { return programOf(v, in) })
 	}
 	return out, nil
 }

@@ -96,7 +96,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	}
 	s := statusOf(v, in.Layers)
 	s.askRun(ctx)
-	s.finishing(v)
+	s.finishing(v, in.Layers)
 	switch {
 	case in.Wrong != nil:
 		s.refuse(in.Wrong)
@@ -334,20 +334,26 @@ func (s *Status) raised(v *recovery.View, in config.Layers) string {
 	return verdict.Continue(v.State, s.Command, budget && stillEnds(v, in))
 }
 
-// stillEnds is [verdict.StillEnds], with the settings that hold here as a run takes
-// them; where the program cannot be read, it is so.
+// stillEnds is [verdict.StillEnds]; where the program cannot be read, it is so.
 func stillEnds(v *recovery.View, in config.Layers) bool {
+	program := programOf(v, in)
+	return program == nil || verdict.StillEnds(v.State, program)
+}
+
+// programOf is the frozen program, with the settings that hold here as a run takes them;
+// nil if it cannot be read.
+func programOf(v *recovery.View, in config.Layers) *plan.Program {
 	store, err := v.Store()
 	if err != nil {
-		return true
+		return nil
 	}
 	defer store.Close()
 	program, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
-		return true
+		return nil
 	}
 	program.Settings = in.Merge(program.Hank.Overrides.Settings())
-	return verdict.StillEnds(v.State, program)
+	return program
 }
 
 // refuse says that the command to continue with would refuse the settings here.
@@ -423,19 +429,19 @@ const correctSettings = "correct the settings that are named above"
 
 // finishing says how what a budget has interrupted is done again. It needs all records,
 // of which a glance has only the last.
-func (s *Status) finishing(v *recovery.View) {
+func (s *Status) finishing(v *recovery.View, in config.Layers) {
 	if len(s.CutOff) == 0 || v.Live || v.Blocked != nil {
 		return
 	}
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
-		s.finishingOf(whole)
+		s.finishingOf(whole, in)
 	}
 }
 
 // finishingOf is finishing of an execution that was read whole.
-func (s *Status) finishingOf(v *recovery.View) {
+func (s *Status) finishingOf(v *recovery.View, in config.Layers) {
 	if len(s.CutOff) > 0 && !v.Live && v.Blocked == nil {
-		s.Finish, s.FinishFirst = verdict.Finish(v.State, "")
+		s.Finish, s.FinishFirst = verdict.Finish(v.State, "", func() *plan.Program { return programOf(v, in) })
 	}
 }
 

@@ -105,19 +105,30 @@ func RaiseFirst(command string) string {
 // Finish is the command that does a codon again that a budget has interrupted on the
 // way to where the execution is, the first such codon where none is named, and
 // what the user must do before it; empty if none was interrupted. The codon has a new
-// budget then, of which the old size would end it the same way.
-func Finish(s *state.State, id state.CodonID) (command, first string) {
+// budget then, of which the old size would end it the same way. Records of old hanks do not
+// say whose budget it was: program is asked then, which may be nil.
+func Finish(s *state.State, id state.CodonID, program func() *plan.Program) (command, first string) {
 	for _, cut := range s.Caveats().CutOff {
 		if id != "" && cut.CodonID != id {
 			continue
 		}
 		command = Continue(s, "hank retry "+shell.Quote(string(cut.CodonID)), false)
-		if cut.BudgetExceeded.Scope == budget.ScopeExecution {
+		if cut.BudgetExceeded.Scope == budget.ScopeExecution || cut.BudgetExceeded.Scope == "" && !endsAgain(s, cut, program()) {
 			return command, ""
 		}
 		return command + AdoptOption, fmt.Sprintf("raise %s in hank.json", whose(cut.BudgetExceeded.Scope))
 	}
 	return "", ""
+}
+
+// endsAgain reports whether a budget of a program would end another attempt at a codon as one
+// has ended the last; where the program is not known, it is so.
+func endsAgain(s *state.State, cut state.Caveat, p *plan.Program) bool {
+	at := s.PlanIndex(cut.CodonID)
+	if p == nil || at < 0 {
+		return true
+	}
+	return budget.NewAccounts(s, false).Limits(p, s.ExecutionPlan()[at].Entry, budget.Use{}).EndAs(cut.BudgetExceeded)
 }
 
 // upToCents rounds up to the next whole cent.
