@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
@@ -60,7 +61,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 	}
 	d.x.Store.Abort()
 	for _, f := range done.Failed {
-		d.say("  not archived, and left in the workspace: %q: %s", f.Path, f.Error)
+		d.detail("not archived, and left in the workspace: %q: %s", f.Path, f.Error)
 	}
 	if len(done.Paths) == 0 && len(d.comparison().ArchivedAt(last.Checkpoint())) == 0 {
 		return nil
@@ -75,7 +76,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		Transition: state.CheckpointCreated{Kind: state.KindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
 	})
 	if err == nil {
-		d.say("  %d files archived", len(done.Paths))
+		d.detail("%s archived", term.Count(len(done.Paths), "file"))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"hank/checkpoint"
@@ -15,7 +14,6 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/harness/claude"
 	"hank/runtime/history"
-	"hank/runtime/progress"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -90,7 +88,7 @@ func (h host) ExplainRefusal(f *state.FailureReason) {
 }
 
 func (h host) Say(format string, args ...any) {
-	h.d.show(progress.Detail{Text: fmt.Sprintf(format, args...)})
+	h.d.detail(format, args...)
 }
 
 func (h host) Monitor() *codon.Monitor { return h.d.ui.Monitor }

@@ -92,6 +92,11 @@ func (d *driver) note(eventType string, data any) { _ = d.x.Note(eventType, data
 
 func (d *driver) show(e progress.Event) { d.ui.Show(e.Masked(d.secrets.Text)) }
 
+// detail is a remark on the codon that runs, or has just ended.
+func (d *driver) detail(format string, args ...any) {
+	d.show(progress.Detail{Text: fmt.Sprintf(format, args...)})
+}
+
 func (d *driver) say(format string, args ...any) {
 	if d.ui.Say != nil {
 		d.ui.Say(d.secrets.Text(fmt.Sprintf(format, args...)))

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"os"
 	"time"
 
 	"hank/plan"
@@ -47,12 +48,20 @@ type Result struct {
 	all     time.Duration // the work in all of them
 }
 
+// filled is a directory if something is in it.
+func filled(dir string) string {
+	if there, err := os.ReadDir(dir); err != nil || len(there) == 0 {
+		return ""
+	}
+	return dir
+}
+
 // Ended is the end of the run as it is shown.
 func (r *Result) Ended() progress.Ended {
 	e := progress.Ended{
 		Verdict: r.Verdict, Message: r.Message, Progress: verdict.ProgressText(r.Done, r.extent, r.Caveats), Bill: r.Bill,
 		Took: r.took, Runs: r.runs, All: r.all, Limits: verdict.DescribeLimits(r.Limits, r.Paid(), -1), But: !r.Caveats.Empty(),
-		Results: r.Output, Workspace: r.Workspace, Changed: r.changed, Next: r.Next,
+		Results: filled(r.Output), Workspace: r.Workspace, Changed: r.changed, Next: r.Next,
 	}
 	if r.Verdict != verdict.Completed {
 		e.Caveats = verdict.CaveatText(r.Caveats)

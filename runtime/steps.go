@@ -145,7 +145,7 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 			break
 		}
 		wait := then.Wait(final.FailureReason, rand.Float64())
-		d.say("  retrying in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, final.Attempt+then.Left)
+		d.detail("retrying in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, final.Attempt+then.Left)
 		d.ui.Monitor.Step("waiting to retry at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			break

@@ -83,7 +83,7 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	case report.NeedsYou:
 		word = term.Red(os.Stdout, "action required")
 	}
-	say("%s  %s\n", term.Bold(os.Stdout, report.PlaceOf(d.Execution)), word)
+	say("%s  %s\n", term.Bold(os.Stdout, orDefault(d.Name, report.PlaceOf(d.Execution))), word)
 	for _, l := range d.Lines(executionOption(c)) {
 		say("  %-11s %s\n", l.Label, l.Text)
 	}

@@ -118,6 +118,7 @@ func kinds() []string {
 
 func printGarbage(out *report.Garbage, c *cli.Context) error {
 	t := term.NewTable(os.Stdout)
+	t.Hang(2)
 	t.Heading("", "kind", "size", "count", "where", "what")
 	for _, g := range out.Items {
 		word := "keep"
@@ -201,6 +202,7 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		return errors.Join(printJSON(out), err)
 	}
 	t := term.NewTable(os.Stdout)
+	t.Hang(2)
 	t.Heading("", "size", "last used", "execution", "what")
 	for _, x := range out.Items {
 		word := "keep"

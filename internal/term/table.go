@@ -10,10 +10,12 @@ import (
 
 // Table lines up columns.
 type Table struct {
-	out  io.Writer
-	rows [][]string
-	only bool // rows has a heading only
-	most int  // columns of a line; 0: any number
+	out    io.Writer
+	rows   [][]string
+	only   bool // rows has a heading only
+	headed bool // the first row is a heading
+	most   int  // columns of a line; 0: any number
+	hang   int  // see Hang
 }
 
 // NewTable returns a table that is written to out by Flush.
@@ -29,7 +31,7 @@ func (t *Table) Heading(names ...string) {
 		}
 	}
 	t.Row(cells...)
-	t.only = true
+	t.only, t.headed = true, true
 }
 
 // Fit cuts what is longer than a line of the terminal that the table is written to.
@@ -37,6 +39,13 @@ func (t *Table) Fit() {
 	if to, ok := t.out.(*os.File); ok {
 		t.most = Width(to)
 	}
+}
+
+// Hang has the last n columns of each row below the others, in lines of their own, where
+// the table is wider than the terminal that it is written to.
+func (t *Table) Hang(n int) {
+	t.Fit()
+	t.hang = n
 }
 
 // Row adds a row. Its cells are shown as Fprintf shows its arguments, each on
@@ -67,10 +76,13 @@ func (t *Table) Flush() error {
 			widths[i] = max(widths[i], Columns(Printable(cell)))
 		}
 	}
+	if t.hang > 0 {
+		t.hung(widths)
+	}
 	out := bufio.NewWriter(t.out)
 	for _, row := range t.rows {
 		gap := 0
-		if t.most > 0 {
+		if t.most > 0 && t.hang == 0 {
 			row = fitted(row, widths, t.most)
 		}
 		for i, cell := range row {
@@ -84,6 +96,54 @@ func (t *Table) Flush() error {
 	}
 	t.rows = nil
 	return out.Flush()
+}
+
+// hung puts what hangs into rows of its own, where a row does not fit.
+func (t *Table) hung(widths []int) {
+	total := -columnGap
+	for _, w := range widths {
+		total += columnGap + w
+	}
+	keep := len(widths) - t.hang
+	if t.most == 0 || total <= t.most || keep < 1 {
+		return
+	}
+	var rows [][]string
+	for i, row := range t.rows {
+		rows = append(rows, row[:min(keep, len(row))])
+		if i == 0 && t.headed {
+			continue
+		}
+		text := ""
+		for _, cell := range row[min(keep, len(row)):] {
+			if cell != "" {
+				text += strings.Repeat(" ", min(len(text), columnGap)) + cell
+			}
+		}
+		for _, line := range wrapped(text, t.most-widths[0]-columnGap) {
+			rows = append(rows, []string{"", line})
+		}
+	}
+	t.rows = rows
+}
+
+// wrapped divides a text at spaces into lines of so many columns at most, but for a word that
+// is longer.
+func wrapped(text string, most int) (lines []string) {
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		if longer := line + " " + word; line != "" && Columns(Printable(longer)) > most {
+			lines, line = append(lines, strings.TrimRight(line, " ")), word
+		} else if line != "" {
+			line = longer
+		} else {
+			line = word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // fitted is a row of which no more is left than fits into so many columns.

@@ -98,11 +98,10 @@ func (p *Printer) Show(e Event) {
 	case CodonBegun:
 		p.running = true
 	case Detail:
-		if p.running {
-			p.held = append(p.held, "    "+e.Text)
-			return
+		p.held = append(p.held, "    "+e.Text)
+		if !p.running {
+			p.release()
 		}
-		p.print(Plain(e))
 	case CodonEnded:
 		p.running = false
 		p.columns.priced = p.columns.priced || e.Bill.Cost > 0

@@ -20,6 +20,9 @@ func (d *Diagnosis) Lines(option string) (lines []Line) {
 	line := func(label, text string) {
 		lines = append(lines, Line{Label: label, Text: strings.Join(strings.Fields(text), " ")})
 	}
+	if d.Name != "" { // else it is the title
+		line("execution", PlaceOf(d.Execution))
+	}
 	if d.Happened != "" {
 		line("happened", d.Happened)
 	}
