@@ -26,6 +26,21 @@ func where(v *View) string {
 	return said
 }
 
+// named is all that names are made of.
+func named(s *state.State) string {
+	said := fmt.Sprintln(s.InitialCheckpoint, len(s.LineagePath()))
+	for _, e := range s.ExecutionPlan() {
+		said += fmt.Sprintln(e.CodonID)
+	}
+	for _, r := range s.Runs {
+		said += fmt.Sprintln(r.RunID)
+		for _, c := range r.Codons() {
+			said += fmt.Sprintln(c.CodonID, c.Status, c.Settled(), c.CompletionCheckpoint, c.ErrorCheckpoint, c.SkipCheckpoint, c.RigSetupCheckpoint)
+		}
+	}
+	return said
+}
+
 // glance is a view by the head alone; nil if the head does not do.
 func glance(t *testing.T, root string) *View {
 	t.Helper()
@@ -58,6 +73,9 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 		}
 		if got, want := where(must(Glance(root))(t)), where(must(Read(root))(t)); got != want {
 			t.Fatalf("%s, at a glance:\n%s\nby all:\n%s", when, got, want)
+		}
+		if got, want := named(must(ReadNames(root))(t)), named(must(Read(root))(t).State); got != want {
+			t.Fatalf("%s, the names:\n%s\nby all:\n%s", when, got, want)
 		}
 	}
 	ok(t, a.start())

@@ -37,3 +37,38 @@ func TestATableIsAlignedAsItAppears(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
+
+// Where a table is wider than the terminal, what hangs has lines of its own, and is whole.
+func TestWhatDoesNotFitHangs(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	table := NewTable(&out)
+	rows := func(most int) {
+		table.hang, table.most = 2, most
+		table.Heading("", "kind", "where", "what")
+		table.Row("keep", "archive", "./a", "it is not as old as 30 days")
+		table.Row("keep", "", "", "a-word-that-is-longer-than-the-line and more")
+		table.Row("keep", "index")
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows(26)
+	rows(80)
+	const want = "" +
+		"      kind\n" +
+		"keep  archive\n" +
+		"      ./a  it is not as\n" +
+		"      old as 30 days\n" +
+		"keep\n" +
+		"      a-word-that-is-longer-than-the-line\n" +
+		"      and more\n" +
+		"keep  index\n" +
+		"      kind     where  what\n" +
+		"keep  archive  ./a    it is not as old as 30 days\n" +
+		"keep                  a-word-that-is-longer-than-the-line and more\n" +
+		"keep  index\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}

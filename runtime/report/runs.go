@@ -9,6 +9,7 @@ import (
 	"hank/internal/advice"
 	"hank/internal/term"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -87,7 +88,7 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 // ListAttempts lists the attempts at a codon, at most limit, or all if that is 0, in
 // runs that are older than the run before. The commands in their texts have the
 // option; in are the settings that hold here.
-func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option string, in plan.Layers) (*Attempts, error) {
+func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option string, in config.Layers) (*Attempts, error) {
 	runs, err := runsBefore(v.State.Runs, before)
 	if err != nil {
 		return nil, err
