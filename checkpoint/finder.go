@@ -36,7 +36,7 @@ func (f *Finder) HasFile(tree SHA, path string) bool {
 	return there && mode != filemode.Dir
 }
 
-// HasLink is that of the store.
+// HasLink is HasFile for symbolic links alone.
 func (f *Finder) HasLink(tree SHA, path string) bool {
 	mode, there := f.find(tree, path)
 	return there && mode == filemode.Symlink

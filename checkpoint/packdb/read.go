@@ -391,12 +391,6 @@ func (s *DB) HasFile(tree SHA, path string) bool {
 	return err == nil && entry.Mode != filemode.Dir
 }
 
-// HasLink is HasFile for symbolic links alone.
-func (s *DB) HasLink(tree SHA, path string) bool {
-	entry, err := s.Find(tree, path)
-	return err == nil && entry.Mode == filemode.Symlink
-}
-
 // HasExecutable is HasFile for executable files alone.
 func (s *DB) HasExecutable(tree SHA, path string) bool {
 	entry, err := s.Find(tree, path)
