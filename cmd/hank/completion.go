@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/upkeep"
 	"hank/internal/completion"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
@@ -30,7 +31,7 @@ func namesFor(kind string, words []string) []string {
 	case "WAY":
 		return slices.Sorted(maps.Keys(cost.Ways))
 	case "KIND":
-		return kinds()
+		return upkeep.Kinds()
 	case "FORMAT":
 		return []string{"text", "json", "github"}
 	case "MODE":

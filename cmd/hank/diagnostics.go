@@ -49,13 +49,3 @@ func printFound(to *os.File, found []diagnostic.Diagnostic) {
 		term.Fprintf(to, "%s\n", line)
 	}
 }
-
-func errorsOnly(found []diagnostic.Diagnostic) []diagnostic.Diagnostic {
-	var out []diagnostic.Diagnostic
-	for _, d := range found {
-		if d.Severity == diagnostic.Error {
-			out = append(out, d)
-		}
-	}
-	return out
-}

@@ -1,5 +1,6 @@
 // Command hank runs long programs of agent steps, and makes every step a safe
-// place to return to. One file per command: flags in, text or JSON out.
+// place to return to. One file per command: flags in, text or JSON out. Package call
+// has what commands share, and package upkeep those that look after what is stored.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/upkeep"
 	"hank/internal/argv"
 	"hank/internal/completion"
 	"hank/internal/typo"
@@ -61,7 +63,7 @@ func finish(err error) exitcode.Code {
 	}
 	var ended *endedError
 	if errors.As(err, &ended) {
-		return ended.code
+		return ended.Code
 	}
 	if err != nil {
 		remark("hank: %s\n", verdict.Sentence(err))
@@ -92,8 +94,8 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			initCommand(), validateCommand(), planCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
-			statusCommand(), showCommand(), logCommand(), eventsCommand(), checkpointsCommand(), diffCommand(), restoreCommand(), landCommand(),
-			costCommand(), doctorCommand(), resetCommand(), gcCommand(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
+			statusCommand(), showCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),
+			costCommand(), doctorCommand(), resetCommand(), upkeep.GC(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
 		},
 	}
 	for _, c := range app.Commands {

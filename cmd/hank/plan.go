@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
@@ -37,7 +38,7 @@ Exit code 0: printed; 3: HANK is invalid.`,
 			if err != nil {
 				return err
 			}
-			if p.Codons, err = lastBefore(p.Codons, c.Int("limit"), c.String("before"), func(e report.Planned) string { return string(e.CodonID) }); err != nil {
+			if p.Codons, err = call.LastBefore(p.Codons, c.Int("limit"), c.String("before"), func(e report.Planned) string { return string(e.CodonID) }); err != nil {
 				return err
 			}
 			if c.Bool("json") {

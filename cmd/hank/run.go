@@ -17,7 +17,6 @@ import (
 	"hank/runtime/hankfile"
 	"hank/runtime/land"
 	"hank/runtime/progress"
-	"hank/runtime/report/cost"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -299,11 +298,4 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	}
 	p.Show(ended)
 	return exitWith(res.Code)
-}
-
-// catchUp has the cost index brought up to date, best effort.
-func catchUp(execution string) {
-	if self, err := os.Executable(); err == nil {
-		cost.StartCatchUp(self, execution)
-	}
 }

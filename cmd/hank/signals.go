@@ -5,8 +5,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
-
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/state"
@@ -65,12 +63,4 @@ func meaning(n int, gentle bool) codon.Signal {
 		return codon.StopNow
 	}
 	return codon.StopForce
-}
-
-// outliveReaders lets a command that changes something finish it although nobody
-// reads its output any more, as after "| head": writing there fails instead of
-// ending the process. Children do not inherit it.
-func outliveReaders(*cli.Context) error {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return nil
 }

@@ -17,7 +17,8 @@ import (
 	"testing"
 	"time"
 
-	_ "hank/runtime" // the program's; see binary
+	_ "hank/cmd/hank/upkeep" // the program's; see binary
+	_ "hank/runtime"
 )
 
 // binary is the program itself, as people have it, built once.

@@ -1,4 +1,4 @@
-package main
+package call
 
 import (
 	"fmt"
@@ -17,24 +17,34 @@ import (
 	"hank/state"
 )
 
-var capFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "limit checkpoint storage to `SIZE` from now on, such as 20GB (0 = unlimited; 50GB until it is set); the run pauses at the limit"}
+func errorsOnly(found []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	var out []diagnostic.Diagnostic
+	for _, d := range found {
+		if d.Severity == diagnostic.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
 
-var sandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`MODE`: workspace restricts agents, rigs and checks to writing in the workspace and a home and temp directory of their own; none (default) leaves them your access"}
+var CapFlag = &cli.StringFlag{Name: "checkpoint-cap", Usage: "limit checkpoint storage to `SIZE` from now on, such as 20GB (0 = unlimited; 50GB until it is set); the run pauses at the limit"}
 
-// settings reads hankweave.json, the environment and the flags.
-func settings(c *cli.Context) (config.Layers, error) {
+var SandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`MODE`: workspace restricts agents, rigs and checks to writing in the workspace and a home and temp directory of their own; none (default) leaves them your access"}
+
+// Settings reads hankweave.json, the environment and the flags.
+func Settings(c *cli.Context) (config.Layers, error) {
 	var layers config.Layers
 	var found []diagnostic.Diagnostic
 	name := c.String("config")
-	text, err := vfs.ReadLimited(orDefault(name, "hankweave.json"), config.LargestFile)
+	text, err := vfs.ReadLimited(OrDefault(name, "hankweave.json"), config.LargestFile)
 	switch {
 	case err == nil:
 		layers.File, found = config.Parse(text)
 		for i := range found {
-			found[i].File = orDefault(name, "hankweave.json")
+			found[i].File = OrDefault(name, "hankweave.json")
 		}
 	case name != "" || !os.IsNotExist(err):
-		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", orDefault(name, "hankweave.json"), err)}
+		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", OrDefault(name, "hankweave.json"), err)}
 	}
 	env, more := config.ParseEnviron(os.Environ())
 	layers.Env = env
@@ -46,25 +56,25 @@ func settings(c *cli.Context) (config.Layers, error) {
 		yes := true
 		layers.Flags.IgnoreRigFailures = &yes
 	}
-	if layers.Flags.CheckpointCap, err = givenCap(c); err != nil {
+	if layers.Flags.CheckpointCap, err = GivenCap(c); err != nil {
 		return layers, err
 	}
 	switch layers.Flags.Sandbox = config.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
 	case "", config.NoSandbox, config.WorkspaceSandbox:
 	default:
-		return layers, notOneOf("sandbox", c.String("sandbox"), "workspace", "none")
+		return layers, NotOneOf("sandbox", c.String("sandbox"), "workspace", "none")
 	}
 	return layers, nil
 }
 
-// settingsHere are the settings that hold here, for those who only report.
-func settingsHere(c *cli.Context) report.Settings {
-	layers, err := settings(c)
+// SettingsHere are the settings that hold here, for those who only report.
+func SettingsHere(c *cli.Context) report.Settings {
+	layers, err := Settings(c)
 	return report.Settings{Layers: layers, Wrong: err}
 }
 
-// limits are what --max-cost and --max-time say.
-func limits(c *cli.Context) (runtime.LimitChange, error) {
+// Limits are what --max-cost and --max-time say.
+func Limits(c *cli.Context) (runtime.LimitChange, error) {
 	var change runtime.LimitChange
 	cost, err := limit(c, "max-cost")
 	if err != nil {
@@ -105,8 +115,8 @@ func badLimit(c *cli.Context, name string) error {
 	return &exitcode.UsageError{Why: fmt.Sprintf("--%s takes a positive number or none, not %q", name, c.String(name))}
 }
 
-// givenCap is what --checkpoint-cap says; not set where it is not given.
-func givenCap(c *cli.Context) (config.Size, error) {
+// GivenCap is what --checkpoint-cap says; not set where it is not given.
+func GivenCap(c *cli.Context) (config.Size, error) {
 	if !c.IsSet("checkpoint-cap") {
 		return "", nil
 	}

@@ -1,4 +1,4 @@
-package main
+package upkeep
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -14,7 +15,7 @@ import (
 	"hank/state"
 )
 
-func checkpointsCommand() *cli.Command {
+func Checkpoints() *cli.Command {
 	return &cli.Command{
 		Name: "checkpoints", Usage: "list the checkpoints, newest first; export and import them",
 		ArgsUsage: "[export|import DIR|REMOTE]",
@@ -39,7 +40,7 @@ Exit code 0: success; 2: no such run, or several executions found and no --prefi
 4: some branches have diverged, or the directory of a new execution has files
 (--keep-tree or --restore decides), or files for secrets (.env) in it would be
 checkpointed (--exclude-secrets or --include-secrets decides); 5: a run is in progress.`,
-		Flags: []cli.Flag{executionFlag, &cli.StringFlag{Name: "run", Usage: "only those of `RUN`"}, limitFlag,
+		Flags: []cli.Flag{call.ExecutionFlag, &cli.StringFlag{Name: "run", Usage: "only those of `RUN`"}, call.LimitFlag,
 			&cli.StringFlag{Name: "before", Usage: "show only entries older than `TARGET`"},
 			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
 			&cli.StringFlag{Name: "prefix", Usage: "branch prefix `NAME` in the other repository"},
@@ -47,9 +48,9 @@ checkpointed (--exclude-secrets or --include-secrets decides); 5: a run is in pr
 			&cli.BoolFlag{Name: "restore", Usage: "import into a directory with files: restore the newest checkpoint (the files are saved in another one)"},
 			&cli.BoolFlag{Name: "exclude-secrets", Usage: "import into a directory with files: keep those whose names suggest secrets (.env, id_rsa, ...), and exclude them from every checkpoint"},
 			&cli.BoolFlag{Name: "include-secrets", Usage: "import into a directory with files: treat such files like all others"},
-			breakLockFlag, jsonFlag},
+			call.BreakLockFlag, call.JSONFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 2); err != nil {
+			if err := call.Arguments(c, 0, 2); err != nil {
 				return err
 			}
 			if c.Bool("include-secrets") && c.Bool("exclude-secrets") {
@@ -74,7 +75,7 @@ checkpointed (--exclude-secrets or --include-secrets decides); 5: a run is in pr
 }
 
 func listCheckpoints(c *cli.Context) error {
-	v, err := view(c)
+	v, err := call.View(c)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func listCheckpoints(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(list)
+		return call.JSON(list)
 	}
 	if c.Bool("graph") {
 		err = printGraph(v.State, list, c.Int("limit"))
@@ -95,7 +96,7 @@ func listCheckpoints(c *cli.Context) error {
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
-		remark("%s missing from the store (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), executionOption(c))
+		call.Remark("%s missing from the store (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), call.ExecutionOption(c))
 	}
 	return err
 }
@@ -116,13 +117,13 @@ func printCheckpoints(list []history.Listed, limit int) error {
 		if k.Current {
 			mark = "*"
 		}
-		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(string(k.Kind), "-"), orDefault(string(k.CodonID), "-"), report.ShortNames(k.Name), k.Branch)
+		t.Row(mark, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), call.OrDefault(string(k.Kind), "-"), call.OrDefault(string(k.CodonID), "-"), report.ShortNames(k.Name), k.Branch)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if limit > 0 && len(list) == limit {
-		remark("there may be more: --before %s, or --limit 0\n", report.Short(list[limit-1].SHA))
+		call.Remark("there may be more: --before %s, or --limit 0\n", report.Short(list[limit-1].SHA))
 	}
 	return nil
 }
@@ -139,14 +140,14 @@ func printGraph(s *state.State, list *report.Checkpoints, limit int) error {
 	for _, line := range history.Graph(list.Checkpoints) {
 		k := line.At
 		if k == nil {
-			say("%s\n", line.Draw)
+			call.Say("%s\n", line.Draw)
 			continue
 		}
 		name := string(k.Kind)
 		if k.CodonID != "" {
 			name = string(k.CodonID) + ":" + name
 		}
-		text := fmt.Sprintf("%s  %s  %s  %s", line.Draw, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), orDefault(name, "-"))
+		text := fmt.Sprintf("%s  %s  %s  %s", line.Draw, report.Short(k.SHA), k.Time.Local().Format("2006-01-02 15:04:05"), call.OrDefault(name, "-"))
 		if k.Name != "" && k.Kind == state.KindRecovery {
 			text += " " + report.ShortNames(k.Name)
 		}
@@ -161,13 +162,13 @@ func printGraph(s *state.State, list *report.Checkpoints, limit int) error {
 		} else if k.Kind == state.KindInitial || k.Kind == state.KindRecovery {
 			text += "  (" + k.Branch + ")"
 		}
-		say("%s\n", text)
+		call.Say("%s\n", text)
 	}
 	for _, r := range list.Removed {
-		say("x  %s  %s, removed by hank gc on %s\n", report.Short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
+		call.Say("x  %s  %s, removed by hank gc on %s\n", report.Short(r.Head), r.Branch, r.Time.Local().Format("2006-01-02 15:04"))
 	}
 	if limit > 0 && len(list.Checkpoints) == limit {
-		remark("there may be more: --limit 0\n")
+		call.Remark("there may be more: --limit 0\n")
 	}
 	return nil
 }
@@ -182,5 +183,5 @@ func cameFrom(r *state.Run) string {
 	if src.AfterCodon != nil {
 		from = fmt.Sprintf("from after %q in run %s", *src.AfterCodon, src.RunID)
 	}
-	return fmt.Sprintf(", %s, %s", orDefault(r.StartingConditions.Reason, "continue"), from)
+	return fmt.Sprintf(", %s, %s", call.OrDefault(r.StartingConditions.Reason, "continue"), from)
 }

@@ -1,16 +1,15 @@
-package main
+package upkeep
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/layout"
@@ -19,7 +18,7 @@ import (
 	"hank/runtime/report"
 )
 
-func gcCommand() *cli.Command {
+func GC() *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "list and delete unneeded data",
 		Description: `Without --apply nothing is deleted. Removable data by kind:
@@ -53,19 +52,19 @@ Examples: hank gc --apply --older-than 7d
 
 Exit code 0: success; 2: unknown kind; 4: the checkpoint store is damaged, and nothing
 was removed from it; 5: a run is in progress.`,
-		Flags: []cli.Flag{executionFlag,
+		Flags: []cli.Flag{call.ExecutionFlag,
 			&cli.BoolFlag{Name: "apply", Usage: "delete what is listed"},
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only list, which is the default"},
 			&cli.StringFlag{Name: "older-than", Value: "30d", Usage: "minimum `AGE` (such as 30d or 12h)"},
 			&cli.StringSliceFlag{Name: "only", Usage: "only data of this `KIND` (several: comma-separated)"},
 			&cli.BoolFlag{Name: "executions", Usage: "whole completed executions"},
 			&cli.BoolFlag{Name: "orphans", Usage: "executions whose directory no longer exists"},
-			jsonFlag},
+			call.JSONFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 0); err != nil {
+			if err := call.Arguments(c, 0, 0); err != nil {
 				return err
 			}
-			if exclusive(c, "apply", "dry-run") > 1 {
+			if call.Exclusive(c, "apply", "dry-run") > 1 {
 				return &exitcode.UsageError{Why: "--apply and --dry-run are mutually exclusive"}
 			}
 			p, err := policy(c)
@@ -75,19 +74,19 @@ was removed from it; 5: a run is in progress.`,
 			if c.Bool("executions") || c.Bool("orphans") {
 				return gcExecutions(c, p)
 			}
-			v, err := view(c)
+			v, err := call.View(c)
 			if err != nil {
 				return err
 			}
-			out, err := report.CollectGarbage(c.Context, v, p, c.Bool("apply"), work)
+			out, err := report.CollectGarbage(c.Context, v, p, c.Bool("apply"), call.Work)
 			if out == nil {
 				return err
 			}
 			if out.Applied && out.HasIndex() {
-				catchUp(v.Layout.Root)
+				call.CatchUp(v.Layout.Root)
 			}
 			if c.Bool("json") {
-				return errors.Join(printJSON(out), err)
+				return errors.Join(call.JSON(out), err)
 			}
 			return errors.Join(printGarbage(out, c), err)
 		},
@@ -96,19 +95,19 @@ was removed from it; 5: a run is in progress.`,
 
 // policy reads what may go.
 func policy(c *cli.Context) (gc.Policy, error) {
-	age, err := parseAge(c.String("older-than"))
+	age, err := call.ParseAge(c.String("older-than"))
 	p := gc.Policy{OlderThan: age, Now: time.Now()}
 	for _, kind := range c.StringSlice("only") {
 		if !slices.Contains(gc.Kinds, gc.Kind(kind)) {
-			return p, notOneOf("only", kind, kinds()...)
+			return p, call.NotOneOf("only", kind, Kinds()...)
 		}
 		p.Only = append(p.Only, gc.Kind(kind))
 	}
 	return p, err
 }
 
-// kinds are the kinds of data that can go.
-func kinds() []string {
+// Kinds are the kinds of data that can go.
+func Kinds() []string {
 	out := make([]string, len(gc.Kinds))
 	for i, k := range gc.Kinds {
 		out[i] = string(k)
@@ -142,7 +141,7 @@ func printGarbage(out *report.Garbage, c *cli.Context) error {
 		return err
 	}
 	if out.Applied {
-		say("%s freed\n", term.Bytes(out.Bytes))
+		call.Say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
 	sayFreeable(c, out.Bytes, slices.ContainsFunc(out.Items, func(g gc.Garbage) bool { return g.Remove }))
@@ -155,7 +154,7 @@ func sayFreeable(c *cli.Context, bytes int64, any bool) {
 	if any {
 		how = "; delete with: " + applying(c)
 	}
-	say("%s can be freed (dry run)%s\n", term.Bytes(bytes), how)
+	call.Say("%s can be freed (dry run)%s\n", term.Bytes(bytes), how)
 }
 
 // applying is the command that deletes what this one has listed.
@@ -172,21 +171,7 @@ func applying(c *cli.Context) string {
 	if kinds := c.StringSlice("only"); len(kinds) > 0 {
 		command += " --only " + shell.Quote(strings.Join(kinds, ","))
 	}
-	return command + executionOption(c)
-}
-
-// parseAge reads a time span, in days too.
-func parseAge(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, &exitcode.UsageError{Why: fmt.Sprintf("an age is a number with a unit, such as 30d, 12h or 10m, not %q", text)}
-	}
-	return d, nil
+	return command + call.ExecutionOption(c)
 }
 
 // gcExecutions is hank gc --executions and --orphans.
@@ -199,7 +184,7 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		return err
 	}
 	if c.Bool("json") {
-		return errors.Join(printJSON(out), err)
+		return errors.Join(call.JSON(out), err)
 	}
 	t := term.NewTable(os.Stdout)
 	t.Hang(2)
@@ -218,7 +203,7 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		return err
 	}
 	if out.Applied {
-		say("%s freed\n", term.Bytes(out.Bytes))
+		call.Say("%s freed\n", term.Bytes(out.Bytes))
 		return nil
 	}
 	sayFreeable(c, out.Bytes, slices.ContainsFunc(out.Items, func(x gc.Expired) bool { return x.Remove }))

@@ -1,4 +1,4 @@
-package main
+package upkeep
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/internal/term"
@@ -14,7 +15,7 @@ import (
 	"hank/runtime/land"
 )
 
-func landCommand() *cli.Command {
+func Land() *cli.Command {
 	return &cli.Command{
 		Name: "land", Usage: "commit a run's changes to a new branch of your repository",
 		Description: `Creates the branch from HEAD, with one commit for each codon that changed something.
@@ -42,7 +43,7 @@ written, because HEAD has moved and has changed the same files, nothing can land
 and the index cannot be moved, the branch is not where hank land left it, or Git refused;
 or the branch was created, and a check failed (see the report); 5: --switch during a
 run; 9: git not found.`,
-		Flags: []cli.Flag{executionFlag,
+		Flags: []cli.Flag{call.ExecutionFlag,
 			&cli.StringFlag{Name: "branch", Aliases: []string{"b"}, Usage: "`NAME` of the new branch"},
 			&cli.BoolFlag{Name: "switch", Usage: "put HEAD and the index on the branch, without writing a file"},
 			&cli.BoolFlag{Name: "update", Usage: "add what is new to a branch that hank land has made"},
@@ -52,9 +53,9 @@ run; 9: git not found.`,
 			&cli.BoolFlag{Name: "squash", Usage: "create a single commit"},
 			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "message `TEXT` of that commit"},
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "dry run: show what would be on the branch, and write nothing to your repository"},
-			jsonFlag},
+			call.JSONFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 0); err != nil {
+			if err := call.Arguments(c, 0, 0); err != nil {
 				return err
 			}
 			if c.String("branch") == "" {
@@ -66,27 +67,27 @@ run; 9: git not found.`,
 			if c.Bool("update") && (c.String("from") != "" || c.String("onto") != "") {
 				return &exitcode.UsageError{Why: "--update continues where the branch ends; --from and --onto are for a new branch"}
 			}
-			v, err := view(c)
+			v, err := call.View(c)
 			if err != nil {
 				return err
 			}
 			done, err := land.Land(c.Context, v, land.Options{Branch: c.String("branch"), Switch: c.Bool("switch"), Update: c.Bool("update"), From: c.String("from"), To: c.String("to"),
-				Onto: c.String("onto"), Squash: c.Bool("squash"), Message: c.String("message"), DryRun: c.Bool("dry-run"), Now: time.Now(), Work: work})
+				Onto: c.String("onto"), Squash: c.Bool("squash"), Message: c.String("message"), DryRun: c.Bool("dry-run"), Now: time.Now(), Work: call.Work})
 			if err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				if err := printJSON(done); err != nil {
+				if err := call.JSON(done); err != nil {
 					return err
 				}
 			} else {
-				at := land.Reader{Git: within(done.Repository), Hank: func(command string) string { return advice.Command(command, executionOption(c)) }}
+				at := land.Reader{Git: within(done.Repository), Hank: func(command string) string { return advice.Command(command, call.ExecutionOption(c)) }}
 				if err := done.Print(os.Stdout, at); err != nil {
 					return err
 				}
 			}
 			if !done.Right() {
-				return exitWith(exitcode.Decision)
+				return call.ExitWith(exitcode.Decision)
 			}
 			return nil
 		},

@@ -1,4 +1,4 @@
-package main
+package upkeep
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint/remote"
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
@@ -16,11 +17,11 @@ import (
 
 // exportCheckpoints is hank checkpoints export.
 func exportCheckpoints(c *cli.Context, address string) error {
-	v, err := view(c)
+	v, err := call.View(c)
 	if err != nil {
 		return err
 	}
-	t, err := transfer.Export(c.Context, v, remoteOf(c, address), work)
+	t, err := transfer.Export(c.Context, v, remoteOf(c, address), call.Work)
 	if err != nil {
 		return err
 	}
@@ -30,8 +31,8 @@ func exportCheckpoints(c *cli.Context, address string) error {
 // importCheckpoints is hank checkpoints import: into the execution that is named or
 // here, or into a new one where -e names nothing.
 func importCheckpoints(c *cli.Context, address string) error {
-	_ = outliveReaders(c) // it writes
-	root, err := executionOf(c)
+	_ = call.OutliveReaders(c) // it writes
+	root, err := call.ExecutionOf(c)
 	if err != nil {
 		if c.String("execution") == "" {
 			return &exitcode.UsageError{Why: "no execution here to import into; create one with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
@@ -41,13 +42,13 @@ func importCheckpoints(c *cli.Context, address string) error {
 		}
 	}
 	isNew := transfer.IsNew(root)
-	t, err := transfer.Import(c.Context, root, remoteOf(c, address), execution.Options{BreakLock: c.String("break-lock"), Work: work,
+	t, err := transfer.Import(c.Context, root, remoteOf(c, address), execution.Options{BreakLock: c.String("break-lock"), Work: call.Work,
 		KeepTree: c.Bool("keep-tree"), RestoreTree: c.Bool("restore"),
 		IncludeSecrets: c.Bool("include-secrets"), ExcludeSecrets: c.Bool("exclude-secrets"),
-		Warn: func(line string) { remark("%s\n", forThis(c, line)) }})
+		Warn: func(line string) { call.Remark("%s\n", call.ForThis(c, line)) }})
 	if t != nil {
 		for _, f := range t.Findings {
-			remark("%s: %s\n", f.Severity.Word(), forThis(c, f.What))
+			call.Remark("%s: %s\n", f.Severity.Word(), call.ForThis(c, f.What))
 		}
 		if !isNew {
 			remarkIgnored(c)
@@ -76,13 +77,13 @@ func remarkIgnored(c *cli.Context) {
 		if len(given) > 1 {
 			have = "have"
 		}
-		remark("note: %s %s no effect: an import into an existing execution does not change its workspace\n", strings.Join(given, " and "), have)
+		call.Remark("note: %s %s no effect: an import into an existing execution does not change its workspace\n", strings.Join(given, " and "), have)
 	}
 }
 
 func printTransfer(c *cli.Context, t *transfer.Transfer, word string) error {
 	if c.Bool("json") {
-		if err := printJSON(t); err != nil {
+		if err := call.JSON(t); err != nil {
 			return err
 		}
 	} else {
@@ -90,14 +91,14 @@ func printTransfer(c *cli.Context, t *transfer.Transfer, word string) error {
 		if word == "imported" {
 			where = "from"
 		}
-		say("%s %s %s %s (%s; %d already up to date)\n", word, branchesOf(len(t.Moved)), where, t.Prefix, term.Count(t.Objects, "object"), t.Same)
+		call.Say("%s %s %s %s (%s; %d already up to date)\n", word, branchesOf(len(t.Moved)), where, t.Prefix, term.Count(t.Objects, "object"), t.Same)
 	}
 	if len(t.Refused) > 0 {
-		remark("hank: %s rejected: diverged on the other side: %s; another --prefix keeps both\n", branchesOf(len(t.Refused)), strings.Join(t.Refused, ", "))
-		return exitWith(exitcode.Decision)
+		call.Remark("hank: %s rejected: diverged on the other side: %s; another --prefix keeps both\n", branchesOf(len(t.Refused)), strings.Join(t.Refused, ", "))
+		return call.ExitWith(exitcode.Decision)
 	}
 	if word == "imported" {
-		remark("next: hank status%s\n", executionOption(c))
+		call.Remark("next: hank status%s\n", call.ExecutionOption(c))
 	}
 	return nil
 }

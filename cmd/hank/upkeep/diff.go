@@ -1,22 +1,22 @@
-package main
+package upkeep
 
 import (
 	"bufio"
 	"errors"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/checkpoint/diff"
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report"
 )
 
-func diffCommand() *cli.Command {
+func Diff() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "show changes between two checkpoints, or a checkpoint and the workspace", ArgsUsage: "[A] [B]",
 		Description: `A and B are TARGETs, see hank rollback --help. Without B: the current workspace.
@@ -28,19 +28,19 @@ Examples: hank diff initial
           hank diff gather review#1 --patch | git apply --stat
 
 Exit code 0: printed, whether or not there are changes; 2: unknown TARGET.`,
-		Flags: []cli.Flag{executionFlag,
+		Flags: []cli.Flag{call.ExecutionFlag,
 			&cli.BoolFlag{Name: "stat", Usage: "files and changed lines (the default)"},
 			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Usage: "the change itself, as a Git patch"},
 			&cli.BoolFlag{Name: "name-only", Usage: "only the paths"},
-			jsonFlag},
+			call.JSONFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 2); err != nil {
+			if err := call.Arguments(c, 0, 2); err != nil {
 				return err
 			}
-			if exclusive(c, "stat", "patch", "name-only", "json") > 1 {
+			if call.Exclusive(c, "stat", "patch", "name-only", "json") > 1 {
 				return &exitcode.UsageError{Why: "--stat, --patch, --name-only and --json are mutually exclusive"}
 			}
-			v, err := view(c)
+			v, err := call.View(c)
 			if err != nil {
 				return err
 			}
@@ -54,24 +54,13 @@ Exit code 0: printed, whether or not there are changes; 2: unknown TARGET.`,
 	}
 }
 
-// exclusive counts the flags that are set.
-func exclusive(c *cli.Context, names ...string) int {
-	n := 0
-	for _, name := range names {
-		if c.Bool(name) {
-			n++
-		}
-	}
-	return n
-}
-
 func printDiff(c *cli.Context, d *history.Difference) error {
 	switch {
 	case c.Bool("patch"):
 		return printPatch(d)
 	case c.Bool("name-only"):
 		for _, ch := range d.Changes {
-			say("%s\n", quotePath(ch.Path))
+			call.Say("%s\n", call.QuotePath(ch.Path))
 		}
 		return nil
 	}
@@ -80,7 +69,7 @@ func printDiff(c *cli.Context, d *history.Difference) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(report.DifferenceOf(d, stats))
+		return call.JSON(report.DifferenceOf(d, stats))
 	}
 	printStats(d, stats)
 	return nil
@@ -112,20 +101,20 @@ func printStats(d *history.Difference, stats []diff.FileStat) {
 		to = d.To.String()
 	}
 	if len(d.Changes) == 0 {
-		say("no differences between %s and %s\n", d.From, to)
+		call.Say("no differences between %s and %s\n", d.From, to)
 		return
 	}
 	widest, longest, added, deleted := 0, 1, 0, 0
 	for i, s := range stats {
-		widest = max(widest, term.Columns(quotePath(d.Changes[i].Path)))
+		widest = max(widest, term.Columns(call.QuotePath(d.Changes[i].Path)))
 		longest = max(longest, s.Added+s.Deleted)
 		added, deleted = added+s.Added, deleted+s.Deleted
 	}
 	for i, s := range stats {
-		path := quotePath(d.Changes[i].Path)
-		say("%s %s%s  %s\n", sign(d.Changes[i].Kind), path, strings.Repeat(" ", widest-term.Columns(path)), bar(s, longest))
+		path := call.QuotePath(d.Changes[i].Path)
+		call.Say("%s %s%s  %s\n", sign(d.Changes[i].Kind), path, strings.Repeat(" ", widest-term.Columns(path)), bar(s, longest))
 	}
-	say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, term.Count(len(stats), "file"), term.Count(added, "line"), deleted)
+	call.Say("from %s to %s: %s, %s added, %d deleted\n", d.From, to, term.Count(len(stats), "file"), term.Count(added, "line"), deleted)
 }
 
 func sign(k diff.ChangeKind) term.Painted {
@@ -155,13 +144,4 @@ func bar(s diff.FileStat, longest int) term.Painted {
 		minus = width - plus
 	}
 	return term.Sprintf("%5d %s%s", total, term.Green(os.Stdout, strings.Repeat("+", plus)), term.Red(os.Stdout, strings.Repeat("-", minus)))
-}
-
-// quotePath shows a path on one line: as it is, or, where it holds what does
-// not print, quoted.
-func quotePath(p string) string {
-	if q := strconv.Quote(p); q != `"`+p+`"` {
-		return q
-	}
-	return p
 }
