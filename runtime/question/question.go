@@ -3,6 +3,7 @@ package question
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"hank/checkpoint"
@@ -15,6 +16,7 @@ import (
 	"hank/runtime/request"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
+	"hank/state"
 )
 
 // Question returns a *finding.DecisionError where a command that runs codons would
@@ -40,6 +42,10 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	case mode == request.ModeRun && !strings.HasPrefix(command, "hank run"): // it runs nothing
 		return nil
 	}
+	st, _ := startpoint.Decide(startpoint.Situation{State: s}, request.Request{Mode: mode}, request.Answers{}) // a command that cannot mean anything moves nothing
+	if ask := played(v, st); ask != nil {
+		return ask
+	}
 	store, err := v.Store()
 	if err != nil {
 		return err
@@ -50,7 +56,6 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	if strings.HasSuffix(command, verdict.AdoptOption) {
 		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
 	}
-	st, _ := startpoint.Decide(startpoint.Situation{State: s}, request.Request{Mode: mode}, request.Answers{}) // a command that cannot mean anything moves nothing
 	edits, err := edits.Changed(ctx, v, store, st.To)
 	if err != nil {
 		return err
@@ -78,6 +83,40 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	}
 	return ask
 }
+
+// played is the question of a codon that continues a session that was only replayed; nil
+// where the next command replays, or there is none.
+func played(v *recovery.View, st startpoint.Start) *finding.DecisionError {
+	if v.Meta.Replay != "" || !slices.ContainsFunc(v.State.Runs, wasReplay) {
+		return nil
+	}
+	there := *v.State
+	if st.Position != nil {
+		there.Position = st.Position
+	}
+	return startpoint.Played(&there, false)
+}
+
+// QuestionOfPlayed is what of Question is about a session that was only replayed. The
+// view may be a glance: the whole state is read only where something was replayed.
+func QuestionOfPlayed(v *recovery.View, command string) *finding.DecisionError {
+	mode := request.ModeRun
+	if strings.HasPrefix(command, "hank retry") {
+		mode = request.ModeRetry
+	}
+	if v.Blocked != nil || v.Live || v.Meta.Replay != "" || !slices.ContainsFunc(v.State.Runs, wasReplay) {
+		return nil
+	}
+	whole, err := recovery.Read(v.Layout.Root)
+	if err != nil {
+		return nil
+	}
+	st, _ := startpoint.Decide(startpoint.Situation{State: whole.State}, request.Request{Mode: mode}, request.Answers{})
+	return played(whole, st)
+}
+
+// wasReplay reports whether a run was a replay, by its last record.
+func wasReplay(r *state.Run) bool { return r.Len() > 0 && r.Codon(r.Len()-1).Replayed() }
 
 // QuestionOfHank is what of Question a look at the files of the hank tells. The view
 // may be a glance: what takes the whole state is read only where the hank has changed.

@@ -102,7 +102,11 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 		s.refuse(in.Wrong)
 	case isDriven(s.Command):
 		s.ask(question.QuestionOfHank(v, in.Layers, s.Command))
-		s.foresee(v)
+		if ask := question.QuestionOfPlayed(v, s.Command); ask != nil {
+			s.ask(ask)
+		} else {
+			s.foresee(v)
+		}
 	}
 	s.offer(option)
 	return &s, nil
