@@ -57,7 +57,9 @@
 //
 // A connection that sends nothing for idle seconds and has no subscription is closed.
 // A longer line than longestLine is an error and ends the connection. There are
-// maxConnections at most, of which maxSubscriptions may have one; more are refused.
+// maxConnections at most: for one more the one without a subscription is closed of which
+// nothing has come for the longest time. Of them maxSubscriptions may have one; more are
+// refused.
 //
 // The address of a Unix socket has at most 104 bytes on some systems: where the
 // execution's path is longer, the socket is in a short private directory, and a file

@@ -389,6 +389,55 @@ func TestSubscribersLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
+// A process that a codon has started may connect, too. However many connections are open
+// and silent, the user's request is taken, and one that waits for its confirmation is not
+// forgotten for the next one that connects.
+func TestSilentClientsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	r, s, path := listening(t)
+	defer s.Close()
+	var open []net.Conn
+	connect := func() {
+		t.Helper()
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, conn)
+	}
+	defer func() {
+		for _, conn := range open {
+			conn.Close()
+		}
+	}()
+	for range 3 * maxConnections {
+		connect()
+	}
+	c, err := Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.id++
+	if a, err := c.exchange(Request{Command: "stop", Confirm: true}); err != nil || !a.Confirm {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	for range maxConnections / 2 {
+		connect()
+	}
+	if a, err := Call(t.Context(), path, Request{Command: "status"}); err != nil || !a.OK {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if a, err := c.exchange(Request{Command: confirmation}); err != nil || !a.OK || r.stops.Load() != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.connections); n > maxConnections {
+		t.Errorf("%d connections", n)
+	}
+}
+
 // Lines that are too long, cut, or no requests end a connection at most.
 func TestBadInputHarmsNobodyElse(t *testing.T) {
 	t.Parallel()

@@ -127,15 +127,37 @@ func (s *Server) accept() {
 	}
 }
 
-// admit takes a connection in, if there is room for it.
+// admit takes a connection in. Where there is no room, the one goes of which nothing has
+// come for the longest time, so that no client can keep others out by being there.
 func (s *Server) admit(c *connection) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.connections) >= maxConnections || !s.closing.IsZero() {
+	if !s.closing.IsZero() {
 		return false
 	}
+	if len(s.connections) >= maxConnections {
+		idlest := s.idlest()
+		if idlest == nil {
+			return false
+		}
+		idlest.conn.Close()
+		delete(s.connections, idlest)
+	}
+	c.heard = time.Now()
 	s.connections[c] = true
 	return true
+}
+
+// idlest is the connection of which nothing has come for the longest time, without those
+// that have a subscription or get an answer; nil: there is none. The caller holds the
+// lock.
+func (s *Server) idlest() (found *connection) {
+	for c := range s.connections {
+		if !c.follows && !c.busy && (found == nil || c.heard.Before(found.heard)) {
+			found = c
+		}
+	}
+	return found
 }
 
 func (s *Server) dismiss(c *connection) {
@@ -179,7 +201,11 @@ type connection struct {
 
 	writing  sync.Mutex
 	follower sync.WaitGroup // the subscription
-	follows  bool
+
+	// Guarded by the server's lock.
+	follows bool
+	busy    bool      // a request is being answered
+	heard   time.Time // when the last one was answered
 }
 
 // serve answers requests until the client hangs up, is silent for too long, or the
@@ -194,7 +220,7 @@ func (c *connection) serve() {
 	defer hangUp()
 	lines := bufio.NewScanner(c.conn)
 	lines.Buffer(make([]byte, 0, 4096), longestLine)
-	for c.awaitRequest() && lines.Scan() {
+	for c.awaitRequest() && lines.Scan() && c.begin() {
 		answer, wants := c.answer(lines.Bytes())
 		err := c.send(answer)
 		if err == nil && wants != nil {
@@ -219,11 +245,20 @@ func (c *connection) serve() {
 func (c *connection) awaitRequest() bool {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
+	c.busy = false
 	var until time.Time // a subscriber may be silent for ever
 	if !c.follows {
 		until = time.Now().Add(c.server.idle)
 	}
 	return c.server.closing.IsZero() && c.conn.SetReadDeadline(until) == nil
+}
+
+// begin begins an answer, unless the connection had to make room.
+func (c *connection) begin() bool {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.busy, c.heard = true, time.Now()
+	return c.server.connections[c]
 }
 
 // hurry ends the reading, and the writing soon; the caller holds the server's lock.
@@ -256,7 +291,9 @@ func (c *connection) send(v any) error {
 
 // follow sends the updates of a subscription from now on.
 func (c *connection) follow(ctx context.Context, id uint64, s Subscription) {
+	c.server.mu.Lock()
 	c.follows = true
+	c.server.mu.Unlock()
 	c.follower.Go(func() {
 		defer c.server.unreserve()
 		err := c.server.service.Follow(ctx, s, func(u Update) error {
