@@ -16,32 +16,15 @@ import (
 	"hank/state"
 )
 
-// edited is what the user has changed in the workspace before a start.
-type edited struct {
-	head    state.SHA            // the checkpoint that it was left at
-	snap    *checkpoint.Snapshot // of the workspace, pending in the store
-	changes []diff.Change
-}
-
 // findEdits looks what the user has changed since the last checkpoint. The snapshot is
 // to be committed or aborted.
-func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edited, err error) {
-	e.head = d.comparison().LeftAt(to != "")
-	if e.snap, err = d.snapshot(ctx, e.head); err == nil {
-		e.changes, err = d.comparison().List(e.head, to, e.snap)
-	}
+func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edits.Found, err error) {
+	e, err = d.comparison().Find(to, func(head state.SHA) (*checkpoint.Snapshot, error) { return d.snapshot(ctx, head) })
 	if to == "" && d.x.State().Position != nil { // reached by a move, which leaves what nobody has recorded
 		d.moved = true
 	}
-	if err == nil {
-		d.unasked, err = d.comparison().EmptyDirsSince(e.head, e.snap)
-		d.moved = d.moved || len(d.unasked) > 0
-	}
-	if err == nil && to != "" {
-		var files []string
-		files, err = d.comparison().Uncovered(e.head, e.snap)
-		d.unasked = append(d.unasked, files...)
-	}
+	d.unasked = e.Unasked
+	d.moved = d.moved || e.Dirs
 	return e, err
 }
 
@@ -50,13 +33,13 @@ func (d *driver) findEdits(ctx context.Context, to state.SHA) (e edited, err err
 // changes are kept in a checkpoint.
 func (d *driver) askAboutEdits(ctx context.Context, st startpoint.Start) (kept bool, err error) {
 	e, err := d.findEdits(ctx, st.To)
-	if err == nil && len(e.changes) > 0 {
+	if err == nil && len(e.Changes) > 0 {
 		kept, err = d.decideEdits(st, e)
 	}
-	if err == nil && len(e.changes) > 0 {
+	if err == nil && len(e.Changes) > 0 {
 		err = d.accept()
 	}
-	if err != nil || len(e.changes) == 0 {
+	if err != nil || len(e.Changes) == 0 {
 		d.x.Store.Abort()
 		return false, err
 	}
@@ -65,20 +48,20 @@ func (d *driver) askAboutEdits(ctx context.Context, st startpoint.Start) (kept b
 
 // decideEdits asks what becomes of the changes, unless that is decided. What cannot be
 // put back is not stored once more for each answer.
-func (d *driver) decideEdits(st startpoint.Start, e edited) (keep bool, err error) {
+func (d *driver) decideEdits(st startpoint.Start, e edits.Found) (keep bool, err error) {
 	answers := d.answers // of this question alone: what is kept here is not kept by name
-	keep, missing := startpoint.DecideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
+	keep, missing := startpoint.DecideEdits(st, e.Changes, d.nextID() == "", d.request.Mode, answers)
 	if missing != nil {
-		missing.Diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.changes) }
+		missing.Diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.Changes) }
 		d.still = time.Time{}
 		if answers, err = d.ui.Answer(missing, answers); err != nil {
 			return false, err
 		}
-		keep, _ = startpoint.DecideEdits(st, e.changes, d.nextID() == "", d.request.Mode, answers)
+		keep, _ = startpoint.DecideEdits(st, e.Changes, d.nextID() == "", d.request.Mode, answers)
 	}
 	if !keep {
 		if closed := restore.Writable(d.x.Workspace); closed != nil {
-			return false, execution.NeedOpen(cmp.Or(st.To, e.head), closed)
+			return false, execution.NeedOpen(cmp.Or(st.To, e.Head), closed)
 		}
 	}
 	return keep, nil
@@ -87,14 +70,14 @@ func (d *driver) decideEdits(st startpoint.Start, e edited) (keep bool, err erro
 // keepEdits makes the manual checkpoint of the changes, and puts the checkpoint that
 // the workspace was left at back where the changes do not stay and the start goes
 // nowhere else.
-func (d *driver) keepEdits(ctx context.Context, st startpoint.Start, e edited, kept bool) error {
+func (d *driver) keepEdits(ctx context.Context, st startpoint.Start, e edits.Found, kept bool) error {
 	run := d.x.State().Newest()
-	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: edits.Summary(e.changes)}
+	t := state.CheckpointCreated{Kind: state.KindManual, Branch: d.x.RecoveryBranch(), Base: kept, Note: edits.Summary(e.Changes)}
 	if kept && run != nil && d.x.State().Position == nil { // else the workspace does not stay there
 		t.RunID, t.Branch = run.RunID, run.GitBranch
 	}
-	sha, err := d.x.Commit(ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: t.RunID, Name: edits.Summary(e.changes)},
-		Snapshot: e.snap, Parents: []state.SHA{d.x.Head()}, Branch: t.Branch, Transition: t})
+	sha, err := d.x.Commit(ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual, RunID: t.RunID, Name: edits.Summary(e.Changes)},
+		Snapshot: e.Snap, Parents: []state.SHA{d.x.Head()}, Branch: t.Branch, Transition: t})
 	if err != nil {
 		return err
 	}
@@ -103,11 +86,11 @@ func (d *driver) keepEdits(ctx context.Context, st startpoint.Start, e edited, k
 		return nil
 	}
 	d.moved, d.still = true, time.Time{}
-	leave, err := d.comparison().Unasked(e.head, e.snap, e.changes)
+	leave, err := d.comparison().Unasked(e.Head, e.Snap, e.Changes)
 	if err != nil {
 		return err
 	}
-	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: e.head, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(e.head), Leave: leave})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: "restore", To: e.Head, Tracked: execution.Tracked(d.x.State(), d.nextID()), Position: d.standAt(e.Head), Leave: leave})
 	if err != nil {
 		return err
 	}

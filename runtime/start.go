@@ -8,7 +8,6 @@ import (
 	"hank/checkpoint"
 	"hank/recovery"
 	"hank/recovery/execution"
-	"hank/runtime/history"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -142,7 +141,7 @@ func (d *driver) goBack(ctx context.Context, st startpoint.Start, stay bool) err
 	if stay {
 		position.CheckpointSHA = d.x.Head()
 	}
-	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(), To: position.CheckpointSHA, Tracked: d.trackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(), To: position.CheckpointSHA, Tracked: d.comparison().TrackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
 	if !stay {
 		d.still = time.Time{}
 	}
@@ -181,17 +180,4 @@ func (d *driver) missedExit(ctx context.Context) error {
 	}
 	d.run = run.RunID
 	return d.exitCheckpoint(ctx, verdict.Outcome{})
-}
-
-// trackedBefore is what codon checkpoints take up to where the execution is, and
-// what the user is asked about there, before it goes back to a position. What only a
-// codon to come would track is not deleted.
-func (d *driver) trackedBefore(to state.Position) checkpoint.Selection {
-	s := d.x.State()
-	sel := history.TrackedAround(s, d.x.Store, to)
-	if sha := d.comparison().LeftAt(true); sha != s.InitialCheckpoint {
-		asked := execution.Taken(s, d.x.Store, sha)
-		sel.All, sel.Patterns = sel.All || asked.All, append(sel.Patterns, asked.Patterns...)
-	}
-	return sel
 }

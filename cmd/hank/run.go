@@ -16,7 +16,9 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/land"
+	"hank/runtime/preview"
 	"hank/runtime/progress"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -167,11 +169,14 @@ If you have changed the prompts, the script or the rig of the failed codon, or a
 that its rig copies, and nothing else of the hank, the change is used, and printed.
 --frozen keeps the version that the execution uses. If anything else differs, hank asks.
 
+--dry-run shows what the reset would change, and what hank would ask first; it runs nothing.
+
 Examples: hank retry
+          hank retry review --dry-run
           hank retry review#1 --from rig-setup
 
 The exit codes are those of hank run; 2: the codon has not run.`,
-		Flags: append(driveFlags(), &cli.StringFlag{Name: "from", Usage: "`rig-setup`: reuse the rig's result; rerun only the agent"}),
+		Flags: append(driveFlags(), &cli.StringFlag{Name: "from", Usage: "`rig-setup`: reuse the rig's result; rerun only the agent"}, dryRunFlag),
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -184,9 +189,41 @@ The exit codes are those of hank run; 2: the codon has not run.`,
 				return err
 			}
 			r.Codon, r.FromRigSetup = state.CodonID(c.Args().First()), c.String("from") != ""
+			if c.Bool("dry-run") {
+				return previewRetry(c, r, a)
+			}
 			return drive(c, r, a)
 		},
 	}
+}
+
+// previewRetry shows what a retry moves, and what it asks first.
+func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) error {
+	root, err := executionOf(c)
+	if err != nil {
+		return err
+	}
+	r.Execution = root
+	p, err := preview.OfRetry(c.Context, r, a, work)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(report.RetryOf(p))
+	}
+	if p.Stays {
+		say("the workspace stays as it is, and codon %s runs again on it\n", p.Codon)
+	} else {
+		printPreview(p.Preview, true)
+		say("then codon %s runs again\n", p.Codon)
+	}
+	if len(p.Uses) > 0 {
+		say("%s: uses your changed %s\n", p.Codon, strings.Join(p.Uses, ", "))
+	}
+	if p.Asks != nil {
+		say("hank asks first: %s\n", forThis(c, p.Asks.Error()))
+	}
+	return nil
 }
 
 // driveOptions reads the flags that run, resume and retry share.

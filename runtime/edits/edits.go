@@ -91,10 +91,10 @@ func (c Comparison) beforeUndos(p *state.Position) *state.Position {
 	return p
 }
 
-// List lists what the user has changed since the workspace was left at a
+// list lists what the user has changed since the workspace was left at a
 // checkpoint, where the next run moves it to another one, or leaves it (to is
 // empty).
-func (c Comparison) List(head, to state.SHA, snap *checkpoint.Snapshot) ([]diff.Change, error) {
+func (c Comparison) list(head, to state.SHA, snap *checkpoint.Snapshot) ([]diff.Change, error) {
 	changes, err := c.Since(head, snap)
 	if err != nil || len(changes) == 0 || c.leftByHankweave() {
 		return nil, err
@@ -164,9 +164,9 @@ func holds(empty []string, dir string) bool {
 	return slices.ContainsFunc(empty, func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
 
-// Uncovered lists the files of a snapshot that a checkpoint has not, and that the moves
+// uncovered lists the files of a snapshot that a checkpoint has not, and that the moves
 // which have brought the workspace there have found and left: see UncoveredAt.
-func (c Comparison) Uncovered(sha state.SHA, snap *checkpoint.Snapshot) (names []string, err error) {
+func (c Comparison) uncovered(sha state.SHA, snap *checkpoint.Snapshot) (names []string, err error) {
 	before, err := c.tree(sha)
 	if err != nil || snap.Tree == before {
 		return nil, err
@@ -181,10 +181,10 @@ func (c Comparison) Uncovered(sha state.SHA, snap *checkpoint.Snapshot) (names [
 	return names, err
 }
 
-// EmptyDirsSince lists the empty directories of a snapshot that a checkpoint has looked for
+// emptyDirsSince lists the empty directories of a snapshot that a checkpoint has looked for
 // and has not: the user has made them. Nobody is asked about them, since no file is
 // at stake; they are what the next codon finds.
-func (c Comparison) EmptyDirsSince(sha state.SHA, snap *checkpoint.Snapshot) (made []string, err error) {
+func (c Comparison) emptyDirsSince(sha state.SHA, snap *checkpoint.Snapshot) (made []string, err error) {
 	if c.byHankweave(sha) { // its checkpoints name none
 		return nil, nil
 	}

@@ -70,7 +70,7 @@ func Changed(ctx context.Context, v *recovery.View, store *checkpoint.Store, to 
 	if err != nil {
 		return nil, err
 	}
-	changes, err := c.List(head, to, snap)
+	changes, err := c.list(head, to, snap)
 	if err != nil || len(changes) == 0 {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
+	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
 	"hank/state"
@@ -38,7 +39,7 @@ func Choices(ctx context.Context, o RollbackOptions, most int, compare bool) (li
 		})
 		return list, err
 	}
-	err = o.reading(ctx, func(src execution.Sources) error {
+	err = o.reading(ctx, func(_ *recovery.View, src execution.Sources) error {
 		if list, err = choicesOf(src.State, src.Store, most); err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func (o *RollbackOptions) weigh(ctx context.Context, src execution.Sources, c *C
 	if c.Uncompared = time.Since(o.since) > longestWait || differMuch(src.Store, here, c.SHA); c.Uncompared {
 		return
 	}
-	p, err := o.preview(ctx, src, c.Target)
+	p, err := o.preview(ctx, src, c.Target, o.move(src, c.Target))
 	var usage *exitcode.UsageError
 	switch {
 	case errors.As(err, &usage): // a path that it has not

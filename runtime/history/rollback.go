@@ -439,11 +439,30 @@ func (o *RollbackOptions) lookingUp(look func(*state.State, *checkpoint.Store) e
 // PreviewRollback says what a rollback would do. It takes no lock and changes
 // nothing on disk.
 func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err error) {
-	err = o.reading(ctx, func(src execution.Sources) error {
+	return PreviewMove(ctx, o, func(_ *recovery.View, src *execution.Sources) (Target, *execution.Move, error) {
 		target, err := chooseTarget(src.State, src.Store, o)
-		if err == nil {
-			p, err = o.preview(ctx, src, target)
+		if err != nil {
+			return target, nil, err
 		}
+		move := o.move(*src, target)
+		return target, &move, nil
+	})
+}
+
+// PreviewMove says what a move would do that choose makes of what is there; without a
+// move, the workspace stays as it is. It takes no lock and changes nothing on disk.
+func PreviewMove(ctx context.Context, o RollbackOptions, choose func(*recovery.View, *execution.Sources) (Target, *execution.Move, error)) (p *Preview, err error) {
+	err = o.reading(ctx, func(v *recovery.View, src execution.Sources) error {
+		target, move, err := choose(v, &src)
+		if err != nil {
+			return err
+		}
+		if move == nil {
+			p = &Preview{Schema: previewSchema, Target: target, Plan: &restore.Plan{}, Add: []PathChange{}, Change: []PathChange{}, Delete: []PathChange{}, Superseded: []Target{}}
+			p.account(src.State, target)
+			return nil
+		}
+		p, err = o.preview(ctx, src, target, *move)
 		return err
 	})
 	return p, err
@@ -452,12 +471,12 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err er
 // WritePatch writes what a rollback would change, as git's extended format has it.
 // Like PreviewRollback it only reads.
 func WritePatch(ctx context.Context, o RollbackOptions, w io.Writer) error {
-	return o.reading(ctx, func(src execution.Sources) error {
+	return o.reading(ctx, func(_ *recovery.View, src execution.Sources) error {
 		target, err := chooseTarget(src.State, src.Store, o)
 		if err != nil {
 			return err
 		}
-		p, err := o.preview(ctx, src, target)
+		p, err := o.preview(ctx, src, target, o.move(src, target))
 		if err != nil {
 			return err
 		}
@@ -468,7 +487,7 @@ func WritePatch(ctx context.Context, o RollbackOptions, w io.Writer) error {
 }
 
 // reading opens what a move is planned from, for a reader.
-func (o *RollbackOptions) reading(ctx context.Context, plan func(execution.Sources) error) error {
+func (o *RollbackOptions) reading(ctx context.Context, plan func(*recovery.View, execution.Sources) error) error {
 	root, err := Locate(o.Execution)
 	if err != nil {
 		return err
@@ -494,11 +513,11 @@ func (o *RollbackOptions) reading(ctx context.Context, plan func(execution.Sourc
 	defer store.CacheTrees()()
 	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
 	defer end()
-	return plan(execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress})
+	return plan(view, execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress})
 }
 
-func (o *RollbackOptions) preview(ctx context.Context, src execution.Sources, target Target) (*Preview, error) {
-	plan, err := execution.PlanMove(ctx, src, o.move(src, target))
+func (o *RollbackOptions) preview(ctx context.Context, src execution.Sources, target Target, move execution.Move) (*Preview, error) {
+	plan, err := execution.PlanMove(ctx, src, move)
 	if err != nil {
 		return nil, err
 	}

@@ -308,7 +308,7 @@ func TargetNames(s *state.State) []string {
 	all = append(all, "initial")
 	for _, r := range s.Runs { // newest first
 		for _, c := range slices.Backward(r.Codons()) {
-			if _, ok := EndOf(s, state.LineageEntry{Run: r, Codon: c}, ""); ok {
+			if slices.ContainsFunc(kinds, func(k state.CheckpointKind) bool { return CheckpointOf(c, k) != "" }) {
 				all = append(all, string(c.CodonID))
 			}
 		}

@@ -51,7 +51,7 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 		return err
 	}
 	defer store.Close()
-	ask, answer := changedProgram(v, store, layers, mode)
+	ask, answer := ChangedProgram(v, store, request.Request{Mode: mode, Layers: layers})
 	unanswerable := ask != nil && answer == ""
 	if strings.HasSuffix(command, verdict.AdoptOption) {
 		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
@@ -140,7 +140,7 @@ func QuestionOfHank(v *recovery.View, layers config.Layers, command string) erro
 		return err
 	}
 	defer store.Close()
-	ask, answer := changedProgram(whole, store, layers, mode)
+	ask, answer := ChangedProgram(whole, store, request.Request{Mode: mode, Layers: layers})
 	switch {
 	case ask == nil:
 		return nil
@@ -150,20 +150,20 @@ func QuestionOfHank(v *recovery.View, layers config.Layers, command string) erro
 	return ask
 }
 
-// changedProgram is the question that chooseProgram asks, and the option that
+// ChangedProgram is the question about the hank that a command asks, and the option that
 // answers it; nil if it asks none.
-func changedProgram(v *recovery.View, store *checkpoint.Store, layers config.Layers, mode request.Mode) (*finding.DecisionError, string) {
+func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request) (*finding.DecisionError, string) {
 	if v.State.Program == "" {
 		return nil, ""
 	}
 	frozen, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
-		live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, layers)
+		live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.Layers)
 		return hankfile.LostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
 	}
-	live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, request.Request{Layers: layers}.LayersFor(frozen.Model))
+	live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.LayersFor(frozen.Model))
 	changes := hankfile.HankChanges(v.State, frozen, live, loadErr)
-	if len(changes) == 0 || len(hankfile.OwnChanges(v.State, request.Request{Mode: mode}, frozen, live)) > 0 {
+	if len(changes) == 0 || len(hankfile.OwnChanges(v.State, r, frozen, live)) > 0 {
 		return nil, ""
 	}
 	if live == nil {

@@ -5,6 +5,7 @@ import (
 
 	"hank/checkpoint/diff"
 	"hank/runtime/history"
+	"hank/runtime/preview"
 	"hank/state"
 )
 
@@ -73,6 +74,30 @@ type Move struct {
 type MovedPath struct {
 	Path
 	Kind string `json:"kind"`
+}
+
+// Retry is what a retry would change before it runs anything.
+type Retry struct {
+	Move
+	Codon state.CodonID `json:"codonId"`        // the one that would run again
+	Stays bool          `json:"stays,omitzero"` // the workspace stays as it is
+	Uses  []string      `json:"uses,omitempty"` // what of the codon was changed in the hank, and would be used
+	Asks  *Asked        `json:"asks,omitempty"` // what would be asked first; absent: nothing
+}
+
+// Asked is a question, and what answers it.
+type Asked struct {
+	What    string   `json:"what"`
+	Options []string `json:"options"`
+}
+
+// RetryOf is a preview as data.
+func RetryOf(p *preview.Retry) Retry {
+	r := Retry{Move: MoveOf(p.Preview), Codon: p.Codon, Stays: p.Stays, Uses: p.Uses}
+	if p.Asks != nil {
+		r.Asks = &Asked{p.Asks.What, p.Asks.Options}
+	}
+	return r
 }
 
 // Moved is what a rollback or a restore has changed.

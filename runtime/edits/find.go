@@ -1,0 +1,50 @@
+package edits
+
+import (
+	"hank/checkpoint"
+	"hank/checkpoint/diff"
+	"hank/recovery/execution"
+	"hank/runtime/history"
+	"hank/state"
+)
+
+// Found is what the user has changed in a workspace.
+type Found struct {
+	Head    state.SHA            // the checkpoint that it was left at
+	Snap    *checkpoint.Snapshot // of the workspace, pending in the store
+	Changes []diff.Change
+	Unasked []string // files and empty directories that nobody is asked about; they stay
+	Dirs    bool     // some of these are directories
+}
+
+// Find looks what the user has changed since the last checkpoint, where the next run moves
+// the workspace to another one, or leaves it (to is empty). look takes a snapshot of the
+// workspace, which was left at a checkpoint.
+func (c Comparison) Find(to state.SHA, look func(head state.SHA) (*checkpoint.Snapshot, error)) (e Found, err error) {
+	e.Head = c.LeftAt(to != "")
+	if e.Snap, err = look(e.Head); err == nil {
+		e.Changes, err = c.list(e.Head, to, e.Snap)
+	}
+	if err == nil {
+		e.Unasked, err = c.emptyDirsSince(e.Head, e.Snap)
+		e.Dirs = len(e.Unasked) > 0
+	}
+	if err == nil && to != "" {
+		var files []string
+		files, err = c.uncovered(e.Head, e.Snap)
+		e.Unasked = append(e.Unasked, files...)
+	}
+	return e, err
+}
+
+// TrackedBefore is what codon checkpoints take up to where the execution is, and
+// what the user is asked about there, before it goes back to a position. What only a
+// codon to come would track is not deleted.
+func (c Comparison) TrackedBefore(to state.Position) checkpoint.Selection {
+	sel := history.TrackedAround(c.State, c.Store, to)
+	if sha := c.LeftAt(true); sha != c.State.InitialCheckpoint {
+		asked := execution.Taken(c.State, c.Store, sha)
+		sel.All, sel.Patterns = sel.All || asked.All, append(sel.Patterns, asked.Patterns...)
+	}
+	return sel
+}
