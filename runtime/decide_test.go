@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint/diff"
 	"hank/internal/prompt"
+	plansteps "hank/plan/steps"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -129,12 +130,28 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 		{"failed", startpoint.Situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
 		{"failed", startpoint.Situation{}, retry, Answers{}, "retry draft, from its base"},
 		{"rig-failed", startpoint.Situation{}, run, Answers{}, "end codon-failed survey"},
+		{"rig-failed, may be skipped", startpoint.Situation{}, resume, Answers{}, "restart survey, from its base"}, // it is asked about again
+
+		// It has no retry left, and the run was paused.
+		{"failed, exhausted", startpoint.Situation{}, run, Answers{}, "retry draft, from its base"},
+		{"failed, exhausted", startpoint.Situation{}, Request{Mode: ModeRun, Unattended: true}, Answers{}, "end exhausted draft"},
+		{"failed, exhausted", startpoint.Situation{}, run, keep, "retry draft, from its base, which is not restored, in place, without rig"},
+		{"failed, exhausted", startpoint.Situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
+		{"failed, exhausted", startpoint.Situation{}, retry, Answers{}, "retry draft, from its base"},
+		{"failed, exhausted", lost, run, Answers{}, "retry draft, from its base, ask (2 choices): checkpoint 0000"},
 		{"rig-failed", startpoint.Situation{}, resume, Answers{}, "resume survey"}, // its rig has not ended: it runs again
 		{"rig-failed", startpoint.Situation{}, rigged, Answers{}, "2 codon survey has no rig checkpoint to go back to"},
 	} {
 		c.at.State = &state.State{}
 		if c.state != "" {
-			c.at.State = told(t, c.state)
+			name, change, _ := strings.Cut(c.state, ", ")
+			c.at.State = told(t, name)
+			switch change {
+			case "exhausted":
+				c.at.State.Runs[0].EndReason = state.EndExhausted
+			case "may be skipped":
+				c.at.State.ExecutionPlan()[c.at.State.PlanIndex("survey")].Codon.SkipIf = &plansteps.Condition{Files: []string{"x"}}
+			}
 		}
 		before, err := c.at.State.Marshal()
 		if err != nil {

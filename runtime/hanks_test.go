@@ -51,6 +51,14 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Error("the record does not say where the context was full")
 			}
 		}},
+		"steps": {exitcode.Done, "gather:completed build:skipped draft:failed draft:completed round#0:completed round#1:skipped round#2:completed after:completed", func(t *testing.T, s *stage, work string) {
+			if got := s.last("build").SkipReason; got != `skipIf: table.csv is there, and "grep -q a,b table.csv" ended with code 0` {
+				t.Errorf("build was skipped because of %q", got)
+			}
+			if got := content(t, work, "log.txt"); got != "gather\ndraft\nround 0\nmore 0\nround 2\nmore 2\nafter\n" {
+				t.Errorf("log.txt: %q", got)
+			}
+		}},
 		"failing": {exitcode.Failed, "good:completed bad:failed", func(t *testing.T, s *stage, work string) {
 			bad := s.last("bad")
 			if bad.ExitCode == nil || *bad.ExitCode != 3 || !strings.Contains(bad.FailureReason.Message, "fixed.txt is not there") {
@@ -158,6 +166,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fixture(t, "hanks/"+name))
+			s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+t.TempDir())
 			res := s.must(ModeRun, c.code)
 			if got := strings.Join(s.records(), " "); got != c.records {
 				t.Errorf("records: %s\nwant     %s", got, c.records)
@@ -267,7 +276,7 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 func TestAReplayEndsWithTheSameTree(t *testing.T) {
 	t.Parallel()
 	heavy(t)
-	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "budget-loop"} {
+	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "steps", "budget-loop"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fixture(t, "hanks/"+name))
