@@ -26,6 +26,7 @@ import (
 	"hank/recovery/layout"
 	"hank/recovery/load"
 	"hank/state"
+	"hank/state/consistency"
 )
 
 // moment is what a disk may hold after a power cut.
@@ -134,7 +135,7 @@ func (g *saga) survives(t *testing.T, m *moment, fsck *strictFsck, deep bool) bo
 	if x.Report.Source == "new" && m.acked != nil || x.Report.Has(finding.Lost) || x.Report.Has(finding.Blocked) {
 		t.Errorf("%s: %+v", what, x.Report)
 	}
-	if v := state.Validate(x.State(), state.World{}); !v.Valid {
+	if v := consistency.Validate(x.State(), consistency.World{}); !v.Valid {
 		t.Errorf("%s: %+v", what, v.Errors)
 	}
 	g.derives(t, x, before, what)

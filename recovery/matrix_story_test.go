@@ -20,6 +20,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/state"
+	"hank/state/consistency"
 	"hank/state/journal"
 )
 
@@ -306,7 +307,7 @@ func (g *saga) plays(t testing.TB, x *execution.Execution, what string) {
 	if r := s.Newest(); r.Status != state.StatusCompleted || s.CurrentRunID != "" {
 		t.Errorf("%s: a further run ended as %s", what, r.Status)
 	}
-	if v := state.Validate(s, state.World{}); !v.Valid {
+	if v := consistency.Validate(s, consistency.World{}); !v.Valid {
 		t.Errorf("%s, after a further run: %+v", what, v.Errors)
 	}
 }

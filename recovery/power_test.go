@@ -22,6 +22,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/state"
+	"hank/state/consistency"
 	"hank/state/journal"
 )
 
@@ -167,7 +168,7 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 		if x.Report.Has(finding.Lost) || x.Report.Has(finding.Blocked) {
 			t.Errorf("%s: %+v", what, x.Report)
 		}
-		if v := state.Validate(x.State(), state.World{}); !v.Valid {
+		if v := consistency.Validate(x.State(), consistency.World{}); !v.Valid {
 			t.Errorf("%s: %+v", what, v.Errors)
 		}
 		whole(t, x, what)

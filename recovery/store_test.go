@@ -18,6 +18,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/state"
+	"hank/state/consistency"
 )
 
 // whole checks that everything that a branch leads to is in the store.
@@ -37,7 +38,7 @@ func (b *box) goesOn(x *execution.Execution, n int, what string) {
 		ok(b.t, a.play(attempt{rig: true}))
 	}
 	ok(b.t, a.exit(state.EndStopped))
-	if v := state.Validate(x.State(), state.World{}); !v.Valid {
+	if v := consistency.Validate(x.State(), consistency.World{}); !v.Valid {
 		b.t.Errorf("%s: the state is invalid: %+v", what, v.Errors)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"hank/recovery/load"
 	"hank/recovery/lock"
 	"hank/state"
+	"hank/state/consistency"
 )
 
 // LateQuestion returns what the next opening asks about a workspace that was changed
@@ -627,8 +628,8 @@ func (v *View) programOutline() plan.Outline {
 }
 
 // Validate checks the state against itself, the run directories and the store.
-func (v *View) Validate() state.Validation {
-	w := state.World{}
+func (v *View) Validate() consistency.Validation {
+	w := consistency.World{}
 	if entries, err := os.ReadDir(v.Layout.Runs()); err == nil {
 		w.RunDirs = []string{}
 		for _, e := range entries {
@@ -644,9 +645,9 @@ func (v *View) Validate() state.Validation {
 			whole, err := verifier.IsComplete(checkpoint.SHA(sha))
 			return whole || err != nil
 		}
-		return state.Validate(v.State, w)
+		return consistency.Validate(v.State, w)
 	}
-	return state.Validate(v.State, w)
+	return consistency.Validate(v.State, w)
 }
 
 // OnlyOfOrigin reports whether all that was set aside is whole, and of the execution

@@ -50,7 +50,7 @@ func FuzzUnmarshal(f *testing.F) {
 			default:
 				t.Fatalf("an error that nobody expects: %v", err)
 			}
-			Validate(s, World{})
+			validated(s)
 			once, err := s.Marshal()
 			if err != nil {
 				t.Fatalf("it was read and cannot be written: %v", err)

@@ -1,84 +1,24 @@
 package state
 
-import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
+import "hank/state/money"
 
-	"github.com/go-json-experiment/json/jsontext"
+// The amounts of package money, which records are made of.
+type (
+	USD           = money.USD
+	Tokens        = money.Tokens
+	Bill          = money.Bill
+	BudgetSummary = money.BudgetSummary
+	BudgetRow     = money.BudgetRow
+	BudgetLimits  = money.BudgetLimits
+	BudgetUse     = money.BudgetUse
+	BudgetTotals  = money.BudgetTotals
 )
 
-// USD is an amount of money in billionths of a dollar. Sums of integers are
-// exact in any order, sums of floats are not. In JSON it is a plain decimal
-// number of dollars, as the documented shape of state.json wants it.
-type USD int64
-
 // Dollar is one US dollar.
-const Dollar USD = 1_000_000_000
+const Dollar = money.Dollar
 
-// Dollars rounds a float, as agents report it, to the nearest billionth.
-// Values that are not finite or do not fit are 0: an agent's nonsense must
-// not end a run.
-func Dollars(f float64) USD {
-	n := math.Round(f * float64(Dollar))
-	if math.IsNaN(n) || n >= math.MaxInt64 || n <= math.MinInt64 {
-		return 0
-	}
-	return USD(n)
-}
+// BudgetSummaryEvent is the type of the event that carries a BudgetSummary.
+const BudgetSummaryEvent = money.BudgetSummaryEvent
 
-// String returns the decimal form without trailing zeros: 0.0312.
-func (u USD) String() string {
-	sign, n := "", uint64(u)
-	if u < 0 {
-		sign, n = "-", -n
-	}
-	whole, frac := n/uint64(Dollar), n%uint64(Dollar)
-	if frac == 0 {
-		return sign + strconv.FormatUint(whole, 10)
-	}
-	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", frac), "0")
-}
-
-// Text is the amount for people: $0.80. It is rounded to cents; what is less than
-// one cent has all its decimals.
-func (u USD) Text() string {
-	const cent = Dollar / 100
-	if u < 0 {
-		return "-" + (-u).Text()
-	}
-	if 0 < u && u < cent {
-		return "$" + u.String()
-	}
-	cents := (u + cent/2) / cent
-	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
-}
-
-// MarshalJSON writes the decimal form.
-func (u USD) MarshalJSON() ([]byte, error) { return []byte(u.String()), nil }
-
-// UnmarshalJSON reads any JSON number, rounding to the nearest billionth.
-func (u *USD) UnmarshalJSON(b []byte) error {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return fmt.Errorf("an amount in dollars must be a number, not %s", b)
-	}
-	*u = Dollars(f)
-	return nil
-}
-
-// Tokens counts what a model read and wrote.
-type Tokens struct {
-	Input         int64 `json:"inputTokens"`
-	Output        int64 `json:"outputTokens"`
-	CacheCreation int64 `json:"cacheCreationTokens"`
-	CacheRead     int64 `json:"cacheReadTokens"`
-
-	Unknown jsontext.Value `json:",embed"`
-}
-
-// Add returns the sum of two counts.
-func (t Tokens) Add(o Tokens) Tokens {
-	return Tokens{Input: t.Input + o.Input, Output: t.Output + o.Output, CacheCreation: t.CacheCreation + o.CacheCreation, CacheRead: t.CacheRead + o.CacheRead}
-}
+// Dollars is money.Dollars.
+func Dollars(f float64) USD { return money.Dollars(f) }

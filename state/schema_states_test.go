@@ -239,7 +239,7 @@ func TestEveryCodonStatusHasAStateThatFitsTheSchema(t *testing.T) {
 		if err := fits(schema, want); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if v := Validate(s, World{}); !v.Valid || len(v.Warnings) > 0 {
+		if v := validated(s); !v.Valid || len(v.Warnings) > 0 {
 			t.Errorf("%s: %v %v", name, v.Errors, v.Warnings)
 		}
 		back, err := Unmarshal(want)
@@ -280,7 +280,7 @@ func TestStateOfAnotherRuntimeFitsTheSchemaAndKeepsItsMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := Validate(s, World{}); !v.Valid {
+	if v := validated(s); !v.Valid {
 		t.Error(v.Errors)
 	}
 	var before, after any
@@ -345,8 +345,8 @@ func verdict(data []byte) string {
 	case err != nil:
 		return "unexpected " + err.Error()
 	}
-	if v := Validate(s, World{}); !v.Valid {
-		return string(v.Errors[0].Type)
+	if v := validated(s); !v.Valid {
+		return v.First
 	}
 	return "ok"
 }
@@ -374,11 +374,11 @@ var broken = []struct {
 	{"newer-schema", "newer", func(t *testing.T, good []byte) []byte {
 		return resealed(t, good, fmt.Sprintf(`"schema": %d`, SchemaVersion), `"schema": 99`)
 	}},
-	{"missing-run", string(MissingRun), func(t *testing.T, good []byte) []byte {
+	{"missing-run", "missing_run", func(t *testing.T, good []byte) []byte {
 		run := tell(t, "running").CurrentRunID
 		return resealed(t, good, fmt.Sprintf(`"currentRunId": %q`, run), `"currentRunId": "gone"`)
 	}},
-	{"invalid-codon", string(InvalidCodon), func(t *testing.T, good []byte) []byte {
+	{"invalid-codon", "invalid_codon", func(t *testing.T, good []byte) []byte {
 		return resealed(t, good, `"finalCost": `, `"finalCosts": `)
 	}},
 	{"not-a-state", "damaged", func(*testing.T, []byte) []byte { return []byte("{\"runs\": 1}\n") }},

@@ -157,7 +157,7 @@ func TestEveryLegalHistoryRoundTripsAndReplays(t *testing.T) {
 		if got, want := text(rt, back), text(rt, w.s); !bytes.Equal(got, want) {
 			rt.Fatalf("round trip differs:\n%s\n---\n%s", got, want)
 		}
-		if v := Validate(w.s, World{}); !v.Valid {
+		if v := validated(w.s); !v.Valid {
 			rt.Fatalf("a legal state is invalid: %v", v.Errors)
 		}
 		replay(rt, w)
@@ -281,8 +281,8 @@ func TestAPausedRunCanOnlyEnd(t *testing.T) {
 		return &State{Runs: []*Run{{RunID: "r", Status: StatusRunning, live: full(live), Paused: paused}}, CurrentRunID: "r"}
 	}
 	s, err := Apply(at(CompletingSentinels, nil), 1, pause)
-	if err != nil || s.Run("r").Paused == nil || s.Run("r").Paused.Detail != "why" || s.CurrentRunID != "r" || !Validate(s, World{}).Valid {
-		t.Fatalf("%+v, %v, %+v", s, err, Validate(s, World{}))
+	if err != nil || s.Run("r").Paused == nil || s.Run("r").Paused.Detail != "why" || s.CurrentRunID != "r" || !validated(s).Valid {
+		t.Fatalf("%+v, %v, %+v", s, err, validated(s))
 	}
 	done := &State{Runs: []*Run{{RunID: "r", Status: StatusRunning}}, CurrentRunID: "r"}
 	costs := CostsUpdated{RunID: "r", CodonID: "c"}
@@ -402,32 +402,6 @@ func TestAbsentFlagsAreLeftOut(t *testing.T) {
 				t.Errorf("%s: an absent %s is written: %s", name, member, text)
 			}
 		}
-	}
-}
-
-func TestValidateFindsEachKindOfIssue(t *testing.T) {
-	t.Parallel()
-	sha := SHA(strings.Repeat("b", 40))
-	s := &State{Runs: []*Run{
-		{RunID: "new", Status: StatusRunning, StartingConditions: StartingConditions{Source: &Position{RunID: "gone", CheckpointSHA: sha}}, live: &Codon{CodonID: "a", StartTime: epoch, Status: Running}},
-		{RunID: "old", Status: StatusRunning},
-	}, CurrentRunID: "none"}
-	s.plan = newList([]*PlanEntry{{Entry: plan.Entry{CodonID: "z", Codon: &plan.Codon{}}}})
-	v := Validate(s, World{RunDirs: []string{"lost"}, HasCommit: func(SHA) bool { return false }, Costs: map[RunID]USD{"new": 5}})
-	found := map[IssueType]bool{}
-	for _, i := range append(v.Errors, v.Warnings...) {
-		found[i.Type] = true
-	}
-	for _, want := range []IssueType{MissingRun, InvalidCodon, OrphanedFolder, MissingCheckpoint, CostMismatch, UnclosedRun, UnplannedCodon} {
-		if !found[want] {
-			t.Errorf("%s was not reported", want)
-		}
-	}
-	if v.Valid {
-		t.Error("a state with errors is not valid")
-	}
-	if c := Corrupted(errors.New("x")); c.Valid || c.Errors[0].Type != CorruptedData {
-		t.Error("Corrupted must report corrupted_data")
 	}
 }
 

@@ -314,7 +314,7 @@ func TestWhatApplyAcceptsIsValid(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil {
-			if before, now := Validate(s, World{}), Validate(next, World{}); !before.Valid || !now.Valid {
+			if before, now := validated(s), validated(next); !before.Valid || !now.Valid {
 				t.Errorf("%s was accepted, and the state was %v and is %v", name, before.Errors, now.Errors)
 			}
 		}

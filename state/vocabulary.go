@@ -18,8 +18,8 @@
 //
 // This file is the vocabulary. transition.go names what can happen, apply.go
 // defines what may follow what, record.go makes the next form of a codon's record,
-// document.go writes and reads state.json, validate.go checks a state against itself,
-// lineagepath.go answers questions.
+// document.go writes and reads state.json, validate.go has what a record needs,
+// lineagepath.go answers questions. Package consistency checks a whole state.
 package state
 
 import (

@@ -24,32 +24,33 @@ import (
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
+	"hank/state/consistency"
 )
 
 // Diagnosis is what is wrong with an execution, what is safe, and which command to
 // run next: what hank doctor prints.
 type Diagnosis struct {
-	Schema     int               `json:"schema"`
-	Execution  string            `json:"execution"`
-	Healthy    bool              `json:"healthy"`   // nothing is to be repaired or decided, and nothing is lost
-	Condition  Condition         `json:"condition"` // the same, and what if not
-	Live       bool              `json:"live"`
-	RunStatus  state.RunStatus   `json:"runStatus,omitempty"`
-	Happened   string            `json:"happened,omitempty"` // how the newest run is
-	Source     string            `json:"source,omitempty"`   // where the state was read from
-	Seq        uint64            `json:"lastEvent"`          // everything up to this event is safe
-	Fixed      bool              `json:"fixed"`              // --fix was given and has been carried out
-	Findings   []finding.Finding `json:"findings"`
-	Safe       []string          `json:"safe"` // what is there and whole
-	Validation *state.Validation `json:"validation,omitempty"`
-	Store      *StoreHealth      `json:"checkpoints,omitempty"`
-	Lost       []LostCheckpoint  `json:"lost,omitempty"` // checkpoints that are no longer available
-	Quarantine []string          `json:"quarantine,omitempty"`
-	Sandbox    sandbox.Support   `json:"sandbox"`           // what this kernel can do
-	Command    string            `json:"command,omitempty"` // the one to run next
-	Resume     string            `json:"resume,omitempty"`  // see status
-	Finish     string            `json:"finish,omitempty"`  // see status
-	Next       string            `json:"next"`              // the same for the user, or what to do where no command helps
+	Schema     int                     `json:"schema"`
+	Execution  string                  `json:"execution"`
+	Healthy    bool                    `json:"healthy"`   // nothing is to be repaired or decided, and nothing is lost
+	Condition  Condition               `json:"condition"` // the same, and what if not
+	Live       bool                    `json:"live"`
+	RunStatus  state.RunStatus         `json:"runStatus,omitempty"`
+	Happened   string                  `json:"happened,omitempty"` // how the newest run is
+	Source     string                  `json:"source,omitempty"`   // where the state was read from
+	Seq        uint64                  `json:"lastEvent"`          // everything up to this event is safe
+	Fixed      bool                    `json:"fixed"`              // --fix was given and has been carried out
+	Findings   []finding.Finding       `json:"findings"`
+	Safe       []string                `json:"safe"` // what is there and whole
+	Validation *consistency.Validation `json:"validation,omitempty"`
+	Store      *StoreHealth            `json:"checkpoints,omitempty"`
+	Lost       []LostCheckpoint        `json:"lost,omitempty"` // checkpoints that are no longer available
+	Quarantine []string                `json:"quarantine,omitempty"`
+	Sandbox    sandbox.Support         `json:"sandbox"`           // what this kernel can do
+	Command    string                  `json:"command,omitempty"` // the one to run next
+	Resume     string                  `json:"resume,omitempty"`  // see status
+	Finish     string                  `json:"finish,omitempty"`  // see status
+	Next       string                  `json:"next"`              // the same for the user, or what to do where no command helps
 
 	Name        string `json:"-"` // of the hank; empty where that cannot be told
 	OfOrigin    bool   `json:"-"` // see Status
@@ -132,7 +133,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 		var decision *finding.DecisionError
 		barred := errors.As(err, &decision) && decision.Barred
 		if _, half := recovery.Importing(root); !half && !barred && !errors.As(err, &newer) {
-			none := state.Corrupted(errors.New("no text that is left can be read as a state"))
+			none := consistency.Corrupted(errors.New("no text that is left can be read as a state"))
 			d.Validation = &none
 		}
 		return d

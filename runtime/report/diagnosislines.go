@@ -7,7 +7,7 @@ import (
 	"hank/internal/advice"
 	"hank/internal/term"
 	"hank/recovery/finding"
-	"hank/state"
+	"hank/state/consistency"
 )
 
 // Fewer is how many lines of a kind fit on one screen with the others. What blocks
@@ -53,7 +53,7 @@ func (d *Diagnosis) Lines(option string) (lines []Line) {
 	}
 	more(hidden)
 	if d.Validation != nil {
-		issue := func(word string, issues []state.Issue) {
+		issue := func(word string, issues []consistency.Issue) {
 			list(len(issues), func(i int) (string, string) { return word, fmt.Sprintf("[%s] %s", issues[i].Type, issues[i].Message) })
 		}
 		issue("error", d.Validation.Errors)

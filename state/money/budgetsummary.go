@@ -1,4 +1,4 @@
-package state
+package money
 
 import "hank/plan"
 
@@ -16,7 +16,7 @@ type BudgetSummary struct {
 
 // BudgetRow is what one attempt at a codon might use, and has used.
 type BudgetRow struct {
-	CodonID     CodonID           `json:"codonId"`
+	CodonID     plan.CodonID      `json:"codonId"`
 	LoopContext *plan.LoopContext `json:"loopContext,omitempty"`
 	Status      string            `json:"status"` // its own, or exceeded
 	Budget      BudgetLimits      `json:"budget"` // what was left for it when it began
