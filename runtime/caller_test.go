@@ -18,6 +18,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/live"
 	"hank/runtime/verdict"
 )
 
@@ -49,7 +50,7 @@ func init() {
 	}
 	// act does what hank's commands do.
 	testkit.Parts["act"] = func(args []string) error {
-		_, err := Control(context.Background(), args[0], "skip")
+		_, err := live.Control(context.Background(), args[0], "skip")
 		fmt.Println("skip", int(verdict.CodeOf(err)))
 		_, err = history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], To: "initial"})
 		fmt.Println("rollback", int(verdict.CodeOf(err)))

@@ -10,14 +10,12 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
-	"hank/recovery/layout"
-	"hank/recovery/lock"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
-	"hank/runtime/history"
 	"hank/runtime/keeper"
+	"hank/runtime/live"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -57,7 +55,7 @@ func (d *driver) serve(ctx context.Context, st startpoint.Start) (verdict.Outcom
 	if err != nil {
 		return d.abort(ctx, err)
 	}
-	return out, d.endRun(ctx, out)
+	return out, d.endRun(ctx, out, nil)
 }
 
 // forward passes on the requests of the process: its signals.
@@ -92,19 +90,8 @@ func (d *driver) send(r codon.Request) bool {
 	}
 }
 
-// LiveStatus is what a live run says of itself.
-type LiveStatus struct {
-	RunID   state.RunID   `json:"runId"`
-	CodonID state.CodonID `json:"codonId,omitempty"`
-	Status  string        `json:"status,omitempty"`
-	state.Bill
-	Since time.Time `json:"since"`
-	// Stopping says that it was asked to stop: after-codon, or now.
-	Stopping string `json:"stopping,omitempty"`
-}
-
-// The values of LiveStatus.Stopping.
-var stoppingAfter, stoppingNow = "after-codon", "now"
+// What a request to stop leaves for those who ask for the status.
+var stoppingAfter, stoppingNow = live.StoppingAfter, live.StoppingNow
 
 // signals are the commands that act.
 var signals = map[string]codon.Signal{"stop": codon.StopNow, "stop-after-codon": codon.StopAfterCodon, "skip": codon.SkipCodon}
@@ -118,10 +105,13 @@ func (d *driver) control(r control.Request) control.Response {
 			return control.Response{Error: err.Error(), Denied: true}
 		}
 	}
+	asked, err := live.Asked(d.x.State(), r)
 	switch {
-	case r.Arguments != nil:
+	case err != nil:
+		return control.Response{Error: err.Error()}
+	case r.Arguments != nil && r.Command != "skip":
 		return control.Response{Error: r.Command + " takes no arguments"}
-	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped}):
+	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped, Operation: asked}):
 		return control.Response{OK: true}
 	case isSignal:
 		return control.Response{Error: "the run has too many requests waiting"}
@@ -203,72 +193,16 @@ func (d *driver) sendStatus(ctx context.Context, send func(control.Update) error
 	}
 }
 
-func (d *driver) liveStatus() LiveStatus {
+func (d *driver) liveStatus() live.Status {
 	s := d.x.State()
-	status := LiveStatus{RunID: s.CurrentRunID, Bill: s.Bill(), Since: d.began}
+	status := live.Status{RunID: s.CurrentRunID, Bill: s.Bill(), Since: d.began}
 	if asked := d.stopping.Load(); asked != nil {
 		status.Stopping = *asked
 	}
 	if run := s.Current(); run != nil {
-		if live := run.Live(); live != nil {
-			status.CodonID, status.Status = live.CodonID, string(live.Status)
+		if c := run.Live(); c != nil {
+			status.CodonID, status.Status = c.CodonID, string(c.Status)
 		}
 	}
 	return status
-}
-
-// Control sends a command to the live run of an execution. One that acts is
-// carried out only if the run answers in time, see package control; an
-// *UnansweredError says that it did not.
-func Control(ctx context.Context, execution, command string) (control.Response, error) {
-	root, err := history.Locate(execution)
-	if err != nil {
-		return control.Response{}, err
-	}
-	_, acts := signals[command]
-	if acts {
-		if err := lock.MayAct(root); err != nil {
-			return control.Response{}, err
-		}
-	}
-	answer, err := control.Call(ctx, layout.Layout{Root: root}.Socket(), control.Request{Command: command, Confirm: acts})
-	if errors.Is(err, control.ErrNoAnswer) || errors.Is(err, control.ErrNotKnown) {
-		return answer, &control.UnansweredError{Execution: root, Err: err}
-	}
-	return answer, err
-}
-
-// Follow calls fn for each event of the live run of an execution from a number on,
-// as soon as it is in the journal, until the run is over; then it returns nil. The
-// error of fn ends it. Any other says that the run cannot be followed, or not any
-// longer: its journal can be read.
-func Follow(ctx context.Context, execution string, from uint64, fn func(journal.Event) error) error {
-	root, err := history.Locate(execution)
-	if err != nil {
-		return err
-	}
-	c, err := control.Dial(ctx, layout.Layout{Root: root}.Socket())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return c.Follow(ctx, control.Subscription{Events: true, From: from, Early: true}, func(u control.Update) error {
-		switch {
-		case u.Missed != nil:
-			return &journal.GapError{Dir: layout.Layout{Root: root}.Events(), After: u.Missed.After, Next: u.Missed.Next}
-		case u.Event != nil:
-			return fn(u.Event.Journal())
-		}
-		return nil
-	})
-}
-
-// Live asks the live run of an execution for its status.
-func Live(ctx context.Context, execution string) (LiveStatus, error) {
-	var s LiveStatus
-	answer, err := Control(ctx, execution, "status")
-	if err != nil {
-		return s, err
-	}
-	return s, json.Unmarshal(answer.Status, &s)
 }

@@ -12,6 +12,7 @@ import (
 	"hank/plan/config"
 	"hank/recovery/execution"
 	"hank/runtime/agents"
+	"hank/runtime/bounds"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/edits"
@@ -58,6 +59,7 @@ type driver struct {
 	session string         // that the next codon continues
 	resumed *state.Codon   // the attempt that the run continues; nil: none
 	stop    *codon.Request // the run is to end
+	bounds  bounds.Bounds  // of this run
 
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
 	extent   plan.Extent            // of the plan

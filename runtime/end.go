@@ -52,7 +52,7 @@ func (d *driver) startRun(st startpoint.Start) error {
 	return d.x.Record(state.RunStarted{Run: &state.Run{
 		RunID: id, RunFolder: dir, GitBranch: "run-" + string(id), StartingConditions: startpoint.Conditions(d.x.State(), st, d.request.Mode, d.x.Head()),
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
-		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels,
+		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels, Operation: d.request.Operation,
 	}})
 }
 
@@ -82,8 +82,8 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 //
 // What agents wrote they have not synced, and a run that has ended is not looked
 // at again: without a sync before that is said, a power cut would leave files of
-// zeros in the place of results.
-func (d *driver) endRun(ctx context.Context, out verdict.Outcome) error {
+// zeros in the place of results. why is the error that ends the run, if one does.
+func (d *driver) endRun(ctx context.Context, out verdict.Outcome, why error) error {
 	d.summarize()
 	d.ui.Monitor.Wait("syncing the workspace to the disk")
 	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.Reason == "" {
@@ -94,7 +94,11 @@ func (d *driver) endRun(ctx context.Context, out verdict.Outcome) error {
 	if out.Reason != "" {
 		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.Reason, Detail: out.Detail}
 	}
-	if err := d.x.Record(end); err != nil {
+	answered, err := d.answered(end, out, why)
+	if err != nil {
+		return err
+	}
+	if err := d.x.Record(append([]state.Transition{end}, answered...)...); err != nil {
 		return err
 	}
 	failpoint.Hit("run.ended")
@@ -128,13 +132,17 @@ func (d *driver) abort(ctx context.Context, err error) (verdict.Outcome, error) 
 	out := verdict.Outcome{Reason: leftFor(err), Code: verdict.CodeOf(err), Detail: verdict.Sentence(err)}
 	live := d.x.State().Run(d.run).Live()
 	if live == nil {
-		if endErr := d.endRun(context.WithoutCancel(ctx), out); endErr != nil && !errors.Is(err, endErr) {
+		if endErr := d.endRun(context.WithoutCancel(ctx), out, err); endErr != nil && !errors.Is(err, endErr) {
 			err = errors.Join(err, endErr)
 		}
 		return out, err
 	}
 	out.Codon = live.CodonID
-	pauseErr := d.x.Record(state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.Reason, Detail: out.Detail, Changing: changing(err)})
+	var paused state.Transition = state.RunPaused{RunID: d.run, Time: d.x.Now(), Reason: out.Reason, Detail: out.Detail, Changing: changing(err)}
+	answered, pauseErr := d.answered(paused, out, err)
+	if pauseErr == nil {
+		pauseErr = d.x.Record(append([]state.Transition{paused}, answered...)...)
+	}
 	switch {
 	case pauseErr != nil && !errors.Is(err, pauseErr):
 		err = errors.Join(err, pauseErr)
@@ -169,7 +177,11 @@ func leftFor(err error) state.EndReason {
 
 // result describes where the execution is now.
 func (d *driver) result(out verdict.Outcome, err error) *Result {
-	s := d.x.State()
+	return d.resultAt(d.x.State(), out, err)
+}
+
+// resultAt is result for a state that the execution is about to have.
+func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Result {
 	res := &Result{Schema: outputSchema, Code: out.Code, RunID: d.run, EndReason: out.Reason, Codon: out.Codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Bill: s.Bill(), Limits: s.Limits,
 		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats(), changed: history.Changed(s, d.x.Store)}
@@ -195,12 +207,12 @@ func (d *driver) result(out verdict.Outcome, err error) *Result {
 			res.Message = verdict.About(out)
 		}
 	}
-	d.timed(res)
+	d.timed(s, res)
 	if res.extent = (plan.Extent{Codons: res.Planned}); d.program != nil {
 		d.lookAhead(s.Next())
 		res.extent = d.extent
 	}
-	res.Next = d.nextCommand(out)
+	res.Next = nextCommand(s, out)
 	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
 	if first := verdict.RaiseFirst(res.Next); first != "" && out.Reason == state.EndBudget {
 		res.Message += "; " + first + " first"
@@ -209,8 +221,8 @@ func (d *driver) result(out verdict.Outcome, err error) *Result {
 }
 
 // nextCommand is what the user would type to continue.
-func (d *driver) nextCommand(out verdict.Outcome) string {
-	s, verb := d.x.State(), "hank run"
+func nextCommand(s *state.State, out verdict.Outcome) string {
+	verb := "hank run"
 	switch out.Reason {
 	case "":
 		return ""

@@ -12,6 +12,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
+	"hank/runtime/live"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -28,7 +29,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	follow := func(from uint64) *[]string {
 		var ids []string
 		wait.Go(func() {
-			if err := Follow(ctx, s.root, from, func(e journal.Event) error {
+			if err := live.Follow(ctx, s.root, from, func(e journal.Event) error {
 				ids = append(ids, e.ID)
 				return nil
 			}); err != nil {
@@ -76,7 +77,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 		t.Error("no status came")
 	}
 	began := time.Now()
-	if err := Follow(ctx, s.root, 1, nil); !errors.Is(err, control.ErrNotRunning) || time.Since(began) > 5*time.Second {
+	if err := live.Follow(ctx, s.root, 1, nil); !errors.Is(err, control.ErrNotRunning) || time.Since(began) > 5*time.Second {
 		t.Errorf("after the end: %v, after %s", err, time.Since(began))
 	}
 	if res.RunID == "" {

@@ -13,6 +13,7 @@ import (
 
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/live"
 	"hank/state"
 )
 
@@ -234,15 +235,15 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 						time.Sleep(time.Millisecond)
 					}
 					ctx := context.Background()
-					status, err := Control(ctx, s.root, "status")
+					status, err := live.Control(ctx, s.root, "status")
 					if err == nil && !strings.Contains(string(status.Status), `"wait"`) {
 						t.Errorf("the live run says %s", status.Status)
 					}
-					if answer, err := Control(ctx, s.root, "nonsense"); err == nil && answer.OK {
+					if answer, err := live.Control(ctx, s.root, "nonsense"); err == nil && answer.OK {
 						t.Error("nonsense was done")
 					}
 					if err == nil {
-						_, err = Control(ctx, s.root, command)
+						_, err = live.Control(ctx, s.root, command)
 					}
 					if command == "stop-after-codon" {
 						err = os.WriteFile(filepath.Join(gate, "open"), nil, 0o600)
@@ -259,7 +260,7 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 			if got := content(t, s.workspace(), "log.txt"); got != c.log {
 				t.Errorf("log: %q, want %q", got, c.log)
 			}
-			if _, err := Control(context.Background(), s.root, "stop"); err == nil {
+			if _, err := live.Control(context.Background(), s.root, "stop"); err == nil {
 				t.Error("a run that has ended was stopped")
 			}
 			if c.code == exitcode.Stopped {

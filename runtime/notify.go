@@ -3,28 +3,21 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/advice"
-	"hank/internal/proc"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
-	"hank/runtime/keeper"
+	"hank/runtime/notification"
 	"hank/runtime/request"
 	"hank/runtime/rig"
 	"hank/runtime/verdict"
 )
-
-// notifyLimit is the longest time that a notification may take.
-const notifyLimit = 30 * time.Second
 
 // notifyEnd runs the command that wants to know how a run ended, with the
 // result as JSON on its standard input. It runs when the run is over, whatever
@@ -69,43 +62,9 @@ func notify(ctx context.Context, r Request, res *Result) error {
 	if err != nil {
 		return err
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return err
-	}
 	environ := r.Environ
 	if environ == nil {
 		environ = os.Environ()
 	}
-	out := &rig.Console{}
-	p, err := keeper.Start(keeper.Spec{
-		Args: []string{"sh", "-c", r.Notify}, Env: environ, Dir: here, Stdin: append(text, '\n'),
-		Attempt: proc.NotifyPrefix + newToken(), StopGrace: time.Second,
-	}, keeper.Streams{Stdout: out.Writer(rig.Stdout), Stderr: out.Writer(rig.Stderr)})
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyLimit)
-	defer cancel()
-	stop := context.AfterFunc(limited, p.Stop)
-	defer stop()
-	exit, _ := p.Wait() // trouble with its streams is no trouble of its work
-	out.Finish()
-	switch tail := out.Tail(); {
-	case exit.Stopped:
-		return fmt.Errorf("it was ended after its limit of %s", notifyLimit)
-	case exit.Signal != "":
-		return fmt.Errorf("it was ended by %s", exit.Signal)
-	case exit.Code != 0 && tail != "":
-		return fmt.Errorf("it ended with code %d: %s", exit.Code, tail)
-	case exit.Code != 0:
-		return fmt.Errorf("it ended with code %d", exit.Code)
-	}
-	return nil
-}
-
-func newToken() string {
-	b := make([]byte, 8)
-	_, _ = rand.Read(b)
-	return hex.EncodeToString(b)
+	return notification.Run(ctx, r.Notify, environ, append(text, '\n'))
 }

@@ -41,6 +41,9 @@ type Result struct {
 
 	state.Caveats // of the codons that are done
 
+	// Repeats is the operation whose answer this is, once more.
+	Repeats *state.Operation `json:"-"`
+
 	extent  plan.Extent   // what Planned will come to
 	changed bool          // the files, since the first checkpoint
 	took    time.Duration // this run; 0: there was nothing to run
@@ -76,8 +79,7 @@ func (r *Result) Ended() progress.Ended {
 }
 
 // timed adds how long this run, and all runs, took.
-func (d *driver) timed(res *Result) {
-	s := d.x.State()
+func (d *driver) timed(s *state.State, res *Result) {
 	res.runs = len(s.Runs)
 	for _, r := range s.Runs {
 		for _, c := range r.Codons() {

@@ -13,6 +13,7 @@ import (
 	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/bounds"
 	"hank/runtime/codon"
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
@@ -48,10 +49,16 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if r.Notify != "" {
 		ui.Monitor.Wait("running the notification command")
 	}
-	notifyEnd(ctx, r, ui, res, err)
+	if res == nil || res.Repeats == nil {
+		notifyEnd(ctx, r, ui, res, err)
+	}
 	ui.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
 	return res, err
 }
+
+// streamPatience is how long the end of a run waits for a reader of its events that takes
+// none.
+const streamPatience = 5 * time.Second
 
 // open is Run without its notification.
 func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
@@ -64,6 +71,12 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	if err := layout.Obstructed(root); err != nil {
 		return nil, err
+	}
+	if r.Operation, err = operationOf(r, a); err != nil {
+		return nil, err
+	}
+	if again, err := repeated(root, r); again != nil || err != nil {
+		return again, err
 	}
 	layers := r.LayersFor("")
 	program, where, loadErr := hankfile.LoadFor(root, r, layers)
@@ -110,6 +123,14 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ui.Stream != nil {
+		s := bus.Stream(x.Journal.Last()+1, ui.Stream)
+		defer func() {
+			if err := s.End(streamPatience); err != nil {
+				ui.Remark("the stream of events is not complete: " + err.Error())
+			}
+		}()
+	}
 	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed()}
 	if err = d.resumeReplay(); err != nil {
 		return d.result(verdict.Outcome{}, err), errors.Join(err, x.Close())
@@ -129,17 +150,23 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 	for _, f := range d.x.Report.Findings {
 		d.say("%s: %s", f.Severity.Word(), f.What)
 	}
+	if again, err := d.rejoin(); again != nil || err != nil {
+		return again, err
+	}
 	st, err := d.begins(ctx, program, loadErr)
 	if err == nil {
 		err = d.accept()
 	} else {
 		err = d.withdraw(err)
 	}
-	if err != nil || st.End != nil {
-		return d.result(verdict.Deref(st.End), err), err
+	var out verdict.Outcome
+	if err == nil && st.End == nil {
+		out, err = d.serve(ctx, st)
+	} else {
+		out = verdict.Deref(st.End)
 	}
-	out, err := d.serve(ctx, st)
-	return d.result(out, err), err
+	res := d.result(out, err)
+	return res, errors.Join(err, d.keepAnswer(res, err))
 }
 
 // begins is everything up to where a run can start. Limits and cap that are given
@@ -162,6 +189,13 @@ func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr erro
 	}
 	if err := d.chooseProgram(ctx, program, loadErr); err != nil {
 		return startpoint.Start{}, err
+	}
+	if d.request.Until != "" {
+		until, err := history.CodonToCome(d.x.State(), string(d.request.Until))
+		if err != nil {
+			return startpoint.Start{}, err
+		}
+		d.bounds = bounds.Of(d.x.State(), until, d.request.Only)
 	}
 	d.ui.Monitor.Wait("looking whether the data has changed")
 	d.checkData(ctx)

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/failpoint"
 	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/runtime/exitcode"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -43,6 +45,10 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 		if ask := startpoint.Played(&there, d.x.Meta().Replay != ""); ask != nil {
 			return st, ask
 		}
+	}
+	if over, err := d.bounds.Start(&there); err != nil || over != "" {
+		st.End = &verdict.Outcome{Reason: state.EndUntil, Code: exitcode.Stopped, Detail: over}
+		return st, err
 	}
 	if ask := verdict.CrashLoop(&there); d.request.Unattended && ask != nil {
 		return st, ask
@@ -141,7 +147,7 @@ func (d *driver) goBack(ctx context.Context, st startpoint.Start, stay bool) err
 	if stay {
 		position.CheckpointSHA = d.x.Head()
 	}
-	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(), To: position.CheckpointSHA, Tracked: d.comparison().TrackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(), To: position.CheckpointSHA, Tracked: d.comparison().TrackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still, Operation: d.moveOperation(st)})
 	if !stay {
 		d.still = time.Time{}
 	}
@@ -151,6 +157,7 @@ func (d *driver) goBack(ctx context.Context, st startpoint.Start, stay bool) err
 	if r := moved.Report.Plan; len(r.Add)+len(r.Change)+len(r.Delete) > 0 {
 		d.say("the workspace is restored to checkpoint %.12s (previous contents saved as checkpoint %.12s)", position.CheckpointSHA, moved.Safety)
 	}
+	failpoint.Hit("operation.moved")
 	d.sayRefused(moved)
 	d.moved, d.replaced = !moved.Exact, state.Position{} // what was adopted belongs to the move
 	return d.replan()

@@ -38,6 +38,7 @@ type step func(d *driver, ctx context.Context, e *entry) (*verdict.Outcome, erro
 var steps = []step{
 	(*driver).archiveStep,
 	(*driver).requestStep,
+	(*driver).boundStep,
 	(*driver).roomStep,
 	(*driver).captureStep,
 	(*driver).budgetStep,
@@ -105,6 +106,14 @@ func (d *driver) requestStep(context.Context, *entry) (*verdict.Outcome, error) 
 	}
 	if d.stop != nil {
 		return d.stopped("between two codons"), nil
+	}
+	return nil, nil
+}
+
+// boundStep ends the run where its command has it end.
+func (d *driver) boundStep(_ context.Context, e *entry) (*verdict.Outcome, error) {
+	if why := d.bounds.Between(d.settled, e.stored); why != "" {
+		return &verdict.Outcome{Reason: state.EndUntil, Code: exitcode.Stopped, Detail: why}, nil
 	}
 	return nil, nil
 }
@@ -274,7 +283,9 @@ func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 func (d *driver) take(r codon.Request) {
 	if r.Signal != codon.SkipCodon {
 		d.stop = &r
+		return
 	}
+	d.dropped(r)
 }
 
 // announce tells that an attempt begins.

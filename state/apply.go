@@ -94,6 +94,9 @@ func (s *State) apply(t Transition) error {
 		if s.Intent != nil {
 			return illegal(t, "a %s is under way (%s)", s.Intent.Kind, s.Intent.ID)
 		}
+		if err := s.admit(t, t.Intent.Operation); err != nil {
+			return err
+		}
 		intent := t.Intent
 		s.Intent = &intent
 		return nil
@@ -103,6 +106,8 @@ func (s *State) apply(t Transition) error {
 		return s.removeBranches(t)
 	case LimitsSet:
 		return s.setLimits(t)
+	case OperationAnswered:
+		return s.answer(t)
 	}
 	return illegal(t, "unknown transition")
 }
@@ -212,6 +217,9 @@ func (s *State) startRun(t RunStarted) error {
 	}
 	if t.Run.Status != StatusRunning || t.Run.Len() != 0 {
 		return illegal(t, "a run begins running and without records")
+	}
+	if err := s.admit(t, t.Run.Operation); err != nil {
+		return err
 	}
 	run := *t.Run
 	s.Runs = append([]*Run{&run}, s.Runs...)
@@ -381,6 +389,11 @@ func (s *State) closeIntent(t IntentClosed) error {
 		at := *p
 		at.Kept = t.Kept
 		s.Position, s.Base = &at, at.CheckpointSHA
+	}
+	if o := s.Intent.Operation; o != nil && !t.Cancelled {
+		done := *o
+		done.Safety = s.Intent.Safety
+		s.remember(done)
 	}
 	s.Intent = nil
 	return nil

@@ -32,20 +32,21 @@ type runDocument struct {
 
 // head holds hank's additions to the root, under the key hank.
 type head struct {
-	Schema   int            `json:"schema"`
-	Lineage  string         `json:"lineage"`
-	Serial   uint64         `json:"serial"`
-	Seq      uint64         `json:"seq"`
-	Program  SHA            `json:"program,omitempty"`
-	HankHash string         `json:"hankHash,omitempty"`
-	Base     SHA            `json:"base,omitempty"`
-	Adopted  bool           `json:"adopted,omitzero"`
-	Position *Position      `json:"position,omitempty"`
-	Intent   *Intent        `json:"intent,omitempty"`
-	Removed  []Removal      `json:"removed,omitempty"`
-	Removal  SHA            `json:"removal,omitempty"`
-	Limits   Limits         `json:"limits,omitzero"`
-	Unknown  jsontext.Value `json:",embed"`
+	Schema     int            `json:"schema"`
+	Lineage    string         `json:"lineage"`
+	Serial     uint64         `json:"serial"`
+	Seq        uint64         `json:"seq"`
+	Program    SHA            `json:"program,omitempty"`
+	HankHash   string         `json:"hankHash,omitempty"`
+	Base       SHA            `json:"base,omitempty"`
+	Adopted    bool           `json:"adopted,omitzero"`
+	Position   *Position      `json:"position,omitempty"`
+	Intent     *Intent        `json:"intent,omitempty"`
+	Removed    []Removal      `json:"removed,omitempty"`
+	Removal    SHA            `json:"removal,omitempty"`
+	Limits     Limits         `json:"limits,omitzero"`
+	Operations []Operation    `json:"operations,omitempty"`
+	Unknown    jsontext.Value `json:",embed"`
 }
 
 // DamagedError is a state.json that is not what hank wrote.
@@ -108,7 +109,7 @@ func (s *State) encode() ([]byte, error) {
 	w.buf.WriteString(planKey)
 	w.list("  ", s.plan.len(), func(i int) error { return w.text(s.plan.items[i].marshal()) })
 	w.unknown(s.Unknown)
-	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.Limits, s.HankUnknown})
+	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.Limits, s.Operations, s.HankUnknown})
 	if w.err != nil {
 		return nil, fmt.Errorf("encoding the state: %w", w.err)
 	}
@@ -321,7 +322,7 @@ func (doc *document) state() (*State, error) {
 		s.Lineage, s.Serial, s.Seq = h.Lineage, h.Serial, h.Seq
 		s.Program, s.HankHash, s.Base, s.Adopted = h.Program, h.HankHash, h.Base, h.Adopted
 		s.Position, s.Intent, s.HankUnknown = h.Position, h.Intent, h.Unknown
-		s.Removed, s.Removal, s.Limits = h.Removed, h.Removal, h.Limits
+		s.Removed, s.Removal, s.Limits, s.Operations = h.Removed, h.Removal, h.Limits, h.Operations
 	}
 	for i := range doc.Runs {
 		run := doc.Runs[i].Run

@@ -91,7 +91,7 @@ func FuzzTransition(f *testing.F) {
 	sha := SHA(strings.Repeat("a", 40))
 	for i, tr := range []Transition{InitialCheckpointSet{SHA: sha}, RunFailed{RunID: "r", Reason: EndStopped}, RunPaused{RunID: "r", Reason: EndDecision}, RunCrashed{RunID: "r"},
 		CodonStarted{RunID: "r", Record: &Codon{CodonID: "c"}}, CodonTransitioned{RunID: "r", Record: &Codon{}}, CostsUpdated{RunID: "r", Cost: -1}, CheckpointCreated{Kind: KindManual},
-		RunStarted{Run: &Run{RunID: "r"}}, PlanGrown{}, PlanSet{}, IntentOpened{}, IntentClosed{}, BranchesRemoved{}, LimitsSet{Limits{MaxDollars: -1}}, LimitsSet{Limits{MaxDollars: Dollar, MaxTimeSeconds: 60}}, Rebased{State: []byte(`{"runs":[],"executionPlan":[]}`)}} {
+		RunStarted{Run: &Run{RunID: "r"}}, PlanGrown{}, PlanSet{}, IntentOpened{}, IntentClosed{}, BranchesRemoved{}, OperationAnswered{}, OperationAnswered{Operation{ID: "o", Command: "run"}}, LimitsSet{Limits{MaxDollars: -1}}, LimitsSet{Limits{MaxDollars: Dollar, MaxTimeSeconds: 60}}, Rebased{State: []byte(`{"runs":[],"executionPlan":[]}`)}} {
 		text, err := Encode(tr)
 		if err != nil {
 			f.Fatal(err)

@@ -21,6 +21,7 @@ func redact(t Transition, change func(string) string) Transition {
 	case RunStarted:
 		run := *t.Run
 		run.Note, run.Labels = change(run.Note), mapValues(run.Labels, change)
+		run.Operation = run.Operation.redact(change)
 		t.Run = &run
 		return t
 	case RunFailed:
@@ -37,6 +38,9 @@ func redact(t Transition, change func(string) string) Transition {
 		return t
 	case CodonTransitioned:
 		t.Record = t.Record.redact(change)
+		return t
+	case OperationAnswered:
+		t.Operation = *t.Operation.redact(change)
 		return t
 	case CheckpointCreated:
 		t.Note = change(t.Note)

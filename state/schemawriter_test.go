@@ -106,7 +106,7 @@ var opaque = map[string]reflect.Type{
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[CodonStatus]():    strs(Preparing, Starting, Initializing, Running, CompletingSentinels, Completed, Failed, Skipped),
 	reflect.TypeFor[RunStatus]():      strs(StatusRunning, StatusCompleted, StatusFailed, StatusCrashed),
-	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndAgent),
+	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndUntil, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndAgent),
 	reflect.TypeFor[FailureType]():    strs(FailTimeout, FailRateLimit, FailAPI, FailSentinelLoad, FailUnknown),
 	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindArchive, KindTracked, KindExit, KindManual, KindRecovery, KindRemoved),
 }

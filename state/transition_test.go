@@ -89,6 +89,7 @@ func movesOfEachType(t *testing.T) map[string]struct {
 		"IntentClosed, given up":        {IntentClosed{ID: "i", Cancelled: true}, nothing},
 		"BranchesRemoved":               {BranchesRemoved{sha, epoch, []BranchRemove{{"recovery/a", SHA(strings.Repeat("e", 40))}}}, nothing},
 		"LimitsSet":                     {LimitsSet{Limits{MaxDollars: 2 * Dollar, MaxTimeSeconds: 60}}, nothing},
+		"OperationAnswered":             {OperationAnswered{Operation{ID: "o", Command: "run", Arguments: "sha256:1", Time: epoch, Answered: true, ExitCode: 8, Answer: "{}"}}, nothing},
 	}
 }
 

@@ -33,7 +33,8 @@ import (
 // finds a larger number than its own must not write.
 //
 // Version 2 has Limits: an older hank would continue without them.
-const SchemaVersion = 2
+// Version 3 has Operations: an older hank would carry them out twice.
+const SchemaVersion = 3
 
 // LimitsSchema is the version from which on a record without limits means that
 // there are none.
@@ -68,6 +69,7 @@ type EndReason string
 const (
 	EndCodonFailed EndReason = "codon-failed"
 	EndStopped     EndReason = "stopped"   // asked to stop by the user or a client
+	EndUntil       EndReason = "until"     // where --until or --only has it end
 	EndSignal      EndReason = "signal"    // SIGINT, SIGTERM, SIGHUP
 	EndBudget      EndReason = "budget"    // a budget was used up
 	EndDecision    EndReason = "decision"  // needs the user: exit 4
@@ -121,6 +123,8 @@ type Run struct {
 	// Removed is when hank gc removed the branch, with the checkpoints that only
 	// it led to.
 	Removed *Time `json:"removed,omitempty"`
+	// Operation is the command that has begun the run, if its caller gave it an id.
+	Operation *Operation `json:"operation,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 
@@ -199,6 +203,8 @@ type Position struct {
 	// because the system did not let the move change them, or a directory with
 	// such paths; "." is the workspace.
 	Kept []string `json:"kept,omitempty"`
+	// Branch: hank run --from has gone there, to begin a branch.
+	Branch bool `json:"branch,omitzero"`
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -310,44 +316,6 @@ func (b *BudgetExceeded) EndsLoop() bool {
 	return b != nil && (b.Share || b.Scope != "hank" && b.Scope != "execution")
 }
 
-// Sentinels is what the observers of a codon did. The list is called loaded
-// while the codon lives and executed when its record is final.
-type Sentinels struct {
-	Loaded    []Sentinel     `json:"loaded,omitzero"`
-	Executed  []Sentinel     `json:"executed,omitzero"`
-	TotalCost USD            `json:"totalCost"`
-	Unknown   jsontext.Value `json:",embed"`
-}
-
-// Sentinel is the account of one observer.
-type Sentinel struct {
-	ID             string         `json:"id"`
-	Model          string         `json:"model"`
-	LoadedAt       Time           `json:"loadedAt"`
-	UnloadedAt     *Time          `json:"unloadedAt,omitempty"`
-	LLMCallCount   int            `json:"llmCallCount"`
-	FailedLLMCalls int            `json:"failedLLMCalls"`
-	LastLLMCallAt  *Time          `json:"lastLlmCallAt,omitempty"`
-	TotalTriggers  int            `json:"totalTriggers"`
-	TotalCost      USD            `json:"totalCost"`
-	Status         string         `json:"status"`
-	UnloadReason   string         `json:"unloadReason,omitempty"`
-	Unknown        jsontext.Value `json:",embed"`
-}
-
-// Limits are what the user allows the whole execution to use, all runs and all
-// lineage paths together, beside what its hank allows. The lower one holds. What is
-// 0 is not limited.
-type Limits struct {
-	MaxDollars     USD     `json:"maxDollars,omitzero"`
-	MaxTimeSeconds float64 `json:"maxTimeSeconds,omitzero"`
-
-	Unknown jsontext.Value `json:",embed"`
-}
-
-// Any reports whether anything is limited.
-func (l Limits) Any() bool { return l.MaxDollars > 0 || l.MaxTimeSeconds > 0 }
-
 // Intent is a change of the workspace that was announced before it began. An
 // intent in the state means that a crash may have left the tree half-way; the
 // next opening finishes it, see package recovery.
@@ -368,6 +336,8 @@ type Intent struct {
 	// Position takes effect when the change is complete; nil leaves the
 	// position as it was.
 	Position *Position `json:"position,omitempty"`
+	// Operation is the command that makes the change, if its caller gave it an id.
+	Operation *Operation `json:"operation,omitempty"`
 }
 
 // State is everything that hank knows about an execution.
@@ -391,6 +361,8 @@ type State struct {
 	Removed  []Removal // branches of no run that hank gc has removed, oldest first
 	Removal  SHA       // tip of RemovedBranch
 	Limits   Limits    // of all runs together, until the user sets them again
+	// Operations are those that have begun no run, oldest first; see mostOperations.
+	Operations []Operation
 
 	Unknown     jsontext.Value // unknown root fields
 	HankUnknown jsontext.Value // unknown fields under hank

@@ -11,9 +11,9 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/finding"
-	"hank/runtime"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
+	"hank/runtime/live"
 	"hank/runtime/verdict"
 )
 
@@ -55,7 +55,7 @@ Example: hank skip -e DIR
 
 Exit code 0: skip requested; 2: no run in progress; 5: the run does not answer, and
 the request is withdrawn.`,
-		Flags: []cli.Flag{executionFlag, jsonFlag},
+		Flags: []cli.Flag{executionFlag, opIDFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
@@ -84,9 +84,25 @@ func tell(c *cli.Context, command, said string) error {
 		return err
 	}
 	root := v.Layout.Root
+	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), answered{1, root, command, true, ""}, time.Now())
+	if err != nil {
+		return err
+	}
+	if again != nil {
+		if c.Bool("json") {
+			return printJSON(answered{1, root, command, true, ""})
+		}
+		return sayRepeated(again, "skip requested")
+	}
 	limited, cancel := context.WithTimeout(c.Context, patience)
 	defer cancel()
-	answer, err := runtime.Control(limited, root, command)
+	call := live.Control
+	if asked != nil {
+		call = func(ctx context.Context, root, _ string) (control.Response, error) {
+			return live.Skip(ctx, root, asked)
+		}
+	}
+	answer, err := call(limited, root, command)
 	if errors.Is(err, control.ErrNotRunning) && v.Live {
 		return &control.UnansweredError{Execution: term.ShortPath(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}

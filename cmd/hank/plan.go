@@ -57,7 +57,7 @@ func planOf(c *cli.Context) (*report.Plan, error) {
 			if p := report.PlanOf(v); p != nil {
 				return p, nil
 			}
-		} else if c.String("execution") != "" || !isHank(".") {
+		} else if c.String("execution") != "" || !hankfile.Is(".") {
 			return nil, err
 		}
 	}

@@ -25,7 +25,7 @@ checkpoint has, or that only --delete deletes; 5: a run is in progress.`,
 			executionFlag,
 			&cli.StringFlag{Name: "from", Usage: "checkpoint `TARGET` to restore from; see hank rollback --help"},
 			&cli.BoolFlag{Name: "delete", Usage: "delete what codons have added at PATH and TARGET does not have"},
-			dryRunFlag, capFlag, yesFlag, jsonFlag, breakLockFlag,
+			opIDFlag, dryRunFlag, capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, -1); err != nil {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -44,7 +46,7 @@ Exit code 0: success; 2: no TARGET, or it is unknown or ambiguous; 4: confirmati
 			executionFlag,
 			&cli.StringFlag{Name: "to", Usage: "the same as the argument `TARGET`"},
 			&cli.BoolFlag{Name: "undo", Usage: "undo the last rollback or retry; a second --undo is a redo"},
-			dryRunFlag, capFlag, yesFlag, jsonFlag, breakLockFlag,
+			opIDFlag, dryRunFlag, capFlag, yesFlag, jsonFlag, breakLockFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
@@ -68,10 +70,20 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		return err
 	}
 	o.Execution, o.BreakLock, o.Work = root, c.String("break-lock"), work
+	if err := history.Identify(&o, c.String("op-id"), time.Now()); err != nil {
+		return err
+	}
+	o.Answer = func(done *history.RolledBack) any { return report.MovedOf(done, true) }
+	if again, err := history.Repeated(o); again != nil || err != nil {
+		return cmp.Or(err, tellMoved(c, o, again))
+	}
 	if err := pickTarget(c, &o); err != nil {
 		return err
 	}
 	if c.Bool("dry-run") {
+		if o.Operation != nil {
+			return errDryOperation
+		}
 		p, err := history.PreviewRollback(c.Context, o)
 		if err != nil {
 			return err
@@ -105,9 +117,22 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	if err != nil {
 		return err
 	}
-	next := commandForThis(c, report.NextCommand(root, settingsHere(c)))
+	return tellMoved(c, o, done)
+}
+
+// tellMoved prints what a move has done, or that it was done before.
+func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBack) error {
+	moved, err := report.AnswerMove(c.Context, o, done, report.NextCommand(o.Execution, settingsHere(c)))
+	if err != nil {
+		remark("hank: %s\n", forThis(c, err.Error()))
+	}
+	next := commandForThis(c, moved.Command)
 	if c.Bool("json") {
-		return printJSON(report.Moved{Move: report.MoveOf(&done.Preview), Safety: done.Safety, Command: next, TakenBack: done.TakenBack})
+		moved.Command = next
+		return printJSON(moved)
+	}
+	if done.Repeats != nil {
+		return sayRepeated(done.Repeats, fmt.Sprintf("the workspace was brought to %s; the previous state is in checkpoint %s", moved.Target, report.Short(moved.Safety)))
 	}
 	butFor := ""
 	if n := len(done.InTheWay); n > 0 {

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,8 +19,10 @@ import (
 	"hank/runtime/preview"
 	"hank/runtime/progress"
 	"hank/runtime/report"
+	"hank/runtime/report/eventlog"
 	"hank/runtime/verdict"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // driveFlags are those of run, resume and retry.
@@ -40,13 +42,16 @@ func driveFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "keep-tree", Usage: "if files were edited manually, or the checkpoint to restore is lost: keep the workspace as it is"},
 		&cli.BoolFlag{Name: "restore", Usage: "if files were edited manually: restore the checkpoint first (the edits are saved in another one)"},
 		&cli.IntFlag{Name: "stop-after", Usage: "stop after `N` codons"},
+		&cli.StringFlag{Name: "until", Usage: "stop after `CODON`"},
+		&cli.StringFlag{Name: "only", Usage: "run `CODON`, which must be next, and stop"},
 		&cli.BoolFlag{Name: "detach", Usage: "run in the background; survives closing the terminal"},
 		&cli.BoolFlag{Name: "unattended", EnvVars: []string{"HANK_UNATTENDED"}, Usage: "for supervisors: give up after three crashes in the same codon"},
 		&cli.StringFlag{Name: "notify", Usage: "run `COMMAND` when the run ends or needs a decision, with the result as JSON on its standard input"},
 		&cli.StringFlag{Name: "note", Usage: "attach the note `TEXT` to the run"},
 		&cli.StringSliceFlag{Name: "label", Usage: "attach a label `KEY=VALUE` to the run"},
 		&cli.BoolFlag{Name: "overwrite-output", Usage: "overwrite existing files in the output directory instead of renaming the new ones"},
-		yesFlag, jsonFlag, breakLockFlag,
+		&cli.StringFlag{Name: "progress", Usage: "`FORM`: json prints each event of the run as a line of JSON, and the result as the last line; text (default)"},
+		opIDFlag, yesFlag, jsonFlag, breakLockFlag,
 	}
 }
 
@@ -86,7 +91,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			if err := arguments(c, 0, 2); err != nil {
 				return err
 			}
-			hank, data := runArguments(c.Args().Slice())
+			hank, data := hankfile.Arguments(c.Args().Slice())
 			if c.String("data") != "" {
 				data = c.String("data")
 			}
@@ -107,33 +112,6 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			return drive(c, r, a)
 		},
 	}
-}
-
-// runArguments tells hank from data: one argument is the data if it is not a
-// hank and an execution or a hank is here.
-func runArguments(args []string) (hank, data string) {
-	switch len(args) {
-	case 2:
-		return args[0], args[1]
-	case 1:
-		if isHank(args[0]) || !isHank(".") {
-			return args[0], ""
-		}
-		return "", args[0]
-	}
-	return "", ""
-}
-
-func isHank(path string) bool {
-	if strings.HasSuffix(path, ".json") {
-		return true
-	}
-	for _, name := range []string{"hank.json", "strand.json"} {
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 func resumeCommand() *cli.Command {
@@ -243,6 +221,20 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
 		return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
 	}
+	for _, name := range []string{"until", "only"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return r, a, &exitcode.UsageError{Why: "--" + name + " needs the name of a codon; the given value is empty"}
+		}
+	}
+	if c.IsSet("until") && c.IsSet("only") {
+		return r, a, &exitcode.UsageError{Why: "--until and --only are mutually exclusive"}
+	}
+	switch form := c.String("progress"); {
+	case form != "" && form != "json" && form != "text":
+		return r, a, notOneOf("progress", form, "json", "text")
+	case form == "json" && c.Bool("json"):
+		return r, a, &exitcode.UsageError{Why: "--progress json and --json are mutually exclusive: the last line of the stream has what --json prints"}
+	}
 	limits, err := limits(c)
 	if err != nil {
 		return r, a, err
@@ -254,7 +246,8 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 	r = runtime.Request{
 		Mode: mode, Execution: execution, Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
 		StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"),
-		Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
+		Until: state.CodonID(orDefault(c.String("only"), c.String("until"))), Only: c.IsSet("only"),
+		OpID: c.String("op-id"), Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
 	}
 	a = runtime.Answers{
 		Adopt: c.Bool("adopt"), Frozen: c.Bool("frozen"), KeepTree: c.Bool("keep-tree"), Restore: c.Bool("restore"),
@@ -275,10 +268,20 @@ func sayer(c *cli.Context) func(string) {
 // progressOut is where progress goes: to standard error when JSON goes to
 // standard output.
 func progressOut(c *cli.Context) *os.File {
-	if c.Bool("json") {
+	if c.Bool("json") || streams(c) {
 		return os.Stderr
 	}
 	return os.Stdout
+}
+
+// streams reports whether standard output has the events of the run.
+func streams(c *cli.Context) bool { return c.String("progress") == "json" }
+
+// lastLine ends a stream of events.
+type lastLine struct {
+	Schema int             `json:"schema"`
+	Type   string          `json:"type"` // result
+	Data   *runtime.Result `json:"data"`
 }
 
 func confirmHuge(c *cli.Context) func(runtime.HugeWorkspace) bool {
@@ -311,23 +314,32 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	p := progress.Start(progressOut(c), monitor, func(text string) string { return forThis(c, text) })
 	screen.Store(p)
 	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: func(line string) { p.Show(progress.Remark{Text: line}) }, Show: p.Show, Work: work, Monitor: monitor, Requests: requests}
+	if streams(c) {
+		ui.Stream = func(e journal.Event) error { return printEventLine(os.Stdout, eventlog.Of(e)) }
+	}
 	res, err := runtime.Run(c.Context, r, a, ui)
 	p.Stop()
 	screen.Store(nil)
-	if res != nil && res.RunID != "" {
+	if res != nil && res.RunID != "" && res.Repeats == nil {
 		catchUp(res.Execution)
 	}
 	if err != nil {
-		if res == nil || !c.Bool("json") {
+		if res == nil || !c.Bool("json") && !streams(c) {
 			return err
 		}
 	}
 	res.Message, res.Next, res.Finish = forThis(c, res.Message), commandForThis(c, res.Next), commandForThis(c, res.Finish)
+	if streams(c) {
+		return cmp.Or(printEventLine(os.Stdout, lastLine{1, "result", res}), exitWith(res.Code))
+	}
 	if c.Bool("json") {
 		if err := printJSON(res); err != nil {
 			return err
 		}
 		return exitWith(res.Code)
+	}
+	if res.Repeats != nil {
+		return cmp.Or(sayRepeated(res.Repeats, res.Message), exitWith(res.Code))
 	}
 	ended := res.Ended()
 	if ended.Changed && ended.Next == "" && res.Verdict == verdict.Completed {

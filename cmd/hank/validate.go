@@ -64,7 +64,7 @@ Exit code 0: it can be run; 3: it cannot.`,
 // hankHere is the hank that is meant where none is named: that of the execution
 // that -e names, the one in this directory, or that of the execution here.
 func hankHere(c *cli.Context) string {
-	if c.String("execution") == "" && isHank(".") {
+	if c.String("execution") == "" && hankfile.Is(".") {
 		return "."
 	}
 	root, err := executionOf(c)

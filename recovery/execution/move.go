@@ -286,7 +286,7 @@ func (x *Execution) Safeguard(ctx context.Context, p *MovePlan) (*state.Intent, 
 	if same {
 		owned = safety
 	}
-	intent := &state.Intent{ID: layout.NewID(8), Kind: p.Kind, Safety: safety, Owned: owned, To: p.To, Paths: p.Paths, KeepAdded: p.KeepAdded}
+	intent := &state.Intent{ID: layout.NewID(8), Kind: p.Kind, Safety: safety, Owned: owned, To: p.To, Paths: p.Paths, KeepAdded: p.KeepAdded, Operation: p.Operation}
 	if p.Position != nil {
 		position := *p.Position
 		if position.Before != nil {

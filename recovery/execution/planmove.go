@@ -37,6 +37,8 @@ type Move struct {
 	// Since is from when on nothing that is known of can have changed the workspace: see
 	// Execution.SnapshotSince.
 	Since time.Time
+	// Operation is the command whose move this is, if it has an id.
+	Operation *state.Operation
 }
 
 // Sources are what a move is planned from. A reader has them without a lock.

@@ -11,6 +11,9 @@ import (
 func (a *attempt) signalled(r Request) (stop, force bool) {
 	switch r.Signal {
 	case SkipCodon:
+		if r.Operation != nil && a.host.Record(state.OperationAnswered{Operation: *r.Operation}) != nil {
+			return false, false // nothing is recorded any more: the codon ends by that
+		}
 		a.skip = true
 		a.host.Monitor().Change(func(now *Activity) { now.Stop = "skipping this codon" })
 		return true, false

@@ -139,4 +139,6 @@ type Request struct {
 	Signal Signal
 	Reason state.EndReason // EndStopped or EndSignal
 	Code   exitcode.Code   // with which the run then ends
+	// Operation is a request that is not to be carried out twice, with its answer.
+	Operation *state.Operation
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"hank/internal/term"
 	"hank/plan"
@@ -123,4 +124,32 @@ func hankIn(dir string) string {
 		}
 	}
 	return filepath.Join(dir, "hank.json")
+}
+
+// Arguments tells hank from data: one argument is the data if it is not a
+// hank and an execution or a hank is here.
+func Arguments(args []string) (hank, data string) {
+	switch len(args) {
+	case 2:
+		return args[0], args[1]
+	case 1:
+		if Is(args[0]) || !Is(".") {
+			return args[0], ""
+		}
+		return "", args[0]
+	}
+	return "", ""
+}
+
+// Is reports whether a path is that of a hank, or of a directory that has one.
+func Is(path string) bool {
+	if strings.HasSuffix(path, ".json") {
+		return true
+	}
+	for _, name := range []string{"hank.json", "strand.json"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -46,6 +46,10 @@ type RollbackOptions struct {
 	Work          execution.Work // shows what takes its time
 	// Confirm is asked before anything is changed; nil is a yes.
 	Confirm func(Preview) bool
+	// Operation is what the caller gave an ID; nil: nothing. Answer is then what it is
+	// answered, as a value for JSON.
+	Operation *state.Operation
+	Answer    func(*RolledBack) any
 
 	since time.Time // see execution.Move
 }
@@ -162,6 +166,9 @@ type RolledBack struct {
 	Safety state.SHA `json:"safetyCheckpoint"` // everything that was there before
 	// TakenBack: an interrupted move was, and nothing else was done.
 	TakenBack bool `json:"takenBack,omitzero"`
+	// Repeats is the operation that was carried out before: nothing else is set but
+	// Safety.
+	Repeats *state.Operation `json:"-"`
 }
 
 // ErrDeclined says that the user said no.
@@ -189,8 +196,12 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 	if err != nil {
 		return nil, err
 	}
+	done, finish, err := o.before(root)
+	if done != nil || err != nil {
+		return done, err
+	}
 	unfinished := recovery.AskUnfinished
-	if o.Undo {
+	if o.Undo && !finish {
 		unfinished = recovery.UndoUnfinished
 		if err := o.confirmUnfinished(ctx, root); err != nil {
 			return nil, err
@@ -204,6 +215,9 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 	for _, f := range x.Report.Findings {
 		secret.Say(o.Say, fmt.Sprintf("%s: %s", f.Severity.Word(), f.What))
 	}
+	if done, _, err := o.repeated(x.State()); done != nil || err != nil {
+		return done, errors.Join(err, x.Close())
+	}
 	switch {
 	case o.Undo && x.GivenUp != nil:
 		return nil, errors.Join(x.GivenUp, x.Close())
@@ -211,7 +225,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 		err := x.KeepCap()
 		return &RolledBack{Preview: Preview{Schema: state.SchemaVersion, Target: standing(x.State())}, TakenBack: true}, errors.Join(err, x.Close())
 	}
-	done, err := rollback(ctx, x, o)
+	done, err = rollback(ctx, x, o)
 	return done, errors.Join(err, x.Close())
 }
 
@@ -256,6 +270,9 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	}
 	if o.Confirm == nil && o.Say != nil && preview.Undoes != nil {
 		o.Say(preview.Undoes.String())
+	}
+	if plan.Operation, err = o.asOperation(preview); err != nil {
+		return nil, err
 	}
 	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
 	moved, err := x.PerformMove(ctx, plan)

@@ -9,9 +9,9 @@ import (
 
 	"hank/internal/vfs"
 	"hank/recovery"
-	"hank/runtime"
 	"hank/runtime/control"
 	"hank/runtime/history"
+	"hank/runtime/live"
 	"hank/runtime/logview"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -160,7 +160,7 @@ func (f *follower) isGone(ctx context.Context) (bool, error) {
 	f.heard = time.Now()
 	limited, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	if _, err := runtime.Control(limited, f.root, "ping"); err == nil || !errors.Is(err, control.ErrNotRunning) {
+	if _, err := live.Control(limited, f.root, "ping"); err == nil || !errors.Is(err, control.ErrNotRunning) {
 		return false, ctx.Err()
 	}
 	v, err := recovery.Glance(f.root)

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"context"
 	"unicode/utf8"
 
 	"hank/checkpoint/diff"
 	"hank/runtime/history"
+	"hank/runtime/operation"
 	"hank/runtime/preview"
 	"hank/state"
 )
@@ -106,6 +108,38 @@ type Moved struct {
 	Safety    state.SHA `json:"safetyCheckpoint"`
 	Command   string    `json:"command,omitempty"`  // the one to run next; none: the hank is completed
 	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
+	// Omitted are, by the list, how many of its entries are left out: the answer of a
+	// command with an operation ID is recorded, and has at most mostRecorded of each.
+	Omitted map[string]int `json:"omitted,omitempty"`
+}
+
+// mostRecorded is how many entries a list of an answer has that is recorded.
+const mostRecorded = 200
+
+// MovedOf is what a move has changed. One that is recorded, as that of an operation
+// is, has lists of a limited length.
+func MovedOf(done *history.RolledBack, recorded bool) Moved {
+	m := Moved{Move: MoveOf(&done.Preview), Safety: done.Safety, TakenBack: done.TakenBack}
+	if !recorded {
+		return m
+	}
+	m.Omitted = map[string]int{}
+	m.Add = shortened(m.Omitted, "add", m.Add)
+	m.Change = shortened(m.Omitted, "change", m.Change)
+	m.Delete = shortened(m.Omitted, "delete", m.Delete)
+	m.Blocked = shortened(m.Omitted, "blocked", m.Blocked)
+	m.InTheWay = shortened(m.Omitted, "inTheWay", m.InTheWay)
+	m.Superseded = shortened(m.Omitted, "superseded", m.Superseded)
+	m.Unarchived = shortened(m.Omitted, "unarchived", m.Unarchived)
+	return m
+}
+
+func shortened[T any](omitted map[string]int, name string, list []T) []T {
+	if more := len(list) - mostRecorded; more > 0 {
+		omitted[name] = more
+		return list[:mostRecorded]
+	}
+	return list
 }
 
 // MoveOf is a preview as data.
@@ -119,4 +153,19 @@ func MoveOf(p *history.Preview) Move {
 	}
 	return Move{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay),
 		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, ReplayedKept: p.ReplayedKept, ReplayedLeft: p.ReplayedLeft, Undoes: p.Undoes}
+}
+
+// AnswerMove is what a move is answered, next being the command that follows. That of an
+// operation is recorded, or read where it was: the error says that it could not be.
+func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.RolledBack, next string) (Moved, error) {
+	m := MovedOf(done, o.Operation != nil)
+	if known := done.Repeats; known != nil {
+		m = Moved{}
+		if err := operation.Repeat(known, &m); err != nil || known.Answered {
+			return m, err
+		}
+		m.Safety = done.Safety // which was not known before
+	}
+	m.Command = next
+	return m, history.KeepAnswer(ctx, o, m)
 }

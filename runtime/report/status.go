@@ -19,8 +19,8 @@ import (
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
-	"hank/runtime"
 	"hank/runtime/control"
+	"hank/runtime/live"
 	"hank/runtime/question"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -247,7 +247,7 @@ func (s *Status) askRun(ctx context.Context) {
 	}
 	limited, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	live, err := runtime.Live(limited, s.Execution)
+	live, err := live.Ask(limited, s.Execution)
 	var mute *control.UnansweredError
 	s.Stopping, s.Mute = live.Stopping, errors.As(err, &mute)
 }

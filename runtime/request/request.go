@@ -102,6 +102,9 @@ type Request struct {
 	FromRigSetup bool          // retry: keep the rig's work
 	Replay       string        // play the transcripts of another execution instead of its agents, also in later runs; NoReplay ends that
 	StopAfter    int           // stop after so many codons; 0 is no limit
+	Until        state.CodonID // stop after this codon; empty: go on to the end
+	Only         bool          // run Until and nothing else
+	From         string        // RUN or RUN@TARGET, where a branch is to begin; empty: none
 	Unattended   bool          // started by a supervisor: crashes are capped
 	Note         string
 	Labels       map[string]string
@@ -109,6 +112,8 @@ type Request struct {
 	Version      string // of hank
 	Environ      []string
 	Kernel       *sandbox.Support // what can be confined; nil asks the kernel
+	OpID         string           // with which the command is carried out once, however often it is given; empty: none
+	Operation    *state.Operation // that OpID stands for; the runtime fills it in
 }
 
 // Answers are decisions that the user has taken in advance. A question on the
@@ -131,11 +136,12 @@ type Answers struct {
 type UI struct {
 	Ask         Asker // nil: not running interactively
 	ConfirmHuge func(HugeWorkspace) bool
-	Say         func(line string)    // remarks and warnings, a line each; progress too, where Show is nil
-	Show        func(progress.Event) // what happens in the run
-	Work        execution.Work       // shows what takes its time
-	Monitor     *codon.Monitor       // where the run shows what it does
-	Requests    <-chan codon.Request // to stop or skip, from outside
+	Say         func(line string)         // remarks and warnings, a line each; progress too, where Show is nil
+	Show        func(progress.Event)      // what happens in the run
+	Work        execution.Work            // shows what takes its time
+	Monitor     *codon.Monitor            // where the run shows what it does
+	Requests    <-chan codon.Request      // to stop or skip, from outside
+	Stream      func(journal.Event) error // gets each event of the command once it is durable; its error ends that
 
 	Appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
 }

@@ -76,7 +76,7 @@ func On(r *state.Run, live, gone bool) Verdict {
 		return Completed
 	}
 	switch r.EndReason {
-	case state.EndStopped, state.EndSignal:
+	case state.EndStopped, state.EndSignal, state.EndUntil:
 		return Stopped
 	case state.EndBudget:
 		return Budget

@@ -13,7 +13,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/hankweave"
-	"hank/runtime"
+	"hank/runtime/live"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -112,7 +112,7 @@ type eventReader struct {
 // until it is over. The journal has the rest.
 func (r *eventReader) followRun(ctx context.Context, root string) error {
 	var failed error
-	err := runtime.Follow(ctx, root, r.last+1, func(e journal.Event) error {
+	err := live.Follow(ctx, root, r.last+1, func(e journal.Event) error {
 		failed = r.take(e)
 		return failed
 	})
@@ -215,7 +215,7 @@ func (r *eventReader) take(e journal.Event) error {
 }
 
 func (r *eventReader) pass(e journal.Event) error {
-	return r.Event(Event{1, e.Seq, e.ID, state.At(e.Timestamp), e.Type, e.Data})
+	return r.Event(Of(e))
 }
 
 func (r *eventReader) wants(e journal.Event) bool {
@@ -237,3 +237,6 @@ func (r *eventReader) wantsType(of string, about scope) bool {
 	return slices.Contains(r.Types, of) || slices.Contains(r.Types, about.TransitionType) ||
 		slices.Contains(r.Types, name) && (r.Text || r.foreign || !slices.Contains(repeating, name))
 }
+
+// Of is an event of the journal as it is printed.
+func Of(e journal.Event) Event { return Event{1, e.Seq, e.ID, state.At(e.Timestamp), e.Type, e.Data} }

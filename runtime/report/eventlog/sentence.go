@@ -38,7 +38,7 @@ var eventTypes = []string{
 // transitionTypes are the types of transitions, of hank and of Hankweave.
 var transitionTypes = []string{
 	"AssistantMessageCountUpdated", "BranchesRemoved", "CheckpointCreated", "CodonFinalCostSet", "CodonStarted", "CodonTransitioned", "CostsIncremented",
-	"CostsUpdated", "ExtensionCountUpdated", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "LimitsSet", "PlanGrown", "PlanSet", "Rebased",
+	"CostsUpdated", "ExtensionCountUpdated", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "LimitsSet", "OperationAnswered", "PlanGrown", "PlanSet", "Rebased",
 	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated",
 }
 
@@ -224,6 +224,8 @@ func moveSentence(t state.Transition) string {
 		return "the change of the workspace is complete"
 	case state.BranchesRemoved:
 		return fmt.Sprintf("hank gc removes %s", term.Count(len(t.Branches), "branch"))
+	case state.OperationAnswered:
+		return fmt.Sprintf("operation %s (hank %s) was answered, exit code %d", t.Operation.ID, t.Operation.Command, t.Operation.ExitCode)
 	case state.LimitsSet:
 		var limits []string
 		if t.Limits.MaxDollars > 0 {

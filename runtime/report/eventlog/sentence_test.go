@@ -37,6 +37,7 @@ func TestEventsAreSentences(t *testing.T) {
 		{state.CostsUpdated{CodonID: "a", Cost: cost, Tokens: state.Tokens{Input: 1200}}, "costs.updated", "a: $0.42, 1,200 tokens so far"},
 		{state.CheckpointCreated{Kind: state.KindManual, SHA: "0123456789abcdef", Branch: "main", Note: "yours"}, "checkpoint.created", "manual checkpoint 0123456789ab on main: yours"},
 		{state.IntentOpened{Intent: state.Intent{Kind: "rollback", To: "0123456789abcdef", Safety: "abcdefabcdefabcd"}}, "intent.opened", "rollback to checkpoint 0123456789ab begins; what is there is in checkpoint abcdefabcdef"},
+		{state.OperationAnswered{Operation: state.Operation{ID: "o", Command: "retry", ExitCode: 1}}, "operation.answered", "operation o (hank retry) was answered, exit code 1"},
 		{state.LimitsSet{}, "limits.set", "the limit of this execution: none"},
 	} {
 		data, err := state.Encode(c.t)

@@ -1,0 +1,85 @@
+// Package bounds decides how far a run goes through its plan where its command names a
+// codon: until that codon is finished (--until), or that codon alone (--only).
+//
+// It reads a state and performs nothing. The run itself asks before its first codon
+// (Start) and between two codons (Between), and ends where it is told to.
+package bounds
+
+import (
+	"fmt"
+	"strings"
+
+	"hank/plan"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// Bounds are how far a run goes. The zero value is to the end of the plan.
+type Bounds struct {
+	Codon state.CodonID // the run ends when it is finished, or cannot come any more
+	Only  bool          // nothing else is to run
+	loop  plan.CodonID  // that it is an iteration in; empty: none
+}
+
+// Of are the bounds that a codon of the plan, or of an iteration to come, makes.
+func Of(s *state.State, id state.CodonID, only bool) Bounds {
+	b := Bounds{Codon: id, Only: only}
+	name, _, iterates := strings.Cut(string(id), "#")
+	for _, e := range s.ExecutionPlan() {
+		if iterates && e.LoopContext != nil && string(e.Codon.ID) == name {
+			b.loop = e.LoopContext.LoopID
+		}
+	}
+	return b
+}
+
+// flag is the option that has named the codon.
+func (b Bounds) flag() string {
+	if b.Only {
+		return "--only"
+	}
+	return "--until"
+}
+
+// Start decides before a run begins at a state: why there is nothing to run, or empty.
+// The error says that the codon cannot be run alone from there. Complexity: the lineage path
+// and the plan.
+func (b Bounds) Start(s *state.State) (over string, err error) {
+	entries, next := s.ExecutionPlan(), s.Next()
+	if b.Codon == "" || next >= len(entries) {
+		return "", nil
+	}
+	settled, _ := s.Settled()
+	if c := settled[b.Codon]; c != nil {
+		return fmt.Sprintf("codon %s is finished already (%s): %s has nothing to run", b.Codon, c.Status, b.flag()), nil
+	}
+	for _, e := range entries[next:] {
+		if e.CodonID != b.Codon && !b.within(e.LoopContext) {
+			continue
+		}
+		if first := entries[next].CodonID; b.Only && first != b.Codon {
+			return "", &exitcode.UsageError{Why: fmt.Sprintf("--only %s: codon %s comes before it; to run that, too: `hank run --until %[1]s`", b.Codon, first)}
+		}
+		return "", nil
+	}
+	return fmt.Sprintf("codon %s does not come any more, since its loop is over: %s has nothing to run", b.Codon, b.flag()), nil
+}
+
+// Between decides between two entries of a plan, the last finished one and the next:
+// why the run ends there, or empty.
+func (b Bounds) Between(last *state.Codon, next plan.Entry) string {
+	switch {
+	case b.Codon == "" || last == nil:
+		return ""
+	case last.CodonID == b.Codon:
+		return fmt.Sprintf("stopped after codon %s, as %s says", b.Codon, b.flag())
+	case b.within(last.LoopContext) && !b.within(next.LoopContext):
+		return fmt.Sprintf("stopped before codon %s: codon %s does not come any more, since its loop is over", next.CodonID, b.Codon)
+	}
+	return ""
+}
+
+// within reports whether an entry is of the loop of the named codon.
+func (b Bounds) within(c *plan.LoopContext) bool {
+	return b.loop != "" && c != nil && c.LoopID == b.loop
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"hank/internal/term"
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/runtime/history"
+	"hank/runtime/why"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// Why explains a codon of an execution. The name may be relative, as in hank show.
+func Why(v *recovery.View, name string) (why.Explanation, error) {
+	id, err := history.CodonToCome(v.State, name)
+	if err != nil {
+		return why.Explanation{}, err
+	}
+	var moves []why.Move
+	// A journal that is lost, damaged or Hankweave's tells of fewer moves.
+	_ = journal.Read(vfs.OS, v.Layout.Events(), 1, func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		if t, err := state.Decode(e.Data); err == nil {
+			moves = append(moves, why.Moves(state.At(e.Timestamp), t)...)
+		}
+		return nil
+	})
+	return why.Explain(v.State, id, moves), nil
+}
+
+// mostExplained is how many attempts fit on a screen.
+const mostExplained = 5
+
+// mostOfReason is how much of a reason is shown.
+const mostOfReason = 300
+
+// WhyLines are an explanation for people, on one screen.
+func WhyLines(e why.Explanation) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	add("%s", e.Summary)
+	for i, a := range e.Attempts {
+		if i == mostExplained {
+			add("and %s before: --json has all", term.Count(len(e.Attempts)-i, "attempt"))
+			break
+		}
+		counts := ""
+		if !a.Counts && a.Effect != why.Cut && a.Effect != why.EndedRun && a.Effect != why.TriedOn && a.Effect != why.Working {
+			counts = " (left behind: the execution has gone back since)"
+		}
+		add("%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, counts)
+		add("  began because %s", oneLine(a.Because, mostOfReason))
+		add("  then          %s", oneLine(a.Then, mostOfReason))
+	}
+	return lines
+}

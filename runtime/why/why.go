@@ -1,0 +1,274 @@
+// Package why explains a codon: why each of its attempts began, what its end meant for
+// the plan, and whether it counts where the execution is now.
+//
+// A cause is why an attempt began; an effect is what came of its end; an attempt counts
+// if it is on the current lineage path. All is concluded from the state, and from the moves
+// that the journal tells of, where it is there. The package reads no file and decides
+// nothing: what it says has happened.
+package why
+
+import (
+	"fmt"
+	"slices"
+
+	"hank/internal/shell"
+	"hank/state"
+)
+
+// Cause is why an attempt began.
+type Cause string
+
+// The causes.
+const (
+	First    Cause = "first"           // the plan begins with it
+	Next     Cause = "next"            // what comes before it in the plan was finished
+	Retried  Cause = "automatic-retry" // the attempt before it failed, and the hank says to try again
+	Retry    Cause = "retry"           // hank retry
+	Restart  Cause = "restart"         // the attempt before it was interrupted
+	Resume   Cause = "resume"          // hank resume continued an interrupted attempt
+	Rollback Cause = "rollback"        // a rollback or an undo had gone back to before it
+	Branch   Cause = "branch"          // hank run --from
+)
+
+// Effect is what came of an attempt's end.
+type Effect string
+
+// The effects.
+const (
+	Working  Effect = "running"     // it has not ended
+	Finished Effect = "finished"    // the plan continued after it
+	Ignored  Effect = "ignored"     // it failed, and the plan continued
+	Skipped  Effect = "skipped"     // the user skipped it, and the plan continued
+	TriedOn  Effect = "tried again" // another attempt came in the same run
+	EndedRun Effect = "ended the run"
+	Cut      Effect = "interrupted" // the run ended while it was running
+)
+
+// Move is a change of the workspace that the journal tells of.
+type Move struct {
+	Time      state.Time
+	Kind      string // rollback, undo, retry, restart, restore, branch
+	To        state.SHA
+	Safety    state.SHA
+	Operation string // the ID that its command was given
+}
+
+// Attempt is one attempt, explained.
+type Attempt struct {
+	RunID   state.RunID `json:"runId"`
+	Attempt int         `json:"attempt"`
+	Began   state.Time  `json:"began"`
+	Cause   Cause       `json:"cause"`
+	Because string      `json:"because"`
+	Effect  Effect      `json:"effect"`
+	Then    string      `json:"then"`
+	Counts  bool        `json:"counts"` // it is on the current lineage path
+	Base    state.SHA   `json:"baseCheckpoint,omitempty"`
+}
+
+// Explanation is what there is to say of a codon.
+type Explanation struct {
+	Schema   int           `json:"schema"`
+	CodonID  state.CodonID `json:"codonId"`
+	Standing string        `json:"standing"` // finished, next, waiting, failed, interrupted, running, abandoned, unplanned
+	Summary  string        `json:"summary"`
+	Attempts []Attempt     `json:"attempts"` // newest first
+}
+
+// Explain concludes what there is to say. The moves are in the order of the journal; nil
+// where it is not there. Complexity: all records.
+func Explain(s *state.State, id state.CodonID, moves []Move) Explanation {
+	e := Explanation{Schema: 1, CodonID: id, Attempts: []Attempt{}}
+	counts := map[*state.Codon]bool{}
+	for _, step := range s.LineagePath() {
+		counts[step.Codon] = true
+	}
+	for _, run := range s.Runs { // newest first
+		for i := run.Len() - 1; i >= 0; i-- {
+			if c := run.Codon(i); c.CodonID == id {
+				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint}
+				a.Cause, a.Because = cause(s, run, i, moves)
+				a.Effect, a.Then = effect(run, i)
+				e.Attempts = append(e.Attempts, a)
+			}
+		}
+	}
+	e.Standing, e.Summary = standing(s, id, e.Attempts)
+	return e
+}
+
+// cause is why the i-th record of a run began.
+func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) {
+	c := run.Codon(i)
+	if i > 0 {
+		before := run.Codon(i - 1)
+		if before.CodonID == c.CodonID {
+			return Retried, fmt.Sprintf("attempt %d failed (%s), and it was tried again as its onFailure says", max(before.Attempt, 1), reason(before))
+		}
+		return Next, fmt.Sprintf("codon %s before it was %s", before.CodonID, ending(before))
+	}
+	src := run.StartingConditions.Source
+	if src == nil {
+		return First, "it is the first codon of the plan, and the run began the execution"
+	}
+	if of := s.Resumed(run); of != nil {
+		return Resume, fmt.Sprintf("hank resume continued the attempt that was interrupted in run %s", of.RunID)
+	}
+	last := newestBefore(s, run, c.CodonID)
+	move := moveTo(moves, run, src)
+	switch run.StartingConditions.Reason {
+	case state.ReasonRetry:
+		return Retry, "hank retry went back to before it" + when(move)
+	case state.ReasonRollback:
+		if src.Branch {
+			return Branch, fmt.Sprintf("`hank run --from` began a branch at checkpoint %.12s%s", src.CheckpointSHA, when(move))
+		}
+		what := "a rollback"
+		if move != nil && move.Kind == "undo" {
+			what = "an undo"
+		}
+		return Rollback, fmt.Sprintf("%s had brought the execution to checkpoint %.12s%s, and a run continued from there", what, src.CheckpointSHA, when(move))
+	}
+	if last != nil && last.Interrupted != "" && last.BaseCheckpoint == c.BaseCheckpoint {
+		return Restart, fmt.Sprintf("the attempt before it was interrupted by %s, and was begun again from the checkpoint before it", interruption(last))
+	}
+	if src.AfterCodon != nil {
+		return Next, fmt.Sprintf("codon %s before it was finished in run %s, and another run continued the plan", *src.AfterCodon, src.RunID)
+	}
+	return First, "it is the first codon of the plan"
+}
+
+// newestBefore is the newest record of a codon in the runs before one.
+func newestBefore(s *state.State, run *state.Run, id state.CodonID) *state.Codon {
+	past := false
+	for _, r := range s.Runs {
+		if past {
+			for i := r.Len() - 1; i >= 0; i-- {
+				if r.Codon(i).CodonID == id {
+					return r.Codon(i)
+				}
+			}
+		}
+		past = past || r == run
+	}
+	return nil
+}
+
+// moveTo is the last move to the place of a run's start that came before it.
+func moveTo(moves []Move, run *state.Run, src *state.Position) *Move {
+	for i := len(moves) - 1; i >= 0; i-- {
+		m := &moves[i]
+		if !m.Time.After(run.StartTime.Time) && src.Before != nil && m.Safety == src.Before.CheckpointSHA {
+			return m
+		}
+	}
+	return nil
+}
+
+func when(m *Move) string {
+	if m == nil {
+		return ""
+	}
+	text := " on " + m.Time.Local().Format("2006-01-02 15:04:05")
+	if m.Operation != "" {
+		text += " (operation " + m.Operation + ")"
+	}
+	return text
+}
+
+// effect is what came of the end of the i-th record of a run.
+func effect(run *state.Run, i int) (Effect, string) {
+	c, last := run.Codon(i), i == run.Len()-1
+	switch {
+	case !c.Status.Terminal():
+		return Working, "it has not ended"
+	case c.Status == state.Skipped:
+		return Skipped, "the user skipped it, and the plan continued"
+	case c.Status == state.Completed && c.BudgetExceeded != nil && !c.BudgetExceeded.Finished:
+		return Finished, "a budget ended it, it counts as completed, and the plan continued"
+	case c.Status == state.Completed:
+		return Finished, "it completed, and the plan continued"
+	case c.FailureIgnored:
+		return Ignored, fmt.Sprintf("it failed (%s), which onFailure ignores, and the plan continued", reason(c))
+	case c.Interrupted != "":
+		return Cut, fmt.Sprintf("it was interrupted by %s, and the run ended", interruption(c))
+	case !last:
+		return TriedOn, fmt.Sprintf("it failed (%s), and was tried again", reason(c))
+	}
+	return EndedRun, fmt.Sprintf("it failed (%s), and the run ended", reason(c))
+}
+
+// standing is where a codon is in the plan now.
+func standing(s *state.State, id state.CodonID, attempts []Attempt) (string, string) {
+	settled, _ := s.Settled()
+	at, next := s.PlanIndex(id), s.Next()
+	entries := s.ExecutionPlan()
+	var newest *state.Codon
+	if run := s.RunAtPosition(); run != nil && run.Len() > 0 && run.Codon(run.Len()-1).CodonID == id {
+		newest = run.Codon(run.Len() - 1)
+	}
+	switch {
+	case settled[id] != nil:
+		return "finished", fmt.Sprintf("it is finished (%s), and does not run again unless you go back to before it: `hank retry %s`", ending(settled[id]), shell.Quote(string(id)))
+	case newest != nil && !newest.Status.Terminal():
+		return "running", "it is running, or was when its run was killed"
+	case at >= 0 && at == next && newest != nil && newest.Interrupted != "":
+		return "interrupted", fmt.Sprintf("it was interrupted by %s, and `hank run` begins it again", interruption(newest))
+	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
+		return "failed", fmt.Sprintf("it failed (%s); `hank retry` runs it again", reason(newest))
+	case at >= 0 && at == next && len(attempts) > 0:
+		return "next", "it is next: what it did before was left behind when the execution went back"
+	case at >= 0 && at == next:
+		return "next", "it has not run yet and is next"
+	case at >= 0 && len(attempts) > 0:
+		return "waiting", fmt.Sprintf("what it did before was left behind when the execution went back; codon %s comes before it", entries[next].CodonID)
+	case at >= 0:
+		return "waiting", fmt.Sprintf("it has not run yet: codon %s comes before it", entries[next].CodonID)
+	case len(attempts) > 0:
+		return "abandoned", "it ran, but is not in the plan any more: the execution went back, its loop ended earlier, or the hank was changed"
+	}
+	return "unplanned", "it is not in the plan: an iteration of a loop is added when the one before it has ended"
+}
+
+// ending is the end of a record in words.
+func ending(c *state.Codon) string {
+	switch {
+	case c.Status == state.Failed && c.FailureIgnored:
+		return "finished by an ignored failure"
+	case c.Status == state.Skipped:
+		return "skipped"
+	case c.Status == state.Completed:
+		return "completed"
+	}
+	return string(c.Status)
+}
+
+func reason(c *state.Codon) string {
+	if c.FailureReason == nil {
+		return "no reason is recorded"
+	}
+	return c.FailureReason.Message
+}
+
+// interruption is what interrupted a record, in words.
+func interruption(c *state.Codon) string {
+	words := map[string]string{state.InterruptedByCrash: "a crash", state.InterruptedBySignal: "a signal", state.InterruptedByStop: "hank stop",
+		state.InterruptedByPause: "an error of hank itself", state.InterruptedByRefusal: "its provider, which refused the key or the model"}
+	if word := words[c.Interrupted]; word != "" {
+		return word
+	}
+	return c.Interrupted
+}
+
+// Moves are those that a list of transitions tells of, each with its time.
+func Moves(at state.Time, t state.Transition) []Move {
+	opened, ok := t.(state.IntentOpened)
+	if !ok {
+		return nil
+	}
+	m := Move{Time: at, Kind: opened.Intent.Kind, To: opened.Intent.To, Safety: opened.Intent.Safety}
+	if o := opened.Intent.Operation; o != nil {
+		m.Operation = o.ID
+	}
+	return slices.Clip([]Move{m})
+}
