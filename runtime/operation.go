@@ -21,7 +21,7 @@ type arguments struct {
 	Hank, Data, Workspace, Output, Replay string            `json:",omitzero"`
 	Overwrite                             bool              `json:",omitzero"`
 	Limits                                LimitChange       `json:",omitzero"`
-	Settings                              config.Settings     `json:",omitzero"`
+	Settings                              config.Settings   `json:",omitzero"`
 	Codon                                 state.CodonID     `json:",omitzero"`
 	FromRigSetup                          bool              `json:",omitzero"`
 	StopAfter                             int               `json:",omitzero"`

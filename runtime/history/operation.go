@@ -89,9 +89,9 @@ func KeepAnswer(ctx context.Context, o RollbackOptions, answer any) error {
 // Identify gives what is asked for an operation ID; an empty one gives it none.
 func Identify(o *RollbackOptions, id string, now time.Time) (err error) {
 	o.Operation, err = operation.Of(id, o.kind(), struct {
-		To     string    `json:",omitzero"`
-		Paths  []string  `json:",omitempty"`
-		Delete bool      `json:",omitzero"`
+		To     string      `json:",omitzero"`
+		Paths  []string    `json:",omitempty"`
+		Delete bool        `json:",omitzero"`
 		Cap    config.Size `json:",omitzero"`
 	}{o.To, o.Paths, o.Delete, o.CheckpointCap}, now)
 	return err
