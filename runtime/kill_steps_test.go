@@ -75,7 +75,7 @@ func TestStepsKilledAtEveryTransition(t *testing.T) {
 	}
 }
 
-// settledOf are the codons on the timeline in their order, and how they came out.
+// settledOf are the codons of the lineage path in their order, and how they came out.
 func settledOf(s *state.State) string {
 	var lines []string
 	for _, e := range s.LineagePath() {
