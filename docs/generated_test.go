@@ -66,7 +66,7 @@ func TestFieldTablesOfHankJSONAreCurrent(t *testing.T) {
 	out.WriteString("\n")
 	for _, part := range []struct{ def, title string }{
 		{"", "Root"}, {"codon", "Codon"}, {"loop", "Loop"}, {"copyRig", "Rig: copy"}, {"commandRig", "Rig: command"}, {"output", "outputFiles"},
-		{"skipIf", "skipIf"}, {"expect", "expect"}, {"retryConfig", "retryConfig"}, {"retryRule", "Rules of retryConfig"}, {"codonBudget", "Budget of a codon"}, {"budget", "Budget of a hank or a loop"}, {"overrides", "overrides"},
+		{"skipIf", "skipIf"}, {"expect", "expect"}, {"retryConfig", "retryConfig"}, {"retryRule", "Rules of retryConfig"}, {"gate", "Gate"}, {"codonBudget", "Budget of a codon"}, {"budget", "Budget of a hank or a loop"}, {"overrides", "overrides"},
 		{"requirements", "requirements"}, {"meta", "meta"},
 	} {
 		def := s

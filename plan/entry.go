@@ -42,6 +42,7 @@ type LoopContext struct {
 	Iteration        int            `json:"iteration"`        // from 0
 	CodonIndexInLoop int            `json:"codonIndexInLoop"` // from 0
 	LoopBudget       *Budget        `json:"loopBudget,omitzero"`
+	LoopGate         *Gate          `json:"loopGate,omitzero"`
 	Unknown          jsontext.Value `json:",embed"`
 }
 

@@ -153,7 +153,7 @@ func (l *Loop) iteration(n int) []Entry {
 		entries[i] = Entry{
 			Codon:       c,
 			CodonID:     IterationID(c.ID, n),
-			LoopContext: &LoopContext{LoopID: l.ID, Iteration: n, CodonIndexInLoop: i, LoopBudget: l.Budget},
+			LoopContext: &LoopContext{LoopID: l.ID, Iteration: n, CodonIndexInLoop: i, LoopBudget: l.Budget, LoopGate: l.Gate},
 		}
 	}
 	return entries

@@ -129,6 +129,7 @@ type Loop struct {
 	Codons           []Codon        `json:"codons"`
 	Budget           *Budget        `json:"budget,omitzero"`
 	ArchiveOnSuccess []string       `json:"archiveOnSuccess,omitzero"`
+	Gate             *Gate          `json:"gate,omitzero"` // hank's addition: once, before or after all iterations
 	Unknown          jsontext.Value `json:",embed"`
 }
 
@@ -197,6 +198,7 @@ type Codon struct {
 	SkipIf  *steps.Condition   `json:"skipIf,omitzero"`
 	Expect  *steps.Expectation `json:"expect,omitzero"`
 	Timeout float64            `json:"timeout,omitzero"` // seconds
+	Gate    *Gate              `json:"gate,omitzero"`
 
 	Unknown jsontext.Value `json:",embed"`
 }

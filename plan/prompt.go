@@ -16,6 +16,7 @@ import (
 type Vars struct {
 	Workspace string // <%AGENT_ROOT%>, <%PROJECT_DIR%>, <%EXECUTION_DIR%>
 	Data      string // <%DATA_DIR%>; empty is read_only_data_source in the workspace
+	Reply     string // <%REPLY%>: what a person has said at a gate
 }
 
 // replacer replaces the placeholders of prompts. <%ITERATION%> (from 0) and
@@ -31,11 +32,12 @@ func (v Vars) replacer(e Entry) *strings.Replacer {
 	return strings.NewReplacer(
 		"<%AGENT_ROOT%>", v.Workspace, "<%PROJECT_DIR%>", v.Workspace, "<%EXECUTION_DIR%>", v.Workspace,
 		"<%DATA_DIR%>", data, "<%ITERATION%>", strconv.Itoa(iteration), "<%CODON_ID%>", string(e.CodonID),
+		"<%REPLY%>", v.Reply,
 	)
 }
 
 // placeholders are the names that replacer knows.
-var placeholders = []string{"AGENT_ROOT", "PROJECT_DIR", "EXECUTION_DIR", "DATA_DIR", "ITERATION", "CODON_ID"}
+var placeholders = []string{"AGENT_ROOT", "PROJECT_DIR", "EXECUTION_DIR", "DATA_DIR", "ITERATION", "CODON_ID", "REPLY"}
 
 var (
 	placeholderLike = lazyregexp.New(`<%[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*%>`)

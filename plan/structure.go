@@ -32,6 +32,7 @@ func (h *Hank) structure(out *diagnostic.Reporter) {
 	}
 	h.sessionRules(out)
 	h.budgetRules(out)
+	h.gateRules(out)
 }
 
 // has reports whether the file has a field, be its value right or wrong.

@@ -12,6 +12,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
+	"hank/runtime/gate"
 	"hank/runtime/harness/claude"
 	"hank/runtime/history"
 	"hank/runtime/usergit"
@@ -106,6 +107,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
 	}
 	spec.Begun = entry.Codon.SkipIf != nil && d.hasWork(spec)
+	spec.Reply = gate.Words(s, index, d.before(id))
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)
 	}
@@ -124,6 +126,21 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		spec.Writable = claude.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
 	}
 	return spec
+}
+
+// before is the attempt at a codon that the next one follows: in this run, or in the one
+// that it continues or repeats; nil: there is none.
+func (d *driver) before(id state.CodonID) *state.Codon {
+	if r := d.x.State().Run(d.run); r.Len() > 0 {
+		if last := r.Codon(r.Len() - 1); last.CodonID == id {
+			return last
+		}
+		return nil
+	}
+	if d.redo != nil && d.redo.CodonID == id {
+		return d.redo
+	}
+	return nil
 }
 
 // base is the checkpoint from before a codon. Of an attempt that continues another one

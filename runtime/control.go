@@ -40,12 +40,14 @@ func (d *driver) serve(ctx context.Context, st startpoint.Start) (verdict.Outcom
 	if err := d.startRun(st); err != nil {
 		return verdict.Outcome{}, err
 	}
+	d.over = make(chan struct{})
 	server, err := control.Listen(d.x.Layout.Socket(), control.Service{Handle: d.control, Follow: d.follow})
 	if err != nil {
 		d.say("control socket unavailable, so hank stop and hank skip will not work: %v", err)
 	} else {
 		defer server.Close()
 	}
+	defer close(d.over)    // the server waits for whoever waits for an answer
 	defer d.events.Close() // before the server: its clients get the end of the run
 	done := make(chan struct{})
 	defer close(done)
@@ -100,13 +102,15 @@ var signals = map[string]codon.Signal{"stop": codon.StopNow, "stop-after-codon":
 // the queue and the state, which never changes under it.
 func (d *driver) control(r control.Request) control.Response {
 	signal, isSignal := signals[r.Command]
-	if isSignal && r.Peer != 0 { // one outside of this PID namespace is below no keeper of it
+	if (isSignal || decisions[r.Command]) && r.Peer != 0 { // one outside of this PID namespace is below no keeper of it
 		if err := proc.MayAct(r.Peer, d.x.Layout.Root, d.x.State().Lineage); err != nil {
 			return control.Response{Error: err.Error(), Denied: true}
 		}
 	}
 	asked, err := live.Asked(d.x.State(), r)
 	switch {
+	case decisions[r.Command]:
+		return d.decideFor(r)
 	case err != nil:
 		return control.Response{Error: err.Error()}
 	case r.Arguments != nil && r.Command != "skip":
@@ -124,7 +128,7 @@ func (d *driver) control(r control.Request) control.Response {
 		}
 		return control.Response{OK: true, Status: text}
 	}
-	return control.Response{Error: "unknown command " + r.Command + " (supported: stop, stop-after-codon, skip, status, ping, subscribe)"}
+	return control.Response{Error: "unknown command " + r.Command + " (supported: stop, stop-after-codon, skip, answer, hold, release, status, ping, subscribe)"}
 }
 
 // statusEvery is how often the status is compared with the one that a subscriber has.

@@ -65,6 +65,9 @@ type driver struct {
 	extent   plan.Extent            // of the plan
 	finished int                    // codons settled in this run
 	settled  *state.Codon           // the last settled record on the lineage path
+	again    bool                   // a gate has led the run to another entry of the plan than the following one
+	redo     *state.Codon           // the attempt that the first one of the run does again; nil: none
+	over     chan struct{}          // closed when nobody takes requests any more
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,
 	// because a move has left it, or because the user has made empty directories.

@@ -22,6 +22,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
@@ -212,6 +213,11 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		d.lookAhead(s.Next())
 		res.extent = d.extent
 	}
+	if res.Hold = s.Hold; out.Reason == state.EndGate {
+		if g := gate.At(s); g != nil && g.Waiting() {
+			res.Gate = gate.ViewOf(g.Request, d.x.Layout.Workspace)
+		}
+	}
 	res.Next = nextCommand(s, out)
 	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
 	if first := verdict.RaiseFirst(res.Next); first != "" && out.Reason == state.EndBudget {
@@ -224,8 +230,10 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 func nextCommand(s *state.State, out verdict.Outcome) string {
 	verb := "hank run"
 	switch out.Reason {
-	case "":
+	case "", state.EndGate: // who answers decides
 		return ""
+	case state.EndHeld:
+		return "hank release"
 	case state.EndAgent:
 		if _, command := verdict.RefusedModel(history.LastRecord(s)); command != "" {
 			verb = command

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"hank/internal/advice"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/layout"
@@ -53,12 +52,11 @@ func unopened(r Request, err error) *Result {
 }
 
 func notify(ctx context.Context, r Request, res *Result) error {
-	told, option := *res, ""
+	option := ""
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option = " -e " + shell.Quote(res.Execution)
 	}
-	told.Next, told.Finish, told.Message = advice.Command(told.Next, option), advice.Command(told.Finish, option), advice.Render(told.Message, option)
-	text, err := json.Marshal(told)
+	text, err := json.Marshal(res.For(option))
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,11 @@ import (
 	"os"
 	"time"
 
+	"hank/internal/advice"
 	"hank/plan"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/progress"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -39,6 +41,9 @@ type Result struct {
 
 	FinishFirst string `json:"finishFirst,omitempty"` // what the user must do before that
 
+	Gate *gate.View  `json:"gate,omitempty"` // what waits for a person
+	Hold *state.Hold `json:"hold,omitempty"` // why nothing runs
+
 	state.Caveats // of the codons that are done
 
 	// Repeats is the operation whose answer this is, once more.
@@ -69,6 +74,9 @@ func (r *Result) Ended() progress.Ended {
 	if r.Verdict != verdict.Completed {
 		e.Caveats = verdict.CaveatText(r.Caveats)
 	}
+	if r.Gate != nil {
+		e.Gate = r.Gate.Rows()
+	}
 	if r.Next == "" {
 		e.Finish = r.Finish
 	}
@@ -76,6 +84,15 @@ func (r *Result) Ended() progress.Ended {
 		e.Finish += "; before that: " + r.FinishFirst
 	}
 	return e
+}
+
+// For is the result with commands that have the option, " -e DIR", with which they find
+// the execution.
+func (r *Result) For(option string) *Result {
+	shown := *r
+	shown.Next, shown.Finish, shown.Message = advice.Command(r.Next, option), advice.Command(r.Finish, option), advice.Render(r.Message, option)
+	shown.Gate = r.Gate.In(option)
+	return &shown
 }
 
 // timed adds how long this run, and all runs, took.

@@ -153,6 +153,9 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 	if again, err := d.rejoin(); again != nil || err != nil {
 		return again, err
 	}
+	if hold := d.x.State().Hold; hold != nil {
+		return d.result(*held(hold), nil), nil
+	}
 	st, err := d.begins(ctx, program, loadErr)
 	if err == nil {
 		err = d.accept()

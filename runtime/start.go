@@ -10,6 +10,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -25,6 +26,9 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err
+	}
+	if g := gate.At(s); st.End == nil && st.Target == "" && st.Resumed == nil && g != nil && g.Waiting() && !g.Expired(d.x.Now().Time) && !d.request.Wait {
+		st.End = d.waiting(g)
 	}
 	if st.End != nil {
 		return st, d.startAtEnd(ctx, st)
@@ -62,7 +66,10 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 			return st, err
 		}
 	}
-	d.rigDone, d.resumed = st.RigDone, st.Resumed
+	d.rigDone, d.resumed, d.redo = st.RigDone, st.Resumed, st.Redo
+	if d.redo == nil {
+		d.redo = st.Resumed
+	}
 	if st.Session != nil {
 		d.session = st.Session.ClaudeSessionID
 	}

@@ -36,12 +36,14 @@ type step func(d *driver, ctx context.Context, e *entry) (*verdict.Outcome, erro
 // A request that comes during a step waits: requestStep takes in those from before it,
 // and the codon those that come after that.
 var steps = []step{
+	(*driver).behindStep,
 	(*driver).archiveStep,
 	(*driver).requestStep,
 	(*driver).boundStep,
 	(*driver).roomStep,
 	(*driver).captureStep,
 	(*driver).budgetStep,
+	(*driver).aheadStep,
 	(*driver).codonStep,
 	(*driver).growStep,
 	(*driver).countStep,
@@ -62,16 +64,32 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	}
 	d.lookAhead(s.Next())
 	d.show(d.begun())
-	for i := s.Next(); i < len(d.x.State().ExecutionPlan()); i++ {
-		e := &entry{index: i, stored: d.x.State().ExecutionPlan()[i].Entry}
-		for _, do := range steps {
-			if end, err := do(d, ctx, e); err != nil || end != nil {
-				return verdict.Deref(end), err
-			}
+	for i, more := s.Next(), true; more; i++ {
+		if end, err := d.goThrough(ctx, i); err != nil || end != nil {
+			return verdict.Deref(end), err
+		}
+		if more = i < len(d.x.State().ExecutionPlan()); d.again {
+			i, more, d.again = d.x.State().Next()-1, true, false
 		}
 	}
 	failpoint.Hit("plan.done")
 	return verdict.Outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
+}
+
+// goThrough goes through the steps of the entry at an index of the plan, until one says
+// that the run continues elsewhere; behind the last entry only a gate may be left.
+func (d *driver) goThrough(ctx context.Context, index int) (*verdict.Outcome, error) {
+	entries := d.x.State().ExecutionPlan()
+	if index == len(entries) {
+		return d.behindStep(ctx, &entry{index: index})
+	}
+	e := &entry{index: index, stored: entries[index].Entry}
+	for _, do := range steps {
+		if end, err := do(d, ctx, e); err != nil || end != nil || d.again {
+			return end, err
+		}
+	}
+	return nil, nil
 }
 
 // lookAhead computes how many codons the plan comes to, from the entry that is next.
@@ -234,10 +252,14 @@ func (d *driver) putBack(ctx context.Context, final *state.Codon, index int) err
 	return nil
 }
 
+// attemptsOf is how many attempts at a codon the run has just made. A failure at its gate
+// behind it is the end of one, not one more.
 func (d *driver) attemptsOf(id state.CodonID) int {
 	n, r := 0, d.x.State().Run(d.run)
 	for i := r.Len() - 1; i >= 0 && r.Codon(i).CodonID == id; i-- {
-		n++
+		if n++; r.Codon(i).FailedAtGate() && i > 0 && r.Codon(i-1).CodonID == id && r.Codon(i-1).Attempt == r.Codon(i).Attempt {
+			n--
+		}
 	}
 	return n
 }
@@ -258,6 +280,9 @@ func (d *driver) endedBy(final *state.Codon) *verdict.Outcome {
 }
 
 func (d *driver) stopped(when string) *verdict.Outcome {
+	if h := d.x.State().Hold; d.stop.Reason == state.EndHeld && h != nil {
+		return held(h)
+	}
 	return &verdict.Outcome{Reason: d.stop.Reason, Code: d.stop.Code, Codon: "", Detail: "stopped " + when}
 }
 
@@ -281,6 +306,10 @@ func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 
 // take takes in a request while no codon is running: there is nothing to skip.
 func (d *driver) take(r codon.Request) {
+	if r.Do != nil {
+		(*r.Do)()
+		return
+	}
 	if r.Signal != codon.SkipCodon {
 		d.stop = &r
 		return

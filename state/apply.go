@@ -22,21 +22,6 @@ var moves = map[CodonStatus][]CodonStatus{
 	Skipped:             nil,
 }
 
-// IllegalMoveError is a transition that the present state does not allow. The
-// state is unchanged and nothing may be written.
-type IllegalMoveError struct {
-	Transition TransitionType
-	Why        string
-}
-
-func (e *IllegalMoveError) Error() string {
-	return fmt.Sprintf("%s is not possible now: %s", e.Transition, e.Why)
-}
-
-func illegal(t Transition, format string, args ...any) error {
-	return &IllegalMoveError{t.Type(), fmt.Sprintf(format, args...)}
-}
-
 // Apply returns the state after a transition that is at journal position
 // seq. It is pure: s stays valid and unchanged, and shares with the result
 // everything that did not change. The cost is that of the change, not of the
@@ -109,7 +94,7 @@ func (s *State) apply(t Transition) error {
 	case OperationAnswered:
 		return s.answer(t)
 	}
-	return illegal(t, "unknown transition")
+	return s.applyGate(t)
 }
 
 func (s *State) rebase(t Rebased) error {
@@ -338,9 +323,7 @@ func (s *State) moveCodon(t CodonTransitioned) error {
 		}
 		r.done, r.live = r.done.append(record), nil
 	})
-	if to.Settled() && to.Checkpoint() != "" {
-		s.Base = to.Checkpoint()
-	}
+	s.Base = s.baseAfter(&to)
 	return nil
 }
 

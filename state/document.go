@@ -46,6 +46,8 @@ type head struct {
 	Removal    SHA            `json:"removal,omitempty"`
 	Limits     Limits         `json:"limits,omitzero"`
 	Operations []Operation    `json:"operations,omitempty"`
+	Gates      []Gate         `json:"gates,omitempty"`
+	Hold       *Hold          `json:"hold,omitempty"`
 	Unknown    jsontext.Value `json:",embed"`
 }
 
@@ -109,7 +111,7 @@ func (s *State) encode() ([]byte, error) {
 	w.buf.WriteString(planKey)
 	w.list("  ", s.plan.len(), func(i int) error { return w.text(s.plan.items[i].marshal()) })
 	w.unknown(s.Unknown)
-	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.Limits, s.Operations, s.HankUnknown})
+	w.member("hank", head{SchemaVersion, s.Lineage, s.Serial, s.Seq, s.Program, s.HankHash, s.Base, s.Adopted, s.Position, s.Intent, s.Removed, s.Removal, s.Limits, s.Operations, s.Gates, s.Hold, s.HankUnknown})
 	if w.err != nil {
 		return nil, fmt.Errorf("encoding the state: %w", w.err)
 	}
@@ -323,6 +325,7 @@ func (doc *document) state() (*State, error) {
 		s.Program, s.HankHash, s.Base, s.Adopted = h.Program, h.HankHash, h.Base, h.Adopted
 		s.Position, s.Intent, s.HankUnknown = h.Position, h.Intent, h.Unknown
 		s.Removed, s.Removal, s.Limits, s.Operations = h.Removed, h.Removal, h.Limits, h.Operations
+		s.Gates, s.Hold = h.Gates, h.Hold
 	}
 	for i := range doc.Runs {
 		run := doc.Runs[i].Run

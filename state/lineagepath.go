@@ -24,7 +24,7 @@ func (s *State) LineagePath() []LineageEntry {
 	if run == nil {
 		return nil
 	}
-	return s.lineagePathTo(run, run.lastOf(*p.AfterCodon))
+	return s.lineagePathTo(run, run.lastSettled(*p.AfterCodon))
 }
 
 // RunAtPosition is the run after whose end the execution is, so that its
@@ -75,7 +75,7 @@ func (s *State) lineagePathTo(run *Run, last int) []LineageEntry {
 			break
 		}
 		if run = s.Run(src.RunID); run != nil {
-			last = run.lastOf(*src.AfterCodon)
+			last = run.lastSettled(*src.AfterCodon)
 		}
 	}
 	slices.Reverse(steps)
@@ -92,13 +92,35 @@ func (r *Run) lastOf(id CodonID) int {
 	return -1
 }
 
+// lastSettled is lastOf, of those that are settled if there is one: the work that a
+// position keeps. A failure at its gate may have come behind it.
+func (r *Run) lastSettled(id CodonID) int {
+	for i := r.Len() - 1; i >= 0; i-- {
+		if c := r.Codon(i); c.CodonID == id && c.Settled() {
+			return i
+		}
+	}
+	return r.lastOf(id)
+}
+
 // Settled returns the newest settled record of each codon on the lineage path, and
-// the last of them in the order of the lineage path.
+// the last of them in the order of the lineage path. A codon that was settled and has
+// failed at its gate since is not settled any more.
 func (s *State) Settled() (map[CodonID]*Codon, *LineageEntry) {
 	settled, last := map[CodonID]*Codon{}, (*LineageEntry)(nil)
-	for _, step := range s.LineagePath() {
-		if step.Codon.Settled() {
-			settled[step.Codon.CodonID], last = step.Codon, &step
+	path := s.LineagePath()
+	for i, step := range path {
+		c := step.Codon
+		switch {
+		case c.Settled():
+			settled[c.CodonID], last = c, &step
+		case c.FailedAtGate() && settled[c.CodonID] != nil:
+			delete(settled, c.CodonID)
+			for last = nil; i > 0 && last == nil; i-- {
+				if before := &path[i-1]; settled[before.Codon.CodonID] == before.Codon {
+					last = before
+				}
+			}
 		}
 	}
 	return settled, last

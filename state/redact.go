@@ -46,7 +46,7 @@ func redact(t Transition, change func(string) string) Transition {
 		t.Note = change(t.Note)
 		return t
 	}
-	return t
+	return redactGate(t, change)
 }
 
 func (c *Codon) redact(change func(string) string) *Codon {

@@ -93,6 +93,7 @@ var definitions = map[reflect.Type]string{
 	reflect.TypeFor[head]():        "Hank",
 	reflect.TypeFor[plan.Entry]():  "PlanEntry",
 	reflect.TypeFor[plan.Budget](): "Budget",
+	reflect.TypeFor[plan.Gate]():   "PlannedGate",
 }
 
 // opaque are the members that are kept as raw JSON in Go, and what they hold.
@@ -106,7 +107,8 @@ var opaque = map[string]reflect.Type{
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[CodonStatus]():    strs(Preparing, Starting, Initializing, Running, CompletingSentinels, Completed, Failed, Skipped),
 	reflect.TypeFor[RunStatus]():      strs(StatusRunning, StatusCompleted, StatusFailed, StatusCrashed),
-	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndUntil, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndAgent),
+	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndUntil, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndAgent, EndGate, EndHeld),
+	reflect.TypeFor[GateStatus]():     strs(GatePending, GateApproved, GateRejected, GateExpired),
 	reflect.TypeFor[FailureType]():    strs(FailTimeout, FailRateLimit, FailAPI, FailSentinelLoad, FailUnknown),
 	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindArchive, KindTracked, KindExit, KindManual, KindRecovery, KindRemoved),
 }

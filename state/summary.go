@@ -116,6 +116,9 @@ func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 		}
 		h.Past = h.Past.Plus(t.Record.Bill())
 		h.Worked += t.Record.took()
+		if t.Record.FailedAtGate() { // which may take back what was settled
+			return h, false
+		}
 		if !t.Record.Settled() {
 			break
 		}

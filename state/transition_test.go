@@ -39,6 +39,7 @@ func rich(t *testing.T, change ...func(*State)) *State {
 		Intent: &Intent{ID: "i", Kind: "rollback", Safety: sha("8"), To: sha("9"), Owned: sha("8"), Paths: []string{"p"},
 			Position: &Position{RunID: "q", CheckpointSHA: sha("9"), Kept: []string{"y"}}},
 		Removed: []Removal{{"recovery/a", sha("a"), epoch}, {"recovery/b", sha("b"), epoch}}, Removal: sha("c"), Limits: Limits{MaxDollars: Dollar},
+		Gates: []Gate{asked(1, GatePending), asked(2, GateRejected)}, Hold: &Hold{Time: epoch, By: StartedBy{User: "u"}, Reason: "why"},
 	}
 	for _, c := range change {
 		c(s)
@@ -88,6 +89,11 @@ func movesOfEachType(t *testing.T) map[string]struct {
 		"IntentClosed":                  {IntentClosed{ID: "i", Kept: []string{"z"}}, nothing},
 		"IntentClosed, given up":        {IntentClosed{ID: "i", Cancelled: true}, nothing},
 		"BranchesRemoved":               {BranchesRemoved{sha, epoch, []BranchRemove{{"recovery/a", SHA(strings.Repeat("e", 40))}}}, nothing},
+		"GateRequested":                 {GateRequested{asked(3, GatePending)}, noRecord},
+		"GateAnswered":                  {GateAnswered{1, GateApproved, GateAnswer{Time: epoch, By: StartedBy{User: "u"}, Reply: "yes"}}, noRecord},
+		"GateClosed":                    {GateClosed{2}, nothing},
+		"HoldSet":                       {HoldSet{Hold{Time: epoch, By: StartedBy{User: "v"}}}, nothing},
+		"HoldReleased":                  {HoldReleased{Time: epoch}, nothing},
 		"LimitsSet":                     {LimitsSet{Limits{MaxDollars: 2 * Dollar, MaxTimeSeconds: 60}}, nothing},
 		"OperationAnswered":             {OperationAnswered{Operation{ID: "o", Command: "run", Arguments: "sha256:1", Time: epoch, Answered: true, ExitCode: 8, Answer: "{}"}}, nothing},
 	}
@@ -120,6 +126,7 @@ func TestATransitionOfAnyTypeReadsBackAndLeavesTheOldStateAlone(t *testing.T) {
 			After   CodonID `json:"after"`
 			Run     *about  `json:"run"`
 			Record  *about  `json:"record"`
+			Request *about  `json:"request"`
 		}
 		var event struct {
 			about
@@ -131,6 +138,9 @@ func TestATransitionOfAnyTypeReadsBackAndLeavesTheOldStateAlone(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		of := event.Transition.Data
+		if of.Request != nil {
+			of = *of.Request
+		}
 		if of.Run == nil {
 			of.Run = &of
 		}

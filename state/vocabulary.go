@@ -33,7 +33,8 @@ import (
 // finds a larger number than its own must not write.
 //
 // Version 2 has Limits: an older hank would continue without them.
-// Version 3 has Operations: an older hank would carry them out twice.
+// Version 3 has Operations, Gates and Hold: an older hank would carry them out twice, or
+// pass them unasked.
 const SchemaVersion = 3
 
 // LimitsSchema is the version from which on a record without limits means that
@@ -259,6 +260,8 @@ type Codon struct {
 	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause or refusal
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
+	// Reply is what a person has said at a gate, as the prompt of the attempt got it.
+	Reply string `json:"reply,omitempty"`
 	// Settling is how the agent's work ended, once it has ended and while its
 	// checkpoint is not made yet: the checkpoint alone is tried again, and the
 	// agent is not.
@@ -361,6 +364,8 @@ type State struct {
 	Removed  []Removal // branches of no run that hank gc has removed, oldest first
 	Removal  SHA       // tip of RemovedBranch
 	Limits   Limits    // of all runs together, until the user sets them again
+	Gates    []Gate    // what persons were asked, oldest first, whatever was rolled back since
+	Hold     *Hold     // nothing may run; nil: the execution is not held
 	// Operations are those that have begun no run, oldest first; see mostOperations.
 	Operations []Operation
 

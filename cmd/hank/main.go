@@ -94,6 +94,7 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			initCommand(), validateCommand(), planCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
+			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
 			statusCommand(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),
 			costCommand(), doctorCommand(), resetCommand(), upkeep.GC(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
 		},
@@ -149,5 +150,6 @@ journal of everything that happened, and recovers both after a crash.
    hank doctor               diagnose problems and suggest the next command
 
 Exit codes: 0 completed · 1 a codon failed · 2 usage · 3 invalid hank · 4 needs your
-decision · 5 locked by another hank process · 6 budget · 8 stopped before completion ·
-9 agent missing · 70 a bug · 74 disk full or I/O error, work kept · 129/130/131/143 signal`
+decision · 5 locked by another hank process · 6 budget · 7 waiting at a gate, or held ·
+8 stopped before completion · 9 agent missing · 70 a bug · 74 disk full or I/O error,
+work kept · 129/130/131/143 signal`

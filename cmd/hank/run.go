@@ -44,6 +44,7 @@ func driveFlags() []cli.Flag {
 		&cli.IntFlag{Name: "stop-after", Usage: "stop after `N` codons"},
 		&cli.StringFlag{Name: "until", Usage: "stop after `CODON`"},
 		&cli.StringFlag{Name: "only", Usage: "run `CODON`, which must be next, and stop"},
+		&cli.BoolFlag{Name: "wait", Usage: "at a gate: stay until it is answered, and continue by itself"},
 		&cli.BoolFlag{Name: "detach", Usage: "run in the background; survives closing the terminal"},
 		&cli.BoolFlag{Name: "unattended", EnvVars: []string{"HANK_UNATTENDED"}, Usage: "for supervisors: give up after three crashes in the same codon"},
 		&cli.StringFlag{Name: "notify", Usage: "run `COMMAND` when the run ends or needs a decision, with the result as JSON on its standard input"},
@@ -77,7 +78,7 @@ Examples: hank run my-hank ~/papers -e ~/runs/papers -o results
 
 Exit code 0: the hank is completed; 1: a codon failed; 3: invalid hank; 4: needs
 your decision, named in the message; 5: locked by another hank process; 6: budget;
-8: stopped before completion; 9: agent missing; 74: disk full or I/O error, work kept.`,
+7: waiting at a gate for hank approve or hank reject, or held; 8: stopped before completion; 9: agent missing; 74: disk full or I/O error, work kept.`,
 		Flags: append(driveFlags(),
 			&cli.StringFlag{Name: "data", Usage: "input data `PATH`; kept for the execution"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched; kept for the execution"},
@@ -245,7 +246,7 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 	}
 	r = runtime.Request{
 		Mode: mode, Execution: execution, Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
-		StopAfter: c.Int("stop-after"), Unattended: c.Bool("unattended"),
+		StopAfter: c.Int("stop-after"), Wait: c.Bool("wait"), Unattended: c.Bool("unattended"),
 		Until: state.CodonID(orDefault(c.String("only"), c.String("until"))), Only: c.IsSet("only"),
 		OpID: c.String("op-id"), Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,
 	}
@@ -328,7 +329,7 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 			return err
 		}
 	}
-	res.Message, res.Next, res.Finish = forThis(c, res.Message), commandForThis(c, res.Next), commandForThis(c, res.Finish)
+	res = res.For(executionOption(c))
 	if streams(c) {
 		return cmp.Or(printEventLine(os.Stdout, lastLine{1, "result", res}), exitWith(res.Code))
 	}

@@ -61,6 +61,9 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 	if list.Limits.Any() {
 		say("limit %s\n", verdict.DescribeLimits(list.Limits, v.State.Bill().Paid(), -1))
 	}
+	for _, g := range list.Gates {
+		say("gate %s: %s\n", g.Gate, report.GateSentence(&g))
+	}
 	for _, r := range list.Runs {
 		if err := printRun(r); err != nil {
 			return err
@@ -136,6 +139,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	if f := k.FailureReason; f != nil {
 		line(string(k.Verdict), "%s%s", strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "), report.During(k.Codon))
 		line("", "%s", forThis(c, k.Evidence()))
+	}
+	if k.Reply != "" {
+		line("reply", "%s", strings.ReplaceAll(strings.TrimSpace(k.Reply), "\n", "\n               "))
 	}
 	if k.Interrupted != "" {
 		line("interrupted", "by %s", k.Interrupted)

@@ -12,7 +12,7 @@ import (
 )
 
 // ofExecution are the commands that are about one execution, which -e names.
-var ofExecution = []string{"run", "resume", "retry", "rollback", "stop", "skip", "status", "show", "log", "events", "checkpoints", "diff", "restore", "land", "cost", "doctor", "gc", "reset", "plan"}
+var ofExecution = []string{"run", "resume", "retry", "rollback", "stop", "skip", "status", "show", "log", "events", "checkpoints", "diff", "restore", "land", "cost", "doctor", "gc", "reset", "plan", "approve", "reject", "hold", "release"}
 
 // Command is a command with the option, " -e DIR", that names the execution; empty
 // if there is no command, and as it is if it names one already. It may follow others,

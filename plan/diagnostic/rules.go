@@ -58,6 +58,7 @@ var rules = map[string]Rule{
 	"prompt-encoding":     {Severity: Error, Says: "a prompt is not UTF-8 or has NUL characters"},
 	"unknown-placeholder": {Severity: Error, Says: "a prompt or script has something like <%DATA_DIR%> that is not a placeholder"},
 	"frontmatter":         {Severity: Warning, Says: "the front matter of a prompt cannot be parsed completely"},
+	"duplicate-gate":      {Severity: Error, Says: "two gates have the same id"},
 	"retry-config":        {Severity: Error, Says: "retryConfig is given without \"onFailure\": \"retry\""},
 	"empty-check":         {Severity: Error, Says: "skipIf or expect has nothing to look at"},
 	"unused-rule":         {Severity: Warning, Says: "a rule of retryConfig, or a part of it, never holds"},

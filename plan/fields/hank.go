@@ -70,6 +70,16 @@ var outputShape = shape.Object("output", "an output group",
 	shape.Optional("beforeCopy", shape.List(beforeCopyShape), "commands to run before copying"),
 )
 
+// gateShape is the table of a gate of a codon or loop.
+var gateShape = shape.Object("gate", "a gate",
+	shape.Required("id", id(), "unique among the gates of the hank: `hank approve ID` answers it"),
+	shape.Required("when", shape.Word("before", "after"), "before or after the codon or loop"),
+	shape.Required("kind", shape.Word("approve", "reply"), "approve: yes or no; reply: yes with a text, or no"),
+	shape.Required("summary", shape.Filled(), "what is asked; at most 2000 bytes"),
+	shape.Optional("artifact", shape.Filled(), "the file or directory to look at, relative to the workspace"),
+	shape.Optional("expiresAfter", shape.Positive(0), "seconds after which the gate counts as rejected if nobody has answered (default: never)"),
+).WithTypos(gateTypos)
+
 var codonShape = shape.Object("codon", "a codon",
 	shape.Optional("type", shape.Word("codon"), "codon (default)"),
 	shape.Required("id", id(), "unique in the whole hank"),
@@ -97,6 +107,7 @@ var codonShape = shape.Object("codon", "a codon",
 	shape.Optional("skipIf", skipIfShape, "hank's addition: the codon is skipped where all of this holds"),
 	shape.Optional("expect", expectationShape, "hank's addition: what must be there when the work is done; else the attempt fails"),
 	shape.Optional("timeout", shape.Positive(30*24*3600), "hank's addition: seconds after which the agent of an attempt is ended, all its turns together; the attempt fails"),
+	shape.Optional("gate", gateShape, "hank's addition: asks you before or after the codon, in a loop in each iteration"),
 ).WithTypos(codonTypos)
 
 var loopShape = shape.Object("loop", "a loop",
@@ -116,6 +127,7 @@ var loopShape = shape.Object("loop", "a loop",
 	shape.Required("codons", shape.FilledList(shape.Tagged("type", shape.Variant{Value: "codon", Shape: codonShape}, shape.Variant{Value: "", Shape: codonShape}).Saying("loops cannot be nested")), "codons; loops cannot be nested"),
 	shape.Optional("budget", containerBudgetShape, "limits of all iterations together"),
 	shape.Optional("archiveOnSuccess", shape.List(shape.Filled()), "patterns of files to move to the archive when the loop ends"),
+	shape.Optional("gate", gateShape, "hank's addition: asks you once, before or after all iterations"),
 ).WithTypos(loopTypos)
 
 // Hank is the table of hank.json.

@@ -20,6 +20,7 @@ var codonTypos = map[string]string{
 	"skip": "skipIf", "when": "skipIf", "if": "skipIf", "unless": "skipIf", "condition": "skipIf",
 	"expects": "expect", "ensure": "expect", "assert": "expect", "postcondition": "expect", "postconditions": "expect", "verify": "expect", "marker": "expect.marker",
 	"title": "name", "label": "name",
+	"approval": "gate", "approve": "gate", "humanApproval": "gate", "review": "gate", "gates": "gate",
 }
 
 var loopTypos = map[string]string{
@@ -28,6 +29,14 @@ var loopTypos = map[string]string{
 	"iterations": `terminateOn: {"type": "iterationLimit", "limit": …}`, "limit": `terminateOn: {"type": "iterationLimit", "limit": …}`,
 	"maxIterations": `terminateOn: {"type": "iterationLimit", "limit": …}`, "times": `terminateOn: {"type": "iterationLimit", "limit": …}`,
 	"maxCost": "budget.maxDollars", "archive": "archiveOnSuccess", "title": "name",
+	"approval": "gate", "approve": "gate", "humanApproval": "gate", "gates": "gate",
+}
+
+var gateTypos = map[string]string{
+	"name": "id", "type": "kind", "mode": "kind", "at": "when", "position": "when",
+	"message": "summary", "question": "summary", "prompt": "summary", "text": "summary", "description": "summary", "title": "summary",
+	"file": "artifact", "path": "artifact", "artefact": "artifact", "artifacts": "artifact",
+	"timeout": "expiresAfter", "expires": "expiresAfter", "expiry": "expiresAfter", "timeoutSeconds": "expiresAfter",
 }
 
 var rootTypos = map[string]string{

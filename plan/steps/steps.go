@@ -35,7 +35,7 @@ type Kind string
 // Kinds are those that a rule can name: after any other, no attempt can end otherwise.
 var Kinds = []Kind{
 	"rate_limit", "overloaded", "unreachable", "timeout", "silent", "max_output", "interrupted", "protocol", "exit",
-	"rig", "skip_if", "expectation", "outputs", "unknown",
+	"rig", "skip_if", "expectation", "outputs", "gate", "unknown",
 }
 
 // OnExhausted says how a run ends whose codon has failed and has no retry left.

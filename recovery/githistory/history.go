@@ -457,6 +457,9 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 	var open []*state.Codon // in loops, at the limit of all
 	for _, step := range s.LineagePath() {
 		c := step.Codon
+		if c.FailedAtGate() {
+			delete(outcomes, c.CodonID)
+		}
 		if !c.Settled() {
 			continue
 		}

@@ -26,7 +26,7 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	record := &state.Codon{
 		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
 		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), BaseCheckpoint: a.Base,
-		ProjectHead: a.ProjectHead,
+		ProjectHead: a.ProjectHead, Reply: a.Reply,
 	}
 	begin := host.RecordLater // the next transition is synced before the agent is there
 	if a.hasRig() || a.asks() {
@@ -89,5 +89,5 @@ func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Co
 }
 
 func (a *attempt) vars() plan.Vars {
-	return plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data()}
+	return plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data(), Reply: a.Reply}
 }

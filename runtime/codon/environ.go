@@ -83,6 +83,10 @@ func (a *attempt) agentEnviron() []string {
 	if a.Entry.LoopContext != nil {
 		env["HANK_ITERATION"] = fmt.Sprint(a.Entry.LoopContext.Iteration)
 	}
+	delete(env, "HANK_REPLY")
+	if a.Reply != "" {
+		env["HANK_REPLY"] = a.Reply
+	}
 	delete(env, "HANK_DATA")
 	if a.HasData {
 		env["HANK_DATA"] = a.Layout.Data()

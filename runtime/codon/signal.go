@@ -9,6 +9,10 @@ import (
 
 // signalled takes in a request while an agent or a rig runs.
 func (a *attempt) signalled(r Request) (stop, force bool) {
+	if r.Do != nil {
+		(*r.Do)()
+		return false, false
+	}
 	switch r.Signal {
 	case SkipCodon:
 		if r.Operation != nil && a.host.Record(state.OperationAnswered{Operation: *r.Operation}) != nil {
@@ -89,7 +93,7 @@ func (a *attempt) listen(ctx context.Context) (listening context.Context, done f
 		for {
 			select {
 			case r := <-a.host.Requests():
-				if taken = append(taken, r); r.Signal != StopAfterCodon {
+				if taken = append(taken, r); r.Signal != StopAfterCodon && r.Do == nil {
 					cancel()
 				}
 			case <-stop:

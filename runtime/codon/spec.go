@@ -28,6 +28,7 @@ type Spec struct {
 	RigCheckpoint state.SHA // that of a rig whose work the workspace has
 	Session       string    // the agent's session to continue; empty: a new one
 	SessionCost   state.USD // what the agent has reported for it before
+	Reply         string    // what a person has said at a gate, for the prompt
 
 	Harness    harness.Harness
 	Agent      harness.Check // what was found of it
@@ -141,4 +142,5 @@ type Request struct {
 	Code   exitcode.Code   // with which the run then ends
 	// Operation is a request that is not to be carried out twice, with its answer.
 	Operation *state.Operation
+	Do        *func() // instead of a signal: the run is to call it between two things that it does
 }

@@ -115,6 +115,9 @@ func rows(e Ended) []string {
 	row("workspace", term.ShortPath(e.Workspace))
 	row("to commit", e.Land)
 	row("to finish", e.Finish)
+	for _, g := range e.Gate {
+		row(g[0], g[1])
+	}
 	row("next", e.Next)
 	return out
 }
@@ -131,6 +134,8 @@ func look(v verdict.Verdict, but bool) (sign string, paint func(*os.File, string
 		return "»", term.Yellow
 	case verdict.Stopped, verdict.Budget, verdict.Paused:
 		return "■", term.Yellow
+	case verdict.Waiting, verdict.Held:
+		return "?", term.Yellow
 	}
 	return "✗", term.Red
 }

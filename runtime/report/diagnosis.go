@@ -180,6 +180,12 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 		d.examineSettings(in.Wrong)
 	}
 	d.examineDecisions(v)
+	if ask := s.question(); ask != nil {
+		if d.whole() {
+			d.choose(ask)
+		}
+		d.block(ask)
+	}
 	return d
 }
 
@@ -322,6 +328,10 @@ func happened(s Status, option string) string {
 			return fmt.Sprintf("codon %s was stopped", last.CodonID)
 		}
 		return "the last run was stopped"
+	case verdict.Waiting:
+		return "waiting at gate " + s.Gate.Gate
+	case verdict.Held:
+		return "the execution is held"
 	case verdict.Crashed:
 		return "the last run crashed"
 	case verdict.Failed:

@@ -53,6 +53,7 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
 		line(string(s.Verdict), "%s", FirstLine(s.EndDetail))
 	}
+	s.gateLines(line)
 	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict != verdict.Completed {
 		line("caveats", "%s", more)
 	}

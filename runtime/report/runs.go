@@ -23,6 +23,7 @@ type Runs struct {
 	Name   string       `json:"name"`            // of the hank
 	Limits state.Limits `json:"limits,omitzero"` // of the execution
 	Runs   []Run        `json:"runs"`
+	Gates  []state.Gate `json:"gates,omitempty"` // what persons were asked, oldest first
 
 	view *recovery.View
 }
@@ -74,7 +75,7 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 	if limit > 0 && len(runs) > limit {
 		runs = runs[:limit]
 	}
-	out := &Runs{Schema: 1, Name: hankName(v), Limits: v.State.Limits, Runs: []Run{}, view: v}
+	out := &Runs{Schema: 1, Name: hankName(v), Limits: v.State.Limits, Runs: []Run{}, Gates: v.State.Gates, view: v}
 	for _, r := range runs {
 		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons()}
 		for i, k := range shown.Codons {

@@ -20,6 +20,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/runtime/control"
+	"hank/runtime/gate"
 	"hank/runtime/live"
 	"hank/runtime/question"
 	"hank/runtime/verdict"
@@ -64,9 +65,12 @@ type Status struct {
 	After      string            `json:"next,omitempty"`    // the same for the user, also where a program is given none
 	Resume     string            `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
 	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has interrupted
+	Gate       *gate.View        `json:"gate,omitempty"`    // what waits for a person's answer
+	Hold       *state.Hold       `json:"hold,omitempty"`    // nothing runs
 
 	state.Caveats // of the codons that are done
 
+	Answered    string    `json:"-"` // what came of the gate that the run has ended at
 	LastUsed    time.Time `json:"-"` // as the list of this machine has it
 	EndDetail   string    `json:"-"` // what the newest run recorded of its end
 	FinishFirst string    `json:"-"` // what must be done before Finish
@@ -76,6 +80,7 @@ type Status struct {
 	first      string     // what must be done before Command
 	unreadable bool       // that is to make a file readable, which only the user can
 	raise      bool       // that is to raise a budget, see personDecides
+	asks       bool       // that is to answer at a gate, or to end a hold
 
 	loop      *finding.DecisionError // why a supervisor's start is refused
 	noSession *finding.Finding       // why Resume is not offered
@@ -125,9 +130,10 @@ func NextCommand(root string, in Settings) string {
 // offer names the commands for where they are read. A command that only the user may
 // give is in After alone, which is not for programs.
 func (s *Status) offer(option string) {
-	personal := s.isPersonal()
+	personal := s.isPersonal() || s.asks
 	s.Findings = inExecution(s.Findings, option)
 	s.show(option)
+	s.Gate = s.Gate.In(option)
 	s.Command, s.Resume, s.Finish = advice.Command(s.Command, option), advice.Command(s.Resume, option), advice.Command(s.Finish, option)
 	if s.Command != "" {
 		s.After = s.Command + Before(advice.Render(s.first, option))
@@ -199,6 +205,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
 	}
+	s.gates(v, time.Now())
 	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
 		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
 			s.Resume = ""
@@ -462,4 +469,69 @@ func nextStep(s Status) string {
 		return "hank retry"
 	}
 	return "hank run"
+}
+
+// gates adds the gate that an execution stands at, and what holds it. Where a person is
+// to answer, no command is named for programs.
+func (s *Status) gates(v *recovery.View, now time.Time) {
+	s.Hold = v.State.Hold
+	if len(v.State.Gates) > 0 { // what counts of them takes all records
+		if whole, err := recovery.Read(v.Layout.Root); err == nil {
+			v = whole
+		}
+		s.gatesOf(v.State, now)
+	}
+	if s.Hold != nil && !s.Live && s.Verdict != verdict.Blocked && s.Verdict != verdict.Creating {
+		s.Verdict, s.Command, s.asks = verdict.Held, "hank release", true
+	}
+}
+
+func (s *Status) gatesOf(st *state.State, now time.Time) {
+	g := gate.At(st)
+	switch {
+	case s.Verdict == verdict.Blocked || s.Verdict == verdict.Creating:
+	case g != nil && g.Waiting() && !g.Expired(now):
+		s.Gate = gate.ViewOf(g.Request, s.Workspace)
+		if s.Verdict, s.asks = verdict.Waiting, true; !s.Live {
+			s.Command = ""
+		}
+	case s.Verdict == verdict.Waiting: // it was answered, or nobody has in time
+		s.Verdict = verdict.Stopped
+		if g == nil || g.Request == nil {
+			g = answered(st)
+		}
+		if g != nil && g.Request != nil {
+			s.Answered = gate.Sentence(g.Request)
+			if g.Waiting() {
+				s.Answered = fmt.Sprintf("gate %s has expired on %s", g.Name, g.Request.Expires.Local().Format(time.DateTime))
+			}
+		}
+	}
+}
+
+// gateLines are the lines of a status about gates and holds.
+func (s *Status) gateLines(line func(label, format string, args ...any)) {
+	if s.Gate != nil {
+		line("waiting", "%s", s.Gate.Waits()[len("waiting "):])
+		for _, row := range s.Gate.Rows() {
+			line(row[0], "%s", row[1])
+		}
+	}
+	if s.Answered != "" {
+		line("gate", "%s", s.Answered)
+	}
+	if s.Hold != nil {
+		line("held", "%s", HeldText(s.Hold))
+	}
+}
+
+// question is what the person decides whom a gate or a hold waits for; nil: none.
+func (s *Status) question() *finding.DecisionError {
+	switch {
+	case s.Hold != nil && !s.Live:
+		return &finding.DecisionError{What: "the execution is held " + HeldText(s.Hold), Options: []string{"`hank release`"}}
+	case s.Gate != nil:
+		return &finding.DecisionError{What: s.Gate.Waits(), Options: []string{"look at what is judged, then `" + s.Gate.Approve + "` or `" + s.Gate.Reject + "`"}}
+	}
+	return nil
 }

@@ -105,6 +105,7 @@ type Request struct {
 	Until        state.CodonID // stop after this codon; empty: go on to the end
 	Only         bool          // run Until and nothing else
 	From         string        // RUN or RUN@TARGET, where a branch is to begin; empty: none
+	Wait         bool          // at a gate: stay until it is answered
 	Unattended   bool          // started by a supervisor: crashes are capped
 	Note         string
 	Labels       map[string]string

@@ -106,14 +106,16 @@ func hasFailed(c *state.Codon) bool {
 // a run. Complexity: its records.
 func Series(s *state.State, run *state.Run, id state.CodonID) []*state.Codon {
 	var series []*state.Codon
+	var newer *state.Codon
 	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
 		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
 			c := s.Runs[at].Codon(i)
-			if c.CodonID != id || c.Settled() {
+			overruled := c.Settled() && newer != nil && newer.FailedAtGate() // which says how the attempt has ended
+			if c.CodonID != id || c.Settled() && !overruled {
 				slices.Reverse(series)
 				return series
 			}
-			if c.Status.Terminal() {
+			if newer = c; c.Status.Terminal() && !overruled {
 				series = append(series, c)
 			}
 		}
@@ -129,7 +131,7 @@ func Series(s *state.State, run *state.Run, id state.CodonID) []*state.Codon {
 // itself, and not because of what its codons did.
 func Interrupted(r *state.Run) bool {
 	switch r.EndReason {
-	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError:
+	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError, state.EndGate, state.EndHeld:
 		return true
 	}
 	return r.Status == state.StatusCrashed

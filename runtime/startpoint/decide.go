@@ -10,6 +10,7 @@ import (
 	"hank/recovery/finding"
 	"hank/runtime/edits"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/request"
 	"hank/runtime/retry"
@@ -95,7 +96,7 @@ func choose(at Situation, r request.Request) (Start, error) {
 		return chooseRetry(at, r, last)
 	}
 	if s.Next() == len(s.ExecutionPlan()) {
-		if run != nil && run.Status != state.StatusCompleted || run == nil && at.ArchiveDue {
+		if run != nil && run.Status != state.StatusCompleted || run == nil && (at.ArchiveDue || gate.At(s) != nil) {
 			return Start{}, nil
 		}
 		return Start{End: &verdict.Outcome{}}, nil

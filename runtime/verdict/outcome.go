@@ -52,6 +52,8 @@ func About(out Outcome) string {
 	detail := strings.TrimSpace(out.Detail)
 	failed := out.Reason == state.EndCodonFailed || out.Reason == state.EndExhausted
 	switch {
+	case out.Reason == state.EndGate:
+		return detail
 	case failed && strings.HasPrefix(detail, "failed in "):
 		return fmt.Sprintf("codon %s %s", out.Codon, detail)
 	case failed:

@@ -159,7 +159,7 @@ func changes(c *cli.Context) bool {
 		return c.Bool("fix")
 	case "gc":
 		return c.Bool("apply")
-	case "init", "stop", "skip", "run", "resume", "retry", "rollback", "restore", "land", "reset":
+	case "init", "stop", "skip", "run", "resume", "retry", "rollback", "restore", "land", "reset", "approve", "reject", "hold", "release":
 		return !c.Bool("dry-run")
 	}
 	return false

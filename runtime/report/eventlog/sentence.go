@@ -16,6 +16,7 @@ import (
 	"hank/internal/term"
 	"hank/internal/typo"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/harness"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
@@ -38,7 +39,7 @@ var eventTypes = []string{
 // transitionTypes are the types of transitions, of hank and of Hankweave.
 var transitionTypes = []string{
 	"AssistantMessageCountUpdated", "BranchesRemoved", "CheckpointCreated", "CodonFinalCostSet", "CodonStarted", "CodonTransitioned", "CostsIncremented",
-	"CostsUpdated", "ExtensionCountUpdated", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "LimitsSet", "OperationAnswered", "PlanGrown", "PlanSet", "Rebased",
+	"CostsUpdated", "ExtensionCountUpdated", "GateAnswered", "GateClosed", "GateRequested", "HoldReleased", "HoldSet", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "LimitsSet", "OperationAnswered", "PlanGrown", "PlanSet", "Rebased",
 	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated",
 }
 
@@ -235,6 +236,23 @@ func moveSentence(t state.Transition) string {
 			limits = append(limits, fmt.Sprintf("%s of work", time.Duration(s*float64(time.Second))))
 		}
 		return "the limit of this execution: " + cmp.Or(strings.Join(limits, ", "), "none")
+	}
+	return gateSentence(t)
+}
+
+// gateSentence is what persons were asked and have decided.
+func gateSentence(t state.Transition) string {
+	switch t := t.(type) {
+	case state.GateRequested:
+		return gate.ViewOf(&t.Request, "").Waits() + " (checkpoint " + report.Short(t.Request.Checkpoint) + ")"
+	case state.GateAnswered:
+		return fmt.Sprintf("request %d: %s", t.Number, gate.AnswerSentence(t.Status, t.Answer))
+	case state.GateClosed:
+		return fmt.Sprintf("request %d has failed its codon", t.Number)
+	case state.HoldSet:
+		return "held " + report.HeldText(&t.Hold)
+	case state.HoldReleased:
+		return "released by " + gate.Person(t.By)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/plan"
 	"hank/state"
 )
 
@@ -38,6 +39,11 @@ func TestEventsAreSentences(t *testing.T) {
 		{state.CheckpointCreated{Kind: state.KindManual, SHA: "0123456789abcdef", Branch: "main", Note: "yours"}, "checkpoint.created", "manual checkpoint 0123456789ab on main: yours"},
 		{state.IntentOpened{Intent: state.Intent{Kind: "rollback", To: "0123456789abcdef", Safety: "abcdefabcdefabcd"}}, "intent.opened", "rollback to checkpoint 0123456789ab begins; what is there is in checkpoint abcdefabcdef"},
 		{state.OperationAnswered{Operation: state.Operation{ID: "o", Command: "retry", ExitCode: 1}}, "operation.answered", "operation o (hank retry) was answered, exit code 1"},
+		{state.GateRequested{Request: state.Gate{Gate: "ok#1", Checkpoint: "0123456789abcdef", Asked: &plan.Gate{Kind: plan.Reply, Summary: "Good?"}}}, "gate.requested", "waiting for a reply at gate ok#1: Good? (checkpoint 0123456789ab)"},
+		{state.GateAnswered{Number: 2, Status: state.GateRejected, Answer: state.GateAnswer{By: state.StartedBy{User: "u", Host: "h"}, Reply: "no\nway"}}, "gate.answered", "request 2: rejected by u@h: no way"},
+		{state.GateClosed{Number: 2}, "gate.closed", "request 2 has failed its codon"},
+		{state.HoldSet{Hold: state.Hold{Time: at, Reason: "later"}}, "hold.set", "held since " + at.Local().Format(time.DateTime) + ": later"},
+		{state.HoldReleased{By: state.StartedBy{User: "u"}}, "hold.released", "released by u"},
 		{state.LimitsSet{}, "limits.set", "the limit of this execution: none"},
 	} {
 		data, err := state.Encode(c.t)

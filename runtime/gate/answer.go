@@ -1,0 +1,125 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hank/internal/shell"
+	"hank/internal/typo"
+	"hank/plan"
+	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+	"hank/state"
+)
+
+// Answer is what a person says at a gate.
+type Answer struct {
+	Gate       string           `json:"gate"` // its name, or its id where one iteration waits
+	Status     state.GateStatus `json:"status"`
+	Reply      string           `json:"reply,omitempty"`
+	Checkpoint string           `json:"checkpoint,omitempty"` // the beginning of the SHA that was judged; empty: the one that waits
+	By         state.StartedBy  `json:"by"`
+}
+
+// Decide computes what an answer does: a transition, or nothing where the same answer
+// was given before; before is that one. The error is an *exitcode.UsageError, or a
+// *finding.DecisionError where the answer comes too late, or is about something else
+// than what waits.
+//
+//  1. The gate that waits takes an answer, within its time, about its checkpoint.
+//  2. A request that was answered takes the same answer again, and no other.
+//  3. Any other is about a gate that does not wait.
+func Decide(s *state.State, a Answer, now state.Time) (t *state.GateAnswered, about *state.Gate, err error) {
+	if g := At(s); g != nil && g.Waiting() && a.means(g.Request) {
+		return a.to(g, now)
+	}
+	for i := range slices.Backward(s.Gates) {
+		r := &s.Gates[i]
+		if !a.means(r) || r.Lineage != s.Lineage || r.Status == state.GatePending {
+			continue
+		}
+		if r.Status == a.Status && a.isAbout(r) && (a.Reply == "" || a.Reply == r.Answer.Reply) {
+			return nil, r, nil
+		}
+		return nil, nil, stale("%s (%s, checkpoint %.12s), and an answer is not changed", Sentence(r), r.Answer.Time.Local().Format(time.DateTime), r.Checkpoint)
+	}
+	if known := names(s); !slices.Contains(known, baseOf(a.Gate)) {
+		why := fmt.Sprintf("the hank has no gate %q", a.Gate)
+		if near := typo.Nearest(a.Gate, known); near != "" {
+			why += "; did you mean " + near + "?"
+		} else if len(known) > 0 {
+			why += "; it has: " + strings.Join(known, ", ")
+		}
+		return nil, nil, &exitcode.UsageError{Why: why}
+	}
+	return nil, nil, stale("gate %s does not wait for an answer", a.Gate)
+}
+
+// to is the answer to the gate that waits.
+func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gate, error) {
+	switch r := g.Request; {
+	case !a.isAbout(r):
+		return nil, nil, stale("gate %s waits for an answer about checkpoint %.12s, not %s; look at it, and answer with: `hank %s %s --checkpoint %.12s`",
+			r.Gate, r.Checkpoint, a.Checkpoint, verb(a.Status), shell.Quote(r.Gate), r.Checkpoint)
+	case g.Expired(now.Time):
+		return nil, nil, stale("gate %s has expired on %s", r.Gate, r.Expires.Local().Format(time.DateTime))
+	case a.Status == state.GateApproved && r.Asked.Kind == plan.Reply && strings.TrimSpace(a.Reply) == "":
+		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("gate %s asks for a reply: `%s`", r.Gate, approveCommand(r))}
+	}
+	return &state.GateAnswered{Number: g.Request.Number, Status: a.Status, Answer: state.GateAnswer{Time: now, By: a.By, Reply: a.Reply}}, g.Request, nil
+}
+
+// means reports whether a request is one at the gate that the answer names.
+func (a Answer) means(r *state.Gate) bool {
+	return r.Gate == a.Gate || baseOf(r.Gate) == a.Gate
+}
+
+// isAbout reports whether the answer is about the checkpoint of a request.
+func (a Answer) isAbout(r *state.Gate) bool {
+	return a.Checkpoint == "" || strings.HasPrefix(string(r.Checkpoint), strings.ToLower(a.Checkpoint))
+}
+
+// baseOf is the id of a gate in the hank.
+func baseOf(name string) string {
+	id, _, _ := strings.Cut(name, "#")
+	return id
+}
+
+// names are the ids of the gates of the plan as far as it is laid out.
+func names(s *state.State) (list []string) {
+	for _, e := range s.ExecutionPlan() {
+		for _, g := range []*plan.Gate{e.Codon.Gate, loopGate(e.Entry)} {
+			if g != nil && !slices.Contains(list, g.ID) {
+				list = append(list, g.ID)
+			}
+		}
+	}
+	return list
+}
+
+func stale(format string, args ...any) error {
+	return &finding.DecisionError{What: "the answer is refused: " + fmt.Sprintf(format, args...)}
+}
+
+func verb(status state.GateStatus) string {
+	if status == state.GateRejected {
+		return "reject"
+	}
+	return "approve"
+}
+
+// approveCommand is the command that says yes to a request.
+func approveCommand(r *state.Gate) string {
+	command := fmt.Sprintf("hank approve %s --checkpoint %.12s", shell.Quote(r.Gate), r.Checkpoint)
+	if r.Asked.Kind == plan.Reply {
+		command += " --reply TEXT"
+	}
+	return command
+}
+
+// rejectCommand is the command that says no to a request.
+func rejectCommand(r *state.Gate) string {
+	return fmt.Sprintf("hank reject %s --checkpoint %.12s", shell.Quote(r.Gate), r.Checkpoint)
+}
