@@ -2,6 +2,8 @@ package recovery
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,9 +12,14 @@ import (
 	"syscall"
 	"testing"
 
+	"hank/checkpoint"
+	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
+	"hank/recovery/load"
 	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
@@ -51,6 +58,54 @@ func TestWhatTheJournalDidNotTakeHasNotHappened(t *testing.T) {
 		if s := must(Read(a.x.Layout.Root))(t).State; s.Limits.Any() {
 			t.Errorf("%s: limits are %v after it was opened again", op, s.Limits)
 		}
+	}
+}
+
+// Of the transitions of one call a power cut at any moment of it keeps all or none, and
+// after the call all.
+func TestTransitionsOfOneCallHappenTogether(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
+	ok(t, os.MkdirAll(l.Hankweave(), 0o700)) // for the locks; all else is in memory
+	ok(t, os.MkdirAll(l.Workspace, 0o755))
+	mem := vfstest.NewMem()
+	ok(t, vfs.MkdirAll(mem, root, 0o755))
+	a := begin(t, root, 3, CreateOptions{Options: execution.Options{FS: mem}})
+	a.waitForSave()
+	limit := func(dollars state.USD) state.Transition {
+		return state.LimitsSet{Limits: state.Limits{MaxDollars: dollars * state.Dollar}}
+	}
+	type moment struct {
+		image *vfstest.Mem
+		when  string
+		done  bool
+	}
+	var moments []moment
+	look := func(when string, done bool) {
+		for i := range 50 { // few tear a write in its middle
+			percent := 51 + i
+			moments = append(moments, moment{mem.Crash(rand.New(rand.NewPCG(uint64(len(moments)), uint64(i))), percent), fmt.Sprintf("%s, %d %%", when, percent), done})
+		}
+	}
+	a.x.StateWriter.Disk.Lock() // what is saved meanwhile is not asked here
+	mem.SetHook(func(c vfstest.Call) { look("before "+c.String(), false) })
+	ok(t, a.x.Record(limit(1), limit(2)))
+	mem.SetHook(nil)
+	look("after it", true)
+	a.x.StateWriter.Disk.Unlock()
+	ok(t, a.x.Close())
+	seen := map[state.USD]bool{}
+	for _, m := range moments {
+		found := must(load.Load(m.image, l, a.x.State().Lineage, "", &finding.Report{Reading: true}))(t)
+		got := found.State.Limits.MaxDollars
+		seen[got] = true
+		if got != 2*state.Dollar && (got != 0 || m.done) {
+			t.Errorf("%s: the limit is %s", m.when, got)
+		}
+	}
+	if len(seen) < 2 {
+		t.Errorf("the power cuts are too tame: %v", seen)
 	}
 }
 
@@ -231,6 +286,135 @@ func TestAnAnnotatedTagThatSomebodyMovesIsCalledOne(t *testing.T) {
 		t.Errorf("the tag is at %s, and was at %s", now, mine)
 	}
 	a.close()
+}
+
+// Observers are told of a sync after it, and of events that are not synced yet only that
+// they were appended.
+func TestObserversAreToldOfASyncAfterIt(t *testing.T) {
+	t.Parallel()
+	var appended, synced atomic.Uint64
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{Options: execution.Options{FS: fast,
+		Appended: func(e journal.Event, _ *state.State) { appended.Store(e.Seq) }, Synced: synced.Store}})
+	before := a.x.Journal.Last()
+	limit := state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}
+	ok(t, a.x.RecordLater(limit))
+	ok(t, a.x.Note("test.note", nil))
+	if appended.Load() != before+2 || synced.Load() != before {
+		t.Errorf("behind event %d two are appended: told of %d, and of a sync up to %d", before, appended.Load(), synced.Load())
+	}
+	ok(t, a.x.Sync())
+	if synced.Load() != before+2 {
+		t.Errorf("synced up to %d: told of %d", before+2, synced.Load())
+	}
+	ok(t, a.x.Record(limit))
+	if appended.Load() != before+3 || synced.Load() != before+3 {
+		t.Errorf("event %d is recorded: told of %d, and of a sync up to %d", before+3, appended.Load(), synced.Load())
+	}
+	ok(t, a.x.Close())
+}
+
+// A checkpoint carries the number that its transition gets in the journal, whatever else
+// is in there, and what comes before that is synced when its branch moves: else a crash
+// would leave a checkpoint with a number that does not come next. A transition that is
+// not possible leaves no commit.
+func TestACheckpointHasTheNumberOfItsTransition(t *testing.T) {
+	t.Parallel()
+	var watching atomic.Bool
+	var calls []string
+	fsys := vfstest.Inject(fast, func(c vfstest.Call) error {
+		name := filepath.ToSlash(c.Name)
+		if watching.Load() && (c.Op == vfstest.OpSync && strings.HasSuffix(name, "events.jsonl") || c.Op == vfstest.OpRename && strings.Contains(name, "refs/heads/")) {
+			calls = append(calls, string(c.Op))
+		}
+		return nil
+	})
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{Options: execution.Options{FS: fsys}})
+	a.write("log.txt", "more\n")
+	commit := func(tr state.Transition) (state.SHA, error) {
+		snap := must(a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head()))(t)
+		return a.x.Commit(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindManual}, Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: "main", Transition: tr})
+	}
+	ok(t, a.x.Note("test.note", nil)) // has a number, and changes no state
+	ok(t, a.x.RecordLater(state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}))
+	ok(t, a.x.Note("test.note", nil))
+	watching.Store(true)
+	sha := must(commit(state.CheckpointCreated{Kind: state.KindManual, Branch: "main", Base: true}))(t)
+	watching.Store(false)
+	if got := strings.Join(calls, " "); got != "sync rename sync" {
+		t.Errorf("the journal and the branch: %s", got)
+	}
+	info := must(a.x.Store.CommitInfo(checkpoint.SHA(sha)))(t)
+	record, found, err := githistory.ReadRecord(info)
+	if err != nil || !found || record.Seq != a.x.State().Seq || record.Seq != a.x.Journal.Last() {
+		t.Errorf("it has the number %d, and its transition %d of %d (%v)", record.Seq, a.x.State().Seq, a.x.Journal.Last(), err)
+	}
+	packs := func() int {
+		list := must(filepath.Glob(filepath.Join(a.x.Layout.Store(), "objects", "pack", "*.pack")))(t)
+		return len(list)
+	}
+	before := packs()
+	a.write("log.txt", "still more\n")
+	var illegal *state.IllegalMoveError
+	if _, err := commit(state.CheckpointCreated{Kind: state.KindManual, Branch: "run-x", RunID: "x"}); !errors.As(err, &illegal) || packs() != before {
+		t.Errorf("a checkpoint of no run: %v, %d packs instead of %d", err, packs(), before)
+	}
+	ok(t, a.x.Close())
+}
+
+// Of states in a row the newest is saved last, however long a save takes.
+func TestTheNewestStateIsSavedLast(t *testing.T) {
+	t.Parallel()
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
+	a.waitForSave()
+	w := a.x.StateWriter
+	w.Disk.Lock()
+	for i := range state.USD(5) {
+		ok(t, a.x.Record(state.LimitsSet{Limits: state.Limits{MaxDollars: (i + 1) * state.Dollar}}))
+	}
+	w.Disk.Unlock()
+	ok(t, w.Close())
+	if s := must(state.Unmarshal(must(os.ReadFile(a.x.Layout.State()))(t)))(t); s.Seq != a.x.State().Seq || s.Limits.MaxDollars != 5*state.Dollar {
+		t.Errorf("event %d with %v is saved, the last is %d", s.Seq, s.Limits, a.x.State().Seq)
+	}
+	w.Start()
+	ok(t, a.x.Close())
+}
+
+// Whatever somebody else does to state.json is noticed by the next comparison, and by the
+// next save.
+func TestAChangeOfTheSavedStateIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T, path string, text []byte){
+		"other content of the same size": func(t *testing.T, path string, text []byte) {
+			text[len(text)/2] ^= 1
+			ok(t, os.WriteFile(path, text, 0o600))
+		},
+		"another file": func(t *testing.T, path string, text []byte) {
+			put(t, path+".other", text)
+			ok(t, os.Rename(path+".other", path))
+		},
+		"deleted": func(t *testing.T, path string, _ []byte) { remove(t, path) },
+	} {
+		for _, saved := range []bool{false, true} {
+			a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
+			ok(t, a.start())
+			a.waitForSave()
+			ok(t, a.x.Watch())
+			w, path := a.x.StateWriter, a.x.Layout.State()
+			ok(t, w.Save(a.x.State()))
+			_ = a.x.Noticed()
+			change(t, path, must(os.ReadFile(path))(t))
+			next := *a.x.State()
+			if !saved {
+				if err := w.Changed(); err == nil {
+					t.Errorf("%s: the comparison finds nothing", name)
+				}
+			} else if ok(t, w.Save(&next)); !strings.Contains(strings.Join(a.x.Noticed(), "\n"), "state.json") {
+				t.Errorf("%s: the save says nothing", name)
+			}
+			ok(t, a.x.Close())
+		}
+	}
 }
 
 // A save that waits while the directory is replaced is not made in the new one.

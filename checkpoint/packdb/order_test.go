@@ -1,13 +1,17 @@
 package packdb_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
@@ -52,5 +56,74 @@ func TestNoIndexHasItsNameBeforeItsPack(t *testing.T) {
 	}
 	if renamed != 4 {
 		t.Errorf("%d files of two packs were renamed", renamed)
+	}
+}
+
+// A limit holds for a pack with its index as they are on the disk, of many small objects
+// and of one that is too large for memory, and until it is lifted.
+func TestALimitHoldsForAPackWithItsIndex(t *testing.T) {
+	t.Parallel()
+	const limit = 60_000
+	noise := func(seed, n int) []byte {
+		text := make([]byte, n)
+		_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(text) // never fails
+		return text
+	}
+	for name, c := range map[string]struct {
+		put   func(s *checkpoint.Store, i int) error
+		least int
+	}{
+		"small ones": {func(s *checkpoint.Store, i int) error {
+			_, _, err := s.PutObject(plumbing.BlobObject, noise(i, 20))
+			return err
+		}, limit - 200},
+		"large ones": {func(s *checkpoint.Store, i int) error {
+			_, _, err := s.PutStream(plumbing.BlobObject, 9000, bytes.NewReader(noise(i, 9000)))
+			return err
+		}, limit - 10_000},
+	} {
+		dir := filepath.Join(t.TempDir(), "store")
+		s, err := checkpoint.Init(packdb.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		lift := s.LimitPending(limit)
+		room := 0
+		for err = nil; err == nil && room < limit; room++ {
+			err = c.put(s, room)
+		}
+		if room--; !errors.Is(err, packdb.ErrNoRoom) {
+			t.Errorf("%s: object %d: %v", name, room, err)
+		}
+		s.Abort()
+		for i := range room {
+			if err := c.put(s, i); err != nil {
+				t.Fatalf("%s: object %d again: %v", name, i, err)
+			}
+		}
+		if err := s.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		files, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "pack-*"))
+		for _, file := range files {
+			fi, serr := os.Stat(file)
+			if err = errors.Join(err, serr); err == nil {
+				size += int(fi.Size())
+			}
+		}
+		if err != nil || size > limit || size < c.least {
+			t.Errorf("%s: %d objects take %d bytes of %d, %v", name, room, size, limit, err)
+		}
+		lift()
+		for i := range room + 1 {
+			if err := c.put(s, 1000+i+room); err != nil {
+				t.Fatalf("%s: object %d without a limit: %v", name, i, err)
+			}
+		}
+		if err := s.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -92,9 +92,10 @@ func (x *Execution) Held() error { return x.Lock.Held() }
 //
 //  1. Each is checked against the state before it. An illegal one is an
 //     *state.IllegalMoveError, and nothing is written.
-//  2. Their events are appended to the journal and synced. From here on they
-//     are acknowledged. A failure is never retried in place: the execution
-//     refuses everything after it and must be opened again.
+//  2. Their events are appended to the journal and synced; several begin a segment, so
+//     that a crash keeps all or none. From here on they are acknowledged. A failure is
+//     never retried in place: the execution refuses everything after it and must be
+//     opened again.
 //  3. The state in memory is replaced.
 //  4. A save of state.json is asked for.
 //  5. Those who follow the journal are told: see Options.Appended.
@@ -172,7 +173,11 @@ func (x *Execution) append(durable bool, events ...journal.Event) error {
 		x.Broken = err
 		return err
 	}
-	err := x.Journal.Append(events...)
+	add := x.Journal.Append
+	if durable && len(events) > 1 {
+		add = x.Journal.AppendWhole
+	}
+	err := add(events...)
 	if err == nil && durable {
 		err = x.Journal.Sync()
 	}

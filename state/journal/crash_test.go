@@ -256,3 +256,70 @@ func TestAcknowledgedEventsSurviveAnErrorOfEveryCall(t *testing.T) {
 		t.Logf("%s: %d calls", fault.name, n-1)
 	}
 }
+
+// TestEventsAppendedTogetherSurviveTogether crashes the writer after every call of its
+// own, and lets every call fail: a reader finds all of the events or none.
+func TestEventsAppendedTogetherSurviveTogether(t *testing.T) {
+	t.Parallel()
+	begin := func(m *vfstest.Mem, empty bool) *Journal {
+		j := fill(t, m, 3, 0)
+		if empty { // nothing is in the current segment
+			must(t, j.rotate())
+		}
+		return j
+	}
+	look := func(name string, m *vfstest.Mem, done bool) {
+		t.Helper()
+		j, found, err := Open(m, dir, box(m, "/q"))
+		if err != nil || !found.Whole() || j.Last() != 3 && j.Last() != 6 || done && j.Last() != 6 {
+			t.Fatalf("%s: %v, up to event %d, %+v", name, err, j.Last(), found)
+		}
+		if got, err := readAll(m, 0); err != nil || !isStory(got, 1, j.Last()) {
+			t.Fatalf("%s: %d events, %v", name, len(got), err)
+		}
+		must(t, j.Append(event(j.Last()+1)))
+		must(t, j.Sync())
+	}
+	for _, empty := range []bool{false, true} {
+		m := newDisk(t)
+		j := begin(m, empty)
+		images := 0
+		crash := func(when string, done bool) {
+			for _, percent := range []int{0, 10, 50, 90, 100} {
+				images++
+				look(fmt.Sprintf("empty %v, %s, %d %%", empty, when, percent), m.Crash(seeded(uint64(images)), percent), done)
+			}
+		}
+		m.SetHook(func(c vfstest.Call) { crash("before "+c.String(), false) })
+		must(t, j.AppendWhole(events(4, 6)...))
+		m.SetHook(nil)
+		crash("when it is done", true)
+		must(t, j.Append(event(7)))
+		must(t, j.Sync())
+		if images < 30 {
+			t.Errorf("only %d crashes", images)
+		}
+		for n, fired := 1, true; fired; n++ {
+			m := newDisk(t)
+			must(t, begin(m, empty).Close())
+			var armed bool
+			fired = false
+			calls := 0
+			j, _, err := Open(vfstest.Inject(m, func(c vfstest.Call) error {
+				if !armed {
+					return nil
+				}
+				if calls++; calls == n {
+					fired = true
+					return syscall.EIO
+				}
+				return nil
+			}), dir, noQuarantine(t))
+			must(t, err)
+			armed = true
+			err = j.AppendWhole(events(4, 6)...)
+			armed = false
+			look(fmt.Sprintf("empty %v, an error of call %d: %v", empty, n, err), m.Crash(seeded(uint64(n)), 50), err == nil)
+		}
+	}
+}

@@ -192,9 +192,10 @@ func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }
 // Last returns the number of the last event; the next one must have the next.
 func (j *Journal) Last() uint64 { return j.last }
 
-// Append writes events after the last one, in one write. They survive the
-// end of the process, but not yet that of the machine: see Sync. An error that
-// is not a *FailedError is about the events, and nothing was written.
+// Append writes events after the last one, in one write, unless somebody else has changed
+// the segment. They survive the end of the process, but not yet that of the machine: see
+// Sync. Until then a crash may keep a part of them, the first ones: see AppendWhole. An
+// error that is not a *FailedError is about the events, and nothing was written.
 func (j *Journal) Append(events ...Event) error {
 	if j.failed != nil {
 		return j.failed
@@ -214,19 +215,7 @@ func (j *Journal) Append(events ...Event) error {
 			return j.fail(err, j.synced)
 		}
 	}
-	fi, err := j.fs.Lstat(j.path(current))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		err = fmt.Errorf("%w: %w", ErrForeign, err)
-	case err != nil:
-	case fi.Size() != j.size:
-		err = fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
-	case j.mark != nil && !os.SameFile(fi, j.mark):
-		err = fmt.Errorf("%w: it is another file", ErrForeign)
-	case j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()):
-		j.foreign = fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
-	}
-	if err != nil {
+	if err := j.unchanged(); err != nil {
 		return j.fail(err, -1)
 	}
 	if err := writeAll(j.f, buf); err != nil {
@@ -242,28 +231,22 @@ func (j *Journal) Append(events ...Event) error {
 	return nil
 }
 
-// Changed reports whether somebody else has changed the current segment since this
-// process wrote to it: an error that says how, or nil. A change that keeps
-// size and time is for the checksums to notice.
-func (j *Journal) Changed() error {
-	if j.foreign != nil {
-		return j.foreign
-	}
+// unchanged returns why nothing may be appended: somebody else has changed the current
+// segment. A change in spite of which that is possible is left to Changed.
+func (j *Journal) unchanged() error {
 	fi, err := j.fs.Lstat(j.path(current))
 	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
 	case err != nil:
-		return err
-	case !fi.Mode().IsRegular():
-		return fmt.Errorf("%w: it is no file any more", ErrForeign)
 	case fi.Size() != j.size:
-		return fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
+		err = fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
 	case j.mark != nil && !os.SameFile(fi, j.mark):
-		return fmt.Errorf("%w: it is another file", ErrForeign)
-	case j.mark != nil && !fi.ModTime().Equal(j.mark.ModTime()):
-		return fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly))
+		err = fmt.Errorf("%w: it is another file", ErrForeign)
+	case j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()):
+		j.foreign = fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
 	}
-	j.mark = fi
-	return nil
+	return err
 }
 
 // Sync makes all appended events durable. They are acknowledged when it

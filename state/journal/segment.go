@@ -94,6 +94,29 @@ func (j *Journal) closeDamaged() error {
 	return j.fs.SyncDir(j.dir)
 }
 
+// AppendWhole is Append for events of which a crash keeps all or none: they begin a
+// segment, and are durable when it returns nil.
+func (j *Journal) AppendWhole(events ...Event) error {
+	if err := j.Append(); err != nil {
+		return err // nothing can be appended any more
+	}
+	if _, err := encode(nil, j.last, events); err != nil {
+		return err
+	}
+	err := j.unchanged()
+	if err == nil {
+		err = j.closeCurrent()
+	}
+	if err == nil {
+		err = j.begin(false, events)
+	}
+	if err != nil {
+		return j.fail(err, -1)
+	}
+	failpoint.Hit("journal.appended")
+	return nil
+}
+
 // rotate closes the current segment and begins the next.
 func (j *Journal) rotate() error {
 	if err := j.closeCurrent(); err != nil {
