@@ -95,3 +95,16 @@ func names(t *testing.T, dir string) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// The script that drives a hank through a failure, a rollback, a retry, a gate and a
+// branch, as scripts of users can: with exit codes and --json alone.
+func TestTheScriptThatDrivesAHankWorks(t *testing.T) {
+	t.Parallel()
+	fixture, err := filepath.Abs("../fixtures/continue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, code := shell(t, t.TempDir(), "sh "+fixture+"/drive.sh "+fixture); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+}
