@@ -70,11 +70,24 @@ func (p *Printer) Heading(name, more string) error {
 	return p.err
 }
 
+// End is how what was shown ended.
+type End int
+
+// The ends.
+const (
+	Bad End = iota
+	Good
+	Cut // it was stopped
+)
+
 // Ending prints how what was shown ended: a mark and its colour, and a text.
-func (p *Printer) Ending(good bool, text string) error {
+func (p *Printer) Ending(end End, text string) error {
 	mark, code := "✗", red
-	if good {
+	switch end {
+	case Good:
 		mark, code = "✓", green
+	case Cut:
+		mark, code = "■", yellow
 	}
 	p.gap(true)
 	lines := strings.Split(strings.TrimSpace(p.clean(text)), "\n")

@@ -127,7 +127,14 @@ func (t *LogText) End(a Attempt) error {
 			text += ": " + reason
 		}
 	}
-	return t.p.Ending(a.Verdict == verdict.Completed || a.Verdict == verdict.Skipped, text)
+	end := logview.Bad
+	switch a.Verdict {
+	case verdict.Completed, verdict.Skipped:
+		end = logview.Good
+	case verdict.Stopped:
+		end = logview.Cut
+	}
+	return t.p.Ending(end, text)
 }
 
 // unsaid is a reason without what was just printed.

@@ -192,7 +192,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	case correct != "":
 		s.first = correct
 	case s.EndReason == state.EndAgent && !s.movedAway():
-		s.first = FirstLine(s.EndDetail)
+		s.first = remedyIn(FirstLine(s.EndDetail))
 	default:
 		s.raise = s.first != ""
 	}
@@ -365,6 +365,15 @@ func programOf(v *recovery.View, in config.Layers) *plan.Program {
 	}
 	program.Settings = in.Merge(program.Hank.Overrides.Settings())
 	return program
+}
+
+// remedyIn is what a message of what is missing says that is to be done: what follows the
+// reason. The reason stands above.
+func remedyIn(message string) string {
+	if _, remedy, found := strings.Cut(message, "; "); found {
+		return remedy
+	}
+	return message
 }
 
 // refuse says that the command to continue with would refuse the settings here.

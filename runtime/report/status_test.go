@@ -53,3 +53,16 @@ func TestAnAgentThatSaysNothingIsSilent(t *testing.T) {
 		}
 	}
 }
+
+// What is missing is said once, and what is to be done about it before the next command.
+func TestTheRemedyIsNotTheReason(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"api.anthropic.com refuses the key or the login: HTTP 401; set ANTHROPIC_API_KEY to one that is accepted": "set ANTHROPIC_API_KEY to one that is accepted",
+		"the claude command is not on the PATH": "the claude command is not on the PATH",
+	} {
+		if got := remedyIn(message); got != want {
+			t.Errorf("%q: %q", message, got)
+		}
+	}
+}
