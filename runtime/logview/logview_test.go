@@ -414,3 +414,14 @@ func FuzzLine(f *testing.F) {
 }
 
 func utf8Valid(text []byte) bool { return bytes.Equal(bytes.ToValidUTF8(text, nil), text) }
+
+// An end has the mark that the run itself shows, in its colour.
+func TestAnEndIsMarkedAsByTheRun(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[End]string{Good: "\x1b[32m✓ x\x1b[0m\n", Bad: "\x1b[31m✗ x\x1b[0m\n", Cut: "\x1b[33m■ x\x1b[0m\n"} {
+		var out strings.Builder
+		if err := NewPrinter(&out, Style{Colour: true}).Ending(end, "x"); err != nil || out.String() != want {
+			t.Errorf("%d: %q, %v", end, out.String(), err)
+		}
+	}
+}
