@@ -16,11 +16,13 @@ import (
 	"hank/runtime/exitcode"
 )
 
-// confinedHank asks for the sandbox and runs a script as rig, agent and check.
+// confinedHank asks for the sandbox and runs a script as rig, agent and check, to answer
+// whether it is skipped, and to find what is expected.
 func confinedHank(script string) string {
 	return fmt.Sprintf(`{"overrides": {"sandbox": "workspace"}, "hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": %[1]q,
 	  "rigSetup": [{"type": "command", "command": {"run": %[1]q}}],
-	  "outputFiles": [{"copy": ["inside"], "beforeCopy": [{"type": "command", "command": {"run": %[1]q}}]}]}]}`, script)
+	  "skipIf": {"command": {"run": %[2]q}}, "expect": {"command": {"run": %[1]q}},
+	  "outputFiles": [{"copy": ["inside"], "beforeCopy": [{"type": "command", "command": {"run": %[1]q}}]}]}]}`, script, "(\n"+script+"\n) && exit 1; exit 9")
 }
 
 // needSandbox skips, and says why, where the kernel cannot confine.
