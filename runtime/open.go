@@ -12,6 +12,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/secret"
 	"hank/internal/vfs"
+	"hank/plan"
 	"hank/plan/diagnostic"
 	"hank/recovery"
 	"hank/recovery/execution"
@@ -28,9 +29,9 @@ import (
 	"hank/state/journal"
 )
 
-// tolerable reports whether an execution can continue without the author's hank:
+// Tolerable reports whether an execution can continue without the author's hank:
 // it has a frozen one.
-func tolerable(err error) bool {
+func Tolerable(err error) bool {
 	var invalid *exitcode.InvalidError
 	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
 }
@@ -225,4 +226,14 @@ func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
 	return a, &finding.DecisionError{What: what, Options: []string{
 		"--exclude-secrets leaves them out of every checkpoint", "--include-secrets includes them", "ignore them in .gitignore",
 	}}
+}
+
+// CheckNew is what keeps a command from beginning an execution: what it would ask, or why
+// it is refused; nil: nothing. It changes nothing on disk.
+func CheckNew(ctx context.Context, p *plan.Program, root string, r Request, a Answers) error {
+	if err := cmp.Or(confineNew(p, root, r), askAboutRemains(root, r, a, UI{})); err != nil {
+		return err
+	}
+	_, _, err := askBeforeCreation(ctx, root, r, a, UI{})
+	return err
 }

@@ -25,6 +25,7 @@ type arguments struct {
 	Codon                                 state.CodonID     `json:",omitzero"`
 	FromRigSetup                          bool              `json:",omitzero"`
 	StopAfter                             int               `json:",omitzero"`
+	From                                  string            `json:",omitzero"`
 	Until                                 state.CodonID     `json:",omitzero"`
 	Only                                  bool              `json:",omitzero"`
 	Note                                  string            `json:",omitzero"`
@@ -38,7 +39,7 @@ func operationOf(r request.Request, a request.Answers) (*state.Operation, error)
 	a.Yes, a.BreakLock = false, ""
 	return operation.Of(r.OpID, string(r.Mode), arguments{
 		Hank: request.Absolute(r.Hank), Data: request.Absolute(r.Data), Workspace: request.Absolute(r.Workspace), Output: request.Absolute(r.Output), Replay: r.Replay, Overwrite: r.Overwrite,
-		Limits: r.Limits, Settings: r.Layers.Flags, Codon: r.Codon, FromRigSetup: r.FromRigSetup, StopAfter: r.StopAfter, Until: r.Until, Only: r.Only, Note: r.Note, Labels: r.Labels, Answers: a,
+		Limits: r.Limits, Settings: r.Layers.Flags, Codon: r.Codon, FromRigSetup: r.FromRigSetup, StopAfter: r.StopAfter, From: r.From, Until: r.Until, Only: r.Only, Note: r.Note, Labels: r.Labels, Answers: a,
 	}, time.Now())
 }
 
@@ -77,6 +78,7 @@ func (d *driver) rejoin() (*Result, error) {
 		return repeat(known)
 	case standing.Begun():
 		d.say("operation %s was interrupted, and is continued", known.ID)
+		d.request.From = ""
 		if d.request.Mode == ModeRetry {
 			d.request.Mode, d.request.Codon, d.request.FromRigSetup = ModeRun, "", false
 		}
@@ -86,7 +88,7 @@ func (d *driver) rejoin() (*Result, error) {
 
 // moveOperation is the operation of a move that the command itself asks for.
 func (d *driver) moveOperation(st startpoint.Start) *state.Operation {
-	if d.request.Mode != ModeRetry || st.Kind() != "retry" {
+	if !st.Branch && (d.request.Mode != ModeRetry || st.Kind() != "retry") {
 		return nil
 	}
 	return d.request.Operation

@@ -80,7 +80,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	layers := r.LayersFor("")
 	program, where, loadErr := hankfile.LoadFor(root, r, layers)
-	if loadErr != nil && (program == nil && !layout.Exists(root) || !tolerable(loadErr)) {
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !Tolerable(loadErr)) {
 		return nil, loadErr
 	}
 	var replay *recording.Recording
@@ -182,7 +182,14 @@ func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr erro
 	} else {
 		return startpoint.Start{}, err
 	}
-	if _, err := startpoint.Decide(startpoint.Situation{State: d.x.State()}, d.request, d.answers); err != nil { // it cannot mean anything here
+	if d.request.From != "" {
+		from, err := history.BranchTarget(d.x.State(), d.x.Store, d.request.From)
+		if err != nil {
+			return startpoint.Start{}, err
+		}
+		d.from = &from
+	}
+	if _, err := startpoint.Decide(startpoint.Situation{State: d.x.State(), From: d.from}, d.request, d.answers); err != nil { // it cannot mean anything here
 		return startpoint.Start{}, err
 	}
 	_ = registry.Add(registry.Entry{Root: d.x.Layout.Root, Lineage: d.x.State().Lineage, Hank: d.x.Meta().HankPath,

@@ -22,7 +22,7 @@ import (
 func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	s := d.x.State()
 	d.still = time.Now()
-	at := startpoint.Situation{State: s, Replaced: d.replaced, ArchiveDue: d.archiveMissing()}
+	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing()}
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err
@@ -93,6 +93,13 @@ func (d *driver) decided(at startpoint.Situation) (startpoint.Start, error) {
 // reach brings the workspace and the position to where the start begins. A workspace
 // that cannot be written to is a question of its own.
 func (d *driver) reach(ctx context.Context, at startpoint.Situation, st startpoint.Start) (startpoint.Start, error) {
+	if st.Branch { // as in a rollback, what is there is in the safety checkpoint, and nobody is asked about it
+		if err := d.accept(); err != nil {
+			return st, err
+		}
+		d.ui.Monitor.Wait("restoring the workspace")
+		return st, d.goBack(ctx, st, false)
+	}
 	if st.Target != "" {
 		left, err := recovery.IsLeft(ctx, d.x, st.Target)
 		if err != nil {

@@ -70,6 +70,11 @@ The execution keeps what --output, --model, --max-cost, --max-time, --checkpoint
 answer about secrets permanently: a plain hank run continues with all of them. Other
 options hold for one command.
 
+--from begins a branch at any checkpoint of any run (hank status --tree draws the runs; for
+TARGET see hank rollback --help): it restores the checkpoint as hank rollback does, with a
+checkpoint of what is there, and hank rollback --undo as the way back, and runs on from
+there. RUN can be a part of an ID. --dry-run shows what the command would do.
+
 Running it again resumes: an interrupted codon is rerun from the state before it. A
 failed codon stays failed until you run hank retry.
 
@@ -80,6 +85,8 @@ Exit code 0: the hank is completed; 1: a codon failed; 3: invalid hank; 4: needs
 your decision, named in the message; 5: locked by another hank process; 6: budget;
 7: waiting at a gate for hank approve or hank reject, or held; 8: stopped before completion; 9: agent missing; 74: disk full or I/O error, work kept.`,
 		Flags: append(driveFlags(),
+			dryRunFlag,
+			&cli.StringFlag{Name: "from", Usage: "begin a branch at `RUN[@TARGET]`: where a run ended, or any checkpoint on the way there"},
 			&cli.StringFlag{Name: "data", Usage: "input data `PATH`; kept for the execution"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched; kept for the execution"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`; kept until changed"},
@@ -109,6 +116,15 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			a.Fresh, a.IncludeSecrets, a.ExcludeSecrets = c.Bool("fresh"), c.Bool("include-secrets"), c.Bool("exclude-secrets")
 			if a.IncludeSecrets && a.ExcludeSecrets {
 				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets are mutually exclusive"}
+			}
+			if r.From = c.String("from"); c.IsSet("from") && r.From == "" {
+				return &exitcode.UsageError{Why: "--from needs RUN or RUN@TARGET; the given value is empty"}
+			}
+			if r.From != "" && (a.KeepTree || a.Restore || a.Fresh) {
+				return &exitcode.UsageError{Why: "--from brings the workspace to a checkpoint: it cannot be combined with --keep-tree, --restore or --fresh"}
+			}
+			if c.Bool("dry-run") {
+				return tellForecast(c, r, a)
 			}
 			return drive(c, r, a)
 		},

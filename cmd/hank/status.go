@@ -16,10 +16,13 @@ func statusCommand() *cli.Command {
 		Name: "status", Usage: "show the status of an execution",
 		Description: `Reads only: safe at any time, including during a run.
 
+--tree draws the runs, a run before those that begin in it: * marks those that lead to where
+the execution is, and indentation shows a fork.
+
 Example: hank status --json | jq .nextCodon
 
 Exit code 0: printed, whatever the status; 4: the state cannot be read.`,
-		Flags: []cli.Flag{executionFlag, jsonFlag},
+		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "tree", Usage: "draw the runs, and where they begin"}, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
@@ -27,6 +30,9 @@ Exit code 0: printed, whatever the status; 4: the state cannot be read.`,
 			root, err := executionOf(c)
 			if err != nil {
 				return err
+			}
+			if c.Bool("tree") {
+				return tellTree(c)
 			}
 			s, err := report.ReadStatus(c.Context, root, settingsHere(c), executionOption(c))
 			if err != nil {
@@ -68,4 +74,22 @@ func statusWord(s *report.Status) term.Painted {
 	default:
 		return term.Sprintf("%s", word)
 	}
+}
+
+// tellTree draws the runs.
+func tellTree(c *cli.Context) error {
+	v, err := view(c)
+	if err != nil {
+		return err
+	}
+	tree := report.TreeOf(v)
+	if c.Bool("json") {
+		return printJSON(tree)
+	}
+	for _, line := range tree.Lines() {
+		if err := say("%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -336,7 +336,7 @@ func (o *RollbackOptions) move(src execution.Sources, target Target) execution.M
 	if len(o.Paths) == 0 {
 		before := src.State.UndoPosition()
 		position := target.Position
-		position.Reason, position.Before = state.ReasonRollback, &before
+		position.Reason, position.Branch, position.Before = state.ReasonRollback, false, &before
 		m.Position = &position
 	}
 	return m

@@ -21,10 +21,11 @@ import (
 // Situation is what has been read before it is decided how a command starts.
 type Situation struct {
 	State      *state.State
-	Replaced   state.Position // its Program and HankHash are those that this command has replaced; zero: it has replaced none
-	ArchiveDue bool           // of a completed plan: its last codon has files to archive
-	Lost       bool           // the target of the start cannot be restored
-	Closed     error          // the workspace cannot be written to; nil: nothing has shown that
+	Replaced   state.Position  // its Program and HankHash are those that this command has replaced; zero: it has replaced none
+	ArchiveDue bool            // of a completed plan: its last codon has files to archive
+	Lost       bool            // the target of the start cannot be restored
+	From       *history.Target // where a branch is to begin; nil: none is
+	Closed     error           // the workspace cannot be written to; nil: nothing has shown that
 }
 
 // Start is how a command starts. The zero value continues with the plan on the
@@ -37,6 +38,7 @@ type Start struct {
 	To       state.SHA       // where the workspace goes: target, or empty if it stays without a comparison
 	Stay     bool            // the workspace stays as it is
 	Position *state.Position // where the execution goes; nil: it stays
+	Branch   bool            // a branch begins there: nothing of the present workspace is kept, but in a checkpoint
 	RigDone  bool            // the workspace is the one after the rig of the next codon
 
 	Resumed *state.Codon // the attempt that is continued; nil: none
@@ -57,6 +59,7 @@ type Start struct {
 //     tries again as a retry by the user does.
 //   - resume keeps the workspace, and continues the agent's session.
 //   - retry goes back to before the codon.
+//   - run --from begins a branch at any checkpoint, as a rollback and a run do.
 //   - Where the workspace cannot go back, or the user keeps it by --keep-tree, the codon
 //     runs on the workspace as it is.
 func Decide(at Situation, r request.Request, a request.Answers) (Start, error) {
@@ -65,6 +68,9 @@ func Decide(at Situation, r request.Request, a request.Answers) (Start, error) {
 			return Start{}, &exitcode.UsageError{Why: "nothing has run yet; start with: `hank run`"}
 		}
 		return Start{}, nil
+	}
+	if at.From != nil {
+		return at.branch(), nil
 	}
 	st, err := choose(at, r)
 	if err != nil || st.Target == "" {
@@ -132,6 +138,13 @@ func choose(at Situation, r request.Request) (Start, error) {
 		to.Reason = state.ReasonRetry
 	}
 	return Start{Redo: last, Target: last.BaseCheckpoint, To: last.BaseCheckpoint, Position: &to}, nil
+}
+
+// branch goes to the checkpoint where a branch begins.
+func (at Situation) branch() Start {
+	before, to := at.Standpoint(), at.From.Position
+	to.CheckpointSHA, to.Reason, to.Branch, to.Before = at.From.SHA, state.ReasonRollback, true, &before
+	return Start{Target: at.From.SHA, To: at.From.SHA, Position: &to, RigDone: to.RigDone, Branch: true}
 }
 
 // chooseRetry goes back to the beginning of a codon.
@@ -214,9 +227,12 @@ func (st Start) inPlace() Start {
 	return st
 }
 
-// Kind is retry where the user has asked for one, and restart where hank run runs an
+// Kind is rollback where a branch begins, retry where the user has asked for one, and restart where hank run runs an
 // interrupted codon again.
 func (st Start) Kind() string {
+	if st.Branch {
+		return "rollback"
+	}
 	if st.Position != nil && st.Position.Reason == state.ReasonContinue {
 		return "restart"
 	}

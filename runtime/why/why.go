@@ -121,7 +121,7 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 		return Retry, "hank retry went back to before it" + when(move)
 	case state.ReasonRollback:
 		if src.Branch {
-			return Branch, fmt.Sprintf("`hank run --from` began a branch at checkpoint %.12s%s", src.CheckpointSHA, when(move))
+			return Branch, fmt.Sprintf("hank run --from began a branch at checkpoint %.12s%s", src.CheckpointSHA, when(move))
 		}
 		what := "a rollback"
 		if move != nil && move.Kind == "undo" {

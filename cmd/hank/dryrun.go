@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"hank/runtime"
+	"hank/runtime/forecast"
+)
+
+// tellForecast prints what a command would do.
+func tellForecast(c *cli.Context, r runtime.Request, a runtime.Answers) error {
+	if r.OpID != "" {
+		return errDryOperation
+	}
+	f, err := forecast.Of(c.Context, r, a)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		f.Message = forThis(c, f.Message)
+		if err := printJSON(f); err != nil {
+			return err
+		}
+		return exitWith(f.ExitCode)
+	}
+	for _, line := range f.Lines() {
+		say("%s\n", forThis(c, line))
+	}
+	return exitWith(f.ExitCode)
+}

@@ -1,0 +1,262 @@
+// Package forecast is what a command that runs codons would do, told without doing it
+// (--dry-run).
+//
+// A Forecast is made of what the runtime itself would decide, by the same functions, of the
+// plan of the move that would come first, and of the budgets. It reads, and writes
+// nothing. What codons are going to do, and how often loops repeat, nobody knows before:
+// it tells the plan as far as it is laid out, and how many codons it comes to at most.
+package forecast
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hank/internal/term"
+	"hank/plan"
+	"hank/recovery/execution"
+	"hank/runtime/budget"
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/request"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// Forecast is what a command would do.
+type Forecast struct {
+	Schema    int           `json:"schema"`
+	Execution string        `json:"execution"`
+	Creates   bool          `json:"creates,omitzero"` // the execution, which there is not yet
+	ExitCode  exitcode.Code `json:"exitCode"`         // 0: it would run; else with which it would end before it runs anything
+	Message   string        `json:"message,omitempty"`
+	Questions []Question    `json:"questions,omitempty"` // that it would ask first
+	Adopts    []string      `json:"adopts,omitempty"`    // changes of the hank that it would take over
+	Repairs   []string      `json:"repairs,omitempty"`   // what the opening of the execution would bring in order
+	Move      *Move         `json:"move,omitempty"`      // what it would do to the workspace first
+	Codons    []Codon       `json:"codons"`
+	Extent    string        `json:"codonsPlanned"` // how many codons the plan comes to, as text: ≤12, or ? where it is not known
+	Finished  int           `json:"codonsDone"`
+	Limits    state.Limits  `json:"limits,omitzero"` // of the execution, with those of the command
+	Spent     state.Bill    `json:"spent"`
+	Worked    float64       `json:"workedSeconds"`
+	Budget    *Budget       `json:"budget,omitempty"` // what the next codon may use, where that is limited
+
+	limits string
+}
+
+// Question is a decision that the command would ask for.
+type Question struct {
+	What    string   `json:"what"`
+	Options []string `json:"options,omitempty"`
+}
+
+// Move is what would happen to the workspace.
+type Move struct {
+	Kind    string        `json:"kind"` // retry, restart, branch
+	To      state.SHA     `json:"to,omitempty"`
+	CodonID state.CodonID `json:"codonId,omitempty"` // that is done again
+	Stays   bool          `json:"stays,omitzero"`    // the workspace stays as it is
+	Add     int           `json:"add"`
+	Change  int           `json:"change"`
+	Delete  int           `json:"delete"`
+}
+
+// What would become of a codon.
+const (
+	Finished = "finished" // it is, and is not run
+	Run      = "run"
+	Again    = "run again"
+	Resume   = "resume" // its interrupted attempt is continued
+	Left     = "not run"
+)
+
+// Codon is an entry of the plan, and what would become of it.
+type Codon struct {
+	CodonID state.CodonID `json:"codonId"`
+	Name    string        `json:"name"`
+	Model   string        `json:"model"`
+	Action  string        `json:"action"` // finished, run, run again, resume, not run
+}
+
+// Budget is what the next codon may use.
+type Budget struct {
+	Dollars state.USD `json:"dollars,omitzero"`
+	Seconds float64   `json:"seconds,omitzero"`
+	Over    string    `json:"over,omitempty"` // it is used up: the run would end before the codon
+}
+
+// Of works out what a command would do.
+func Of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, error) {
+	seen, err := foresee(ctx, r, a)
+	if err != nil {
+		return nil, err
+	}
+	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.ExitCode(), Message: seen.Over, Adopts: seen.Adopts, Codons: []Codon{}}
+	for _, ask := range seen.Asks {
+		f.Questions = append(f.Questions, Question{ask.What, ask.Options})
+	}
+	if v := seen.View; v != nil {
+		for _, found := range v.Report.Findings {
+			f.Repairs = append(f.Repairs, found.What)
+		}
+	}
+	if seen.State == nil || seen.Program == nil {
+		return f, nil
+	}
+	f.ofPlan(seen, r)
+	f.ofBudget(seen, r)
+	return f, f.ofMove(ctx, seen)
+}
+
+func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
+	next, runs := seen.State.Next(), 0
+	f.Finished = next
+	for i, e := range seen.Entries {
+		c := Codon{CodonID: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Action: Run}
+		switch {
+		case i < next:
+			c.Action = Finished
+		case seen.Over != "", r.StopAfter > 0 && runs >= r.StopAfter, i > next && r.Only, f.past(seen.Bounds.Codon):
+			c.Action = Left
+		case e.CodonID == seen.Redone:
+			c.Action = Again
+		case e.CodonID == seen.Resumed && r.Mode == request.ModeResume:
+			c.Action = Resume
+		}
+		if c.Action != Finished && c.Action != Left {
+			runs++
+		}
+		f.Codons = append(f.Codons, c)
+	}
+	settings := *seen.Program
+	f.Extent = settings.Extent(len(seen.Entries), func(i int) *plan.LoopContext { return seen.Entries[i].LoopContext }, next).Text()
+}
+
+// past reports whether a codon is among those that were listed as run.
+func (f *Forecast) past(id state.CodonID) bool {
+	for _, c := range f.Codons {
+		if id != "" && c.CodonID == id && c.Action != Finished {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {
+	s := *seen.State
+	if c := r.Limits.MaxDollars; c != nil {
+		s.Limits.MaxDollars = *c
+	}
+	if c := r.Limits.MaxTimeSeconds; c != nil {
+		s.Limits.MaxTimeSeconds = *c
+	}
+	accounts := budget.NewAccounts(&s, false)
+	f.Limits, f.Spent, f.Worked = s.Limits, s.Bill(), accounts.Total.Time.Seconds()
+	f.limits = verdict.DescribeLimits(s.Limits, f.Spent.Paid(), accounts.Total.Time)
+	next := s.Next()
+	if next >= len(seen.Entries) || seen.Over != "" {
+		return
+	}
+	p := *seen.Program
+	p.Settings = r.Layers.Merge(p.Hank.Overrides.Settings())
+	e := seen.Entries[next]
+	l := accounts.Limits(&p, e, accounts.UsedBefore(&s, s.RunAtPosition(), e.CodonID))
+	if l.Dollars == 0 && l.Time == 0 && l.Over == nil {
+		return
+	}
+	f.Budget = &Budget{Dollars: l.Dollars, Seconds: l.Time.Seconds()}
+	if l.Over != nil {
+		f.Budget.Over = l.Describe(l.Over)
+		if f.ExitCode == exitcode.Done {
+			f.ExitCode, f.Message = exitcode.Budget, fmt.Sprintf("codon %s: %s", e.CodonID, f.Budget.Over)
+		}
+	}
+}
+
+// ofMove plans the move that would come first.
+func (f *Forecast) ofMove(ctx context.Context, seen *foreseen) error {
+	if seen.Move == "" {
+		return nil
+	}
+	f.Move = &Move{Kind: seen.Move, To: seen.To, CodonID: seen.Redone, Stays: seen.To == ""}
+	if seen.To == "" {
+		return nil
+	}
+	v := seen.View
+	store, err := v.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ws, err := v.Layout.OpenWorkspace()
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	defer store.Abort() // what the scan has found is not kept
+	src := execution.Sources{Layout: v.Layout, State: v.State, Store: store, Workspace: ws}
+	move, err := execution.PlanMove(ctx, src, execution.Move{Kind: seen.Move, To: seen.To, Tracked: history.TrackedAround(v.State, store, *seen.Position), Position: seen.Position})
+	if err != nil {
+		return err
+	}
+	plan, err := move.Preview()
+	if err != nil {
+		return err
+	}
+	f.Move.Add, f.Move.Change, f.Move.Delete = len(plan.Add), len(plan.Change), len(plan.Delete)
+	return nil
+}
+
+// Lines are the forecast for people.
+func (f *Forecast) Lines() (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if f.Creates {
+		add("would create an execution in %s", f.Execution)
+	}
+	for _, what := range f.Repairs {
+		add("when it opens the execution: %s", what)
+	}
+	for _, q := range f.Questions {
+		add("would ask first: %s", q.What)
+		for _, o := range q.Options {
+			add("  - %s", o)
+		}
+	}
+	if len(f.Adopts) > 0 {
+		add("would use the changed hank: %s", strings.Join(f.Adopts, "; "))
+	}
+	if m := f.Move; m != nil && m.Stays {
+		add("the workspace would stay as it is (%s of codon %s)", m.Kind, m.CodonID)
+	} else if m != nil {
+		add("would restore the workspace to checkpoint %.12s first (%s): %d to add, %d to change, %d to delete; a checkpoint of what is there comes before", m.To, m.Kind, m.Add, m.Change, m.Delete)
+	}
+	if f.Message != "" {
+		add("would run nothing: %s", f.Message)
+	}
+	if f.Finished > 0 {
+		add("finished: %s", term.Count(f.Finished, "codon"))
+	}
+	for i, c := range f.Codons {
+		if c.Action != Finished {
+			add("%4d  %-10s %s  %s  %s", i+1, c.Action, c.CodonID, c.Model, c.Name)
+		}
+	}
+	if f.Extent != "" && f.Extent != fmt.Sprint(len(f.Codons)) {
+		add("      loops are laid out one iteration at a time: %s codons in all", f.Extent)
+	}
+	if f.limits != "" {
+		add("limit: %s", f.limits)
+	}
+	if b := f.Budget; b != nil && b.Over == "" {
+		var parts []string
+		if b.Dollars > 0 {
+			parts = append(parts, b.Dollars.Text())
+		}
+		if b.Seconds > 0 {
+			parts = append(parts, budget.Seconds(b.Seconds).String())
+		}
+		add("the next codon may use: %s", strings.Join(parts, " and "))
+	}
+	return append(lines, "nothing was changed")
+}

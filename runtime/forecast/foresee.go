@@ -1,0 +1,260 @@
+package forecast
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"hank/checkpoint"
+	"hank/plan"
+	"hank/recovery"
+	"hank/recovery/finding"
+	"hank/recovery/githistory"
+	"hank/recovery/layout"
+	"hank/runtime"
+	"hank/runtime/bounds"
+	"hank/runtime/edits"
+	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
+	"hank/runtime/history"
+	"hank/runtime/question"
+	"hank/runtime/request"
+	"hank/runtime/startpoint"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// foreseen is how a command would start, as a reader can tell it.
+type foreseen struct {
+	Root     string
+	View     *recovery.View // nil: there is no execution yet
+	Program  *plan.Program
+	State    *state.State  // from where it would start: with its plan, and its position; nil: View is
+	Entries  []plan.Entry  // of the plan, as far as it is laid out
+	Bounds   bounds.Bounds // how far it would go
+	Over     string        // why it would run nothing; empty: it would run
+	Code     exitcode.Code // with which it would end, where it would run nothing
+	Move     string        // retry, restart: the workspace goes to To first; empty: it stays
+	To       state.SHA     // empty: it stays as it is, and only the position moves
+	Position *state.Position
+	Redone   state.CodonID // the codon that is done again
+	Resumed  state.CodonID // the codon whose interrupted attempt is continued
+	Adopts   []string      // what of the hank has changed, where the command uses the new version
+	Asks     []*finding.DecisionError
+}
+
+// foresee works out how a command would start. It takes no lock and writes nothing; what
+// the next opening repairs by itself counts as repaired. The error is the one with which
+// the command would be refused; what it would ask is in Asks.
+func foresee(ctx context.Context, r request.Request, a request.Answers) (*foreseen, error) {
+	root, err := history.Locate(r.Execution)
+	if err != nil && (r.Mode != request.ModeRun || r.Execution != "") {
+		return nil, err
+	}
+	if err != nil {
+		if root, err = filepath.Abs("."); err != nil {
+			return nil, err
+		}
+	}
+	if err := layout.Obstructed(root); err != nil {
+		return nil, err
+	}
+	program, _, loadErr := hankfile.LoadFor(root, r, r.LayersFor(""))
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !runtime.Tolerable(loadErr)) {
+		return nil, loadErr
+	}
+	f := &foreseen{Root: root}
+	if !layout.Exists(root) {
+		if r.Mode != request.ModeRun {
+			return nil, &layout.NotFoundError{From: root}
+		}
+		return f, f.begin(ctx, program, r, a)
+	}
+	if f.View, err = recovery.Read(root); err != nil {
+		return nil, err
+	}
+	return f, f.resume(ctx, program, loadErr, r, a)
+}
+
+// asks adds a question, and returns what is no question.
+func (f *foreseen) asks(err error) error {
+	var ask *finding.DecisionError
+	if errors.As(err, &ask) {
+		f.Asks = append(f.Asks, ask)
+		return nil
+	}
+	return err
+}
+
+// begin foresees the first run of an execution.
+func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request, a request.Answers) error {
+	if err := f.asks(runtime.CheckNew(ctx, p, f.Root, r, a)); err != nil {
+		return err
+	}
+	f.Program, f.Entries = p, p.Initial()
+	entries, err := history.EncodeEntries(f.Entries)
+	if err != nil {
+		return err
+	}
+	if f.State, err = (&state.State{}).WithPlan(entries); err != nil {
+		return err
+	}
+	return f.bound(r)
+}
+
+// resume foresees a command for an execution that there is.
+func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error, r request.Request, a request.Answers) error {
+	v := f.View
+	s := v.State
+	switch {
+	case v.Live:
+		f.Over, f.Code = "a run is in progress", exitcode.Held
+		return nil
+	case v.Blocked != nil && !v.Unfinished():
+		return f.asks(v.Blocked)
+	case s.Intent != nil: // which the opening finishes
+		closed, err := state.Apply(s, s.Seq+1, state.IntentClosed{ID: s.Intent.ID})
+		if err != nil {
+			return err
+		}
+		s = closed
+	}
+	codon, err := history.CodonAt(s, string(r.Codon))
+	if err != nil {
+		return err
+	}
+	r.Codon = codon
+	store, err := v.Store()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if s, err = f.choose(store, s, live, loadErr, r, a); err != nil || f.Program == nil {
+		return err
+	}
+	var from *history.Target
+	if r.From != "" {
+		t, err := history.BranchTarget(s, store, r.From)
+		if err != nil {
+			return err
+		}
+		from = &t
+	}
+	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from}, r, a)
+	if err != nil {
+		return err
+	}
+	if st.Target != "" && from == nil {
+		if whole, err := store.IsComplete(ctx, checkpoint.SHA(st.Target)); err == nil && !whole {
+			if st, err = startpoint.Decide(startpoint.Situation{State: s, Lost: true}, r, a); err != nil {
+				return err
+			}
+		}
+	}
+	if st.Question != nil {
+		f.Asks = append(f.Asks, st.Question.Open)
+	}
+	there := *s
+	if st.Position != nil {
+		there.Position = st.Position
+	}
+	f.Position = st.Position
+	if f.State, err = withPlanOf(&there, f.Program); err != nil {
+		return err
+	}
+	for _, e := range f.State.ExecutionPlan() {
+		f.Entries = append(f.Entries, e.Entry)
+	}
+	if st.End != nil {
+		f.Over, f.Code = "the hank is completed", st.End.Code
+		if st.End.Reason != "" {
+			f.Over = verdict.About(*st.End)
+		}
+	} else if err := f.bound(r); err != nil || f.Over != "" {
+		return err
+	}
+	if st.Position != nil {
+		f.To, f.Move = st.To, st.Kind()
+	}
+	if st.Redo != nil {
+		f.Redone = st.Redo.CodonID
+	}
+	if st.Resumed != nil {
+		f.Resumed = st.Resumed.CodonID
+	}
+	if from != nil || a.KeepsTree(r.Mode) || a.Restore || f.Over != "" && f.Code != exitcode.Done {
+		return nil
+	}
+	ask, err := edits.Changed(ctx, v, store, st.To)
+	if ask != nil {
+		f.Asks = append(f.Asks, ask)
+	}
+	return err
+}
+
+// choose works out which program the command would follow, as the runtime does, and
+// returns the state with its plan.
+func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Program, loadErr error, r request.Request, a request.Answers) (*state.State, error) {
+	if s.Program == "" {
+		if f.Program = live; live == nil {
+			return s, loadErr
+		}
+		return withPlanOf(s, live)
+	}
+	frozen, err := githistory.LoadProgram(store, s.Program)
+	if err == nil {
+		if with := r.LayersFor(frozen.Model); with.Flags.Model != r.LayersFor("").Flags.Model {
+			live, _, _ = hankfile.LoadFor(f.Root, r, with)
+		}
+		f.Program = frozen
+	}
+	ask, answer := question.ChangedProgram(f.View, store, r)
+	switch {
+	case a.Frozen && frozen != nil:
+	case ask != nil && !(a.Adopt && answer != "" && live != nil):
+		f.Asks = append(f.Asks, ask)
+	case live != nil && (frozen == nil || hankfile.ProgramHash(live) != s.HankHash):
+		f.Program = live
+		if frozen != nil {
+			f.Adopts = hankfile.DescribeChanges(frozen, live)
+		}
+	}
+	if f.Program == nil {
+		return s, nil
+	}
+	return withPlanOf(s, f.Program)
+}
+
+// withPlanOf is a state with the plan that a program gives there.
+func withPlanOf(s *state.State, p *plan.Program) (*state.State, error) {
+	entries, err := history.EncodeEntries(p.Derive(githistory.Outcomes(s)))
+	if err != nil {
+		return nil, err
+	}
+	return s.WithPlan(entries)
+}
+
+// bound works out how far the command would go.
+func (f *foreseen) bound(r request.Request) error {
+	if r.Until == "" {
+		return nil
+	}
+	until, err := history.CodonToCome(f.State, string(r.Until))
+	if err != nil {
+		return err
+	}
+	f.Bounds = bounds.Of(f.State, until, r.Only)
+	if f.Over, err = f.Bounds.Start(f.State); f.Over != "" {
+		f.Code = exitcode.Stopped
+	}
+	return err
+}
+
+// ExitCode is the code with which the command would end before it runs anything; Done
+// where it would run.
+func (f *foreseen) ExitCode() exitcode.Code {
+	if len(f.Asks) > 0 {
+		return verdict.CodeOf(f.Asks[0])
+	}
+	return f.Code
+}
