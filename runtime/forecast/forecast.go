@@ -64,11 +64,11 @@ type Move struct {
 
 // What would become of a codon.
 const (
-	Finished = "finished" // it is, and is not run
-	Run      = "run"
-	Again    = "run again"
-	Resume   = "resume" // its interrupted attempt is continued
-	Left     = "not run"
+	isFinished = "finished" // it is, and is not run
+	runs       = "run"
+	runsAgain  = "run again"
+	resumes    = "resume" // its interrupted attempt is continued
+	isLeft     = "not run"
 )
 
 // Codon is an entry of the plan, and what would become of it.
@@ -92,7 +92,7 @@ func Of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, e
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.ExitCode(), Message: seen.Over, Adopts: seen.Adopts, Codons: []Codon{}}
+	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Adopts: seen.Adopts, Codons: []Codon{}}
 	for _, ask := range seen.Asks {
 		f.Questions = append(f.Questions, Question{ask.What, ask.Options})
 	}
@@ -110,22 +110,22 @@ func Of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, e
 }
 
 func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
-	next, runs := seen.State.Next(), 0
+	next, count := seen.State.Next(), 0
 	f.Finished = next
 	for i, e := range seen.Entries {
-		c := Codon{CodonID: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Action: Run}
+		c := Codon{CodonID: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Action: runs}
 		switch {
 		case i < next:
-			c.Action = Finished
-		case seen.Over != "", r.StopAfter > 0 && runs >= r.StopAfter, i > next && r.Only, f.past(seen.Bounds.Codon):
-			c.Action = Left
+			c.Action = isFinished
+		case seen.Over != "", r.StopAfter > 0 && count >= r.StopAfter, i > next && r.Only, f.past(seen.Bounds.Codon):
+			c.Action = isLeft
 		case e.CodonID == seen.Redone:
-			c.Action = Again
+			c.Action = runsAgain
 		case e.CodonID == seen.Resumed && r.Mode == request.ModeResume:
-			c.Action = Resume
+			c.Action = resumes
 		}
-		if c.Action != Finished && c.Action != Left {
-			runs++
+		if c.Action != isFinished && c.Action != isLeft {
+			count++
 		}
 		f.Codons = append(f.Codons, c)
 	}
@@ -136,7 +136,7 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 // past reports whether a codon is among those that were listed as run.
 func (f *Forecast) past(id state.CodonID) bool {
 	for _, c := range f.Codons {
-		if id != "" && c.CodonID == id && c.Action != Finished {
+		if id != "" && c.CodonID == id && c.Action != isFinished {
 			return true
 		}
 	}
@@ -238,7 +238,7 @@ func (f *Forecast) Lines() (lines []string) {
 		add("finished: %s", term.Count(f.Finished, "codon"))
 	}
 	for i, c := range f.Codons {
-		if c.Action != Finished {
+		if c.Action != isFinished {
 			add("%4d  %-10s %s  %s  %s", i+1, c.Action, c.CodonID, c.Model, c.Name)
 		}
 	}

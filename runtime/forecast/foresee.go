@@ -250,9 +250,9 @@ func (f *foreseen) bound(r request.Request) error {
 	return err
 }
 
-// ExitCode is the code with which the command would end before it runs anything; Done
+// exitCode is the code with which the command would end before it runs anything; Done
 // where it would run.
-func (f *foreseen) ExitCode() exitcode.Code {
+func (f *foreseen) exitCode() exitcode.Code {
 	if len(f.Asks) > 0 {
 		return verdict.CodeOf(f.Asks[0])
 	}
