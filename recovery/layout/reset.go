@@ -3,6 +3,7 @@ package layout
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -34,10 +35,16 @@ func (l Layout) Reset() string { return l.Hank("reset.json") }
 func ReadReset(fsys vfs.FS, root string) (Reset, bool) {
 	var r Reset
 	text, err := vfs.ReadFile(fsys, Layout{Root: root}.Reset())
-	if err != nil || json.Unmarshal(text, &r) != nil || !isResetName(r.To) {
-		return r, false
+	if err != nil || json.Unmarshal(text, &r) != nil || !isResetName(r.To) || slices.ContainsFunc(r.Names, leadsElsewhere) {
+		return Reset{}, false
 	}
 	return r, true
+}
+
+// leadsElsewhere reports whether a name is none of something in the execution's
+// directory: no reset has written it.
+func leadsElsewhere(name string) bool {
+	return filepath.Base(name) != name || !filepath.IsLocal(name) || name == "."
 }
 
 // WasReset reports whether a reset has moved the execution to root.

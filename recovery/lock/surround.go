@@ -42,7 +42,7 @@ func (k *Lock) surround() error {
 }
 
 func (k *Lock) share(path string) error {
-	dir, err := os.Open(path)
+	dir, err := flock.OpenDir(path)
 	if err != nil {
 		return nil // see surround
 	}
@@ -91,7 +91,7 @@ func within(inner, outer string) bool {
 // IsHeld reports whether somebody holds the execution now: the lock is free if a
 // shared one can be had for a moment. Readers do not get in each other's way.
 func IsHeld(l layout.Layout) bool {
-	dir, err := os.Open(l.Hankweave())
+	dir, err := flock.OpenDir(l.Hankweave())
 	if err != nil {
 		return false
 	}

@@ -153,6 +153,33 @@ func TestAResetAndItsUndoKilledAnywhereAreFinishedOrTakenBack(t *testing.T) {
 	}
 }
 
+// A record that names something elsewhere, such as one that came with files of others, is
+// none: a reset moves nothing by it.
+func TestARecordLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"../theirs", "/etc/hostname", "agentRoot/../../theirs", ".", "..", ""} {
+		root := laidOut(t)
+		theirs := filepath.Join(filepath.Dir(root), "theirs")
+		if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := moveOf(root, layout.Reset{}, false)
+		if err := m.record(root, layout.Reset{Schema: 1, From: root, To: layout.ResetPrefix + "x", Names: []string{"agentRoot", name}}); err != nil {
+			t.Fatal(err)
+		}
+		task := Reset(root)
+		if task.Begun || slices.Contains(task.record.Names, name) {
+			t.Errorf("%q is taken for something to be moved", name)
+		}
+		if _, err := task.held(Options{}); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if !exists(theirs) {
+			t.Errorf("%q: moved", name)
+		}
+	}
+}
+
 func must(t *testing.T) func(*Task, error) *Task {
 	return func(task *Task, err error) *Task {
 		t.Helper()
