@@ -43,6 +43,7 @@ type LoopContext struct {
 	CodonIndexInLoop int            `json:"codonIndexInLoop"` // from 0
 	LoopBudget       *Budget        `json:"loopBudget,omitzero"`
 	LoopGate         *Gate          `json:"loopGate,omitzero"`
+	ProgressFile     string         `json:"progressFile,omitzero"` // hank's addition: relative to the workspace; empty: nobody asks for one
 	Unknown          jsontext.Value `json:",embed"`
 }
 

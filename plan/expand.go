@@ -1,5 +1,7 @@
 package plan
 
+import "hank/plan/loop"
+
 // Status is how an entry of the plan ended.
 type Status string
 
@@ -18,12 +20,13 @@ type Outcome struct {
 	ContextExceeded bool // the agent's context window was full
 	BudgetExceeded  bool // the codon's budget or its loop's ran out, and not that of the hank or execution
 
-	// What loop rules can look at besides: the workspace's content after the
-	// codon, how many lines it changed, and a recorded verdict. The two rules
-	// of today (TerminateOn) look at none of them.
+	// Decision is the recorded verdict on the iteration whose last codon has ended; empty
+	// if there is none. Tree is what the workspace had then, and ChangedLines how many
+	// lines the iteration had changed: the verdict rests on them, and no rule looks at
+	// them again.
+	Decision     loop.Decision
 	Tree         string
 	ChangedLines int
-	Decision     string
 }
 
 // advances reports whether the run continues after the entry.
@@ -53,21 +56,36 @@ const (
 //  2. A full context ends a loop that waits for it, and a spent budget of the
 //     codon or loop ends any loop: the rest of the iteration is dropped.
 //  3. Inside an iteration nothing changes.
-//  4. At its end the limit, if the loop has one, ends the loop.
+//  4. At its end the verdict on it, if it says so, or the limit, if the loop has
+//     one, ends the loop. A loop that is judged stays as it is until the verdict is
+//     known.
 //  5. Else one more iteration follows.
 func (l *Loop) after(iteration int, last bool, o Outcome) step {
-	waits := l.TerminateOn.Type == ContextExceeded
+	rule := l.TerminateOn
 	switch {
 	case !o.advances():
 		return stay
-	case o.BudgetExceeded, o.ContextExceeded && waits:
+	case o.BudgetExceeded, o.ContextExceeded && rule.WaitsForContext():
 		return leave
-	case !last:
+	case !last, rule.Judged() && o.Decision == "":
 		return stay
-	case !waits && iteration >= l.TerminateOn.Limit-1:
+	case rule.Judged() && o.Decision == loop.Stop, rule.Type != ContextExceeded && iteration >= rule.Limit-1:
 		return leave
 	}
 	return iterate
+}
+
+// AwaitsVerdict reports whether nothing follows an entry that has ended with outcome o
+// until its iteration has a verdict. rest are the entries after it; one is enough.
+func (p *Program) AwaitsVerdict(at Entry, rest []Entry, o Outcome) bool {
+	if at.LoopContext == nil || len(rest) > 0 && rest[0].sameIteration(at) {
+		return false
+	}
+	l := p.Loop(at.LoopContext.LoopID)
+	if l == nil || !l.TerminateOn.Judged() || o.Decision != "" {
+		return false
+	}
+	return o.advances() && !o.BudgetExceeded && !(o.ContextExceeded && l.TerminateOn.WaitsForContext())
 }
 
 // Initial is the plan before anything ran: every codon of the top level once,
@@ -86,22 +104,22 @@ func (p *Program) Grow(entries []Entry, last int, o Outcome) (drop int, add []En
 		return 0, nil
 	}
 	at := entries[last]
-	loop := p.Loop(at.LoopContext.LoopID)
-	if loop == nil {
+	around := p.Loop(at.LoopContext.LoopID)
+	if around == nil {
 		return 0, nil
 	}
 	rest := entries[last+1:]
 	for drop < len(rest) && rest[drop].sameIteration(at) {
 		drop++
 	}
-	switch loop.after(at.LoopContext.Iteration, drop == 0, o) {
+	switch around.after(at.LoopContext.Iteration, drop == 0, o) {
 	case leave:
 		return drop, nil
 	case iterate:
-		if len(rest) > 0 && rest[0].LoopContext != nil && rest[0].LoopContext.LoopID == loop.ID {
+		if len(rest) > 0 && rest[0].LoopContext != nil && rest[0].LoopContext.LoopID == around.ID {
 			return 0, nil
 		}
-		return 0, loop.iteration(at.LoopContext.Iteration + 1)
+		return 0, around.iteration(at.LoopContext.Iteration + 1)
 	}
 	return 0, nil
 }
@@ -153,7 +171,7 @@ func (l *Loop) iteration(n int) []Entry {
 		entries[i] = Entry{
 			Codon:       c,
 			CodonID:     IterationID(c.ID, n),
-			LoopContext: &LoopContext{LoopID: l.ID, Iteration: n, CodonIndexInLoop: i, LoopBudget: l.Budget, LoopGate: l.Gate},
+			LoopContext: &LoopContext{LoopID: l.ID, Iteration: n, CodonIndexInLoop: i, LoopBudget: l.Budget, LoopGate: l.Gate, ProgressFile: l.progress},
 		}
 	}
 	return entries

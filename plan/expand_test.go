@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hank/plan/diagnostic"
+	"hank/plan/loop"
 )
 
 // splice applies what Grow decided, as a transition of the state does.
@@ -31,10 +32,11 @@ func anyProgram(t *rapid.T) *Program {
 		for range rapid.IntRange(1, 3).Draw(t, "codons") {
 			codons = append(codons, codon())
 		}
-		end := untilFull
-		if rapid.Bool().Draw(t, "limited") {
-			end = limit(rapid.IntRange(1, 3).Draw(t, "limit"))
-		}
+		most := rapid.IntRange(1, 3).Draw(t, "limit")
+		end := rapid.SampledFrom([]string{
+			untilFull, limit(most), fmt.Sprintf(`{"type": "plateau", "limit": %d, "vote": "tree"}`, most),
+			fmt.Sprintf(`{"type": "any", "limit": %d, "of": [{"type": "command", "until": "true"}, {"type": "contextExceeded"}]}`, most),
+		}).Draw(t, "end")
 		items = append(items, loopOf(fmt.Sprintf("l%d", n), end, codons...))
 	}
 	p, ds := Load(folder(map[string]string{"hank.json": hankOf(items...)}), "hank.json")
@@ -50,6 +52,7 @@ func anyOutcome(t *rapid.T) Outcome {
 		FailureIgnored:  rapid.Bool().Draw(t, "ignored"),
 		ContextExceeded: rapid.IntRange(0, 4).Draw(t, "full") == 0,
 		BudgetExceeded:  rapid.IntRange(0, 8).Draw(t, "spent") == 0,
+		Decision:        rapid.SampledFrom([]loop.Decision{loop.Continue, loop.Continue, loop.Stop, ""}).Draw(t, "verdict"),
 	}
 }
 
@@ -80,6 +83,16 @@ func TestGrownAndDerivedPlansAreEqual(t *testing.T) {
 			o := anyOutcome(t)
 			outcomes[entries[i].CodonID] = o
 			drop, add := p.Grow(entries, i, o)
+			if p.AwaitsVerdict(entries[i], entries[i+1:], o) {
+				if drop != 0 || len(add) > 0 {
+					t.Fatalf("the plan has changed before the verdict on %s", entries[i].CodonID)
+				}
+				o.Decision = rapid.SampledFrom([]loop.Decision{loop.Continue, loop.Stop}).Draw(t, "late verdict")
+				if outcomes[entries[i].CodonID] = o; p.AwaitsVerdict(entries[i], entries[i+1:], o) {
+					t.Fatalf("%s has its verdict and waits for one", entries[i].CodonID)
+				}
+				drop, add = p.Grow(entries, i, o)
+			}
 			entries = splice(entries, i, drop, add)
 			if again, more := p.Grow(entries, i, o); again != 0 || len(more) != 0 {
 				t.Fatalf("asked again, Grow drops %d and adds %v", again, idsOf(more))
@@ -129,6 +142,9 @@ func TestLoopsEndByTheirRules(t *testing.T) {
 	two := []string{agentCodon("a", "continue-previous"), agentCodon("b", "continue-previous")}
 	limited := mustLoad(t, hankOf(agentCodon("s", "fresh"), loopOf("l", limit(2), two...), shellCodon("z")))
 	endless := mustLoad(t, hankOf(agentCodon("s", "fresh"), loopOf("l", untilFull, two...), shellCodon("z")))
+	judged := mustLoad(t, hankOf(agentCodon("s", "fresh"), loopOf("l", `{"type": "plateau", "limit": 3, "vote": "tree"}`, two...), shellCodon("z")))
+	either := mustLoad(t, hankOf(agentCodon("s", "fresh"), loopOf("l", `{"type": "any", "limit": 3, "of": [{"type": "command", "until": "true"}, {"type": "contextExceeded"}]}`, two...), shellCodon("z")))
+	more, stop := Outcome{Status: Completed, Decision: loop.Continue}, Outcome{Status: Completed, Decision: loop.Stop}
 	ok, full, spent := Outcome{Status: Completed}, Outcome{Status: Completed, ContextExceeded: true}, Outcome{Status: Completed, BudgetExceeded: true}
 	failed, ignored, skipped := Outcome{Status: Failed}, Outcome{Status: Failed, FailureIgnored: true}, Outcome{Status: Skipped}
 	for _, c := range []struct {
@@ -149,6 +165,16 @@ func TestLoopsEndByTheirRules(t *testing.T) {
 		{"an ignored failure advances", limited, map[CodonID]Outcome{"b#0": ignored}, "s a#0 b#0 a#1 b#1 z"},
 		{"a failure does not", limited, map[CodonID]Outcome{"b#0": failed}, "s a#0 b#0 z"},
 		{"a failure of a spent budget keeps the plan", endless, map[CodonID]Outcome{"a#0": {Status: Failed, BudgetExceeded: true}}, "s a#0 b#0 z"},
+		{"without a verdict nothing follows", judged, map[CodonID]Outcome{"a#0": ok, "b#0": ok}, "s a#0 b#0 z"},
+		{"a verdict to continue", judged, map[CodonID]Outcome{"a#0": ok, "b#0": more}, "s a#0 b#0 a#1 b#1 z"},
+		{"a verdict to stop", judged, map[CodonID]Outcome{"a#0": ok, "b#0": more, "b#1": stop}, "s a#0 b#0 a#1 b#1 z"},
+		{"the limit, whatever the verdict", judged, map[CodonID]Outcome{"b#0": more, "b#1": more, "b#2": more}, "s a#0 b#0 a#1 b#1 a#2 b#2 z"},
+		{"a verdict in the middle of an iteration is none", judged, map[CodonID]Outcome{"a#0": stop}, "s a#0 b#0 z"},
+		{"a verdict on a failure is none", judged, map[CodonID]Outcome{"b#0": {Status: Failed, Decision: loop.Continue}}, "s a#0 b#0 z"},
+		{"a spent budget needs no verdict", judged, map[CodonID]Outcome{"b#0": spent}, "s a#0 b#0 z"},
+		{"a full context does not end a loop that does not wait for it", judged, map[CodonID]Outcome{"a#0": full, "b#0": more}, "s a#0 b#0 a#1 b#1 z"},
+		{"a full context as one of any", either, map[CodonID]Outcome{"a#0": full}, "s a#0 z"},
+		{"a verdict is not for loops that need none", limited, map[CodonID]Outcome{"b#0": stop}, "s a#0 b#0 a#1 b#1 z"},
 		{"the third iteration", endless, map[CodonID]Outcome{"b#0": ok, "b#1": ok}, "s a#0 b#0 a#1 b#1 a#2 b#2 z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,6 +230,33 @@ func TestFileNamesOfDifferentIdsDiffer(t *testing.T) {
 			t.Fatalf("%q is no safe file name", x)
 		}
 	})
+}
+
+// Ten thousand iterations expand at the cost of ten thousand times one: Grow looks at no
+// more of the plan than the iteration that has ended, and what follows it.
+func TestTenThousandIterationsExpandOneByOne(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, hankOf(loopOf("l", `{"type": "plateau", "limit": 10000, "vote": "tree"}`, shellCodon("a"), shellCodon("b")), shellCodon("z")))
+	more := Outcome{Status: Completed, Decision: loop.Continue}
+	plan := p.Initial()
+	window := slices.Clone(plan) // what is behind the iteration does not matter
+	for n := range 10_000 {
+		drop, add := p.Grow(window, 1, more)
+		if want := min(2, 2*(9_999-n)); drop != 0 || len(add) != want {
+			t.Fatalf("after iteration %d: drop %d, add %v", n, drop, idsOf(add))
+		}
+		if len(add) > 0 {
+			window = append(slices.Clone(add), window[2:]...)
+		}
+	}
+	if id := window[1].CodonID; id != "b#9999" {
+		t.Errorf("the last is %s", id)
+	}
+	asked := 0
+	all := p.Derive(func(id CodonID) (Outcome, bool) { asked++; return more, true })
+	if len(all) != 20_001 || asked != 20_000 {
+		t.Errorf("%d entries, %d questions", len(all), asked)
+	}
 }
 
 // The cost of Grow must not depend on how much history stands before the entry.

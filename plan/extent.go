@@ -9,7 +9,7 @@ import (
 // while it runs.
 type Extent struct {
 	Codons int  // those in the plan, and those that its loops add up to their limits
-	AtMost bool // a budget may end one of its loops earlier
+	AtMost bool // a budget or a verdict may end one of its loops earlier
 	Open   bool // one of its loops has no limit: more codons may come
 }
 
@@ -36,7 +36,7 @@ func (e *Extent) add(l *Loop, from int) {
 		return
 	}
 	e.Codons += max(0, l.TerminateOn.Limit-from) * len(l.Codons)
-	e.AtMost = e.AtMost || l.budgeted()
+	e.AtMost = e.AtMost || l.budgeted() || l.TerminateOn.Judged()
 }
 
 // Extent is that of a plan of so many entries, of which those before next have ended.

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hank/plan/diagnostic"
+	"hank/plan/loop"
 	"hank/plan/model"
 )
 
@@ -57,7 +58,7 @@ func attack(t *testing.T, p *Program, r *rand.Rand) {
 	entries := p.Initial()
 	for i := 0; i < len(entries) && i < 50; i++ {
 		e := entries[i]
-		o := Outcome{Status: []Status{Completed, Failed, Skipped}[r.IntN(3)], FailureIgnored: r.IntN(2) == 0, ContextExceeded: r.IntN(4) == 0, BudgetExceeded: r.IntN(9) == 0}
+		o := Outcome{Status: []Status{Completed, Failed, Skipped}[r.IntN(3)], FailureIgnored: r.IntN(2) == 0, ContextExceeded: r.IntN(4) == 0, BudgetExceeded: r.IntN(9) == 0, Decision: []loop.Decision{"", loop.Continue, loop.Stop}[r.IntN(3)]}
 		outcomes[e.CodonID] = o
 		drop, add := p.Grow(entries, i, o)
 		entries = splice(entries, i, drop, add)

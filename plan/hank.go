@@ -15,6 +15,7 @@ import (
 
 	"hank/plan/config"
 	"hank/plan/jsonshape"
+	"hank/plan/loop"
 	"hank/plan/model"
 	"hank/plan/steps"
 )
@@ -131,22 +132,17 @@ type Loop struct {
 	ArchiveOnSuccess []string       `json:"archiveOnSuccess,omitzero"`
 	Gate             *Gate          `json:"gate,omitzero"` // hank's addition: once, before or after all iterations
 	Unknown          jsontext.Value `json:",embed"`
+
+	progress string // the progress file, relative to the workspace; empty: no codon of it asks for one
 }
 
 // TerminateOn says when a loop ends.
-type TerminateOn struct {
-	Type    Termination    `json:"type"`
-	Limit   int            `json:"limit,omitzero"` // iterations, for IterationLimit
-	Unknown jsontext.Value `json:",embed"`
-}
+type TerminateOn = loop.Rule
 
-// Termination is a kind of end of a loop.
-type Termination string
-
-// The ends of a loop.
+// The ends of a loop that need no verdict; package loop has the others.
 const (
-	IterationLimit  Termination = "iterationLimit"
-	ContextExceeded Termination = "contextExceeded"
+	IterationLimit  = loop.IterationLimit
+	ContextExceeded = loop.ContextExceeded
 )
 
 // Continuation says in which agent session a codon works.

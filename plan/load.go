@@ -43,6 +43,9 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	h.resolve(overrideFrom(layers, h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
 	l.references()
+	if !l.out.AnyIDs {
+		l.misplaced()
+	}
 	if !l.frozen { // what is stored is stored
 		l.secrets(name)
 	}
@@ -53,6 +56,7 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	for path, f := range l.files {
 		p.texts[path] = f.text
 	}
+	p.noteProgressFiles()
 	p.Files = l.all()
 	return p, l.out.Sorted(name)
 }

@@ -4,40 +4,38 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hank/internal/lazyregexp"
 	"hank/internal/typo"
 	"hank/plan/frontmatter"
+	"hank/plan/variables"
 )
 
-// Vars are the places that prompts can name.
-type Vars struct {
-	Workspace string // <%AGENT_ROOT%>, <%PROJECT_DIR%>, <%EXECUTION_DIR%>
-	Data      string // <%DATA_DIR%>; empty is read_only_data_source in the workspace
-	Reply     string // <%REPLY%>: what a person has said at a gate
+// Vars are the facts about an attempt that prompts can name. Those of the codon and its
+// loop are put in by the program.
+type Vars = variables.Facts
+
+// Variables are what a codon is told: in its prompts by placeholders, and in the
+// environment of its processes.
+func (p *Program) Variables(e Entry, v Vars) Vars {
+	v.Codon = string(e.CodonID)
+	if e.LoopContext != nil {
+		v.Loop = &variables.Loop{Iteration: e.LoopContext.Iteration, ProgressFile: e.LoopContext.ProgressFile}
+		if l := p.Loop(e.LoopContext.LoopID); l != nil {
+			v.Loop.Limit = l.TerminateOn.Limit
+		}
+	}
+	return v
 }
 
-// replacer replaces the placeholders of prompts. <%ITERATION%> (from 0) and
-// <%CODON_ID%> are hank's additions.
-func (v Vars) replacer(e Entry) *strings.Replacer {
-	data, iteration := v.Data, 0
-	if data == "" {
-		data = path.Join(v.Workspace, "read_only_data_source")
-	}
-	if e.LoopContext != nil {
-		iteration = e.LoopContext.Iteration
-	}
-	return strings.NewReplacer(
-		"<%AGENT_ROOT%>", v.Workspace, "<%PROJECT_DIR%>", v.Workspace, "<%EXECUTION_DIR%>", v.Workspace,
-		"<%DATA_DIR%>", data, "<%ITERATION%>", strconv.Itoa(iteration), "<%CODON_ID%>", string(e.CodonID),
-		"<%REPLY%>", v.Reply,
-	)
+// replacer replaces the placeholders of prompts.
+func (p *Program) replacer(e Entry, v Vars) *strings.Replacer {
+	return strings.NewReplacer(variables.Replacements(p.Variables(e, v))...)
 }
 
 // placeholders are the names that replacer knows.
-var placeholders = []string{"AGENT_ROOT", "PROJECT_DIR", "EXECUTION_DIR", "DATA_DIR", "ITERATION", "CODON_ID", "REPLY"}
+var placeholders = variables.Placeholders()
 
 var (
 	placeholderLike = lazyregexp.New(`<%[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*%>`)
@@ -90,7 +88,7 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter
 	if e, err = p.Resolve(e); err != nil {
 		return "", "", meta, err
 	}
-	c, replace := e.Codon, v.replacer(e)
+	c, replace := e.Codon, p.replacer(e, v)
 	parts := []string{c.PromptText}
 	if len(c.PromptFile) > 0 {
 		if parts, err = p.read(c, c.PromptFile); err != nil {
@@ -124,7 +122,7 @@ func (p *Program) Extension(e Entry, v Vars) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return v.replacer(e).Replace(withoutComments(e.Codon.ExhaustWithPrompt)), nil
+	return p.replacer(e, v).Replace(withoutComments(e.Codon.ExhaustWithPrompt)), nil
 }
 
 // read returns the texts of files.

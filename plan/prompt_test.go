@@ -186,3 +186,30 @@ func TestAnUnknownPlaceholderIsAnErrorWhereverItStands(t *testing.T) {
 		}
 	}
 }
+
+func TestPromptsSayWhereTheirCodonStands(t *testing.T) {
+	t.Parallel()
+	const text = `"promptText": "<%ITERATION%>/<%ITERATION_LIMIT%> after <%LAST_OUTCOME%>, $<%BUDGET_LEFT%>, <%TIME_LEFT%>s, to <%OUTPUT_DIR%>, <%DECISION_FILE%>, <%PROGRESS_FILE%>"`
+	voter := strings.Replace(shellCodon("a"), `"promptText": "true"`, text, 1)
+	p := mustLoad(t, hankOf(loopOf("l", `{"type": "plateau", "limit": 7, "vote": "agent"}`, voter), strings.Replace(shellCodon("z"), `"promptText": "true"`, `"promptText": "<%ITERATION%>/<%ITERATION_LIMIT%> <%LAST_OUTCOME%> $<%BUDGET_LEFT%> <%OUTPUT_DIR%>"`, 1)))
+	for _, c := range []struct {
+		at   int
+		v    Vars
+		want string
+	}{
+		{0, Vars{Workspace: "/w", LastOutcome: "failed: it was late", DollarsLeft: "0.25", SecondsLeft: "60", Output: "/out", Decision: "/tmp/d.json"},
+			"0/7 after failed: it was late, $0.25, 60s, to /out, /tmp/d.json, /w/.hank-progress-l.md"},
+		{1, Vars{Workspace: "/w"}, "0/1 none $unlimited /w"},
+	} {
+		if _, got, _, err := p.Prompt(p.Initial()[c.at], c.v); err != nil || got != c.want {
+			t.Errorf("entry %d: %q, want %q (%v)", c.at, got, c.want, err)
+		}
+	}
+	if e := p.Initial()[0]; !p.Votes(e) || e.LoopContext.ProgressFile != ".hank-progress-l.md" {
+		t.Errorf("%+v", e.LoopContext)
+	}
+	q := mustLoad(t, hankOf(loopOf("l", limit(2), shellCodon("a"))))
+	if e := q.Initial()[0]; q.Votes(e) || e.LoopContext.ProgressFile != "" {
+		t.Errorf("a loop that asks for no progress file has one: %+v", e.LoopContext)
+	}
+}

@@ -38,7 +38,7 @@ func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before
 		if !c.continuesSession() || !again || last == c {
 			continue
 		}
-		if last.Model.IsShell() && l.TerminateOn.Type == IterationLimit && !out.AnyIDs { // what is frozen may be past its loop
+		if last.Model.IsShell() && l.TerminateOn.Type != ContextExceeded && !out.AnyIDs { // what is frozen may be past its loop
 			h.report(out, pointer+"/continuationMode", "continue-model", `set "fresh", or let a codon of the same model end the loop`,
 				"from the second iteration on, %q would continue the session of %q, and a script has none", c.ID, last.ID)
 			continue

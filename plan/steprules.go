@@ -60,8 +60,8 @@ func (h *Hank) checks(at, what string, files []string, command *steps.Command, o
 }
 
 // Patterns returns patterns of an entry's codon with their placeholders replaced.
-func (e Entry) Patterns(patterns []string, v Vars) []string {
-	replace, out := v.replacer(e), slices.Clone(patterns)
+func (p *Program) Patterns(e Entry, patterns []string, v Vars) []string {
+	replace, out := p.replacer(e, v), slices.Clone(patterns)
 	for i := range out {
 		out[i] = replace.Replace(out[i])
 	}
@@ -69,9 +69,9 @@ func (e Entry) Patterns(patterns []string, v Vars) []string {
 }
 
 // Marker is the text that the last message of an entry's agent must have; empty: none.
-func (e Entry) Marker(v Vars) string {
+func (p *Program) Marker(e Entry, v Vars) string {
 	if e.Codon.Expect == nil {
 		return ""
 	}
-	return v.replacer(e).Replace(e.Codon.Expect.Marker)
+	return p.replacer(e, v).Replace(e.Codon.Expect.Marker)
 }

@@ -86,6 +86,7 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 	if endless && len(p.loop.Codons) > 0 {
 		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit, or give the loop a budget", "loop %q has only scripts: it ends when one of them prints ::hank context-exceeded", p.loop.ID)
 	}
+	h.judgedRules(p, out)
 	h.patterns(p.pointer+"/archiveOnSuccess", p.loop.ArchiveOnSuccess, out)
 }
 

@@ -101,7 +101,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	spec := codon.Spec{
 		Run: d.run, ID: recovery.Attempt(s.Lineage, d.run, &state.Codon{CodonID: id, Attempt: number}),
 		Entry: entry, Number: number, Base: d.base(id), ProjectHead: usergit.Head(d.x.Layout.Workspace),
-		SkipRig: d.rigDone || d.replay != nil, Session: d.session,
+		SkipRig: d.rigDone || d.replay != nil, Session: d.session, LastOutcome: lastOutcome(d.settled),
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry),
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
@@ -116,7 +116,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	}
 	d.rigDone, d.session = false, ""
 	if d.replay != nil {
-		spec.Harness = d.replay.Harness(id)
+		spec.Harness, spec.Decided = d.replay.Harness(id), d.replay.Decision(id)
 		spec.Apply = func(ctx context.Context) error { return d.replay.ApplyFiles(ctx, d.x.Workspace, id) }
 		return spec
 	}

@@ -83,7 +83,7 @@ type driver struct {
 func (d *driver) selection(index int) checkpoint.Selection {
 	entries := d.x.State().ExecutionPlan()
 	for ; d.trackedTo <= index && !d.tracked.All; d.trackedTo++ {
-		execution.Track(&d.tracked, entries[d.trackedTo].Codon, d.x.State().Adopted)
+		execution.Track(&d.tracked, entries[d.trackedTo].Entry, d.x.State().Adopted)
 	}
 	return d.tracked
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/plan/loop"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/live"
@@ -60,6 +62,12 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Errorf("log.txt: %q", got)
 			}
 		}},
+		"plateau-tree":  {exitcode.Done, tenTimes("edit") + " after:completed", ended("polish", "tree: stop (2 in a row): no tracked file has changed")},
+		"plateau-agent": {exitcode.Done, tenTimes("look", "report") + " after:completed", ended("search", "report: stop (2 in a row): nothing is left")},
+		"plateau-judge": {exitcode.Done, strings.Replace(tenTimes("work", "weigh", "tidy"), "weigh#2:completed", "weigh#2:failed", 1), ended("improve", "weigh: stop (2 in a row): iteration 9")},
+		"until-command": {exitcode.Done, tenTimes("mend") + " after:completed", ended("fix", "command: stop: it ended with code 0")},
+		"any-of":        {exitcode.Done, tenTimes("step"), ended("either", "command: stop: it ended with code 0")},
+		"all-of":        {exitcode.Done, tenTimes("line"), ended("both", "line: stop (6 in a row); command: stop: it ended with code 0")},
 		"failing": {exitcode.Failed, "good:completed bad:failed", func(t *testing.T, s *stage, work string) {
 			bad := s.last("bad")
 			if bad.ExitCode == nil || *bad.ExitCode != 3 || !strings.Contains(bad.FailureReason.Message, "fixed.txt is not there") {
@@ -188,6 +196,45 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 	}
 }
 
+// tenTimes are the records of ten iterations of some codons.
+func tenTimes(ids ...string) string {
+	var records []string
+	for n := range 10 {
+		for _, id := range ids {
+			records = append(records, fmt.Sprintf("%s#%d:completed", id, n))
+		}
+	}
+	return strings.Join(records, " ")
+}
+
+// ended looks whether a loop has a verdict on each of its iterations, and the last is
+// this one.
+func ended(id state.CodonID, reason string) func(t *testing.T, s *stage, work string) {
+	return func(t *testing.T, s *stage, work string) {
+		judged := s.judged(id)
+		for n, j := range judged {
+			if j.Iteration != n || j.Changed == nil || j.Tree == "" || len(j.Votes) == 0 || (j.Decision == loop.Stop) != (n == 9) {
+				t.Errorf("iteration %d: %+v", n, j)
+			}
+		}
+		if n := len(judged); n != 10 || judged[n-1].Reason != reason {
+			t.Errorf("%d verdicts, the last is %+v, want %q", n, judged[max(0, n-1)], reason)
+		}
+	}
+}
+
+// judged are the verdicts on the iterations of a loop that hold.
+func (s *stage) judged(id state.CodonID) (all []*state.Judgement) {
+	for _, step := range s.view().State.LineagePath() {
+		if at := step.Codon.LoopContext; at != nil && at.LoopID == id && step.Codon.Settled() {
+			if j := step.Run.Judgement(step.Codon); j != nil {
+				all = append(all, j)
+			}
+		}
+	}
+	return all
+}
+
 // Every checkpoint of every fixture is what was on disk at that moment: run on
 // from each, the hank ends with the same tree.
 func TestEveryCheckpointOfEveryFixtureIsAPlaceToGoOnFrom(t *testing.T) {
@@ -277,7 +324,7 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 func TestAReplayEndsWithTheSameTree(t *testing.T) {
 	t.Parallel()
 	heavy(t)
-	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "steps", "budget-loop"} {
+	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "steps", "budget-loop", "plateau-agent", "any-of"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fixture(t, "hanks/"+name))

@@ -153,38 +153,3 @@ func (d *driver) unadopt() error {
 // of it: after a rollback, or after a crash between a codon's end and the
 // growth of its loop.
 func (d *driver) replan() error { return history.Replan(d.x, d.program) }
-
-// grow expands the plan after a codon that has ended.
-func (d *driver) grow(index int, final *state.Codon) error {
-	s := d.x.State()
-	if s.ExecutionPlan()[index].LoopContext == nil {
-		return nil
-	}
-	outcome := githistory.Outcome(final)
-	outcome.BudgetExceeded = outcome.BudgetExceeded || d.loopBudgetOver(s.ExecutionPlan()[index].Entry)
-	drop, add := d.program.Grow(d.window(index), 0, outcome)
-	if drop == 0 && len(add) == 0 {
-		return nil
-	}
-	added, err := history.EncodeEntries(add)
-	if err != nil {
-		return err
-	}
-	return d.x.Record(state.PlanGrown{After: final.CodonID, Drop: drop, Add: added})
-}
-
-// window is the plan from an index to the end of its loop's iteration and one
-// entry more: all that growth depends on.
-func (d *driver) window(index int) []plan.Entry {
-	all := d.x.State().ExecutionPlan()
-	loop := d.program.Loop(all[index].LoopContext.LoopID)
-	end := index + 2
-	if loop != nil {
-		end += len(loop.Codons)
-	}
-	var out []plan.Entry
-	for _, e := range all[index:min(end, len(all))] {
-		out = append(out, e.Entry)
-	}
-	return out
-}

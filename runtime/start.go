@@ -22,7 +22,7 @@ import (
 func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	s := d.x.State()
 	d.still = time.Now()
-	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing()}
+	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing(), VerdictDue: d.verdictMissing()}
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err

@@ -64,7 +64,10 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	}
 	d.lookAhead(s.Next())
 	d.show(d.begun())
-	for i, more := s.Next(), true; more; i++ {
+	if end, err := d.judgeLeft(ctx); err != nil || end != nil {
+		return verdict.Deref(end), err
+	}
+	for i, more := d.x.State().Next(), true; more; i++ {
 		if end, err := d.goThrough(ctx, i); err != nil || end != nil {
 			return verdict.Deref(end), err
 		}
@@ -188,13 +191,14 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 	return nil, nil
 }
 
-// growStep expands the plan after the codon, and drops what its end makes superfluous.
-func (d *driver) growStep(_ context.Context, e *entry) (*verdict.Outcome, error) {
+// growStep judges an iteration that has ended, expands the plan, and drops what the
+// codon's end makes superfluous.
+func (d *driver) growStep(ctx context.Context, e *entry) (*verdict.Outcome, error) {
 	if e.stored.LoopContext == nil {
 		return nil, nil
 	}
-	if err := d.grow(e.index, e.final); err != nil {
-		return nil, err
+	if end, err := d.judge(ctx, e.index, d.x.State().Run(d.run), e.final); err != nil || end != nil {
+		return end, err
 	}
 	if entries, next := d.x.State().ExecutionPlan(), e.index+1; next >= len(entries) || entries[next].LoopContext == nil || entries[next].LoopContext.LoopID != e.stored.LoopContext.LoopID {
 		d.lookAhead(next) // the loop is over

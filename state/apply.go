@@ -91,8 +91,8 @@ func (s *State) apply(t Transition) error {
 		return s.removeBranches(t)
 	case LimitsSet:
 		return s.setLimits(t)
-	case OperationAnswered:
-		return s.answer(t)
+	case interface{ applyTo(*State) error }: // those that came later bring their own part of the table
+		return t.applyTo(s)
 	}
 	return s.applyGate(t)
 }

@@ -27,7 +27,8 @@ type document struct {
 
 type runDocument struct {
 	Run
-	Codons []*Codon `json:"codons"`
+	Iterations []*Judgement `json:"iterations,omitempty"`
+	Codons     []*Codon     `json:"codons"`
 }
 
 // head holds hank's additions to the root, under the key hank.
@@ -71,8 +72,9 @@ const digestKey = ",\n  \"digest\": \"sha256:"
 // plan. A string has no line break in it, so that either text is nowhere
 // else at its depth.
 const (
-	codonsKey = ",\n      \"codons\": "
-	planKey   = ",\n  \"executionPlan\": "
+	iterationsKey = ",\n      \"iterations\": "
+	codonsKey     = ",\n      \"codons\": "
+	planKey       = ",\n  \"executionPlan\": "
 )
 
 // Marshal returns the text of state.json: the documented shape, indented by
@@ -127,6 +129,9 @@ func (s *State) weight() int {
 		for _, c := range r.done.items {
 			n += len(c.encoded) + 16
 		}
+		for _, j := range r.judged.items {
+			n += len(j.encoded) + 16
+		}
 	}
 	for _, e := range s.plan.items {
 		n += len(e.encoded) + 16
@@ -142,6 +147,10 @@ func (r *Run) marshal(w *writer) error {
 		return err
 	}
 	w.buf.Write(bytes.TrimSuffix(text, []byte("\n    }")))
+	if r.judged.len() > 0 {
+		w.buf.WriteString(iterationsKey)
+		w.list("      ", r.judged.len(), func(i int) error { return w.text(r.judged.items[i].marshal()) })
+	}
 	w.buf.WriteString(codonsKey)
 	w.list("      ", r.Len(), func(i int) error { return w.text(r.Codon(i).marshal()) })
 	w.buf.WriteString("\n    }")
@@ -160,6 +169,33 @@ func (c *Codon) freeze() error {
 	text, err := c.marshal()
 	c.encoded = text
 	return err
+}
+
+func (j *Judgement) marshal() ([]byte, error) {
+	if j.encoded != nil {
+		return j.encoded, nil
+	}
+	return indent(j, "        ")
+}
+
+func (j *Judgement) freeze() error {
+	text, err := j.marshal()
+	j.encoded = text
+	return err
+}
+
+// loadJudgements puts verdicts into a run.
+func (r *Run) loadJudgements(judged []*Judgement) error {
+	for _, j := range judged {
+		if j == nil {
+			return &DamagedError{fmt.Sprintf("run %s has an empty verdict", r.RunID)}
+		}
+		if err := j.freeze(); err != nil {
+			return &DamagedError{err.Error()}
+		}
+	}
+	r.judged = newList(judged)
+	return nil
 }
 
 // frozen returns entries with their texts.
@@ -330,6 +366,9 @@ func (doc *document) state() (*State, error) {
 	for i := range doc.Runs {
 		run := doc.Runs[i].Run
 		if err := run.load(doc.Runs[i].Codons); err != nil {
+			return nil, err
+		}
+		if err := run.loadJudgements(doc.Runs[i].Iterations); err != nil {
 			return nil, err
 		}
 		s.Runs = append(s.Runs, &run)

@@ -54,7 +54,7 @@ func TestAStateOfSchema1HasNoLimits(t *testing.T) {
 	if err != nil || s.Limits.Any() || s.Seq != 25 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if now := string(text(t, s)); !strings.Contains(now, `"schema": 3,`) || strings.Contains(now, `"limits"`) {
+	if now := string(text(t, s)); !strings.Contains(now, fmt.Sprintf(`"schema": %d,`, SchemaVersion)) || strings.Contains(now, `"limits"`) {
 		t.Errorf("it is written as\n%s", now)
 	}
 	more := []byte(`{"runs":[],"currentRunId":null,"executionPlan":[],"hank":{"schema":1,"lineage":"l","serial":1,"seq":1,"limits":{"maxDollars":3,"maxTea":7}}}`)

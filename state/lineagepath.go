@@ -1,6 +1,9 @@
 package state
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // LineageEntry is a record on the lineage path with the run that holds it.
 type LineageEntry struct {
@@ -64,22 +67,43 @@ func (s *State) LineagePathTo(run *Run, record *Codon) []LineageEntry {
 }
 
 func (s *State) lineagePathTo(run *Run, last int) []LineageEntry {
-	var steps []LineageEntry
-	for seen := map[RunID]bool{}; run != nil && !seen[run.RunID]; {
-		seen[run.RunID] = true
-		for i := last; i >= 0; i-- {
-			steps = append(steps, LineageEntry{run, run.Codon(i)})
-		}
-		src := run.StartingConditions.Source
-		if src == nil || src.AfterCodon == nil {
-			break
-		}
-		if run = s.Run(src.RunID); run != nil {
-			last = run.lastSettled(*src.AfterCodon)
-		}
-	}
+	steps := slices.Collect(s.backwardFrom(run, last))
 	slices.Reverse(steps)
 	return steps
+}
+
+// Backward yields the lineage path from its end, and costs what is taken of it.
+func (s *State) Backward() iter.Seq[LineageEntry] {
+	if run := s.RunAtPosition(); run != nil {
+		return s.backwardFrom(run, run.Len()-1)
+	}
+	if p := s.Position; p != nil && p.AfterCodon != nil {
+		if run := s.Run(p.RunID); run != nil {
+			return s.backwardFrom(run, run.lastSettled(*p.AfterCodon))
+		}
+	}
+	return func(func(LineageEntry) bool) {}
+}
+
+func (s *State) backwardFrom(run *Run, last int) iter.Seq[LineageEntry] {
+	return func(yield func(LineageEntry) bool) {
+		run, last := run, last
+		for seen := map[RunID]bool{}; run != nil && !seen[run.RunID]; {
+			seen[run.RunID] = true
+			for i := last; i >= 0; i-- {
+				if !yield(LineageEntry{run, run.Codon(i)}) {
+					return
+				}
+			}
+			src := run.StartingConditions.Source
+			if src == nil || src.AfterCodon == nil {
+				return
+			}
+			if run = s.Run(src.RunID); run != nil {
+				last = run.lastSettled(*src.AfterCodon)
+			}
+		}
+	}
 }
 
 // lastOf returns the index of the newest record of a codon, or -1.

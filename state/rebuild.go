@@ -66,9 +66,9 @@ func (s *State) witnessRun(header *Run) {
 		s.Runs = append([]*Run{&fresh}, s.Runs...)
 	} else {
 		s.replaceRun(header.RunID, func(r *Run) {
-			done, live := r.done, r.live
+			done, live, judged := r.done, r.live, r.judged
 			*r = *header
-			r.done, r.live = done, live
+			r.done, r.live, r.judged = done, live, judged
 		})
 	}
 	s.CurrentRunID = ""

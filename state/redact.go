@@ -42,6 +42,9 @@ func redact(t Transition, change func(string) string) Transition {
 	case OperationAnswered:
 		t.Operation = *t.Operation.redact(change)
 		return t
+	case IterationJudged:
+		t.Judgement = t.Judgement.redact(change)
+		return t
 	case CheckpointCreated:
 		t.Note = change(t.Note)
 		return t
@@ -53,6 +56,7 @@ func (c *Codon) redact(change func(string) string) *Codon {
 	next := *c
 	next.encoded = nil
 	next.FailureReason, next.SkipReason = c.FailureReason.redact(change), change(c.SkipReason)
+	next.Decision = redactBallot(c.Decision, change)
 	if c.Settling != nil {
 		s := *c.Settling
 		s.FailureReason = s.FailureReason.redact(change)

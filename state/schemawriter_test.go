@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/plan"
+	"hank/plan/loop"
 )
 
 const dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -110,6 +111,9 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[EndReason]():      strs(EndCodonFailed, EndStopped, EndUntil, EndSignal, EndBudget, EndDecision, EndError, EndCrash, EndAgent, EndGate, EndHeld),
 	reflect.TypeFor[GateStatus]():     strs(GatePending, GateApproved, GateRejected, GateExpired),
 	reflect.TypeFor[FailureType]():    strs(FailTimeout, FailRateLimit, FailAPI, FailSentinelLoad, FailUnknown),
+	reflect.TypeFor[loop.Decision]():  strs(loop.Stop, loop.Continue),
+	reflect.TypeFor[loop.Kind]():      strs(loop.Plateau, loop.Command),
+	reflect.TypeFor[loop.Voter]():     strs(loop.ByTree, loop.ByAgent, loop.ByJudge, loop.ByCommand),
 	reflect.TypeFor[CheckpointKind](): strs(KindInitial, KindRigSetup, KindCompleted, KindError, KindSkipped, KindArchive, KindTracked, KindExit, KindManual, KindRecovery, KindRemoved),
 }
 

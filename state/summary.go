@@ -56,6 +56,7 @@ func (s *State) Summary() Summary {
 		}
 		run := *r
 		run.done = newList(slices.Clone(r.done.items[max(0, r.done.len()-1):]))
+		run.judged = newList(slices.Clone(r.judged.items[max(0, r.judged.len()-1):]))
 		trimmed.Runs[i] = &run
 	}
 	h.From = max(0, h.Done-1)
@@ -91,7 +92,7 @@ func (h Summary) Bill() Bill {
 // Apply carries the summary on; false: that takes the whole state.
 func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 	switch t.(type) {
-	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, LimitsSet, OperationAnswered, RunPaused, RunCompleted, RunFailed, RunCrashed:
+	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, LimitsSet, IterationJudged, OperationAnswered, RunPaused, RunCompleted, RunFailed, RunCrashed:
 	default:
 		return h, false
 	}

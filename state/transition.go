@@ -290,21 +290,8 @@ func Decode(data jsontext.Value) (Transition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", env.Transition.Type, err)
 	}
-	if hollow(t) {
+	if h, ok := t.(interface{ hollow() bool }); ok && h.hollow() {
 		return nil, fmt.Errorf("decoding %s: the run or the record that it is about is missing", env.Transition.Type)
 	}
 	return t, nil
-}
-
-// hollow tells of a transition that carries nothing of what it is about.
-func hollow(t Transition) bool {
-	switch t := t.(type) {
-	case RunStarted:
-		return t.Run == nil
-	case CodonStarted:
-		return t.Record == nil
-	case CodonTransitioned:
-		return t.Record == nil
-	}
-	return false
 }

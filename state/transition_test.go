@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/plan"
+	"hank/plan/loop"
 )
 
 // rich is a state in which every member that a transition replaces is set: two
@@ -29,10 +30,16 @@ func rich(t *testing.T, change ...func(*State)) *State {
 	if err := old.freeze(); err != nil {
 		t.Fatal(err)
 	}
+	ended := full(Completed)
+	ended.CodonID, ended.LoopContext = plan.IterationID("revise", 0), iteration(0)[1].LoopContext
+	ended.Decision = &loop.Ballot{Decision: loop.Stop, Reason: "done"}
+	if err := ended.freeze(); err != nil {
+		t.Fatal(err)
+	}
 	s := &State{
 		Lineage: "l", Seq: 7, InitialCheckpoint: sha("1"), Program: sha("2"), HankHash: "h", Base: sha("3"), plan: newList(entries), CurrentRunID: "r",
 		Runs: []*Run{
-			{RunID: "r", GitBranch: "run-r", Status: StatusRunning, StartTime: epoch, Head: sha("4"), Labels: map[string]string{"a": "b"}, live: full(Running)},
+			{RunID: "r", GitBranch: "run-r", Status: StatusRunning, StartTime: epoch, Head: sha("4"), Labels: map[string]string{"a": "b"}, done: newList([]*Codon{ended}), live: full(Running)},
 			{RunID: "q", GitBranch: "run-q", Status: StatusFailed, StartTime: epoch, Head: sha("5"), done: newList([]*Codon{old})},
 		},
 		Position: &Position{RunID: "q", CheckpointSHA: sha("6"), Kept: []string{"x"}, Before: &Position{RunID: "q", CheckpointSHA: sha("7")}},
@@ -89,13 +96,15 @@ func movesOfEachType(t *testing.T) map[string]struct {
 		"IntentClosed":                  {IntentClosed{ID: "i", Kept: []string{"z"}}, nothing},
 		"IntentClosed, given up":        {IntentClosed{ID: "i", Cancelled: true}, nothing},
 		"BranchesRemoved":               {BranchesRemoved{sha, epoch, []BranchRemove{{"recovery/a", SHA(strings.Repeat("e", 40))}}}, nothing},
-		"GateRequested":                 {GateRequested{asked(3, GatePending)}, noRecord},
-		"GateAnswered":                  {GateAnswered{1, GateApproved, GateAnswer{Time: epoch, By: StartedBy{User: "u"}, Reply: "yes"}}, noRecord},
-		"GateClosed":                    {GateClosed{2}, nothing},
-		"HoldSet":                       {HoldSet{Hold{Time: epoch, By: StartedBy{User: "v"}}}, nothing},
-		"HoldReleased":                  {HoldReleased{Time: epoch}, nothing},
-		"LimitsSet":                     {LimitsSet{Limits{MaxDollars: 2 * Dollar, MaxTimeSeconds: 60}}, nothing},
-		"OperationAnswered":             {OperationAnswered{Operation{ID: "o", Command: "run", Arguments: "sha256:1", Time: epoch, Answered: true, ExitCode: 8, Answer: "{}"}}, nothing},
+		"IterationJudged": {IterationJudged{RunID: "r", Judgement: &Judgement{CodonID: plan.IterationID("revise", 0), LoopID: "polish", Time: epoch, Tree: sha, Changed: &Changed{Files: 1, Lines: 3},
+			Verdict: loop.Verdict{Decision: loop.Stop, Reason: "why", Votes: []loop.Vote{{Rule: loop.Plateau, Voter: loop.ByAgent, Codon: "revise", Decision: loop.Stop, Reason: "done", InARow: 2, Met: true}}}}}, noRecord},
+		"GateRequested":     {GateRequested{asked(3, GatePending)}, noRecord},
+		"GateAnswered":      {GateAnswered{1, GateApproved, GateAnswer{Time: epoch, By: StartedBy{User: "u"}, Reply: "yes"}}, noRecord},
+		"GateClosed":        {GateClosed{2}, nothing},
+		"HoldSet":           {HoldSet{Hold{Time: epoch, By: StartedBy{User: "v"}}}, nothing},
+		"HoldReleased":      {HoldReleased{Time: epoch}, nothing},
+		"LimitsSet":         {LimitsSet{Limits{MaxDollars: 2 * Dollar, MaxTimeSeconds: 60}}, nothing},
+		"OperationAnswered": {OperationAnswered{Operation{ID: "o", Command: "run", Arguments: "sha256:1", Time: epoch, Answered: true, ExitCode: 8, Answer: "{}"}}, nothing},
 	}
 }
 
@@ -127,6 +136,7 @@ func TestATransitionOfAnyTypeReadsBackAndLeavesTheOldStateAlone(t *testing.T) {
 			Run     *about  `json:"run"`
 			Record  *about  `json:"record"`
 			Request *about  `json:"request"`
+			Judged  *about  `json:"judgement"`
 		}
 		var event struct {
 			about
@@ -145,7 +155,7 @@ func TestATransitionOfAnyTypeReadsBackAndLeavesTheOldStateAlone(t *testing.T) {
 			of.Run = &of
 		}
 		if of.Record == nil {
-			of.Record = &of
+			of.Record = cmp.Or(of.Judged, &of)
 		}
 		if want := cmp.Or(of.Record.CodonID, of.After); event.RunID != of.Run.RunID || event.CodonID != want {
 			t.Errorf("%s: its event is about run %q and codon %q, and it about %q and %q", name, event.RunID, event.CodonID, of.Run.RunID, want)

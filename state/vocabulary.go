@@ -26,15 +26,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/plan"
+	"hank/plan/loop"
 )
 
 // SchemaVersion is the version of everything that hank adds to the documented
 // shape: state.json, the events, the records in commit messages. A reader that
 // finds a larger number than its own must not write.
 //
-// Version 2 has Limits: an older hank would continue without them.
-// Version 3 has Operations, Gates and Hold: an older hank would carry them out twice, or
-// pass them unasked.
+// Version 2 has Limits: an older hank would continue without them. Version 3 has
+// Operations, Gates and Hold, which an older hank would carry out twice or pass unasked,
+// and the verdicts on iterations of loops (IterationJudged), without which it would not
+// know whether a loop is over.
 const SchemaVersion = 3
 
 // LimitsSchema is the version from which on a record without limits means that
@@ -129,8 +131,9 @@ type Run struct {
 
 	Unknown jsontext.Value `json:",embed"`
 
-	done list[*Codon]
-	live *Codon
+	done   list[*Codon]
+	live   *Codon
+	judged list[*Judgement]
 }
 
 // Pause is why a runtime has left a run whose codon it could not bring to its
@@ -266,6 +269,9 @@ type Codon struct {
 	// checkpoint is not made yet: the checkpoint alone is tried again, and the
 	// agent is not.
 	Settling *Settling `json:"settling,omitempty"`
+	// Decision is what the codon said about its loop, where it was asked; the verdict on
+	// the iteration counts it.
+	Decision *loop.Ballot `json:"decision,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 

@@ -21,14 +21,16 @@ import (
 
 func showCommand() *cli.Command {
 	return &cli.Command{
-		Name: "show", Usage: "show details of a run or codon", ArgsUsage: "[RUN|CODON]",
+		Name: "show", Usage: "show details of a run, codon or loop", ArgsUsage: "[RUN|CODON|LOOP]",
 		Description: `Without an argument: all runs, newest first. A codon is shown with each of its
-attempts, newest first. --json has every field.
+attempts, newest first; a loop with its iterations: what each has changed, what it
+cost, and what was decided after it. --json has every field.
 
 Examples: hank show
           hank show review#1 --limit 1 --json
+          hank show polish
 
-Exit code 0: printed; 2: no such run or codon.`,
+Exit code 0: printed; 2: no such run, codon or loop.`,
 		Flags: []cli.Flag{executionFlag, limitFlag,
 			&cli.StringFlag{Name: "before", Usage: "show only runs older than `RUN`"}, jsonFlag},
 		Action: func(c *cli.Context) error {
@@ -41,6 +43,9 @@ Exit code 0: printed; 2: no such run or codon.`,
 			}
 			name := c.Args().First()
 			run := v.State.Run(state.RunID(name))
+			if run == nil && report.IsLoop(v, state.CodonID(name)) {
+				return showLoop(c, v, state.CodonID(name))
+			}
 			if name != "" && run == nil {
 				return showCodon(c, v, state.CodonID(name))
 			}
@@ -117,6 +122,23 @@ func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
 		printCodon(c, k, finish)
 	}
 	return nil
+}
+
+func showLoop(c *cli.Context, v *recovery.View, id state.CodonID) error {
+	l, err := report.ReadLoop(v, id, c.Int("limit"))
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(l)
+	}
+	say("%s  %s\n", term.Bold(os.Stdout, string(l.LoopID)), l.Summary())
+	t := term.NewTable(os.Stdout)
+	t.Heading("  iteration", "result", "took", "changed", "cost", "decision", "votes")
+	for _, i := range l.Iterations {
+		t.Row(fmt.Sprintf("  %d", i.Iteration), i.Result, term.Duration(i.Took()), orDefault(i.ChangedText(), "-"), i.Bill.Short(), orDefault(i.Decided(), "-"), i.VotesText())
+	}
+	return t.Flush()
 }
 
 func printCodon(c *cli.Context, k report.Attempt, finish string) {

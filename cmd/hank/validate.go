@@ -180,11 +180,7 @@ func printStructure(p *plan.Program) {
 			continue
 		}
 		l := item.Loop
-		until := string(l.TerminateOn.Type)
-		if l.TerminateOn.Limit > 0 {
-			until = fmt.Sprintf("%d times", l.TerminateOn.Limit)
-		}
-		say("  %-24s %s, repeated: %s\n", l.ID, l.Name, until)
+		say("  %-24s %s, repeated: %s\n", l.ID, l.Name, l.TerminateOn)
 		for _, codon := range l.Codons {
 			say("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
 		}

@@ -5,21 +5,6 @@ import shape "hank/plan/jsonshape"
 // The tables of hank.json. They drive the checks, the hints for wrong names
 // and the published JSON Schema.
 
-const idPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`
-
-func id() *shape.Shape {
-	return shape.Matching(idPattern, "ids may contain letters, digits, dots, dashes and underscores, must start with a letter or digit, and may have at most 128 characters").Under("bad-id")
-}
-
-// refs is one path or a list of paths.
-func refs() *shape.Shape {
-	return shape.EitherOr('"', shape.Filled(), shape.FilledList(shape.Filled()))
-}
-
-func refOrList(doc string) string {
-	return doc + ": a path relative to the directory of the hank, or a list of paths"
-}
-
 var containerBudgetShape = shape.Object("budget", "a budget",
 	shape.Optional("maxDollars", shape.Positive(0), "limit in US dollars"),
 	shape.Optional("maxTimeSeconds", shape.Positive(0), "limit in seconds"),
@@ -115,15 +100,7 @@ var loopShape = shape.Object("loop", "a loop",
 	shape.Required("id", id(), "unique in the whole hank"),
 	shape.Required("name", shape.Filled(), "display name"),
 	shape.Optional("description", shape.Text(), "display text"),
-	shape.Required("terminateOn", shape.Tagged("type",
-		shape.Variant{Value: "iterationLimit", Shape: shape.Object("iterationLimit", "iterationLimit",
-			shape.Required("type", shape.Word("iterationLimit"), "iterationLimit"),
-			shape.Required("limit", shape.Whole(1, 1<<31-1), "number of iterations"),
-		)},
-		shape.Variant{Value: "contextExceeded", Shape: shape.Object("contextExceeded", "contextExceeded",
-			shape.Required("type", shape.Word("contextExceeded"), "contextExceeded"),
-		)},
-	), "when the loop ends"),
+	shape.Required("terminateOn", terminateOnShape, "when the loop ends"),
 	shape.Required("codons", shape.FilledList(shape.Tagged("type", shape.Variant{Value: "codon", Shape: codonShape}, shape.Variant{Value: "", Shape: codonShape}).Saying("loops cannot be nested")), "codons; loops cannot be nested"),
 	shape.Optional("budget", containerBudgetShape, "limits of all iterations together"),
 	shape.Optional("archiveOnSuccess", shape.List(shape.Filled()), "patterns of files to move to the archive when the loop ends"),

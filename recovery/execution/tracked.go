@@ -17,7 +17,7 @@ import (
 func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	var sel checkpoint.Selection
 	for _, e := range s.ExecutionPlan() {
-		Track(&sel, e.Codon, s.Adopted)
+		Track(&sel, e.Entry, s.Adopted)
 		if sel.All || e.CodonID == upto {
 			break
 		}
@@ -26,12 +26,18 @@ func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 }
 
 // Track adds what one more codon tracks. One that says nothing tracks
-// everything, but in an execution that Hankweave began nothing, as there.
-func Track(sel *checkpoint.Selection, c *plan.Codon, adopted bool) {
+// everything, but in an execution that Hankweave began nothing, as there. The progress
+// file of a loop is always tracked.
+func Track(sel *checkpoint.Selection, e plan.Entry, adopted bool) {
+	c := e.Codon
 	if c.CheckpointedFiles == nil && !adopted {
 		sel.All = true
 	}
-	for _, p := range c.CheckpointedFiles {
+	patterns := c.CheckpointedFiles
+	if at := e.LoopContext; at != nil && at.ProgressFile != "" && !sel.All {
+		patterns = append(slices.Clone(patterns), at.ProgressFile)
+	}
+	for _, p := range patterns {
 		if !slices.Contains(sel.Patterns, p) {
 			sel.Patterns = append(sel.Patterns, p)
 		}

@@ -1,6 +1,7 @@
 package githistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/plan"
+	"hank/plan/loop"
 	"hank/recovery/finding"
 	"hank/recovery/load"
 	"hank/state"
@@ -455,15 +457,23 @@ func (g History) replan(s *state.State) (*state.State, error) {
 func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 	outcomes := map[plan.CodonID]plan.Outcome{}
 	var open []*state.Codon // in loops, at the limit of all
+	var before *state.Codon // the last settled one
 	for _, step := range s.LineagePath() {
 		c := step.Codon
 		if c.FailedAtGate() {
 			delete(outcomes, c.CodonID)
 		}
+		if before != nil {
+			if was, known := outcomes[before.CodonID]; known {
+				was.Decision = cmp.Or(was.Decision, followed(before, c))
+				outcomes[before.CodonID] = was
+			}
+		}
 		if !c.Settled() {
 			continue
 		}
-		outcomes[c.CodonID] = Outcome(c)
+		before = c
+		outcomes[c.CodonID] = Judged(step.Run, c)
 		for _, o := range open {
 			if leftBehind(s, o, c) {
 				was := outcomes[o.CodonID]
@@ -490,6 +500,33 @@ func leftBehind(s *state.State, c, later *state.Codon) bool {
 	}
 	at := s.PlanIndex(later.CodonID)
 	return at < 0 || at > s.PlanIndex(c.CodonID)
+}
+
+// followed is the verdict on the iteration that a record ended, where none is recorded
+// any more, or none was needed then: what came next tells it.
+func followed(c, next *state.Codon) loop.Decision {
+	switch at := next.LoopContext; {
+	case c.LoopContext == nil || next.CodonID == c.CodonID:
+		return ""
+	case at == nil || at.LoopID != c.LoopContext.LoopID:
+		return loop.Stop
+	case at.Iteration > c.LoopContext.Iteration:
+		return loop.Continue
+	}
+	return ""
+}
+
+// Judged is a record of a run as a plan sees it, with the verdict on the iteration that
+// it has ended.
+func Judged(r *state.Run, c *state.Codon) plan.Outcome {
+	o := Outcome(c)
+	if j := r.Judgement(c); j != nil {
+		o.Decision, o.Tree = j.Decision, string(j.Tree)
+		if j.Changed != nil {
+			o.ChangedLines = j.Changed.Lines
+		}
+	}
+	return o
 }
 
 // Outcome is a record as a plan sees it.

@@ -2,6 +2,7 @@ package codon
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"hank/plan"
@@ -88,6 +89,14 @@ func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Co
 	return a.host.Checkpoint(ctx, final)
 }
 
+// vars is what the codon is told of where it stands.
 func (a *attempt) vars() plan.Vars {
-	return plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data(), Reply: a.Reply}
+	v := plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data(), HasData: a.HasData, Output: a.Output, LastOutcome: a.LastOutcome, Reply: a.Reply, Decision: a.decisionPath()}
+	if a.Limits.Dollars > 0 {
+		v.DollarsLeft = a.Limits.Dollars.String()
+	}
+	if a.Limits.Time > 0 {
+		v.SecondsLeft = strconv.FormatInt(int64(a.Limits.Time.Seconds()), 10)
+	}
+	return v
 }

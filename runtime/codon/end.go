@@ -54,6 +54,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended) error {
 		next.ClaudeSessionID = res.verdict.Session
 	}
 	next.Notes = append(next.Notes, a.notes...)
+	next.Decision = a.decision()
 	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 }
 
@@ -106,5 +107,5 @@ func (a *attempt) mayFillContext() bool {
 		return false
 	}
 	loop := a.Program.Loop(a.Entry.LoopContext.LoopID)
-	return loop != nil && loop.TerminateOn.Type == plan.ContextExceeded
+	return loop != nil && loop.TerminateOn.WaitsForContext()
 }

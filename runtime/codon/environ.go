@@ -1,7 +1,6 @@
 package codon
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/plan/model"
+	"hank/plan/variables"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -74,23 +74,10 @@ func withEnv(environ []string, over map[string]string) []string {
 // git looks no further up than the workspace.
 func (a *attempt) agentEnviron() []string {
 	env := harness.NewEnviron(a.Environ)
-	env["HANK_CODON"] = string(a.Entry.CodonID)
+	variables.Apply(a.Program.Variables(a.Entry, a.vars()), env)
 	env["HANK_ATTEMPT"] = a.ID
 	env["HANK_ATTEMPT_NUMBER"] = strconv.Itoa(a.Number)
-	env["HANK_WORKSPACE"] = a.Layout.Workspace
 	env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.Layout.Workspace)
-	delete(env, "HANK_ITERATION")
-	if a.Entry.LoopContext != nil {
-		env["HANK_ITERATION"] = fmt.Sprint(a.Entry.LoopContext.Iteration)
-	}
-	delete(env, "HANK_REPLY")
-	if a.Reply != "" {
-		env["HANK_REPLY"] = a.Reply
-	}
-	delete(env, "HANK_DATA")
-	if a.HasData {
-		env["HANK_DATA"] = a.Layout.Data()
-	}
 	if a.Settings.AnthropicBaseURL != "" {
 		env["ANTHROPIC_BASE_URL"] = a.Settings.AnthropicBaseURL
 	}

@@ -29,14 +29,14 @@ func (a *attempt) expected(ctx context.Context, res ended) (*state.FailureReason
 		return &state.FailureReason{Type: state.FailUnknown, Retriable: a.exceeded == nil, Class: classExpectation, Rule: rule,
 			Message: harness.Excerpt(fmt.Sprintf(format, args...), harness.MaxMessage)}
 	}
-	missing, err := a.checks(nil).Missing(a.Entry.Patterns(e.Files, a.vars()))
+	missing, err := a.checks(nil).Missing(a.Program.Patterns(a.Entry, e.Files, a.vars()))
 	if err != nil {
 		return unmet("files", "expect: %v", err), nil
 	}
 	if len(missing) > 0 {
 		return unmet("files", "expect: no file matches %s", listed(missing)), nil
 	}
-	if marker := a.Entry.Marker(a.vars()); marker != "" && !strings.Contains(res.verdict.Text, marker) {
+	if marker := a.Program.Marker(a.Entry, a.vars()); marker != "" && !strings.Contains(res.verdict.Text, marker) {
 		said := "there was none"
 		if text := strings.TrimSpace(res.verdict.Text); text != "" {
 			said = "it ends: " + lastPart(text)

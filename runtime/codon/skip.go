@@ -35,7 +35,7 @@ func (a *attempt) skipIf(ctx context.Context) (holds string, failure *state.Fail
 	condition := a.Entry.Codon.SkipIf
 	var parts []string
 	if len(condition.Files) > 0 {
-		files := a.Entry.Patterns(condition.Files, a.vars())
+		files := a.Program.Patterns(a.Entry, condition.Files, a.vars())
 		missing, err := a.checks(nil).Missing(files)
 		if err != nil {
 			return "", &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: "skipIf: " + err.Error(), Class: "skip_if", Rule: "files"}, nil

@@ -6,6 +6,7 @@ import (
 
 	"hank/plan"
 	"hank/plan/config"
+	"hank/plan/loop"
 	"hank/recovery/layout"
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
@@ -29,6 +30,7 @@ type Spec struct {
 	Session       string    // the agent's session to continue; empty: a new one
 	SessionCost   state.USD // what the agent has reported for it before
 	Reply         string    // what a person has said at a gate, for the prompt
+	LastOutcome   string    // how the codon before it in the plan ended; empty: there is none
 
 	Harness    harness.Harness
 	Agent      harness.Check // what was found of it
@@ -49,6 +51,8 @@ type Spec struct {
 	// Apply does to the workspace what an agent that is played back did; nil: the agent
 	// does it.
 	Apply func(context.Context) error
+	// Decided is what it said about its loop.
+	Decided *loop.Ballot
 }
 
 // Host is the border of a codon: all that an attempt needs of the execution that it

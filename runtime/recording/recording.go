@@ -18,6 +18,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/plan"
+	"hank/plan/loop"
 	"hank/recovery"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -134,6 +135,14 @@ func (r *Recording) transcript(id state.CodonID) (harness.Harness, error) {
 		h, ok := agents.Harnesses[name]
 		return h, ok
 	})
+}
+
+// Decision is what the recorded codon said about its loop; nil: nothing.
+func (r *Recording) Decision(id state.CodonID) *loop.Ballot {
+	if record := r.records[id]; record != nil {
+		return record.Decision
+	}
+	return nil
 }
 
 // ApplyFiles does to the workspace what the recorded codon did to its own.

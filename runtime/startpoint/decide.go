@@ -23,6 +23,7 @@ type Situation struct {
 	State      *state.State
 	Replaced   state.Position  // its Program and HankHash are those that this command has replaced; zero: it has replaced none
 	ArchiveDue bool            // of a completed plan: its last codon has files to archive
+	VerdictDue bool            // of a completed plan: whether its last loop continues is not decided
 	Lost       bool            // the target of the start cannot be restored
 	From       *history.Target // where a branch is to begin; nil: none is
 	Closed     error           // the workspace cannot be written to; nil: nothing has shown that
@@ -102,7 +103,7 @@ func choose(at Situation, r request.Request) (Start, error) {
 		return chooseRetry(at, r, last)
 	}
 	if s.Next() == len(s.ExecutionPlan()) {
-		if run != nil && run.Status != state.StatusCompleted || run == nil && (at.ArchiveDue || gate.At(s) != nil) {
+		if run != nil && run.Status != state.StatusCompleted || run == nil && (at.ArchiveDue || gate.At(s) != nil) || at.VerdictDue {
 			return Start{}, nil
 		}
 		return Start{End: &verdict.Outcome{}}, nil

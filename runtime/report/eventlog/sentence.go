@@ -39,7 +39,7 @@ var eventTypes = []string{
 // transitionTypes are the types of transitions, of hank and of Hankweave.
 var transitionTypes = []string{
 	"AssistantMessageCountUpdated", "BranchesRemoved", "CheckpointCreated", "CodonFinalCostSet", "CodonStarted", "CodonTransitioned", "CostsIncremented",
-	"CostsUpdated", "ExtensionCountUpdated", "GateAnswered", "GateClosed", "GateRequested", "HoldReleased", "HoldSet", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "LimitsSet", "OperationAnswered", "PlanGrown", "PlanSet", "Rebased",
+	"CostsUpdated", "ExtensionCountUpdated", "GateAnswered", "GateClosed", "GateRequested", "HoldReleased", "HoldSet", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "IterationJudged", "LimitsSet", "OperationAnswered", "PlanGrown", "PlanSet", "Rebased",
 	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated",
 }
 
@@ -227,6 +227,8 @@ func moveSentence(t state.Transition) string {
 		return fmt.Sprintf("hank gc removes %s", term.Count(len(t.Branches), "branch"))
 	case state.OperationAnswered:
 		return fmt.Sprintf("operation %s (hank %s) was answered, exit code %d", t.Operation.ID, t.Operation.Command, t.Operation.ExitCode)
+	case state.IterationJudged:
+		return fmt.Sprintf("%s: %s after iteration %d: %s", t.Judgement.LoopID, t.Judgement.Decision, t.Judgement.Iteration, t.Judgement.Reason)
 	case state.LimitsSet:
 		var limits []string
 		if t.Limits.MaxDollars > 0 {

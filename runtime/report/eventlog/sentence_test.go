@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/plan"
+	"hank/plan/loop"
 	"hank/state"
 )
 
@@ -44,6 +45,7 @@ func TestEventsAreSentences(t *testing.T) {
 		{state.GateClosed{Number: 2}, "gate.closed", "request 2 has failed its codon"},
 		{state.HoldSet{Hold: state.Hold{Time: at, Reason: "later"}}, "hold.set", "held since " + at.Local().Format(time.DateTime) + ": later"},
 		{state.HoldReleased{By: state.StartedBy{User: "u"}}, "hold.released", "released by u"},
+		{state.IterationJudged{RunID: "r", Judgement: &state.Judgement{LoopID: "polish", Iteration: 3, Verdict: loop.Verdict{Decision: loop.Stop, Reason: "tree: stop"}}}, "iteration.judged", "polish: stop after iteration 3: tree: stop"},
 		{state.LimitsSet{}, "limits.set", "the limit of this execution: none"},
 	} {
 		data, err := state.Encode(c.t)

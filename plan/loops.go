@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"hank/plan/diagnostic"
+	"hank/plan/loop"
+)
+
+// What a codon of a loop may ask for besides.
+const (
+	progressPlaceholder = "<%PROGRESS_FILE%>"
+	progressVariable    = "HANK_PROGRESS_FILE"
+	decisionPlaceholder = "<%DECISION_FILE%>"
+	decisionVariable    = "HANK_DECISION"
+)
+
+// ProgressFile is the progress file of a loop, relative to the workspace. A loop is once
+// in an execution, so that each instance has its own. It is in the workspace itself, as
+// nobody has to make a directory for it.
+func ProgressFile(id CodonID) string { return ".hank-progress-" + SafeFileName(id) + ".md" }
+
+// noteProgressFiles gives a progress file to each loop whose codons name it.
+func (p *Program) noteProgressFiles() {
+	for _, at := range p.Hank.places {
+		if at.loop != nil {
+			at.loop.progress = ""
+		}
+	}
+	text := func(name string) string { return p.texts[name] }
+	for _, at := range p.Hank.places {
+		if at.inside != nil && slices.ContainsFunc(textsOfCodon(p.Hank, at.codon), func(t promptPart) bool {
+			return strings.Contains(t.in(text), progressPlaceholder) || strings.Contains(t.in(text), progressVariable)
+		}) {
+			at.inside.progress = ProgressFile(at.inside.ID)
+		}
+	}
+}
+
+// promptPart is a text of a codon, or the file that has it.
+type promptPart struct{ field, text, file string }
+
+func (t promptPart) in(read func(file string) string) string {
+	if t.file != "" {
+		return read(path.Clean(t.file))
+	}
+	return t.text
+}
+
+// textsOfCodon are the texts that a codon is given, in which placeholders are replaced.
+func textsOfCodon(h *Hank, c *Codon) []promptPart {
+	parts := []promptPart{{field: "promptText", text: c.PromptText}, {field: "exhaustWithPrompt", text: c.ExhaustWithPrompt}}
+	for _, file := range c.PromptFile {
+		parts = append(parts, promptPart{field: "promptFile", file: file})
+	}
+	if c.Model.IsShell() {
+		return parts
+	}
+	parts = append(parts, promptPart{field: "appendSystemPromptText", text: c.AppendSystemPromptText}, promptPart{text: h.GlobalSystemPromptText})
+	for _, file := range c.AppendSystemPromptFile {
+		parts = append(parts, promptPart{field: "appendSystemPromptFile", file: file})
+	}
+	for _, file := range h.GlobalSystemPromptFile {
+		parts = append(parts, promptPart{file: file})
+	}
+	return parts
+}
+
+// misplaced reports placeholders that stand for nothing where they are, and codons that
+// vote without being told where.
+func (l *loader) misplaced() {
+	read := func(name string) string {
+		if f := l.files[name]; f != nil && f.ok {
+			return f.text
+		}
+		return ""
+	}
+	for _, p := range l.hank.places {
+		if p.codon == nil {
+			continue
+		}
+		votes, told := p.inside != nil && p.inside.votes(p.codon.ID), false
+		for _, part := range textsOfCodon(l.hank, p.codon) {
+			text, at := part.in(read), p.pointer
+			if part.field != "" {
+				at += "/" + part.field
+			}
+			told = told || strings.Contains(text, decisionPlaceholder) || strings.Contains(text, decisionVariable)
+			if p.inside == nil && strings.Contains(text, progressPlaceholder) {
+				l.hank.report(&l.out, at, "placeholder-place", "use it in the codons of a loop", "%s names the progress file of a loop, and codon %q is in none", progressPlaceholder, p.codon.ID)
+			}
+			if !votes && strings.Contains(text, decisionPlaceholder) {
+				l.hank.report(&l.out, at, "placeholder-place", `a codon votes by "vote": "agent" (the last of the loop) or "vote": "judge" (the one that "judge" names)`,
+					"%s names the file for a decision, and codon %q has none to make", decisionPlaceholder, p.codon.ID)
+			}
+		}
+		if votes && !told && !p.codon.Model.IsShell() {
+			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+decisionPlaceholder,
+				"codon %q is to decide whether loop %q stops, and its prompt names no %s", p.codon.ID, p.inside.ID, decisionPlaceholder)
+		}
+	}
+}
+
+// votes reports whether a codon of the loop is asked for a decision after each iteration.
+func (l *Loop) votes(id CodonID) bool {
+	ids := make([]string, len(l.Codons))
+	for i, c := range l.Codons {
+		ids[i] = string(c.ID)
+	}
+	return slices.ContainsFunc(l.TerminateOn.Members(), func(r loop.Rule) bool { return r.Asked(ids) == string(id) })
+}
+
+// Votes reports whether the codon of an entry is asked whether its loop stops.
+func (p *Program) Votes(e Entry) bool {
+	if e.LoopContext == nil {
+		return false
+	}
+	l := p.Loop(e.LoopContext.LoopID)
+	return l != nil && l.votes(e.Codon.ID)
+}
+
+// judgedRules reports what is wrong with a rule that needs a verdict.
+func (h *Hank) judgedRules(p place, out *diagnostic.Reporter) {
+	rule, at := p.loop.TerminateOn, p.pointer+"/terminateOn"
+	if !rule.Judged() {
+		return
+	}
+	h.ruleRules(p, at, rule, out)
+	for i, of := range rule.Of {
+		h.ruleRules(p, fmt.Sprintf("%s/of/%d", at, i), of, out)
+	}
+}
+
+func (h *Hank) ruleRules(p place, at string, r loop.Rule, out *diagnostic.Reporter) {
+	if r.Type == loop.Command {
+		if r.Until != "" && strings.TrimSpace(r.Until) == "" {
+			h.report(out, at+"/until", "bad-value", "", "the command is blank")
+		}
+		h.dangerous(out, at+"/until", r.Until)
+	}
+	if r.Type != loop.Plateau {
+		return
+	}
+	h.patterns(at+"/ignore", r.Ignore, out)
+	for _, field := range []struct {
+		name  string
+		given bool
+		vote  loop.Voter
+	}{
+		{"minChangedLines", r.MinChangedLines > 0, loop.ByTree}, {"ignore", len(r.Ignore) > 0, loop.ByTree},
+		{"judge", r.Judge != "", loop.ByJudge}, {"maxJudgeFailures", r.MaxJudgeFailures > 0, loop.ByJudge},
+	} {
+		if field.given && r.Vote != field.vote {
+			h.report(out, at+"/"+field.name, "vote-field", "remove it, or change vote", "%s is for \"vote\": %q only", field.name, field.vote)
+		}
+	}
+	if r.MinIterations > p.loop.TerminateOn.Limit || r.Consensus > p.loop.TerminateOn.Limit {
+		h.report(out, at, "plateau-unreachable", "raise limit, or lower what the plateau needs", "the plateau needs %d iterations, and the limit of loop %q is %d", max(r.MinIterations, r.Consensus), p.loop.ID, p.loop.TerminateOn.Limit)
+	}
+	switch r.Vote {
+	case loop.ByTree:
+		if !h.tracksBefore(p.loop) {
+			h.report(out, at+"/vote", "plateau-untracked", "let a codon of the loop track files (checkpointedFiles), or choose another vote",
+				"no file is tracked in loop %q or before it: each iteration would look the same", p.loop.ID)
+		}
+	case loop.ByJudge:
+		i := slices.IndexFunc(p.loop.Codons, func(c Codon) bool { return string(c.ID) == r.Judge })
+		if r.Judge == "" {
+			h.report(out, at, "missing-field", "name a codon of the loop", `"vote": "judge" needs "judge"`)
+		} else if i < 0 {
+			h.report(out, at+"/judge", "judge-unknown", "name a codon of the loop", "%q is no codon of loop %q", r.Judge, p.loop.ID)
+		}
+	}
+	for i, c := range p.loop.Codons {
+		if (r.Vote == loop.ByAgent && i == len(p.loop.Codons)-1 || r.Vote == loop.ByJudge && string(c.ID) == r.Judge) && c.continuesSession() {
+			h.report(out, fmt.Sprintf("%s/codons/%d/continuationMode", p.pointer, i), "vote-remembered", `set "fresh"`,
+				"%q votes in a session that may remember its earlier votes: votes are to be independent", c.ID)
+		}
+	}
+}
+
+// tracksBefore reports whether checkpoints at a loop's end have any files: those of a codon
+// in the loop, or before it.
+func (h *Hank) tracksBefore(l *Loop) bool {
+	for _, p := range h.places {
+		if p.codon != nil && (p.codon.CheckpointedFiles == nil || slices.ContainsFunc(p.codon.CheckpointedFiles, func(s string) bool { return !strings.HasPrefix(s, "!") })) {
+			return true
+		}
+		if p.inside == l && p.codon == &l.Codons[len(l.Codons)-1] {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package variables
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a prompt says and what the environment says is the same, and nothing is left of
+// what an attempt before was told.
+func TestPromptAndEnvironmentSayTheSame(t *testing.T) {
+	t.Parallel()
+	f := Facts{Workspace: "/w", HasData: true, Codon: "a#1", Loop: &Loop{Iteration: 1, Limit: 4, ProgressFile: "p.md"}, DollarsLeft: "0.5", Decision: "/d"}
+	environment := map[string]string{"HOME": "/h", "HANK_TIME_LEFT": "3"}
+	Apply(f, environment)
+	pairs := Replacements(f)
+	for _, v := range all(f) {
+		for _, name := range v.Placeholders {
+			i := slices.Index(pairs, "<%"+name+"%>")
+			if i < 0 || pairs[i+1] != environment[v.Environment] {
+				t.Errorf("%s is %q in prompts and %q in the environment", name, pairs[i+1], environment[v.Environment])
+			}
+		}
+	}
+	want := map[string]string{"HOME": "/h", "HANK_WORKSPACE": "/w", "HANK_DATA": "/w/read_only_data_source", "HANK_OUTPUT": "/w", "HANK_CODON": "a#1", "HANK_ITERATION": "1",
+		"HANK_ITERATION_LIMIT": "4", "HANK_LAST_OUTCOME": "none", "HANK_BUDGET_LEFT": "0.5", "HANK_TIME_LEFT": "unlimited", "HANK_PROGRESS_FILE": "/w/p.md", "HANK_DECISION": "/d"}
+	if !maps.Equal(environment, want) {
+		t.Errorf("%v, want %v", environment, want)
+	}
+	Apply(Facts{Workspace: "/w", Codon: "b"}, environment)
+	for _, name := range []string{"HANK_DATA", "HANK_ITERATION", "HANK_ITERATION_LIMIT", "HANK_PROGRESS_FILE", "HANK_DECISION"} {
+		if value, set := environment[name]; set {
+			t.Errorf("%s is still %q", name, value)
+		}
+	}
+}
+
+func TestNoNameIsTakenTwice(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, v := range all(Facts{}) {
+		for _, name := range append(v.Placeholders, v.Environment) {
+			if seen[name] || name != strings.ToUpper(name) {
+				t.Error(name)
+			}
+			seen[name] = true
+		}
+		if !strings.HasPrefix(v.Environment, "HANK_") {
+			t.Error(v.Environment)
+		}
+	}
+}
