@@ -213,12 +213,13 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		d.lookAhead(s.Next())
 		res.extent = d.extent
 	}
-	if res.Hold = s.Hold; out.Reason == state.EndGate {
+	res.Next = nextCommand(s, out)
+	switch res.Hold = s.Hold; out.Reason {
+	case state.EndGate, state.EndStopped, state.EndSignal:
 		if g := gate.At(s); g != nil && g.Waiting() {
-			res.Gate = gate.ViewOf(g.Request, d.x.Layout.Workspace)
+			res.Gate, res.Next = gate.ViewOf(g.Request, d.x.Layout.Workspace), ""
 		}
 	}
-	res.Next = nextCommand(s, out)
 	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
 	if first := verdict.RaiseFirst(res.Next); first != "" && out.Reason == state.EndBudget {
 		res.Message += "; " + first + " first"
