@@ -245,6 +245,11 @@ func (c *Codon) FailedAtGate() bool {
 	return c.Status == Failed && c.FailureReason != nil && c.FailureReason.Class == GateClass
 }
 
+// FailedAtGate reports whether the last record of the run is a failure at a gate.
+func (r *Run) FailedAtGate() bool {
+	return r.Len() > 0 && r.Codon(r.Len()-1).FailedAtGate()
+}
+
 func redactGate(t Transition, change func(string) string) Transition {
 	switch t := t.(type) {
 	case GateAnswered:

@@ -25,8 +25,12 @@ func Head(s *state.State) state.SHA {
 	if s.Position != nil {
 		return s.Position.CheckpointSHA
 	}
-	if r := s.Newest(); r != nil && r.Head != "" {
+	switch r := s.Newest(); {
+	case r == nil:
+	case r.Head != "":
 		return r.Head
+	case r.FailedAtGate() && r.StartingConditions.Source != nil: // it has made none, and the workspace has the work that was judged
+		return r.StartingConditions.Source.CheckpointSHA
 	}
 	return cmp.Or(s.Base, s.InitialCheckpoint)
 }
