@@ -156,7 +156,11 @@ func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 				for _, d := range []damage{damages[j], damages[i]} {
 					d.do(t, e)
 				}
+				before := hash(t, e.root)
 				foreseen := foresee(vfs.OS, e.root)
+				if hash(t, e.root) != before {
+					t.Errorf("%s: the reader has written", what)
+				}
 				forked()
 				x, err := Open(t.Context(), e.root, execution.Options{FS: fast})
 				foreseen.came(t, what, x, err)

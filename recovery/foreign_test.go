@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
@@ -65,13 +67,111 @@ func TestTheStateOfAnotherExecutionDoesNotCount(t *testing.T) {
 	t.Parallel()
 	other := boxed(t, 12)
 	b := boxed(t, 14)
-	for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.Events()}, {b.l.Events(), b.l.State() + ".bak"}, {b.l.Events(), b.l.State() + ".bak", b.l.Meta()}} {
+	for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.Events()}, {b.l.Events(), b.l.State() + ".bak"}, {b.l.Events(), b.l.State() + ".bak", b.l.Meta()}, {b.l.Meta()}, {b.l.State() + ".bak", b.l.Meta()}} {
 		b.reset()
 		for _, path := range gone {
 			remove(t, path)
 		}
 		put(t, b.l.State(), other.files[other.l.State()])
 		b.recovers(fmt.Sprintf("state.json of another execution, without %v", gone))
+	}
+}
+
+// The further of state.json and its backup counts, whichever that is, and one that is
+// only an event further than the journal counts before it.
+func TestTheFurthestSourceCounts(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 12)
+	limit := state.Limits{MaxDollars: 7 * state.Dollar}
+	b.reset()
+	x := reopen(t, b.root)
+	ok(t, x.Record(state.LimitsSet{Limits: limit})) // no checkpoint knows it
+	ok(t, x.Close())
+	newest, before := must(os.ReadFile(b.l.State()))(t), b.files[b.l.State()]
+	events := must(os.ReadFile(b.journal()))(t)
+	last := bytes.LastIndexByte(events[:len(events)-1], '\n') + 1
+	for name, put := range map[string]func(){
+		"an older state.json without a journal": func() {
+			put(t, b.l.State(), before)
+			put(t, b.l.State()+".bak", newest)
+			remove(t, b.l.Events())
+		},
+		"an older backup without a journal": func() {
+			put(t, b.l.State(), newest)
+			put(t, b.l.State()+".bak", before)
+			remove(t, b.l.Events())
+		},
+		"a journal without its last event": func() {
+			put(t, b.l.State(), newest)
+			put(t, b.journal(), events[:last])
+		},
+		"an older state.json": func() {
+			put(t, b.l.State(), before)
+			put(t, b.journal(), events)
+		},
+	} {
+		b.reset()
+		put()
+		if s := must(Read(b.root))(t).State; s.Limits.MaxDollars != limit.MaxDollars {
+			t.Errorf("%s: a reader has %v", name, s.Limits)
+		}
+		x := reopen(t, b.root)
+		if s := x.State(); s.Limits.MaxDollars != limit.MaxDollars {
+			t.Errorf("%s: an opening has %v", name, s.Limits)
+		}
+		ok(t, x.Record(state.LimitsSet{}))
+		ok(t, x.Close())
+		if s := must(Read(b.root))(t).State; s.Limits.Any() {
+			t.Errorf("%s: what was recorded then is lost: %v", name, s.Limits)
+		}
+	}
+}
+
+// The number of an event behind damage is never given again, though nobody knows what the
+// event was.
+func TestANumberBehindDamageIsNotGivenAgain(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 12)
+	b.reset()
+	x := reopen(t, b.root)
+	for range 2 { // no checkpoint knows it
+		ok(t, x.Record(state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}))
+	}
+	highest := x.Journal.Last()
+	ok(t, x.Close())
+	events := must(os.ReadFile(b.journal()))(t)
+	last := bytes.LastIndexByte(events[:len(events)-1], '\n')
+	events[last-2] ^= 1 // in the event before the last
+	put(t, b.journal(), events)
+	remove(t, b.l.State())
+	remove(t, b.l.State()+".bak")
+	x = reopen(t, b.root)
+	if now := x.Journal.Last(); now <= highest {
+		t.Errorf("the journal continues with event %d, and had %d", now, highest)
+	}
+	ok(t, x.Close())
+}
+
+// An opening that ends with a question about the store has not begun to repair the
+// journal: another answer may be an older copy of everything.
+func TestAQuestionAboutTheStoreComesBeforeTheJournalIsHealed(t *testing.T) {
+	t.Parallel()
+	b := boxed(t, 12)
+	for name, damage := range map[string]func(){
+		"torn":    func() { put(t, b.journal(), append(bytes.Clone(b.files[b.journal()]), "torn"...)) },
+		"damaged": func() { put(t, b.journal(), bytes.Replace(b.files[b.journal()], []byte(`"seq"`), []byte(`"Seq"`), 2)) },
+	} {
+		b.reset()
+		damage()
+		remove(t, b.l.Store())
+		before := hash(t, b.l.Events())
+		var question *finding.DecisionError
+		if _, err := Open(t.Context(), b.root, execution.Options{FS: fast}); !errors.As(err, &question) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if hash(t, b.l.Events()) != before {
+			t.Errorf("%s: the journal was written", name)
+		}
 	}
 }
 

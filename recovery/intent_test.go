@@ -19,6 +19,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // halfMoved is an execution in which a rollback was interrupted: the intent is
@@ -151,7 +152,8 @@ func TestEveryInterruptedMoveCanBeClosed(t *testing.T) {
 }
 
 // What was there before an interrupted move comes back where only the target is
-// lost; with the command that keeps the workspace, it stays.
+// lost; with the command that keeps the workspace, it stays. At no moment of that is the
+// workspace half changed and no intent open.
 func TestAnInterruptedMoveIsTakenBackWhereItsCheckpointIsLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -174,8 +176,14 @@ func TestAnInterruptedMoveIsTakenBackWhereItsCheckpointIsLost(t *testing.T) {
 			if v := must(Read(h.root))(t); v.Blocked == nil {
 				t.Errorf("a reader says %+v", v.Report)
 			}
+			closed := false
+			c.o.Appended = func(e journal.Event, s *state.State) {
+				if closed = closed || s.Intent == nil; closed && s.Intent != nil {
+					t.Errorf("at event %d an intent is opened, and none was open before", e.Seq)
+				}
+			}
 			x := must(h.open(c.o))(t)
-			if x.State().Intent != nil || x.State().Position != nil {
+			if !closed || x.State().Intent != nil || x.State().Position != nil {
 				t.Errorf("intent %+v, position %+v", x.State().Intent, x.State().Position)
 			}
 			ok(t, x.Close())

@@ -320,9 +320,11 @@ func TestATipAheadIsRolledForwardOrKeptAside(t *testing.T) {
 	b.reset()
 	x := reopen(t, root)
 	b.want = told(t, x.State())
+	impossible := must(state.Encode(state.CheckpointCreated{Kind: state.KindExit, RunID: "gone", Branch: branch, SHA: sha}))(t)
+	next := must(githistory.Message(githistory.Title{Status: state.KindExit}, now, githistory.Record{Schema: state.SchemaVersion, Lineage: x.State().Lineage, Seq: x.Journal.Last() + 1, Event: impossible}))(t)
 	ok(t, x.Close())
 	b = pack(t, root, b.want)
-	for name, message := range map[string]string{"without a record": "by hand\n", "with a broken record": "x\n\n" + githistory.RecordTrailer + "{\"schema\":1,\n",
+	for name, message := range map[string]string{"that does not follow": next, "without a record": "by hand\n", "with a broken record": "x\n\n" + githistory.RecordTrailer + "{\"schema\":1,\n",
 		"of another lineage": "x\n\n" + githistory.RecordTrailer + `{"schema":1,"lineage":"feed","seq":99999,"event":{}}` + "\n",
 		"of the past":        "x\n\n" + githistory.RecordTrailer + `{"schema":1,"lineage":"` + x.State().Lineage + `","seq":3,"event":{}}` + "\n"} {
 		b.reset()
