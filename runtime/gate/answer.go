@@ -16,7 +16,7 @@ import (
 
 // Answer is what a person says at a gate.
 type Answer struct {
-	Gate       string           `json:"gate"` // its name, or its id where one iteration waits
+	Gate       string           `json:"gate"` // its name, or its id with a checkpoint
 	Status     state.GateStatus `json:"status"`
 	Reply      string           `json:"reply,omitempty"`
 	Checkpoint string           `json:"checkpoint,omitempty"` // the beginning of the SHA that was judged; empty: the one that waits
@@ -60,6 +60,9 @@ func Decide(s *state.State, a Answer, now state.Time) (t *state.GateAnswered, ab
 // to is the answer to the gate that waits.
 func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gate, error) {
 	switch r := g.Request; {
+	case r.Gate != a.Gate && a.Checkpoint == "": // the same command again would answer the next iteration
+		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("gate %s asks in each iteration: name the iteration, %s, or the checkpoint: `hank %s %s --checkpoint %.12s`",
+			a.Gate, r.Gate, verb(a.Status), shell.Quote(r.Gate), r.Checkpoint)}
 	case !a.isAbout(r):
 		return nil, nil, stale("gate %s waits for an answer about checkpoint %.12s, not %s; look at it, and answer with: `hank %s %s --checkpoint %.12s`",
 			r.Gate, r.Checkpoint, a.Checkpoint, verb(a.Status), shell.Quote(r.Gate), r.Checkpoint)
@@ -71,7 +74,8 @@ func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gat
 	return &state.GateAnswered{Number: g.Request.Number, Status: a.Status, Answer: state.GateAnswer{Time: now, By: a.By, Reply: a.Reply}}, g.Request, nil
 }
 
-// means reports whether a request is one at the gate that the answer names.
+// means reports whether a request is one at the gate that the answer names, of whichever
+// iteration if it names none.
 func (a Answer) means(r *state.Gate) bool {
 	return r.Gate == a.Gate || baseOf(r.Gate) == a.Gate
 }

@@ -133,6 +133,37 @@ func (w *world) at(want string) {
 	}
 }
 
+// A command that is given twice does not answer for the next iteration.
+func TestAnAnswerNamesTheIterationOrTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, gated(2))
+	w.run("r")
+	w.complete()
+	for _, name := range []string{"a-ok", "l-ok"} {
+		w.ask(name)
+		w.answer(name, state.GateApproved, "go")
+	}
+	w.complete()
+	w.ask("b-ok#0")
+	var usage *exitcode.UsageError
+	if _, _, err := Decide(w.s, Answer{Gate: "b-ok", Status: state.GateApproved}, epoch); !errors.As(err, &usage) {
+		t.Errorf("without an iteration: %v", err)
+	}
+	move, _, err := Decide(w.s, Answer{Gate: "b-ok", Status: state.GateApproved, Checkpoint: string(sha(2))}, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.do(*move)
+	w.complete()
+	w.ask("b-ok#1")
+	if move, _, err := Decide(w.s, Answer{Gate: "b-ok", Status: state.GateApproved, Checkpoint: string(sha(2))}, epoch); err == nil {
+		t.Errorf("the same command again: %+v", move)
+	}
+	if move, about, err := Decide(w.s, Answer{Gate: "b-ok#0", Status: state.GateApproved}, epoch); err != nil || move != nil || about == nil {
+		t.Errorf("the same answer again: %+v, %v", move, err)
+	}
+}
+
 // Every gate is come to once, in the order of the plan, that of a codon in a loop in each
 // iteration.
 func TestGatesAreComeToInTheOrderOfThePlan(t *testing.T) {
