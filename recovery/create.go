@@ -32,6 +32,7 @@ type CreateOptions struct {
 	HankPath  string
 	Output    string
 	Replay    string // what its runs replay
+	Sandbox   string // what --sandbox says; empty: it was not given
 	Version   string // of hank
 }
 
@@ -196,7 +197,7 @@ func create(x *execution.Execution, o CreateOptions) error {
 	now := state.At(o.Now())
 	meta := layout.Meta{Version: layout.MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: layout.Here(),
-		Root: x.Layout.Root, Output: o.Output, Replay: o.Replay}
+		Root: x.Layout.Root, Output: o.Output, Replay: o.Replay, Sandbox: o.Sandbox}
 	meta.SetLineage(layout.NewID(16))
 	if o.Data != "" {
 		meta.LinkType = "symlink"

@@ -55,12 +55,13 @@ type driver struct {
 
 	ignoreRigs bool
 
-	rigDone bool            // the workspace is the one after the rig of the next codon
-	session string          // that the next codon continues
-	resumed *state.Codon    // the attempt that the run continues; nil: none
-	stop    *codon.Request  // the run is to end
-	bounds  bounds.Bounds   // of this run
-	from    *history.Target // where a branch is to begin; nil: none is
+	rigDone   bool            // the workspace is the one after the rig of the next codon
+	session   string          // that the next codon continues
+	resumed   *state.Codon    // the attempt that the run continues; nil: none
+	stop      *codon.Request  // the run is to end
+	bounds    bounds.Bounds   // of this run
+	sandboxed config.Sandbox  // what --sandbox has said before this command; empty: nothing
+	from      *history.Target // where a branch is to begin; nil: none is
 
 	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
 	extent   plan.Extent            // of the plan

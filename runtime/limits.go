@@ -4,7 +4,9 @@ import (
 	"errors"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/runtime/budget"
 	"hank/state"
 )
@@ -13,8 +15,8 @@ import (
 // changes the workspace or makes the first checkpoint. The opening has done so where
 // it had something to record. withdraw takes that back.
 func (d *driver) accept() error {
-	if d.allowed != nil {
-		return nil
+	if err := d.keepSandbox(d.request.Layers.Flags.Sandbox); err != nil || d.allowed != nil {
+		return err
 	}
 	d.allowed = &execution.Allowances{Limits: d.x.State().Limits, Cap: d.x.Meta().CheckpointCap}
 	return errors.Join(d.x.SetLimits(d.request.Limit(d.allowed.Limits)), d.x.KeepCap())
@@ -25,7 +27,7 @@ func (d *driver) forgetLimits() error {
 	if d.allowed == nil {
 		return nil
 	}
-	return d.x.Disallow(*d.allowed)
+	return errors.Join(d.x.Disallow(*d.allowed), d.keepSandbox(d.sandboxed))
 }
 
 // limits are what the next attempt at an entry may use.
@@ -46,4 +48,12 @@ func (d *driver) summarize() {
 	if s, budgeted := d.accounts.Summary(d.program, d.rows); budgeted {
 		d.note(state.BudgetSummaryEvent, s)
 	}
+}
+
+// keepSandbox makes what --sandbox says part of the execution, before anything runs.
+func (d *driver) keepSandbox(mode config.Sandbox) error {
+	if now := config.Sandbox(d.x.Meta().Sandbox); now == mode {
+		return nil
+	}
+	return d.x.SetMeta(func(m *layout.Meta) { m.Sandbox = string(mode) })
 }

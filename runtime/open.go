@@ -91,7 +91,7 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 		}
 	}
 	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
-		Options: ro, Workspace: workspace, Data: from.Data, HankPath: from.Path, Output: output, Replay: replayed, Version: r.Version,
+		Options: ro, Workspace: workspace, Data: from.Data, HankPath: from.Path, Output: output, Replay: replayed, Sandbox: string(r.Layers.Flags.Sandbox), Version: r.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one
 		ui.Remark("a new execution begins in " + root)

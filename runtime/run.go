@@ -11,6 +11,7 @@ import (
 	"hank/internal/secret"
 	"hank/internal/vfs"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/bounds"
@@ -123,6 +124,11 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	sandboxed := config.Sandbox(x.Meta().Sandbox) // by a command before this one: it holds until another is given
+	if r.Layers.Flags.Sandbox == "" {
+		r.Layers.Flags.Sandbox = sandboxed
+		layers.Flags.Sandbox = r.Layers.Flags.Sandbox
+	}
 	if ui.Stream != nil {
 		s := bus.Stream(x.Journal.Last()+1, ui.Stream)
 		defer func() {
@@ -131,7 +137,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 			}
 		}()
 	}
-	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed()}
+	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed(), sandboxed: sandboxed}
 	if err = d.resumeReplay(); err != nil {
 		return d.result(verdict.Outcome{}, err), errors.Join(err, x.Close())
 	}

@@ -65,8 +65,8 @@ execution, or ./hank.json). DATA is a file or directory that the codons read; it
 linked into the workspace as read_only_data_source. The execution is created here, or
 in the directory that -e names.
 
-The execution keeps what --output, --model, --max-cost, --max-time, --checkpoint-cap and
---replay are given until they are given again, and HANK, DATA, --workspace and the
+The execution keeps what --output, --model, --sandbox, --max-cost, --max-time,
+--checkpoint-cap and --replay are given until they are given again, and HANK, DATA, --workspace and the
 answer about secrets permanently: a plain hank run continues with all of them. Other
 options hold for one command.
 

@@ -43,6 +43,7 @@ type Meta struct {
 	Workspace  string   `json:"workspace,omitempty"`       // only with --workspace
 	Output     string   `json:"outputDirectory,omitempty"` // of hank run --output
 	Replay     string   `json:"replay,omitempty"`          // the execution that runs replay, until one is told otherwise
+	Sandbox    string   `json:"sandbox,omitempty"`         // of --sandbox, until it is given again
 	Inode      string   `json:"inode,omitempty"`           // device:inode of .hankweave when last opened
 
 	WorkspaceDir *DirID `json:"workspaceFolder,omitempty"` // the workspace when the newest codon began
