@@ -86,6 +86,9 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	var replay *recording.Recording
 	if r.Replay != "" && r.Replay != request.NoReplay {
+		if vfs.SameFile(r.Replay, root) {
+			return nil, &exitcode.UsageError{Why: "an execution cannot replay itself: -e DIR names the one that replays"}
+		}
 		if replay, err = recording.Open(r.Replay); err != nil {
 			return nil, err
 		}

@@ -17,9 +17,12 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
+	"hank/internal/advice"
+	"hank/internal/shell"
 	"hank/plan"
 	"hank/plan/loop"
 	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
@@ -51,11 +54,11 @@ func Open(dir string) (*Recording, error) {
 	}
 	view, err := recovery.Read(root)
 	if err != nil {
-		return nil, err
+		return nil, unusable(dir, err)
 	}
 	store, err := view.Store()
 	if err != nil {
-		return nil, err
+		return nil, unusable(dir, err)
 	}
 	records := map[state.CodonID]*state.Codon{}
 	for _, step := range view.State.LineagePath() {
@@ -67,6 +70,22 @@ func Open(dir string) (*Recording, error) {
 		return nil, errors.Join(&exitcode.UsageError{Why: fmt.Sprintf("%s is itself a replay, and has no transcript of its own: replay %s", dir, from)}, store.Close())
 	}
 	return &Recording{view, store, records}, nil
+}
+
+// unusable is the error of a recording that cannot be read. What it advises is for the
+// recording, and not for the execution that is to replay it.
+func unusable(dir string, err error) error {
+	here := func(text string) string { return advice.Render(text, " -e "+shell.Quote(dir)) }
+	var ask *finding.DecisionError
+	if !errors.As(err, &ask) {
+		return fmt.Errorf("%s cannot be replayed: %w", dir, err)
+	}
+	of := *ask
+	of.What, of.Options, of.Command = dir+" cannot be replayed: "+here(ask.What), nil, ""
+	for _, o := range ask.Options {
+		of.Options = append(of.Options, here(o))
+	}
+	return &of
 }
 
 // Fits fails for a program of whose codons none was recorded.

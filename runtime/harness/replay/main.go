@@ -37,7 +37,7 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "hank %s: %v\n", Argument, err)
 		return 2
 	}
-	f, err := os.Open(args[0])
+	f, err := openTranscript(args[0])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "hank %s: %v\n", Argument, err)
 		return 66 // EX_NOINPUT

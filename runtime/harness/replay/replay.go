@@ -18,12 +18,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
+	"hank/internal/vfs"
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 	"hank/state"
@@ -61,9 +63,26 @@ func Open(executable, file string, lookup func(name string) (harness.Harness, bo
 	return Harness{executable: executable, file: file, maxDelay: os.Getenv(delayVariable), turns: turns, recorded: recorded}, nil
 }
 
+// openTranscript opens a file to be played. A recording may come from others: what is no
+// file is refused, as a FIFO would hold up the run.
+func openTranscript(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: vfs.ErrNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // readTurns returns the start of every turn.
 func readTurns(file string) ([]transcript.Start, error) {
-	f, err := os.Open(file)
+	f, err := openTranscript(file)
 	if err != nil {
 		return nil, err
 	}

@@ -290,6 +290,12 @@ func TestWhatCannotBePlayedSaysWhy(t *testing.T) {
 	if c := h.Check(t.Context(), nil); c.Problem == "" {
 		t.Errorf("%+v", c)
 	}
+	if err := unix.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("hank", file, lookup); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a FIFO: %v", err)
+	}
 	if _, _, v := run(t, h, nil); v.Success || v.Failure.Rule != "exit:66" {
 		t.Errorf("%+v", v)
 	}
