@@ -116,7 +116,7 @@ func (d *driver) codeOf(out verdict.Outcome, err error) exitcode.Code {
 // the end of the run, or where there was no run.
 func (d *driver) keepAnswer(res *Result, err error) error {
 	o := d.request.Operation
-	if o == nil || d.x.Broken != nil || err != nil && d.run == "" {
+	if o == nil || d.x.Broken != nil || d.run == "" && (err != nil || res.EndReason == state.EndHeld) { // nothing was done: the ID is not used
 		return nil
 	}
 	t, answerErr := operation.Answer(*o, res.Code, res)

@@ -3,6 +3,7 @@ package forecast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"hank/checkpoint"
@@ -15,6 +16,7 @@ import (
 	"hank/runtime/bounds"
 	"hank/runtime/edits"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/hankfile"
 	"hank/runtime/history"
 	"hank/runtime/question"
@@ -110,6 +112,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	case v.Live:
 		f.Over, f.Code = "a run is in progress", exitcode.Held
 		return nil
+	case s.Hold != nil:
+		f.Over, f.Code = "the execution is held; to let it run: `hank release`", exitcode.Waiting
+		return nil
 	case v.Blocked != nil && !v.Unfinished():
 		return f.asks(v.Blocked)
 	case s.Intent != nil: // which the opening finishes
@@ -172,6 +177,8 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		}
 	} else if err := f.bound(r); err != nil || f.Over != "" {
 		return err
+	} else if g := gate.At(f.State); g != nil {
+		f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
 	}
 	if st.Position != nil {
 		f.To, f.Move = st.To, st.Kind()

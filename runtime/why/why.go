@@ -10,8 +10,10 @@ package why
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"hank/internal/shell"
+	"hank/plan"
 	"hank/state"
 )
 
@@ -182,6 +184,8 @@ func effect(run *state.Run, i int) (Effect, string) {
 	switch {
 	case !c.Status.Terminal():
 		return Working, "it has not ended"
+	case c.Status == state.Skipped && c.SkipReason != "":
+		return Skipped, fmt.Sprintf("its skipIf held (%s), and the plan continued", c.SkipReason)
 	case c.Status == state.Skipped:
 		return Skipped, "the user skipped it, and the plan continued"
 	case c.Status == state.Completed && c.BudgetExceeded != nil && !c.BudgetExceeded.Finished:
@@ -227,8 +231,34 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt) (string, str
 	case len(attempts) > 0:
 		return "abandoned", "it ran, but is not in the plan any more: the execution went back, its loop ended earlier, or the hank was changed"
 	}
-	return "unplanned", "it is not in the plan: an iteration of a loop is added when the one before it has ended"
+	return "unplanned", unplanned(s, id)
 }
+
+// unplanned says why an iteration of a loop is not in the plan.
+func unplanned(s *state.State, id state.CodonID) string {
+	name, _, _ := strings.Cut(string(id), "#")
+	for _, step := range slices.Backward(s.LineagePath()) {
+		c := step.Codon
+		if c.LoopContext == nil || !c.Settled() {
+			continue
+		}
+		i := slices.IndexFunc(s.ExecutionPlan(), func(e *state.PlanEntry) bool {
+			return string(e.Codon.ID) == name && e.LoopContext != nil && e.LoopContext.LoopID == c.LoopContext.LoopID
+		})
+		next := s.Next()
+		if i < 0 || next < len(s.ExecutionPlan()) && sameLoop(s.ExecutionPlan()[next].LoopContext, c.LoopContext) {
+			continue
+		}
+		text := fmt.Sprintf("it does not come: the loop %s ended with iteration %d", c.LoopContext.LoopID, c.LoopContext.Iteration)
+		if j := step.Run.Judgement(c); j != nil && j.Reason != "" {
+			text += " (" + j.Reason + ")"
+		}
+		return text
+	}
+	return "it is not in the plan: an iteration of a loop is added when the one before it has ended"
+}
+
+func sameLoop(a, b *plan.LoopContext) bool { return a != nil && b != nil && a.LoopID == b.LoopID }
 
 // ending is the end of a record in words.
 func ending(c *state.Codon) string {
