@@ -78,11 +78,21 @@ func (l *Loop) after(iteration int, last bool, o Outcome) step {
 // AwaitsVerdict reports whether nothing follows an entry that has ended with outcome o
 // until its iteration has a verdict. rest are the entries after it; one is enough.
 func (p *Program) AwaitsVerdict(at Entry, rest []Entry, o Outcome) bool {
-	if at.LoopContext == nil || len(rest) > 0 && rest[0].sameIteration(at) {
-		return false
+	return at.LoopContext != nil && p.Loop(at.LoopContext.LoopID).awaits(at, rest, o)
+}
+
+// AwaitsVerdict is the same of a program that was read at a glance.
+func (p Outline) AwaitsVerdict(at Entry, rest []Entry, o Outcome) bool {
+	for _, item := range p.items {
+		if item.Loop != nil && at.LoopContext != nil && item.Loop.ID == at.LoopContext.LoopID {
+			return item.Loop.awaits(at, rest, o)
+		}
 	}
-	l := p.Loop(at.LoopContext.LoopID)
-	if l == nil || !l.TerminateOn.Judged() || o.Decision != "" {
+	return false
+}
+
+func (l *Loop) awaits(at Entry, rest []Entry, o Outcome) bool {
+	if l == nil || !l.TerminateOn.Judged() || o.Decision != "" || len(rest) > 0 && rest[0].sameIteration(at) {
 		return false
 	}
 	return o.advances() && !o.BudgetExceeded && !(o.ContextExceeded && l.TerminateOn.WaitsForContext())

@@ -606,7 +606,11 @@ func (v *View) Extent() plan.Extent {
 	if at := v.Head.Done - v.Head.From; at >= 0 && at < len(v.Head.State.ExecutionPlan()) {
 		next = &v.Head.State.ExecutionPlan()[at].Entry
 	}
-	return v.programOutline().Extent(v.Head.Planned, v.Head.Done, next)
+	done := v.Head.Done
+	if e := v.awaited(); e != nil { // its loop may continue
+		next, done = e, done-1
+	}
+	return v.programOutline().Extent(v.Head.Planned, done, next)
 }
 
 // programOutline is the frozen program, as far as it can be read at a glance.

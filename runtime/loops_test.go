@@ -89,6 +89,9 @@ func TestAVerdictThatIsLeftAtTheEndIsMade(t *testing.T) {
 		if !s.killedAt(point) {
 			t.Fatalf("it was not killed at %s", point)
 		}
+		if v := s.view(); (v.AwaitsVerdict() == "either") == (point == "loop.judged:10") || (v.Extent().Codons == 15) == (point == "loop.judged:10") {
+			t.Errorf("%s: loop %q awaits its verdict, and the plan comes to %s codons", point, v.AwaitsVerdict(), v.Extent())
+		}
 		if res := s.must(ModeRun, exitcode.Done); res.Status != state.StatusCompleted {
 			t.Errorf("%s: %s", point, res.Status)
 		}

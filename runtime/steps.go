@@ -62,7 +62,11 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	if _, last := s.Settled(); last != nil {
 		d.settled = last.Codon
 	}
-	d.lookAhead(s.Next())
+	next := s.Next()
+	if index, _, left := awaited(s, d.program); left != nil {
+		next = index // its loop may continue
+	}
+	d.lookAhead(next)
 	d.show(d.begun())
 	if end, err := d.judgeLeft(ctx); err != nil || end != nil {
 		return verdict.Deref(end), err

@@ -65,7 +65,11 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	case s.Position != nil:
 		line("position", "checkpoint %s (after undo)", Short(s.Position.CheckpointSHA))
 	}
-	if s.Next != "" && s.LiveCodon == nil {
+	switch {
+	case s.LiveCodon != nil:
+	case s.Awaits != "":
+		line("undecided", "whether loop %s continues", s.Awaits)
+	case s.Next != "":
 		line("next codon", "%s", s.Next)
 	}
 	if s.Said != "" {

@@ -46,6 +46,7 @@ type Status struct {
 	Planned   int             `json:"codonsPlanned"`
 	Extent    plan.Extent     `json:"-"` // what that comes to
 	Next      state.CodonID   `json:"nextCodon,omitempty"`
+	Awaits    state.CodonID   `json:"awaitsVerdict,omitempty"` // the loop about which the next run decides first: it may continue before nextCodon
 	LiveCodon *state.Codon    `json:"liveCodon,omitempty"`
 	LastCodon *state.Codon    `json:"lastCodon,omitempty"`
 	state.Bill
@@ -176,6 +177,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	}
 	s.Name, s.Began, s.Worked = hankName(v), began(v), worked(v).Seconds()
 	s.Next, _ = v.Head.Next()
+	s.Awaits = v.AwaitsVerdict()
 	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
 	if run := standing(st); run != nil {
 		s.ofRun(v, run)

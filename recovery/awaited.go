@@ -1,0 +1,38 @@
+package recovery
+
+import (
+	"hank/plan"
+	"hank/recovery/githistory"
+	"hank/state"
+)
+
+// AwaitsVerdict is the loop that the next run decides about first: its last iteration has
+// ended, and whether another follows is not on record. Empty: there is none.
+func (v *View) AwaitsVerdict() state.CodonID {
+	if e := v.awaited(); e != nil {
+		return e.LoopContext.LoopID
+	}
+	return ""
+}
+
+// awaited is the entry of the plan that has ended such an iteration.
+func (v *View) awaited() *plan.Entry {
+	entries, at := v.Head.State.ExecutionPlan(), v.Head.Done-1-v.Head.From
+	if at < 0 || at >= len(entries) || entries[at].LoopContext == nil {
+		return nil
+	}
+	for step := range v.Head.State.Backward() {
+		if !step.Codon.Settled() || step.Codon.CodonID != entries[at].CodonID {
+			return nil
+		}
+		var rest []plan.Entry
+		if at+1 < len(entries) {
+			rest = append(rest, entries[at+1].Entry)
+		}
+		if v.programOutline().AwaitsVerdict(entries[at].Entry, rest, githistory.Judged(step.Run, step.Codon)) {
+			return &entries[at].Entry
+		}
+		return nil
+	}
+	return nil
+}
