@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"hank/checkpoint"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/state"
 )
@@ -63,7 +65,18 @@ func whatIsLeft(t *testing.T) map[string]left {
 		keep(name, a.x.Layout.Root)
 		a.close()
 	}
-	a := begun("", state.Running)
+	a := begun("", state.CompletingSentinels) // whose checkpoint is on its branch and not acknowledged
+	live := a.x.State().Current().Live()
+	final := live.Conclude(a.x.Now())
+	snap := must(a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), live.CodonID), a.x.Head()))(t)
+	branch := a.x.State().Current().GitBranch
+	sha := must(a.x.CommitObject(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindCompleted, CodonID: live.CodonID, RunID: a.run}, Snapshot: snap,
+		Parents: []state.SHA{a.x.Head()}, Branch: branch, Transition: state.CodonTransitioned{RunID: a.run, Record: final}}))(t)
+	ok(t, a.x.Store.SetRef(githistory.Heads+branch, checkpoint.SHA(a.x.State().Current().Head), checkpoint.SHA(sha)))
+	a.waitForSave()
+	keep("behind a branch", a.x.Layout.Root)
+	_ = a.x.Close()
+	a = begun("", state.Running)
 	ok(t, a.x.Record(state.RunPaused{RunID: a.run, Time: a.x.Now(), Reason: state.EndError, Detail: "the disk is full"}))
 	root = a.x.Layout.Root
 	a.close()

@@ -5,6 +5,7 @@ package recovery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,9 @@ func TestEveryInterruptedMoveCanBeClosed(t *testing.T) {
 			}
 			if (x.GivenUp == nil) != (name == "keep") || len(x.Report.Findings) == 0 {
 				t.Errorf("%+v, %v", x.Report, x.GivenUp)
+			}
+			if said := fmt.Sprint(x.Report.Findings); !strings.Contains(said, "and is in checkpoint ") {
+				t.Errorf("what the move has left is in no checkpoint: %s", said)
 			}
 			ok(t, x.Close())
 			if got := h.tree(); got != c.tree {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/checkpoint"
 	"hank/internal/proc"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -266,6 +267,95 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 		}
 		ok(t, x.Close())
 	}
+}
+
+// A run that its runtime has paused is ended whatever is known of the process: for the
+// reason that was given, and with its unfinished work in the error checkpoint.
+func TestAPausedRunEndsWhateverIsKnownOfItsProcess(t *testing.T) {
+	t.Parallel()
+	sleeper := exec.Command("sleep", "1000")
+	ok(t, sleeper.Start())
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	id := must(proc.Of(sleeper.Process.Pid))(t)
+	a := begin(t, t.TempDir(), 12, CreateOptions{})
+	ok(t, a.start(func(r *state.Run) { r.ServerPid, r.Process = id.PID, must(json.Marshal(id))(t) }))
+	if err := a.play(attempt{upto: state.Running}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	ok(t, a.x.Record(state.RunPaused{RunID: a.run, Time: a.x.Now(), Reason: state.EndError, Detail: "the disk is full"}))
+	root := a.x.Layout.Root
+	ok(t, a.x.Close())
+	x := reopen(t, root)
+	r := x.State().Runs[0]
+	if last := r.Codon(r.Len() - 1); r.Status != state.StatusFailed || r.EndReason != state.EndError || last.Interrupted != state.InterruptedByPause || last.ErrorCheckpoint == "" {
+		t.Errorf("the run is %s (%s), its codon %+v", r.Status, r.EndReason, last)
+	}
+	ok(t, x.Close())
+}
+
+// A change of the workspace that was interrupted is ended before a run is closed: what
+// the run's codon has left is not taken from half a change.
+func TestAnInterruptedMoveIsEndedBeforeTheRunIsClosed(t *testing.T) {
+	t.Parallel()
+	a := begin(t, t.TempDir(), 12, CreateOptions{})
+	ok(t, a.start())
+	if err := a.play(attempt{upto: state.Running}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	a.write("log.txt", "half\n")
+	plan := must(a.x.PlanMove(a.ctx, execution.Move{Kind: "restore", To: a.x.Head(), Tracked: checkpoint.Selection{All: true}}))(t)
+	intent := must(a.x.Safeguard(a.ctx, plan))(t)
+	ok(t, a.x.Record(state.IntentOpened{Intent: *intent}))
+	root := a.x.Layout.Root
+	ok(t, a.x.Close())
+	x := reopen(t, root)
+	r := x.State().Runs[0]
+	last := r.Codon(r.Len() - 1)
+	if want, got := must(x.Tree(intent.To))(t), must(x.Tree(last.ErrorCheckpoint))(t); want != got || x.State().Intent != nil {
+		t.Errorf("the error checkpoint has the tree %s, and the move was to %s; the intent is %+v", got, want, x.State().Intent)
+	}
+	ok(t, x.Close())
+}
+
+// Files that keep changing do not keep a crashed run open: the record says that what its
+// codon left is in no checkpoint.
+func TestACrashedRunEndsThoughItsFilesKeepChanging(t *testing.T) {
+	t.Parallel()
+	a := begin(t, t.TempDir(), 12, CreateOptions{})
+	ok(t, a.start())
+	if err := a.play(attempt{upto: state.Running}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	a.waitForSave()
+	b := pack(t, a.x.Layout.Root, "")
+	_ = a.x.Close()
+	b.reset()
+	file := must(os.Create(filepath.Join(a.x.Layout.Workspace, "growing")))(t)
+	ok(t, file.Truncate(16<<20)) // reading it takes longer than two writes are apart
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = file.WriteAt([]byte("x"), 16<<20)
+				_, _ = file.Seek(0, io.SeekEnd)
+				_, _ = file.WriteString("x")
+			}
+		}
+	}()
+	x, err := Open(t.Context(), b.root, execution.Options{})
+	close(stop)
+	<-stopped
+	ok(t, errors.Join(err, file.Close()))
+	r := x.State().Runs[0]
+	last := r.Codon(r.Len() - 1)
+	if r.Status != state.StatusCrashed || last.Status != state.Failed || last.ErrorCheckpoint != "" || !strings.Contains(strings.Join(last.Notes, "\n"), "it has no checkpoint") {
+		t.Errorf("the run is %s, its codon %+v", r.Status, last)
+	}
+	ok(t, x.Close())
 }
 
 // What is proven gone is over on any file system. Where locks say nothing, what
