@@ -109,7 +109,8 @@ func (p *Pack) Gone() bool {
 	return errors.Is(pack, fs.ErrNotExist) && errors.Is(index, fs.ErrNotExist)
 }
 
-// find returns the offset of id in the pack.
+// find returns the offset of id in the pack. A pack that was cut off before the object
+// does not have it: what is stored from then on must not lean on it.
 func (p *Pack) find(id *plumbing.Hash) (int64, bool, error) {
 	x, err := p.Table()
 	if err != nil {
@@ -123,11 +124,14 @@ func (p *Pack) find(id *plumbing.Hash) (int64, bool, error) {
 	if off < 0 {
 		return 0, false, &DamagedError{Path: p.Base + ".idx", Why: "an offset leads out of its table"}
 	}
+	if off >= p.size {
+		return 0, false, &DamagedError{Path: p.String(), Why: "it is shorter than its index says"}
+	}
 	return off, true, nil
 }
 
 // InPacks reports whether one of the packs has an object. An index that cannot be read
-// has none.
+// has none, and neither has a pack that ends before it.
 func InPacks(packs []*Pack, id plumbing.Hash) bool {
 	for _, p := range packs {
 		if _, ok, err := p.find(&id); ok && err == nil {

@@ -80,6 +80,25 @@ func TestAPackThatIsNeitherIndexedNorWholeIsReported(t *testing.T) {
 	}
 }
 
+// What a pack had that was cut off is stored again, and can be read.
+func TestWhatAPackThatWasCutOffHadIsStoredAgain(t *testing.T) {
+	t.Parallel()
+	for _, left := range []int64{0, 4, 12} {
+		r := checkpointtest.NewRig(t)
+		r.Write("a", "one")
+		r.Commit(r.Snapshot(match.Selection{All: true}))
+		name := testkit.Glob(t, r.Opts.Dir, "objects/pack/*.pack")[0]
+		if err := errors.Join(os.Chmod(name, 0o600), os.Truncate(name, left)); err != nil {
+			t.Fatal(err)
+		}
+		r.Reopen()
+		id, added, err := r.Store.PutObject(plumbing.BlobObject, []byte("one"))
+		if err != nil || !added || !r.Store.Has(packdb.SHA(id.String())) {
+			t.Errorf("%d bytes left: added %t, can be read %t: %v", left, added, r.Store.Has(packdb.SHA(id.String())), err)
+		}
+	}
+}
+
 func TestOnlyHanksOwnLocksAreSwept(t *testing.T) {
 	t.Parallel()
 	r := checkpointtest.NewRig(t)
