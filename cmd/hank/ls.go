@@ -38,6 +38,7 @@ Example: hank ls --limit 5`,
 				return nil
 			}
 			t, now := term.NewTable(os.Stdout), time.Now()
+			t.Hang(1)
 			t.Heading("status", "codons", "cost", "last used", "hank", "execution")
 			for _, s := range list.Executions {
 				word := statusWord(&s)

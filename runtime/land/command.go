@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"hank/internal/shell"
+	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime/usergit"
+	"hank/state"
 )
 
 // Command is the command that lands the work of an execution where its workspace is
@@ -26,7 +28,11 @@ func Command(ctx context.Context, at layout.Layout) string {
 	if err != nil {
 		return ""
 	}
+	last := lastCheckpoint(at)
 	for _, had := range slices.Backward(landings(at)) {
+		if had.To.SHA == last && last != "" && head != "" && repo.Has(ctx, head, had.Tip) { // all of it is there
+			return ""
+		}
 		if head != "" && !repo.Has(ctx, had.Tip, head) { // HEAD is on commits that the branch has not
 			continue
 		}
@@ -44,4 +50,18 @@ func Command(ctx context.Context, at layout.Layout) string {
 		}
 	}
 	return ""
+}
+
+// lastCheckpoint is where the last codon of an execution has ended; empty if that is not
+// where it is.
+func lastCheckpoint(at layout.Layout) state.SHA {
+	v, err := recovery.Glance(at.Root)
+	if err != nil || v.State.Position != nil {
+		return ""
+	}
+	run := v.State.Newest()
+	if run == nil || run.Len() == 0 {
+		return ""
+	}
+	return run.Codon(run.Len() - 1).Checkpoint()
 }
