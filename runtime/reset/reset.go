@@ -299,8 +299,11 @@ func (m *Move) forward(r layout.Reset) error {
 // takeBack undoes what of a reset has been done, because the rest cannot be. What
 // cannot be undone either is left to the next reset.
 func (m *Move) takeBack(r layout.Reset) error {
+	if _, begun := layout.Resetting(vfs.OS, m.Execution); !begun && layout.Exists(m.Execution) {
+		return errors.New("nothing was moved") // not even the record could be written
+	}
 	if err := m.back(r); err != nil {
-		return fmt.Errorf("and what was moved could not be moved back (%w); `hank reset` continues, `hank reset --undo` moves it back", err)
+		return fmt.Errorf("what was moved could not be moved back (%w); `hank reset` continues, `hank reset --undo` moves it back", err)
 	}
 	return errors.New("nothing was moved")
 }

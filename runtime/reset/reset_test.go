@@ -180,6 +180,22 @@ func TestARecordLeadsNowhereElse(t *testing.T) {
 	}
 }
 
+// Where not even the record can be written, nothing is said to be elsewhere.
+func TestAResetWithoutARecordHasMovedNothing(t *testing.T) {
+	t.Parallel()
+	root := laidOut(t)
+	before := files(t, root)
+	if err := os.Mkdir(layout.Layout{Root: root}.Reset(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Reset(root).held(Options{}); err == nil || !strings.Contains(err.Error(), "nothing was moved") || strings.Contains(err.Error(), "continues") {
+		t.Errorf("%v", err)
+	}
+	if got := strings.Replace(files(t, root), ".hankweave/reset.json.tmp ", "", 1); got != before {
+		t.Errorf("now there is\n%s\nand there was\n%s", got, before)
+	}
+}
+
 func must(t *testing.T) func(*Task, error) *Task {
 	return func(task *Task, err error) *Task {
 		t.Helper()
