@@ -184,23 +184,30 @@ func TestTheCommandOfALoopIsContainedAndRecorded(t *testing.T) {
 	}
 }
 
-// A request to stop ends the command of a loop; the next run asks it again.
-func TestARunIsStoppedWhileItsLoopIsJudged(t *testing.T) {
-	t.Parallel()
-	heavy(t)
-	gate := t.TempDir()
-	s := stageOf(t, strings.NewReplacer("GATE", gate).Replace(`{"hank": [
-	  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "command", "limit": 3, "until": "[ -e GATE/open ] || { touch GATE/started; sleep 60; }"},
+// judgedFor is a hank whose loop is judged by a command that takes long until GATE/open is
+// there, and told sends a request when the command has begun.
+func judgedFor(t *testing.T, request string) (s *stage, gate string, told chan error) {
+	t.Helper()
+	gate, told = t.TempDir(), make(chan error, 1)
+	s = stageOf(t, strings.NewReplacer("GATE", gate).Replace(`{"hank": [
+	  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "command", "limit": 3, "until": "[ -e GATE/open ] || [ -e GATE/started ] || { touch GATE/started; sleep 60; }"},
 	   "codons": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo <%ITERATION%> >>out"}]},
 	  {"id": "z", "name": "Z", "model": "shell", "continuationMode": "fresh", "promptText": "echo z >>out"}]}`))
-	told := make(chan error, 1)
 	go func() {
 		for !onDisk(gate, "started") {
 			time.Sleep(time.Millisecond)
 		}
-		_, err := live.Control(context.Background(), s.root, "stop")
+		_, err := live.Control(context.Background(), s.root, request)
 		told <- err
 	}()
+	return s, gate, told
+}
+
+// A request to stop ends the command of a loop; the next run asks it again.
+func TestARunIsStoppedWhileItsLoopIsJudged(t *testing.T) {
+	t.Parallel()
+	heavy(t)
+	s, gate, told := judgedFor(t, "stop")
 	s.must(ModeRun, exitcode.Stopped)
 	if err := <-told; err != nil {
 		t.Fatal(err)
@@ -211,6 +218,20 @@ func TestARunIsStoppedWhileItsLoopIsJudged(t *testing.T) {
 	put(t, gate, "open", "")
 	s.must(ModeRun, exitcode.Done)
 	if judged := s.judged("l"); len(judged) != 1 || judged[0].Decision != loop.Stop || content(t, s.workspace(), "out") != "0\nz\n" {
+		t.Errorf("%v, %+v", s.records(), judged)
+	}
+}
+
+// A request to skip ends the command of a loop, and counts as continue.
+func TestTheCommandOfALoopIsSkipped(t *testing.T) {
+	t.Parallel()
+	heavy(t)
+	s, _, told := judgedFor(t, "skip")
+	s.must(ModeRun, exitcode.Done)
+	if err := <-told; err != nil {
+		t.Fatal(err)
+	}
+	if judged := s.judged("l"); len(judged) != 2 || judged[0].Decision != loop.Continue || !judged[0].Votes[0].Invalid || judged[1].Decision != loop.Stop {
 		t.Errorf("%v, %+v", s.records(), judged)
 	}
 }

@@ -39,6 +39,8 @@ func Until(ctx context.Context, spec Spec, host Host, r loop.Rule) (loop.Ballot,
 	switch {
 	case f == nil:
 		return loop.Ballot{Decision: loop.Stop, Reason: "it ended with code 0"}, nil
+	case a.skip && errors.Is(f.Err, context.Canceled):
+		return loop.Ballot{Decision: loop.Continue, Invalid: true, Reason: "it was skipped"}, nil
 	case f.Err != nil: // it was stopped, or could not run
 		if errors.Is(f.Err, context.Canceled) || f.Final() {
 			return loop.Ballot{}, fmt.Errorf("the command of loop %s: %w", a.Entry.LoopContext.LoopID, f)
