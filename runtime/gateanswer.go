@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -20,6 +21,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
+	"hank/runtime/operation"
 	"hank/state"
 )
 
@@ -50,9 +52,13 @@ type refusal struct {
 	Decision string `json:"decision,omitempty"`
 }
 
-// AnswerGate answers a gate of an execution.
-func AnswerGate(ctx context.Context, root string, a gate.Answer) (*Decided, error) {
-	a.By = whoDecides()
+// AnswerGate answers a gate of an execution. With an operation ID it is carried out once.
+func AnswerGate(ctx context.Context, root string, a gate.Answer, opID string) (*Decided, error) {
+	asked, err := operation.Of(opID, a.Verb(), []string{a.Gate, a.Reply, a.Checkpoint}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	a.By, a.Operation = whoDecides(), asked
 	return decideThere(ctx, root, answerCommand, a)
 }
 
@@ -150,15 +156,7 @@ func decideOn(x *execution.Execution, command string, arguments []byte) (*Decide
 		if err := json.Unmarshal(arguments, &a); err != nil {
 			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the answer cannot be read: %v", err)}
 		}
-		answer, about, err := gate.Decide(s, a, x.Now())
-		if err != nil {
-			return nil, err
-		}
-		if done.Gate = about; answer == nil {
-			done.Unchanged = true
-			return done, nil
-		}
-		t = *answer
+		return done, answerOn(x, a, done)
 	case holdCommand:
 		var h state.Hold
 		if err := json.Unmarshal(arguments, &h); err != nil {
@@ -184,11 +182,46 @@ func decideOn(x *execution.Execution, command string, arguments []byte) (*Decide
 	if err := x.Record(t); err != nil {
 		return nil, err
 	}
-	failpoint.Hit("gate.answered")
-	if answered, ok := t.(state.GateAnswered); ok {
-		done.Gate = x.State().GateRequest(answered.Number)
-	}
 	return done, nil
+}
+
+// answerOn records an answer, in one piece with the operation that it may be.
+func answerOn(x *execution.Execution, a gate.Answer, done *Decided) error {
+	standing, known, err := operation.Look(x.State(), a.Operation)
+	if err != nil {
+		return err
+	}
+	if standing == operation.Answered {
+		err := operation.Repeat(known, done)
+		done.Unchanged = true
+		return err
+	}
+	answer, about, err := gate.Decide(x.State(), a, x.Now())
+	if err != nil {
+		return err
+	}
+	var moves []state.Transition
+	if answered := *about; answer != nil {
+		moves = append(moves, *answer)
+		answered.Status, answered.Answer = answer.Status, &answer.Answer
+		about = &answered
+	}
+	done.Gate, done.Unchanged = about, answer == nil
+	if a.Operation != nil {
+		t, err := operation.Answer(*a.Operation, exitcode.Done, done)
+		if err != nil {
+			return err
+		}
+		moves = append(moves, t)
+	}
+	if len(moves) == 0 {
+		return nil
+	}
+	if err := x.Record(moves...); err != nil {
+		return err
+	}
+	failpoint.Hit("gate.answered")
+	return nil
 }
 
 // decideFor has the driver carry out what a client has decided, between two things that

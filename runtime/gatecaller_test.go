@@ -33,7 +33,7 @@ func init() {
 				fmt.Println(command, r.OK, r.Denied, err)
 			}
 		}
-		_, err = AnswerGate(ctx, args[0], gate.Answer{Gate: "ok", Status: state.GateApproved})
+		_, err = AnswerGate(ctx, args[0], gate.Answer{Gate: "ok", Status: state.GateApproved}, "")
 		fmt.Println("approve", int(verdict.CodeOf(err)))
 		_, err = SetHold(ctx, args[0], "")
 		fmt.Println("hold", int(verdict.CodeOf(err)))

@@ -53,7 +53,7 @@ func answerCommand(status state.GateStatus, command *cli.Command) *cli.Command {
 	command.Flags = []cli.Flag{executionFlag,
 		&cli.StringFlag{Name: "reply", Usage: "give `TEXT` to the next prompt"},
 		&cli.StringFlag{Name: "checkpoint", Usage: "answer only if checkpoint `SHA` is what is judged"},
-		jsonFlag}
+		opIDFlag, jsonFlag}
 	command.Action = func(c *cli.Context) error {
 		if err := arguments(c, 1, 1); err != nil {
 			return err
@@ -65,7 +65,7 @@ func answerCommand(status state.GateStatus, command *cli.Command) *cli.Command {
 		if err != nil {
 			return err
 		}
-		done, err := runtime.AnswerGate(c.Context, root, gate.Answer{Gate: c.Args().First(), Status: status, Reply: c.String("reply"), Checkpoint: c.String("checkpoint")})
+		done, err := runtime.AnswerGate(c.Context, root, gate.Answer{Gate: c.Args().First(), Status: status, Reply: c.String("reply"), Checkpoint: c.String("checkpoint")}, c.String("op-id"))
 		if err != nil {
 			return err
 		}

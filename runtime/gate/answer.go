@@ -21,7 +21,12 @@ type Answer struct {
 	Reply      string           `json:"reply,omitempty"`
 	Checkpoint string           `json:"checkpoint,omitempty"` // the beginning of the SHA that was judged; empty: the one that waits
 	By         state.StartedBy  `json:"by"`
+	// Operation is the command, if it is to be carried out once.
+	Operation *state.Operation `json:"operation,omitempty"`
 }
+
+// Verb is the command that gives the answer: approve or reject.
+func (a Answer) Verb() string { return verb(a.Status) }
 
 // Decide computes what an answer does: a transition, or nothing where the same answer
 // was given before; before is that one. The error is an *exitcode.UsageError, or a

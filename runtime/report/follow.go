@@ -10,6 +10,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/runtime/control"
+	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/live"
 	"hank/runtime/logview"
@@ -220,6 +221,10 @@ func (f *follower) take(e journal.Event) (over bool, err error) {
 		return false, f.record(t.RunID, t.Record)
 	case state.CodonTransitioned:
 		return false, f.record(t.RunID, t.Record)
+	case state.GateRequested:
+		if t.Request.RunID == f.run {
+			return false, f.Gate(gate.ViewOf(&t.Request, f.v.Layout.Workspace).In(f.option))
+		}
 	case state.RunCompleted:
 		return t.RunID == f.run, nil
 	case state.RunFailed:
@@ -354,7 +359,8 @@ func runEnd(v *recovery.View, run *state.Run, in Settings, option string) RunEnd
 		ms := run.EndTime.Sub(run.StartTime.Time).Milliseconds()
 		ended.Millis = &ms
 	}
-	if ended.Verdict == verdict.Budget || ended.Verdict == verdict.Paused {
+	switch ended.Verdict {
+	case verdict.Budget, verdict.Paused, verdict.Waiting, verdict.Held:
 		ended.Detail = shownEnd(run, option)
 	}
 	if !v.Live {

@@ -14,6 +14,7 @@ import (
 	"hank/recovery"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/history"
@@ -39,6 +40,8 @@ type LogView interface {
 	Line(logview.Line) error
 	// End comes after them. The attempt may be running.
 	End(Attempt) error
+	// Gate comes when a run that is followed asks at a gate.
+	Gate(*gate.View) error
 	// RunEnd comes when a run that was followed is over.
 	RunEnd(RunEnd) error
 	// Hold lets what follows be only counted, in lines, but for the last ones, which

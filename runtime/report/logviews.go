@@ -10,6 +10,7 @@ import (
 
 	"hank/internal/advice"
 	"hank/internal/term"
+	"hank/runtime/gate"
 	"hank/runtime/logview"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -165,6 +166,11 @@ func endingOf(a Attempt, option string) string {
 	return ending
 }
 
+// Gate implements LogView.
+func (t *LogText) Gate(v *gate.View) error {
+	return t.p.Remark(fmt.Sprintf("%s; to approve: %s; to reject: %s", v.Waits(), v.Approve, v.Reject))
+}
+
 // RunEnd implements LogView.
 func (t *LogText) RunEnd(r RunEnd) error {
 	text := fmt.Sprintf("the run has ended: %s", r.Verdict)
@@ -224,6 +230,14 @@ func (j *LogJSON) End(a Attempt) error {
 	return j.e.Member("end", end)
 }
 
+// Gate implements LogView.
+func (j *LogJSON) Gate(v *gate.View) error {
+	if err := j.e.Attempt("", string(v.CodonID), 0); err != nil {
+		return err
+	}
+	return j.e.Member("gate", v)
+}
+
 // RunEnd implements LogView.
 func (j *LogJSON) RunEnd(r RunEnd) error {
 	if err := j.e.Attempt(string(r.RunID), "", 0); err != nil {
@@ -246,6 +260,9 @@ func (*LogRaw) Line(logview.Line) error { return nil }
 
 // End implements LogView.
 func (*LogRaw) End(Attempt) error { return nil }
+
+// Gate implements LogView.
+func (*LogRaw) Gate(*gate.View) error { return nil }
 
 // RunEnd implements LogView.
 func (*LogRaw) RunEnd(RunEnd) error { return nil }
