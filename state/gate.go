@@ -179,7 +179,7 @@ func (s *State) requestGate(t GateRequested) error {
 }
 
 func (s *State) answerGate(t GateAnswered) error {
-	r := s.GateRequest(t.Number)
+	r := s.gateRequest(t.Number)
 	run := s.Current()
 	switch {
 	case r == nil:
@@ -196,7 +196,7 @@ func (s *State) answerGate(t GateAnswered) error {
 }
 
 func (s *State) closeGate(t GateClosed) error {
-	r := s.GateRequest(t.Number)
+	r := s.gateRequest(t.Number)
 	switch {
 	case r == nil:
 		return illegal(t, "there is no request %d", t.Number)
@@ -217,8 +217,8 @@ func (s *State) replaceGate(number int, change func(*Gate)) {
 	}
 }
 
-// GateRequest is the request with a number; nil: there is none.
-func (s *State) GateRequest(number int) *Gate {
+// gateRequest is the request with a number; nil: there is none.
+func (s *State) gateRequest(number int) *Gate {
 	for i := range s.Gates {
 		if s.Gates[i].Number == number {
 			return &s.Gates[i]

@@ -64,7 +64,7 @@ func TestAGateTakesOneAnswerWhileNothingRuns(t *testing.T) {
 			t.Fatalf("after %s: %v\n%s", move.Type(), err, text(t, s))
 		}
 	}
-	if r := s.GateRequest(1); r.Status != GateApproved || r.Answer.Reply != "yes" || !s.GateRequest(2).Closed || s.NextGate() != 4 || s.Hold != nil {
+	if r := s.gateRequest(1); r.Status != GateApproved || r.Answer.Reply != "yes" || !s.gateRequest(2).Closed || s.NextGate() != 4 || s.Hold != nil {
 		t.Errorf("%+v, hold %v", s.Gates, s.Hold)
 	}
 	for _, again := range []Transition{yes, GateClosed{2}, HoldReleased{Time: epoch}} {
