@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/internal/race"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -83,8 +84,8 @@ func TestTransitionsOfOneCallHappenTogether(t *testing.T) {
 	}
 	var moments []moment
 	look := func(when string, done bool) {
-		for i := range 50 { // few tear a write in its middle
-			percent := 51 + i
+		for i := range 50 / race.Step { // few tear a write in its middle
+			percent := 51 + i*race.Step
 			moments = append(moments, moment{mem.Crash(rand.New(rand.NewPCG(uint64(len(moments)), uint64(i))), percent), fmt.Sprintf("%s, %d %%", when, percent), done})
 		}
 	}

@@ -185,7 +185,7 @@ func TestATransitionOfAnyTypeReadsBackAndLeavesTheOldStateAlone(t *testing.T) {
 	}
 }
 
-// Apply refuses what does not fit the state, for each reason that it has, and the
+// Apply refuses what does not fit the state, for each reason of apply.go and removal.go, and the
 // state stays as it was.
 func TestWhatDoesNotFitTheStateIsRefused(t *testing.T) {
 	t.Parallel()
