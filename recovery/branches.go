@@ -21,6 +21,7 @@ type branchPlan struct {
 	state   *state.State              // as it will be
 	refs    map[string]checkpoint.SHA // by branch, as they will be
 	repairs []Repair
+	forward string // the branch of the checkpoint that is acknowledged
 }
 
 // planBranches compares the references of the store with the state:
@@ -205,7 +206,7 @@ func (p *branchPlan) rollForward(w githistory.CommitRecord) error {
 	} else if err != nil {
 		return err
 	}
-	p.state = next
+	p.state, p.forward = next, w.Branch
 	p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("checkpoint %.12s was complete when hank ended", w.SHA),
 		Will: "the next command acknowledges it", Did: "it is acknowledged now", next: next,
 		do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.Record(t) }})
@@ -214,12 +215,13 @@ func (p *branchPlan) rollForward(w githistory.CommitRecord) error {
 
 // restoreKnownBranches plans to put back every branch that is gone, or has fallen back,
 // although the state knows its tip and the store has it. Of a state that may be behind
-// nobody knows whether a newer one was lost with the branch.
+// nobody knows whether a newer one was lost with the branch. A branch that led to nothing
+// has been put back to where the state was before its newest checkpoint was acknowledged.
 func (p *branchPlan) restoreKnownBranches(behind bool) error {
 	heads := githistory.KnownHeads(p.state)
 	for _, branch := range slices.Sorted(maps.Keys(heads)) {
 		at, head := p.refs[branch], heads[branch]
-		if head == "" || at != "" && !behind || at == checkpoint.SHA(head) || p.state.RemovedAt(branch) != nil || !p.isWhole(head) {
+		if head == "" || at != "" && !behind && branch != p.forward || at == checkpoint.SHA(head) || p.state.RemovedAt(branch) != nil || !p.isWhole(head) {
 			continue
 		}
 		if at != "" { // the history may have been rebuilt beyond it
