@@ -187,6 +187,7 @@ func decideOn(x *execution.Execution, command string, arguments []byte) (*Decide
 
 // answerOn records an answer, in one piece with the operation that it may be.
 func answerOn(x *execution.Execution, a gate.Answer, done *Decided) error {
+	a.Reply = x.Opts.Mask(a.Reply) // as it is recorded
 	standing, known, err := operation.Look(x.State(), a.Operation)
 	if err != nil {
 		return err

@@ -506,7 +506,7 @@ func (s *Status) gatesOf(st *state.State, now time.Time) {
 		if s.Verdict, s.asks = verdict.Waiting, true; !s.Live {
 			s.Command = ""
 		}
-	case s.Verdict == verdict.Waiting: // it was answered, or nobody has in time
+	case s.EndReason == state.EndGate && !s.movedAway(): // it was answered, or nobody has in time
 		s.Verdict = verdict.Stopped
 		if g == nil || g.Request == nil {
 			g = answered(st)

@@ -49,13 +49,26 @@ func OfExecution(v *recovery.View) Verdict {
 	case v.Blocked != nil || v.Unfinished():
 		return Blocked
 	case run != nil:
-		return OfRun(v, run)
+		return sinceEnd(v.State, OfRun(v, run))
 	case v.State.Position == nil:
 		return NotBegun
 	case v.Head.Planned > 0 && v.Head.Done == v.Head.Planned:
 		return Completed
 	}
 	return RolledBack
+}
+
+// sinceEnd is the verdict on a run with what was decided since: an answer at its gate, a
+// hold, or the end of one.
+func sinceEnd(s *state.State, of Verdict) Verdict {
+	n := len(s.Gates)
+	switch {
+	case s.Hold != nil:
+		return Held
+	case of == Held, of == Waiting && n > 0 && s.Gates[n-1].Status != state.GatePending:
+		return Stopped
+	}
+	return of
 }
 
 // OfRun is how a run is.
