@@ -122,8 +122,11 @@ func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
 	if onDisk(s.root, layout.Dir) {
 		t.Error("an execution was made")
 	}
+	// An execution keeps the sandbox that a command has chosen for it.
+	retry := func(o *command) { o.Codon = "a" }
 	s.must(ModeRun, exitcode.Done, func(o *command) { o.Layers.Flags.Sandbox = config.NoSandbox })
-	if _, err := s.run(ModeRetry, without, func(o *command) { o.Codon = "a" }); !errors.As(err, &agent) {
+	s.must(ModeRetry, exitcode.Done, without, retry)
+	if _, err := s.run(ModeRetry, without, retry, func(o *command) { o.Layers.Flags.Sandbox = config.WorkspaceSandbox }); !errors.As(err, &agent) {
 		t.Errorf("an execution that is there: %v", err)
 	}
 }

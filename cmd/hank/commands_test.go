@@ -34,6 +34,11 @@ var verbCases = map[string]verbCase{
 	"retry":       {args: []string{"finish"}, flag: []string{"--note", "again"}},
 	"rollback":    {flag: []string{"--to", "write", "--yes"}},
 	"stop":        {flag: []string{"--after-codon"}},
+	"approve":     {args: []string{"gate"}, flag: []string{"--reply", "yes"}},
+	"reject":      {args: []string{"gate"}, flag: []string{"--reply", "no"}},
+	"hold":        {args: []string{"a reason"}, flag: []string{"-e", "."}},
+	"release":     {flag: []string{"-e", "."}},
+	"why":         {args: []string{"write"}, flag: []string{"-e", "."}},
 	"skip":        {flag: []string{"-e", "."}},
 	"status":      {flag: []string{"-e", "."}},
 	"show":        {args: []string{"write"}, flag: []string{"--limit", "1"}, list: true},
@@ -52,9 +57,9 @@ var verbCases = map[string]verbCase{
 	"completion":  {args: []string{"bash"}, plain: true},
 }
 
-// refused are the commands that have nothing to do where no run is in progress, or
-// where the workspace is in no repository: they say so, with this code.
-var refused = map[string]int{"stop": 2, "skip": 2, "land": 2}
+// refused are the commands that have nothing to do where no run is in progress, no gate
+// waits, or the workspace is in no repository: they say so, with this code.
+var refused = map[string]int{"stop": 2, "skip": 2, "approve": 2, "reject": 2, "land": 2}
 
 // Every command can be learned from its help, takes flags on either side of its
 // arguments, and prints JSON that can be read, and nothing else, with --json.

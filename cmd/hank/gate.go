@@ -88,8 +88,8 @@ func holdCommand() *cli.Command {
 	return &cli.Command{
 		Name: "hold", Usage: "keep an execution from running until hank release", ArgsUsage: "[REASON]",
 		Description: `While an execution is held, hank run, resume and retry do nothing and end with exit
-code 7. A run in progress ends after its codon. The agents of an execution may not
-hold it.
+code 7, and print REASON. A run in progress ends after its codon. The agents of an
+execution may not hold it.
 
 Example: hank hold 'the budget is being discussed'
 
