@@ -132,7 +132,8 @@ func TestASeriesGoesOnAfterAnInterruption(t *testing.T) {
 		records := make([]string, len(codons))
 		for i, c := range codons {
 			id, status, _ := strings.Cut(c, ":")
-			records[i] = fmt.Sprintf(`{"codonId": %q, "status": %q, "attempt": %d}`, id, status, i+1)
+			status, class, _ := strings.Cut(status, " ")
+			records[i] = fmt.Sprintf(`{"codonId": %q, "status": %q, "attempt": %d, "failureReason": {"type": "unknown", "retriable": true, "class": %q}}`, id, status, i+1, class)
 		}
 		return fmt.Sprintf(`{"status": %q, "endReason": %q, "startingConditions": {"type": "continuation", "reason": %q}, "codons": [%s]}`, status, end, reason, strings.Join(records, ", "))
 	}
@@ -152,6 +153,8 @@ func TestASeriesGoesOnAfterAnInterruption(t *testing.T) {
 		{"a resume of what had failed", []string{run("continue", "running", "", "a:failed"), run("", "failed", "codon-failed", "a:failed", "a:failed")}, 1},
 		{"after a pause", []string{run("retry", "running", ""), run("", "failed", "exhausted", "a:failed")}, 0},
 		{"another codon since", []string{run("continue", "running", "", "b:completed", "a:failed"), run("", "crashed", "crash", "a:failed")}, 1},
+		{"refused at its gate twice", []string{run("", "running", "", "b:completed", "a:completed", "a:failed gate", "a:completed", "a:failed gate")}, 2},
+		{"and before that by itself", []string{run("continue", "running", "", "a:failed gate"), run("", "failed", "stopped", "a:failed", "a:completed")}, 2},
 		{"a codon that was completed", []string{run("continue", "running", "", "a:failed"), run("", "crashed", "crash", "a:completed")}, 1},
 	} {
 		for i := range c.runs {
