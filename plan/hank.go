@@ -35,6 +35,8 @@ type Hank struct {
 	Items                  []Item         `json:"hank"`
 	Unknown                jsontext.Value `json:",embed"`
 
+	Variables map[string]string `json:"variables,omitzero"` // hank's addition: placeholders of its own
+
 	doc    *jsonshape.Document // positions, for diagnostics; nil in a Hank that was not parsed
 	places []place             // its codons and loops
 }

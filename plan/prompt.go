@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type Vars = variables.Facts
 // Variables are what a codon is told: in its prompts by placeholders, and in the
 // environment of its processes.
 func (p *Program) Variables(e Entry, v Vars) Vars {
-	v.Codon = string(e.CodonID)
+	v.Codon, v.Declared = string(e.CodonID), p.Hank.Variables
 	if e.LoopContext != nil {
 		v.Loop = &variables.Loop{Iteration: e.LoopContext.Iteration, ProgressFile: e.LoopContext.ProgressFile}
 		if l := p.Loop(e.LoopContext.LoopID); l != nil {
@@ -34,7 +35,7 @@ func (p *Program) replacer(e Entry, v Vars) *strings.Replacer {
 	return strings.NewReplacer(variables.Replacements(p.Variables(e, v))...)
 }
 
-// placeholders are the names that replacer knows.
+// placeholders are the names that replacer knows in every hank.
 var placeholders = variables.Placeholders()
 
 var (
@@ -46,8 +47,9 @@ var (
 // that it would reach the agent as text: in capitals with another name, or a known
 // name with spaces or small letters. Anything else between <% and %> may be a
 // template that the prompt is about. Comments of agents' prompts do not count.
-func unknownPlaceholders(text string, script bool, report func(offset int, message, hint string)) {
+func (h *Hank) unknownPlaceholders(text string, script bool, report func(offset int, message, hint string)) {
 	var comments [][]int
+	placeholders := slices.Concat(placeholders, slices.Sorted(maps.Keys(h.Variables)))
 	if !script {
 		comments = htmlComment.FindAllStringIndex(text, -1)
 	}

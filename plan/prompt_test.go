@@ -140,7 +140,7 @@ func TestWhatLooksLikeAPlaceholderMustBeOne(t *testing.T) {
 		"<!-- <%DATADIR%> -->": "",
 	} {
 		var got []string
-		unknownPlaceholders(text, false, func(offset int, message, hint string) {
+		new(Hank).unknownPlaceholders(text, false, func(offset int, message, hint string) {
 			written, _, _ := strings.Cut(message, " is not a placeholder")
 			near, _, _ := strings.Cut(hint, "?")
 			near = strings.TrimSuffix(strings.TrimPrefix(near, "did you mean <%"), "%>")
@@ -154,7 +154,7 @@ func TestWhatLooksLikeAPlaceholderMustBeOne(t *testing.T) {
 		}
 	}
 	unknown := 0
-	unknownPlaceholders("<!-- <%DATADIR%> -->", true, func(int, string, string) { unknown++ })
+	new(Hank).unknownPlaceholders("<!-- <%DATADIR%> -->", true, func(int, string, string) { unknown++ })
 	if unknown != 1 {
 		t.Error("a script has no comments of HTML")
 	}

@@ -43,7 +43,7 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
 		promptText(text, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
 		if kind != sentinelPrompt && !l.out.AnyIDs {
-			unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
+			l.hank.unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
 				l.out.At(inPrompt, offset, "", "unknown-placeholder", message, hint)
 			})
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hank/internal/lazyregexp"
 	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 	"hank/plan/steps"
@@ -37,6 +38,23 @@ func (h *Hank) stepRules(p place, out *diagnostic.Reporter) {
 			} else {
 				seen[kind] = i
 			}
+		}
+	}
+}
+
+var variableName = lazyregexp.New(`^[A-Z][A-Z0-9_]{0,63}$`)
+
+// variableRules reports variables that no prompt can name, or no process can get.
+func (h *Hank) variableRules(out *diagnostic.Reporter) {
+	for name, value := range h.Variables {
+		at := "/variables/" + jsonshape.Escape(name)
+		switch {
+		case !variableName.MatchString(name):
+			h.report(out, at, "variable-name", "", "%q is no name of a variable: capital letters, digits and underscores, at most 64, a letter first", name)
+		case slices.Contains(placeholders, name):
+			h.report(out, at, "variable-name", "", "<%%%s%%> is one of the placeholders that every hank has", name)
+		case strings.IndexByte(value, 0) >= 0:
+			h.report(out, at, "bad-value", "", "%q cannot be in an environment: it has a NUL character", name)
 		}
 	}
 }

@@ -19,6 +19,7 @@ func (h *Hank) structure(out *diagnostic.Reporter) {
 	}
 	h.placeholderRules("/globalSystemPromptText", h.GlobalSystemPromptText, false, out)
 	h.names(out)
+	h.variableRules(out)
 	for _, p := range h.places {
 		if p.loop != nil {
 			h.loopRules(p, out)
@@ -121,7 +122,7 @@ func (h *Hank) placeholderRules(pointer, text string, script bool, out *diagnost
 	if out.AnyIDs {
 		return
 	}
-	unknownPlaceholders(text, script, func(_ int, message, hint string) {
+	h.unknownPlaceholders(text, script, func(_ int, message, hint string) {
 		h.report(out, pointer, "unknown-placeholder", hint, "%s", message)
 	})
 }

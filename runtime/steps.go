@@ -228,7 +228,9 @@ func (d *driver) after(final *state.Codon) retry.Next {
 func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.Codon, error) {
 	d.still = time.Time{}
 	spec, s := d.spec(e, index, d.attemptsOf(e.CodonID)+1), d.x.State()
-	left := retry.After(e.Codon, retry.Series(s, s.Run(d.run), e.CodonID)).Left
+	series := retry.Series(s, s.Run(d.run), e.CodonID)
+	left := retry.After(e.Codon, series).Left
+	spec.LastFailure = retry.LastFailure(series)
 	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left))
 	final, err := codon.Run(ctx, spec, host{d, e, index})
 	if err != nil {

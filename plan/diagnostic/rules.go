@@ -62,6 +62,7 @@ var rules = map[string]Rule{
 	"duplicate-gate":      {Severity: Error, Says: "two gates have the same id"},
 	"retry-config":        {Severity: Error, Says: "retryConfig is given without \"onFailure\": \"retry\""},
 	"empty-check":         {Severity: Error, Says: "skipIf or expect has nothing to look at"},
+	"variable-name":       {Severity: Error, Says: "a name under variables cannot be a placeholder, or is one that every hank has"},
 	"unused-rule":         {Severity: Warning, Says: "a rule of retryConfig, or a part of it, never holds"},
 	"timeout-unused":      {Severity: Warning, Says: "timeout is not below budget.maxTimeSeconds, which ends the codon before"},
 	"unused-extensions":   {Severity: Warning, Says: "maxExtensions is given without exhaustWithPrompt"},

@@ -130,6 +130,7 @@ var Hank = shape.Object("hank", "the root of hank.json",
 	).Lenient(), "required tools and environment variables"),
 	shape.Optional("globalSystemPromptFile", refs(), refOrList("system prompt of all codons")),
 	shape.Optional("globalSystemPromptText", shape.Text(), "system prompt of all codons"),
+	shape.Optional("variables", shape.MapOf(shape.Text()), "hank's addition: name in capital letters → text, for prompts and scripts: <%NAME%>, and in their environment HANK_VAR_NAME"),
 	shape.Required("hank", shape.FilledList(shape.Tagged("type", shape.Variant{Value: "loop", Shape: loopShape}, shape.Variant{Value: "codon", Shape: codonShape}, shape.Variant{Value: "", Shape: codonShape})), "codons and loops, in order"),
 ).WithTypos(rootTypos)
 

@@ -45,5 +45,5 @@ var rootTypos = map[string]string{
 	"env": "requirements.env, or env of a codon", "tools": "requirements.tools", "requires": "requirements",
 	"override": "overrides", "settings": "overrides", "config": "overrides", "budget": "overrides.budget",
 	"systemPrompt": "globalSystemPromptText or globalSystemPromptFile", "globalSystemPrompt": "globalSystemPromptText or globalSystemPromptFile",
-	"schema": "$schema",
+	"schema": "$schema", "vars": "variables", "placeholders": "variables", "parameters": "variables",
 }

@@ -10,8 +10,11 @@
 package variables
 
 import (
+	"maps"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Facts are what is known when an attempt at a codon begins. Values that are not known may
@@ -25,11 +28,15 @@ type Facts struct {
 	Codon string
 	Loop  *Loop // around the codon
 
+	Attempt     int    // its number
+	LastFailure string // why the attempt before this one failed; empty: none has
 	LastOutcome string // how the codon before it in the plan ended; empty: there is none
 	DollarsLeft string // plain decimals; empty: no limit
 	SecondsLeft string
 	Reply       string // what a person has said at a gate
 	Decision    string // the file for the decision of a codon that votes
+
+	Declared map[string]string // by the hank itself
 }
 
 // Loop is where in a loop a codon is.
@@ -65,7 +72,7 @@ func all(f Facts) []variable {
 	if l.ProgressFile != "" {
 		progress = path.Join(f.Workspace, l.ProgressFile)
 	}
-	return []variable{
+	list := []variable{
 		{[]string{"AGENT_ROOT", "PROJECT_DIR", "EXECUTION_DIR"}, f.Workspace, "HANK_WORKSPACE", false},
 		{[]string{"DATA_DIR"}, data, "HANK_DATA", !f.HasData},
 		{[]string{"OUTPUT_DIR"}, output, "HANK_OUTPUT", false},
@@ -73,12 +80,21 @@ func all(f Facts) []variable {
 		{[]string{"ITERATION"}, strconv.Itoa(l.Iteration), "HANK_ITERATION", !looped},
 		{[]string{"ITERATION_LIMIT"}, orUnlimited(l.Limit > 0, strconv.Itoa(l.Limit)), "HANK_ITERATION_LIMIT", !looped},
 		{[]string{"LAST_OUTCOME"}, orElse(f.LastOutcome, "none"), "HANK_LAST_OUTCOME", false},
+		{[]string{"ATTEMPT"}, strconv.Itoa(f.Attempt), "HANK_ATTEMPT_NUMBER", false},
+		{[]string{"LAST_FAILURE"}, orElse(f.LastFailure, "none"), "HANK_LAST_FAILURE", false},
 		{[]string{"BUDGET_LEFT"}, orUnlimited(f.DollarsLeft != "", f.DollarsLeft), "HANK_BUDGET_LEFT", false},
 		{[]string{"TIME_LEFT"}, orUnlimited(f.SecondsLeft != "", f.SecondsLeft), "HANK_TIME_LEFT", false},
 		{[]string{"REPLY"}, f.Reply, "HANK_REPLY", f.Reply == ""},
 		{[]string{"PROGRESS_FILE"}, progress, "HANK_PROGRESS_FILE", progress == ""},
 		{[]string{"DECISION_FILE"}, f.Decision, "HANK_DECISION", f.Decision == ""},
 	}
+	for _, name := range slices.Sorted(maps.Keys(f.Declared)) {
+		list = append(list, variable{[]string{name}, f.Declared[name], "HANK_VAR_" + name, false})
+	}
+	for i := range list { // what an agent has said may have what no environment can hold
+		list[i].Value = strings.ReplaceAll(list[i].Value, "\x00", "\uFFFD")
+	}
+	return list
 }
 
 func orUnlimited(limited bool, value string) string {

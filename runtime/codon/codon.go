@@ -91,7 +91,7 @@ func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Co
 
 // vars is what the codon is told of where it stands.
 func (a *attempt) vars() plan.Vars {
-	v := plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data(), HasData: a.HasData, Output: a.Output, LastOutcome: a.LastOutcome, Reply: a.Reply, Decision: a.decisionPath()}
+	v := plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data(), HasData: a.HasData, Output: a.Output, LastOutcome: a.LastOutcome, Attempt: a.Number, LastFailure: a.LastFailure, Reply: a.Reply, Decision: a.decisionPath()}
 	if a.Limits.Dollars > 0 {
 		v.DollarsLeft = a.Limits.Dollars.String()
 	}

@@ -3,7 +3,6 @@ package codon
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"hank/internal/sandbox"
 	"hank/plan"
@@ -76,7 +75,6 @@ func (a *attempt) agentEnviron() []string {
 	env := harness.NewEnviron(a.Environ)
 	variables.Apply(a.Program.Variables(a.Entry, a.vars()), env)
 	env["HANK_ATTEMPT"] = a.ID
-	env["HANK_ATTEMPT_NUMBER"] = strconv.Itoa(a.Number)
 	env["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.Layout.Workspace)
 	if a.Settings.AnthropicBaseURL != "" {
 		env["ANTHROPIC_BASE_URL"] = a.Settings.AnthropicBaseURL

@@ -442,7 +442,7 @@ func TestAnAgentIsToldWhatItsCodonIs(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, c("a", `env | grep ^HANK_ | grep -v ^HANK_SESSION | cut -d= -f1,2 | while IFS== read -r k v; do touch "$k=$(basename "$v")"; done`))
 	spec := h.spec(0, 3)
-	record := h.must(spec, fmt.Sprintf("completed - [HANK_ATTEMPT=%s HANK_ATTEMPT_NUMBER=3 HANK_BUDGET_LEFT=unlimited HANK_CODON=a HANK_LAST_OUTCOME=none HANK_OUTPUT=workspace HANK_TIME_LEFT=unlimited HANK_WORKSPACE=workspace]", spec.ID))
+	record := h.must(spec, fmt.Sprintf("completed - [HANK_ATTEMPT=%s HANK_ATTEMPT_NUMBER=3 HANK_BUDGET_LEFT=unlimited HANK_CODON=a HANK_LAST_FAILURE=none HANK_LAST_OUTCOME=none HANK_OUTPUT=workspace HANK_TIME_LEFT=unlimited HANK_WORKSPACE=workspace]", spec.ID))
 	if record.Attempt != 3 || len(slices.Collect(maps.Keys(h.checkpoints))) != 2 {
 		t.Errorf("%+v", record)
 	}

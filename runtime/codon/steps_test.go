@@ -228,3 +228,16 @@ func TestARequestEndsTheExtensions(t *testing.T) {
 		}
 	}
 }
+
+// An attempt is told its number, why the one before it failed, and what the hank declares,
+// in its prompt and in the environment of all that it starts.
+func TestAnAttemptIsToldWhyTheOneBeforeItFailed(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, c("a", `test '<%ATTEMPT%> <%LAST_FAILURE%>' = "$HANK_ATTEMPT_NUMBER $HANK_LAST_FAILURE" && echo "$HANK_LAST_FAILURE" && touch told-$HANK_ATTEMPT_NUMBER`,
+		`"expect": {"marker": "no good", "command": {"run": "test \"$HANK_LAST_FAILURE\" = 'no good'"}}`))
+	spec := h.spec(0, 2)
+	spec.LastFailure = "no good"
+	h.must(spec, "completed - [told-2]")
+	h = newHost(t, c("a", `echo "$HANK_LAST_FAILURE"`, `"expect": {"marker": "none"}`))
+	h.must(h.spec(0, 1), "completed - []")
+}

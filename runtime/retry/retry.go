@@ -127,6 +127,17 @@ func Series(s *state.State, run *state.Run, id state.CodonID) []*state.Codon {
 	return series
 }
 
+// LastFailure is why the newest attempt of a series that has failed by itself did; empty:
+// none has.
+func LastFailure(series []*state.Codon) string {
+	for _, c := range slices.Backward(series) {
+		if hasFailed(c) {
+			return c.FailureReason.Message
+		}
+	}
+	return ""
+}
+
 // Interrupted reports whether a run ended by a crash, on request or by an error of hank
 // itself, and not because of what its codons did.
 func Interrupted(r *state.Run) bool {
