@@ -135,6 +135,12 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 	defer stop.Stop()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
+	var timeout <-chan time.Time // exact: a turn may be shorter than a tick, and there may be many
+	if t.timeout > 0 {
+		timer := time.NewTimer(t.timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
 	done, stopping := ctx.Done(), false
 	command, gone := p.Identity(), false
 	for {
@@ -179,10 +185,6 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 				res.overTime = true
 				t.stop(p)
 			}
-			if t.timeout > 0 && now.Sub(began) > t.timeout && !res.timedOut {
-				res.timedOut = true
-				t.stop(p)
-			}
 			if gone {
 				continue
 			}
@@ -190,6 +192,9 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 				gone = true
 				t.waitFor("ending the processes that it has left")
 			}
+		case <-timeout:
+			res.timedOut = true
+			t.stop(p)
 		case <-done:
 			t.stop(p)
 			done = nil
