@@ -17,6 +17,9 @@
 // doubt: a set of nodes that may stand at a path. What is observed ends it.
 // Where hank asks (exit code 4), the model must know why, and answers.
 //
+// Some commands have an operation ID (repeat_test.go): given again at any later time they
+// must do nothing and answer the same.
+//
 // Scripts write what they do into a log outside of the workspace, so that the
 // test knows which codon began when, whatever the execution says about it.
 //

@@ -152,6 +152,7 @@ func (l *lane) want(code int, args ...string) string {
 	if r.code != code {
 		l.fatalf("hank %s ended with %d, and must end with %d:\n%s", strings.Join(args, " "), r.code, code, r.out)
 	}
+	l.carried(args, r)
 	return r.out
 }
 

@@ -352,9 +352,10 @@ type model struct {
 	past     history
 	archived map[string]bool
 	points   map[string]*point
-	appeared int   // of points, ever
-	low      int64 // money spent, in thousandths of a dollar: at least
-	high     int64 // and at most
+	appeared int      // of points, ever
+	errands  []errand // commands with an operation ID, oldest first
+	low      int64    // money spent, in thousandths of a dollar: at least
+	high     int64    // and at most
 }
 
 func (m *model) clone() *model {

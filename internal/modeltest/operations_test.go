@@ -35,6 +35,7 @@ var operations = []struct {
 	{"copy", 2, (*lane).copyElsewhere},
 	{"damage", 6, (*lane).damage},
 	{"backup", 3, (*lane).backup},
+	{"repeat", 6, (*lane).repeat},
 }
 
 // step does one random operation, and checks everything.
@@ -218,8 +219,12 @@ func (l *lane) run() bool {
 	if l.rng.IntN(2) == 0 {
 		args = append(args, "--stop-after", fmt.Sprint(1+l.rng.IntN(2)))
 	}
+	if l.quiet() { // else its answers to questions are other arguments
+		args = l.errand(args...)
+	}
 	began := l.starts
 	r, a := l.answer(true, args...)
+	l.carried(args, r)
 	p := &passage{at: was.clone(), fails: fails}
 	l.goOn(p, a, false)
 	worked := l.starts > began
@@ -284,7 +289,7 @@ func (l *lane) rollback() bool {
 		return false
 	}
 	l.say("# to %s of codon %d", to.kind, to.codon)
-	l.want(0, "rollback", "--to", sha[:16], "--yes")
+	l.want(0, l.errand("rollback", "--to", sha[:16], "--yes")...)
 	l.m.goTo(to)
 	l.check(nil)
 	l.m.at.clean = l.m.at.tree.clone()
@@ -296,7 +301,7 @@ func (l *lane) takeBack() bool {
 	if l.m.undo == nil {
 		return false
 	}
-	l.want(0, "rollback", "--undo", "--yes")
+	l.want(0, l.errand("rollback", "--undo", "--yes")...)
 	l.m.takeBack()
 	l.check(nil)
 	return true
@@ -371,7 +376,7 @@ func (l *lane) restore() bool {
 	if remove {
 		args = append(args, "--delete")
 	}
-	l.want(0, args...)
+	l.want(0, l.errand(args...)...)
 	t := l.m.at.tree
 	for _, p := range allPaths(t, from.place.tree, held) {
 		was := t.nodes[p]
