@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -74,8 +73,12 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		return err
 	}
 	o.Answer = func(done *history.RolledBack) any { return report.MovedOf(done, true) }
-	if again, err := history.Repeated(o); again != nil || err != nil {
-		return cmp.Or(err, tellMoved(c, o, again))
+	again, err := history.Repeated(o)
+	if err != nil {
+		return err
+	}
+	if again != nil {
+		return tellMoved(c, o, again)
 	}
 	if err := pickTarget(c, &o); err != nil {
 		return err

@@ -99,6 +99,9 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		got = exit.ExitCode()
 	}
+	if strings.HasPrefix(ts.ReadFile("stderr"), "panic: ") || strings.Contains(ts.ReadFile("stderr"), "\ngoroutine ") {
+		ts.Fatalf("it has panicked, which is exit code 2, too")
+	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
