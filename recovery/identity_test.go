@@ -300,8 +300,16 @@ func (s *scene) move() {
 
 func (s *scene) copy() string {
 	s.t.Helper()
-	ok(s.t, exec.Command("cp", "-a", s.root, s.root+".copy").Run())
-	return s.root + ".copy"
+	to := s.root + ".copy"
+	var err error
+	for range 20 { // of what is alive, files go while it is copied
+		ok(s.t, os.RemoveAll(to))
+		if err = exec.Command("cp", "-a", s.root, to).Run(); err == nil {
+			return to
+		}
+	}
+	s.t.Fatal(err)
+	return ""
 }
 
 // injected leaves a run that a living process is said to drive, of whose
