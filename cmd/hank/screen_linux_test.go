@@ -155,7 +155,7 @@ var (
 	changingNames = regexp.MustCompile(`\b\d{13}-[0-9a-z]{5}\b|\b\d{8}T\d{6}Z-[0-9a-f]{6}\b|\b[0-9a-f]{12}(?:[0-9a-f]{28})?\b`)
 	changingTimes = regexp.MustCompile(` *(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d|\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|µs|s)\b|\bjust now\b|\bnow\b(?: ago)?|\b\d+ (?:seconds?|minutes?) ago\b) *`)
 	changingSizes = regexp.MustCompile(`\d+ objects, \d+(?:\.\d+)? kB|up to event \d+|(sandbox +).*`)
-	cutReasons    = regexp.MustCompile(`(failure ignored: |  the s).*…`)              // how much of it there is room for depends on the times before it
+	cutReasons    = regexp.MustCompile(`(failure ignored: |  the s).*…`)                    // how much of it there is room for depends on the times before it
 	runLines      = regexp.MustCompile(`(?m)^(?:‹[a-z]+›)?[✓✗!»■](?:‹/›)? (?:‹[a-z]+›)?\[`) // their times have a column of a fixed width
 	padding       = regexp.MustCompile(`(\S)  +`)
 )
