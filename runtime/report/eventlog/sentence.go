@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/advice"
+	"hank/internal/eventfields"
 	"hank/internal/term"
 	"hank/internal/typo"
 	"hank/runtime/exitcode"
@@ -27,13 +28,12 @@ import (
 var repeating = []string{"codon.started", "codon.completed"}
 
 // eventTypes are the types of events: those that are published, and hank's own.
-var eventTypes = []string{
-	"archive.completed", "archive.partial", "assistant.action", "budget.summary", "checkpoint.list", "checkpoint.private", "codon.completed",
-	"codon.extended", "codon.started", "data.changed", "error", "file.updated", "filetree.updated", "history.batch", "incomplete.codon", "info",
-	"loop.iteration.completed", "pong", "rig.output", "rig.setup.completed", "rig.setup.failed", "rollback.archiveRestore", "rollback.codonCheckpoint",
-	"rollback.completed", "rollback.progress", "rollback.rigCleanup", "rollback.started", "sandbox.applied", "sentinel.error", "sentinel.loaded",
-	"sentinel.output", "sentinel.triggered", "sentinel.unloaded", "server.idle", "server.ready", "state.snapshot", "state.transition", "token.usage",
-	"tool.result",
+func eventTypes() []string {
+	types := []string{"checkpoint.private", "data.changed", "sandbox.applied"}
+	for _, e := range eventfields.All() {
+		types = append(types, e.Type)
+	}
+	return types
 }
 
 // transitionTypes are the types of transitions, of hank and of Hankweave.
@@ -51,7 +51,7 @@ var statuses = []state.CodonStatus{state.Preparing, state.Starting, state.Initia
 
 // Names are those that events can be asked for by.
 func Names() []string {
-	names := slices.Concat(eventTypes, transitionTypes)
+	names := slices.Concat(eventTypes(), transitionTypes)
 	for _, of := range transitionTypes {
 		names = append(names, scope{TransitionType: of}.name())
 	}

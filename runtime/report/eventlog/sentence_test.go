@@ -91,7 +91,7 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 			continue
 		}
 		for _, m := range written.FindAllSubmatch(text, -1) {
-			if found++; !slices.Contains(eventTypes, string(m[1])) {
+			if found++; !slices.Contains(eventTypes(), string(m[1])) {
 				t.Errorf("%s writes %s", file, m[1])
 			}
 		}
