@@ -60,6 +60,19 @@ func (h *Hank) budgetRules(out *diagnostic.Reporter) {
 	}
 }
 
+// namesOf says which ids can have a share.
+func (s scope) namesOf() string {
+	const most = 12
+	var ids []string
+	for _, c := range s.children[:min(len(s.children), most)] {
+		ids = append(ids, string(c.id))
+	}
+	if len(s.children) > most {
+		ids = append(ids, "…")
+	}
+	return "inside " + s.what + " are " + strings.Join(ids, ", ")
+}
+
 func codonChild(at string, c *Codon) child {
 	return child{pointer: at, id: c.ID, cap: c.Budget.dollars(), codon: c}
 }
@@ -89,7 +102,7 @@ func (h *Hank) scopeRules(s scope, out *diagnostic.Reporter) {
 		h.report(out, s.pointer+"/shares", "budget-shares", `set "allocation": "proportional"`, "shares need a proportional allocation")
 	}
 	if proportional && b.MaxDollars == 0 {
-		h.report(out, s.pointer, "budget-allocation", "", "a proportional allocation needs maxDollars")
+		h.report(out, s.pointer, "budget-allocation", "add maxDollars, or remove allocation", "a proportional allocation needs maxDollars")
 	}
 	sum, inside := 0.0, map[CodonID]bool{}
 	for _, c := range s.children {
@@ -98,11 +111,11 @@ func (h *Hank) scopeRules(s scope, out *diagnostic.Reporter) {
 	for id, share := range b.Shares {
 		sum += share
 		if !inside[id] {
-			h.report(out, s.pointer+"/shares/"+jsonshape.Escape(string(id)), "budget-shares", "", "%q is not directly inside %s", id, s.what)
+			h.report(out, s.pointer+"/shares/"+jsonshape.Escape(string(id)), "budget-shares", s.namesOf(), "%q is not directly inside %s", id, s.what)
 		}
 	}
 	if sum > 1+slack {
-		h.report(out, s.pointer+"/shares", "budget-shares", "", "the shares add up to %.6g, which is more than 1", sum)
+		h.report(out, s.pointer+"/shares", "budget-shares", "lower one of them", "the shares add up to %.6g, which is more than 1", sum)
 	}
 	if proportional && b.MaxDollars > 0 {
 		h.shareRules(s, sum, out)
@@ -130,11 +143,11 @@ func (h *Hank) shareRules(s scope, sum float64, out *diagnostic.Reporter) {
 		case !fixed && c.cap == 0 && sum >= 1-slack && c.id != "":
 			h.report(out, c.pointer, "budget-zero", "give it a share", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
 		case c.cap > most+slack && most > 0:
-			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "", "%q may spend %s, but its part of the budget of %s is %s", c.id, dollars(c.cap), s.what, dollars(most))
+			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "raise its share, or lower its maxDollars", "%q may spend %s, but its part of the budget of %s is %s", c.id, dollars(c.cap), s.what, dollars(most))
 		}
 	}
 	if rest > slack*s.budget.MaxDollars && (takers == 0 || takeable < rest-slack) {
-		h.report(out, s.pointer+"/shares", "budget-unused", "", "%s of the budget of %s is unallocated", dollars(rest-takeable), s.what)
+		h.report(out, s.pointer+"/shares", "budget-unused", "raise a share, or leave one codon without a share and without maxDollars", "%s of the budget of %s is unallocated", dollars(rest-takeable), s.what)
 	}
 }
 
@@ -145,7 +158,7 @@ func (h *Hank) lateFailures(s scope, out *diagnostic.Reporter) {
 	}
 	for i, c := range s.children {
 		if i > 0 && c.codon != nil && c.codon.Budget != nil && c.codon.Budget.OnExceeded == Fail && c.cap == 0 {
-			h.report(out, c.pointer+"/budget/onExceeded", "budget-fail-late", "", "%q fails if earlier codons have spent the budget of %s", c.id, s.what)
+			h.report(out, c.pointer+"/budget/onExceeded", "budget-fail-late", "give it maxDollars, or a share of its own (allocation)", "%q fails if earlier codons have spent the budget of %s", c.id, s.what)
 		}
 	}
 }
@@ -169,13 +182,13 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 		own = &CodonBudget{}
 	}
 	if c.ExhaustWithPrompt != "" && own.MaxTimeSeconds > 0 {
-		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-exhaust", "", "the time may be over before the context of %q is full", c.ID)
+		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-exhaust", "remove one of the two, or limit maxExtensions instead", "the time may be over before the context of %q is full", c.ID)
 	}
 	if around != nil && around.MaxTimeSeconds > 0 && own.MaxTimeSeconds > around.MaxTimeSeconds {
-		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-time-loop", "", "%q may take longer than all of loop %q", c.ID, p.inside.ID)
+		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-time-loop", "lower it, or raise that of the loop", "%q may take longer than all of loop %q", c.ID, p.inside.ID)
 	}
 	if c.OnFailure == Retry && exceeding(own, around, whole) == Fail {
-		h.report(out, p.pointer+"/onFailure", "budget-fail-retry", "", "when its budget is spent %q fails, and that is never retried", c.ID)
+		h.report(out, p.pointer+"/onFailure", "budget-fail-retry", "set onExceeded to complete, or do not retry", "when its budget is spent %q fails, and that is never retried", c.ID)
 	}
 }
 

@@ -44,7 +44,7 @@ func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before
 			continue
 		}
 		if last.ExhaustWithPrompt != "" || last.Model.String() != c.Model.String() {
-			h.report(out, pointer+"/continuationMode", "continue-wrap", "", "from the second iteration on, %q continues the session of %q, whose context is full or whose model is another", c.ID, last.ID)
+			h.report(out, pointer+"/continuationMode", "continue-wrap", `set "fresh", or let a codon of the same model end the loop`, "from the second iteration on, %q continues the session of %q, whose context is full or whose model is another", c.ID, last.ID)
 		}
 	}
 }
@@ -80,12 +80,12 @@ func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, bef
 		h.report(out, at, "continue-model", `set "fresh", or use the same model`, "%q would continue the session of %q with another model: %s after %s", c.ID, previous.ID, b, a)
 	}
 	if previous.CheckpointedFiles != nil && len(previous.CheckpointedFiles) == 0 {
-		h.report(out, at, "continue-untracked", "", "%q checkpoints nothing: a rollback does not bring back the files that its session speaks of", previous.ID)
+		h.report(out, at, "continue-untracked", `set "fresh", or let it track files (checkpointedFiles)`, "%q checkpoints nothing: a rollback does not bring back the files that its session speaks of", previous.ID)
 	}
 	if previous.SkipIf != nil {
-		h.report(out, at, "continue-after-skip", "", "%q may be skipped (skipIf) and leave no session to continue", previous.ID)
+		h.report(out, at, "continue-after-skip", `set "fresh", or remove skipIf there`, "%q may be skipped (skipIf) and leave no session to continue", previous.ID)
 	}
 	if previous.OnFailure == Ignore {
-		h.report(out, at, "continue-after-ignore", "", "%q may have failed and leave no session to continue", previous.ID)
+		h.report(out, at, "continue-after-ignore", `set "fresh", or "onFailure": "retry" there`, "%q may have failed and leave no session to continue", previous.ID)
 	}
 }

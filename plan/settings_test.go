@@ -18,7 +18,10 @@ func TestSettingsErrorsAreReported(t *testing.T) {
 	}{
 		{`{}`, nil},
 		{`{"model": "sonnet", "outputDirectory": "out", "shimIdleTimeout": 60, "ignoreRigFailures": true, "budget": {"maxDollars": 3}, "anthropicBaseUrl": "http://localhost:1"}`, nil},
-		{`{"port": 0, "autostart": true, "telemetry": {"a": {"b": 1}}, "sentinel": {"enablePersistence": false}}`, []string{"no-effect", "no-effect", "no-effect", "no-effect"}},
+		{`{"port": 7777, "autostart": true, "telemetry": {"a": {"b": 1}}, "sentinel": {"enablePersistence": false}}`, []string{"no-effect", "no-effect", "no-effect", "no-effect"}},
+		{`{"telemetry": false}`, []string{"no-effect"}},
+		{`{"telemetry": "off"}`, []string{"no-effect", "wrong-type"}},
+		{`{"port": 0}`, []string{"no-effect", "bad-value"}},
 		{`{"idleTimeout": 256}`, []string{"no-effect", "bad-value"}},
 		{`{"shimIdletimeout": 60}`, []string{"unknown-field"}},
 		{`{"budget": {"maxTokens": 1}}`, []string{"unknown-field"}},

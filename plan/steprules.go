@@ -25,7 +25,7 @@ func (h *Hank) stepRules(p place, out *diagnostic.Reporter) {
 		h.placeholderRules(at+"/marker", e.Marker, c.Model.IsShell(), out)
 	}
 	if b := c.Budget; b != nil && b.MaxTimeSeconds > 0 && c.Timeout >= b.MaxTimeSeconds {
-		h.report(out, p.pointer+"/timeout", "timeout-unused", "", "the budget of %q ends it before (maxTimeSeconds)", c.ID)
+		h.report(out, p.pointer+"/timeout", "timeout-unused", "lower timeout, or remove it", "the budget of %q ends it before (maxTimeSeconds)", c.ID)
 	}
 	if c.RetryConfig == nil {
 		return
@@ -34,7 +34,7 @@ func (h *Hank) stepRules(p place, out *diagnostic.Reporter) {
 	for i, r := range c.RetryConfig.Rules {
 		for j, kind := range r.On {
 			if first, twice := seen[kind]; twice {
-				h.report(out, fmt.Sprintf("%s/retryConfig/rules/%d/on/%d", p.pointer, i, j), "unused-rule", "", "rule %d names %s already, and the first one holds", first+1, kind)
+				h.report(out, fmt.Sprintf("%s/retryConfig/rules/%d/on/%d", p.pointer, i, j), "unused-rule", "remove it from one of them", "rule %d names %s already, and the first one holds", first+1, kind)
 			} else {
 				seen[kind] = i
 			}

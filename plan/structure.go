@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -54,10 +55,10 @@ func (h *Hank) names(out *diagnostic.Reporter) {
 		if first, twice := ids[p.id()]; twice {
 			h.report(out, p.pointer+"/id", "duplicate-id", "give each codon and loop its own id", "duplicate id %q (first used at %s)", p.id(), first)
 		} else if other, near := folded[fold]; near {
-			h.report(out, p.pointer+"/id", "similar-id", "", "%q differs from %q in upper and lower case only", p.id(), other)
+			h.report(out, p.pointer+"/id", "similar-id", "give one of them another id", "%q differs from %q in upper and lower case only", p.id(), other)
 		}
 		if other, twice := names[p.name()]; twice && p.name() != "" && other != p.id() {
-			h.report(out, p.pointer+"/name", "duplicate-name", "", "%q has the same name", other)
+			h.report(out, p.pointer+"/name", "duplicate-name", "give each its own name: lists and logs show it", "%q has the same name", other)
 		}
 		ids[p.id()], folded[fold], names[p.name()] = p.pointer, p.id(), p.id()
 	}
@@ -65,6 +66,7 @@ func (h *Hank) names(out *diagnostic.Reporter) {
 
 func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 	endless := p.loop.TerminateOn.Type == ContextExceeded && p.loop.Budget == nil
+	var byDefault []string
 	for i, c := range p.loop.Codons {
 		at := fmt.Sprintf("%s/codons/%d", p.pointer, i)
 		if !c.Model.IsShell() || mayReport(&p.loop.Codons[i], "context-exceeded") {
@@ -80,9 +82,17 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 					"this operation runs in each iteration, and its failure ends the loop")
 			}
 		}
-		if c.OnFailure == Abort {
-			h.report(out, at+"/onFailure", "loop-abort", "", "a failure in any iteration of %q ends the run", c.ID)
+		switch c.OnFailure {
+		case Abort:
+			h.report(out, at+"/onFailure", "loop-abort", "", "a failure of %q in any iteration of loop %q ends the run", c.ID, p.loop.ID)
+		case "":
+			if !h.has(at, "onFailure") {
+				byDefault = append(byDefault, strconv.Quote(string(c.ID)))
+			}
 		}
+	}
+	if len(byDefault) > 0 && !out.AnyIDs {
+		h.report(out, p.pointer, "loop-abort", "set onFailure to retry or ignore where the loop is to continue", "without onFailure a failure of %s in any iteration of loop %q ends the run", strings.Join(byDefault, ", "), p.loop.ID)
 	}
 	if endless && len(p.loop.Codons) > 0 {
 		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit, or give the loop a budget", "loop %q has only scripts: it ends when one of them prints ::hank context-exceeded", p.loop.ID)
@@ -99,7 +109,7 @@ func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 	file := h.has(p.pointer, "promptFile")
 	switch {
 	case !file && c.PromptText == "" && (!h.has(p.pointer, "promptText") || h.textIsEmpty(p.pointer+"/promptText")):
-		h.report(out, p.pointer, "prompt-missing", "", "codon %q needs promptFile or promptText", c.ID)
+		h.report(out, p.pointer, "prompt-missing", "add one of the two", "codon %q needs promptFile or promptText", c.ID)
 	case file && c.PromptText != "":
 		h.report(out, p.pointer+"/promptText", "prompt-twice", "remove one of the two", "promptFile takes precedence: this text is not used")
 	}
@@ -151,7 +161,7 @@ func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 		h.report(out, p.pointer+"/retryConfig", "retry-config", "add it, or remove retryConfig", "retryConfig requires \"onFailure\": \"retry\"")
 	}
 	if c.MaxExtensions > 0 && c.ExhaustWithPrompt == "" {
-		h.report(out, p.pointer+"/maxExtensions", "unused-extensions", "", "maxExtensions does nothing without exhaustWithPrompt")
+		h.report(out, p.pointer+"/maxExtensions", "unused-extensions", "remove it, or add exhaustWithPrompt", "maxExtensions does nothing without exhaustWithPrompt")
 	}
 	for key, value := range c.Env {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.IndexByte(value, 0) >= 0 {
@@ -173,7 +183,7 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 			}
 			to := path.Clean(r.Copy.To)
 			if targets[to] {
-				h.report(out, at+"/copy/to", "target-twice", "", "%q is the target of an earlier copy too; that one is replaced", to)
+				h.report(out, at+"/copy/to", "target-twice", "remove one of the two, or give it another target", "%q is the target of an earlier copy too; that one is replaced", to)
 			}
 			targets[to] = true
 		}

@@ -1,8 +1,13 @@
 package diagnostic
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hank/plan/jsonshape"
 )
 
 // Severity grades a diagnostic.
@@ -25,6 +30,52 @@ type Diagnostic struct {
 	Pointer  string   `json:"pointer"`         // JSON pointer (RFC 6901)
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitzero"`
+
+	doc    *jsonshape.Document // the file, and where in it; nil if it was not read
+	offset int
+}
+
+// widestExcerpt is how many characters of a line are shown on each side of a place.
+const widestExcerpt = 60
+
+// Excerpt is the line that the diagnostic is about, up to its place and from there on,
+// without characters that a terminal acts upon. found is false where the file was not
+// read.
+func (d Diagnostic) Excerpt() (before, after string, found bool) {
+	if d.doc == nil || d.Line == 0 {
+		return "", "", false
+	}
+	data := d.doc.Data
+	at := min(d.offset, len(data))
+	start, end := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
+	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+		end = at + n
+	}
+	// A file may be one long line: nothing of it is looked at but what is shown.
+	head, tail := data[max(start, at-4*widestExcerpt):at], data[at:min(end, at+4*widestExcerpt)]
+	for n := utf8.RuneCount(head); n > widestExcerpt; n-- {
+		_, size := utf8.DecodeRune(head)
+		head, start = head[size:], -1
+	}
+	if start < 0 {
+		before = "…"
+	}
+	shown := []rune(visible(tail))
+	after = string(shown[:min(len(shown), widestExcerpt)])
+	if len(shown) > widestExcerpt || at+len(tail) < end {
+		after += "…"
+	}
+	return before + visible(head), strings.TrimRight(after, " "), true
+}
+
+// visible is text with a space in place of each character that shows nothing.
+func visible(text []byte) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, string(text))
 }
 
 // String is the diagnostic on one line, with the hint on a second.

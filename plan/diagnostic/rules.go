@@ -144,12 +144,13 @@ type Reporter struct {
 
 // Problem adds a diagnostic.
 func (r *Reporter) Problem(p jsonshape.Problem) {
-	d := Diagnostic{Severity: rules[p.Rule].Severity, Rule: p.Rule, File: p.Doc.File, Pointer: p.Pointer, Message: p.Message, Hint: p.Hint}
+	d := Diagnostic{Severity: rules[p.Rule].Severity, Rule: p.Rule, File: p.Doc.File, Pointer: p.Pointer, Message: naming(p.Pointer, p.Message), Hint: p.Hint}
 	if d.Severity == "" {
 		panic("plan: rule " + p.Rule + " is not in the table")
 	}
 	if p.Doc.Data != nil {
 		d.Line, d.Column = p.Doc.Position(p.Offset)
+		d.doc, d.offset = p.Doc, p.Offset
 	}
 	r.List = append(r.List, d)
 }

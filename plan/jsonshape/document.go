@@ -250,7 +250,7 @@ func (doc *Document) Find(pointer string) int {
 	if n == nil {
 		return 0
 	}
-	for _, step := range pointerSteps(pointer) {
+	for _, step := range Steps(pointer) {
 		next := n.Step(step)
 		if next == nil {
 			break
@@ -263,7 +263,7 @@ func (doc *Document) Find(pointer string) int {
 // At is the value that a JSON pointer names, or nil.
 func (doc *Document) At(pointer string) *Node {
 	n := doc.Root
-	for _, step := range pointerSteps(pointer) {
+	for _, step := range Steps(pointer) {
 		if n == nil {
 			return nil
 		}
@@ -274,7 +274,8 @@ func (doc *Document) At(pointer string) *Node {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-func pointerSteps(pointer string) []string {
+// Steps are the names and indexes that a JSON pointer goes through.
+func Steps(pointer string) []string {
 	steps := strings.Split(pointer, "/")[1:]
 	if strings.Contains(pointer, "~") {
 		for i := range steps {

@@ -184,10 +184,7 @@ func (s *Shape) hint(key string, others []*Shape) string {
 			return fmt.Sprintf("%q is a field of %s", key, other.label)
 		}
 	}
-	if s.typos == nil && len(names) <= 12 {
-		return "the fields are " + strings.Join(names, ", ")
-	}
-	return ""
+	return "remove it; the fields are " + strings.Join(names, ", ")
 }
 
 // TakesText reports whether values of the shape can be written as a bare text, as

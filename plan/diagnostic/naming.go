@@ -1,0 +1,60 @@
+package diagnostic
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hank/plan/jsonshape"
+)
+
+// naming is a message that names the field which it is about: one that does not do so
+// by itself gets the name, from the codon or loop on, in front.
+func naming(pointer, message string) string {
+	steps := jsonshape.Steps(pointer)
+	for len(steps) >= 2 && (steps[0] == "hank" || steps[0] == "codons") && isIndex(steps[1]) {
+		steps = steps[2:]
+	}
+	last := len(steps) - 1
+	for last >= 0 && isIndex(steps[last]) {
+		last--
+	}
+	if last < 0 || mentions(message, steps[last]) {
+		return message
+	}
+	var field strings.Builder
+	for i, step := range steps {
+		switch {
+		case isIndex(step):
+			field.WriteString("[" + step + "]")
+			continue
+		case i > 0:
+			field.WriteByte('.')
+		}
+		field.WriteString(step)
+	}
+	return field.String() + ": " + message
+}
+
+func isIndex(step string) bool {
+	return step != "" && strings.Trim(step, "0123456789") == ""
+}
+
+// mentions reports whether a text has a name as a word.
+func mentions(text, name string) bool {
+	for at := 0; name != ""; at++ {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			break
+		}
+		at += i
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
+		if !ofWord(before) && !ofWord(after) {
+			return true
+		}
+	}
+	return false
+}
+
+func ofWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
