@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/vfs"
@@ -44,7 +45,7 @@ type begun struct {
 	Hank   string `json:"hank"`
 }
 
-func initCommand() *cli.Command {
+func Init() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "create a starter hank", ArgsUsage: "[DIR]",
 		Description: `Writes hank.json to DIR (default: the current directory), unless it exists, and offers
@@ -54,12 +55,12 @@ agent instead of a script, set "model" to sonnet and write the prompt in words.
 Example: hank init my-hank && cd my-hank && hank run
 
 Exit code 0: written; 2: hank.json already exists.`,
-		Flags: []cli.Flag{yesFlag, jsonFlag},
+		Flags: []cli.Flag{call.YesFlag, call.JSONFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 1); err != nil {
+			if err := call.Arguments(c, 0, 1); err != nil {
 				return err
 			}
-			dir := orDefault(c.Args().First(), ".")
+			dir := call.OrDefault(c.Args().First(), ".")
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
@@ -77,18 +78,18 @@ Exit code 0: written; 2: hank.json already exists.`,
 			if err := f.Close(); err != nil {
 				return err
 			}
-			done := sayer(c)
+			done := func(line string) { call.PrintTo(progressOut(c), "%s\n", line) }
 			done("wrote " + name)
 			if err := offerIgnore(c, dir, done); err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(begun{1, name})
+				return call.JSON(begun{1, name})
 			}
 			if dir == "." {
-				say("next: hank run\n")
+				call.Say("next: hank run\n")
 			} else {
-				say("next: cd %s && hank run\n", shell.Quote(dir))
+				call.Say("next: cd %s && hank run\n", shell.Quote(dir))
 			}
 			return nil
 		},
@@ -120,7 +121,7 @@ func offerIgnore(c *cli.Context, dir string, done func(string)) error {
 		return nil
 	}
 	q := prompt.Question{Text: "Add " + strings.Join(add, " and ") + " to " + name + "?", Answers: prompt.YesNo, Default: 1, Optional: true}
-	if ask := asker(c); !c.Bool("yes") && (ask == nil || ask(q) != 0) {
+	if ask := call.Asker(c); !c.Bool("yes") && (ask == nil || ask(q) != 0) {
 		done(fmt.Sprintf("note: add these lines to %s: %s", name, strings.Join(add, " and ")))
 		return nil
 	}
@@ -153,4 +154,12 @@ func inRepository(dir string) bool {
 		}
 		abs = filepath.Dir(abs)
 	}
+}
+
+// progressOut is where progress goes: to standard error when JSON goes to standard output.
+func progressOut(c *cli.Context) *os.File {
+	if c.Bool("json") {
+		return os.Stderr
+	}
+	return os.Stdout
 }
