@@ -125,11 +125,13 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 
 // tellMoved prints what a move has done, or that it was done before.
 func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBack) error {
-	moved, err := report.AnswerMove(c.Context, o, done, report.NextCommand(o.Execution, settingsHere(c)))
+	follows := report.FollowsIn(o.Execution, settingsHere(c))
+	moved, err := report.AnswerMove(c.Context, o, done, follows)
 	if err != nil {
 		remark("hank: %s\n", forThis(c, err.Error()))
 	}
 	next := commandForThis(c, moved.Command)
+	moved.Gate = moved.Gate.In(executionOption(c))
 	if c.Bool("json") {
 		moved.Command = next
 		return printJSON(moved)
@@ -157,9 +159,17 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 	if !done.TakenBack { // else the findings have told it
 		say("workspace restored to %s%s; previous state saved as checkpoint %s\n", to, butFor, report.Short(done.Safety))
 	}
-	if next != "" {
-		say("  next     %s\n", next)
-	} else {
+	width := len("to undo")
+	switch {
+	case moved.Gate != nil:
+		width = len("to approve")
+		say("  %s\n", moved.Gate.Waits())
+		for _, row := range moved.Gate.Rows() {
+			say("  %-*s  %s\n", width, row[0], row[1])
+		}
+	case next != "":
+		say("  %-*s  %s\n", width, "next", next)
+	case follows.Done:
 		say("  the hank is completed: nothing is left to run\n")
 	}
 	if done.TakenBack {
@@ -169,7 +179,7 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 	if u := done.Undoes; o.Undo && (u == nil || u.Kind != "undo") {
 		again = "to redo"
 	}
-	say("  %s  hank rollback --undo%s%s\n", again, unasked(), executionOption(c))
+	say("  %-*s  hank rollback --undo%s%s\n", width, again, unasked(), executionOption(c))
 	return nil
 }
 

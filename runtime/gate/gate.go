@@ -181,7 +181,7 @@ func (g Standing) Ask(s *state.State, run state.RunID, now state.Time) state.Gat
 
 // Fail are the transitions with which the codon of a gate fails, for an answer of no or
 // for none in time. They belong into one call: no crash comes between them. base is the
-// checkpoint that the codon starts from, and attempt its number if it has not run.
+// checkpoint that the codon starts from, and attempt the number of its next one in the run.
 func (g Standing) Fail(s *state.State, run state.RunID, now state.Time, base state.SHA, attempt int) []state.Transition {
 	r := *g.Request
 	var all []state.Transition
@@ -194,7 +194,10 @@ func (g Standing) Fail(s *state.State, run state.RunID, now state.Time, base sta
 	if g.Gate.When == plan.After { // it says of an attempt how it has ended after all
 		if settled, _ := s.Settled(); settled[g.Codon.CodonID] != nil {
 			judged := settled[g.Codon.CodonID]
-			record.Attempt, record.BaseCheckpoint, record.Harness, record.ProjectHead = judged.Attempt, judged.BaseCheckpoint, judged.Harness, judged.ProjectHead
+			record.BaseCheckpoint, record.Harness, record.ProjectHead = judged.BaseCheckpoint, judged.Harness, judged.ProjectHead
+			if attempt > 1 { // which this run has made
+				record.Attempt = judged.Attempt
+			}
 		}
 	}
 	rule := g.Gate.ID

@@ -178,7 +178,7 @@ func TestGatesAreComeToInTheOrderOfThePlan(t *testing.T) {
 			w.answer(name, state.GateApproved, "words of "+name)
 		}
 		w.at("")
-		want := map[string]string{"a-ok l-ok": "words of l-ok", "b-ok#0": "words of b-ok#0", "b-ok#1 c-ok": "words of c-ok"}[gates]
+		want := map[string]string{"a-ok l-ok": "words of a-ok\n\nwords of l-ok", "b-ok#0": "words of b-ok#0", "b-ok#1 c-ok": "words of b-ok#1\n\nwords of c-ok"}[gates]
 		if got := Words(w.s, w.s.Next(), nil); got != want {
 			t.Errorf("the next prompt gets %q, want %q", got, want)
 		}
@@ -300,7 +300,7 @@ func TestANoFailsTheCodonOnce(t *testing.T) {
 	w.do(state.RunCrashed{RunID: "r", EndTime: epoch})
 	w.run("s")
 	g := At(w.s)
-	w.do(g.Fail(w.s, "s", epoch, "", 7)...)
+	w.do(g.Fail(w.s, "s", epoch, "", 1)...) // the first record of this codon in this run
 	run := w.s.Current()
 	failed := run.Codon(run.Len() - 1)
 	if !failed.FailedAtGate() || failed.FailureReason.Message != "rejected at gate a-ok: too short" || failed.BaseCheckpoint != sha(0) || failed.Attempt != 1 || w.s.Next() != 0 || w.s.Base != sha(0) {
@@ -318,6 +318,15 @@ func TestANoFailsTheCodonOnce(t *testing.T) {
 		t.Errorf("%+v", w.s.Gates)
 	}
 
+	// Again, in the run that has done the work: about the same attempt.
+	w.answer("a-ok", state.GateRejected, "too long")
+	w.do(At(w.s).Fail(w.s, "s", epoch, "", 3)...)
+	if run = w.s.Current(); run.Codon(run.Len()-1).Attempt != run.Codon(run.Len()-2).Attempt {
+		t.Errorf("attempt %d has failed, and %d was judged", run.Codon(run.Len()-1).Attempt, run.Codon(run.Len()-2).Attempt)
+	}
+	w.complete()
+	w.ask("a-ok")
+
 	// Before a codon, and in no time.
 	w.answer("a-ok", state.GateApproved, "go")
 	w.ask("l-ok")
@@ -328,4 +337,15 @@ func TestANoFailsTheCodonOnce(t *testing.T) {
 		t.Errorf("%+v, next %d", failed, w.s.Next())
 	}
 	w.ask("l-ok") // anew
+
+	// All that was said to the codon reaches it: the yes before, the no, and the yes after.
+	w.answer("l-ok", state.GateRejected, "not yet")
+	w.do(At(w.s).Fail(w.s, "s", epoch, w.s.Base, 2)...)
+	run = w.s.Current()
+	failed = run.Codon(run.Len() - 1)
+	w.ask("l-ok")
+	w.answer("l-ok", state.GateApproved, "now")
+	if words := Words(w.s, w.s.Next(), failed); words != "go\n\nnot yet\n\nnow" {
+		t.Errorf("its next prompt gets %q", words)
+	}
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,27 +70,33 @@ func (v *View) Rows() (rows [][2]string) {
 	return append(rows, [2]string{"judged", judged}, [2]string{"to approve", v.Approve}, [2]string{"to reject", v.Reject})
 }
 
-// Words are what a person has said to the codon at an index of the plan: with the no
-// that has failed an earlier attempt, or with the yes at the gate right before it. The
-// attempt follows earlier; nil: no attempt that is continued or run again.
+// Words are what a person has said to the codon at an index of the plan, oldest first:
+// with the no that has failed an earlier attempt, and with the yes at each gate right
+// before it. The attempt follows earlier; nil: no attempt that is continued or run again.
 func Words(s *state.State, index int, earlier *state.Codon) string {
-	if earlier != nil && earlier.FailedAtGate() {
+	said := map[int]string{} // by the number of the request
+	switch {
+	case earlier == nil:
+	case earlier.FailedAtGate():
 		for _, r := range slices.Backward(s.Gates) {
 			if r.Closed && r.CodonID == earlier.CodonID && r.Asked.ID == earlier.FailureReason.Rule && r.Answer != nil {
-				return r.Answer.Reply
+				said[r.Number] = r.Answer.Reply
+				break
 			}
 		}
-	}
-	if earlier != nil && earlier.Reply != "" {
+	case earlier.Reply != "":
 		return earlier.Reply
 	}
-	words := ""
-	for _, list := range [][]Standing{Behind(s, index), Ahead(s, index)} {
-		for _, g := range list {
-			if g.Passed() && g.Request.Answer.Reply != "" {
-				words = g.Request.Answer.Reply
-			}
+	for _, g := range append(Behind(s, index), Ahead(s, index)...) {
+		if g.Passed() {
+			said[g.Request.Number] = g.Request.Answer.Reply
 		}
 	}
-	return words
+	var words []string
+	for _, number := range slices.Sorted(maps.Keys(said)) {
+		if said[number] != "" {
+			words = append(words, said[number])
+		}
+	}
+	return strings.Join(words, "\n\n")
 }

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"hank/checkpoint/diff"
+	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/operation"
 	"hank/runtime/preview"
@@ -105,9 +106,11 @@ func RetryOf(p *preview.Retry) Retry {
 // Moved is what a rollback or a restore has changed.
 type Moved struct {
 	Move
-	Safety    state.SHA `json:"safetyCheckpoint"`
-	Command   string    `json:"command,omitempty"`  // the one to run next; none: the hank is completed
-	TakenBack bool      `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
+	Safety  state.SHA `json:"safetyCheckpoint"`
+	Command string    `json:"command,omitempty"` // the one to run next; none and no gate: the hank is completed
+	// Gate is where the user has to answer before anything runs.
+	Gate      *gate.View `json:"gate,omitempty"`
+	TakenBack bool       `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
 	// Omitted are, by the list, how many of its entries are left out: the answer of a
 	// command with an operation ID is recorded, and has at most mostRecorded of each.
 	Omitted map[string]int `json:"omitted,omitempty"`
@@ -155,9 +158,9 @@ func MoveOf(p *history.Preview) Move {
 		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, ReplayedKept: p.ReplayedKept, ReplayedLeft: p.ReplayedLeft, Undoes: p.Undoes}
 }
 
-// AnswerMove is what a move is answered, next being the command that follows. That of an
+// AnswerMove is what a move is answered, next being what follows. That of an
 // operation is recorded, or read where it was: the error says that it could not be.
-func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.RolledBack, next string) (Moved, error) {
+func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.RolledBack, next Follows) (Moved, error) {
 	m := MovedOf(done, o.Operation != nil)
 	if known := done.Repeats; known != nil {
 		m = Moved{}
@@ -166,6 +169,6 @@ func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.Ro
 		}
 		m.Safety = done.Safety // which was not known before
 	}
-	m.Command = next
+	m.Command, m.Gate = next.Command, next.Gate
 	return m, history.KeepAnswer(ctx, o, m)
 }

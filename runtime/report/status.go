@@ -118,14 +118,22 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	return &s, nil
 }
 
-// NextCommand is the command to run next in an execution, without options; empty if
-// there is none.
-func NextCommand(root string, in Settings) string {
+// Follows is what comes next in an execution that was moved, in commands without options:
+// one to run, or a gate at which the user has to answer first.
+type Follows struct {
+	Command string
+	Gate    *gate.View
+	Done    bool // nothing comes: the hank is completed
+}
+
+// FollowsIn is what comes next in an execution.
+func FollowsIn(root string, in Settings) Follows {
 	v, err := recovery.Glance(root)
 	if err != nil {
-		return ""
+		return Follows{}
 	}
-	return statusOf(v, in.Layers).Command
+	s := statusOf(v, in.Layers)
+	return Follows{Command: s.Command, Gate: s.Gate, Done: s.Verdict == verdict.Completed}
 }
 
 // offer names the commands for where they are read. A command that only the user may
