@@ -157,8 +157,8 @@ func (h *Hank) ruleRules(p place, at string, r loop.Rule, out *diagnostic.Report
 			h.report(out, at+"/"+field.name, "vote-field", "remove it, or change vote", "%s is for \"vote\": %q only", field.name, field.vote)
 		}
 	}
-	if r.MinIterations > p.loop.TerminateOn.Limit || r.Consensus > p.loop.TerminateOn.Limit {
-		h.report(out, at, "plateau-unreachable", "raise limit, or lower what the plateau needs", "the plateau needs %d iterations, and the limit of loop %q is %d", max(r.MinIterations, r.Consensus), p.loop.ID, p.loop.TerminateOn.Limit)
+	if limit := p.loop.TerminateOn.Limit; limit > 0 && r.Needs() > limit {
+		h.report(out, at, "plateau-unreachable", "raise limit, or lower what the plateau needs (consensus, minIterations)", "the plateau needs %d iterations, and the limit of loop %q is %d", r.Needs(), p.loop.ID, p.loop.TerminateOn.Limit)
 	}
 	switch r.Vote {
 	case loop.ByTree:

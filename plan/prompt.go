@@ -69,7 +69,7 @@ func (h *Hank) unknownPlaceholders(text string, script bool, report func(offset 
 		if near != "" {
 			hint = "did you mean <%" + near + "%>? " + hint
 		}
-		report(m[0], written+" is not a placeholder: the text is passed on unchanged", hint)
+		report(m[0], written+" is not a placeholder: it would be passed on as text", hint)
 	}
 }
 

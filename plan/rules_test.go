@@ -155,6 +155,7 @@ var brokenHanks = []broken{
 	{name: "a vote without a judge", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 3, "vote": "judge"}`, shellCodon("a"))), want: "missing-field", at: `{"type": "plateau"`},
 	{name: "a judge of trees", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 3, "vote": "tree", "judge": "a"}`, shellCodon("a"))), want: "vote-field", at: `"a"}, "codons"`},
 	{name: "lines of an agent", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 3, "vote": "agent", "minChangedLines": 3}`, shellCodon("a"))), want: "vote-field", at: `3}, "codons"`},
+	{name: "a plateau with its defaults behind the limit", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 1, "vote": "tree"}`, shellCodon("a"))), want: "plateau-unreachable", at: `{"type": "plateau"`},
 	{name: "a plateau behind the limit", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 2, "vote": "tree", "consensus": 3}`, shellCodon("a"))), want: "plateau-unreachable", at: `{"type": "plateau"`},
 	{name: "ignored outside", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 3, "vote": "tree", "ignore": ["../x"]}`, shellCodon("a"))), want: "bad-path", at: `"../x"`},
 	{name: "a voter who is not asked", hank: hankOf(loopOf("l", `{"type": "plateau", "limit": 3, "vote": "agent"}`, agentCodon("a", "fresh"))), want: "vote-unasked", at: `{"id": "a"`},

@@ -130,6 +130,9 @@ func (r Rule) ByTrees() bool { return r.Type == Plateau && r.voter() == ByTree }
 
 func (r Rule) consensus() int { return orDefault(r.Consensus, defaultConsensus) }
 
+// Needs is how many iterations it takes at least until a plateau is met.
+func (r Rule) Needs() int { return max(r.consensus(), r.minIterations()) }
+
 func (r Rule) minIterations() int { return orDefault(r.MinIterations, defaultMinIterations) }
 
 func (r Rule) maxJudgeFailures() int { return orDefault(r.MaxJudgeFailures, defaultMaxJudgeFailures) }
