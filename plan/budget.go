@@ -170,13 +170,8 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 	if p.inside != nil {
 		around = p.inside.Budget
 	}
-	switch priced := c.Model.Cost != nil || !c.Model.Resolved(); {
-	case c.Model.IsShell():
-		if own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
-			h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "%q is a script: it spends only what it reports by ::hank usage", c.ID)
-		}
-	case !priced && (own.dollars() > 0 || around.dollars() > 0 || whole.dollars() > 0):
-		h.report(out, p.pointer+"/model", "budget-no-price", "use maxTimeSeconds or maxOutputTokens too", "the price of %s is unknown: a limit in dollars has no effect", c.Model)
+	if c.Model.IsShell() && own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
+		h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "%q is a script: it spends only what it reports by ::hank usage", c.ID)
 	}
 	if own == nil {
 		own = &CodonBudget{}

@@ -28,7 +28,11 @@ import (
 const (
 	frozenDir     = "hank/"
 	manifestPath  = "program.json"
-	frozenVersion = 1
+	frozenVersion = 2
+
+	// versionOfAgents is the first whose models can ask for an agent or an effort. A
+	// program without them is written as the one before, which older hanks read.
+	versionOfAgents = 2
 )
 
 // manifest is the content of program.json.
@@ -52,7 +56,7 @@ type manifestFile struct {
 // Frozen returns the files of the frozen program: Files, and the one that says
 // what they are. Equal programs have equal frozen files.
 func (p *Program) Frozen() ([]File, error) {
-	m := manifest{Schema: frozenVersion, Hank: p.Name, Settings: p.Settings, Models: p.models, Model: p.Model}
+	m := manifest{Schema: p.version(), Hank: p.Name, Settings: p.Settings, Models: p.models, Model: p.Model}
 	for _, f := range p.Files {
 		m.Files = append(m.Files, manifestFile{Path: strings.TrimPrefix(f.Path, frozenDir), Exec: f.Mode&0o111 != 0, Size: f.Size, Digest: f.Digest})
 	}
@@ -72,6 +76,16 @@ func (p *Program) Frozen() ([]File, error) {
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	return append(slices.Clone(p.Files), File{Path: manifestPath, Mode: 0o644, Size: int64(len(data)), Digest: digestOf(data), open: open}), nil
+}
+
+// version is the schema of the program when it is frozen.
+func (p *Program) version() int {
+	for _, ref := range p.models {
+		if ref.HarnessOverride != "" || ref.Effort != "" {
+			return versionOfAgents
+		}
+	}
+	return 1
 }
 
 // NewerError says that a frozen program was written by a newer hank.

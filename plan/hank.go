@@ -75,6 +75,7 @@ type Overrides struct {
 	ShimIdleTimeout   int               `json:"shimIdleTimeout,omitzero"` // seconds
 	Budget            *Budget           `json:"budget,omitzero"`
 	Sandbox           config.Sandbox    `json:"sandbox,omitzero"`
+	RequirePrice      *bool             `json:"requirePrice,omitzero"`
 	Unknown           jsontext.Value    `json:",embed"`
 }
 
@@ -84,6 +85,9 @@ func (o *Overrides) Settings() *config.Settings {
 		return nil
 	}
 	over := &config.Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
+	if o.RequirePrice != nil && *o.RequirePrice { // a hank may ask for it, not lift what its user asks for
+		over.RequirePrice = o.RequirePrice
+	}
 	if o.Sandbox == config.WorkspaceSandbox { // a hank may ask for it, not lift what its user asks for
 		over.Sandbox = o.Sandbox
 	}

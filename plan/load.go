@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ func Load(dir HankDir, name string) (*Program, []diagnostic.Diagnostic) {
 
 // LoadWith is Load under the settings of the layers around the hank.
 func LoadWith(dir HankDir, name string, layers config.Layers) (*Program, []diagnostic.Diagnostic) {
-	l := &loader{source: liveSource{dir}, lookup: model.Default().Lookup}
+	l := &loader{source: liveSource{dir}, lookup: cmp.Or(layers.Models, model.Default()).Lookup}
 	return l.program(name, layers)
 }
 
@@ -42,6 +43,9 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides.Settings()), Model: layers.Flags.Model, texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
 	h.resolve(overrideFrom(layers, h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
+	if !l.frozen { // what is stored has been said
+		h.priceRules(p.Settings, &l.out)
+	}
 	l.references()
 	if !l.out.AnyIDs {
 		l.misplaced()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 	"hank/plan/model"
@@ -63,8 +64,36 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 			cache[named] = ref
 		}
 		p.codon.Model = ref
-		if _, err := ref.Harness(); err != nil {
-			h.report(out, p.pointer+"/model", "no-harness", "", "%v", err)
+		h.aboutModel(out, ref, p.pointer+"/model")
+	}
+}
+
+// aboutModel says what is worth knowing of a model that a codon can have.
+func (h *Hank) aboutModel(out *diagnostic.Reporter, ref model.Ref, at string) {
+	if ref.Unlisted() {
+		h.report(out, at, "unlisted-model", `if its price is known, name it under "prices" of hankweave.json`,
+			"%s is not in the list of models (hank models): only the agent knows whether it exists, and its price is unknown", ref)
+	}
+	if _, err := ref.Harness(); err != nil {
+		h.report(out, at, "no-harness", "", "%v", err)
+	}
+}
+
+// priceRules reports limits in dollars on models without a price. settings are those that
+// hold; required is requirePrice.
+func (h *Hank) priceRules(settings config.Settings, out *diagnostic.Reporter) {
+	rule, hint := "budget-no-price", `name it under "prices" of hankweave.json, or use maxTimeSeconds or maxOutputTokens too`
+	if settings.RequirePrice != nil && *settings.RequirePrice {
+		rule, hint = "price-required", `name it under "prices" of hankweave.json`
+	}
+	for _, p := range h.places {
+		if p.codon == nil || !p.codon.Model.Resolved() || p.codon.Model.IsShell() || p.codon.Model.Cost != nil {
+			continue
+		}
+		limited := p.codon.Budget.dollars() > 0 || settings.Budget != nil && settings.Budget.MaxDollars > 0
+		if limited || p.inside != nil && p.inside.Budget.dollars() > 0 {
+			h.report(out, p.pointer+"/model", rule, hint,
+				"%q has a limit in dollars, and the price of %s is unknown: only costs that the agent itself reports count", p.codon.ID, p.codon.Model)
 		}
 	}
 }
@@ -79,7 +108,12 @@ func modelProblem(err error) (rule, hint string) {
 	case errors.As(err, &unknown) && len(unknown.Near) > 0:
 		return "unknown-model", "did you mean " + strings.Join(unknown.Near, ", ") + "?"
 	}
-	return "unknown-model", ""
+	if unknown != nil {
+		if agent, _, ok := strings.Cut(unknown.Name, "/"); ok && model.IsAgent(agent) {
+			return "unknown-model", "a model that only the agent knows is written " + agent + "/PROVIDER/MODEL"
+		}
+	}
+	return "unknown-model", `hank models lists those that there are; newer ones can be added under "models" of hankweave.json`
 }
 
 // reportModel reports a model at the place that names it.

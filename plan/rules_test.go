@@ -232,6 +232,9 @@ var brokenHanks = []broken{
 	{name: "a model that is not", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "sonett", 1)), want: "unknown-model", at: `"sonett"`, hint: "claude-sonnet"},
 	{name: "a model that is several", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gemini", 1)), want: "ambiguous-model", at: `"gemini"`, hint: "google/gemini"},
 	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gpt-5", 1)), want: "no-harness", at: `"gpt-5"`},
+	{name: "a model that only its agent knows", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "claude/next", 1)), want: "unlisted-model", at: `"claude/next"`, hint: "prices"},
+	{name: "a model that only an agent could know, of nobody", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "pi/next", 1)), want: "unknown-model", at: `"pi/next"`, hint: "pi/PROVIDER/MODEL"},
+	{name: "a model of another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "pi/anthropic/claude-sonnet-4-5", 1)), want: "no-harness", at: `"pi/anthropic/claude-sonnet-4-5"`},
 	{name: "scripts for all", hank: `{"overrides": {"model": "shell"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "shell-override", at: `"shell"`},
 	{name: "an unknown override", hank: `{"overrides": {"model": "x"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "unknown-model", at: `"x"}, "`},
 }
@@ -301,7 +304,7 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the schemas in docs/schema anew")
 
 func TestPublishedSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
-	for name, schema := range map[string][]byte{"hank": fields.HankSchema(), "hankweave": fields.SettingsSchema(), "sentinel": fields.SentinelSchema()} {
+	for name, schema := range map[string][]byte{"hank": fields.HankSchema(), "hankweave": fields.SettingsSchema(), "sentinel": fields.SentinelSchema(), "models": fields.ModelsSchema()} {
 		file := filepath.Join("..", "docs", "schema", name+".schema.json")
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

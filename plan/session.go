@@ -43,7 +43,7 @@ func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before
 				"from the second iteration on, %q would continue the session of %q, and a script has none", c.ID, last.ID)
 			continue
 		}
-		if last.ExhaustWithPrompt != "" || last.Model.String() != c.Model.String() {
+		if last.ExhaustWithPrompt != "" || last.Model.WithoutEffort().String() != c.Model.WithoutEffort().String() {
 			h.report(out, pointer+"/continuationMode", "continue-wrap", `set "fresh", or let a codon of the same model end the loop`, "from the second iteration on, %q continues the session of %q, whose context is full or whose model is another", c.ID, last.ID)
 		}
 	}
@@ -76,7 +76,7 @@ func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, bef
 	if previous.ExhaustWithPrompt != "" {
 		h.report(out, at, "continue-after-exhausted", `set "fresh"`, "%q fills its context (exhaustWithPrompt), so no session is left to continue", previous.ID)
 	}
-	if a, b := previous.Model.String(), c.Model.String(); a != b && a != "" && b != "" {
+	if a, b := previous.Model.WithoutEffort().String(), c.Model.WithoutEffort().String(); a != b && a != "" && b != "" {
 		h.report(out, at, "continue-model", `set "fresh", or use the same model`, "%q would continue the session of %q with another model: %s after %s", c.ID, previous.ID, b, a)
 	}
 	if previous.CheckpointedFiles != nil && len(previous.CheckpointedFiles) == 0 {

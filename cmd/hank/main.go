@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hank/cmd/hank/author"
 	"hank/cmd/hank/upkeep"
 	"hank/internal/argv"
 	"hank/internal/completion"
@@ -93,7 +92,7 @@ func newApp() *cli.App {
 			os.Exit(int(exitcode.Usage))
 		},
 		Commands: []*cli.Command{
-			author.Init(), validateCommand(), author.Plan(),
+			initCommand(), validateCommand(), planCommand(), modelsCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
 			statusCommand(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),

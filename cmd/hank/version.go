@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/plan/model"
 	"hank/state"
 )
 
@@ -34,6 +35,7 @@ type versionInfo struct {
 	Commit      string `json:"commit,omitempty"`
 	Modified    bool   `json:"modified"` // the source differed from the commit
 	StateSchema int    `json:"stateSchema"`
+	Models      string `json:"models"` // day of the list of models that is built in
 	Go          string `json:"go"`
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -42,7 +44,8 @@ type versionInfo struct {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version",
-		Description: `Also prints the state schema and the platform.
+		Description: `Also prints the state schema, the day of the list of models that is built in (hank
+models tells of newer ones), and the platform.
 hank --version and hank -v print the same.
 
 Example: hank version --json`,
@@ -51,7 +54,7 @@ Example: hank version --json`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			v := versionInfo{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			v := versionInfo{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Models: model.Default().Origins[0].Date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					switch s.Key {
@@ -69,7 +72,7 @@ Example: hank version --json`,
 			if v.Commit != "" {
 				line += fmt.Sprintf(" (commit %.12s)", v.Commit)
 			}
-			say("%s, state schema %d, %s %s/%s\n", line, v.StateSchema, v.Go, v.OS, v.Arch)
+			say("%s, state schema %d, models of %s, %s %s/%s\n", line, v.StateSchema, v.Models, v.Go, v.OS, v.Arch)
 			return nil
 		},
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
+	"hank/plan/model"
 )
 
 // LargestFile is the size in bytes of the largest hankweave.json that is read.
@@ -37,7 +39,10 @@ type Settings struct {
 	Budget            *Ceiling       `json:"budget,omitzero"`
 	CheckpointCap     Size           `json:"checkpointCap,omitzero"`
 	Sandbox           Sandbox        `json:"sandbox,omitzero"`
-	Unknown           jsontext.Value `json:",embed"` // accepted, without effect
+	RequirePrice      *bool          `json:"requirePrice,omitzero"`
+	Models            jsontext.Value `json:"models,omitzero"` // of hankweave.json alone: the path of a list, or the list
+	Prices            jsontext.Value `json:"prices,omitzero"` // of hankweave.json alone
+	Unknown           jsontext.Value `json:",embed"`          // accepted, without effect
 }
 
 // Ceiling is a limit of a whole run; 0 is none.
@@ -67,6 +72,17 @@ func settingsOf(doc *jsonshape.Document, out *diagnostic.Reporter) Settings {
 	}
 	if err := json.Unmarshal(doc.Sound(), &s); err != nil {
 		out.At(doc, 0, "", "syntax", err.Error(), "")
+	}
+	if prices := doc.Root.Step("prices"); prices != nil && prices.Kind == '{' {
+		for _, name := range prices.Names {
+			pointer := "/prices/" + jsonshape.Escape(name.Text)
+			switch provider, id, ok := strings.Cut(name.Text, "/"); {
+			case !ok || provider == "" || id == "" || strings.ContainsAny(name.Text, " \t\n"):
+				out.At(doc, doc.Find(pointer), pointer, "bad-value", fmt.Sprintf("prices: %s is no model: write provider/model", jsonshape.Quote(name.Text)), "")
+			case model.IsAgent(provider) && strings.Contains(id, "/"):
+				out.At(doc, doc.Find(pointer), pointer, "bad-value", fmt.Sprintf("prices: %s begins with an agent, which makes no difference to a price", jsonshape.Quote(name.Text)), "write "+id)
+			}
+		}
 	}
 	return s
 }
@@ -146,6 +162,10 @@ type Layers struct {
 	Env   Settings // HANKWEAVE_RUNTIME_*
 	Flags Settings // command line
 
+	// Models are those that there are, with what hankweave.json says of them; nil is the
+	// list that is compiled in.
+	Models *model.Registry
+
 	// AnyIDs takes ids that break the rule for ids with a warning: an execution
 	// that Hankweave began has records under them.
 	AnyIDs bool
@@ -156,6 +176,7 @@ type Layers struct {
 // one holds. A ceiling of a higher layer replaces it.
 func (l Layers) Merge(hank *Settings) Settings {
 	s := l.File
+	s.Models, s.Prices = nil, nil // they are facts, which Layers.Models has
 	if hank != nil {
 		over := *hank
 		if b, f := over.Budget, s.Budget; b != nil && f != nil {
@@ -196,6 +217,9 @@ func (s Settings) under(top Settings) Settings {
 	}
 	if top.Sandbox != "" {
 		s.Sandbox = top.Sandbox
+	}
+	if top.RequirePrice != nil {
+		s.RequirePrice = top.RequirePrice
 	}
 	if top.Budget != nil {
 		b := *top.Budget

@@ -100,7 +100,8 @@ var rules = map[string]Rule{
 	"budget-unused":      {Severity: Warning, Says: "a part of the budget is unallocated"},
 	"budget-zero":        {Severity: Warning, Says: "a codon starts with no money at all"},
 	"budget-exhaust":     {Severity: Warning, Says: "exhaustWithPrompt runs until the context is full, a time budget may end it before"},
-	"budget-no-price":    {Severity: Warning, Says: "a dollar budget has no effect: the model has no known price"},
+	"budget-no-price":    {Severity: Warning, Says: "a dollar budget is on a model without a known price: only costs that the agent reports count"},
+	"price-required":     {Severity: Error, Says: "requirePrice is set, and a dollar budget is on a model without a known price"},
 	"budget-fail-retry":  {Severity: Warning, Says: "a budget failure is never retried"},
 	"budget-fail-late":   {Severity: Warning, Says: "a codon fails because of what others before it have spent"},
 	"budget-time-loop":   {Severity: Warning, Says: "a codon may take longer than its loop"},
@@ -127,7 +128,8 @@ var rules = map[string]Rule{
 	// models
 	"unknown-model":   {Severity: Error, Says: "unknown model"},
 	"ambiguous-model": {Severity: Error, Says: "several models match the name"},
-	"no-harness":      {Severity: Warning, Says: "hank does not support the provider of this model yet; the codon fails"},
+	"unlisted-model":  {Severity: Warning, Says: "a model after the name of an agent is not in the list of models: its price is unknown"},
+	"no-harness":      {Severity: Warning, Says: "hank cannot drive the agent of this model yet: hank run refuses it with exit code 9"},
 	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
 
 	// environment

@@ -18,3 +18,8 @@ func SettingsSchema() []byte {
 func SentinelSchema() []byte {
 	return shape.Schema(Sentinel, "sentinel.json", "An observer of a codon.")
 }
+
+// ModelsSchema returns the JSON Schema of a list of models.
+func ModelsSchema() []byte {
+	return shape.Schema(Models, "models.json", "A list of models with their prices.")
+}

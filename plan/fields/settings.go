@@ -4,6 +4,8 @@ import shape "hank/plan/jsonshape"
 
 const sandboxSays = "workspace: agents, rigs and checks can write only in the workspace, their own home and their temporary directory, or the run does not start (default: none)"
 
+const requirePriceSays = "hank's addition: a limit in dollars on a model without a known price is an error (default: a warning)"
+
 // Settings is the table of hankweave.json.
 var Settings = shape.Object("settings", "hankweave.json",
 	shape.Optional("$schema", shape.Text(), "URL of the JSON Schema, for editors"),
@@ -23,6 +25,9 @@ var Settings = shape.Object("settings", "hankweave.json",
 	shape.Inert("journalDietThresholdBytes", shape.Whole(1, 0), "default 4096"),
 	shape.Optional("checkpointCap", shape.Matching(SizePattern, SizeSays), "limit of the checkpoints of an execution, such as 20GB; 0: no limit (default: the previous limit, 50GB at first)"),
 	shape.Optional("sandbox", shape.Word("none", "workspace"), sandboxSays),
+	shape.Optional("requirePrice", shape.Boolean(), requirePriceSays),
+	shape.Optional("models", shape.EitherOr('"', shape.Filled(), Models), "hank's addition: newer models and prices, laid over the list that is built in: the path of a file, relative to this one, or the list"),
+	shape.Optional("prices", shape.MapOf(costShape), "hank's addition: provider/model → its price; holds before every list"),
 	shape.Optional("ignoreRigFailures", shape.Boolean(), "continue when a rig operation fails"),
 	shape.Inert("sentinel", SentinelSettings, "settings of all sentinels"),
 	shape.Inert("telemetry", shape.EitherOr('{', shape.MapOf(shape.Anything()), shape.Boolean()), "true, false or an object; hank sends no telemetry"),

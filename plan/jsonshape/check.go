@@ -331,6 +331,9 @@ func (c *checking) members(s *Shape, n *Node) {
 // known returns the shape of a field, or reports the name.
 func (c *checking) known(s *Shape, key *name) *Shape {
 	f := s.field(key.Text)
+	if f == nil && s.free {
+		return nil
+	}
 	if f == nil {
 		rule := "unknown-field"
 		if s.open {

@@ -168,7 +168,7 @@ func (w *schemaWriter) fields(s *Shape) {
 	if len(needed) > 0 {
 		w.words("required", needed)
 	}
-	if !s.open {
+	if !s.open && !s.free {
 		w.key("additionalProperties")
 		w.put(jsontext.Bool(false))
 	}

@@ -19,6 +19,7 @@ type Shape struct {
 
 	Fields  []Field            // objects
 	open    bool               // objects: unknown members are only warned about
+	free    bool               // objects: unknown members are nobody's business
 	typos   map[string]string  // objects: wrong names and what is meant
 	elem    *Shape             // arrays and maps
 	least   int                // shortest string, fewest items
@@ -79,6 +80,9 @@ func (s *Shape) WithTypos(typos map[string]string) *Shape { s.typos = typos; ret
 // Lenient makes unknown members a warning, as the compatible system drops
 // them in silence.
 func (s *Shape) Lenient() *Shape { s.open = true; return s }
+
+// Open takes unknown members without a word: the object is somebody else's.
+func (s *Shape) Open() *Shape { s.free = true; return s }
 
 // Required is a field that must be there.
 func Required(name string, s *Shape, doc string) Field {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hank/internal/typo"
 )
 
 // parts are what a model's id says: words (sonnet), a version (4.5), and a
@@ -51,11 +53,11 @@ func isDate(s string) bool {
 }
 
 // fitting is rule 5 of Lookup: one model, or several of different families.
-func (r *Registry) fitting(want parts, in func(*entry) bool) []*entry {
+func (r *Registry) fitting(want parts, in func(*Entry) bool) []*Entry {
 	if len(want.words) == 0 {
 		return nil
 	}
-	var fits []*entry
+	var fits []*Entry
 	fewest := 1 << 30
 	exact := false // a model with the very version wins over one of a later sub-version
 	for i := range r.models {
@@ -92,14 +94,14 @@ func startsWith(have, want []int) bool {
 
 // newestOfEach keeps the newest model of each family; a family is a provider
 // and a set of words.
-func newestOfEach(models []*entry, of map[*entry]parts) []*entry {
-	groups := map[string][]*entry{}
+func newestOfEach(models []*Entry, of map[*Entry]parts) []*Entry {
+	groups := map[string][]*Entry{}
 	for _, m := range models {
 		words := slices.Sorted(slices.Values(of[m].words))
 		key := m.Provider + "/" + strings.Join(words, " ")
 		groups[key] = append(groups[key], m)
 	}
-	var kept []*entry
+	var kept []*Entry
 	for _, group := range groups {
 		kept = append(kept, newest(group)...)
 	}
@@ -108,46 +110,80 @@ func newestOfEach(models []*entry, of map[*entry]parts) []*entry {
 
 // newest is the model that was released last; among several of one day the one
 // with the shortest id, which is the name without a date.
-func newest(models []*entry) []*entry {
-	best := slices.MaxFunc(models, func(a, b *entry) int {
+func newest(models []*Entry) []*Entry {
+	best := slices.MaxFunc(models, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.Released, b.Released), cmp.Compare(len(b.ID), len(a.ID)), cmp.Compare(b.ID, a.ID))
 	})
-	return []*entry{best}
+	return []*Entry{best}
 }
 
-// near lists up to three names that look like the given one.
-func (r *Registry) near(name string) []string {
-	want := split(name)
+// near lists up to three models that a name that means none was perhaps meant for: that
+// of another provider, or of a provider with nearly the same name, or those that have
+// nearly the same words. A name that is another's is answered by nothing.
+func (r *Registry) near(n name) []string {
+	before, after, cut := strings.Cut(n.id, "/")
+	switch {
+	case n.agent != "" && n.provider == "":
+		return nil // what an agent calls its models by is not known here
+	case n.provider != "":
+		if near := r.alike(n.id, n.in); len(near) > 0 {
+			return near
+		}
+		if ref, ok, _ := r.find(name{whole: n.id, id: n.id}); ok {
+			return []string{ref.String()}
+		}
+		return nil
+	case cut:
+		if provider := typo.Nearest(before, r.Providers); provider != "" {
+			if ref, ok, _ := r.find(name{whole: n.id, provider: provider, id: after}); ok {
+				return []string{ref.String()}
+			}
+		}
+		return nil
+	}
+	return r.alike(n.id, firstHand)
+}
+
+// alike lists up to three models that have nearly all words of an id, best first.
+func (r *Registry) alike(id string, in func(*Entry) bool) []string {
+	want := split(id)
 	type scored struct {
-		name  string
+		m     *Entry
 		score int
 	}
 	var all []scored
 	for i := range r.models {
 		m := &r.models[i]
-		if !firstHand(m) {
+		if !in(m) {
 			continue
 		}
 		have := r.parts[m]
 		score := 0
 		for _, w := range want.words {
+			best := 0
 			for _, h := range have.words {
-				score += alike(w, h)
+				best = max(best, alike(w, h))
 			}
+			if best == 0 {
+				score = 0
+				break
+			}
+			score += best
 		}
-		if score > 0 && slices.Equal(want.version, have.version) {
+		if score == 0 {
+			continue
+		}
+		if slices.Equal(want.version, have.version) {
 			score++
 		}
-		if score > 0 {
-			all = append(all, scored{m.Provider + "/" + m.ID, score*1000 - len(m.ID)})
-		}
+		all = append(all, scored{m, score*8 - len(have.words)})
 	}
 	slices.SortFunc(all, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.m.Released, a.m.Released), cmp.Compare(len(a.m.ID), len(b.m.ID)), cmp.Compare(a.m.ID, b.m.ID))
 	})
 	var names []string
 	for _, s := range all[:min(3, len(all))] {
-		names = append(names, s.name)
+		names = append(names, s.m.Provider+"/"+s.m.ID)
 	}
 	return names
 }

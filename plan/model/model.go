@@ -1,8 +1,9 @@
 // Package model knows the language models that a hank can name: which exact
 // model a name stands for, what it costs and how much it can read.
 //
-// The facts are a snapshot of models.dev (MIT licence) that is compiled in, so
-// that the same binary always means the same model by the same name.
+// A Registry is made of lists. The first is a snapshot of models.dev (MIT licence) that is
+// compiled in, so that the same binary means the same model by the same name; users lay
+// their own over it.
 package model
 
 import (
@@ -25,10 +26,17 @@ type Ref struct {
 	Name       string  `json:"name,omitzero"`
 	Cost       *Cost   `json:"cost,omitzero"`   // nil: the price is not known
 	Limits     *Limits `json:"limits,omitzero"` // nil: not known
-	// HarnessOverride is kept for foreign states; hank chooses by provider.
+	// HarnessOverride is the agent that the name of the model asks for, where that is not
+	// the usual one of the provider.
 	HarnessOverride string         `json:"harnessOverride,omitzero"`
+	Effort          string         `json:"effort,omitzero"` // how much it is to think; empty leaves it to the agent
 	Unknown         jsontext.Value `json:",embed"`
+
+	unlisted bool
 }
+
+// Unlisted reports whether the model is one that no list has, and an agent may know.
+func (r Ref) Unlisted() bool { return r.unlisted }
 
 // Limits are a model's sizes in tokens; 0 is unknown.
 type Limits struct {
@@ -50,20 +58,31 @@ func (r Ref) IsShell() bool {
 	return r.ModelID == Shell && (r.ProviderID == Shell || r.ProviderID == "")
 }
 
-// String returns provider/model, or the bare name before resolution.
+// String returns provider/model, with the agent and the effort that it is used with, or
+// the bare name before resolution.
 func (r Ref) String() string {
 	if r.ProviderID == "" || r.IsShell() {
 		return r.ModelID
 	}
-	return r.ProviderID + "/" + r.ModelID
+	text := r.ProviderID + "/" + r.ModelID
+	if r.HarnessOverride != "" {
+		text = r.HarnessOverride + "/" + text
+	}
+	if r.Effort != "" {
+		text += "-" + r.Effort
+	}
+	return text
 }
+
+// WithoutEffort is the model alone: a session of it can be continued with another effort.
+func (r Ref) WithoutEffort() Ref { r.Effort = ""; return r }
 
 // refFields is Ref without its methods.
 type refFields Ref
 
 // MarshalJSONTo writes an object, or a string if the reference is only a name.
 func (r Ref) MarshalJSONTo(e *jsontext.Encoder) error {
-	if !r.Resolved() && r.Name == "" && r.Cost == nil && r.Limits == nil && len(r.Unknown) == 0 {
+	if !r.Resolved() && r.Name == "" && r.Cost == nil && r.Limits == nil && r.HarnessOverride == "" && r.Effort == "" && len(r.Unknown) == 0 {
 		return e.WriteToken(jsontext.String(r.ModelID))
 	}
 	return json.MarshalEncode(e, refFields(r))
@@ -87,10 +106,14 @@ func (r *Ref) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// NoHarnessError says that hank cannot drive the models of a provider.
+// NoHarnessError says that hank cannot drive the agent of a model, or has none for its
+// provider.
 type NoHarnessError struct{ Model Ref }
 
 func (e *NoHarnessError) Error() string {
+	if agent := e.Model.HarnessOverride; agent != "" && agent != "claude" {
+		return fmt.Sprintf("hank cannot drive the agent %q yet (model %s): use an anthropic model or \"shell\"", agent, e.Model)
+	}
 	return fmt.Sprintf("no harness for provider %q yet (model %s): use an anthropic model or \"shell\"", e.Model.ProviderID, e.Model)
 }
 
@@ -100,7 +123,7 @@ func (r Ref) Harness() (string, error) {
 	switch {
 	case r.IsShell():
 		return "shell", nil
-	case r.ProviderID == "anthropic":
+	case r.ProviderID == "anthropic" && (r.HarnessOverride == "" || r.HarnessOverride == "claude"):
 		return "claude", nil
 	}
 	return "", &NoHarnessError{r}

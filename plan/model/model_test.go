@@ -32,6 +32,100 @@ func TestNamesMeanTheirModels(t *testing.T) {
 	}
 }
 
+func TestNamesSayWhichAgentAndHowMuchItThinks(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]Ref{
+		"sonnet-high": {ProviderID: "anthropic", ModelID: "claude-sonnet-5", Effort: "high"}, "anthropic/claude-opus-4-8-xhigh": {ProviderID: "anthropic", ModelID: "claude-opus-4-8", Effort: "xhigh"},
+		"gpt-5-low": {ProviderID: "openai", ModelID: "gpt-5", Effort: "low"}, "gpt-5.1-codex-max": {ProviderID: "openai", ModelID: "gpt-5.1-codex-max"}, "openrouter/openai/o4-mini-high": {ProviderID: "openrouter", ModelID: "openai/o4-mini-high"},
+		"pi/anthropic/claude-sonnet-4-5": {ProviderID: "anthropic", ModelID: "claude-sonnet-4-5", HarnessOverride: "pi"}, "pi/sonnet-high": {ProviderID: "anthropic", ModelID: "claude-sonnet-5", HarnessOverride: "pi", Effort: "high"},
+		"pi/openai/gpt-5-minimal": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "pi", Effort: "minimal"}, "opencode/openai/gpt-5": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "opencode"},
+		"opencode/claude-opus-4-8": {ProviderID: "opencode", ModelID: "claude-opus-4-8"}, "codex/gpt-5": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "codex"},
+		"claude/opus": {ProviderID: "anthropic", ModelID: "claude-opus-4-8"}, "gemini/flash": {ProviderID: "google", ModelID: "gemini-3.5-flash", HarnessOverride: "gemini"},
+		"openai-codex/gpt-5-high": {ProviderID: "openai-codex", ModelID: "gpt-5", Effort: "high"}, "pi/openai-codex/gpt-5": {ProviderID: "openai-codex", ModelID: "gpt-5", HarnessOverride: "pi"},
+		"moonshot/kimi-k2.6": {ProviderID: "openrouter", ModelID: "moonshotai/kimi-k2.6"}, "bedrock/amazon.nova-pro-v1:0": {ProviderID: "amazon-bedrock", ModelID: "amazon.nova-pro-v1:0"},
+	} {
+		ref, err := Default().Lookup(name)
+		if err != nil || ref.Cost == nil || ref.Limits == nil {
+			t.Errorf("%q: %+v, %v", name, ref, err)
+			continue
+		}
+		if ref.Name, ref.Cost, ref.Limits = "", nil, nil; !reflect.DeepEqual(ref, want) {
+			t.Errorf("%q: %+v, want %+v", name, ref, want)
+		}
+	}
+	if a, b := (Ref{ProviderID: "p", ModelID: "m", Effort: "low"}), (Ref{ProviderID: "p", ModelID: "m", Effort: "high"}); a.String() == b.String() || a.WithoutEffort().String() != b.WithoutEffort().String() {
+		t.Error("two efforts of a model read the same, or are two models")
+	}
+}
+
+// A list cannot know what only an agent does: its models have no price.
+func TestAModelThatOnlyAnAgentKnows(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]Ref{
+		"pi/ollama/qwen3:30b": {ProviderID: "ollama", ModelID: "qwen3:30b", HarnessOverride: "pi"}, "pi/lab/a/b-c-high": {ProviderID: "lab", ModelID: "a/b-c", HarnessOverride: "pi", Effort: "high"},
+		"opencode/local/llama": {ProviderID: "local", ModelID: "llama", HarnessOverride: "opencode"}, "opencode/brand-new": {ProviderID: "opencode", ModelID: "brand-new"},
+		"codex/o99": {ProviderID: "openai", ModelID: "o99", HarnessOverride: "codex"}, "claude/next": {ProviderID: "anthropic", ModelID: "next", HarnessOverride: "claude"}, "pi/qwen/qwen3-max": {ProviderID: "qwen", ModelID: "qwen3-max", HarnessOverride: "pi"},
+	} {
+		ref, err := Default().Lookup(name)
+		want.unlisted = true
+		if err != nil || !reflect.DeepEqual(ref, want) || !ref.Unlisted() {
+			t.Errorf("%q: %+v, %v", name, ref, err)
+		}
+		if again, err := Default().Lookup(ref.String()); err != nil || !reflect.DeepEqual(again, ref) {
+			t.Errorf("%q is %s, and that is %+v (%v)", name, ref, again, err)
+		}
+	}
+}
+
+// What is proposed is a model, and there is no proposal for what is another's business.
+func TestNearNamesAreRight(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"sonett": "anthropic/claude-sonnet", "antropic/claude-sonnet-4-5": "anthropic/claude-sonnet-4-5", "anthropic/gpt-5": "openai/gpt-5", "anthropic/claude-sonet-4-5": "anthropic/claude-sonnet-4-5",
+		"claude-opus-99": "anthropic/claude-opus", "openai/claude-opus-4-8": "anthropic/claude-opus-4-8",
+		"ollama/mistral-7b": "", "foo/bar": "", "pi/whatever": "", "my-gpt": "", "local-llama-sonnet": "", "shell/x": "", "pi/": "",
+	} {
+		var unknown *UnknownError
+		if ref, err := Default().Lookup(name); !errors.As(err, &unknown) {
+			t.Errorf("%q: got %s, %v", name, ref, err)
+			continue
+		}
+		if want == "" && len(unknown.Near) > 0 || want != "" && (len(unknown.Near) == 0 || !strings.HasPrefix(unknown.Near[0], want)) {
+			t.Errorf("%q: near are %v, want %q", name, unknown.Near, want)
+		}
+		for _, near := range unknown.Near {
+			if ref, err := Default().Lookup(near); err != nil || ref.String() != near {
+				t.Errorf("%q: %s is proposed, which is %s, %v", name, near, ref, err)
+			}
+		}
+	}
+}
+
+func TestAListIsLaidOverAnother(t *testing.T) {
+	t.Parallel()
+	price := Rate(7 * nanos)
+	r := Default().With(List{Source: "mine", Date: "2026-11-01", Models: []Entry{
+		{Provider: "anthropic", ID: "claude-sonnet-4-5", Cost: &Cost{Input: price, Output: price}},
+		{Provider: "anthropic", ID: "claude-opus-9", Released: "2026-10-31"}, {Provider: "lab", ID: "small", Cost: &Cost{}},
+	}})
+	old, err := r.Lookup("claude-sonnet-4-5")
+	if err != nil || old.Cost.Input != price || old.Limits == nil || old.Name == "" {
+		t.Errorf("a price that is laid over: %+v, %v", old, err)
+	}
+	if ref, err := r.Lookup("opus"); err != nil || ref.ModelID != "claude-opus-9" || ref.Cost != nil {
+		t.Errorf("opus is %s, %v", ref, err)
+	}
+	if ref, err := r.Lookup("pi/lab/small"); err != nil || ref.Cost == nil || ref.HarnessOverride != "pi" {
+		t.Errorf("pi/lab/small is %+v, %v", ref, err)
+	}
+	if before, _ := Default().Lookup("claude-sonnet-4-5"); before.Cost.Input == price {
+		t.Error("the compiled-in list has changed")
+	}
+	if len(r.Origins) != 2 || r.Origins[1] != (Origin{"mine", "2026-11-01", 3}) || len(r.Models()) != len(Default().Models())+2 {
+		t.Errorf("%+v, %d models", r.Origins, len(r.Models()))
+	}
+}
+
 func TestADatedIdKeepsItsDateAndHasThePrice(t *testing.T) {
 	t.Parallel()
 	ref, err := Default().Lookup("anthropic/claude-opus-4-6-20260205")
@@ -61,8 +155,8 @@ func TestUnknownAndAmbiguousNamesHelp(t *testing.T) {
 func TestEveryModelIsFoundByItsFullName(t *testing.T) {
 	t.Parallel()
 	r := Default()
-	if len(r.models) < 600 || !strings.Contains(r.Source, "models.dev") || len(r.Providers) < 10 {
-		t.Fatalf("the registry has %d models of %v from %q", len(r.models), r.Providers, r.Source)
+	if len(r.models) < 600 || r.Origins[0].Date != "2026-07-02" || !strings.Contains(r.Origins[0].Source, "models.dev") || len(r.Providers) < 10 {
+		t.Fatalf("the registry has %d models of %v from %+v", len(r.models), r.Providers, r.Origins)
 	}
 	for _, m := range r.models {
 		ref, err := r.Lookup(m.Provider + "/" + m.ID)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -8,31 +9,47 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
+
+	"hank/internal/lazyregexp"
 )
 
-// entry is a model of the registry.
-type entry struct {
-	Provider string `json:"provider"`
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Released string `json:"released"` // 2026-06-30, sometimes only 2026-06
-	Cost     Cost   `json:"cost"`
-	Limits   Limits `json:"limit"`
+// Entry is a model of a list.
+type Entry struct {
+	Provider string  `json:"provider"`
+	ID       string  `json:"id"`
+	Name     string  `json:"name,omitzero"`
+	Released string  `json:"released,omitzero"` // 2026-06-30, sometimes only 2026-06
+	Cost     *Cost   `json:"cost,omitzero"`     // nil: not known
+	Limits   *Limits `json:"limit,omitzero"`    // nil: not known
 }
 
 // ref is a reference to the model.
-func (m *entry) ref() Ref {
-	return Ref{ProviderID: m.Provider, ModelID: m.ID, Name: m.Name, Cost: &m.Cost, Limits: &m.Limits}
+func (m *Entry) ref() Ref {
+	return Ref{ProviderID: m.Provider, ModelID: m.ID, Name: m.Name, Cost: m.Cost, Limits: m.Limits}
+}
+
+// List is a list of models: prices in dollars per million tokens, limits in tokens.
+type List struct {
+	Source string  `json:"source,omitzero"` // where the facts come from
+	Date   string  `json:"date,omitzero"`   // of what day they are
+	Models []Entry `json:"models"`
+}
+
+// Origin says where models of a registry come from.
+type Origin struct {
+	Source string `json:"source"`
+	Date   string `json:"date,omitempty"` // empty: not known
+	Models int    `json:"models"`
 }
 
 // Registry is a list of models with the rules that find one by name. It never
 // changes after it was made.
 type Registry struct {
-	Source    string   // where the facts come from, and of what day they are
+	Origins   []Origin // the list that is compiled in, and those laid over it
 	Providers []string // sorted
-	models    []entry
-	byID      map[string][]*entry // by id, without provider
-	parts     map[*entry]parts
+	models    []Entry
+	byID      map[string][]*Entry // by id, without provider
+	parts     map[*Entry]parts
 }
 
 //go:embed models.json
@@ -47,17 +64,22 @@ var Default = sync.OnceValue(func() *Registry {
 	return r
 })
 
-// read reads a registry: {"source": …, "models": […]} with prices in dollars
-// per million tokens and limits in tokens.
+// read reads a registry.
 func read(data []byte) (*Registry, error) {
-	var file struct {
-		Source string  `json:"source"`
-		Models []entry `json:"models"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
+	var l List
+	if err := json.Unmarshal(data, &l); err != nil {
 		return nil, fmt.Errorf("read the list of models: %w", err)
 	}
-	r := &Registry{Source: file.Source, models: file.Models, byID: map[string][]*entry{}, parts: map[*entry]parts{}}
+	return build(l), nil
+}
+
+var day = lazyregexp.New(`\d{4}-\d{2}-\d{2}`)
+
+func build(l List) *Registry {
+	if l.Date == "" {
+		l.Date = day.FindString(l.Source)
+	}
+	r := &Registry{Origins: []Origin{{l.Source, l.Date, len(l.Models)}}, models: l.Models, byID: map[string][]*Entry{}, parts: map[*Entry]parts{}}
 	for i := range r.models {
 		m := &r.models[i]
 		r.byID[m.ID] = append(r.byID[m.ID], m)
@@ -66,14 +88,41 @@ func read(data []byte) (*Registry, error) {
 	}
 	slices.Sort(r.Providers)
 	r.Providers = slices.Compact(r.Providers)
-	return r, nil
+	return r
 }
+
+// With returns a registry with a list laid over this one: what the list says of a model
+// holds, and what it does not say stays.
+func (r *Registry) With(l List) *Registry {
+	at := make(map[[2]string]int, len(r.models))
+	all := slices.Clone(r.models)
+	for i, m := range all {
+		at[[2]string{m.Provider, m.ID}] = i
+	}
+	for _, m := range l.Models {
+		i, known := at[[2]string{m.Provider, m.ID}]
+		if !known {
+			at[[2]string{m.Provider, m.ID}] = len(all)
+			all = append(all, m)
+			continue
+		}
+		old := &all[i]
+		old.Name, old.Released = cmp.Or(m.Name, old.Name), cmp.Or(m.Released, old.Released)
+		old.Cost, old.Limits = cmp.Or(m.Cost, old.Cost), cmp.Or(m.Limits, old.Limits)
+	}
+	with := build(List{Models: all})
+	with.Origins = append(slices.Clone(r.Origins), Origin{l.Source, l.Date, len(l.Models)})
+	return with
+}
+
+// Models lists all models, in no order that means anything.
+func (r *Registry) Models() []Entry { return r.models }
 
 // resellers offer models of others under the others' ids. A bare name means
 // the maker's own offer, if there is one.
 var resellers = []string{"amazon-bedrock", "azure", "google-vertex", "groq", "opencode", "openrouter"}
 
-func firstHand(m *entry) bool { return !slices.Contains(resellers, m.Provider) }
+func firstHand(m *Entry) bool { return !slices.Contains(resellers, m.Provider) }
 
 // families are short names that would fit the models of several makers.
 var families = map[string]string{
@@ -98,50 +147,91 @@ type AmbiguousError struct {
 
 func (e *AmbiguousError) Error() string { return fmt.Sprintf("ambiguous model %q", e.Name) }
 
-// Lookup finds the model of a name. The first rule that fits decides:
+// Lookup finds the model of a name, [AGENT/][PROVIDER/]MODEL[-EFFORT]. The first rule
+// that fits decides:
 //
 //  1. "shell" is the shell.
-//  2. provider/id, with the exact id of that provider.
+//  2. PROVIDER/MODEL, with the exact id of that provider.
 //  3. An exact id without provider: the maker's own offer, or the only one.
 //  4. An id with a date after it (-20250929) of a model that is listed
 //     without: that model, under the dated id. And the other way round: an id
 //     that is listed only with a date.
-//  5. Words and a version, such as sonnet, opus-4.5 or "gemini flash": among
+//  5. A name that ends with an effort (-high), without it, by rules 2 to 4.
+//  6. Words and a version, such as sonnet, opus-4.5 or "gemini flash": among
 //     the makers' own models that have all the words and that version, those
-//     with the fewest other words, and of these the newest.
+//     with the fewest other words, and of these the newest; then the same
+//     without the effort.
+//  7. AGENT/PROVIDER/MODEL that no list has: a model that only the agent knows,
+//     without a price.
 //
-// A name with provider stays with that provider in rules 4 and 5 too. The
-// error is an *UnknownError or an *AmbiguousError.
-func (r *Registry) Lookup(name string) (Ref, error) {
-	if name == Shell {
+// A name with provider stays with that provider in all of them. The error is an
+// *UnknownError or an *AmbiguousError.
+func (r *Registry) Lookup(text string) (Ref, error) {
+	if text == Shell {
 		return Ref{ProviderID: Shell, ModelID: Shell, Name: "Shell script"}, nil
 	}
-	provider, id := "", name
-	if before, after, ok := strings.Cut(name, "/"); ok && slices.Contains(r.Providers, before) {
-		provider, id = before, after
+	n := r.parse(text)
+	ref, ok, err := r.find(n)
+	if !ok && err == nil {
+		err = &UnknownError{text, r.near(n)}
 	}
-	in := func(m *entry) bool { return m.Provider == provider || provider == "" }
-	if refs := r.exact(id, in); len(refs) > 0 {
-		return choose(name, refs)
-	}
-	if ref, ok := r.dated(id, in); ok {
-		return ref, nil
-	}
-	if provider == "" {
-		in = firstHand
-		if maker := families[strings.ToLower(split(id).first())]; maker != "" {
-			in = func(m *entry) bool { return m.Provider == maker }
+	return ref, err
+}
+
+// find is Lookup of what is no script; without ok nothing fits.
+func (r *Registry) find(n name) (Ref, bool, error) {
+	id, effort := withoutEffort(n.id)
+	for _, find := range []func(name) (Ref, bool, error){r.listed, r.likely} {
+		ref, ok, err := find(n)
+		if !ok && effort != "" {
+			base := n
+			base.id = id
+			ref, ok, err = find(base)
+			ref.Effort = effort
+		}
+		if err != nil {
+			return Ref{}, false, err
+		}
+		if ok && !(ref.Effort == "minimal" && ref.ProviderID == "anthropic") { // Claude has none
+			return n.dress(ref), true, nil
 		}
 	}
-	fits := r.fitting(split(id), in)
-	if len(fits) == 0 {
-		return Ref{}, &UnknownError{name, r.near(name)}
+	ref, ok := n.unlisted()
+	return ref, ok, nil
+}
+
+// in tells which models a name without them can mean.
+func (n name) in(m *Entry) bool { return m.Provider == n.provider || n.provider == "" }
+
+// listed is rules 2 to 4 of Lookup.
+func (r *Registry) listed(n name) (Ref, bool, error) {
+	if refs := r.exact(n.id, n.in); len(refs) > 0 {
+		ref, err := choose(n.whole, refs)
+		return ref, true, err
 	}
-	return choose(name, fits)
+	ref, ok := r.dated(n.id, n.in)
+	return ref, ok, nil
+}
+
+// likely is rule 6 of Lookup.
+func (r *Registry) likely(n name) (Ref, bool, error) {
+	in, want := n.in, split(n.id)
+	if n.provider == "" {
+		in = firstHand
+		if maker := families[strings.ToLower(want.first())]; maker != "" {
+			in = func(m *Entry) bool { return m.Provider == maker }
+		}
+	}
+	fits := r.fitting(want, in)
+	if len(fits) == 0 {
+		return Ref{}, false, nil
+	}
+	ref, err := choose(n.whole, fits)
+	return ref, true, err
 }
 
 // choose takes the only model, or the only one of a maker.
-func choose(name string, fits []*entry) (Ref, error) {
+func choose(name string, fits []*Entry) (Ref, error) {
 	if own := filter(fits, firstHand); len(own) > 0 {
 		fits = own
 	}
@@ -156,7 +246,7 @@ func choose(name string, fits []*entry) (Ref, error) {
 	return Ref{}, &AmbiguousError{name, names}
 }
 
-func filter(models []*entry, keep func(*entry) bool) (kept []*entry) {
+func filter(models []*Entry, keep func(*Entry) bool) (kept []*Entry) {
 	for _, m := range models {
 		if keep(m) {
 			kept = append(kept, m)
@@ -165,12 +255,12 @@ func filter(models []*entry, keep func(*entry) bool) (kept []*entry) {
 	return kept
 }
 
-func (r *Registry) exact(id string, in func(*entry) bool) []*entry {
+func (r *Registry) exact(id string, in func(*Entry) bool) []*Entry {
 	return filter(r.byID[id], in)
 }
 
 // dated is rule 4 of Lookup.
-func (r *Registry) dated(id string, in func(*entry) bool) (Ref, bool) {
+func (r *Registry) dated(id string, in func(*Entry) bool) (Ref, bool) {
 	if i := strings.LastIndexByte(id, '-'); i > 0 && isDate(id[i+1:]) {
 		if fits := r.exact(id[:i], in); len(fits) > 0 {
 			ref, err := choose(id, fits)
@@ -179,7 +269,7 @@ func (r *Registry) dated(id string, in func(*entry) bool) (Ref, bool) {
 		}
 		return Ref{}, false
 	}
-	var fits []*entry
+	var fits []*Entry
 	for i := range r.models {
 		m := &r.models[i]
 		if date, ok := strings.CutPrefix(m.ID, id+"-"); ok && isDate(date) && in(m) {

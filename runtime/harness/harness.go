@@ -29,6 +29,7 @@ type Request struct {
 	Prompt       string
 	SystemPrompt string            // appended to the agent's own
 	Model        string            // as the agent's command line wants it
+	Effort       string            // how much the model is to think; empty leaves it to the agent
 	Session      string            // session to continue; empty starts a new one
 	SessionCost  state.USD         // what the agent has reported for that session before this turn
 	Attempt      string            // names this attempt, unique in the execution

@@ -18,10 +18,7 @@ func (e *BusyError) Error() string {
 }
 
 // lockFile is the lock of an index, taken.
-type lockFile struct {
-	f    *os.File
-	real bool // no other process can have it: the system has such locks
-}
+type lockFile struct{ f *os.File }
 
 func lockName(dir string) string { return filepath.Join(dir, "lock") }
 
@@ -34,7 +31,7 @@ func lock(dir string) (*lockFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the cost index: %w", err)
 	}
-	l := &lockFile{f: f}
+	l := &lockFile{f}
 	switch err := flock.Exclusive(f); {
 	case errors.Is(err, flock.ErrHeld):
 		_ = f.Close()
@@ -42,8 +39,6 @@ func lock(dir string) (*lockFile, error) {
 	case err != nil && !errors.Is(err, errors.ErrUnsupported):
 		_ = f.Close()
 		return nil, fmt.Errorf("locking the cost index: %w", err)
-	default:
-		l.real = err == nil
 	}
 	if !l.holds(dir) { // it was removed between the two, or is being removed
 		_ = l.release()

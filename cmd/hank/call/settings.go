@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/vfs"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/plan/model"
 	"hank/runtime"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
@@ -46,6 +49,12 @@ func Settings(c *cli.Context) (config.Layers, error) {
 	case name != "" || !os.IsNotExist(err):
 		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", OrDefault(name, "hankweave.json"), err)}
 	}
+	list, wrong, err := listOfModels(OrDefault(name, "hankweave.json"), layers.File)
+	if err != nil {
+		return layers, err
+	}
+	found = append(found, wrong...)
+	layers.Models = layers.File.Registry(OrDefault(name, "hankweave.json"), list)
 	env, more := config.ParseEnviron(os.Environ())
 	layers.Env = env
 	if found = append(found, more...); len(errorsOnly(found)) > 0 {
@@ -65,6 +74,27 @@ func Settings(c *cli.Context) (config.Layers, error) {
 		return layers, NotOneOf("sandbox", c.String("sandbox"), "workspace", "none")
 	}
 	return layers, nil
+}
+
+// listOfModels reads the list of models that the settings in a file name.
+func listOfModels(settings string, s config.Settings) (model.List, []diagnostic.Diagnostic, error) {
+	name := s.ModelsFile()
+	if name == "" {
+		return model.List{}, nil, nil
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(settings), name)
+	}
+	text, err := vfs.ReadLimited(name, config.LargestModels)
+	if err != nil {
+		return model.List{}, nil, &exitcode.UsageError{Why: fmt.Sprintf(`cannot read the list of models that "models" in %s names: %v`, settings, err)}
+	}
+	var changed time.Time
+	if fi, err := os.Stat(name); err == nil {
+		changed = fi.ModTime()
+	}
+	list, found := config.ParseModels(name, text, changed)
+	return list, found, nil
 }
 
 // SettingsHere are the settings that hold here, for those who only report.
