@@ -55,7 +55,7 @@ func Command(ctx context.Context, at layout.Layout) string {
 // lastCheckpoint is where the last codon of an execution has ended; empty if that is not
 // where it is.
 func lastCheckpoint(at layout.Layout) state.SHA {
-	v, err := recovery.Glance(at.Root)
+	v, err := recovery.ReadSummary(at.Root)
 	if err != nil || v.State.Position != nil {
 		return ""
 	}
