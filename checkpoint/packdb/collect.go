@@ -76,7 +76,7 @@ func (s *DB) Collect(ctx context.Context, keep []SHA) (Collection, error) {
 		if err != nil {
 			return freed, fmt.Errorf("writing a pack without what is not needed: %w", err)
 		}
-		s.substitute(p, fresh)
+		s.exchange([]*Pack{p}, fresh)
 		failpoint.Hit("collect.exchanged")
 		err = s.Vouched.DistrustCache()
 		if err = errors.Join(err, s.removeReplaced()); err != nil {
@@ -161,24 +161,6 @@ func (s *DB) copyLive(r io.ReaderAt, o packedObject, out *PendingPack) error {
 		return s.CopyObject(o.id, out)
 	}
 	return copyPacked(out, o.packEntry, io.NewSectionReader(r, o.offset, o.size))
-}
-
-// substitute puts a pack, or nothing, into the place of another.
-func (s *DB) substitute(old, fresh *Pack) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	packs := make([]*Pack, 0, len(s.Packs))
-	for _, p := range s.Packs {
-		if p != old {
-			packs = append(packs, p)
-		} else if fresh != nil {
-			packs = append(packs, fresh)
-		}
-	}
-	s.Packs = packs
-	if fresh == nil || fresh.Base != old.Base {
-		s.Replaced = append(s.Replaced, old)
-	}
 }
 
 // reachable returns all objects that references, except some, and keep lead to.

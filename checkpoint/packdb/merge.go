@@ -76,7 +76,7 @@ func (s *DB) MergeDue() bool {
 //  5. The stat cache on disk, which names packs, is written again.
 //
 // A crash leaves at worst objects that stand in two packs, which the next
-// merge of their size makes one; and a temporary file, which Open removes. What
+// merge of their size makes one (see exchange); and a temporary file, which Open removes. What
 // cannot be read is left where it is, for Check; the error says so. Complexity:
 // bytes of the packs that are merged; memory: 100 bytes for each object.
 func (s *DB) Merge(ctx context.Context) error {
@@ -238,21 +238,28 @@ func (x PackIndex) inOrder(p *Pack) ([]packEntry, error) {
 	return append(list, packEntry{offset: end}), nil
 }
 
-// exchange puts a merged pack into the place of those that it was made of.
-func (s *DB) exchange(old []*Pack, merged *Pack) {
+// exchange puts a pack, or nothing, into the place of those that it was made of. A pack
+// is named by its content: where a crash has left packs beside the one that they were
+// merged into, merging all of them makes that one again. It is among the old ones then,
+// and its files are the new one's, too: they are not replaced.
+func (s *DB) exchange(old []*Pack, made *Pack) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	packs := make([]*Pack, 0, len(s.Packs))
 	for _, p := range s.Packs { // there may be newer ones by now
 		switch {
-		case p == old[len(old)-1]: // the newest of them
-			packs = append(packs, merged)
+		case p == old[len(old)-1] && made != nil: // the newest of them
+			packs = append(packs, made)
 		case !slices.Contains(old, p):
 			packs = append(packs, p)
 		}
 	}
 	s.Packs = packs
-	s.Replaced = append(s.Replaced, old...)
+	for _, p := range old {
+		if !slices.ContainsFunc(packs, func(q *Pack) bool { return q.Base == p.Base }) {
+			s.Replaced = append(s.Replaced, p)
+		}
+	}
 }
 
 // removeReplaced deletes the packs that merged ones have replaced: the index

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,6 +152,76 @@ func TestACrashDuringAMergeLosesNothing(t *testing.T) {
 		}
 		write("last")
 	})
+}
+
+// A process is killed when it has merged packs and not yet removed them. The next one
+// merges all of them again, and may make the same pack once more: that must not go with
+// the old ones. It depends on the names of the packs, so many stores are tried.
+func TestAMergeOfWhatAKilledMergeHasLeftLosesNothing(t *testing.T) {
+	t.Parallel()
+	same := 0
+	for try := range 24 {
+		mem := vfstest.NewMem()
+		if err := vfs.MkdirAll(mem, "/x", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		opts := packdb.Options{FS: mem, Dir: "/x/store"}
+		s, err := checkpoint.Init(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made []packdb.SHA
+		for i := range packdb.MergeWidth {
+			sha, err := s.Commit(context.Background(), packdb.CommitRequest{Tree: packdb.EmptyTree, Message: fmt.Sprint(try, i), When: time.Unix(1, 0)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = append(made, sha)
+		}
+		reopen := func(fsys vfs.FS) {
+			t.Helper()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			opts.FS = fsys
+			if s, err = checkpoint.Open(opts); err != nil {
+				t.Fatal(err)
+			}
+		}
+		packs := func() (names []string) {
+			s.WithPackNames(func(packs, _ []string) { names = packs })
+			return names
+		}
+		reopen(mem)             // its packs are in the order of their names now, as for every process
+		var killed *vfstest.Mem // before the first of the old packs goes
+		mem.SetHook(func(c vfstest.Call) {
+			if killed == nil && c.Op == vfstest.OpRemove && strings.HasSuffix(c.Name, ".idx") {
+				killed = mem.Crash(rand.New(rand.NewPCG(1, 1)), 100)
+			}
+		})
+		merged(s, t)
+		one := packs()
+		if killed == nil || len(one) != 1 {
+			t.Fatalf("it was not killed, or has made %v", one)
+		}
+		reopen(killed)
+		merged(s, t)
+		if again := packs(); again[0] == one[0] {
+			same++
+		}
+		reopen(killed)
+		for _, sha := range made {
+			if !s.Has(sha) {
+				t.Fatalf("store %d: commit %s is lost; its packs are %v", try, sha, packs())
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if same == 0 {
+		t.Error("no merge made the pack that was there; this test looks at nothing")
+	}
 }
 
 func TestAMergeThatFailsAtAnyCallLeavesTheStoreGoingOn(t *testing.T) {

@@ -3,14 +3,11 @@ package main
 import (
 	"errors"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan/diagnostic"
 	"hank/runtime/exitcode"
-	"hank/runtime/hankfile"
 )
 
 // sayInvalid prints what is wrong with a hank, if that is the error, and
@@ -23,20 +20,6 @@ func sayInvalid(err error) error {
 	printFound(os.Stderr, invalid.Diagnostics)
 	remark("hank: invalid hank; nothing was run or changed\n")
 	return exitWith(exitcode.Invalid)
-}
-
-// located returns diagnostics whose files are named from here instead of from
-// the directory of the hank.
-func located(path string, found []diagnostic.Diagnostic) []diagnostic.Diagnostic {
-	file, err := hankfile.File(path)
-	if err != nil {
-		return found
-	}
-	out := slices.Clone(found)
-	for i := range out {
-		out[i].File = term.ShortPath(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
-	}
-	return out
 }
 
 func printFound(to *os.File, found []diagnostic.Diagnostic) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/author"
 	"hank/cmd/hank/upkeep"
 	"hank/internal/argv"
 	"hank/internal/completion"
@@ -92,7 +93,7 @@ func newApp() *cli.App {
 			os.Exit(int(exitcode.Usage))
 		},
 		Commands: []*cli.Command{
-			initCommand(), validateCommand(), planCommand(), modelsCommand(),
+			author.Init(), validateCommand(), author.Plan(), modelsCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
 			statusCommand(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),

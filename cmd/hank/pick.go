@@ -36,13 +36,19 @@ func pickTarget(c *cli.Context, o *history.RollbackOptions) error {
 	}
 	remark("Restore which checkpoint? Going there changes, compared with the workspace as it is:\n")
 	t := term.NewTable(os.Stderr)
-	t.Row(" ", "target", "checkpoint", "time", "files", "cost left behind")
+	row := func(cost string, cells ...any) {
+		if len(o.Paths) == 0 { // a restore leaves no work behind
+			cells = append(cells, cost)
+		}
+		t.Row(cells...)
+	}
+	row("cost left behind", " ", "target", "checkpoint", "time", "files")
 	for i, k := range list {
 		cost := k.CostLeft.Text()
 		if k.Absent || k.Refused != nil || k.Uncompared {
 			cost = "-"
 		}
-		t.Row(fmt.Sprintf("%3d", i+1), k.Name, k.Target, term.Age(k.Time.Time, time.Now()), k.Changes(), cost)
+		row(cost, fmt.Sprintf("%3d", i+1), k.Name, k.Target, term.Age(k.Time.Time, time.Now()), k.Changes())
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -16,6 +16,7 @@ type Table struct {
 	headed bool // the first row is a heading
 	most   int  // columns of a line; 0: any number
 	hang   int  // see Hang
+	spare  int  // see Spare
 }
 
 // NewTable returns a table that is written to out by Flush.
@@ -46,6 +47,13 @@ func (t *Table) Fit() {
 func (t *Table) Hang(n int) {
 	t.Fit()
 	t.hang = n
+}
+
+// Spare leaves the last n columns out where the table is wider than the terminal that it is
+// written to.
+func (t *Table) Spare(n int) {
+	t.Fit()
+	t.spare = n
 }
 
 // Row adds a row. Its cells are shown as Fprintf shows its arguments, each on
@@ -79,6 +87,11 @@ func (t *Table) Flush() error {
 	if t.hang > 0 {
 		t.hung(widths)
 	}
+	if keep := len(widths) - t.spare; t.spare > 0 && t.most > 0 && wide(widths) > t.most && keep > 0 {
+		for i, row := range t.rows {
+			t.rows[i] = row[:min(keep, len(row))]
+		}
+	}
 	out := bufio.NewWriter(t.out)
 	for _, row := range t.rows {
 		gap := 0
@@ -100,12 +113,8 @@ func (t *Table) Flush() error {
 
 // hung puts what hangs into rows of its own, where a row does not fit.
 func (t *Table) hung(widths []int) {
-	total := -columnGap
-	for _, w := range widths {
-		total += columnGap + w
-	}
 	keep := len(widths) - t.hang
-	if t.most == 0 || total <= t.most || keep < 1 {
+	if t.most == 0 || wide(widths) <= t.most || keep < 1 {
 		return
 	}
 	var rows [][]string
@@ -125,6 +134,30 @@ func (t *Table) hung(widths []int) {
 		}
 	}
 	t.rows = rows
+}
+
+// wide is how wide the columns are together.
+func wide(widths []int) int {
+	total := -columnGap
+	for _, w := range widths {
+		total += columnGap + w
+	}
+	return total
+}
+
+// Wrap divides a line at spaces into lines of so many columns at most, but for a word that is
+// longer. What it is indented by stays, on the lines that are added too.
+func Wrap(line string, most int) []string {
+	text := strings.TrimLeft(line, " \t")
+	indent := line[:len(line)-len(text)]
+	if Columns(line) <= most || len(indent) > most/2 {
+		return []string{line}
+	}
+	lines := wrapped(text, most-len(indent))
+	for i := range lines {
+		lines[i] = indent + lines[i]
+	}
+	return lines
 }
 
 // wrapped divides a text at spaces into lines of so many columns at most, but for a word that

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,5 +71,55 @@ func TestWhatDoesNotFitHangs(t *testing.T) {
 		"keep  index\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestSpareColumnsAreLeftOutWhereTheyDoNotFit(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	table := NewTable(&out)
+	for _, most := range []int{0, 22, 21, 9} {
+		table.spare, table.most = 1, most
+		table.Heading("", "name", "branch")
+		table.Row("*", "long name", "a branch")
+		table.Row("", "b")
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const whole = "" +
+		"   name       branch\n" +
+		"*  long name  a branch\n" +
+		"   b\n"
+	const want = whole + whole + "" +
+		"   name\n" +
+		"*  long name\n" +
+		"   b\n" +
+		"   name\n" +
+		"*  long …\n" +
+		"   b\n"
+	if got := out.String(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestLinesAreDividedAtSpaces(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line string
+		most int
+		want []string
+	}{
+		{"", 10, []string{""}},
+		{"one two", 7, []string{"one two"}},
+		{"one two", 6, []string{"one", "two"}},
+		{"  - one two three", 10, []string{"  - one", "  two", "  three"}},
+		{"a-word-without-a-space and", 10, []string{"a-word-without-a-space", "and"}},
+		{"漢字 漢字 a", 7, []string{"漢字", "漢字 a"}},
+		{"            deep one", 14, []string{"            deep one"}},
+	} {
+		if got := Wrap(c.line, c.most); !slices.Equal(got, c.want) {
+			t.Errorf("%q in %d columns: %q, want %q", c.line, c.most, got, c.want)
+		}
 	}
 }

@@ -44,13 +44,34 @@ func MeantCodon(s *state.State, id state.CodonID) string {
 	for _, e := range s.ExecutionPlan() {
 		names = append(names, string(e.CodonID))
 	}
+	slices.Reverse(names)
 	from, steps, found := asWritten(string(id))
-	near := typo.Nearest(from, names)
+	near := nearestCodon(from, names)
 	if found && from == atPresent {
 		near = from
 	}
 	if near != "" {
 		return "; did you mean " + near + steps + "?"
+	}
+	return ""
+}
+
+// nearestCodon is the name that a mistyped one was perhaps meant to be; empty if none is
+// near. Of the iterations of a loop that could be meant equally, it is the first of names.
+func nearestCodon(text string, names []string) string {
+	codon, _, iterates := strings.Cut(text, "#")
+	codons := make([]string, len(names)) // without the number of the iteration
+	for i, name := range names {
+		codons[i], _, _ = strings.Cut(name, "#")
+		if iterates && codons[i] == codon && codons[i] != name {
+			return name
+		}
+	}
+	if near := typo.Nearest(text, names); near != "" {
+		return near
+	}
+	if at := slices.Index(codons, typo.Nearest(codon, codons)); at >= 0 {
+		return names[at]
 	}
 	return ""
 }

@@ -286,7 +286,7 @@ func nearest(s *state.State, text string) string {
 			}
 		}
 	}
-	if near := typo.Nearest(name, words); near != "" {
+	if near := nearestCodon(name, words); near != "" {
 		return near + kind
 	}
 	return ""

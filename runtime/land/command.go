@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hank/checkpoint"
 	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/layout"
+	"hank/runtime/history"
 	"hank/runtime/usergit"
 	"hank/state"
 )
@@ -28,16 +30,13 @@ func Command(ctx context.Context, at layout.Layout) string {
 	if err != nil {
 		return ""
 	}
-	last := lastCheckpoint(at)
-	for _, had := range slices.Backward(landings(at)) {
-		if had.To.SHA == last && last != "" && head != "" && repo.Has(ctx, head, had.Tip) { // all of it is there
+	if list := landings(at); len(list) > 0 {
+		v, err := recovery.Read(at.Root)
+		if err != nil {
 			return ""
 		}
-		if head != "" && !repo.Has(ctx, had.Tip, head) { // HEAD is on commits that the branch has not
-			continue
-		}
-		if tip, err := repo.Commit(ctx, "refs/heads/"+had.Branch); err == nil && tip == had.Tip {
-			return "hank land --branch " + shell.Quote(had.Branch) + " --update --switch"
+		if command, decided := after(ctx, repo, head, v, list); decided {
+			return command
 		}
 	}
 	for n := 1; n < 100; n++ {
@@ -52,16 +51,40 @@ func Command(ctx context.Context, at layout.Layout) string {
 	return ""
 }
 
-// lastCheckpoint is where the last codon of an execution has ended; empty if that is not
-// where it is.
-func lastCheckpoint(at layout.Layout) state.SHA {
-	v, err := recovery.ReadSummary(at.Root)
-	if err != nil || v.State.Position != nil {
-		return ""
+// after is the command where there were landings: none if HEAD has all of it, or an
+// update of a branch that HEAD can follow. decided: no new branch is needed.
+func after(ctx context.Context, repo *usergit.Repository, head string, v *recovery.View, list []*Landing) (command string, decided bool) {
+	store, err := v.Store()
+	if err != nil {
+		return "", true // as the landing would
 	}
-	run := v.State.Newest()
-	if run == nil || run.Len() == 0 {
-		return ""
+	defer store.Close()
+	to, err := landTo(v.State, store)
+	if err != nil {
+		return "", true
 	}
-	return run.Codon(run.Len() - 1).Checkpoint()
+	_, points := way(v.State, store, to)
+	newest := true // of those that HEAD has
+	for _, had := range slices.Backward(list) {
+		if head != "" && repo.Has(ctx, head, had.Tip) {
+			if had.To.SHA == to.SHA || newest && sameTree(store, had.To.SHA, to.SHA) {
+				return "", true
+			}
+			newest = false
+		}
+		if head != "" && !repo.Has(ctx, had.Tip, head) || !slices.ContainsFunc(points, func(p point) bool { return p.sha == had.To.SHA }) {
+			continue // HEAD is on commits that the branch has not, or a rollback or a retry has left what it ends with
+		}
+		if tip, err := repo.Commit(ctx, "refs/heads/"+had.Branch); err == nil && tip == had.Tip {
+			return "hank land --branch " + shell.Quote(had.Branch) + " --update --switch", true
+		}
+	}
+	return "", false
+}
+
+// sameTree reports whether two checkpoints have the same files.
+func sameTree(store *checkpoint.Store, a, b state.SHA) bool {
+	one, err := history.TreeOf(store, a)
+	other, errOther := history.TreeOf(store, b)
+	return err == nil && errOther == nil && one == other
 }

@@ -51,6 +51,7 @@ func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 	}
 	if !o.DryRun {
 		l.out.short = l.repo.ShortName(ctx, o.Branch)
+		l.out.into = l.mergesInto(ctx)
 	}
 	return l.out, nil
 }

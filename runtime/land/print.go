@@ -284,15 +284,14 @@ func (p *printer) ways() {
 	p.say("way back   %s\n", s.back(l, p.at.Git))
 	main := strings.TrimPrefix(s.Ref, "refs/heads/")
 	switch {
-	case s.Ref == "" || main == l.Branch:
-	case s.Commit == "":
+	case s.Commit == "" && s.Ref != "" && main != l.Branch:
 		p.say("rename     git%s branch -m %s %s\n", p.at.Git, branch, shell.Quote(main))
-	default:
+	case l.into != "":
 		option := ""
 		if _, err := os.Lstat(filepath.Join(l.Repository, ".gitmodules")); err == nil {
 			option = " --no-recurse-submodules" // which would be fetched from elsewhere
 		}
-		p.say("merge      git%s fetch%s . %s && git%s switch %s\n", p.at.Git, option, shell.Quote(short+":"+main), p.at.Git, shell.Quote(main))
+		p.say("merge      git%s fetch%s . %s && git%s switch %s\n", p.at.Git, option, shell.Quote(short+":"+l.into), p.at.Git, shell.Quote(l.into))
 	}
 }
 

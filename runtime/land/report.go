@@ -75,6 +75,7 @@ type Landing struct {
 	here       bool   // Already, and HEAD is on the branch
 	short      string // the branch, by a name that means nothing else
 	made       bool   // by an earlier landing: this one has only put HEAD and the index on it
+	into       string // the branch that HEAD was on before the first switch, if it can get the work by a merge; empty: none
 }
 
 // Commit is a commit on the branch.

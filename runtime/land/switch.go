@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hank/internal/advice"
@@ -109,6 +110,23 @@ func (l *lander) switchTo(ctx context.Context, had *Landing, before string) erro
 		}
 		return l.out.save(l.v.Layout)
 	})
+}
+
+// mergesInto is the branch that gets the work by a merge that only moves it forward: the
+// one that HEAD was on, or, where an update has found HEAD on the branch, before that.
+func (l *lander) mergesInto(ctx context.Context) string {
+	list := append(landings(l.v.Layout), l.out)
+	for _, had := range slices.Backward(list) {
+		s := had.Switch
+		if s == nil || had.Branch != l.out.Branch || s.Ref == "" || s.Ref == "refs/heads/"+had.Branch {
+			continue
+		}
+		if at, err := l.repo.Commit(ctx, s.Ref); err == nil && at != l.out.Tip && l.repo.Has(ctx, l.out.Tip, at) {
+			return strings.TrimPrefix(s.Ref, "refs/heads/")
+		}
+		return ""
+	}
+	return ""
 }
 
 // halfDone is the error of a switch that ended after its branch was made.

@@ -81,7 +81,7 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 	steps, points := way(l.v.State, l.store, l.to)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.sha == l.from.SHA }); i < 0 && l.from.SHA != l.to.SHA {
 		return false, &finding.DecisionError{What: fmt.Sprintf("branch %s ends with %s, which is not on the lineage path that leads to %s: a rollback or a retry has left it; nothing was written", l.o.Branch, l.from, l.to),
-			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command(had.Base)) + " makes another branch"}}
+			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command(l.begin(had))) + " makes another branch"}}
 	}
 	l.lineagePath = steps
 	if l.from.SHA != l.to.SHA {
@@ -91,6 +91,15 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 		err = l.checkBegin(append([]string{had.Tip}, l.bases(had.Tip)...)...)
 	}
 	return false, err
+}
+
+// begin is the commit from which another branch can begin instead of an update: HEAD
+// with a switch, which goes nowhere else.
+func (l *lander) begin(had *Landing) string {
+	if l.o.Switch {
+		return ""
+	}
+	return had.Base
 }
 
 // upToDate is the end of an update that has nothing to add.

@@ -121,9 +121,9 @@ func (p *Printer) Entry(e Entry) error {
 	case Message:
 		p.gap(false)
 		if e.Error {
-			p.block(e.Of, "✗ ", "  ", red, p.lines(e.Of, e.Text, 0))
+			p.block(e.Of, "✗ ", "  ", red, p.wrapped(e.Of, e.Text, 2))
 		} else {
-			p.block(e.Of, "", "", "", p.lines(e.Of, e.Text, 0))
+			p.block(e.Of, "", "", "", p.wrapped(e.Of, e.Text, 0))
 		}
 	case Thinking:
 		p.gap(false)
@@ -282,6 +282,22 @@ func (p *Printer) lines(of, text string, most int) []string {
 			return append(out, "… "+term.Count(count-most, "more line"))
 		}
 		out = append(out, term.Fit(strings.ReplaceAll(p.clean(bounded(line)), "\t", "    "), columns))
+	}
+	return out
+}
+
+// wrapped are the lines of a text, of a subagent or not, divided at spaces where the terminal has
+// no room for one that begins in a column.
+func (p *Printer) wrapped(of, text string, column int) (out []string) {
+	lines := p.lines(of, text, 0)
+	if p.Columns == 0 {
+		return lines
+	}
+	if of != "" {
+		column += 4
+	}
+	for _, line := range lines {
+		out = append(out, term.Wrap(line, max(20, p.Columns-column))...)
 	}
 	return out
 }

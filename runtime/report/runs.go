@@ -141,12 +141,14 @@ func (r Run) Attempts() []Attempt {
 	return out
 }
 
-// Worked is how long the attempts of the run took, in words; that of a running one is
-// not counted.
+// Worked is how long the attempts of the run took, in words; the running one until now.
 func (r Run) Worked() string {
 	var sum time.Duration
 	for _, a := range r.Attempts() {
-		took, _ := a.Took()
+		took, over := a.Took()
+		if !over && r.Verdict == verdict.Running {
+			took = max(0, time.Since(a.StartTime.Time))
+		}
 		sum += took
 	}
 	return term.Duration(sum) + " of work"

@@ -2,6 +2,7 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"hank/runtime/verdict"
 	"hank/state"
@@ -18,6 +19,20 @@ func TestARefusedCodonIsSaidToBeDoneAgain(t *testing.T) {
 	} {
 		if got := (Attempt{Verdict: verdict.OfCodon(c, ""), Codon: c}).again(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What a run shows and what the execution shows above it count the same attempts: the running
+// one until now, if something is running.
+func TestTheRunningAttemptCounts(t *testing.T) {
+	t.Parallel()
+	at := func(d time.Duration) state.Time { return state.Time{Time: time.Now().Add(d)} }
+	end := at(-90 * time.Minute)
+	codons := []*state.Codon{{StartTime: at(-2 * time.Hour), EndTime: &end, Status: state.Completed}, {StartTime: at(-time.Hour), Status: state.Running}}
+	for word, want := range map[verdict.Verdict]string{verdict.Running: "1h30m0s of work", verdict.Crashed: "30m0s of work"} {
+		if got := (Run{Run: &state.Run{}, Verdict: word, Codons: codons}).Worked(); got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}
 }

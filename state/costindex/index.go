@@ -138,7 +138,9 @@ func guarded(call func() error) (err error) {
 }
 
 // open opens Badger with small files and little memory. After an error there is
-// no database: what Badger returns with one is half made.
+// no database: what Badger returns with one is half made. Badger takes no lock where
+// this process has that of the index: Badger's own outlives its Close in a child that
+// is being started meanwhile, and the index would be thrown away for it.
 func (x *Index) open() error {
 	opts := badger.DefaultOptions(x.path()).
 		WithLogger(nil).
@@ -153,6 +155,7 @@ func (x *Index) open() error {
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithDetectConflicts(false).
+		WithBypassLockGuard(x.lock.real).
 		WithChecksumVerificationMode(options.OnTableRead)
 	if err := removeSeal(x.dir); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hank/internal/flock"
 	"hank/state"
 )
 
@@ -356,6 +357,31 @@ func TestOpeningNeverWaitsForALock(t *testing.T) {
 	}
 	must(t, x.CatchUp(all([]Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})))
 	check(t, "after the kill", x, []Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})
+	must(t, x.Close())
+}
+
+// TestALockOfBadgersThatAChildHasCostsNoIndex holds the lock that Badger takes as a child
+// does for a moment, which was forked while the index was open: it is of no account.
+func TestALockOfBadgersThatAChildHasCostsNoIndex(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x, _ := open(t, dir)
+	must(t, x.CatchUp(all([]Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})))
+	must(t, x.Close())
+	held, err := flock.OpenDir(filepath.Join(dir, "db"))
+	must(t, err)
+	defer held.Close()
+	switch err := flock.Exclusive(held); {
+	case errors.Is(err, errors.ErrUnsupported):
+		t.Skip("this system has no such locks")
+	default:
+		must(t, err)
+	}
+	x, discarded := open(t, dir)
+	if discarded != "" {
+		t.Errorf("the index was thrown away: %s", discarded)
+	}
+	check(t, "beside the lock", x, []Entry{{Seq: 1, Bill: state.Bill{Cost: 7}}})
 	must(t, x.Close())
 }
 

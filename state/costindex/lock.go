@@ -18,7 +18,10 @@ func (e *BusyError) Error() string {
 }
 
 // lockFile is the lock of an index, taken.
-type lockFile struct{ f *os.File }
+type lockFile struct {
+	f    *os.File
+	real bool // no other process can have it: the system has such locks
+}
 
 func lockName(dir string) string { return filepath.Join(dir, "lock") }
 
@@ -31,7 +34,7 @@ func lock(dir string) (*lockFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the cost index: %w", err)
 	}
-	l := &lockFile{f}
+	l := &lockFile{f: f}
 	switch err := flock.Exclusive(f); {
 	case errors.Is(err, flock.ErrHeld):
 		_ = f.Close()
@@ -39,6 +42,8 @@ func lock(dir string) (*lockFile, error) {
 	case err != nil && !errors.Is(err, errors.ErrUnsupported):
 		_ = f.Close()
 		return nil, fmt.Errorf("locking the cost index: %w", err)
+	default:
+		l.real = err == nil
 	}
 	if !l.holds(dir) { // it was removed between the two, or is being removed
 		_ = l.release()

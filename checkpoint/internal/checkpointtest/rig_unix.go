@@ -360,6 +360,23 @@ func VerifyImage(t *testing.T, image *vfstest.Mem, acked packdb.SHA) {
 	if !found {
 		t.Fatalf("commit %s was acknowledged and is lost (tip %s)", acked, tip)
 	}
+	// Packs that the crash has left twice are merged and collected once more, and
+	// nothing goes with them.
+	var keep []packdb.SHA
+	if acked != "" {
+		keep = append(keep, acked)
+	}
+	_, err = s.Collect(context.Background(), keep)
+	if err := errors.Join(err, s.Merge(context.Background()), s.Close()); err != nil {
+		t.Fatalf("after a crash the store is not tidied up: %v", err)
+	}
+	if s, err = checkpoint.Open(packdb.Options{FS: image, Dir: "/x/store"}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if report, err := repair.Check(context.Background(), s.DB); err != nil || !report.IsComplete() || acked != "" && !s.Has(acked) {
+		t.Fatalf("after a crash, a merge and a collection: %v %v", err, report)
+	}
 	next, err := s.Commit(context.Background(), packdb.CommitRequest{Tree: packdb.EmptyTree, Message: "goes on", When: time.Unix(2, 0)})
 	if err == nil {
 		err = s.SetRef("refs/heads/main", tip, next)

@@ -110,7 +110,7 @@ func andMore(n int) string {
 
 func printCheckpoints(list []history.Listed, limit int) error {
 	t := term.NewTable(os.Stdout)
-	t.Fit()
+	t.Spare(1)
 	t.Heading("", "checkpoint", "time", "kind", "codon", "name", "branch")
 	for _, k := range list {
 		mark := " "

@@ -1,0 +1,4 @@
+// Package author has the commands for somebody who writes a hank: init, plan and match.
+//
+// Each is built like the commands of package main: flags in, text or JSON out.
+package author

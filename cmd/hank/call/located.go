@@ -1,0 +1,24 @@
+package call
+
+import (
+	"path/filepath"
+	"slices"
+
+	"hank/internal/term"
+	"hank/plan/diagnostic"
+	"hank/runtime/hankfile"
+)
+
+// Located returns diagnostics whose files are named from here instead of from
+// the directory of the hank.
+func Located(path string, found []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	file, err := hankfile.File(path)
+	if err != nil {
+		return found
+	}
+	out := slices.Clone(found)
+	for i := range out {
+		out[i].File = term.ShortPath(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
+	}
+	return out
+}

@@ -1,0 +1,19 @@
+package history
+
+import "testing"
+
+func TestTheNearestCodonIsAskedFor(t *testing.T) {
+	t.Parallel()
+	names := []string{"publish", "clean#12", "clean#11", "clean#1", "check", "ingest"}
+	for text, want := range map[string]string{
+		"publihs": "publish", "cleen": "clean#12", "clean": "clean#12", "cleen#11": "clean#11", "clean#99": "clean#12",
+		"chek": "check", "check#1": "check", "ingest#": "ingest", "nothing": "", "": "",
+	} {
+		if got := nearestCodon(text, names); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := nearestCodon("clean", nil); got != "" {
+		t.Errorf("without codons: %q", got)
+	}
+}
