@@ -16,6 +16,7 @@ type status struct {
 	Next    *string `json:"nextCodon"`
 	Done    int     `json:"codonsDone"`
 	Planned int     `json:"codonsPlanned"`
+	Awaits  string  `json:"awaitsVerdict"` // a loop that may continue before the next codon
 	Command string  `json:"command"`
 	Live    bool    `json:"live"`
 	Cost    float64 `json:"cost"`
@@ -72,13 +73,17 @@ func (l *lane) checkPlace() {
 	if s.Next != nil {
 		is = *s.Next
 	}
-	if is != next {
+	looping, judging := at.frozen.looping(at.next)
+	if is != next && s.Awaits == "" {
 		l.fatalf("status says that the next codon is %q, and it is %q", is, next)
 	}
 	if s.Done != at.next {
 		l.fatalf("status says that %d codons are done, and %d are", s.Done, at.next)
 	}
-	if s.Planned != len(at.frozen) {
+	if s.Awaits != "" && !judging {
+		l.fatalf("status says that loop %s waits for a verdict, and none is left to be judged", s.Awaits)
+	}
+	if s.Planned != len(at.frozen) && !looping {
 		l.fatalf("status says that %d codons are planned, and %d are", s.Planned, len(at.frozen))
 	}
 	if failed := strings.HasPrefix(s.Command, "hank retry"); failed != at.failed {
@@ -154,6 +159,7 @@ type listed struct {
 	SHA     string   `json:"sha"`
 	Kind    string   `json:"kind"`
 	Codon   string   `json:"codonId"`
+	Run     string   `json:"runId"`
 	Parents []string `json:"parents"`
 	Current bool     `json:"current"`
 }
@@ -203,7 +209,7 @@ func (l *lane) checkPoints(happened []happening) {
 			continue
 		}
 		l.m.appeared++
-		p := &point{kind: c.Kind, codon: l.m.at.frozen.index(c.Codon), seen: l.m.appeared}
+		p := &point{kind: c.Kind, run: c.Run, codon: l.m.at.frozen.index(c.Codon), seen: l.m.appeared}
 		l.m.points[c.SHA] = p
 		for i, h := range happened {
 			if h.kind != c.Kind || (c.Kind != "exit" && c.Kind != "manual" && h.codon != p.codon) {

@@ -36,7 +36,8 @@ func (p place) done() bool { return p.next == len(p.frozen) && !p.failed }
 // A point is a checkpoint as the model knows it.
 type point struct {
 	kind  string
-	codon int // -1: of no codon
+	run   string // whose branch it is on; empty: of none
+	codon int    // -1: of no codon
 	place place
 	known bool // the model knows what was there; else it only looks whether it stays
 	seen  int  // its place in the order of appearance, which a seed repeats and SHAs do not
@@ -210,8 +211,7 @@ func (r *passage) play(starts []start, cutAtEnd bool) {
 				r.wrong("codon %s began as version %d, and %d is frozen", c.id, s.version, c.version)
 				return
 			}
-			p.frozen = slices.Clone(p.frozen)
-			p.frozen[p.next] = r.model.disk[r.model.disk.index(c.id)]
+			p.frozen = p.frozen.with(r.model.disk[r.model.disk.index(c.id)])
 			c = p.frozen[p.next]
 		}
 		r.n++

@@ -22,6 +22,7 @@ var operations = []struct {
 	{"run", 20, (*lane).run},
 	{"edit", 14, (*lane).edit},
 	{"rollback", 14, (*lane).rollback},
+	{"branch", 6, (*lane).branch},
 	{"undo", 12, (*lane).takeBack},
 	{"retry", 8, (*lane).retry},
 	{"restore", 5, (*lane).restore},
@@ -237,13 +238,7 @@ func (l *lane) run() bool {
 	case was.failed && worked:
 		l.fatalf("a failed codon was done again by run")
 	}
-	want := 8
-	if at.failed {
-		want = 1
-	} else if at.done() {
-		want = 0
-	}
-	if r.code != want {
+	if want := l.code(); r.code != want {
 		l.fatalf("run ended with %d, and must end with %d:\n%s", r.code, want, r.out)
 	}
 	if !worked && !was.failed && !at.done() {
@@ -296,6 +291,52 @@ func (l *lane) rollback() bool {
 	return true
 }
 
+// branch begins a run at a checkpoint of another one: it goes there as a rollback does,
+// and continues.
+func (l *lane) branch() bool {
+	sha, to := l.target()
+	if to == nil || to.run == "" || to.place.next >= len(l.m.at.frozen) {
+		return false
+	}
+	was := l.m.at.clone()
+	l.say("# at %s of codon %d", to.kind, to.codon)
+	fails := l.request()
+	args := []string{"run", "../hank", "--from", to.run + "@" + sha[:16]}
+	if l.rng.IntN(2) == 0 {
+		args = append(args, "--stop-after", "1")
+	}
+	if l.m.disk.equal(was.frozen) { // else its answer to a question is another argument
+		args = l.errand(args...)
+	}
+	began := l.starts
+	r, a := l.answer(false, args...)
+	l.carried(args, r)
+	l.m.goTo(to)
+	p := &passage{at: l.m.at.clone(), fails: fails}
+	a.restore = false
+	l.goOn(p, a, false)
+	if l.starts == began {
+		l.fatalf("a branch did nothing: %d\n%s", r.code, r.out)
+	}
+	if want := l.code(); r.code != want {
+		l.fatalf("the branch ended with %d, and must end with %d:\n%s", r.code, want, r.out)
+	}
+	l.m.undo, l.m.led, l.m.fresh = &was, nil, false
+	l.end(p, true, false)
+	return true
+}
+
+// code is how a run must end that nobody has ended.
+func (l *lane) code() int {
+	switch {
+	case l.m.at.failed:
+		return 1
+	case l.m.at.done():
+		return 0
+	}
+	return 8
+}
+
 // takeBack takes the last move back; twice in a row is a redo.
 func (l *lane) takeBack() bool {
 	if l.m.undo == nil {
@@ -342,13 +383,7 @@ func (l *lane) retry() bool {
 	if l.starts == began {
 		l.fatalf("retry did nothing: %d\n%s", r.code, r.out)
 	}
-	want := 8
-	if l.m.at.failed {
-		want = 1
-	} else if l.m.at.done() {
-		want = 0
-	}
-	if r.code != want {
+	if want := l.code(); r.code != want {
 		l.fatalf("retry ended with %d, and must end with %d:\n%s", r.code, want, r.out)
 	}
 	l.m.undo, l.m.led, l.m.fresh = &was, nil, false
@@ -471,7 +506,10 @@ func (l *lane) afterKill(before newest) {
 	l.repair()
 	s, was := l.status(), l.m.at.clone()
 	next := len(was.frozen)
-	if s.Next != nil {
+	switch {
+	case s.Awaits != "":
+		next = s.Done
+	case s.Next != nil:
 		next = was.frozen.index(*s.Next)
 	}
 	starts := l.newStarts()

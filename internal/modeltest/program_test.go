@@ -21,9 +21,12 @@ type world struct {
 func (w world) plain() bool { return !w.ignores && !w.partial }
 
 // A codon is one script. Its version goes up when the author changes its effects;
-// all else stays as it is.
+// all else stays as it is. One of a loop is in the program once for each iteration.
 type codon struct {
 	id        string
+	base      string // its id in the hank: the same in each iteration
+	iteration int
+	loop      *loop // nil: none
 	version   int
 	effects   []effect
 	cost      int64 // thousandths of a dollar
@@ -33,7 +36,13 @@ type codon struct {
 	onFailure string
 }
 
-// A program is a hank.
+// A loop ends after its rounds: by its limit, or by a command that says so.
+type loop struct {
+	rounds int
+	judged bool // by a command: the limit is a round further
+}
+
+// A program is a hank, with each iteration of its loop.
 type program []codon
 
 var (
@@ -77,7 +86,7 @@ func someEffects(rng *rand.Rand, w world, id string) []effect {
 }
 
 func someCodon(rng *rand.Rand, w world, i int) codon {
-	c := codon{id: fmt.Sprintf("c%d", i), cost: int64(rng.IntN(4)) * 125}
+	c := codon{id: fmt.Sprintf("c%d", i), base: fmt.Sprintf("c%d", i), cost: int64(rng.IntN(4)) * 125}
 	c.effects = someEffects(rng, w, c.id)
 	if w.partial && rng.IntN(3) > 0 {
 		c.tracks = [][]string{{"a", "d", "out"}, {"*.log", "out/**"}, {"d/**", "k"}, {"out/" + c.id}, {}}[rng.IntN(5)]
@@ -96,39 +105,79 @@ func someProgram(rng *rand.Rand, w world) program {
 	for i := range 3 + rng.IntN(3) {
 		p = append(p, someCodon(rng, w, i))
 	}
+	if rng.IntN(2) == 0 {
+		first := rng.IntN(len(p) - 1)
+		p = p.looped(first, first+1+rng.IntN(min(2, len(p)-1-first)), &loop{2, rng.IntN(2) == 0})
+	}
 	return p
+}
+
+// looped is the program with some of its codons in a loop. A codon follows it, so that
+// no verdict is all that is left to do.
+func (p program) looped(from, to int, l *loop) program {
+	all := slices.Clone(p[:from])
+	for i := range l.rounds {
+		for _, c := range p[from:to] {
+			c.id, c.loop, c.iteration = fmt.Sprintf("%s#%d", c.base, i), l, i
+			all = append(all, c)
+		}
+	}
+	return append(all, p[to:]...)
+}
+
+// with is the program with another version of a codon, in each iteration.
+func (p program) with(other codon) program {
+	next := slices.Clone(p)
+	for i := range next {
+		if next[i].base == other.base {
+			next[i].version, next[i].effects = other.version, other.effects
+		}
+	}
+	return next
+}
+
+// looping reports whether a codon at an index or after it belongs to the loop, whose
+// iterations are laid out one at a time, and whether the loop is ended by a command.
+func (p program) looping(next int) (looping, judging bool) {
+	for _, c := range p[min(next, len(p)):] {
+		looping, judging = looping || c.loop != nil, judging || c.loop != nil && c.loop.judged
+	}
+	return looping, judging
 }
 
 // changed is the program after its author has worked on it: a codon with other
 // effects, or one more at the end.
 func (p program) changed(rng *rand.Rand, w world, version int) program {
-	next := slices.Clone(p)
 	if len(p) < 7 && rng.IntN(4) == 0 {
 		c := someCodon(rng, w, len(p))
 		c.version = version
-		return append(next, c)
+		return append(slices.Clone(p), c)
 	}
-	c := &next[rng.IntN(len(next))]
-	c.version, c.effects = version, someEffects(rng, w, c.id)
+	c := p[rng.IntN(len(p))]
+	c.version, c.effects = version, someEffects(rng, w, c.base)
 	if c.archive != "" {
-		c.effects = append(c.effects, effect{"put", c.archive + "/f", c.id + " $n"})
+		c.effects = append(c.effects, effect{"put", c.archive + "/f", c.base + " $n"})
 	}
-	return next
+	return p.with(c)
 }
 
 // hankJSON is the program as its author writes it.
 func (p program) hankJSON() []byte {
 	type object = map[string]any
-	var codons []object
+	var entries []object
+	var around object // the loop that is open
 	for _, c := range p {
-		lines := []string{`. "$MODEL/lib.sh"`, fmt.Sprintf("begin %s %d", c.id, c.version)}
+		if c.iteration > 0 {
+			continue
+		}
+		lines := []string{`. "$MODEL/lib.sh"`, fmt.Sprintf(`begin "$HANK_CODON" %d`, c.version)}
 		for _, e := range c.effects {
 			lines = append(lines, e.String())
 		}
 		if c.cost > 0 {
 			lines = append(lines, fmt.Sprintf(`echo '::hank usage {"costUSD":%d.%03d}'`, c.cost/1000, c.cost%1000))
 		}
-		o := object{"id": c.id, "name": c.id, "model": "shell", "continuationMode": "fresh", "promptText": strings.Join(append(lines, "over"), "\n")}
+		o := object{"id": c.base, "name": c.base, "model": "shell", "continuationMode": "fresh", "promptText": strings.Join(append(lines, "over"), "\n")}
 		if c.tracks != nil {
 			o["checkpointedFiles"] = c.tracks
 		}
@@ -144,9 +193,21 @@ func (p program) hankJSON() []byte {
 		case "retry":
 			o["onFailure"], o["retryConfig"] = "retry", object{"maxAttempts": 1, "delayMs": 1}
 		}
-		codons = append(codons, o)
+		switch {
+		case c.loop == nil:
+			around, entries = nil, append(entries, o)
+		case around == nil:
+			ends := object{"type": "iterationLimit", "limit": c.loop.rounds}
+			if c.loop.judged {
+				ends = object{"type": "command", "until": fmt.Sprintf(`test "$HANK_ITERATION" -ge %d`, c.loop.rounds-1), "limit": c.loop.rounds + 1}
+			}
+			around = object{"type": "loop", "id": "loop", "name": "loop", "terminateOn": ends, "codons": []object{o}}
+			entries = append(entries, around)
+		default:
+			around["codons"] = append(around["codons"].([]object), o)
+		}
 	}
-	text, err := json.MarshalIndent(object{"meta": object{"name": "model", "version": "1"}, "hank": codons}, "", "  ")
+	text, err := json.MarshalIndent(object{"meta": object{"name": "model", "version": "1"}, "hank": entries}, "", "  ")
 	if err != nil {
 		panic(err)
 	}
