@@ -38,12 +38,14 @@ const (
 // Decided is what came of a person's decision: what hank approve, reject, hold and release
 // print.
 type Decided struct {
-	Schema    int         `json:"schema"`
-	Execution string      `json:"execution"`
-	Live      bool        `json:"live"`               // a run has recorded it, and continues by itself
-	Unchanged bool        `json:"unchanged,omitzero"` // the same was decided before
-	Gate      *state.Gate `json:"gate,omitempty"`     // the request that was answered
-	Hold      *state.Hold `json:"hold,omitempty"`     // the one that holds, or has held
+	Schema    int    `json:"schema"`
+	Execution string `json:"execution"`
+	Live      bool   `json:"live"`               // a run has recorded it, and continues by itself
+	Unchanged bool   `json:"unchanged,omitzero"` // the same was decided before
+	// Repeats is the operation that was carried out before; all else is what it answered.
+	Repeats *state.Operation `json:"repeats,omitempty"`
+	Gate    *state.Gate      `json:"gate,omitempty"` // the request that was answered
+	Hold    *state.Hold      `json:"hold,omitempty"` // the one that holds, or has held
 }
 
 // refusal is a decision that was refused, as a run sends it.
@@ -141,13 +143,14 @@ func decideHere(ctx context.Context, root, command string, arguments []byte) (*D
 	if err != nil {
 		return nil, err
 	}
-	done, err := decideOn(x, command, arguments)
+	done, err := decideOn(x, command, arguments, false)
 	return done, errors.Join(err, x.Close())
 }
 
-// decideOn carries a decision out. Nothing else writes the execution meanwhile.
-func decideOn(x *execution.Execution, command string, arguments []byte) (*Decided, error) {
-	done := &Decided{Schema: 1, Execution: x.Layout.Root}
+// decideOn carries a decision out, live if a run does. Nothing else writes the execution
+// meanwhile.
+func decideOn(x *execution.Execution, command string, arguments []byte, live bool) (*Decided, error) {
+	done := &Decided{Schema: 1, Execution: x.Layout.Root, Live: live}
 	s := x.State()
 	var t state.Transition
 	switch command {
@@ -193,8 +196,9 @@ func answerOn(x *execution.Execution, a gate.Answer, done *Decided) error {
 		return err
 	}
 	if standing == operation.Answered {
+		*done = Decided{}
 		err := operation.Repeat(known, done)
-		done.Unchanged = true
+		done.Repeats = known
 		return err
 	}
 	answer, about, err := gate.Decide(x.State(), a, x.Now())
@@ -245,14 +249,10 @@ func (d *driver) decideFor(r control.Request) control.Response {
 
 // decideNow is what the driver does for decideFor.
 func (d *driver) decideNow(r control.Request) control.Response {
-	if live := d.x.State().Run(d.run).Live(); live != nil && r.Command == answerCommand { // whose processes may be the ones that ask
-		return refused(&finding.DecisionError{What: fmt.Sprintf("the answer is refused: no gate waits while codon %s is running", live.CodonID)})
-	}
-	done, err := decideOn(d.x, r.Command, r.Arguments)
+	done, err := decideOn(d.x, r.Command, r.Arguments, true)
 	if err != nil {
 		return refused(err)
 	}
-	done.Live = true
 	switch r.Command {
 	case holdCommand:
 		if d.stop == nil {

@@ -69,9 +69,14 @@ func answerCommand(status state.GateStatus, command *cli.Command) *cli.Command {
 		if err != nil {
 			return err
 		}
+		r := done.Gate
+		text := fmt.Sprintf("%s (checkpoint %.12s)", gate.Sentence(r), r.Checkpoint)
+		if known := done.Repeats; known != nil {
+			if done.Repeats = nil; !c.Bool("json") {
+				return sayRepeated(known, text)
+			}
+		}
 		return sayDecided(c, done, func() string {
-			r := done.Gate
-			text := fmt.Sprintf("%s (checkpoint %.12s)", gate.Sentence(r), r.Checkpoint)
 			if done.Unchanged {
 				return fmt.Sprintf("%s on %s already; nothing has changed", text, r.Answer.Time.Local().Format(time.DateTime))
 			}

@@ -19,8 +19,12 @@ type status struct {
 	Awaits  string  `json:"awaitsVerdict"` // a loop that may continue before the next codon
 	Command string  `json:"command"`
 	Live    bool    `json:"live"`
-	Cost    float64 `json:"cost"`
-	Last    struct {
+	Gate    *struct {
+		Name       string `json:"gate"`
+		Checkpoint string `json:"checkpointSha"`
+	} `json:"gate"`
+	Cost float64 `json:"cost"`
+	Last struct {
 		Codon       string `json:"codonId"`
 		Status      string `json:"status"`
 		Interrupted string `json:"interrupted"`
@@ -88,6 +92,12 @@ func (l *lane) checkPlace() {
 	}
 	if failed := strings.HasPrefix(s.Command, "hank retry"); failed != at.failed {
 		l.fatalf("status advises %q, and that a codon has failed is %v", s.Command, at.failed)
+	}
+	switch g, said := l.m.standing(); {
+	case s.Gate != nil && (g == nil || s.Gate.Name != g.name || said == "rejected"):
+		l.fatalf("status says that gate %s waits, and it does not (%+v, %s)", s.Gate.Name, g, said)
+	case s.Gate == nil && said == "pending" && !at.failed && !at.cut:
+		l.fatalf("status does not say that gate %s waits", g.name)
 	}
 	if s.Live {
 		l.fatalf("status says that a run is at work, and none is")
@@ -322,7 +332,8 @@ func (l *lane) checkDoctor() {
 // it does, and ends with 4.
 func (l *lane) mayAsk() bool {
 	may, _ := l.m.edited()
-	return may || !l.m.disk.equal(l.m.at.frozen)
+	g, _ := l.m.standing()
+	return may || g != nil || !l.m.disk.equal(l.m.at.frozen)
 }
 
 // repair lets doctor --fix close what was cut short. Where that leaves the

@@ -21,14 +21,77 @@ type place struct {
 	frozen  program  // what runs follow
 	made    []string // empty directories of a person that --restore has left, and no checkpoint names yet
 	before  []tree   // the tree before each codon of this lineage path, up to next
+	work    []work   // how each codon before next has ended
 	left    []string // what was ignored before the move that led here, and the target has not
 	seen    bool     // left is what of that is there
 }
 
 func (p place) clone() place {
 	p.tree, p.clean, p.before = p.tree.clone(), p.clean.clone(), slices.Clone(p.before)
-	p.frozen = slices.Clone(p.frozen)
+	p.frozen, p.work = slices.Clone(p.frozen), slices.Clone(p.work)
 	return p
+}
+
+// A work is how a codon has ended: what a gate judges.
+type work struct {
+	start   int  // the newest start of a codon that has made a checkpoint by then
+	skipped bool // there is no gate behind it
+	refused bool // its gate has had its answer
+}
+
+// A gate is one that the execution is at, and has not passed.
+type gate struct {
+	name   string
+	key    string // with what it judges: that is what an answer is about
+	behind bool
+}
+
+// open is the gate that a place is at; nil: none. Answers counts what was said at which
+// gate about which work, wherever the execution has been since.
+func (m *model) open(p place) *gate {
+	start := 0
+	if p.next > 0 {
+		w, c := p.work[p.next-1], p.frozen[p.next-1]
+		start = w.start
+		g := gate{c.question(), fmt.Sprint(c.question(), " after ", start), true}
+		if c.gate == "after" && !w.skipped && !w.refused && m.answers[g.key] != "approved" {
+			return &g
+		}
+	}
+	if p.next < len(p.frozen) {
+		c := p.frozen[p.next]
+		g := gate{c.question(), fmt.Sprint(c.question(), " before ", start), false}
+		if c.gate == "before" && m.answers[g.key] != "approved" {
+			return &g
+		}
+	}
+	return nil
+}
+
+// standing is the open gate of where the execution is, and what was said there.
+func (m *model) standing() (*gate, string) {
+	g := m.open(m.at)
+	if g == nil {
+		return nil, ""
+	}
+	return g, m.answers[g.key]
+}
+
+// follow does what a run does about a no at the gate that it begins at.
+func (r *passage) follow() {
+	p := &r.at
+	for g := r.model.open(*p); g != nil && r.model.answers[g.key] == "rejected" && !p.failed; g = r.model.open(*p) {
+		delete(r.model.answers, g.key) // it counts once
+		switch {
+		case g.behind && p.frozen[p.next-1].onFailure == "ignore":
+			p.work[p.next-1].refused = true
+		case g.behind:
+			p.next--
+			p.failed = true
+		default:
+			p.failed = true
+		}
+	}
 }
 
 func (p place) done() bool { return p.next == len(p.frozen) && !p.failed }
@@ -200,7 +263,12 @@ func (r *passage) play(starts []start, cutAtEnd bool) {
 		r.goBack()
 	}
 	p.cut = false
+	r.follow()
 	for i, s := range starts {
+		if g := r.model.open(*p); g != nil {
+			r.wrong("codon %s began, and gate %s has not been passed", s.codon, g.name)
+			return
+		}
 		if p.next >= len(p.frozen) || p.frozen[p.next].id != s.codon {
 			r.wrong("codon %s began, and %d is next of %v", s.codon, p.next, ids(p.frozen))
 			return
@@ -236,6 +304,7 @@ func (r *passage) play(starts []start, cutAtEnd bool) {
 		case r.skipped == c.id:
 			r.skipped = ""
 			r.forward()
+			p.work[p.next-1].skipped = true
 			r.note("skipped", p.next-1)
 		case r.fails[c.id] && c.onFailure == "ignore":
 			r.forward()
@@ -296,6 +365,7 @@ func (r *passage) begin(c codon) {
 }
 
 func (r *passage) forward() {
+	r.at.work = append(r.at.work[:r.at.next:r.at.next], work{start: r.n})
 	r.at.next++
 	r.at.failed = false
 	r.at.before = r.at.before[:r.at.next:r.at.next]
@@ -352,10 +422,11 @@ type model struct {
 	past     history
 	archived map[string]bool
 	points   map[string]*point
-	appeared int      // of points, ever
-	errands  []errand // commands with an operation ID, oldest first
-	low      int64    // money spent, in thousandths of a dollar: at least
-	high     int64    // and at most
+	answers  map[string]string // what was asked and answered at gates: pending, approved, rejected
+	appeared int               // of points, ever
+	errands  []errand          // commands with an operation ID, oldest first
+	low      int64             // money spent, in thousandths of a dollar: at least
+	high     int64             // and at most
 }
 
 func (m *model) clone() *model {
@@ -365,7 +436,7 @@ func (m *model) clone() *model {
 		before := m.undo.clone()
 		c.undo = &before
 	}
-	c.past, c.archived, c.points = maps.Clone(m.past), maps.Clone(m.archived), maps.Clone(m.points)
+	c.past, c.archived, c.points, c.answers = maps.Clone(m.past), maps.Clone(m.archived), maps.Clone(m.points), maps.Clone(m.answers)
 	return &c
 }
 

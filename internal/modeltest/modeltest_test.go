@@ -94,7 +94,7 @@ func newLane(t *testing.T, program string, seed uint64) *lane {
 	t.Helper()
 	l := &lane{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), binary: program, dir: t.TempDir(), counts: map[string]int{}}
 	w := []world{{}, {ignores: true}, {partial: true, ignores: true}, {partial: true}}[seed%4]
-	l.m = &model{world: w, past: history{}, archived: map[string]bool{}, points: map[string]*point{}}
+	l.m = &model{world: w, past: history{}, archived: map[string]bool{}, points: map[string]*point{}, answers: map[string]string{}}
 	l.m.disk = someProgram(l.rng, w)
 	for _, name := range []string{"x", "hank/rigs", "hanks"} {
 		l.must(os.MkdirAll(filepath.Join(l.dir, name), 0o755))

@@ -37,6 +37,7 @@ var operations = []struct {
 	{"damage", 6, (*lane).damage},
 	{"backup", 3, (*lane).backup},
 	{"repeat", 6, (*lane).repeat},
+	{"answer", 16, (*lane).answerGate},
 }
 
 // step does one random operation, and checks everything.
@@ -238,10 +239,8 @@ func (l *lane) run() bool {
 	case was.failed && worked:
 		l.fatalf("a failed codon was done again by run")
 	}
-	if want := l.code(); r.code != want {
-		l.fatalf("run ended with %d, and must end with %d:\n%s", r.code, want, r.out)
-	}
-	if !worked && !was.failed && !at.done() {
+	l.endedWell("run", r)
+	if g := l.m.open(at); !worked && !was.failed && !at.failed && !at.done() && g == nil {
 		l.fatalf("run did nothing:\n%s", r.out)
 	}
 	if !worked && (a.keep || a.restore) {
@@ -315,26 +314,66 @@ func (l *lane) branch() bool {
 	p := &passage{at: l.m.at.clone(), fails: fails}
 	a.restore = false
 	l.goOn(p, a, false)
-	if l.starts == began {
+	if l.starts == began && !l.m.at.failed && l.m.open(l.m.at) == nil {
 		l.fatalf("a branch did nothing: %d\n%s", r.code, r.out)
 	}
-	if want := l.code(); r.code != want {
-		l.fatalf("the branch ended with %d, and must end with %d:\n%s", r.code, want, r.out)
-	}
+	l.endedWell("the branch", r)
 	l.m.undo, l.m.led, l.m.fresh = &was, nil, false
 	l.end(p, true, false)
 	return true
 }
 
-// code is how a run must end that nobody has ended.
-func (l *lane) code() int {
+// endedWell looks that a run has ended as it must. One that ends at a gate has asked.
+func (l *lane) endedWell(what string, r result) {
+	l.t.Helper()
+	g, _ := l.m.standing()
+	want := 8
 	switch {
 	case l.m.at.failed:
-		return 1
+		want = 1
 	case l.m.at.done():
-		return 0
+		want = 0
+	case g != nil && r.code == 7:
+		want, l.m.answers[g.key] = 7, "pending"
+	case g != nil && strings.Contains(l.shell[len(l.shell)-1], "--stop-after"): // it may have ended before it came there
+	case g != nil:
+		want = 7
 	}
-	return 8
+	if r.code != want {
+		l.fatalf("%s ended with %d, and must end with %d:\n%s", what, r.code, want, r.out)
+	}
+}
+
+// answerGate says yes or no at the gate that waits. What is about another checkpoint, or
+// is another answer, is refused; the same one again changes nothing.
+func (l *lane) answerGate() bool {
+	g, said := l.m.standing()
+	s := l.status()
+	if s.Gate == nil {
+		return false
+	}
+	if g == nil || said != "" && said != "pending" {
+		l.fatalf("gate %s waits, and was answered: %s", s.Gate.Name, said)
+	}
+	verb, other := "approve", "reject"
+	if l.rng.IntN(4) == 0 {
+		verb, other = other, verb
+	}
+	about := []string{s.Gate.Name, "--checkpoint", s.Gate.Checkpoint[:12]}
+	if l.rng.IntN(4) == 0 {
+		l.want(4, verb, s.Gate.Name, "--checkpoint", "0000000000")
+	}
+	l.want(0, l.errand(append([]string{verb}, about...)...)...)
+	l.m.answers[g.key] = verb + "ed"
+	if verb == "approve" {
+		l.m.answers[g.key] = "approved"
+	}
+	if l.rng.IntN(4) == 0 {
+		l.want(0, append([]string{verb}, about...)...)
+		l.want(4, append([]string{other}, about...)...)
+	}
+	l.check(nil)
+	return true
 }
 
 // takeBack takes the last move back; twice in a row is a redo.
@@ -380,12 +419,10 @@ func (l *lane) retry() bool {
 	p.at.before = p.at.before[: i+1 : i+1]
 	a.restore = false
 	l.goOn(p, a, false)
-	if l.starts == began {
+	if l.starts == began && l.m.open(l.m.at) == nil {
 		l.fatalf("retry did nothing: %d\n%s", r.code, r.out)
 	}
-	if want := l.code(); r.code != want {
-		l.fatalf("retry ended with %d, and must end with %d:\n%s", r.code, want, r.out)
-	}
+	l.endedWell("retry", r)
 	l.m.undo, l.m.led, l.m.fresh = &was, nil, false
 	l.end(p, true, false)
 	return true
@@ -450,7 +487,7 @@ func (l *lane) restore() bool {
 func (l *lane) quiet() bool {
 	may, _ := l.m.edited()
 	at := l.m.at
-	return !may && !at.failed && !at.done() && !at.due && l.m.disk.equal(at.frozen)
+	return !may && !at.failed && !at.done() && !at.due && l.m.disk.equal(at.frozen) && l.m.open(at) == nil
 }
 
 // atWork starts a run and waits until a codon has done its work and waits. It
@@ -458,7 +495,11 @@ func (l *lane) quiet() bool {
 func (l *lane) atWork() (string, func() result) {
 	l.t.Helper()
 	at := l.m.at
-	id := at.frozen[at.next+l.rng.IntN(min(2, len(at.frozen)-at.next))].id
+	i := at.next + l.rng.IntN(min(2, len(at.frozen)-at.next))
+	if i > at.next && (at.frozen[i-1].gate == "after" || at.frozen[i].gate == "before") {
+		i = at.next
+	}
+	id := at.frozen[i].id
 	l.sh("touch ../gate." + id)
 	before, err := os.ReadFile(filepath.Join(l.dir, "log"))
 	l.must(err)
@@ -616,12 +657,8 @@ func (l *lane) stop() bool {
 	}
 	r := wait()
 	l.goOn(p, answers{}, !finish)
-	want := 8
-	if l.m.at.done() {
-		want = 0
-	}
-	if r.code != want {
-		l.fatalf("the run ended with %d after a stop, and must end with %d:\n%s", r.code, want, r.out)
+	if g, _ := l.m.standing(); g == nil || r.code != 8 { // it may have ended before it came to a gate
+		l.endedWell("the stopped run", r)
 	}
 	if finish == l.m.at.cut || finish && l.m.at.frozen[l.m.at.next-1].id != id {
 		l.fatalf("the run did not stop at codon %s", id)
@@ -637,10 +674,9 @@ func (l *lane) skip() bool {
 	id, wait := l.atWork()
 	p := &passage{at: l.m.at.clone(), skipped: id}
 	l.want(0, "skip")
-	if r := wait(); r.code != 0 {
-		l.fatalf("the run ended with %d after a skip:\n%s", r.code, r.out)
-	}
+	r := wait()
 	l.goOn(p, answers{}, false)
+	l.endedWell("the run with a skip", r)
 	l.end(p, true, false)
 	return true
 }
@@ -685,9 +721,7 @@ func (l *lane) killRun() bool {
 	}
 	p := &passage{at: l.m.at.clone()}
 	l.goOn(p, answers{}, false)
-	if r.code != 0 {
-		l.fatalf("the run ended with %d:\n%s", r.code, r.out)
-	}
+	l.endedWell("the run", r)
 	l.end(p, true, false)
 	return true
 }

@@ -34,6 +34,15 @@ type codon struct {
 	archive   string // a directory, or ""
 	rig       bool   // copies one file to the directory "rigged"
 	onFailure string
+	gate      string // before or after; empty: none
+}
+
+// question is the name of the codon's gate.
+func (c codon) question() string {
+	if c.loop == nil {
+		return "g" + c.base
+	}
+	return fmt.Sprintf("g%s#%d", c.base, c.iteration)
 }
 
 // A loop ends after its rounds: by its limit, or by a command that says so.
@@ -104,6 +113,18 @@ func someProgram(rng *rand.Rand, w world) program {
 	var p program
 	for i := range 3 + rng.IntN(3) {
 		p = append(p, someCodon(rng, w, i))
+	}
+	// A gate may be wherever a person does not stand between a hank and its end, and where
+	// a no is not followed by something that the documents leave open.
+	for i := 1; i < len(p)-1; i++ {
+		if c := &p[i]; c.onFailure != "retry" && rng.IntN(3) == 0 {
+			c.gate = []string{"before", "after"}[rng.IntN(2)]
+			if c.gate == "before" {
+				c.onFailure = ""
+			} else {
+				c.archive = ""
+			}
+		}
 	}
 	if rng.IntN(2) == 0 {
 		first := rng.IntN(len(p) - 1)
@@ -186,6 +207,9 @@ func (p program) hankJSON() []byte {
 		}
 		if c.rig {
 			o["rigSetup"] = []object{{"type": "copy", "copy": object{"from": "rigs", "to": "rigged"}}}
+		}
+		if c.gate != "" {
+			o["gate"] = object{"id": "g" + c.base, "when": c.gate, "kind": "approve", "summary": "Well?"}
 		}
 		switch c.onFailure {
 		case "ignore":
