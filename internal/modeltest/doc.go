@@ -7,8 +7,9 @@
 //   - trees: what stands at each path of the workspace, empty directories too
 //     (tree_test.go);
 //   - programs: codons that put, append, delete, link and ignore files, cost
-//     money, track a part of the workspace, have a rig or an archive, and fail
-//     on request (program_test.go);
+//     money, track a part of the workspace, have a rig, an archive or a gate, and fail
+//     on request; some are in a loop, which ends by its limit or by a command
+//     (program_test.go);
 //   - places: a tree, the codon that is next, the verdict, the frozen program,
 //     and the tree before each codon of the lineage path (model_test.go).
 //
@@ -16,6 +17,9 @@
 // compare them. Where the documents leave something open, the model holds a
 // doubt: a set of nodes that may stand at a path. What is observed ends it.
 // Where hank asks (exit code 4), the model must know why, and answers.
+//
+// What is asked at a gate is about the work that it judges: the model knows what was
+// answered about which, so that it tells after each move whether the gate asks again.
 //
 // Some commands have an operation ID (repeat_test.go): given again at any later time they
 // must do nothing and answer the same.
@@ -26,6 +30,6 @@
 // A failure prints the seed and the operations as shell commands. They can be
 // run again in the directory that is kept with HANK_MODEL_KEEP=DIR.
 //
-// Not modelled: loops, budgets, agents other than scripts, data, output files,
+// Not modelled: loops that vote, gates of loops, budgets, agents other than scripts, data, output files,
 // a workspace elsewhere, and edits by hand between a crash and the next run.
 package modeltest
