@@ -110,3 +110,24 @@ func TestATargetIsPickedOnATerminal(t *testing.T) {
 	}
 	has("a", "1")
 }
+
+// hank init asks which template on a terminal, and not where one is named.
+func TestATemplateIsChosenOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir, registry := t.TempDir(), t.TempDir()
+	p, code := atTerminal(t, dir, registry, "init")
+	p.Sees("Which template?")
+	p.Sees("codebook: describe each table")
+	p.Types("2\r")
+	if got := code(); got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "prompts", "describe.sh")); err != nil {
+		t.Error(err)
+	}
+	p, code = atTerminal(t, dir, registry, "init", "--template", "blank", "other")
+	p.Sees("next: cd other")
+	if got := code(); got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+}

@@ -1,7 +1,11 @@
 package author
 
 import (
+	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,74 +21,74 @@ import (
 	"hank/runtime/usergit"
 )
 
-// starter is a hank that runs without a key: two scripts and a check.
-const starter = `{
-  "meta": { "name": "first-hank", "version": "0.1.0", "description": "two steps and a check, all of them shell scripts" },
-  "hank": [
-    {
-      "id": "gather",
-      "name": "List the files of the data",
-      "model": "shell",
-      "continuationMode": "fresh",
-      "promptText": "if [ -d read_only_data_source ]; then ls -la read_only_data_source/; else date; fi >listing.txt\necho \"listing.txt is written.\""
-    },
-    {
-      "id": "count",
-      "name": "Count them",
-      "model": "shell",
-      "continuationMode": "fresh",
-      "promptText": "wc -l <listing.txt >count.txt\necho \"The number of lines is $(cat count.txt).\""
-    }
-  ]
+//go:embed templates
+var templatesFS embed.FS
+
+// template is a hank to begin with, which runs without a key.
+type template struct{ name, says string }
+
+// templates are those that there are; the first is the default.
+var templates = []template{
+	{"blank", "two steps, both of them scripts"},
+	{"codebook", "describe each table of a data set, check, publish"},
+	{"review", "review code and fix it in a loop; a gate asks before it is published"},
 }
-`
 
 // begun is the JSON form of hank init.
 type begun struct {
 	Schema int    `json:"schema"`
 	Hank   string `json:"hank"`
+
+	Template string   `json:"template"`
+	Files    []string `json:"files"` // that were written
 }
 
 func Init() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "create a starter hank", ArgsUsage: "[DIR]",
-		Description: `Writes hank.json to DIR (default: the current directory), unless it exists, and offers
-to add agentRoot/ and rigArchive/ to .gitignore if DIR is in a Git repository. For an
-agent instead of a script, set "model" to sonnet and write the prompt in words.
+		Description: `Writes hank.json and the files that it refers to into DIR (default: the current directory),
+unless one of them exists. On a terminal it asks which template; elsewhere, and with
+--yes or no answer, it is blank. All run as they are, as shell scripts:
 
-Example: hank init my-hank && cd my-hank && hank run
+   blank     two steps
+   codebook  describe each table of a data set, check that none is left out, publish
+   review    review code and fix it until nothing changes; a gate asks before publishing
 
-Exit code 0: written; 2: hank.json already exists.`,
-		Flags: []cli.Flag{call.YesFlag, call.JSONFlag},
+For an agent instead of a script, set "model" to sonnet and write the prompt in words.
+If DIR is in a Git repository that does not ignore agentRoot/ and rigArchive/ yet, it
+offers to add them to .gitignore.
+
+Examples: hank init my-hank && cd my-hank && hank run
+          hank init --template codebook && hank run . ~/tables
+
+Exit code 0: written; 2: a file exists already, or there is no such template.`,
+		Flags: []cli.Flag{&cli.StringFlag{Name: "template", Usage: "begin with the template `NAME`: blank, codebook or review"}, call.YesFlag, call.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if err := call.Arguments(c, 0, 1); err != nil {
 				return err
 			}
 			dir := call.OrDefault(c.Args().First(), ".")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
 			name := filepath.Join(dir, "hank.json")
-			f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-			if os.IsExist(err) {
+			if _, err := os.Lstat(name); err == nil {
 				return &exitcode.UsageError{Why: name + " already exists; nothing was changed"}
 			}
+			chosen, err := chooseTemplate(c)
 			if err != nil {
 				return err
 			}
-			if _, err := f.WriteString(starter); err != nil {
-				return err
-			}
-			if err := f.Close(); err != nil {
+			written, err := write(chosen, dir)
+			if err != nil {
 				return err
 			}
 			done := func(line string) { call.PrintTo(progressOut(c), "%s\n", line) }
-			done("wrote " + name)
+			for _, name := range written {
+				done("wrote " + name)
+			}
 			if err := offerIgnore(c, dir, done); err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				return call.JSON(begun{1, name})
+				return call.JSON(begun{1, name, chosen, written})
 			}
 			if dir == "." {
 				call.Say("next: hank run\n")
@@ -94,6 +98,73 @@ Exit code 0: written; 2: hank.json already exists.`,
 			return nil
 		},
 	}
+}
+
+// chooseTemplate is the template that is named, or chosen on a terminal, or the first.
+func chooseTemplate(c *cli.Context) (string, error) {
+	var names, answers []string
+	for _, t := range templates {
+		names, answers = append(names, t.name), append(answers, t.name+": "+t.says)
+	}
+	if named := c.String("template"); c.IsSet("template") {
+		if !slices.Contains(names, named) {
+			return "", call.NotOneOf("template", named, names...)
+		}
+		return named, nil
+	}
+	ask := call.Asker(c)
+	if ask == nil {
+		return names[0], nil
+	}
+	at := ask(prompt.Question{Text: "Which template?", Answers: answers, Default: 1, Optional: true})
+	if at < 0 || at >= len(names) {
+		at = 0
+	}
+	return names[at], nil
+}
+
+// write writes the files of a template into a directory, all or, where one of them exists
+// already, none. hank.json comes last: a hank is there as a whole or not at all.
+func write(chosen, dir string) (written []string, err error) {
+	root, err := fs.Sub(templatesFS, "templates/"+chosen)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if _, err := os.Lstat(to); err == nil {
+			return &exitcode.UsageError{Why: to + " already exists; nothing was changed"}
+		}
+		files[to], err = fs.ReadFile(root, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	hank := filepath.Join(dir, "hank.json")
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool { return name == hank })
+	for _, name := range append(names, hank) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return nil, err
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if os.IsExist(err) {
+			return nil, &exitcode.UsageError{Why: name + " already exists; nothing was written over"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, err = f.Write(files[name])
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		written = append(written, name)
+	}
+	return written, nil
 }
 
 // largestRules is more than any .gitignore has, in bytes.
