@@ -153,14 +153,14 @@ func (p *branchPlan) restoreRecoveryBranches(tips map[string]state.SHA) {
 		if githistory.OfHistory(branch) || p.refs[branch] != "" || p.state.RemovedAt(branch) != nil || !p.isWhole(tip) {
 			continue
 		}
-		p.putBack(branch, tip, newestLeft)
+		p.restoreBranch(branch, tip, newestLeft)
 	}
 }
 
 // newestLeft says that newer checkpoints of a branch may have been lost with it.
 const newestLeft = ", the newest that is left of it"
 
-func (p *branchPlan) putBack(branch string, to state.SHA, more string) {
+func (p *branchPlan) restoreBranch(branch string, to state.SHA, more string) {
 	p.move(branch, to, Repair{Severity: finding.Mended, Found: fmt.Sprintf("branch %s is gone", branch),
 		Will: fmt.Sprintf("the next command puts it back to checkpoint %.12s%s", to, more), Did: fmt.Sprintf("it leads to checkpoint %.12s again%s", to, more)})
 }
@@ -236,7 +236,7 @@ func (p *branchPlan) restoreKnownBranches(behind bool) error {
 		if behind {
 			more = newestLeft
 		}
-		if p.putBack(branch, head, more); !begun(p.store, branch, head) {
+		if p.restoreBranch(branch, head, more); !begun(p.store, branch, head) {
 			p.repairs[len(p.repairs)-1].Found = "" // it was never there
 		}
 	}

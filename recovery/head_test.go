@@ -45,7 +45,7 @@ func named(s *state.State) string {
 func glance(t *testing.T, root string) *View {
 	t.Helper()
 	v := must(look(vfs.OS, root))(t)
-	if !v.glance() {
+	if !v.readSummary() {
 		return nil
 	}
 	return v
@@ -71,7 +71,7 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 		} else if want {
 			t.Errorf("%s the head does not do", when)
 		}
-		if got, want := where(must(Glance(root))(t)), where(must(Read(root))(t)); got != want {
+		if got, want := where(must(ReadSummary(root))(t)), where(must(Read(root))(t)); got != want {
 			t.Fatalf("%s, at a glance:\n%s\nby all:\n%s", when, got, want)
 		}
 		if got, want := named(must(ReadNames(root))(t)), named(must(Read(root))(t).State); got != want {
@@ -96,7 +96,7 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 			compare(fmt.Sprintf("when codon %d is saved", i), true)
 		}
 	}
-	if got := must(Glance(root))(t).Head.Caveats; len(got.Ignored) != 1 || len(got.Skipped) != 1 {
+	if got := must(ReadSummary(root))(t).Head.Caveats; len(got.Ignored) != 1 || len(got.Skipped) != 1 {
 		t.Errorf("caveats %+v", got)
 	}
 	ok(t, a.play(attempt{end: state.Failed, fail: "for good"}))
@@ -175,7 +175,7 @@ func TestAHeadIsNotBelievedWhenAFileWasTouched(t *testing.T) {
 	s := must(Read(root))(t).State
 	ref := filepath.Join(l.Store(), "refs", "heads", s.Newest().GitBranch)
 	ok(t, os.WriteFile(ref, []byte(string(s.InitialCheckpoint)+"\n"), 0o600))
-	if v.glance() {
+	if v.readSummary() {
 		t.Error("the head is believed, and a branch has moved")
 	}
 }

@@ -87,7 +87,7 @@ func TestPackedReferencesAreNoTampering(t *testing.T) {
 // that were not changed, and stay.
 func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 	t.Parallel()
-	var armed atomic.Bool // the saver asks beside the test
+	var armed atomic.Bool // the state writer asks beside the test
 	fsys := vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
 		if armed.Load() && (c.Op == vfstest.OpOpen || c.Op == vfstest.OpCreate || c.Op == vfstest.OpReadDir) {
 			return syscall.EMFILE

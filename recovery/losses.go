@@ -120,7 +120,7 @@ func truncateLostHistory(ctx context.Context, x *execution.Execution) error {
 	if err != nil {
 		return fmt.Errorf("looking for what is lost: %w", err)
 	}
-	if len(l.Cuts)+len(l.Tips)+len(l.Remnants) > 0 {
+	if len(l.Cuts)+len(l.Tips)+len(l.Unreferenced) > 0 {
 		if err := keepRecords(ctx, x); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func truncateLostHistory(ctx context.Context, x *execution.Execution) error {
 			return err
 		}
 	}
-	for _, sha := range l.Remnants {
+	for _, sha := range l.Unreferenced {
 		if err := keepUnreferenced(x, sha, branchOf[sha]); err != nil {
 			return err
 		}

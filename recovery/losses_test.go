@@ -71,7 +71,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 					t.Errorf("%s: %s", what, f.What)
 				}
 			}
-			if l := must(repair.FindMissing(context.Background(), x.Store.DB, known(x.State())))(t); len(l.Tips)+len(l.Remnants) > 0 {
+			if l := must(repair.FindMissing(context.Background(), x.Store.DB, known(x.State())))(t); len(l.Tips)+len(l.Unreferenced) > 0 {
 				t.Errorf("%s: still to be parted from: %+v", what, l)
 			} else {
 				cut += len(l.Cuts)

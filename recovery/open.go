@@ -34,7 +34,7 @@ import (
 //     the newest checkpoint; the hand-over from Hankweave; a change of the workspace
 //     that was interrupted; runs that are over (isOver) or paused.
 //
-// Readers (Read, Glance) take the same state and go through the same stages.
+// Readers (Read, ReadSummary) take the same state and go through the same stages.
 func Open(ctx context.Context, root string, o execution.Options) (*execution.Execution, error) {
 	o = o.WithDefaults()
 	if err := layout.Nameable(root); err != nil {
@@ -63,7 +63,7 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 		return nil, err
 	}
 	if err := makeWorkspace(l, meta, metaErr, &rep); err != nil {
-		if v, lookErr := Glance(root); lookErr == nil && v.Blocked != nil { // the state has a say in what is to be done
+		if v, lookErr := ReadSummary(root); lookErr == nil && v.Blocked != nil { // the state has a say in what is to be done
 			err = v.Blocked
 		}
 		return nil, err

@@ -149,7 +149,7 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 	}
 }
 
-// waitForSave replaces the saver, so that no save is under way.
+// waitForSave replaces the state writer, so that no save is under way.
 func (a *author) waitForSave() {
 	a.t.Helper()
 	old := a.x.StateWriter

@@ -29,15 +29,15 @@ func planPlace(s *subject) ([]Repair, error) {
 		return nil, err
 	}
 	how := layout.Relocated(s.fs, s.meta, s.layout.Root, inode)
-	here, strayed := s.layout.RebasePaths(s.state)
+	here, moved := s.layout.RebasePaths(s.state)
 	r := Repair{Severity: finding.Note}
 	switch {
 	case how == layout.Copied:
 		r.Found, r.Will, r.Did = "this execution is a copy of "+s.meta.Root, "the next command makes it independent of the original", "it is independent of the original from now on"
-	case how == layout.Moved, strayed:
+	case how == layout.Moved, moved:
 		r.Found = "the execution was moved here from " + orElsewhere(s.meta.Root)
 	}
-	if strayed {
+	if moved {
 		r.next = here
 	}
 	r.do = func(_ context.Context, x *execution.Execution, _ *Repair) error { return relocate(x, how) }
@@ -51,14 +51,14 @@ func planPlace(s *subject) ([]Repair, error) {
 // relocate makes the present paths those of the state, and of a copy a lineage of its
 // own: the journal begins again with them.
 func relocate(x *execution.Execution, how layout.Relocation) error {
-	switch s, strayed := x.Layout.RebasePaths(x.State()); {
+	switch s, moved := x.Layout.RebasePaths(x.State()); {
 	case how == layout.Copied:
 		copied := *s
 		x.Origin, copied.Lineage = s.Lineage, layout.NewID(16)
 		if err := rebase(x, &copied, x.Journal.Last()+1, "this is a copy of "+x.Metadata.Root); err != nil {
 			return err
 		}
-	case strayed:
+	case moved:
 		if err := rebase(x, s, x.Journal.Last()+1, "the execution is in "+x.Layout.Root+" now"); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func startStateWriter(x *execution.Execution) error {
 		x.Opts.Warn(fmt.Sprintf("%v; the journal holds everything, and the next save tries again", err))
 	}
 	x.StateWriter = v.Start()
-	if err := snaps.SetAside(notOurs(x)); err != nil {
+	if err := snaps.QuarantineDamaged(notOurs(x)); err != nil {
 		return err
 	}
 	x.StateWriter.Request(x.State(), x.Journal.End(), true)

@@ -125,7 +125,7 @@ func TestALinkInThePlaceOfTheWorkspaceIsNotFollowed(t *testing.T) {
 		before := hash(t, foreign)
 		var decision *finding.DecisionError
 		_, err := Open(context.Background(), root, execution.Options{FS: fast})
-		for _, look := range []func(string) (*View, error){Read, Glance} {
+		for _, look := range []func(string) (*View, error){Read, ReadSummary} {
 			v := must(look(root))(t)
 			if v.Blocked == nil || !errors.As(err, &decision) || v.Blocked.Error() != decision.Error() {
 				t.Fatalf("the reader says %v, the opening %v", v.Blocked, err)

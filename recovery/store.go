@@ -21,7 +21,7 @@ func repairStore(ctx context.Context, x *execution.Execution) error {
 	if err := x.Store.DistrustCache(); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, *execution.Execution) error{salvage, refillFromWorkspace, ensureHead, putBackBranches, truncateLostHistory} {
+	for _, step := range []func(context.Context, *execution.Execution) error{salvage, refillFromWorkspace, ensureHead, restoreBranches, truncateLostHistory} {
 		if err := step(ctx, x); err != nil {
 			return err
 		}
@@ -29,9 +29,9 @@ func repairStore(ctx context.Context, x *execution.Execution) error {
 	return nil
 }
 
-// putBackBranches puts back branches whose newest checkpoints can be read again, before
+// restoreBranches restores branches whose newest checkpoints can be read again, before
 // what is left of others takes their names.
-func putBackBranches(ctx context.Context, x *execution.Execution) error {
+func restoreBranches(ctx context.Context, x *execution.Execution) error {
 	p := &branchPlan{store: x.Store, state: x.State()}
 	if err := p.readRefs(); err != nil {
 		return err

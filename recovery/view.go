@@ -183,16 +183,16 @@ func read(fsys vfs.FS, root string) (*View, error) {
 	return v, nil
 }
 
-// Glance is Read for those who ask where an execution stands, and not how it
+// ReadSummary is Read for those who ask where an execution stands, and not how it
 // got there: State may be that of a head, see state.Summary. It costs nearly the
 // same however long the history is, as long as the files are those that hank
 // has left in this boot; else it is Read.
-func Glance(root string) (*View, error) {
+func ReadSummary(root string) (*View, error) {
 	v, err := look(vfs.OS, root)
 	if err != nil {
 		return nil, err
 	}
-	if v.glance() {
+	if v.readSummary() {
 		return v, nil
 	}
 	return Read(root)
@@ -247,9 +247,9 @@ func resetInterrupted(root string, r layout.Reset) error {
 	}
 }
 
-// glance takes the state from the head. It is false if there is anything to be
+// readSummary takes the state from the head. It is false if there is anything to be
 // said that takes the whole state.
-func (v *View) glance() bool {
+func (v *View) readSummary() bool {
 	defer v.closeStore()
 	if paths, _ := layout.Irregular(v.fs, v.Layout.Events()); len(paths) > 0 || v.metaErr != nil {
 		return false

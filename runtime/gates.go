@@ -167,7 +167,7 @@ func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome
 		if g.Gate.When == plan.Before { // it has not run
 			return nil, nil
 		}
-		return nil, d.putBack(ctx, final, d.x.State().PlanIndex(id))
+		return nil, d.restoreBase(ctx, final, d.x.State().PlanIndex(id))
 	}
 	return d.endedBy(final), nil
 }

@@ -184,7 +184,7 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 		if !d.sleep(ctx, wait) {
 			break
 		}
-		if err := d.putBack(ctx, final, e.index); err != nil {
+		if err := d.restoreBase(ctx, final, e.index); err != nil {
 			return nil, err
 		}
 	}
@@ -242,9 +242,9 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	return final, nil
 }
 
-// putBack brings the workspace to where the codon began: every attempt starts from the
+// restoreBase brings the workspace to where the codon began: every attempt starts from the
 // same tree, not from what the one before it has left.
-func (d *driver) putBack(ctx context.Context, final *state.Codon, index int) error {
+func (d *driver) restoreBase(ctx context.Context, final *state.Codon, index int) error {
 	d.ui.Monitor.Step("restoring the workspace")
 	d.still = time.Time{}
 	left, err := recovery.IsLeft(ctx, d.x, final.BaseCheckpoint)

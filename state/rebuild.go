@@ -46,16 +46,16 @@ func Rebuild(base *State, evidence []Evidence) *State {
 			s.Intent = nil
 		}
 		if e.Run != nil {
-			s.witnessRun(e.Run)
+			s.applyHeader(e.Run)
 		}
-		s.witness(e.Transition)
+		s.applyEvidence(e.Transition)
 	}
 	return &s
 }
 
-// witnessRun puts a run's header into the state. A run that another came after
+// applyHeader puts a run's header into the state. A run that another came after
 // has ended, though its end was not seen.
-func (s *State) witnessRun(header *Run) {
+func (s *State) applyHeader(header *Run) {
 	if s.Run(header.RunID) == nil {
 		for _, r := range s.Runs {
 			if r.Status == StatusRunning {
@@ -78,7 +78,7 @@ func (s *State) witnessRun(header *Run) {
 	s.Position = nil
 }
 
-func (s *State) witness(t Transition) {
+func (s *State) applyEvidence(t Transition) {
 	switch t := t.(type) {
 	case InitialCheckpointSet:
 		s.InitialCheckpoint, s.Base = t.SHA, t.SHA

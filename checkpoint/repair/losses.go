@@ -19,9 +19,9 @@ type MissingObjects struct {
 	// them shallow (see EndHistories), nothing leads to what is lost.
 	Cuts []packdb.SHA
 	Tips []LostTip
-	// Remnants are those of the commits asked for that are whole, and that no
-	// reference and no other remnant leads to without leading to what is lost.
-	Remnants []packdb.SHA
+	// Unreferenced are those of the commits asked for that are whole, and that no
+	// reference and no other of them leads to without leading to what is lost.
+	Unreferenced []packdb.SHA
 }
 
 // LostTip is a reference to a commit that is not whole.
@@ -79,7 +79,7 @@ func FindMissing(ctx context.Context, s *packdb.DB, known []packdb.SHA) (*Missin
 	}
 	for _, sha := range left {
 		if !w.behind[sha] {
-			w.found.Remnants = append(w.found.Remnants, sha)
+			w.found.Unreferenced = append(w.found.Unreferenced, sha)
 		}
 	}
 	slices.Sort(w.found.Cuts)

@@ -28,11 +28,11 @@ type Salvaged struct {
 //     index that is damaged is set aside, and made again if its pack is whole.
 //  2. What can still be read of a damaged pack is copied into a new one, which
 //     is made durable.
-//  3. The damaged pack and its index are given to setAside, which moves them.
+//  3. The damaged pack and its index are given to quarantine, which moves them.
 //
 // A crash in between leaves the damaged pack beside the new one, for the next
 // call. The stat cache is forgotten. Complexity: bytes in the store.
-func Salvage(ctx context.Context, s *packdb.DB, setAside func(name string, why error) error) ([]Salvaged, error) {
+func Salvage(ctx context.Context, s *packdb.DB, quarantine func(name string, why error) error) ([]Salvaged, error) {
 	if s.Opts.ReadOnly {
 		return nil, packdb.ErrReadOnly
 	}
@@ -46,7 +46,7 @@ func Salvage(ctx context.Context, s *packdb.DB, setAside func(name string, why e
 		if why == nil {
 			continue
 		}
-		result, err := salvage(ctx, s, p, why, setAside)
+		result, err := salvage(ctx, s, p, why, quarantine)
 		found = append(found, result)
 		if err != nil {
 			return found, fmt.Errorf("salvaging %s: %w", p, err)
@@ -78,7 +78,7 @@ func damage(s *packdb.DB, p *packdb.Pack) error {
 	return err
 }
 
-func salvage(ctx context.Context, s *packdb.DB, p *packdb.Pack, why error, setAside func(string, error) error) (Salvaged, error) {
+func salvage(ctx context.Context, s *packdb.DB, p *packdb.Pack, why error, quarantine func(string, error) error) (Salvaged, error) {
 	result := Salvaged{Pack: p.String(), Why: why, Lost: -1}
 	if x, err := p.Table(); err == nil && x.Intact() {
 		if result.Saved, result.Lost, err = saveReadable(ctx, s, p, x); err != nil {
@@ -101,7 +101,7 @@ func salvage(ctx context.Context, s *packdb.DB, p *packdb.Pack, why error, setAs
 	}
 	for _, name := range names {
 		if _, there := s.FS.Lstat(name); there == nil {
-			err = errors.Join(err, setAside(name, why))
+			err = errors.Join(err, quarantine(name, why))
 		}
 	}
 	return result, err

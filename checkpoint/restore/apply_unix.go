@@ -81,7 +81,7 @@ func (a *applier) run() (err error) {
 	if err != nil {
 		return err
 	}
-	if a.report.Plan.Empty() && len(emptied) == 0 && !slices.ContainsFunc(a.steps, func(s step) bool { return s.evict != "" }) {
+	if a.report.Plan.Empty() && len(emptied) == 0 && !slices.ContainsFunc(a.steps, func(s step) bool { return s.displaceWhy != "" }) {
 		if a.req.From == a.req.To {
 			return nil
 		}
@@ -148,8 +148,8 @@ func (a *applier) deleteAll() error {
 	if err != nil {
 		return err
 	}
-	err = a.eachDir(func(s *step) bool { return s.evict != "" }, func(fd int, s *step) error {
-		return a.refuse(fd, s, a.keepConflict(fd, s, s.evict))
+	err = a.eachDir(func(s *step) bool { return s.displaceWhy != "" }, func(fd int, s *step) error {
+		return a.refuse(fd, s, a.keepConflict(fd, s, s.displaceWhy))
 	})
 	if err != nil {
 		return err

@@ -307,10 +307,10 @@ func (p *planner) unsafe(s step, why string) {
 	case s.Kind == diff.Deleted && !p.scope.inTheWay(s.Path):
 		p.note(s.Path, why+", so it stays")
 	case s.Kind == diff.Deleted:
-		s.evict = why
+		s.displaceWhy = why
 		p.mark(s, nothing)
 	default:
-		s.evict = why
+		s.displaceWhy = why
 		p.mark(s, create)
 	}
 }
@@ -325,7 +325,7 @@ func (p *planner) obstruct(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.ContainsFunc(p.steps, func(s step) bool { return s.Path == path }) {
-		p.steps = append(p.steps, step{Change: diff.Change{Path: path, Kind: diff.Deleted}, dir: worktree.Parent(path), name: worktree.LastComponent(path), stage: worktree.Parent(path), evict: why})
+		p.steps = append(p.steps, step{Change: diff.Change{Path: path, Kind: diff.Deleted}, dir: worktree.Parent(path), name: worktree.LastComponent(path), stage: worktree.Parent(path), displaceWhy: why})
 	}
 }
 

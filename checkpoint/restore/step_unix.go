@@ -42,8 +42,8 @@ type step struct {
 	// above the path that exists, so that groups, default ACLs and the file
 	// system are those that the place itself has or will have.
 	stage string
-	// evict, if not empty, says why what is there gets another name first.
-	evict string
+	// displaceWhy, if not empty, is why what is there gets another name first.
+	displaceWhy string
 	// refused: the system does not let it happen.
 	refused bool
 }

@@ -40,9 +40,9 @@ func (d *CachedDir) lists(st *unix.Stat_t) bool {
 	return d != nil && !d.listed.zero() && d.device == uint64(st.Dev) && d.listed == fingerprintOf(st)
 }
 
-// recall makes the listing of what is known of a directory: its entries, then
+// fill makes the listing from what the cache has of a directory: its entries, then
 // the other names.
-func (l *listing) recall(d *CachedDir) {
+func (l *listing) fill(d *CachedDir) {
 	size := 0
 	for i := range d.Entries {
 		size += len(d.Entries[i].Name) + 1

@@ -191,7 +191,7 @@ func (w *dirScan) listNames() error {
 		w.listed = fingerprint{} // another change may leave it as it is
 	}
 	if w.again = !w.relist && !w.listed.zero() && w.old.lists(&st); w.again {
-		w.list.recall(w.old)
+		w.list.fill(w.old)
 		return nil
 	}
 	if w.s.Listing == nil {

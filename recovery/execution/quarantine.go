@@ -18,7 +18,7 @@ func (x *Execution) QuarantineObstacles() error {
 	}
 	for _, o := range obstacles {
 		if o.Path != q.Dir { // else it was the first
-			if err := q.SetAside(o.Path, o.Why); err != nil {
+			if err := q.Move(o.Path, o.Why); err != nil {
 				return err
 			}
 		}
@@ -41,5 +41,5 @@ func (x *Execution) QuarantineFile(path string, why error) error {
 	if errors.Is(why, ErrOfOrigin) {
 		why = ErrOfOrigin // and not damaged
 	}
-	return x.quarantine().SetAside(path, why)
+	return x.quarantine().Move(path, why)
 }

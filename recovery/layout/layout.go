@@ -94,19 +94,19 @@ func (l Layout) Data() string { return filepath.Join(l.Workspace, DataName) }
 func (l Layout) RunDir(id state.RunID) string { return l.Hank("runs", string(id)) }
 
 // RebasePaths returns the state with the directories of its runs where they are in
-// this layout. strayed tells that one was not.
-func (l Layout) RebasePaths(s *state.State) (at *state.State, strayed bool) {
-	housed := *s
-	housed.Runs = make([]*state.Run, len(s.Runs))
+// this layout. moved reports that one was not.
+func (l Layout) RebasePaths(s *state.State) (at *state.State, moved bool) {
+	rebased := *s
+	rebased.Runs = make([]*state.Run, len(s.Runs))
 	for i, r := range s.Runs {
-		housed.Runs[i] = r
+		rebased.Runs[i] = r
 		if want := l.RunDir(r.RunID); r.RunFolder != want && !vfs.SameFile(r.RunFolder, want) {
 			run := *r
-			run.RunFolder, strayed = want, true
-			housed.Runs[i] = &run
+			run.RunFolder, moved = want, true
+			rebased.Runs[i] = &run
 		}
 	}
-	return &housed, strayed
+	return &rebased, moved
 }
 
 // Transcript is where an attempt's raw output goes, never overwritten.

@@ -37,8 +37,8 @@ func (q Quarantine) Keep(name string, content io.Reader, why error) error {
 	return q.explain(path, name, why)
 }
 
-// SetAside moves what is damaged, or in the way, into the directory.
-func (q Quarantine) SetAside(path string, why error) error {
+// Move moves what is damaged, or in the way, into the directory.
+func (q Quarantine) Move(path string, why error) error {
 	if err := q.Prepare(); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (q Quarantine) Prepare() error {
 	if err := vfs.MkdirAll(q.FS, q.Dir, 0o700); err != nil {
 		return err
 	}
-	return q.SetAside(other, why)
+	return q.Move(other, why)
 }
 
 func (q Quarantine) path(name string) string {

@@ -79,7 +79,7 @@ type watch interface {
 //     then respected, until breakToken names its lockId.
 //     So is a Hankweave, which locks by this file alone.
 //  3. flock the workspace, so that two executions cannot share it, and with a
-//     shared lock the directories that it lies in: see surround.
+//     shared lock the directories that it lies in: see lockAncestors.
 //  4. Write runtime.lock, where the disk is full after fullDisk has made room,
 //     and refresh it until release. What has its name and
 //     is no file is set aside.
@@ -107,7 +107,7 @@ func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.
 		return nil, errors.Join(err, k.closeDirs())
 	}
 	k.at = at
-	if err := k.surround(); err != nil {
+	if err := k.lockAncestors(); err != nil {
 		return nil, errors.Join(err, k.closeDirs())
 	}
 	self, err := proc.Self()
@@ -211,7 +211,7 @@ func (k *Lock) WriteFirst() error {
 	path := k.layout.Lock()
 	if fi, err := k.fsys.Lstat(path); err == nil && !fi.Mode().IsRegular() {
 		q := layout.Quarantine{FS: k.fsys, Dir: k.layout.Quarantine(), Now: time.Now}
-		if err := q.SetAside(path, fmt.Errorf("%s is where the lock file must be", layout.What(path, fi))); err != nil {
+		if err := q.Move(path, fmt.Errorf("%s is where the lock file must be", layout.What(path, fi))); err != nil {
 			return err
 		}
 	}

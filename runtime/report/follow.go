@@ -164,7 +164,7 @@ func (f *follower) isGone(ctx context.Context) (bool, error) {
 	if _, err := live.Control(limited, f.root, "ping"); err == nil || !errors.Is(err, control.ErrNotRunning) {
 		return false, ctx.Err()
 	}
-	v, err := recovery.Glance(f.root)
+	v, err := recovery.ReadSummary(f.root)
 	if err != nil {
 		return false, err
 	}
@@ -326,7 +326,7 @@ func (f *follower) end() error {
 		return err
 	}
 	for patience := time.Now().Add(leaving); time.Now().Before(patience); time.Sleep(followEvery / 4) {
-		if v, err := recovery.Glance(f.root); err != nil || !v.Live {
+		if v, err := recovery.ReadSummary(f.root); err != nil || !v.Live {
 			break
 		}
 	}

@@ -96,7 +96,7 @@ type Settings struct {
 // ReadStatus looks where an execution is, without taking its lock. The commands in
 // it have the option, " -e DIR", with which they find the execution.
 func ReadStatus(ctx context.Context, root string, in Settings, option string) (*Status, error) {
-	v, err := recovery.Glance(root)
+	v, err := recovery.ReadSummary(root)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ type Follows struct {
 
 // FollowsIn is what comes next in an execution.
 func FollowsIn(root string, in Settings) Follows {
-	v, err := recovery.Glance(root)
+	v, err := recovery.ReadSummary(root)
 	if err != nil {
 		return Follows{}
 	}

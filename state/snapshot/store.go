@@ -29,7 +29,7 @@ import (
 )
 
 // Store is one such file. Only one goroutine of the one process that holds the
-// execution's lock may call Save and SetAside; Load is for everybody.
+// execution's lock may call Save and QuarantineDamaged; Load is for everybody.
 type Store struct {
 	FS   vfs.FS
 	Path string
@@ -100,10 +100,10 @@ func (s *Store) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// SetAside sends to quarantine what is damaged of what Load has found, and what
+// QuarantineDamaged sends to quarantine what is damaged of what Load has found, and what
 // an interrupted save left. It is for the time when the caller has a whole
 // version from somewhere, and may have found more to be damaged.
-func (s *Store) SetAside(found []Candidate) error {
+func (s *Store) QuarantineDamaged(found []Candidate) error {
 	for _, c := range found {
 		var damaged *DamagedError
 		if errors.As(c.Err, &damaged) {

@@ -148,7 +148,7 @@ func TestTheBackupIsOnlyMadeFromAVerifiedPrimary(t *testing.T) {
 	}
 }
 
-func TestAFileBeingWrittenIsNeverLoadedButSetAside(t *testing.T) {
+func TestAFileBeingWrittenIsNeverLoadedButQuarantined(t *testing.T) {
 	t.Parallel()
 	m := newDisk(t)
 	s := store(m, folder)
@@ -161,7 +161,7 @@ func TestAFileBeingWrittenIsNeverLoadedButSetAside(t *testing.T) {
 	must(t, s.Save(version(1)))
 	put(t, m, "state.json.tmp", version(8))
 	put(t, m, "state.json.bak", []byte("junk"))
-	must(t, s.SetAside(s.Load()))
+	must(t, s.QuarantineDamaged(s.Load()))
 	if q := quarantined(t, m); !slices.Equal(q, []string{"state.json.tmp", "state.json.bak", "state.json.tmp"}) {
 		t.Fatalf("in quarantine: %v", q)
 	}
@@ -278,7 +278,7 @@ func (s *story) check(t *testing.T, name string, m *vfstest.Mem, wrap func(vfs.F
 	case best != nil && !bytes.Equal(best, version(s.old)) && !bytes.Equal(best, version(s.next)):
 		t.Fatalf("%s: found %.12q, want version %d or %d", name, best, s.old, s.next)
 	}
-	must(t, st.SetAside(st.Load()))
+	must(t, st.QuarantineDamaged(st.Load()))
 	if err := st.Save(version(77)); err != nil {
 		t.Fatalf("%s: saving on: %v", name, err)
 	}

@@ -101,7 +101,7 @@ func (p placement) merge(parent *os.Root, name string, leftOut []string) error {
 			return true, nil
 		case holds[full]:
 			below := slices.DeleteFunc(slices.Clone(leftOut), func(out string) bool { return !strings.HasPrefix(out, full+"/") })
-			if err := errors.Join(p.setAside(parent, path.Dir(to), below...), RemoveTree(parent, to)); err != nil {
+			if err := errors.Join(p.displaceLeftOut(parent, path.Dir(to), below...), RemoveTree(parent, to)); err != nil {
 				return false, err
 			}
 		case p.isCopy(parent, to, strings.TrimPrefix(rel, PlaceNew+"/")):
@@ -109,7 +109,7 @@ func (p placement) merge(parent *os.Root, name string, leftOut []string) error {
 				return false, err
 			}
 		default:
-			if err := p.setAside(parent, path.Dir(to), full); err != nil {
+			if err := p.displaceLeftOut(parent, path.Dir(to), full); err != nil {
 				return false, err
 			}
 		}
@@ -159,9 +159,9 @@ func isFile(dir *os.Root, name, digest string) bool {
 	return err == nil && "sha256:"+hex.EncodeToString(sum.Sum(nil)) == digest
 }
 
-// setAside gives files that no checkpoint holds new names in a directory, which tell what
+// displaceLeftOut gives files that no checkpoint holds new names in a directory, which tell what
 // they were.
-func (p placement) setAside(parent *os.Root, dir string, files ...string) error {
+func (p placement) displaceLeftOut(parent *os.Root, dir string, files ...string) error {
 	for _, full := range files {
 		for n := 1; ; n++ {
 			to := path.Join(dir, worktree.KeptName(path.Base(full), n))

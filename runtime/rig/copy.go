@@ -179,7 +179,7 @@ func (p placement) replace(parent *os.Root, name string) error {
 		return p.merge(parent, name, leftOut)
 	}
 	if len(leftOut) > 0 {
-		if err := p.setAside(parent, ".", leftOut...); err != nil {
+		if err := p.displaceLeftOut(parent, ".", leftOut...); err != nil {
 			return err
 		}
 		if old, err = parent.Lstat(name); errors.Is(err, fs.ErrNotExist) {

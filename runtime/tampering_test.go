@@ -20,7 +20,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [
 	  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
-	  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo vandal >>log; until rm -rf ../.hankweave; do :; done"},
+	  {"id": "tamper", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo tamper >>log; until rm -rf ../.hankweave; do :; done"},
 	  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
 	]}`)
 	lineage := func() string {
@@ -51,22 +51,22 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(ModeRun, exitcode.Done)
-	if got := content(t, s.workspace(), "log"); got != "before\nvandal\nafter\n" {
+	if got := content(t, s.workspace(), "log"); got != "before\ntamper\nafter\n" {
 		t.Errorf("the codons have left %q", got)
 	}
-	if got, want := s.records(), []string{"before:completed", "vandal:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := s.records(), []string{"before:completed", "tamper:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("records are %v", got)
 	}
 	s.fsck()
 }
 
-// saved waits until state.json holds the vandal running: a save that is under way
+// saved waits until state.json holds the codon tamper as running: a save that is under way
 // replaces whatever is there, and need not notice.
 const saved = "until [ \"$(grep -c claudeSessionId state.json)\" -ge 2 ]; do :; done; "
 
-// vandals are what an agent may do to hank's own files, in the workspace of a
+// tamperings are what an agent may do to hank's own files, in the workspace of a
 // default execution. The paths are relative to the execution.
-var vandals = map[string]string{
+var tamperings = map[string]string{
 	"nothing":                 "true",
 	"state.json deleted":      saved + "rm -f state.json",
 	"both states deleted":     saved + "rm -f state.json state.json.bak",
@@ -94,40 +94,40 @@ var vandals = map[string]string{
 // Whatever an agent does to hank's files (git's objects are another matter), the
 // run continues to its end, no codon runs twice, what is not hank's is left alone,
 // it is said, and nothing of the history is lost.
-func TestAnAgentThatVandalisesHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
+func TestAnAgentThatTampersWithHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 	t.Parallel()
 	heavy(t)
-	for name, act := range vandals {
+	for name, act := range tamperings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stageOf(t, fmt.Sprintf(`{"hank": [
 			  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
-			  {"id": "vandal", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": %q},
+			  {"id": "tamper", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": %q},
 			  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
-			]}`, "cd ../.hankweave && until grep '\"vandal\"' events/events.jsonl | grep -q '\"running\"'; do :; done; ("+act+") && cd - && echo vandal >>log"))
+			]}`, "cd ../.hankweave && until grep '\"tamper\"' events/events.jsonl | grep -q '\"running\"'; do :; done; ("+act+") && cd - && echo tamper >>log"))
 			s.must(ModeRun, exitcode.Done)
-			if got := content(t, s.workspace(), "log"); got != "before\nvandal\nafter\n" {
+			if got := content(t, s.workspace(), "log"); got != "before\ntamper\nafter\n" {
 				t.Errorf("the codons have left %q", got)
 			}
-			if got, want := s.records(), []string{"before:completed", "vandal:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
+			if got, want := s.records(), []string{"before:completed", "tamper:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("records are %v", got)
 			}
 			if got := s.last("before"); got.CompletionCheckpoint == "" {
 				t.Error("the checkpoint of before is not known")
 			}
 			noticed := strings.Contains(strings.Join(s.said, "\n"), "hank's own files")
-			if strings.HasPrefix(name, "journal") && len(s.last("vandal").Notes) == 0 {
+			if strings.HasPrefix(name, "journal") && len(s.last("tamper").Notes) == 0 {
 				t.Error("the record does not say that the journal was changed")
 			}
 			if want := name != "nothing"; noticed != want {
-				t.Errorf("noticed: %v, want %v; the record's notes are %q, it said\n%s", noticed, want, s.last("vandal").Notes, strings.Join(s.said, "\n"))
+				t.Errorf("noticed: %v, want %v; the record's notes are %q, it said\n%s", noticed, want, s.last("tamper").Notes, strings.Join(s.said, "\n"))
 			}
 			v := s.view()
 			if v.Report.Has(finding.Lost) || v.Report.Has(finding.Blocked) {
 				t.Errorf("readers find %+v", v.Report.Findings)
 			}
 			s.fsck()
-			for _, id := range []state.CodonID{"before", "vandal", "after"} {
+			for _, id := range []state.CodonID{"before", "tamper", "after"} {
 				if sha := s.last(id).CompletionCheckpoint; s.git("merge-base", "--is-ancestor", string(sha), v.State.Newest().GitBranch) != "" {
 					t.Errorf("the checkpoint of %s is not on the branch", id)
 				}

@@ -15,7 +15,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// surround takes a shared lock on every directory that the workspace lies in, up
+// lockAncestors takes a shared lock on every directory that the workspace lies in, up
 // to the root. Two workspaces of which one lies in the other cannot both be at
 // work then, whoever comes first: the outer one's own lock is exclusive.
 //
@@ -24,7 +24,7 @@ import (
 // programs that clean them up lock them too. A hank that a codon runs in its own
 // workspace is a part of the codon's work, and ends with it: what is around that
 // workspace is the codon's run's to lock.
-func (k *Lock) surround() error {
+func (k *Lock) lockAncestors() error {
 	inner, err := filepath.EvalSymlinks(k.layout.Workspace)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (k *Lock) surround() error {
 func (k *Lock) share(path string) error {
 	dir, err := flock.OpenDir(path)
 	if err != nil {
-		return nil // see surround
+		return nil // see lockAncestors
 	}
 	fi, err := dir.Stat()
 	if err != nil || fi.Mode()&fs.ModeSticky != 0 && fi.Mode().Perm()&0o002 != 0 {
