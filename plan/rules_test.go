@@ -224,6 +224,11 @@ var brokenHanks = []broken{
 	{name: "a sentinel without prompt", hank: withSentinel(strings.Replace(sentinelHead+onError, `"userPromptText": "x", `, "", 1)), want: "sentinel-prompt", at: `{"id": "`},
 	{name: "a conversation without system prompt", hank: withSentinel(sentinelHead + onError + `, "conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}`), want: "sentinel-prompt", at: `{"trimmingStrategy"`},
 	{name: "an enum without values", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "enum"}`), want: "sentinel-output", at: `{"output"`},
+	{name: "an event of sentinels", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result", "sentinel.output"]}`), want: "sentinel-unseen", at: `"sentinel.output"`},
+	{name: "a field that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "isErorr", "value": true}]}`), want: "sentinel-path", at: `"isErorr"`, hint: `did you mean "isError"?`},
+	{name: "a part that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["codon.completed"], "conditions": [{"operator": "equals", "path": "exitStatus.kind", "value": "error"}]}`), want: "sentinel-path", at: `"exitStatus.kind"`},
+	{name: "a field of a step that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "*", "conditions": [{"operator": "equals", "path": "any", "value": 1}]}, {"type": "tool.result", "conditions": [{"operator": "equals", "path": "content", "value": "x"}]}]}`), want: "sentinel-path", at: `"content"`},
+	{name: "a field of some", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result", "error"], "conditions": [{"operator": "equals", "path": "message", "value": "x"}]}`), want: "sentinel-partly", at: `"message"`},
 	{name: "an event that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.results"]}`), want: "sentinel-event", at: `"tool.results"`, hint: "tool.result"},
 	{name: "an expression that is none", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "error", "conditions": [{"operator": "matches", "path": "message", "value": "("}]}]}`), want: "sentinel-regexp", at: `"("}]}`},
 	{name: "a sentinel of no model", hank: withSentinel(strings.Replace(sentinelHead+onError, "anthropic/claude-haiku-4-5", "nobody", 1)), want: "unknown-model", at: `"nobody"`},
@@ -304,10 +309,30 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"missing-variable", "missing-program", "missing-agent", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"
+
+// Paths that lead somewhere, and to what may be there.
+func TestConditionsOnFieldsThatAreThere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ on, path string }{
+		{"*", "whatever"}, {"file.updated", "content"}, {"tool.result", "result"}, {"assistant.action", "toolInput.file_path"}, {"token.usage", "modelUsage.m.costUSD"},
+		{"codon.completed", "exitStatus.type"}, {"filetree.updated", "tree.0.path"}, {"filetree.updated", "tree.length"}, {"state.transition", "transition.data.codonId"}, {"archive.completed", "archivedPaths.0"},
+	} {
+		hank := withSentinel(sentinelHead + fmt.Sprintf(`"trigger": {"type": "event", "on": [%q], "conditions": [{"operator": "equals", "path": %q, "value": "x"}]}`, c.on, c.path))
+		if _, ds := Load(folder(map[string]string{"hank.json": hank}), "hank.json"); len(ds) > 0 {
+			t.Errorf("%s of %s:\n%s", c.path, c.on, diagnostic.Text(ds))
+		}
+	}
+	for _, path := range []string{"tree.x", "tree.0.size", "tree.length.x", "trees"} {
+		hank := withSentinel(sentinelHead + fmt.Sprintf(`"trigger": {"type": "event", "on": ["filetree.updated"], "conditions": [{"operator": "equals", "path": %q, "value": "x"}]}`, path))
+		if _, ds := Load(folder(map[string]string{"hank.json": hank}), "hank.json"); !slices.Equal(rulesOf(ds), []string{"sentinel-path"}) {
+			t.Errorf("%s:\n%s", path, diagnostic.Text(ds))
+		}
+	}
+}
 
 func TestEachRuleHasATest(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
+	"hank/plan/trigger"
 )
 
 // sentinel checks the configuration of a sentinel and reads its files.
@@ -44,7 +45,9 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	if o := c.StructuredOutput; o != nil && o.SchemaFile != "" {
 		l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile, l.mostOfDocument())
 	}
-	l.triggerRules(doc, at+"/trigger", doc.At(at+"/trigger"))
+	if !l.out.AnyIDs { // what is frozen ran with what it says
+		trigger.Check(at+"/trigger", doc.At(at+"/trigger"), func(pointer, rule, hint, message string) { l.report(doc, pointer, rule, hint, "%s", message) })
+	}
 }
 
 // sentinelConfig is what the rules look at.

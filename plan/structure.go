@@ -92,7 +92,7 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 		}
 	}
 	if len(byDefault) > 0 && !out.AnyIDs {
-		h.report(out, p.pointer, "loop-abort", "set onFailure to retry or ignore where the loop is to continue", "without onFailure a failure of %s in any iteration of loop %q ends the run", strings.Join(byDefault, ", "), p.loop.ID)
+		h.report(out, p.pointer, "loop-abort", "set onFailure to retry or ignore where the loop is to continue", "onFailure is not set in %s: a failure there ends the run, in any iteration of loop %q", strings.Join(byDefault, ", "), p.loop.ID)
 	}
 	if endless && len(p.loop.Codons) > 0 {
 		h.report(out, p.pointer+"/terminateOn", "loop-never-ends", "use iterationLimit, or give the loop a budget", "loop %q has only scripts: it ends when one of them prints ::hank context-exceeded", p.loop.ID)

@@ -26,7 +26,6 @@ var (
 	jsonFlag        = call.JSONFlag
 	limitFlag       = call.LimitFlag
 	limits          = call.Limits
-	located         = call.Located
 	namedExecution  = call.NamedExecution
 	notOneOf        = call.NotOneOf
 	orDefault       = call.OrDefault

@@ -33,7 +33,7 @@ func namesFor(kind string, words []string) []string {
 	case "KIND":
 		return upkeep.Kinds()
 	case "FORMAT":
-		return []string{"text", "json", "github"}
+		return validateFormats
 	case "MODE":
 		return []string{"workspace", "none"}
 	case "TYPE":

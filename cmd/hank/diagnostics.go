@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/plan/diagnostic"
+	"hank/plan/diagnostic/format"
 	"hank/runtime/exitcode"
 )
 
@@ -25,10 +27,17 @@ func sayInvalid(err error) error {
 func printFound(to *os.File, found []diagnostic.Diagnostic) {
 	for _, d := range found {
 		d.Message = secret.Text(d.Message)
-		line := term.Sprintf("%s", d.String())
-		if d.Severity == diagnostic.Error {
-			line = term.Red(to, d.String())
+		head, body := format.Text(d)
+		switch d.Severity {
+		case diagnostic.Error:
+			term.Fprintf(to, "%s\n", term.Red(to, head))
+		case diagnostic.Warning:
+			term.Fprintf(to, "%s\n", term.Yellow(to, head))
+		default:
+			term.Fprintf(to, "%s\n", head)
 		}
-		term.Fprintf(to, "%s\n", line)
+		for line := range strings.Lines(body) {
+			term.Fprintf(to, "%s\n", strings.TrimSuffix(line, "\n"))
+		}
 	}
 }

@@ -4,38 +4,51 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
+	"hank/internal/sandbox"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/plan/diagnostic/format"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
-	"hank/runtime/report"
+	"hank/runtime/machine"
+	"hank/runtime/validation"
 )
 
 func validateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "validate", Usage: "check a hank for errors without running it", ArgsUsage: "[HANK|DIR]",
-		Description: `HANK is a hank.json, DIR the directory that holds one (default: the current directory,
-or the hank of the execution). Works offline and writes nothing. Each message has a
-file, line, column, rule and, if there is one, a hint.
+		Name: "validate", Usage: "check hanks for errors without running them", ArgsUsage: "[HANK|DIR ...]",
+		Description: `HANK is a hank.json, DIR the directory that holds one, or has directories below that do
+(default: the current directory, or the hank of the execution). hankweave.json in the
+current directory is checked, too; as an argument, it is checked alone. Works offline,
+runs no script and writes nothing. Each message has a file, line, column, rule and, if
+there is one, a hint; docs/rules.md has an example of each rule.
 
-Example: hank validate my-hank --strict --format github
+What this machine lacks (variables, programs, agents, keys, the sandbox) is a warning,
+with --machine an error, as hank run checks it before it creates anything. --strict does
+not change that.
 
-Exit code 0: it can be run; 3: it cannot.`,
+Examples: hank validate my-hank --strict --format github
+          hank validate hanks/ --format sarif >hank.sarif
+
+Exit code 0: all can be run; 3: one cannot.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon"},
 			sandboxFlag, executionFlag,
 			&cli.StringFlag{Name: "workspace", Usage: "workspace `DIR`, as for hank run"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "output `FORMAT`: text, json, or github (workflow annotations)"},
-			&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "output `FORMAT`: text, json, sarif (2.1.0), github (workflow annotations) or junit"},
+			&cli.BoolFlag{Name: "strict", Usage: "treat warnings about a hank as errors"},
+			&cli.BoolFlag{Name: "machine", Usage: "treat warnings about this machine as errors"},
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules instead"},
 			jsonFlag,
 		},
@@ -43,23 +56,57 @@ Exit code 0: it can be run; 3: it cannot.`,
 			if c.Bool("rules") {
 				return printRules(c.Bool("json"))
 			}
-			if err := arguments(c, 0, 1); err != nil {
-				return err
-			}
-			layers, err := settings(c)
+			v, err := validate(c)
 			if err != nil {
 				return err
 			}
-			path := orDefault(c.Args().First(), hankHere(c))
-			program, found, err := hankfile.Load(path, layers)
-			if err != nil {
+			if err := printValidation(c, v); err != nil || v.Valid {
 				return err
 			}
-			v := report.Validate(path, program, located(path, found), layoutHere(c), c.Bool("strict"))
-			return printValidation(c, program, v)
+			return exitWith(exitcode.Invalid)
 		},
 	}
 }
+
+// validate judges what the command names.
+func validate(c *cli.Context) (*validation.Validation, error) {
+	if format := c.String("format"); !slices.Contains(validateFormats, format) {
+		return nil, notOneOf("format", format, validateFormats...)
+	}
+	hanks, settings, err := hankfile.Find(c.Args().Slice())
+	if err != nil {
+		return nil, err
+	}
+	name := c.String("config")
+	if len(settings) > 0 { // named to be checked
+		name = settings[len(settings)-1]
+	}
+	layers, found, err := call.SettingsFound(c, name)
+	if err != nil {
+		return nil, err
+	}
+	o := validation.Options{Strict: c.Bool("strict"), Machine: c.Bool("machine")}
+	v := validation.New(found, o)
+	if c.Args().Len() == 0 {
+		hanks = []string{hankHere(c)}
+	}
+	here := machine.Place{Environ: agents.Overlay(os.Environ()), Layout: layoutHere(c), Kernel: sandbox.Kernel(), Known: agents.Found{}}
+	for _, path := range hanks {
+		program, found, err := hankfile.Load(path, layers)
+		if err != nil {
+			return nil, err
+		}
+		file, err := hankfile.File(path)
+		if err != nil {
+			return nil, err
+		}
+		v.Add(c.Context, path, filepath.Dir(file), program, found, here, o)
+	}
+	return v, nil
+}
+
+// validateFormats are the forms in which the diagnostics can be printed.
+var validateFormats = []string{"text", "json", "sarif", "github", "junit"}
 
 // hankHere is the hank that is meant where none is named: that of the execution
 // that -e names, the one in this directory, or that of the execution here.
@@ -107,42 +154,60 @@ func said(s *agents.Confinement) string {
 	return fmt.Sprintf("workspace, active (Landlock ABI %d); agents, rigs and checks write only in %s", s.ABI, strings.Join(s.Writable, ", "))
 }
 
-func printValidation(c *cli.Context, p *plan.Program, v *report.Validation) error {
-	switch format := c.String("format"); {
-	case c.Bool("json") || format == "json":
-		if err := printJSON(v); err != nil {
-			return err
+func printValidation(c *cli.Context, v *validation.Validation) error {
+	write := func(text []byte, err error) error {
+		if err == nil {
+			_, err = os.Stdout.Write(text)
 		}
-	case format == "github":
-		for _, d := range v.Diagnostics {
-			say("::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubLevel(d), filepath.ToSlash(strings.TrimPrefix(d.File, "./")), d.Line, d.Column, d.Rule, githubText.Replace(d.Message))
-		}
-	case format == "text":
-		printFound(os.Stdout, v.Diagnostics)
-		if p == nil {
-			say("%s: invalid\n", v.Hank)
-		} else {
-			word := "valid"
-			switch {
-			case v.OnlyStrict:
-				word = "invalid with --strict"
-			case !v.Valid:
-				word = "invalid"
-			}
-			say("%s: %s (%s)\n", p.Hank.Title(), word, term.Count(v.Codons, "codon"))
-			printStructure(p)
-			say("  %-24s %s\n", "sandbox", said(v.Sandbox))
-			for _, line := range v.Private {
-				say("  %-24s %s\n", "warning", line)
-			}
-		}
-	default:
-		return notOneOf("format", format, "text", "json", "github")
+		return err
 	}
+	code := exitcode.Done
 	if !v.Valid {
-		return exitWith(exitcode.Invalid)
+		code = exitcode.Invalid
 	}
-	return nil
+	switch c.String("format") {
+	case "sarif":
+		text, err := format.SARIF(v.Groups(), version, int(code))
+		return write(append(text, '\n'), err)
+	case "junit":
+		return write(format.JUnit(v.Groups()))
+	case "github":
+		for _, d := range v.Diagnostics {
+			say("%s\n", format.GitHub(d))
+		}
+		return nil
+	}
+	if c.Bool("json") || c.String("format") == "json" {
+		return printJSON(v)
+	}
+	for _, g := range v.Groups() {
+		printFound(os.Stdout, g.Found)
+	}
+	for _, h := range v.Hanks {
+		printHank(h, len(v.Hanks) == 1)
+	}
+	return say("%s\n", v.Sentence())
+}
+
+// printHank prints the verdict on a hank and, of the only one, what is in it.
+func printHank(h *validation.Hank, only bool) {
+	if h.Program == nil {
+		say("%s: invalid\n", h.Path)
+		return
+	}
+	name := h.Name
+	if !only {
+		name = h.Path + ": " + name
+	}
+	say("%s: %s (%s)\n", name, h.Verdict(), term.Count(h.Codons, "codon"))
+	if !only {
+		return
+	}
+	printStructure(h.Program)
+	say("  %-24s %s\n", "sandbox", said(h.Sandbox))
+	for _, line := range h.Private {
+		say("  %-24s %s\n", "warning", line)
+	}
 }
 
 // ruleList is the JSON form of hank validate --rules.
@@ -160,16 +225,6 @@ func printRules(asJSON bool) error {
 		t.Row(r.ID, string(r.Severity), r.Says)
 	}
 	return t.Flush()
-}
-
-// githubText escapes the message of an annotation.
-var githubText = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-
-func githubLevel(d diagnostic.Diagnostic) string {
-	if d.Severity == diagnostic.Error {
-		return "error"
-	}
-	return "warning"
 }
 
 // printStructure draws the program.

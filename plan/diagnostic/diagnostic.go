@@ -30,6 +30,7 @@ type Diagnostic struct {
 	Pointer  string   `json:"pointer"`         // JSON pointer (RFC 6901)
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitzero"`
+	Help     string   `json:"help,omitzero"` // the section of the documentation about the rule
 
 	doc    *jsonshape.Document // the file, and where in it; nil if it was not read
 	offset int

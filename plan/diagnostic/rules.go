@@ -13,6 +13,16 @@ type Rule struct {
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`
 	Says     string   `json:"says"`
+	// Machine says that it is about the machine, and not the hank: a warning unless hank
+	// validate --machine asks whether the hank can be run here.
+	Machine bool `json:"machine,omitzero"`
+}
+
+// Of is a rule by its id.
+func Of(id string) Rule {
+	r := rules[id]
+	r.ID = id
+	return r
 }
 
 // Rules lists every rule that a diagnostic can name, by id.
@@ -122,15 +132,30 @@ var rules = map[string]Rule{
 	"sentinel-duplicate":   {Severity: Error, Says: "two sentinels of a codon have the same id"},
 	"sentinel-prompt":      {Severity: Error, Says: "a sentinel lacks a prompt that it needs"},
 	"sentinel-output":      {Severity: Error, Says: "the output settings of a sentinel contradict each other"},
-	"sentinel-event":       {Severity: Warning, Says: "a sentinel waits for an event that does not exist"},
+	"sentinel-event":       {Severity: Error, Says: "a sentinel waits for an event that does not exist"},
+	"sentinel-unseen":      {Severity: Warning, Says: "a sentinel waits for an event that no sentinel is told of"},
+	"sentinel-path":        {Severity: Error, Says: "a condition of a sentinel is on a field that the events do not have"},
+	"sentinel-partly":      {Severity: Warning, Says: "a condition of a sentinel is on a field that only some of the events have"},
 	"sentinel-regexp":      {Severity: Error, Says: "a condition's regular expression has a syntax error (RE2)"},
 
 	// models
 	"unknown-model":   {Severity: Error, Says: "unknown model"},
 	"ambiguous-model": {Severity: Error, Says: "several models match the name"},
 	"unlisted-model":  {Severity: Warning, Says: "a model after the name of an agent is not in the list of models: its price is unknown"},
-	"no-harness":      {Severity: Warning, Says: "hank cannot drive the agent of this model yet: hank run refuses it with exit code 9"},
+	"no-harness":      {Severity: Warning, Machine: true, Says: "hank cannot drive the agent of this model yet: hank run refuses it with exit code 9"},
 	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
+
+	// what sh is given
+	"script-syntax":  {Severity: Error, Says: "sh cannot parse the script of a codon (sh -n; nothing is run)"},
+	"command-syntax": {Severity: Error, Says: "sh cannot parse a command that must succeed (sh -n; nothing is run)"},
+
+	// the machine
+	"missing-variable": {Severity: Warning, Machine: true, Says: "a variable that the hank requires is not set"},
+	"missing-program":  {Severity: Warning, Machine: true, Says: "a program that the hank requires is not on the PATH"},
+	"missing-agent":    {Severity: Warning, Machine: true, Says: "an agent that the hank needs is not installed, or has no credentials"},
+	"sandbox-missing":  {Severity: Warning, Machine: true, Says: "the sandbox that is asked for is not available on this system: the run does not start"},
+	"sandbox-place":    {Severity: Error, Says: "the sandbox that is asked for cannot work where the execution and the workspace are"},
+	"target-exists":    {Severity: Warning, Machine: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},
 
 	// environment
 	"unknown-variable": {Severity: Error, Says: "unknown environment variable"},

@@ -87,25 +87,47 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 // requirements checks that the variables and programs that a hank requires are
 // there.
 func requirements(h *plan.Hank, environ []string) error {
-	if h.Requirements == nil {
-		return nil
-	}
-	env := harness.NewEnviron(environ)
 	var missing []string
-	for _, name := range h.Requirements.Env {
-		if env[name] == "" {
-			missing = append(missing, "the variable "+name)
-		}
-	}
-	for _, tool := range h.Requirements.Tools {
-		if harness.LookPath(tool, env) == "" {
-			missing = append(missing, "the program "+tool)
-		}
+	for _, lack := range Lacking(h, environ) {
+		missing = append(missing, lack.String())
 	}
 	if len(missing) > 0 {
 		return &exitcode.AgentError{Why: "missing requirements: " + strings.Join(missing, ", ")}
 	}
 	return nil
+}
+
+// Lack is a requirement of a hank that is not met.
+type Lack struct {
+	Program bool // else a variable
+	Index   int  // in the list of the hank
+	Name    string
+}
+
+func (l Lack) String() string {
+	if l.Program {
+		return "the program " + l.Name
+	}
+	return "the variable " + l.Name
+}
+
+// Lacking lists the variables and programs that a hank requires and that are not there.
+func Lacking(h *plan.Hank, environ []string) (all []Lack) {
+	if h.Requirements == nil {
+		return nil
+	}
+	env := harness.NewEnviron(environ)
+	for i, name := range h.Requirements.Env {
+		if name = strings.TrimSpace(name); env[name] == "" {
+			all = append(all, Lack{false, i, name})
+		}
+	}
+	for i, tool := range h.Requirements.Tools {
+		if tool = strings.TrimSpace(tool); harness.LookPath(tool, env) == "" {
+			all = append(all, Lack{true, i, tool})
+		}
+	}
+	return all
 }
 
 // Overlay applies the variables HANKWEAVE_NAME to an environment.

@@ -36,9 +36,16 @@ var SandboxFlag = &cli.StringFlag{Name: "sandbox", Usage: "`MODE`: workspace res
 
 // Settings reads hankweave.json, the environment and the flags.
 func Settings(c *cli.Context) (config.Layers, error) {
-	var layers config.Layers
-	var found []diagnostic.Diagnostic
-	name := c.String("config")
+	layers, found, err := SettingsFound(c, c.String("config"))
+	if err == nil && len(errorsOnly(found)) > 0 {
+		err = &exitcode.InvalidError{Diagnostics: found}
+	}
+	return layers, err
+}
+
+// SettingsFound is Settings with the settings file name, empty for the default one, and with
+// what is to be said of it and the environment: errors, too.
+func SettingsFound(c *cli.Context, name string) (layers config.Layers, found []diagnostic.Diagnostic, err error) {
 	text, err := vfs.ReadLimited(OrDefault(name, "hankweave.json"), config.LargestFile)
 	switch {
 	case err == nil:
@@ -47,33 +54,31 @@ func Settings(c *cli.Context) (config.Layers, error) {
 			found[i].File = OrDefault(name, "hankweave.json")
 		}
 	case name != "" || !os.IsNotExist(err):
-		return layers, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", OrDefault(name, "hankweave.json"), err)}
+		return layers, nil, &exitcode.UsageError{Why: fmt.Sprintf("cannot read the settings file %s: %v", OrDefault(name, "hankweave.json"), err)}
 	}
 	list, wrong, err := listOfModels(OrDefault(name, "hankweave.json"), layers.File)
 	if err != nil {
-		return layers, err
+		return layers, nil, err
 	}
 	found = append(found, wrong...)
 	layers.Models = layers.File.Registry(OrDefault(name, "hankweave.json"), list)
 	env, more := config.ParseEnviron(os.Environ())
 	layers.Env = env
-	if found = append(found, more...); len(errorsOnly(found)) > 0 {
-		return layers, &exitcode.InvalidError{Diagnostics: found}
-	}
+	found = append(found, more...)
 	layers.Flags = config.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
 	if c.Bool("ignore-rig-failures") {
 		yes := true
 		layers.Flags.IgnoreRigFailures = &yes
 	}
 	if layers.Flags.CheckpointCap, err = GivenCap(c); err != nil {
-		return layers, err
+		return layers, nil, err
 	}
 	switch layers.Flags.Sandbox = config.Sandbox(c.String("sandbox")); layers.Flags.Sandbox {
 	case "", config.NoSandbox, config.WorkspaceSandbox:
 	default:
-		return layers, NotOneOf("sandbox", c.String("sandbox"), "workspace", "none")
+		return layers, nil, NotOneOf("sandbox", c.String("sandbox"), "workspace", "none")
 	}
-	return layers, nil
+	return layers, found, nil
 }
 
 // listOfModels reads the list of models that the settings in a file name.

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"hank/plan/diagnostic"
+	"hank/plan/jsonshape"
+	"hank/plan/loop"
+	"hank/plan/variables"
+)
+
+// Script is a text of a hank that sh is given.
+type Script struct {
+	Pointer string  // of the field that has it
+	File    string  // the file that has it, alone and whole; empty if it is in hank.json, or in several files
+	Command bool    // a command of a rig, a check or a rule, and not the script of a codon
+	Owner   CodonID // the codon or loop
+	Text    string  // with a word in place of each placeholder
+}
+
+// Scripts are all texts that sh is given and whose failure is not allowed, in the order
+// of the hank.
+func (p *Program) Scripts() (all []Script) {
+	pairs := variables.Replacements(variables.Facts{Declared: p.Hank.Variables})
+	for i := 1; i < len(pairs); i += 2 {
+		pairs[i] = "x"
+	}
+	replace := strings.NewReplacer(pairs...)
+	command := func(at place, pointer, run string) {
+		if run != "" {
+			all = append(all, Script{Pointer: at.pointer + pointer, Command: true, Owner: at.id(), Text: run})
+		}
+	}
+	rigs := func(at place, pointer string, rigs []Rig) {
+		for i, r := range rigs {
+			if r.Command != nil && !r.AllowFailure {
+				command(at, fmt.Sprintf("%s/%d/command/run", pointer, i), r.Command.Run)
+			}
+		}
+	}
+	for _, at := range p.Hank.places {
+		if at.loop != nil {
+			rule := at.loop.TerminateOn
+			for i, r := range append([]loop.Rule{rule}, rule.Of...) {
+				pointer := "/terminateOn/until"
+				if i > 0 {
+					pointer = fmt.Sprintf("/terminateOn/of/%d/until", i-1)
+				}
+				command(at, pointer, r.Until)
+			}
+			continue
+		}
+		c := at.codon
+		rigs(at, "/rigSetup", c.RigSetup)
+		for i, o := range c.OutputFiles {
+			rigs(at, fmt.Sprintf("/outputFiles/%d/beforeCopy", i), o.BeforeCopy)
+		}
+		if c.SkipIf != nil && c.SkipIf.Command != nil {
+			command(at, "/skipIf/command/run", c.SkipIf.Command.Run)
+		}
+		if c.Expect != nil && c.Expect.Command != nil {
+			command(at, "/expect/command/run", c.Expect.Command.Run)
+		}
+		if !c.Model.IsShell() {
+			continue
+		}
+		s := Script{Pointer: at.pointer + "/promptText", Owner: c.ID, Text: c.PromptText}
+		if len(c.PromptFile) > 0 {
+			s.Pointer = at.pointer + "/promptFile"
+			parts, err := p.read(c, c.PromptFile)
+			if err != nil {
+				continue // the program has all files that it loaded
+			}
+			if s.Text = join(parts); len(parts) == 1 {
+				s.File = path.Clean(c.PromptFile[0])
+			}
+		}
+		s.Text = replace.Replace(s.Text)
+		all = append(all, s)
+	}
+	return all
+}
+
+// Diagnose makes a diagnostic of what others have found out about the program, at a JSON
+// pointer of the hank.
+func (p *Program) Diagnose(pointer, rule, hint, message string) diagnostic.Diagnostic {
+	var out diagnostic.Reporter
+	p.Hank.report(&out, pointer, rule, hint, "%s", message)
+	return out.List[0]
+}
+
+// DiagnoseFile is Diagnose at a line of a file that the hank refers to.
+func (p *Program) DiagnoseFile(file string, line int, rule, hint, message string) diagnostic.Diagnostic {
+	var out diagnostic.Reporter
+	text, at := p.texts[file], 0
+	for ; line > 1; line-- {
+		n := strings.IndexByte(text[at:], '\n')
+		if n < 0 {
+			break
+		}
+		at += n + 1
+	}
+	out.At(&jsonshape.Document{File: file, Data: []byte(text)}, at, "", rule, message, hint)
+	return out.List[0]
+}
+
+// EachCodon calls do for each codon, those in loops once, with its JSON pointer.
+func (h *Hank) EachCodon(do func(pointer string, c *Codon)) {
+	for _, at := range h.places {
+		if at.codon != nil {
+			do(at.pointer, at.codon)
+		}
+	}
+}

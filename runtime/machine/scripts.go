@@ -1,0 +1,132 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hank/plan"
+	"hank/plan/diagnostic"
+	"hank/runtime/harness"
+)
+
+// parseLimit is how long sh may take to read one script.
+const parseLimit = 20 * time.Second
+
+// scripts lets sh parse every text that it is going to be given (sh -n), and says which it
+// cannot. Nothing is run. Where there is no sh, nothing is said.
+func scripts(ctx context.Context, p *plan.Program, environ []string) []diagnostic.Diagnostic {
+	env := harness.NewEnviron(environ)
+	sh := harness.LookPath("sh", env)
+	if sh == "" {
+		return nil
+	}
+	all := p.Scripts()
+	problems := parseAll(ctx, sh, env["PATH"], all)
+	var found []diagnostic.Diagnostic
+	for _, s := range all {
+		why := problems[s.Text]
+		if why == "" {
+			continue
+		}
+		rule, what := "script-syntax", "the script of "+strconv.Quote(string(s.Owner))
+		if s.Command {
+			rule, what = "command-syntax", "the command of "+strconv.Quote(string(s.Owner))
+		}
+		line, why := place(why)
+		if s.File != "" {
+			found = append(found, p.DiagnoseFile(s.File, line, rule, "sh -n checks a script without running it", fmt.Sprintf("sh cannot parse %s: %s", what, why)))
+			continue
+		}
+		if line > 1 {
+			why = fmt.Sprintf("line %d: %s", line, why)
+		}
+		found = append(found, p.Diagnose(s.Pointer, rule, "sh -n checks a script without running it", fmt.Sprintf("sh cannot parse %s: %s", what, why)))
+	}
+	return found
+}
+
+// parseAll says why sh cannot parse texts, by text. Equal ones are parsed once, and those
+// that every shell can parse, not at all: a process for each would take its time.
+func parseAll(ctx context.Context, sh, path string, scripts []plan.Script) map[string]string {
+	var texts []string
+	seen := map[string]bool{}
+	for _, s := range scripts {
+		if !seen[s.Text] && !plain(s.Text) {
+			texts = append(texts, s.Text)
+		}
+		seen[s.Text] = true
+	}
+	whys := make([]string, len(texts))
+	var group errgroup.Group
+	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	for i, text := range texts {
+		group.Go(func() error {
+			whys[i] = parse(ctx, sh, path, text)
+			return nil
+		})
+	}
+	_ = group.Wait() // none of them fails
+	problems := map[string]string{}
+	for i, text := range texts {
+		problems[text] = whys[i]
+	}
+	return problems
+}
+
+// parse says why sh cannot parse a text; empty if it can, or if sh does not say.
+func parse(ctx context.Context, sh, path, text string) string {
+	ctx, cancel := context.WithTimeout(ctx, parseLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, sh, "-n")
+	cmd.Env = []string{"PATH=" + path, "LC_ALL=C"}
+	cmd.Stdin = strings.NewReader(text)
+	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err == nil || ctx.Err() != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+	return first
+}
+
+// complaint is how shells begin: dash "sh: 2: Syntax error: …", bash "sh: line 2: syntax
+// error …", busybox "sh: syntax error: …".
+var complaint = regexp.MustCompile(`^(?:[^:]*/)?(?:sh|dash|bash|ash|busybox)?(?:\[\d+\])?: *(?:line )?(?:(\d+): )?`)
+
+// place takes the line out of a complaint; 1 if it has none.
+func place(why string) (line int, rest string) {
+	m := complaint.FindStringSubmatch(why)
+	if m == nil {
+		return 1, why
+	}
+	line, err := strconv.Atoi(m[1])
+	if err != nil {
+		line = 1
+	}
+	return line, why[len(m[0]):]
+}
+
+// reserved are the words that mean something to the grammar of sh.
+var reserved = strings.Fields("if then else elif fi do done case esac while until for in { } ! function select time coproc [[ ]]")
+
+// plain reports whether a text is nothing but simple commands of plain words, which every
+// sh can parse: no operator, quote, expansion or comment, and no reserved word.
+func plain(text string) bool {
+	for _, r := range text {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-./,:@%+ \n", r)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(strings.Fields(text), func(word string) bool { return slices.Contains(reserved, word) })
+}
