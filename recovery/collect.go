@@ -23,7 +23,7 @@ type Abandoned struct {
 	state.BranchRemove
 	Run   state.RunID // empty for a recovery branch
 	Since time.Time   // when its run ended, or the checkpoint was made
-	// Gone: its removal is acknowledged already. It was cut short, or the branch
+	// Gone: its removal is acknowledged already. It was interrupted, or the branch
 	// was brought back.
 	Gone bool
 }

@@ -41,7 +41,7 @@ type CreateOptions struct {
 //
 //  1. The directory of the execution, hank's own in it, and the workspace.
 //  2. The locks. If there is an execution by now, because another process was
-//     faster or an earlier creation was cut short, it is opened instead.
+//     faster or an earlier creation was interrupted, it is opened instead.
 //  3. A .gitignore that hides hank's directory, the meta, and the journal with its
 //     first event: an empty state. From here on there is an execution, and
 //     Open repairs whatever is missing.
@@ -244,7 +244,7 @@ func openStore(x *execution.Execution) error {
 }
 
 // makeStore makes the store that could not be opened. Where checkpoints are
-// lost with it a person must agree (ReplaceStore).
+// lost with it the user must agree (ReplaceStore).
 func makeStore(x *execution.Execution, why error) error {
 	var damaged *checkpoint.DamagedError
 	if !errors.As(why, &damaged) && !errors.Is(why, fs.ErrNotExist) {
@@ -348,7 +348,7 @@ func unreadableMeta(why error) Repair {
 		Will: "the next command writes it again", Did: "it is written again"}
 }
 
-// blockedWorkspace says what a person must do before anything can be done in
+// blockedWorkspace says what the user must do before anything can be done in
 // the workspace; nil: nothing.
 func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)

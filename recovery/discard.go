@@ -23,7 +23,7 @@ const discarded = layout.Dir + "-discarded"
 //  2. refuse looks at it once more, under the lock; what it returns is why the
 //     execution must stay: *HeldError.
 //  3. Hank's directory is renamed: there is no execution any more, and whoever
-//     comes next finishes what a crash has cut short.
+//     comes next finishes what a crash has interrupted.
 //  4. The archive, the workspace and hank's directory are deleted, and the root if
 //     nothing else is in it.
 func Discard(root string, refuse func(*View) (why string)) error {
@@ -56,7 +56,7 @@ func Discard(root string, refuse func(*View) (why string)) error {
 	return finishDiscard(root, k)
 }
 
-// Discarding reports whether a Discard was cut short.
+// Discarding reports whether a Discard was interrupted.
 func Discarding(root string) bool {
 	_, err := os.Lstat(filepath.Join(root, discarded))
 	return err == nil && !layout.Exists(root)
@@ -81,6 +81,6 @@ func finishDiscard(root string, k *lock.Lock) error {
 	if err := os.RemoveAll(aside); err != nil {
 		return err
 	}
-	_ = os.Remove(root) // it stays if a person has something there
+	_ = os.Remove(root) // it stays if the user has something there
 	return nil
 }

@@ -40,7 +40,7 @@ import (
 //  3. The workspace is filled, and the mark is removed.
 //
 // A crash in between, or an error of the other side, leaves what the same import
-// goes on with. In an execution that is there already there is no mark: it knows
+// continues with. In an execution that is there already there is no mark: it knows
 // which checkpoints it lacks.
 func Import(ctx context.Context, root string, from remote.Remote, o execution.Options) (*execution.Execution, *remote.Transfer, error) {
 	o = o.WithDefaults()
@@ -103,13 +103,13 @@ func SessionAbsent(l layout.Layout, c *state.Codon) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// NoSession says of a codon whose session is absent what goes on without.
+// NoSession says of a codon whose session is absent what continues without.
 func NoSession(c *state.Codon) string {
 	return fmt.Sprintf("the agent's interrupted session of codon %s is not here, nor is its transcript (an export has neither): `hank run` runs the codon again from the state before it", c.CodonID)
 }
 
 // nameLostSession says where the next codon is to continue an agent's session: those
-// are in the agents' homes, which no checkpoint has. What began it does it anew.
+// are in the agents' homes, which no checkpoint has. What began it does it again.
 func nameLostSession(x *execution.Execution) {
 	s := x.State()
 	next, entries := s.Next(), s.ExecutionPlan()
@@ -284,7 +284,7 @@ func beginImport(root string, from remote.Remote, keep, exclude bool, o executio
 	return nil
 }
 
-// fill brings the workspace to where the execution stands. What was there is in
+// fill brings the workspace to where the execution is. What was there is in
 // a recovery checkpoint, and hank rollback --undo brings it back. cut: an earlier
 // import was interrupted.
 func fill(ctx context.Context, x *execution.Execution, cut bool) error {
@@ -309,8 +309,8 @@ func fill(ctx context.Context, x *execution.Execution, cut bool) error {
 	return nil
 }
 
-// filledAt is the position that a fill leads to: where the execution stands, with
-// its verdict, behind a move that hank rollback --undo takes back. nil: there is
+// filledAt is the position that a fill leads to: where the execution is, with
+// its verdict, after a move that hank rollback --undo undoes. nil: there is
 // nothing to take back, or nothing has run.
 func filledAt(x *execution.Execution, head state.SHA) *state.Position {
 	s := x.State()
@@ -323,7 +323,7 @@ func filledAt(x *execution.Execution, head state.SHA) *state.Position {
 	return &at
 }
 
-// isFilled reports whether the execution stands behind a fill, that of an import
+// isFilled reports whether the execution is after a fill, that of an import
 // which was interrupted later. Another one would take what it has left, because it
 // was ignored, for a part of what is to be replaced.
 func isFilled(x *execution.Execution) bool {
@@ -344,7 +344,7 @@ func nameSaved(x *execution.Execution, what string, sha state.SHA) {
 }
 
 // nameEarlierFills names the checkpoints of what was in the workspace before, and
-// while, an import was cut short. The journal knows of them: nothing but that import
+// while, an import was interrupted. The journal knows of them: nothing but that import
 // has written to it.
 func nameEarlierFills(x *execution.Execution, cut bool) error {
 	if !cut {

@@ -17,7 +17,7 @@ import (
 	"hank/state/journal"
 )
 
-// How far back the last sign of life is looked for: an attempt that is at work
+// How far back the last sign of life is looked for: an attempt that is running
 // writes far less without any.
 const (
 	signEvents = 4096

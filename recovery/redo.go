@@ -45,7 +45,7 @@ func retried(s *state.State) *state.Codon {
 	return c
 }
 
-// blockedRedo says what a person must do about a workspace that the next hank run,
+// blockedRedo says what the user must do about a workspace that the next hank run,
 // or the retry of the codon that failed, must put back and cannot; nil: it can, or
 // nothing shows that it cannot.
 func (v *View) blockedRedo() *finding.DecisionError {

@@ -17,6 +17,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/consistency"
 )
@@ -343,5 +344,31 @@ func TestATipAheadIsRolledForwardOrKeptAside(t *testing.T) {
 			t.Errorf("%s: the tip is not kept", name)
 		}
 		ok(t, store.Close())
+	}
+}
+
+// A tip with a later number than the journal's next is no interrupted acknowledgement: the
+// events between them are lost, and the history is rebuilt from the checkpoints.
+func TestATipFurtherAheadIsNotRolledForward(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	a := begin(t, root, 12, CreateOptions{})
+	ok(t, a.start())
+	ok(t, a.play(attempt{}))
+	s, last := a.x.State(), a.x.Journal.Last()
+	branch, lineage := s.Run(a.run).GitBranch, s.Lineage
+	a.close()
+	store := must(checkpoint.Open(checkpoint.Options{FS: fast, Dir: layout.Layout{Root: root}.Store()}))(t)
+	info := must(store.CommitInfo(must(store.Refs(githistory.Heads))(t)[githistory.Heads+branch]))(t)
+	event := must(state.Encode(state.CheckpointCreated{Kind: state.KindExit, RunID: a.run, Branch: branch}))(t)
+	record := githistory.Record{Schema: state.SchemaVersion, Lineage: lineage, Seq: last + 50, Event: event}
+	message := must(githistory.Message(githistory.Title{Status: state.KindExit}, state.At(time.Now()), record))(t)
+	tip := must(store.Commit(a.ctx, checkpoint.CommitRequest{Tree: info.Tree, Parents: []checkpoint.SHA{info.SHA}, Message: message, When: time.Now()}))(t)
+	ok(t, store.SetRef(githistory.Heads+branch, info.SHA, tip))
+	ok(t, store.Close())
+	x := reopen(t, root)
+	defer x.Close()
+	if x.Report.Source != "git" || x.Journal.Last() <= last+50 {
+		t.Errorf("the state is that of %s, and the journal ends at event %d: %+v", x.Report.Source, x.Journal.Last(), x.Report.Findings)
 	}
 }

@@ -136,8 +136,8 @@ type View struct {
 	// finding is in Report.
 	Repairs []Repair
 	Holder  *lock.LockInfo // who says to hold it; see Live
-	Live    bool           // a runtime is at work
-	// Blocked is what a person must do about the workspace before anything else;
+	Live    bool           // a runtime is running
+	// Blocked is what the user must do about the workspace before anything else;
 	// nil: nothing. It is in Report, too.
 	Blocked *finding.DecisionError
 	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
@@ -183,7 +183,7 @@ func read(fsys vfs.FS, root string) (*View, error) {
 	return v, nil
 }
 
-// ReadSummary is Read for those who ask where an execution stands, and not how it
+// ReadSummary is Read for those who ask where an execution is, and not how it
 // got there: State may be that of a head, see state.Summary. It costs nearly the
 // same however long the history is, as long as the files are those that hank
 // has left in this boot; else it is Read.
@@ -347,7 +347,7 @@ func (v *View) block(e *finding.DecisionError) {
 		v.Blocked = e
 		v.Report.Add(finding.Blocked, "%v", e)
 		for _, r := range v.Repairs {
-			if r.run != nil { // no run goes on before that
+			if r.run != nil { // no run continues before that
 				v.Report.Replace(r.finding(true).What, r.finding(true).Deferred())
 			}
 		}
@@ -355,7 +355,7 @@ func (v *View) block(e *finding.DecisionError) {
 }
 
 // askAboutPlace asks what is to become of files that this user may not use, and of what
-// stands in the place of the workspace.
+// is in the place of the workspace.
 func (v *View) askAboutPlace(m load.Result) *finding.DecisionError {
 	var e *finding.DecisionError
 	if m.Barred || errors.Is(v.metaErr, fs.ErrPermission) {
@@ -408,7 +408,7 @@ func (v *View) lookAtWorkspace() {
 }
 
 // consult asks git for what the other sources do not know. While a runtime
-// is at work its journal is always behind its branches for a moment.
+// is running its journal is always behind its branches for a moment.
 func (v *View) consult(m *load.Result) error {
 	if v.Live && m.State != nil && !m.Foreign {
 		return nil
@@ -512,7 +512,7 @@ func (v *View) LookAgain(ctx context.Context) {
 }
 
 // Unreadable is the file that a run was paused for because it cannot be read, where
-// that is still so; empty: there is none. Only a person can say what becomes of it.
+// that is still so; empty: there is none. Only the user can say what becomes of it.
 func (v *View) Unreadable() string {
 	r := v.State.Newest()
 	if v.Live || r == nil || r.Live() == nil || r.Paused == nil {

@@ -41,7 +41,7 @@ type Result struct {
 
 	FinishFirst string `json:"finishFirst,omitempty"` // what the user must do before that
 
-	Gate *gate.View  `json:"gate,omitempty"` // what waits for a person
+	Gate *gate.View  `json:"gate,omitempty"` // what waits for the user
 	Hold *state.Hold `json:"hold,omitempty"` // why nothing runs
 
 	state.Caveats // of the codons that are done

@@ -84,7 +84,7 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 }
 
 // goThrough goes through the steps of the entry at an index of the plan, until one says
-// that the run continues elsewhere; behind the last entry only a gate may be left.
+// that the run continues elsewhere; after the last entry only a gate may be left.
 func (d *driver) goThrough(ctx context.Context, index int) (*verdict.Outcome, error) {
 	entries := d.x.State().ExecutionPlan()
 	if index == len(entries) {
@@ -263,7 +263,7 @@ func (d *driver) restoreBase(ctx context.Context, final *state.Codon, index int)
 }
 
 // attemptsOf is how many attempts at a codon the run has just made. A failure at its gate
-// behind it is the end of one, not one more.
+// after it is the end of one, not one more.
 func (d *driver) attemptsOf(id state.CodonID) int {
 	n, r := 0, d.x.State().Run(d.run)
 	for i := r.Len() - 1; i >= 0 && r.Codon(i).CodonID == id; i-- {

@@ -69,7 +69,7 @@ func (t OperationAnswered) applyTo(s *State) error {
 	return nil
 }
 
-// remember puts an operation behind all others, and drops the oldest.
+// remember puts an operation after all others, and drops the oldest.
 func (s *State) remember(o Operation) {
 	all := slices.DeleteFunc(slices.Clone(s.Operations), func(known Operation) bool { return known.ID == o.ID })
 	all = append(all, o)

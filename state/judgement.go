@@ -37,7 +37,7 @@ type (
 
 // Judgement is the verdict on the iteration that a record of the run has ended; nil if it
 // has none. A failure at a gate is of the attempt before it, and has its verdict. In a run the iterations of a loop follow each other, so that
-// nothing is looked for behind an earlier one.
+// nothing is looked for after an earlier one.
 func (r *Run) Judgement(c *Codon) *Judgement {
 	if c.LoopContext == nil {
 		return nil

@@ -117,7 +117,7 @@ func (r *Run) lastOf(id CodonID) int {
 }
 
 // lastSettled is lastOf, of those that are settled if there is one: the work that a
-// position keeps. A failure at its gate may have come behind it.
+// position keeps. A failure at its gate may have come after it.
 func (r *Run) lastSettled(id CodonID) int {
 	for i := r.Len() - 1; i >= 0; i-- {
 		if c := r.Codon(i); c.CodonID == id && c.Settled() {

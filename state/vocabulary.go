@@ -225,7 +225,7 @@ type Codon struct {
 
 	FailedDuring  CodonStatus `json:"failedDuring,omitempty"`
 	SkippedDuring CodonStatus `json:"skippedDuring,omitempty"`
-	SkipReason    string      `json:"skipReason,omitempty"` // additive: how its skipIf held; empty: a person has skipped it
+	SkipReason    string      `json:"skipReason,omitempty"` // additive: how its skipIf held; empty: the user has skipped it
 
 	ClaudePid         int    `json:"claudePid,omitzero"`
 	ClaudeSessionID   string `json:"claudeSessionId,omitempty"`
@@ -263,7 +263,7 @@ type Codon struct {
 	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause or refusal
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
-	// Reply is what a person has said at a gate, as the prompt of the attempt got it.
+	// Reply is what the user has said at a gate, as the prompt of the attempt got it.
 	Reply string `json:"reply,omitempty"`
 	// Settling is how the agent's work ended, once it has ended and while its
 	// checkpoint is not made yet: the checkpoint alone is tried again, and the

@@ -16,7 +16,7 @@ import (
 // contextLines is how many unchanged lines a hunk shows around a change.
 const contextLines = 3
 
-// noSHA stands in a patch for the blob that is not there.
+// noSHA is in a patch for the blob that is not there.
 const noSHA packdb.SHA = "0000000000000000000000000000000000000000"
 
 // WritePatch writes changes in git's extended diff format, as

@@ -218,7 +218,7 @@ func sameChecksum(crc uint32, o packEntry) error {
 	return nil
 }
 
-// inOrder returns the pack's objects by their offsets, and behind them the end
+// inOrder returns the pack's objects by their offsets, and after them the end
 // of the last one.
 func (x PackIndex) inOrder(p *Pack) ([]packEntry, error) {
 	fi, err := p.FS.Lstat(p.String())

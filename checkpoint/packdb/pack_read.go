@@ -22,7 +22,7 @@ type packSource interface {
 	String() string
 }
 
-// packedHeader is what stands before the deflated data of a packed object.
+// packedHeader is what is before the deflated data of a packed object.
 type packedHeader struct {
 	kind   plumbing.ObjectType
 	size   int64         // inflated; of the delta, if it is one
@@ -178,7 +178,7 @@ func (u *unpacker) header(off int64) (packedHeader, error) {
 	return h, err
 }
 
-// inflate returns what is deflated behind the header that was read last.
+// inflate returns what is deflated after the header that was read last.
 func (u *unpacker) inflate(h packedHeader) ([]byte, error) {
 	if h.size > InMemory {
 		return inflateStream(u.pack, h.data, h.size)

@@ -18,7 +18,7 @@ const (
 	mainHead = "ref: refs/heads/main\n"
 )
 
-// readHead puts into HeadWas what stands in the place of a HEAD that leads somewhere.
+// readHead puts into HeadWas what is in the place of a HEAD that leads somewhere.
 // Without one git takes the store for no repository.
 func (s *DB) readHead() error {
 	text, err := vfs.ReadFile(s.FS, filepath.Join(s.Dir, headName))

@@ -212,7 +212,7 @@ func survey(ctx context.Context, s *packdb.DB) (lacking map[plumbing.Hash]bool, 
 	for _, sha := range refs {
 		id := plumbing.NewHash(string(sha))
 		if o, err := s.Object(id); err == nil && o.Kind != plumbing.CommitObject {
-			continue // a person's tag
+			continue // the user's tag
 		}
 		todo = append(todo, id)
 	}

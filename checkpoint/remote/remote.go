@@ -140,7 +140,7 @@ func discreet(address string, err error) error { return &discreetError{err, addr
 
 // Remote is another repository, by a directory or by an address that git knows.
 // The references of one execution lie below refs/heads/<Prefix>/ there, so that
-// many executions, and a person's own branches, have room in one.
+// many executions, and the user's own branches, have room in one.
 type Remote struct {
 	Address string
 	Prefix  string // without slashes at its ends

@@ -12,7 +12,7 @@ import (
 )
 
 // borrowShallow ends branches where they end in the store that they were copied
-// from, unless what comes before is here, and lets those go on of which that is
+// from, unless what comes before is here, and lets those continue of which that is
 // here again. here are the commits behind which nothing is missing that the
 // other store has.
 func borrowShallow(s *packdb.DB, from *packdb.DB, here map[plumbing.Hash]bool) error {

@@ -43,7 +43,7 @@ func FindMissing(ctx context.Context, s *packdb.DB, known []packdb.SHA) (*Missin
 	w := &surveyor{verifier: NewVerifier(ctx, s), reached: map[packdb.SHA]bool{}, behind: map[packdb.SHA]bool{}}
 	for name, sha := range refs {
 		if o, err := s.Object(plumbing.NewHash(string(sha))); err == nil && o.Kind != plumbing.CommitObject {
-			continue // a person's tag
+			continue // the user's tag
 		}
 		whole, err := w.verifier.IsComplete(sha)
 		if err != nil {

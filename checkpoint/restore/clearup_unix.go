@@ -56,7 +56,7 @@ func (c *clearer) clearUp(root int) (err error) {
 	}
 	dirs := parseJournal(text)
 	for _, d := range dirs {
-		if d.path == "" { // closed last: the journal lies in it
+		if d.path == "" { // closed last: the journal is in it
 			closeAgain, failed := d.makeWritable(root)
 			if failed != nil {
 				return &os.PathError{Op: "make writable", Path: ".", Err: failed}

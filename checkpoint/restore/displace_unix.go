@@ -74,7 +74,7 @@ func (a *applier) displace(from, fd int, s *step) error {
 //     which goes; or what somebody has written since, which comes back.
 //  5. Bring back what 2 has taken.
 //
-// No second exchange takes back the first: what somebody has written since would
+// No second exchange undoes the first: what somebody has written since would
 // get the staged file's name. If it is killed in between, the next restore finds
 // at the two names of this step the staged file, which it deletes, or what 4 and 5
 // bring back; the journal says that all staged files are whole by then. Where

@@ -108,7 +108,7 @@ const (
 	CannotMakeDir   = "is an empty directory that cannot be made: %v"
 )
 
-// BlockedError refuses a restore because something that was not saved stands
+// BlockedError refuses a restore because something that was not saved is
 // in the way. Nothing was touched.
 type BlockedError struct{ Blocked []Blocked }
 

@@ -2,7 +2,7 @@
 // it, and knows which names a tree may have.
 //
 //   - A workspace is a directory that is held open by its descriptor; it notices when
-//     another directory stands at its path.
+//     another directory is at its path.
 //   - An escaped name is how a tree stores a name that git refuses, such as .git.
 //   - A temporary name is that of a file which a restore is writing.
 //

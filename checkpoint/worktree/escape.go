@@ -92,8 +92,8 @@ func NeedsEscape(name string) bool {
 }
 
 // looksLike reports whether HFS+ or NTFS may take name for base: without
-// invisible characters, in any case, with spaces, dots or a stream behind.
-// Anything that is not ASCII behind base counts, because git stops reading at
+// invisible characters, in any case, with spaces, dots or a stream after.
+// Anything that is not ASCII after base counts, because git stops reading at
 // malformed UTF-8.
 func looksLike(name, base string) bool {
 	visible := name

@@ -92,7 +92,7 @@ func findNames(s *state.State, q *eventlog.Query) error {
 	return err
 }
 
-// printEventLine prints an event, or what stands in its place, as one line of JSON.
+// printEventLine prints an event, or what is in its place, as one line of JSON.
 func printEventLine(out io.Writer, e any) error {
 	text, err := json.Marshal(e)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"hank/internal/typo"
 )
 
-// UsageError is a flag that the verb does not have, or one without its value.
+// UsageError is a flag that the command does not have, or one without its value.
 type UsageError struct{ Why string }
 
 func (e *UsageError) Error() string { return e.Why }
 
-// Reorder returns args with the flags of the verb moved before its arguments,
+// Reorder returns args with the flags of the command moved before its arguments,
 // and -- between them, so that an argument never looks like a flag. Everything
-// behind a -- of the caller's own is an argument. args[0] is the program.
+// after a -- of the caller's own is an argument. args[0] is the program.
 func Reorder(app *cli.App, args []string) ([]string, error) {
 	if len(args) < 2 || strings.HasPrefix(args[1], "-") {
 		return args, nil // help and version of the program itself

@@ -112,7 +112,7 @@ func (x *Rules) Excludes(path string, isDir bool) bool {
 	}
 }
 
-// pathMatch matches a pattern with a slash in it. git compares what stands
+// pathMatch matches a pattern with a slash in it. git compares what is
 // before the first wildcard by itself, so that the stars of a**/b count as
 // standing at a beginning, and fit ab too.
 func pathMatch(p, t string) bool {
@@ -145,7 +145,7 @@ type wildMatcher struct {
 // patterns need no memory.
 const rememberAfter = 64
 
-// match matches the pattern from position at on; what stands before decides
+// match matches the pattern from position at on; what is before decides
 // what a ** means.
 func (m *wildMatcher) match(t string, at int) bool {
 	key := [2]int{at, len(t)}
@@ -228,7 +228,7 @@ func (m *wildMatcher) star(t string, at int) bool {
 	return false
 }
 
-// wildClass matches c with the bracket expression at p[at]; next is behind it.
+// wildClass matches c with the bracket expression at p[at]; next is after it.
 func wildClass(p string, at int, c byte) (ok bool, next int) {
 	i := at + 1
 	negated := i < len(p) && (p[i] == '!' || p[i] == '^')

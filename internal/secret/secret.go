@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Mask stands where a secret stood.
+// Mask is where a secret was.
 const Mask = "***"
 
 // shape is one form that secrets have. Where it has groups, only the last one
@@ -244,7 +244,7 @@ func JSON(text []byte, mask func(string) string) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// Say tells a person a line without the values that are masked; nil is nobody.
+// Say tells the user a line without the values that are masked; nil is nobody.
 func Say(say func(line string), line string) {
 	if say != nil {
 		say(Text(line))

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// ErrNotRegular says that a directory, link, FIFO or device stands where a file
+// ErrNotRegular says that a directory, link, FIFO or device is where a file
 // must.
 var ErrNotRegular = errors.New("not a regular file")
 

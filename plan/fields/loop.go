@@ -2,7 +2,7 @@ package fields
 
 import shape "hank/plan/jsonshape"
 
-// The rules by which a loop ends. A rule of hank's own has a limit where it stands alone,
+// The rules by which a loop ends. A rule of hank's own has a limit where it is alone,
 // and none inside of any and all, whose limit is that of the loop.
 
 const limitSays = "the most iterations, whatever the rule says"

@@ -33,7 +33,7 @@ type Facts struct {
 	LastOutcome string // how the codon before it in the plan ended; empty: there is none
 	DollarsLeft string // plain decimals; empty: no limit
 	SecondsLeft string
-	Reply       string // what a person has said at a gate
+	Reply       string // what the user has said at a gate
 	Decision    string // the file for the decision of a codon that votes
 
 	Declared map[string]string // by the hank itself

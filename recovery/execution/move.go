@@ -44,7 +44,7 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 // PerformMove brings the workspace to a checkpoint, as planned, so that it can be undone and
 // that a crash at any moment leaves it finished or untouched:
 //
-//  1. A safety checkpoint of everything visible and of whatever else stands in
+//  1. A safety checkpoint of everything visible and of whatever else is in
 //     the way, on a recovery branch.
 //  2. The intent is recorded, durably, with what it will mean.
 //  3. The difference is applied. What has changed since the plan was made stops it
@@ -137,7 +137,7 @@ func (x *Execution) FinishMove(ctx context.Context, intent *state.Intent) (meanw
 }
 
 // InterruptedNote is the note of the checkpoints of what was changed while a move was
-// cut short. Their parent is the move's safety checkpoint.
+// interrupted. Their parent is the move's safety checkpoint.
 func InterruptedNote(i *state.Intent) string { return "while a " + i.Kind + " was cut short" }
 
 // SavedMeanwhile lists those checkpoints of an intent.

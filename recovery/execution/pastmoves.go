@@ -243,7 +243,7 @@ func RestoredBefore(store *checkpoint.Store, to state.SHA) state.SHA {
 }
 
 // Leading are the safety checkpoints of the moves that have led to where a state
-// stands, or that a move from there may lead back to. They tell what the moves have
+// is, or that a move from there may lead back to. They tell what the moves have
 // found there, and left without asking: that is no edit. The state itself knows only
 // the last of them.
 func Leading(s *state.State, store *checkpoint.Store) (safeties []state.SHA) {

@@ -11,7 +11,7 @@ import (
 	"hank/state"
 )
 
-// ProgramTitle stands where the kind stands in the title of a checkpoint.
+// ProgramTitle is where the kind is in the title of a checkpoint.
 const ProgramTitle = "program"
 
 // Freeze stores a program with everything it refers to, so that the run can go

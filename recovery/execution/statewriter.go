@@ -214,7 +214,7 @@ func (w *StateWriter) differs() error {
 		err = errors.New("it is not what was written")
 	}
 	if err != nil {
-		w.OnDisk, w.mark = nil, nil
+		w.mark = nil
 	}
 	return err
 }

@@ -15,7 +15,7 @@ const (
 	Warning Severity = "warning" // will need somebody if nothing is done
 	Mended  Severity = "mended"  // repaired by an opening, to be repaired for a reader; nothing is lost
 	Lost    Severity = "lost"    // something cannot be brought back; the finding names it
-	Blocked Severity = "blocked" // needs a person's decision
+	Blocked Severity = "blocked" // needs the user's decision
 )
 
 // Finding is one thing that opening an execution found out.
@@ -124,7 +124,7 @@ func (r *Report) Has(s Severity) bool {
 	return false
 }
 
-// DecisionError says that hank cannot go on without a person.
+// DecisionError says that hank cannot continue without the user.
 type DecisionError struct {
 	What    string   // what hank found, one sentence
 	Options []string // what can be done: commands or flags with their meaning

@@ -5,7 +5,7 @@ import (
 	"hank/state"
 )
 
-// Adopt makes a foreign state one that hank can go on from. The branches of
+// Adopt makes a foreign state one that hank can continue from. The branches of
 // the store say where its runs stand.
 func (g History) Adopt(s *state.State) (*state.State, error) {
 	if g.Store == nil {

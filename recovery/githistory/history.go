@@ -492,7 +492,7 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 }
 
 // leftBehind reports whether an execution has left the loop of a codon with it, since
-// another has settled behind the loop: older versions of hank left a loop at any
+// another has settled after the loop: older versions of hank left a loop at any
 // limit. What follows was made without the rest, which would come too late.
 func leftBehind(s *state.State, c, later *state.Codon) bool {
 	if l := later.LoopContext; l != nil && l.LoopID == c.LoopContext.LoopID {

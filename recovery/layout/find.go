@@ -32,7 +32,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no execution in %s or any parent directory; specify one with -e DIR, or start one with: `hank run HANK`", e.From)
 }
 
-// At returns the execution in the directory that a person has named, and no other:
+// At returns the execution in the directory that the user has named, and no other:
 // a command for one that is not there must not meet another. The errors are those
 // of Find.
 func At(dir string) (string, error) {
@@ -70,7 +70,7 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Obstructed says what stands where hank's directory of an execution would be, and
+// Obstructed says what is where hank's directory of an execution would be, and
 // is none: a *DecisionError, or nil. Hank does not follow a link there, for it
 // could not know what it holds.
 func Obstructed(root string) error {
@@ -88,7 +88,7 @@ func Obstructed(root string) error {
 }
 
 // Exists reports whether dir is an execution, perhaps a damaged one. Empty
-// directories, which a creation that was cut short leaves, are none.
+// directories, which a creation that was interrupted leaves, are none.
 func Exists(dir string) bool { return ExistsIn(vfs.OS, dir) }
 
 // ExistsIn is Exists in a file system.

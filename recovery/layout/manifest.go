@@ -13,7 +13,7 @@ import (
 	"hank/state"
 )
 
-// Orphan stands in the manifest for a checkpoint that there is not.
+// Orphan is in the manifest for a checkpoint that there is not.
 const Orphan = "orphan"
 
 // manifestVersion is the version of the manifest's format.

@@ -75,7 +75,7 @@ func (q Quarantine) explain(path, name string, why error) error {
 }
 
 // InTheWay says what has the name of a directory and is none; nil: nothing. A
-// link to a directory is one: a person may have put it on another disk.
+// link to a directory is one: the user may have put it on another disk.
 func InTheWay(fsys vfs.FS, dir string) error {
 	fi, err := fsys.Lstat(dir)
 	if err != nil || fi.IsDir() {
@@ -130,7 +130,7 @@ type Obstacle struct {
 	Why  error
 }
 
-// Obstacles lists what stands where hank's directories, the stat cache and the files of
+// Obstacles lists what is where hank's directories, the stat cache and the files of
 // the journal must be.
 func Obstacles(fsys vfs.FS, l Layout) []Obstacle {
 	var found []Obstacle

@@ -15,7 +15,7 @@ import (
 	"hank/state"
 )
 
-// Succeeds returns what is at a path, and what a person must do where it cannot
+// Succeeds returns what is at a path, and what the user must do where it cannot
 // stand for the directory that was there when a codon began: nil where it is that
 // directory, or a real one of the same owner on the same volume. Agents replace their
 // workspace: rm -rf and mkdir, a clone into its place. A link could lead to what is
@@ -104,9 +104,9 @@ func (f DirID) Estranged(path string, now DirID, then string) *finding.DecisionE
 		Options: []string{advice.Quote(chown) + " continues in it", fmt.Sprintf("cp -R %[1]s %[2]s && mv %[1]s %[3]s && mv %[2]s %[1]s && `%[4]s` continues in a copy of your own", shell.Quote(path), shell.Quote(Unused(path+".mine")), shell.Quote(Unused(path+".aside")), then)}}
 }
 
-// Replaced says what a person must do about what stands for the workspace, in the
+// Replaced says what the user must do about what stands for the workspace, in the
 // words of readers and openings alike; nil: nothing. A link is not followed where
-// hank had a directory, or one that led to another directory. For what else stands there
+// hank had a directory, or one that led to another directory. For what else is there
 // while a codon was running see succeeds, and SameWorkspace.
 func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)
@@ -137,7 +137,7 @@ func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 	return nil
 }
 
-// Supplanted says what a person must do about a file, or a link that leads nowhere,
+// Supplanted says what the user must do about a file, or a link that leads nowhere,
 // that stands for the workspace of a codon whose agent has ended: its work counts, and
 // what blockedWorkspace names would have it done again. nil: nothing.
 func (m Meta) Supplanted(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {

@@ -1,6 +1,6 @@
 // Package load reads the state of an execution from its sources on the disk: the further
 // of state.json and its backup, and the journal after it. The head file is a short form of
-// the result for readers that only want to know how a run stands.
+// the result for readers that only want to know how a run is.
 //
 //   - A Result is the state, which source knew most of it, and what an opening must know of
 //     the sources: the journal as it was found, and whether it must begin again with a base.

@@ -89,8 +89,8 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 	_ = vfs.ReplaceFile(fsys, l.Head(), fmt.Appendf(body, "\n%x\n", sha256.Sum256(body)), 0o600, vfs.Volatile)
 }
 
-// ReadHead returns the head of an execution as it stands now, or false. While
-// nobody is at work the journal must not have changed at all.
+// ReadHead returns the head of an execution as it is now, or false. While
+// no runtime is running the journal must not have changed at all.
 func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summary, bool) {
 	h, ok := loadHead(fsys, l, boot)
 	if !ok {
@@ -123,8 +123,8 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 }
 
 // ReadNames returns of a state what names are made of: see state.UnmarshalNames. It is false
-// unless state.json is the state as it stands now, of which the head is: while nobody is at
-// work, and as long as the files are those that hank has left in this boot.
+// unless state.json is the state as it is now, of which the head is: while no runtime is
+// running, and as long as the files are those that hank has left in this boot.
 func ReadNames(fsys vfs.FS, l layout.Layout, boot, lineage string) (*state.State, bool) {
 	head, ok := ReadHead(fsys, l, boot, false)
 	if !ok || head.State.Lineage != lineage {

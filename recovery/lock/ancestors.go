@@ -15,11 +15,11 @@ import (
 	"hank/recovery/layout"
 )
 
-// lockAncestors takes a shared lock on every directory that the workspace lies in, up
-// to the root. Two workspaces of which one lies in the other cannot both be at
-// work then, whoever comes first: the outer one's own lock is exclusive.
+// lockAncestors takes a shared lock on every directory that the workspace is in, up
+// to the root. Two workspaces of which one is in the other cannot both have a run
+// then, whoever comes first: the outer one's own lock is exclusive.
 //
-// Folders that may not be read are passed over, and so are those that everybody
+// Directories that may not be read are passed over, and so are those that everybody
 // may write to and nobody owns, such as /tmp: they are no workspaces, and the
 // programs that clean them up lock them too. A hank that a codon runs in its own
 // workspace is a part of the codon's work, and ends with it: what is around that
@@ -60,8 +60,8 @@ func (k *Lock) share(path string) error {
 	return nil
 }
 
-// holderOf looks in this machine's list of executions for the one at work in
-// a directory, in one that it lies in, or in one in it. It only explains.
+// holderOf looks in this machine's list of executions for the one running in
+// a directory, in one that it is in, or in one in it. It only explains.
 func holderOf(directory, own string) (root string, holder *LockInfo) {
 	entries, _ := registry.List() // without it nobody is known
 	for _, e := range entries {
@@ -77,7 +77,7 @@ func holderOf(directory, own string) (root string, holder *LockInfo) {
 	return "", nil
 }
 
-// within reports whether a directory is another or lies in it.
+// within reports whether a directory is another or is in it.
 func within(inner, outer string) bool {
 	for _, p := range []*string{&inner, &outer} {
 		if real, err := filepath.EvalSymlinks(*p); err == nil {

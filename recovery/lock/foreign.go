@@ -39,7 +39,7 @@ func PidAlive(pid int, seen time.Time) (bool, string) {
 }
 
 // respect returns a *HeldError while the runtime that wrote the lock file may
-// be at work, as far as that is not what the flock tells. A token that names
+// be running, as far as that is not what the flock tells. A token that names
 // the lock breaks it.
 func (h *LockInfo) respect(l layout.Layout, token string) error {
 	if h.LockID == token {

@@ -46,7 +46,7 @@ const heartbeat = 30 * time.Second
 type Lock struct {
 	fsys   vfs.FS
 	layout layout.Layout
-	around []*os.File // the directories that the workspace lies in
+	around []*os.File // the directories that the workspace is in
 	Mu     sync.Mutex // guards info, and its file
 	Info   LockInfo
 
@@ -57,9 +57,9 @@ type Lock struct {
 	Dirs   []*os.File
 	names  []os.FileInfo // what the paths of dirs named, links not followed
 	at     layout.DirID  // the workspace
-	// A deleted directory is a lost one, unless a watch is set that writes it anew.
+	// A deleted directory is a lost one, unless a watch is set that writes it again.
 	Watch  watch
-	waited bool // in vain, for the directory that stands where it was
+	waited bool // in vain, for the directory that is where it was
 }
 
 // watch is told when the execution's directory was deleted.
@@ -79,7 +79,7 @@ type watch interface {
 //     then respected, until breakToken names its lockId.
 //     So is a Hankweave, which locks by this file alone.
 //  3. flock the workspace, so that two executions cannot share it, and with a
-//     shared lock the directories that it lies in: see lockAncestors.
+//     shared lock the directories that it is in: see lockAncestors.
 //  4. Write runtime.lock, where the disk is full after fullDisk has made room,
 //     and refresh it until release. What has its name and
 //     is no file is set aside.

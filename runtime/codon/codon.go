@@ -89,7 +89,7 @@ func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Co
 	return a.host.Checkpoint(ctx, final)
 }
 
-// vars is what the codon is told of where it stands.
+// vars is what the codon is told of where it is.
 func (a *attempt) vars() plan.Vars {
 	v := plan.Vars{Workspace: a.Layout.Workspace, Data: a.Layout.Data(), HasData: a.HasData, Output: a.Output, LastOutcome: a.LastOutcome, Attempt: a.Number, LastFailure: a.LastFailure, Reply: a.Reply, Decision: a.decisionPath()}
 	if a.Limits.Dollars > 0 {

@@ -29,7 +29,7 @@ type Spec struct {
 	RigCheckpoint state.SHA // that of a rig whose work the workspace has
 	Session       string    // the agent's session to continue; empty: a new one
 	SessionCost   state.USD // what the agent has reported for it before
-	Reply         string    // what a person has said at a gate, for the prompt
+	Reply         string    // what the user has said at a gate, for the prompt
 	LastFailure   string    // why the attempt before this one failed; empty: none has
 	LastOutcome   string    // how the codon before it in the plan ended; empty: there is none
 

@@ -17,7 +17,7 @@ const (
 	Failed      Code = 1   // a codon failed
 	Usage       Code = 2   // the command line is wrong
 	Invalid     Code = 3   // the hank or its configuration is invalid
-	Decision    Code = 4   // needs a person's decision
+	Decision    Code = 4   // needs the user's decision
 	Held        Code = 5   // another runtime holds the execution or workspace
 	Budget      Code = 6   // a budget stopped it
 	Waiting     Code = 7   // waiting at a gate or held

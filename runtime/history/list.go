@@ -42,7 +42,7 @@ type Store interface {
 const Branches = "refs/heads/"
 
 // Checkpoints lists checkpoints, newest first, as the journal counts and not as
-// clocks say: each stands before its parents. It reads as many commits as it
+// clocks say: each is before its parents. It reads as many commits as it
 // lists and skips, and no trees.
 func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions) (List, error) {
 	var before state.SHA

@@ -19,7 +19,7 @@ type Target struct {
 	Kind     state.CheckpointKind `json:"kind"`
 	RunID    state.RunID          `json:"runId,omitempty"`
 	CodonID  state.CodonID        `json:"codonId,omitempty"`
-	Position state.Position       `json:"-"` // where to go on from there
+	Position state.Position       `json:"-"` // where to continue from there
 }
 
 func (t Target) String() string {

@@ -96,7 +96,7 @@ type Preview struct {
 	// HeadMoved is the HEAD that the project's own git had at the checkpoint, if
 	// it has another one now. hank does not move it.
 	HeadMoved string `json:"projectHead,omitempty"`
-	// Undoes is the move that an undo takes back.
+	// Undoes is the move that an undo undoes.
 	Undoes *Undone `json:"undoes,omitempty"`
 	// unasked are those of Blocked that only Delete would delete.
 	unasked []string
@@ -133,7 +133,7 @@ func (u *Undone) Before() string {
 	return "before the " + u.Kind
 }
 
-// undone says what an undo that goes to a safety checkpoint takes back; nil if
+// undone says what an undo that goes to a safety checkpoint undoes; nil if
 // the checkpoint does not tell.
 func undone(s *state.State, store Resolver, safety state.SHA) *Undone {
 	info, err := store.CommitInfo(checkpoint.SHA(safety))
@@ -229,7 +229,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 	return done, errors.Join(err, x.Close())
 }
 
-// standing is where an execution stands.
+// standing is where an execution is.
 func standing(s *state.State) Target {
 	here := s.CurrentPosition()
 	t := Target{SHA: execution.Head(s), RunID: here.RunID, Position: here}

@@ -103,7 +103,7 @@ func (p *printer) headline() {
 	}
 }
 
-// matters is what a person decides by.
+// matters is what the user decides by.
 func (p *printer) matters() {
 	l := p.l
 	if n := len(l.LeftOut); n > 0 {

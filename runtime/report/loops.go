@@ -69,7 +69,7 @@ func ReadLoop(v *recovery.View, id state.CodonID, limit int) (*Loop, error) {
 		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no loop %q; see: `hank plan`", id)}
 	}
 	out := &Loop{Schema: 1, LoopID: id, Iterations: []Iteration{}}
-	after := false // something behind the loop has begun
+	after := false // something after the loop has begun
 	for _, step := range v.State.LineagePath() {
 		at := step.Codon.LoopContext
 		if !inLoop(at, id) {

@@ -66,7 +66,7 @@ type Status struct {
 	After      string            `json:"next,omitempty"`    // the same for the user, also where a program is given none
 	Resume     string            `json:"resume,omitempty"`  // the one that continues the agent's interrupted session instead
 	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has interrupted
-	Gate       *gate.View        `json:"gate,omitempty"`    // what waits for a person's answer
+	Gate       *gate.View        `json:"gate,omitempty"`    // what waits for the user's answer
 	Hold       *state.Hold       `json:"hold,omitempty"`    // nothing runs
 
 	state.Caveats // of the codons that are done
@@ -378,7 +378,7 @@ func programOf(v *recovery.View, in config.Layers) *plan.Program {
 }
 
 // remedyIn is what a message of what is missing says that is to be done: what follows the
-// reason. The reason stands above.
+// reason. The reason is above.
 func remedyIn(message string) string {
 	if _, remedy, found := strings.Cut(message, "; "); found {
 		return remedy
@@ -490,7 +490,7 @@ func nextStep(s Status) string {
 	return "hank run"
 }
 
-// gates adds the gate that an execution stands at, and what holds it. Where a person is
+// gates adds the gate that an execution is at, and what holds it. Where the user is
 // to answer, no command is named for programs.
 func (s *Status) gates(v *recovery.View, now time.Time) {
 	s.Hold = v.State.Hold

@@ -102,7 +102,7 @@ type Request struct {
 	FromRigSetup bool          // retry: keep the rig's work
 	Replay       string        // play the transcripts of another execution instead of its agents, also in later runs; NoReplay ends that
 	StopAfter    int           // stop after so many codons; 0 is no limit
-	Until        state.CodonID // stop after this codon; empty: go on to the end
+	Until        state.CodonID // stop after this codon; empty: continue to the end
 	Only         bool          // run Until and nothing else
 	From         string        // RUN or RUN@TARGET, where a branch is to begin; empty: none
 	Wait         bool          // at a gate: stay until it is answered

@@ -124,7 +124,7 @@ func (g globs) find(root *os.Root, ignored func(rel string, dir bool) bool) (mat
 }
 
 // leadsToDir reports whether something that is no directory itself leads to
-// one, so that files behind it are missed.
+// one, so that files after it are missed.
 func leadsToDir(root *os.Root, rel string) bool {
 	info, err := os.Stat(filepath.Join(root.Name(), filepath.FromSlash(rel)))
 	return err == nil && info.IsDir()

@@ -132,7 +132,7 @@ func choose(at Situation, r request.Request) (Start, error) {
 	}
 	before, to := at.Standpoint(), s.CurrentPosition()
 	to.CheckpointSHA, to.Reason, to.Before = last.BaseCheckpoint, state.ReasonContinue, &before
-	if exhausted { // its retries begin anew, as after hank retry
+	if exhausted { // its retries begin again, as after hank retry
 		to.Reason = state.ReasonRetry
 	}
 	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain

@@ -80,7 +80,7 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 	a := budget.NewAccounts(s, false)
 	e, last := entries[at].Entry, history.LastRecord(s)
 	cut := last != nil && !last.Settled() && last.BudgetExceeded != nil
-	if !cut || last.Interrupted != "" { // it is continued, and not tried anew
+	if !cut || last.Interrupted != "" { // it is continued, and not tried again
 		earlier = a.UsedBefore(s, s.Newest(), e.CodonID)
 	}
 	switch l := a.Limits(p, e, earlier); {

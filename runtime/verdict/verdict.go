@@ -27,8 +27,8 @@ const (
 	Crashed    Verdict = "crashed" // the runtime is gone and did not end it
 	Budget     Verdict = "budget"  // a budget is used up
 	Refused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
-	Waiting    Verdict = "waiting" // for a person's answer at a gate
-	Held       Verdict = "held"    // by a person: nothing runs
+	Waiting    Verdict = "waiting" // for the user's answer at a gate
+	Held       Verdict = "held"    // by the user: nothing runs
 	Paused     Verdict = "paused"  // hank itself could not continue, or a codon has no retry left and says to pause
 	Blocked    Verdict = "blocked" // nothing can run before a decision
 	RolledBack Verdict = "rolled back"

@@ -57,7 +57,7 @@ func (x *Index) CatchUp(entries iter.Seq2[Entry, error]) error {
 }
 
 // write adds a batch to what is on disk. The position comes last; but what
-// counts is the seal, which an index that was cut short does not get.
+// counts is the seal, which an index that was interrupted does not get.
 func (x *Index) write(b *batch) error {
 	if b.head.Position == x.head.Position {
 		return nil

@@ -193,7 +193,7 @@ func (x *Index) Reset(source string) error {
 func (x *Index) Position() uint64 { return x.head.Position }
 
 // Close closes the index and seals it. An index that was not closed is made
-// anew by the next Open.
+// again by the next Open.
 func (x *Index) Close() error {
 	var err error
 	if x.db != nil {

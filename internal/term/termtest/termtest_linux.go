@@ -47,7 +47,7 @@ type Person struct {
 	looked int    // how much of it Sees has found already
 }
 
-// Watch has a person look at a screen from now on.
+// Watch has the user look at a screen from now on.
 func Watch(t testing.TB, screen *os.File) *Person {
 	p := &Person{t: t, screen: screen, pieces: make(chan string, 1000)}
 	go func() {
