@@ -33,6 +33,9 @@ func namesFor(kind string, words []string) []string {
 	case "KIND":
 		return upkeep.Kinds()
 	case "FORMAT":
+		if words[0] == "plan" {
+			return []string{"text", "json", "mermaid"}
+		}
 		return validateFormats
 	case "MODE":
 		return []string{"workspace", "none"}
@@ -58,7 +61,7 @@ func completionCommand() *cli.Command {
 		Name: "completion", Usage: "print a shell completion script", ArgsUsage: strings.Join(completion.Shells(), "|"),
 		Description: `To use it now:  source <(hank completion bash)
 The script itself tells where to install it for every shell. It completes commands,
-flags, and the names of the execution: targets, codons, runs. It only reads.
+flags, and the names of the execution: targets, codons, runs, gates. It only reads.
 
 Example: hank completion zsh > "${fpath[1]}/_hank"`,
 		Action: func(c *cli.Context) error {

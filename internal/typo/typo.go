@@ -7,8 +7,9 @@ import (
 )
 
 // Nearest returns the word that a mistyped one differs from by the fewest edits, the
-// first of the list if several do; empty if none is near: one edit for each three
-// letters. Upper and lower case, dashes and underscores make no difference.
+// first of the list if several do; where none is near (one edit for each three letters), the
+// only one that begins with it; else nothing. Upper and lower case, dashes and underscores
+// make no difference.
 func Nearest(s string, words []string) string {
 	best, least := "", 1<<30
 	folded := fold(s)
@@ -20,9 +21,26 @@ func Nearest(s string, words []string) string {
 		}
 	}
 	if len(folded) > 100 || least > max(1, len(folded)/3) {
-		return ""
+		return begun(folded, words)
 	}
 	return best
+}
+
+// leastBegun is how many letters name a word by its beginning.
+const leastBegun = 3
+
+// begun returns the only word that begins so, if it has letters enough.
+func begun(folded string, words []string) (only string) {
+	for _, w := range words {
+		if len(folded) < leastBegun || !strings.HasPrefix(fold(w), folded) || w == only {
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = w
+	}
+	return only
 }
 
 // Same reports whether two words differ by nothing that counts here.

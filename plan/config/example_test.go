@@ -18,6 +18,6 @@ func ExampleLayers_Merge() {
 	fmt.Println(merged.Model, merged.OutputDirectory)
 	// Output:
 	// environment: error [unknown-variable] HANKWEAVE_RUNTIME_OUTPUT_DIR is not a setting
-	//     hint: see the settings of hankweave.json for the names
+	//     hint: did you mean HANKWEAVE_RUNTIME_OUTPUT_DIRECTORY?
 	// sonnet out
 }

@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,7 @@ type Printer struct {
 	columns columns
 	running bool     // a codon is
 	held    []string // details about it, which come after its line
+	noted   []string // of the codon that has ended last
 
 	said    time.Time // of the codon that began then, by how many minutes; see tick
 	minutes int
@@ -87,6 +89,9 @@ func (p *Printer) Show(e Event) {
 	e = e.Masked(p.words)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if k, ok := e.(CodonEnded); ok {
+		e = p.newNotes(k)
+	}
 	if !p.lines {
 		p.print(Plain(e))
 		return
@@ -115,6 +120,15 @@ func (p *Printer) Show(e Event) {
 	default:
 		p.print(Plain(e))
 	}
+}
+
+// newNotes is a codon without the notes that the one before it had too: what no checkpoint
+// can hold, say, is the same after each codon.
+func (p *Printer) newNotes(e CodonEnded) CodonEnded {
+	had := p.noted
+	p.noted = e.Notes
+	e.Notes = slices.DeleteFunc(slices.Clone(e.Notes), func(note string) bool { return slices.Contains(had, note) })
+	return e
 }
 
 // release prints the details that were held back.

@@ -189,3 +189,20 @@ func TestEventsAreMasked(t *testing.T) {
 		}
 	}
 }
+
+// What no checkpoint can hold is noted with each codon, and printed when it is new.
+func TestANoteIsNotPrintedAgainAfterTheNextCodon(t *testing.T) {
+	t.Parallel()
+	p, printed := printerTo(t)
+	for _, notes := range [][]string{{"a pipe"}, {"a pipe", "a socket"}, nil, {"a pipe"}} {
+		p.Show(CodonEnded{CodonBegun: CodonBegun{Codon: "one"}, Verdict: verdict.Completed, Notes: notes})
+	}
+	const want = "" +
+		"  completed in 0s\n  a pipe\n" +
+		"  completed in 0s\n  a socket\n" +
+		"  completed in 0s\n" +
+		"  completed in 0s\n  a pipe\n"
+	if got := printed(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
