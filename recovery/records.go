@@ -57,9 +57,9 @@ func reportJournal(m load.Result, rep *finding.Report) {
 	if m.Found == nil || m.Found.Torn == nil {
 		return
 	}
-	torn := "the end of the journal was torn by a crash; it had not been acknowledged"
+	torn := "the last event of the journal is incomplete after a crash; it had not been acknowledged"
 	if m.Rebase != "" { // others knew more
-		torn = "the end of the journal is torn"
+		torn = "the last event of the journal is incomplete"
 	}
 	rep.Repair(finding.Note, torn, "it is in quarantine", "the next command puts it into quarantine")
 }

@@ -117,7 +117,7 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 // What an opening has done about a codon that a run has left open.
 const (
 	checkpointMade = "its checkpoint is made"
-	countsAsFailed = "the codon counts as failed, its unfinished work is its error checkpoint"
+	countsAsFailed = "the codon counts as failed; its unfinished work is saved as its error checkpoint"
 )
 
 // pausedAt is where a run was paused.

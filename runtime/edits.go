@@ -94,6 +94,7 @@ func (d *driver) keepEdits(ctx context.Context, st startpoint.Start, e edits.Fou
 	if err != nil {
 		return err
 	}
+	d.say("the workspace is restored to checkpoint %.12s", e.Head)
 	d.sayRefused(moved)
 	return nil
 }

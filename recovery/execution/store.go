@@ -14,7 +14,7 @@ const FixCommand = "hank doctor --fix"
 func NeedStore(l layout.Layout, what string) *finding.DecisionError {
 	return &finding.DecisionError{What: what, Options: []string{
 		"put it back from a copy into " + l.Store(),
-		"`hank doctor --fix` continues from the workspace as it is; earlier checkpoints stay lost",
+		"`hank doctor --fix` continues from the workspace as it is; earlier checkpoints cannot be recovered",
 	}, Command: FixCommand}
 }
 

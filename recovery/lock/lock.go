@@ -253,7 +253,7 @@ func (e *LostError) Error() string {
 	if e.Deleted {
 		return e.Path + " was deleted while hank worked in it, and cannot be recreated; hank stops; what was acknowledged is no longer in any directory: put a copy there if you have one, else `hank run` starts from scratch with the workspace as it is"
 	}
-	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two runtimes cannot meet; what was acknowledged is in the directory that it had open: put that back, then `hank run` continues"
+	return e.Path + " was moved, deleted or replaced while hank worked in it; hank stops, so that two processes cannot write to the same execution; what was acknowledged is in the directory that it had open: put that back, then `hank run` continues"
 }
 
 // Is makes one loss of a directory the same as another.

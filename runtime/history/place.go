@@ -273,5 +273,5 @@ func Describe(info checkpoint.Info) Listed {
 
 // noneYet is the error where there is nothing to go back to or to compare with.
 func noneYet() error {
-	return &exitcode.UsageError{Why: "there is no checkpoint yet; begin with: `hank run`"}
+	return &exitcode.UsageError{Why: "there is no checkpoint yet; start with: `hank run`"}
 }

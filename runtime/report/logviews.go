@@ -98,7 +98,7 @@ func (t *LogText) End(a Attempt) error {
 	over := a.Status.Terminal() || a.Verdict == verdict.Crashed || a.Verdict == verdict.Paused
 	if t.printed == 0 && t.attempts == 1 && !t.follows && t.remark != nil {
 		if a.ClaudeLogPath != "" {
-			t.remark(fmt.Sprintf("the agent of codon %s has printed nothing; %s", a.CodonID, endingOf(a, t.option)))
+			t.remark(fmt.Sprintf("codon %s has printed nothing; %s", a.CodonID, endingOf(a, t.option)))
 			return nil
 		}
 	}
@@ -109,7 +109,7 @@ func (t *LogText) End(a Attempt) error {
 		return t.p.Remark(fmt.Sprintf("%s for %s; %s follows it", a.Status, term.Duration(time.Since(a.StartTime.Time).Truncate(time.Second)), advice.Command("hank log -f", t.option)))
 	}
 	if t.printed == 0 && a.ClaudeLogPath != "" {
-		if err := t.p.Remark("the agent has printed nothing"); err != nil {
+		if err := t.p.Remark("nothing was printed"); err != nil {
 			return err
 		}
 	}
