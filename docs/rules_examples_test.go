@@ -1,0 +1,137 @@
+package docs
+
+const (
+	sentinelHead = `"sentinels": [{"sentinelConfig": {"id": "s", "name": "S", "model": "anthropic/claude-haiku-4-5", "execution": {"strategy": "immediate"}, `
+	onErrors     = `"trigger": {"type": "event", "on": ["error"]}`
+)
+
+// observer is a codon with a sentinel.
+func observer(fields string) string { return sentinelHead + fields + `}}]` }
+
+func elsewhere(words, test string) ruleExample { return ruleExample{words: words, test: test} }
+
+func loopOf(end string, codons string) string {
+	return `{"hank": [{"type": "loop", "id": "l", …, "terminateOn": ` + end + `, "codons": [` + codons + `]}]}`
+}
+
+func after(codon, then string) string { return `{"hank": [` + codon + `, ` + then + `]}` }
+
+const (
+	twice     = `{"type": "iterationLimit", "limit": 2}`
+	untilFull = `{"type": "contextExceeded"}`
+	more      = `"continuationMode": "continue-previous"`
+)
+
+var ruleExamples = map[string]ruleExample{
+	"missing-file":    elsewhere("`hank validate DIR` where DIR has no hank.json.", "cmd/hank.TestScripts"),
+	"syntax":          {wrong: `{"hank": [}`, right: `{"hank": [{"id": "a", …}]}`},
+	"byte-order-mark": {wrong: "\ufeff" + `{"hank": [{"id": "a", …}]}`, right: `{"hank": [{"id": "a", …}]}`},
+	"comment":         {wrong: "{\"hank\": [{\"id\": \"a\", …}]} // a hank", right: `{"hank": [{"id": "a", …, "description": "a hank"}]}`},
+	"trailing-comma":  {wrong: `{"hank": [{"id": "a", …},]}`, right: `{"hank": [{"id": "a", …}]}`},
+	"trailing-data":   {wrong: `{"hank": [{"id": "a", …}]} more`, right: `{"hank": [{"id": "a", …}]}`},
+	"duplicate-field": {wrong: `"env": {}, "env": {}`, right: `"env": {}`},
+
+	"unknown-field": {wrong: `"trackedFiles": ["src"]`, right: `"checkpointedFiles": ["src"]`},
+	"ignored-field": {wrong: `"rigSetup": [{"type": "command", "command": {"run": "make", "cwd": "x"}}]`, right: `"rigSetup": [{"type": "command", "command": {"run": "cd x && make"}}]`},
+	"missing-field": {wrong: `"gate": {"id": "g", "when": "after", "kind": "approve"}`, right: `"gate": {"id": "g", "when": "after", "kind": "approve", "summary": "Is it good?"}`},
+	"wrong-type":    {wrong: `"shimIdleTimeout": "30"`, right: `"shimIdleTimeout": 30`},
+	"bad-value":     {wrong: `"onFailure": "retyr"`, right: `"onFailure": "retry"`},
+	"no-effect":     {settings: true, wrong: `{"autostart": true}`, right: `{}`},
+
+	"bad-id":              {wrong: `{"hank": [{"id": "a/b", …}]}`, right: `{"hank": [{"id": "a-b", …}]}`},
+	"foreign-id":          elsewhere("An execution that Hankweave began has a codon whose id is `a/b`.", "plan.TestIDsOfHankweave"),
+	"duplicate-id":        {wrong: `{"hank": [{"id": "a", …}, {"id": "a", …}]}`, right: `{"hank": [{"id": "a", …}, {"id": "b", …}]}`},
+	"similar-id":          {wrong: `{"hank": [{"id": "a", …}, {"id": "A", …}]}`, right: `{"hank": [{"id": "a", …}, {"id": "b", …}]}`},
+	"duplicate-name":      {wrong: `{"hank": [{"id": "a", "name": "Write", …}, {"id": "b", "name": "Write", …}]}`, right: `{"hank": [{"id": "a", "name": "Write", …}, {"id": "b", "name": "Review", …}]}`},
+	"exclusive-fields":    {files: map[string]string{"p.md": "Be brief.\n"}, wrong: `"appendSystemPromptText": "Be brief.", "appendSystemPromptFile": "p.md"`, right: `"appendSystemPromptFile": "p.md"`},
+	"prompt-missing":      {wrong: `"promptText": ""`, right: `"promptText": "Write."`},
+	"prompt-twice":        {files: map[string]string{"p.md": "Write.\n"}, wrong: `"promptText": "Write.", "promptFile": "p.md"`, right: `"promptFile": "p.md"`},
+	"prompt-empty":        {wrong: `"promptText": " "`, right: `"promptText": "Write."`},
+	"prompt-large":        elsewhere("A prompt file of 2 MB.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"prompt-encoding":     elsewhere("A prompt file in Latin-1.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"unknown-placeholder": {wrong: `"promptText": "Read <%DATADIR%>."`, right: `"promptText": "Read <%DATA_DIR%>."`},
+	"placeholder-place":   {wrong: `"promptText": "Note it in <%PROGRESS_FILE%>."`, right: loopOf(twice, `{"id": "a", …, "promptText": "Note it in <%PROGRESS_FILE%>."}`)},
+	"frontmatter":         {files: map[string]string{"p.md": "---\nname: x\n\x00---\nname: x\n---\nWrite.\n"}, wrong: `"promptFile": "p.md"`, right: `"promptFile": "p.md"`},
+	"duplicate-gate":      {wrong: `{"hank": [{"id": "a", …, "gate": {"id": "g", "when": "after", "kind": "approve", "summary": "Good?"}}, {"id": "b", …, "gate": {"id": "g", "when": "after", "kind": "approve", "summary": "Good?"}}]}`, right: `{"hank": [{"id": "a", …, "gate": {"id": "g", "when": "after", "kind": "approve", "summary": "Good?"}}, {"id": "b", …, "gate": {"id": "h", "when": "after", "kind": "approve", "summary": "Good?"}}]}`},
+	"retry-config":        {wrong: `"retryConfig": {"maxAttempts": 2}`, right: `"onFailure": "retry", "retryConfig": {"maxAttempts": 2}`},
+	"empty-check":         {wrong: `"expect": {}`, right: `"expect": {"files": ["report.md"]}`},
+	"variable-name":       {wrong: `{"variables": {"topic": "x"}, "hank": [{"id": "a", …}]}`, right: `{"variables": {"TOPIC": "x"}, "hank": [{"id": "a", …}]}`},
+	"unused-rule":         {wrong: `"onFailure": "retry", "retryConfig": {"rules": [{"on": ["rig"]}, {"on": ["exit", "rig"]}]}`, right: `"onFailure": "retry", "retryConfig": {"rules": [{"on": ["rig"]}, {"on": ["exit"]}]}`},
+	"timeout-unused":      {wrong: `"timeout": 60, "budget": {"maxTimeSeconds": 60}`, right: `"timeout": 30, "budget": {"maxTimeSeconds": 60}`},
+	"unused-extensions":   {wrong: `"maxExtensions": 3`, right: `"maxExtensions": 3, "exhaustWithPrompt": "More."`},
+	"bad-glob":            {wrong: `"checkpointedFiles": ["b[c"]`, right: `"checkpointedFiles": ["b[cd]"]`},
+	"bad-path":            {wrong: `"archiveOnSuccess": ["../x"]`, right: `"archiveOnSuccess": ["x"]`},
+	"literal-secret":      elsewhere("An `env` with a key of a provider as its value. Set it in the environment where hank runs.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"private-file":        {files: map[string]string{"files/.env": "A=1", "other/x": "x"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "files", "to": "files"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "other", "to": "files"}}]`},
+	"dangerous-command":   {wrong: `"rigSetup": [{"type": "command", "command": {"run": "rm -rf ~/"}}]`, right: `"rigSetup": [{"type": "command", "command": {"run": "rm -rf build"}}]`},
+	"bad-target":          {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "../t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`},
+	"target-twice":        {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}, {"type": "copy", "copy": {"from": "t", "to": "x"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}]`},
+
+	"loop-fresh-codon":         {wrong: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "contextExceeded"}, "codons": [{"id": "a", …}]}`), right: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "contextExceeded"}, "codons": [{"id": "a", …, "continuationMode": "continue-previous"}]}`)},
+	"loop-never-ends":          {wrong: loopOf(untilFull, `{"id": "a", …, "model": "shell", "promptText": "true"}`), right: loopOf(twice, `{"id": "a", …, "model": "shell", "promptText": "true"}`)},
+	"loop-rig-failure":         {wrong: loopOf(twice, `{"id": "a", …, "rigSetup": [{"type": "command", "command": {"run": "mkdir x"}}]}`), right: loopOf(twice, `{"id": "a", …, "rigSetup": [{"type": "command", "command": {"run": "mkdir x"}, "allowFailure": true}]}`)},
+	"loop-abort":               {wrong: loopOf(twice, `{"id": "a", …}`), right: loopOf(twice, `{"id": "a", …, "onFailure": "retry"}`)},
+	"plateau-untracked":        {wrong: loopOf(`{"type": "plateau", "limit": 3, "vote": "tree"}`, `{"id": "a", …, "checkpointedFiles": []}`), right: loopOf(`{"type": "plateau", "limit": 3, "vote": "tree"}`, `{"id": "a", …, "checkpointedFiles": ["src"]}`)},
+	"plateau-unreachable":      {wrong: loopOf(`{"type": "plateau", "limit": 2, "vote": "tree", "consensus": 3}`, `{"id": "a", …}`), right: loopOf(`{"type": "plateau", "limit": 5, "vote": "tree", "consensus": 3}`, `{"id": "a", …}`)},
+	"judge-unknown":            {wrong: loopOf(`{"type": "plateau", "limit": 3, "vote": "judge", "judge": "x"}`, `{"id": "j", …}`), right: loopOf(`{"type": "plateau", "limit": 3, "vote": "judge", "judge": "j"}`, `{"id": "j", …, "promptText": "Decide in <%DECISION_FILE%>."}`)},
+	"vote-field":               {wrong: loopOf(`{"type": "plateau", "limit": 3, "vote": "tree", "judge": "a"}`, `{"id": "a", …}`), right: loopOf(`{"type": "plateau", "limit": 3, "vote": "tree"}`, `{"id": "a", …}`)},
+	"vote-unasked":             {wrong: loopOf(`{"type": "plateau", "limit": 3, "vote": "agent"}`, `{"id": "a", …}`), right: loopOf(`{"type": "plateau", "limit": 3, "vote": "agent"}`, `{"id": "a", …, "promptText": "Decide in <%DECISION_FILE%>."}`)},
+	"vote-remembered":          {wrong: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "plateau", "limit": 3, "vote": "agent"}, "codons": [{"id": "a", …, "continuationMode": "continue-previous", "promptText": "Decide in <%DECISION_FILE%>."}]}`), right: loopOf(`{"type": "plateau", "limit": 3, "vote": "agent"}`, `{"id": "a", …, "promptText": "Decide in <%DECISION_FILE%>."}`)},
+	"continue-first":           {wrong: more, right: after(`{"id": "z", …}`, `{"id": "a", …, `+more+`}`)},
+	"continue-after-exhausted": {wrong: after(`{"id": "z", …, "exhaustWithPrompt": "More."}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "exhaustWithPrompt": "More."}`, `{"id": "a", …}`)},
+	"continue-wrap":            {wrong: after(`{"id": "y", …}`, `{"type": "loop", "id": "l", …, "terminateOn": `+twice+`, "codons": [{"id": "a", …, `+more+`}, {"id": "z", …, "model": "opus"}]}`), right: after(`{"id": "y", …}`, `{"type": "loop", "id": "l", …, "terminateOn": `+twice+`, "codons": [{"id": "a", …, `+more+`}, {"id": "z", …}]}`)},
+	"continue-model":           {wrong: after(`{"id": "z", …, "model": "opus"}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …}`, `{"id": "a", …, `+more+`}`)},
+	"continue-untracked":       {wrong: after(`{"id": "z", …, "checkpointedFiles": []}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "checkpointedFiles": ["src"]}`, `{"id": "a", …, `+more+`}`)},
+	"continue-after-skip":      {wrong: after(`{"id": "z", …, "skipIf": {"files": ["z"]}}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "skipIf": {"files": ["z"]}}`, `{"id": "a", …}`)},
+	"continue-after-ignore":    {wrong: after(`{"id": "z", …, "onFailure": "ignore"}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "onFailure": "retry"}`, `{"id": "a", …, `+more+`}`)},
+
+	"budget-shares":      {wrong: `{"overrides": {"budget": {"maxDollars": 1, "shares": {"a": 1}}}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"budget": {"maxDollars": 1, "allocation": "proportional", "shares": {"a": 1}}}, "hank": [{"id": "a", …}]}`},
+	"budget-allocation":  {wrong: `{"overrides": {"budget": {"allocation": "proportional"}}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"budget": {"allocation": "proportional", "maxDollars": 5}}, "hank": [{"id": "a", …}]}`},
+	"budget-cap":         {wrong: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}}, "hank": [{"id": "a", …, "budget": {"maxDollars": 6}}, {"id": "b", …}]}`, right: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}}, "hank": [{"id": "a", …, "budget": {"maxDollars": 4}}, {"id": "b", …}]}`},
+	"budget-unused":      {wrong: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 1}}}, "hank": [{"id": "a", …}]}`},
+	"budget-zero":        {wrong: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 1}}}, "hank": [{"id": "a", …}, {"id": "b", …}]}`, right: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}}, "hank": [{"id": "a", …}, {"id": "b", …}]}`},
+	"budget-exhaust":     {wrong: `"exhaustWithPrompt": "More.", "budget": {"maxTimeSeconds": 60}`, right: `"exhaustWithPrompt": "More.", "maxExtensions": 3`},
+	"budget-no-price":    elsewhere("`maxDollars` on a codon whose model has no known price.", "plan.TestADollarBudgetWithoutPriceIsMentioned"),
+	"price-required":     elsewhere("`\"requirePrice\": true` in hankweave.json, and a limit in dollars on a model without a known price.", "plan.TestAPriceCanBeRequired"),
+	"budget-fail-retry":  {wrong: `"onFailure": "retry", "budget": {"maxDollars": 6, "onExceeded": "fail"}`, right: `"onFailure": "retry", "budget": {"maxDollars": 6}`},
+	"budget-fail-late":   {wrong: `{"overrides": {"budget": {"maxDollars": 10}}, "hank": [{"id": "a", …}, {"id": "b", …, "budget": {"onExceeded": "fail"}}]}`, right: `{"overrides": {"budget": {"maxDollars": 10}}, "hank": [{"id": "a", …}, {"id": "b", …, "budget": {"onExceeded": "fail", "maxDollars": 2}}]}`},
+	"budget-time-loop":   {wrong: `{"hank": [{"type": "loop", "id": "l", …, "terminateOn": ` + twice + `, "budget": {"maxTimeSeconds": 5}, "codons": [{"id": "a", …, "budget": {"maxTimeSeconds": 6}}]}]}`, right: `{"hank": [{"type": "loop", "id": "l", …, "terminateOn": ` + twice + `, "budget": {"maxTimeSeconds": 60}, "codons": [{"id": "a", …, "budget": {"maxTimeSeconds": 6}}]}]}`},
+	"budget-shell-price": {wrong: `"model": "shell", "promptText": "make", "budget": {"maxDollars": 6}`, right: `"model": "shell", "promptText": "make", "budget": {"maxTimeSeconds": 60}`},
+
+	"bad-reference":        {files: map[string]string{"p.md": "Write."}, wrong: `"promptFile": "../p.md"`, right: `"promptFile": "p.md"`},
+	"missing-reference":    {files: map[string]string{"p.md": "Write."}, wrong: `"promptFile": "q.md"`, right: `"promptFile": "p.md"`},
+	"unreadable-reference": elsewhere("A prompt file that the user may not read.", "plan.TestUnreadableFilesAreNamed"),
+	"irregular-reference":  {files: map[string]string{"d/p.md": "Write."}, wrong: `"promptFile": "d"`, right: `"promptFile": "d/p.md"`},
+	"symlink-reference":    elsewhere("A prompt file that is a symbolic link.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"copy-root":            {files: map[string]string{"t/x": "x"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": ".", "to": "t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`},
+	"copy-git":             {files: map[string]string{".git/hooks/x": "x", "t/x": "x"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": ".git/hooks", "to": "t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`},
+	"copy-gitignore":       {files: map[string]string{"t/d/.gitignore": "x", "u/x": "x"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "t"}}]`},
+	"copy-irregular":       elsewhere("A copied directory has a symbolic link or a socket in it.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"copy-ignored":         {files: map[string]string{"t/x.log": "x", "t/x": "x", "u/x": "x"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "t"}}]`},
+	"copy-large":           elsewhere("A copied directory of 300 MiB.", "plan.TestLargeCopiesAreMentioned"),
+
+	"sentinel-duplicate": {wrong: `"sentinels": [{"sentinelConfig": "s.json"}, {"sentinelConfig": "s.json"}]`, right: `"sentinels": [{"sentinelConfig": "s.json"}]`, files: map[string]string{"s.json": `{"id": "s", "name": "S", "model": "anthropic/claude-haiku-4-5", "execution": {"strategy": "immediate"}, "userPromptText": "x", ` + onErrors + `}`}},
+	"sentinel-prompt":    {wrong: observer(onErrors), right: observer(onErrors + `, "userPromptText": "Watch."`)},
+	"sentinel-output":    {wrong: observer(onErrors + `, "userPromptText": "Watch.", "structuredOutput": {"output": "enum"}`), right: observer(onErrors + `, "userPromptText": "Watch.", "structuredOutput": {"output": "enum", "enumValues": ["good", "bad"]}`)},
+	"sentinel-event":     {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.results"]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"]}`)},
+	"sentinel-unseen":    {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["sentinel.output"]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"]}`)},
+	"sentinel-path":      {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "error", "value": true}]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "isError", "value": true}]}`)},
+	"sentinel-partly":    {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result", "error"], "conditions": [{"operator": "equals", "path": "isError", "value": true}]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "isError", "value": true}]}`)},
+	"sentinel-regexp":    {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["error"], "conditions": [{"operator": "matches", "path": "message", "value": "(?=x)"}]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["error"], "conditions": [{"operator": "matches", "path": "message", "value": "x"}]}`)},
+
+	"unknown-model":   {wrong: `"model": "sonett"`, right: `"model": "sonnet"`},
+	"ambiguous-model": elsewhere("A name that several models fit equally.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"unlisted-model":  elsewhere("`pi/lab/small`: the list of models has no such model.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"no-harness":      elsewhere("A model whose agent hank cannot drive yet.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"shell-override":  {wrong: `{"overrides": {"model": "shell"}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"model": "haiku"}, "hank": [{"id": "a", …}]}`},
+
+	"script-syntax":    elsewhere("`if true` without `fi` as the script of a codon.", "cmd/hank.TestScripts"),
+	"command-syntax":   elsewhere("`test (` as the command of a rig, a check or a rule.", "cmd/hank.TestScripts"),
+	"missing-variable": elsewhere("`\"requirements\": {\"env\": [\"TOKEN\"]}` where TOKEN is not set.", "runtime/machine.TestWhatTheMachineLacks"),
+	"missing-program":  elsewhere("`\"requirements\": {\"tools\": [\"jq\"]}` where jq is not installed.", "runtime/machine.TestWhatTheMachineLacks"),
+	"missing-agent":    elsewhere("A codon for Claude Code, where `claude` is not installed or has no credentials.", "runtime/machine.TestWhatTheMachineLacks"),
+	"sandbox-missing":  elsewhere("`\"sandbox\": \"workspace\"` on a system without Landlock.", "runtime/machine.TestWhatTheMachineLacks"),
+	"sandbox-place":    elsewhere("`\"sandbox\": \"workspace\"` where the workspace has the execution in it.", "runtime/machine.TestWhatTheMachineLacks"),
+	"target-exists":    elsewhere("A rig copies to `src`, and the workspace has a `src` already.", "runtime/machine.TestWhatTheMachineLacks"),
+	"unknown-variable": elsewhere("`HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUTS=5` in the environment.", "plan.TestEnvironmentSettings"),
+}

@@ -1,0 +1,60 @@
+package machine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"hank/internal/sandbox"
+	"hank/plan"
+	"hank/plan/diagnostic"
+	"hank/recovery/layout"
+	"hank/runtime/agents"
+)
+
+const needy = `{
+"overrides": {"sandbox": "workspace"},
+"requirements": {"env": [" NEEDED ", "THERE"], "tools": ["no-such-program"]},
+"hank": [{"id": "a", "name": "A", "model": "sonnet", "continuationMode": "fresh", "promptText": "Do it.",
+  "rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src"}}, {"type": "copy", "copy": {"from": "t", "to": "new"}}]}]}`
+
+// Each thing that is missing is said once, at the field that asks for it, and as a fact
+// about the machine.
+func TestWhatTheMachineLacks(t *testing.T) {
+	t.Parallel()
+	p, found := plan.Load(fstest.MapFS{"hank.json": {Data: []byte(needy)}, "t": {Data: []byte("t")}}, "hank.json")
+	if p == nil {
+		t.Fatal(diagnostic.Text(found))
+	}
+	p.Settings.Sandbox = "workspace"
+	root := t.TempDir()
+	at := layout.LayoutOf(filepath.Join(root, "execution"))
+	at.Workspace = filepath.Join(root, "work")
+	if err := os.MkdirAll(filepath.Join(at.Workspace, "src"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here := Place{Environ: []string{"PATH=/nonexistent", "THERE=1"}, Layout: at, Kernel: sandbox.Support{Why: "there is no Landlock"}, Known: agents.Found{}}
+	look := func() (rules, pointers []string) {
+		found, _ := Look(t.Context(), p, here)
+		for _, d := range found {
+			rules, pointers = append(rules, d.Rule), append(pointers, d.Pointer)
+			if d.Line == 0 || diagnostic.Of(d.Rule).Machine != (d.Severity == diagnostic.Warning) {
+				t.Errorf("%s", d)
+			}
+		}
+		return rules, pointers
+	}
+	rules, pointers := look()
+	if want := []string{"missing-variable", "missing-program", "missing-agent", "sandbox-missing", "target-exists"}; !slices.Equal(rules, want) {
+		t.Errorf("got %v, want %v", rules, want)
+	}
+	if want := []string{"/requirements/env/0", "/requirements/tools/0", "/hank/0/model", "/overrides/sandbox", "/hank/0/rigSetup/0/copy/to"}; !slices.Equal(pointers, want) {
+		t.Errorf("got %v, want %v", pointers, want)
+	}
+	here.Layout.Workspace = root // the execution is inside of it
+	if rules, _ = look(); !slices.Contains(rules, "sandbox-place") || slices.Contains(rules, "target-exists") {
+		t.Errorf("got %v", rules)
+	}
+}
