@@ -127,3 +127,42 @@ func TestALimitHoldsForAPackWithItsIndex(t *testing.T) {
 		}
 	}
 }
+
+// Where SetRef has moved, begun or removed a reference, that is so after a power cut that
+// keeps nothing but what was synced.
+func TestAReferenceIsWhereItWasMovedAfterAPowerCut(t *testing.T) {
+	t.Parallel()
+	mem := vfstest.NewMem()
+	if err := vfs.MkdirAll(mem, "/x", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := checkpoint.Init(packdb.Options{FS: mem, Dir: "/x/store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	way := []packdb.SHA{""}
+	for _, message := range []string{"one", "two"} {
+		sha, err := s.Commit(context.Background(), packdb.CommitRequest{Tree: packdb.EmptyTree, Message: message, When: time.Unix(1, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		way = append(way, sha)
+	}
+	const name = "refs/heads/recovery/a"
+	for i, to := range append(way[1:], "") {
+		if err := s.SetRef(name, way[i], to); err != nil {
+			t.Fatal(err)
+		}
+		after, err := checkpoint.Open(packdb.Options{FS: mem.Crash(rand.New(rand.NewPCG(1, 1)), 0), Dir: "/x/store"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := after.Ref(name); err != nil || got != to {
+			t.Errorf("moved from %q to %q, it is at %q (%v)", way[i], to, got, err)
+		}
+		if err := after.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
