@@ -37,14 +37,11 @@ func (a Answer) Verb() string { return verb(a.Status) }
 //  2. A request that was answered takes the same answer again, and no other.
 //  3. Any other is about a gate that does not wait.
 func Decide(s *state.State, a Answer, now state.Time) (t *state.GateAnswered, about *state.Gate, err error) {
-	if g := At(s); g != nil && g.Waiting() && a.means(g.Request) {
+	g := At(s)
+	if g != nil && g.Waiting() && a.means(g.Request) {
 		return a.to(g, now)
 	}
-	for i := range slices.Backward(s.Gates) {
-		r := &s.Gates[i]
-		if !a.means(r) || r.Lineage != s.Lineage || r.Status == state.GatePending {
-			continue
-		}
+	if r := a.before(s, g); r != nil {
 		if r.Status == a.Status && a.isAbout(r) && (a.Reply == "" || a.Reply == r.Answer.Reply) {
 			return nil, r, nil
 		}
@@ -60,6 +57,28 @@ func Decide(s *state.State, a Answer, now state.Time) (t *state.GateAnswered, ab
 		return nil, nil, &exitcode.UsageError{Why: why}
 	}
 	return nil, nil, stale("gate %s does not wait for an answer", a.Gate)
+}
+
+// before is the request that was answered and that the answer may be given to again: the
+// one that the execution is at, or else the one that was answered last; where the answer
+// names a checkpoint, of those that are about it.
+func (a Answer) before(s *state.State, at *Standing) (last *state.Gate) {
+	for i := range s.Gates {
+		r := &s.Gates[i]
+		switch {
+		case !a.means(r) || !a.isAbout(r) && a.isAboutAny(s) || r.Lineage != s.Lineage || r.Status == state.GatePending:
+		case at != nil && at.Request != nil && at.Request.Number == r.Number:
+			return r
+		case last == nil || !r.Answer.Time.Before(last.Answer.Time.Time):
+			last = r
+		}
+	}
+	return last
+}
+
+// isAboutAny reports whether the answer is about the checkpoint of an answered request.
+func (a Answer) isAboutAny(s *state.State) bool {
+	return slices.ContainsFunc(s.Gates, func(r state.Gate) bool { return a.means(&r) && a.isAbout(&r) && r.Status != state.GatePending })
 }
 
 // to is the answer to the gate that waits.

@@ -190,6 +190,42 @@ func TestGatesAreComeToInTheOrderOfThePlan(t *testing.T) {
 	}
 }
 
+// What was answered at a gate about one checkpoint can be said again, whatever was
+// answered there about another one.
+func TestTheSameAnswerAgainIsAboutItsCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, gated(1))
+	w.run("r")
+	w.complete()
+	w.ask("a-ok")
+	w.do(state.RunFailed{RunID: "r", EndTime: epoch, Reason: state.EndGate})
+	back := func(to state.Position) {
+		w.do(state.IntentOpened{Intent: state.Intent{ID: "i", Kind: "rollback", Safety: sha(90), To: to.CheckpointSHA, Owned: sha(90), Position: &to}}, state.IntentClosed{ID: "i"})
+	}
+	a := state.CodonID("a")
+	back(state.Position{RunID: "r", CheckpointSHA: sha(0)})
+	w.run("s")
+	w.complete()
+	w.ask("a-ok")
+	w.answer("a-ok", state.GateApproved, "second")
+	w.do(state.RunFailed{RunID: "s", EndTime: epoch, Reason: state.EndGate})
+	back(state.Position{RunID: "r", AfterCodon: &a, CheckpointSHA: sha(1)})
+	w.answer("a-ok", state.GateRejected, "first")
+	for _, c := range []struct {
+		about   state.SHA
+		status  state.GateStatus
+		refused bool
+	}{
+		{sha(1), state.GateRejected, false}, {"", state.GateRejected, false}, {sha(2), state.GateApproved, false},
+		{sha(1), state.GateApproved, true}, {"", state.GateApproved, true}, {sha(2), state.GateRejected, true}, {sha(7), state.GateRejected, true},
+	} {
+		move, about, err := Decide(w.s, Answer{Gate: "a-ok", Status: c.status, Checkpoint: string(c.about)}, epoch)
+		if move != nil || (err != nil) != c.refused || err == nil && c.about != "" && about.Checkpoint != c.about {
+			t.Errorf("%s about %q: %+v, %+v, %v", c.status, c.about, move, about, err)
+		}
+	}
+}
+
 // The table of answers: to what waits, again, and to what does not wait.
 func TestAnAnswer(t *testing.T) {
 	t.Parallel()
