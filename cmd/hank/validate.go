@@ -37,8 +37,12 @@ What this machine lacks (variables, programs, agents, keys, the sandbox) is a wa
 with --machine an error, as hank run checks it before it creates anything. --strict does
 not change that.
 
+--state checks the state of an execution, by the types of errors and warnings of the
+compatible system and hank's own, as hank doctor judges it. Nothing is changed.
+
 Examples: hank validate my-hank --strict --format github
           hank validate hanks/ --format sarif >hank.sarif
+          hank validate --state my-run --json
 
 Exit code 0: all can be run; 3: one cannot.`,
 		Flags: []cli.Flag{
@@ -49,12 +53,19 @@ Exit code 0: all can be run; 3: one cannot.`,
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "output `FORMAT`: text, json, sarif (2.1.0), github (workflow annotations) or junit"},
 			&cli.BoolFlag{Name: "strict", Usage: "treat warnings about a hank as errors"},
 			&cli.BoolFlag{Name: "machine", Usage: "treat warnings about this machine as errors"},
+			&cli.BoolFlag{Name: "state", Usage: "check the state of an execution instead: that in DIR, or the one that -e names or is here"},
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules instead"},
 			jsonFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if c.Bool("rules") {
 				return printRules(c.Bool("json"))
+			}
+			if c.Bool("state") {
+				if err := arguments(c, 0, 1); err != nil {
+					return err
+				}
+				return validateState(c)
 			}
 			v, err := validate(c)
 			if err != nil {
