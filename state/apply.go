@@ -33,6 +33,9 @@ func Apply(s *State, seq uint64, t Transition) (*State, error) {
 	}
 	next := *s
 	next.Seq = seq
+	if !next.spent.known {
+		next.spent = next.addUp()
+	}
 	if err := next.apply(t); err != nil {
 		return nil, err
 	}
@@ -113,6 +116,7 @@ func (s *State) rebase(t Rebased) error {
 	}
 	*s = *base
 	s.Seq = seq
+	s.spent = s.addUp()
 	return nil
 }
 
@@ -209,6 +213,7 @@ func (s *State) startRun(t RunStarted) error {
 	run := *t.Run
 	s.Runs = append([]*Run{&run}, s.Runs...)
 	s.CurrentRunID = run.RunID
+	s.spent.run = 0
 	s.Position = nil
 	if src := run.StartingConditions.Source; src != nil {
 		s.Base = src.CheckpointSHA
@@ -285,6 +290,7 @@ func (s *State) startCodon(t CodonStarted) error {
 	}
 	s.cursor = at
 	record := *t.Record
+	s.spend(t.RunID, nil, &record)
 	s.replaceRun(t.RunID, func(r *Run) { r.live = &record })
 	return nil
 }
@@ -313,6 +319,7 @@ func (s *State) moveCodon(t CodonTransitioned) error {
 			return illegal(t, "%v", err)
 		}
 	}
+	s.spend(t.RunID, from, record)
 	s.replaceRun(t.RunID, func(r *Run) {
 		if sha := record.Checkpoint(); sha != "" {
 			r.Head = sha
@@ -336,6 +343,7 @@ func (s *State) updateCosts(t CostsUpdated) error {
 	record := *run.live
 	record.CurrentCost, record.CurrentTokens = &t.Cost, &t.Tokens
 	record.AssistantMessageCount, record.ExtensionCount = &t.Messages, &t.Extensions
+	s.spend(t.RunID, run.live, &record)
 	s.replaceRun(t.RunID, func(r *Run) { r.live = &record })
 	return nil
 }

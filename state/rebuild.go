@@ -50,6 +50,7 @@ func Rebuild(base *State, evidence []Evidence) *State {
 		}
 		s.applyEvidence(e.Transition)
 	}
+	s.spent = spending{} // what was witnessed went past Apply
 	return &s
 }
 

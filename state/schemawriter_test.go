@@ -338,6 +338,7 @@ func (w *schemaWriter) transition() string {
 				{"transitionType", object{{"enum", types}}},
 				{"runId", object{{"type", "string"}}},
 				{"codonId", object{{"type", "string"}}},
+				{"resultingState", ref(w.defineStruct(reflect.TypeOf(Resulting{})))},
 			}},
 			{"required", []string{"transitionType", "transition"}},
 			{"oneOf", variants},

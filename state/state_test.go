@@ -168,7 +168,11 @@ func TestEveryLegalHistoryRoundTripsAndReplays(t *testing.T) {
 func replay(rt *rapid.T, w *walker) {
 	s := &State{Lineage: "l"}
 	for i, tr := range w.log {
-		data, err := Encode(tr)
+		next, err := Apply(s, uint64(i+1), tr)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		data, err := next.Event(tr)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -178,6 +182,9 @@ func replay(rt *rapid.T, w *walker) {
 		}
 		if s, err = Apply(s, uint64(i+1), decoded); err != nil {
 			rt.Fatal(err)
+		}
+		if carried := s.spent; carried != s.addUp() && s.CurrentRunID != "" || carried.total != s.Bill().Cost {
+			rt.Fatalf("after %s the state says %+v, and its records come to %+v", tr.Type(), carried, s.addUp())
 		}
 	}
 	if !bytes.Equal(text(rt, s), text(rt, w.s)) {

@@ -219,6 +219,7 @@ type envelope struct {
 	RunID          RunID          `json:"runId,omitempty"`
 	CodonID        CodonID        `json:"codonId,omitempty"`
 	Transition     body           `json:"transition"`
+	Resulting      *Resulting     `json:"resultingState,omitempty"`
 }
 
 type body struct {
@@ -226,14 +227,22 @@ type body struct {
 	Data jsontext.Value `json:"data"`
 }
 
-// Encode returns the data of the transition's event.
-func Encode(t Transition) (jsontext.Value, error) {
+// Encode returns the data of the transition's event, without what has come of it.
+func Encode(t Transition) (jsontext.Value, error) { return encode(t, nil) }
+
+// Event returns the data of the event of the transition that has led to the state.
+func (s *State) Event(t Transition) (jsontext.Value, error) {
+	r := s.resulting()
+	return encode(t, &r)
+}
+
+func encode(t Transition, r *Resulting) (jsontext.Value, error) {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", t.Type(), err)
 	}
 	run, codon := t.scope()
-	return json.Marshal(envelope{t.Type(), run, codon, body{t.Type(), data}})
+	return json.Marshal(envelope{t.Type(), run, codon, body{t.Type(), data}, r})
 }
 
 // decoders makes an empty transition for each type.

@@ -379,6 +379,7 @@ type State struct {
 	HankUnknown jsontext.Value // unknown fields under hank
 
 	cursor int // where in the plan the last codon started: a hint, never a fact
+	spent  spending
 }
 
 // PlanEntry is an entry of the plan with its text in state.json, made once.

@@ -127,7 +127,7 @@ func (x *Execution) apply(durable bool, transitions []state.Transition) error {
 		if next, err = state.Apply(next, seq+uint64(i)+1, t); err != nil {
 			return err
 		}
-		data, err := state.Encode(t)
+		data, err := next.Event(t)
 		if err != nil {
 			return err
 		}

@@ -12,11 +12,11 @@ func (x *Execution) BaseEvent(s *state.State, seq uint64, why string) (journal.E
 	if err != nil {
 		return journal.Event{}, nil, err
 	}
-	data, err := state.Encode(rebased)
+	next, err := state.Apply(s, seq, rebased)
 	if err != nil {
 		return journal.Event{}, nil, err
 	}
-	next, err := state.Apply(s, seq, rebased)
+	data, err := next.Event(rebased)
 	if err != nil {
 		return journal.Event{}, nil, err
 	}
