@@ -18,6 +18,7 @@ import (
 	"hank/runtime/edits"
 	"hank/runtime/events"
 	"hank/runtime/history"
+	"hank/runtime/notices"
 	"hank/runtime/progress"
 	"hank/runtime/recording"
 	"hank/runtime/request"
@@ -29,6 +30,7 @@ type driver struct {
 	x        *execution.Execution
 	events   *events.Bus     // what others follow
 	told     *request.Outbox // what the UI is told; not nil
+	files    notices.Pending // of the files that codons have changed
 	request  Request
 	answers  Answers
 	ui       UI

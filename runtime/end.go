@@ -24,6 +24,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/history"
+	"hank/runtime/notices"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -85,6 +86,7 @@ func startedBy(host string, unattended bool) *state.StartedBy {
 // at again: without a sync before that is said, a power cut would leave files of
 // zeros in the place of results. why is the error that ends the run, if one does.
 func (d *driver) endRun(ctx context.Context, out verdict.Outcome, why error) error {
+	d.notify(d.files.Take(true)...)
 	d.summarize()
 	d.ui.Monitor.Wait("syncing the workspace to the disk")
 	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.Reason == "" {
@@ -132,6 +134,7 @@ func (d *driver) exitCheckpoint(ctx context.Context, out verdict.Outcome) error 
 func (d *driver) abort(ctx context.Context, err error) (verdict.Outcome, error) {
 	out := verdict.Outcome{Reason: leftFor(err), Code: verdict.CodeOf(err), Detail: verdict.Sentence(err)}
 	live := d.x.State().Run(d.run).Live()
+	d.notify(notices.OfError(err, out.Reason))
 	if live == nil {
 		if endErr := d.endRun(context.WithoutCancel(ctx), out, err); endErr != nil && !errors.Is(err, endErr) {
 			err = errors.Join(err, endErr)

@@ -16,6 +16,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/history"
 	"hank/runtime/judging"
+	"hank/runtime/notices"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -53,6 +54,7 @@ func (d *driver) judge(ctx context.Context, index int, held *state.Run, final *s
 	}
 	drop, add := d.program.Grow(window, 0, o)
 	if drop == 0 && len(add) == 0 {
+		d.noteIteration(index, final, o)
 		return nil, nil
 	}
 	added, err := history.EncodeEntries(add)
@@ -63,7 +65,22 @@ func (d *driver) judge(ctx context.Context, index int, held *state.Run, final *s
 		return nil, err
 	}
 	failpoint.Hit("loop.grown")
+	d.noteIteration(index, final, o)
 	return nil, nil
+}
+
+// noteIteration tells of the iteration that a codon has ended, if it has: the plan is as it
+// goes on.
+func (d *driver) noteIteration(index int, final *state.Codon, o plan.Outcome) {
+	at, over := final.LoopContext, true
+	if entries := d.x.State().ExecutionPlan(); index+1 < len(entries) {
+		if next := entries[index+1].LoopContext; next != nil && next.LoopID == at.LoopID {
+			if over = false; next.Iteration == at.Iteration {
+				return
+			}
+		}
+	}
+	d.notify(notices.OfIteration(d.x.State(), final, over, o, d.program.Loop(at.LoopID)))
 }
 
 // judgeLeft judges the iteration that the execution is at the end of, if a crash or a stop

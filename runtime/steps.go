@@ -17,6 +17,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/notices"
 	"hank/runtime/progress"
 	"hank/runtime/retry"
 	"hank/runtime/startpoint"
@@ -232,6 +233,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	left := retry.After(e.Codon, series).Left
 	spec.LastFailure = retry.LastFailure(series)
 	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left))
+	d.notify(d.files.Take(false)...)
 	final, err := codon.Run(ctx, spec, host{d, e, index})
 	if err != nil {
 		return nil, err
@@ -346,35 +348,43 @@ func (d *driver) report(begun progress.CodonBegun, c *state.Codon, goesOn bool) 
 	if c.FailureReason != nil && e.Verdict != verdict.Stopped && (goesOn || c.Settled()) { // which is why
 		e.Why = c.FailureReason.Message
 	}
-	count := d.changedFiles(c)
+	changes := d.changedFiles(c)
+	d.files.Begin()
 	d.told.Later(func() func() {
-		e.Files = count()
+		changed := changes()
+		e.Files = countFiles(changed)
+		d.files.Add(notices.OfFiles(d.x.Store, c, changed))
 		return func() { d.told.Show(e.Masked(d.secrets.Text)) }
 	})
-	d.note("codon.completed", map[string]any{"codonId": c.CodonID, "success": c.Status == state.Completed, "cost": c.Cost(),
-		"duration": took.Milliseconds(), "failureReason": c.FailureReason, "failureIgnored": c.FailureIgnored})
+	d.notify(notices.OfCodon(c, took, !goesOn && !c.Settled())...)
 }
 
-// changedFiles returns what counts the differences between the checkpoints from before
-// and after an attempt, beside what comes next. No workspace is read for it, and of the
-// checkpoints what is not equal. Where they cannot be read, which the next checkpoint
-// says, nothing is counted.
-func (d *driver) changedFiles(c *state.Codon) func() progress.Files {
+// notify writes notices.
+func (d *driver) notify(list ...notices.Notice) {
+	for _, n := range list {
+		d.note(n.Type, n.Data)
+	}
+}
+
+// changedFiles returns what compares the checkpoints from before and after an attempt,
+// beside what comes next. No workspace is read for it, and of the checkpoints what is not
+// equal. Where they cannot be read, which the next checkpoint says, nothing differs.
+func (d *driver) changedFiles(c *state.Codon) func() []diff.Change {
 	db, from, to := d.x.Store.DB, checkpoint.SHA(c.BaseCheckpoint), checkpoint.SHA(c.Checkpoint())
-	return func() (files progress.Files) {
+	return func() []diff.Change {
 		if from == "" || to == "" {
-			return files
+			return nil
 		}
 		before, errBefore := db.CommitInfo(from)
 		after, errAfter := db.CommitInfo(to)
 		if errBefore != nil || errAfter != nil {
-			return files
+			return nil
 		}
 		changes, err := diff.Diff(db, before.Tree, after.Tree)
 		if err != nil {
-			return files
+			return nil
 		}
-		return countFiles(changes)
+		return changes
 	}
 }
 

@@ -3,6 +3,10 @@ package codon
 import (
 	"fmt"
 	"time"
+
+	"hank/plan"
+	"hank/runtime/harness"
+	"hank/state"
 )
 
 // The journal follows what an agent does by excerpts; the transcript holds the
@@ -49,4 +53,86 @@ func (a *attempt) noteAction(eventType string, data any) {
 	if a.actions.allow(time.Now()) {
 		a.host.Note(eventType, data)
 	}
+}
+
+// The events about an attempt. What is not known when one is written is null.
+type (
+	started struct {
+		CodonID     plan.CodonID `json:"codonId"`
+		Name        string       `json:"codonName"`
+		Description string       `json:"codonDescription,omitempty"`
+		// SessionID is null: the event comes before the rig, and so before any session.
+		SessionID       *string    `json:"sessionId"`
+		PreviousSession string     `json:"previousSessionId,omitempty"`
+		StartTime       state.Time `json:"startTime"`
+	}
+
+	toolResult struct {
+		CodonID        plan.CodonID `json:"codonId"`
+		ToolUseID      string       `json:"toolUseId"`
+		ToolName       *string      `json:"toolName"` // null: the agent has not named the call before
+		Result         string       `json:"result"`
+		Truncated      bool         `json:"truncated"`
+		OriginalLength int          `json:"originalLength"`
+		// Took is from the line of the call to the line of the answer; null as ToolName.
+		Took    *int64 `json:"executionTimeMs"`
+		IsError bool   `json:"isError"`
+	}
+
+	tokenUsage struct {
+		CodonID       plan.CodonID `json:"codonId"`
+		Input         int64        `json:"inputTokens"`
+		Output        int64        `json:"outputTokens"`
+		CacheCreation int64        `json:"cacheCreationTokens"`
+		CacheRead     int64        `json:"cacheReadTokens"`
+		Cost          state.USD    `json:"totalCost"`
+		Model         string       `json:"modelId,omitempty"`
+		Final         bool         `json:"final,omitempty"` // hank's addition: the attempt's total, and no difference
+	}
+)
+
+// mostCalls is how many calls of tools are remembered that have not been answered.
+const mostCalls = 1000
+
+// call is a call of a tool that has not been answered.
+type call struct {
+	name string
+	at   time.Time
+}
+
+// called remembers the call of a tool, for its answer.
+func (a *attempt) called(o harness.ToolUse, now time.Time) {
+	if a.calls == nil {
+		a.calls = map[string]call{}
+	}
+	if len(a.calls) < mostCalls {
+		a.calls[o.ID] = call{o.Name, now}
+	}
+}
+
+// noteResult notes the answer of a tool.
+func (a *attempt) noteResult(o harness.ToolResult, now time.Time) {
+	text := harness.Excerpt(o.Text, 2500)
+	e := toolResult{CodonID: a.Entry.CodonID, ToolUseID: o.ToolUseID, Result: text, Truncated: text != o.Text, OriginalLength: len(o.Text), IsError: o.IsError}
+	if c, known := a.calls[o.ToolUseID]; known {
+		took := now.Sub(c.at).Milliseconds()
+		e.ToolName, e.Took = &c.name, &took
+		delete(a.calls, o.ToolUseID)
+	}
+	a.noteAction("tool.result", e)
+}
+
+// noteUsage notes what was used since it was last noted, or, at the end of the attempt,
+// all of it. Where nothing was used, nothing is noted.
+func (a *attempt) noteUsage(final bool) {
+	total := a.total()
+	cost, tokens := total.Cost-a.noted.Cost, total.Tokens.Minus(a.noted.Tokens)
+	if final {
+		cost, tokens = total.Cost, total.Tokens
+	}
+	if cost == 0 && tokens.Sum() == 0 || !final && !a.actions.allow(time.Now()) { // then it is part of the next one
+		return
+	}
+	a.noted = harness.Usage{Cost: total.Cost, Tokens: total.Tokens}
+	a.host.Note("token.usage", tokenUsage{a.Entry.CodonID, tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead, cost, total.Model, final})
 }

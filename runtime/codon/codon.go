@@ -37,7 +37,7 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 		return nil, err
 	}
 	defer a.dropTemp()
-	host.Note("codon.started", map[string]any{"codonId": record.CodonID, "codonName": a.Entry.Codon.Name, "startTime": record.StartTime})
+	host.Note("codon.started", started{record.CodonID, a.Entry.Codon.Name, a.Entry.Codon.Description, nil, a.Session, record.StartTime})
 	holds, failure, err := a.skipIf(ctx)
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)

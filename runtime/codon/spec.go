@@ -107,6 +107,8 @@ type attempt struct {
 	spent     harness.Usage // of the turns before it
 	messages  int
 	actions   actions
+	calls     map[string]call // of tools, that have not been answered
+	noted     harness.Usage   // what token.usage events have said
 	extension int
 	began     time.Time
 	working   time.Time // since the first turn; zero: there was none

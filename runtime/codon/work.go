@@ -36,6 +36,7 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 			return nil, err
 		}
 		if !again {
+			a.noteUsage(true)
 			return nil, a.recordEnd(ctx, res)
 		}
 	}
@@ -122,13 +123,14 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 		}
 		a.noteAction("assistant.action", map[string]any{"codonId": a.Entry.CodonID, "action": action, "content": harness.Excerpt(o.Text, 2500)})
 	case harness.ToolUse:
+		a.called(o, time.Now())
 		a.noteAction("assistant.action", map[string]any{"codonId": a.Entry.CodonID, "action": "tool_use", "content": "", "toolName": o.Name, "toolUseId": o.ID, "toolInput": toolInput(o.Input)})
 	case harness.ToolResult:
-		text := harness.Excerpt(o.Text, 2500)
-		a.noteAction("tool.result", map[string]any{"codonId": a.Entry.CodonID, "toolUseId": o.ToolUseID, "result": text, "truncated": text != o.Text, "originalLength": len(o.Text), "isError": o.IsError})
+		a.noteResult(o, time.Now())
 	case harness.Usage:
 		a.usage = o
 		a.costs.owed = true
+		a.noteUsage(false)
 		err = a.recordUsage(time.Now(), false)
 		stop = a.overBudget() && !o.Final
 	case harness.Retrying:

@@ -274,7 +274,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if plan.Operation, err = o.asOperation(preview); err != nil {
 		return nil, err
 	}
-	_ = x.Note("rollback.started", map[string]any{"toCheckpoint": target.SHA, "toCodon": target.CodonID, "checkpointType": target.Kind})
+	completed := noteStarted(x, target, preview.Superseded)
 	moved, err := x.PerformMove(ctx, plan)
 	if err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 		o.Say(fmt.Sprintf("note: the HEAD of your repository was %.12s at that time; hank does not change it", head))
 	}
 	noteUnarchived(x, preview.Unarchived, o.Say)
-	_ = x.Note("rollback.completed", map[string]any{"checkpoint": target.SHA, "codonId": target.CodonID, "checkpointType": target.Kind})
+	completed()
 	if plan.Position != nil {
 		if program, err := x.LoadProgram(x.State().Program); err == nil {
 			if err := Replan(x, program); err != nil {

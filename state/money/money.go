@@ -85,6 +85,14 @@ type Tokens struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+// Sum is how many tokens they are together.
+func (t Tokens) Sum() int64 { return t.Input + t.Output + t.CacheCreation + t.CacheRead }
+
+// Minus returns what is left of a count without another one.
+func (t Tokens) Minus(o Tokens) Tokens {
+	return Tokens{Input: t.Input - o.Input, Output: t.Output - o.Output, CacheCreation: t.CacheCreation - o.CacheCreation, CacheRead: t.CacheRead - o.CacheRead}
+}
+
 // Add returns the sum of two counts.
 func (t Tokens) Add(o Tokens) Tokens {
 	return Tokens{Input: t.Input + o.Input, Output: t.Output + o.Output, CacheCreation: t.CacheCreation + o.CacheCreation, CacheRead: t.CacheRead + o.CacheRead}

@@ -293,7 +293,17 @@ type note struct {
 	Names        []string  `json:"names"`
 	More         int       `json:"more"`
 	Writable     []string  `json:"writable"`
-	Totals       struct {
+	Codon        string    `json:"codon"`
+	LoopID       string    `json:"loopId"`
+	Iteration    int       `json:"iteration"`
+	Reason       string    `json:"terminationReason"`
+	Final        bool      `json:"final"`
+	Cost         state.USD `json:"totalCost"`
+	state.Tokens
+	File struct {
+		CodonID string `json:"codonId"`
+	} `json:"source"`
+	Totals struct {
 		Dollars state.USD `json:"actualDollars"`
 		Seconds float64   `json:"actualTimeSeconds"`
 	} `json:"totals"`
@@ -341,7 +351,22 @@ func (n note) words(of string) string {
 	case "codon.extended":
 		return fmt.Sprintf("one more prompt in the same session (%d)", n.Extension)
 	case "error", "info", "server.idle":
+		if n.Codon != "" {
+			return n.Codon + ": " + n.Message
+		}
 		return n.Message
+	case "token.usage":
+		what := "more"
+		if n.Final {
+			what = "in all"
+		}
+		return fmt.Sprintf("%s, %s tokens %s", n.Cost.Text(), humanize.Comma(n.Sum()), what)
+	case "loop.iteration.completed":
+		text := fmt.Sprintf("%s: iteration %d is completed, %s", n.LoopID, n.Iteration, term.Duration(time.Duration(n.DurationMs)*time.Millisecond))
+		if n.Reason != "" {
+			text += "; the loop is over (" + strings.ReplaceAll(n.Reason, "_", " ") + ")"
+		}
+		return text
 	case "checkpoint.private":
 		return n.Path + " is in the checkpoints, and files of this name hold secrets"
 	case "data.changed":
@@ -367,6 +392,8 @@ func (n note) paths(of string) string {
 		return fmt.Sprintf("archived %s, and not %s", listed(n.Archived, 0), listed(failed, 0))
 	case "rollback.archiveRestore":
 		return "back from the archive: " + listed(n.Restored, 0)
+	case "file.updated":
+		return n.File.CodonID + ": " + n.Action + " " + n.Path
 	case "rollback.started":
 		return "rollback to checkpoint " + report.Short(n.ToCheckpoint)
 	case "rollback.completed":

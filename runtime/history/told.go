@@ -1,0 +1,64 @@
+package history
+
+import (
+	"slices"
+
+	"hank/recovery/execution"
+	"hank/state"
+)
+
+// mostProcessed is how many codons a rollback.started names at most.
+const mostProcessed = 1000
+
+// The events of a move back. What there is none of is null: a checkpoint that belongs to
+// no codon has no name, and the run that continues is begun by the next command.
+type (
+	rollbackStarted struct {
+		FromRun        *state.RunID         `json:"fromRun"`
+		FromCodon      *state.CodonID       `json:"fromCodon"`
+		ToCodon        *state.CodonID       `json:"toCodon"`
+		ToCheckpoint   state.SHA            `json:"toCheckpoint"`
+		CheckpointType state.CheckpointKind `json:"checkpointType"`
+		// Codons are those behind the target, newest first; they are left at once.
+		Codons []state.CodonID `json:"codonsToProcess"`
+	}
+
+	rollbackCompleted struct {
+		FromRun        *state.RunID         `json:"fromRun"`
+		ToRun          *state.RunID         `json:"toRun"`
+		Checkpoint     state.SHA            `json:"checkpoint"`
+		CodonID        *state.CodonID       `json:"codonId"`
+		CodonName      *string              `json:"codonName"`
+		CheckpointType state.CheckpointKind `json:"checkpointType"`
+		AutoRestart    bool                 `json:"autoRestart"`
+	}
+)
+
+// noteStarted says that a move back begins, and returns what says that it is done.
+func noteStarted(x *execution.Execution, target Target, superseded []Target) (completed func()) {
+	s, from := x.State(), standing(x.State())
+	e := rollbackStarted{FromRun: orNull(from.RunID), FromCodon: orNull(from.CodonID), ToCodon: orNull(target.CodonID),
+		ToCheckpoint: target.SHA, CheckpointType: target.Kind, Codons: []state.CodonID{}}
+	if e.FromRun == nil && s.Newest() != nil {
+		e.FromRun = &s.Newest().RunID
+	}
+	for _, t := range slices.Backward(superseded) {
+		if t.CodonID != "" && len(e.Codons) < mostProcessed && (len(e.Codons) == 0 || e.Codons[len(e.Codons)-1] != t.CodonID) {
+			e.Codons = append(e.Codons, t.CodonID)
+		}
+	}
+	_ = x.Note("rollback.started", e)
+	done := rollbackCompleted{FromRun: e.FromRun, Checkpoint: target.SHA, CodonID: e.ToCodon, CheckpointType: target.Kind}
+	if at := s.PlanIndex(target.CodonID); at >= 0 {
+		done.CodonName = orNull(s.ExecutionPlan()[at].Codon.Name)
+	}
+	return func() { _ = x.Note("rollback.completed", done) }
+}
+
+// orNull is nil for what there is none of.
+func orNull[T ~string](v T) *T {
+	if v == "" {
+		return nil
+	}
+	return &v
+}
