@@ -14,6 +14,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/gate"
 	"hank/runtime/harness/claude"
+	"hank/runtime/harness/noop"
 	"hank/runtime/history"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
@@ -101,7 +102,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	spec := codon.Spec{
 		Run: d.run, ID: recovery.Attempt(s.Lineage, d.run, &state.Codon{CodonID: id, Attempt: number}),
 		Entry: entry, Number: number, Base: d.base(id), ProjectHead: usergit.Head(d.x.Layout.Workspace),
-		SkipRig: d.rigDone || d.replay != nil, Session: d.session, LastOutcome: lastOutcome(d.settled),
+		SkipRig: d.rigDone || d.replay != nil || d.noop, Session: d.session, LastOutcome: lastOutcome(d.settled),
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry),
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
@@ -120,12 +121,26 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		spec.Apply = func(ctx context.Context) error { return d.replay.ApplyFiles(ctx, d.x.Workspace, id) }
 		return spec
 	}
+	if d.noop {
+		spec.Idle, spec.Harness = true, noop.Harness{Full: fills(d.program, entry)}
+		return spec
+	}
 	name, _ := entry.Codon.Model.Harness() // preflight has looked at it
 	spec.Harness, spec.Agent = agents.Harnesses[name], d.agents[name]
 	if spec.Confined && name == claude.Name {
 		spec.Writable = claude.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
 	}
 	return spec
+}
+
+// fills reports whether a codon, or the loop that it is the last of, waits for a full
+// context.
+func fills(p *plan.Program, e plan.Entry) bool {
+	if e.Codon.ExhaustWithPrompt != "" || e.LoopContext == nil {
+		return e.Codon.ExhaustWithPrompt != ""
+	}
+	l := p.Loop(e.LoopContext.LoopID)
+	return l != nil && l.TerminateOn.WaitsForContext() && e.LoopContext.CodonIndexInLoop == len(l.Codons)-1
 }
 
 // before is the attempt at a codon that the next one follows: in this run, or in the one

@@ -30,7 +30,7 @@ func (d *driver) serve(ctx context.Context, st startpoint.Start) (verdict.Outcom
 	if err := keeper.BecomeSubreaper(); err != nil && !errors.Is(err, keeper.ErrUnsupported) {
 		d.say("cannot adopt orphaned processes: %v", err)
 	}
-	d.accounts = budget.NewAccounts(d.x.State(), d.replay != nil)
+	d.accounts = budget.NewAccounts(d.x.State(), d.replay != nil || d.noop)
 	if l := d.x.State().Limits; l.Any() {
 		d.say("limit %s", verdict.DescribeLimits(l, d.x.State().Bill().Paid(), d.accounts.Total.Time))
 	}

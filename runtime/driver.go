@@ -43,6 +43,7 @@ type driver struct {
 	agents   agents.Found
 	requests chan codon.Request
 	replay   *recording.Recording
+	noop     bool // no codon does anything
 	began    time.Time
 	size     *checkpoint.Size // of the workspace, looked at by this command; nil: it was not
 	accounts *budget.Accounts

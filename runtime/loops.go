@@ -153,6 +153,9 @@ func (d *driver) until(ctx context.Context, index int, held *state.Run, final *s
 	if err != nil {
 		return loop.Ballot{}, err
 	}
+	if d.noop {
+		return loop.Ballot{Decision: loop.Stop, Reason: "its command does not run (noop)"}, nil
+	}
 	spec := d.untilSpec(e, recovery.Attempt(d.x.State().Lineage, held.RunID, final), max(final.Attempt, 1))
 	d.still = time.Time{}
 	b, err := codon.Until(ctx, spec, host{d, e, index}, r)

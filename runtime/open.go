@@ -76,6 +76,9 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 		return nil, &layout.NotFoundError{From: root}
 	}
 	workspace, output, replayed := "", "", replay.Root()
+	if r.Replay == request.Noop {
+		replayed = request.Noop
+	}
 	var err error
 	if r.Workspace != "" {
 		if workspace, err = filepath.Abs(r.Workspace); err != nil {

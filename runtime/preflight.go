@@ -16,7 +16,7 @@ import (
 // before anything is started. s is the state from which it is started.
 func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	rest := agents.ToRun(s)
-	if rest == nil || d.replay != nil { // nil: only the run's end is to come
+	if rest == nil || d.replay != nil || d.noop { // nil: only the run's end is to come
 		return nil
 	}
 	if d.agents == nil {
@@ -29,7 +29,7 @@ func (d *driver) preflight(ctx context.Context, s *state.State) error {
 // that could not run here. What it finds is not looked for again.
 func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agents.Found, error) {
 	found := agents.Found{}
-	if r.Replay != "" && r.Replay != request.NoReplay {
+	if r.Replays() || r.Replay == request.Noop {
 		return found, nil
 	}
 	return found, found.Look(ctx, p.Hank, p.Initial(), r.ProcessEnviron(), ui.Remark)

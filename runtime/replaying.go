@@ -10,12 +10,18 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/recording"
+	"hank/runtime/request"
 )
 
 // resumeReplay continues to replay what earlier runs of the execution replayed: a plain
 // hank run after a stop, a rollback or a retry is not to begin to spend money.
 func (d *driver) resumeReplay() (err error) {
-	if from := d.x.Meta().Replay; d.request.Replay == "" && from != "" {
+	from := d.x.Meta().Replay
+	if d.request.Replay == "" && from == request.Noop {
+		d.noop = true
+		return nil
+	}
+	if d.request.Replay == "" && from != "" {
 		if d.replay, err = recording.Open(from); err != nil {
 			err = &exitcode.UsageError{Why: fmt.Sprintf("this execution replays %s, which cannot be opened (%v); give its new place with --replay DIR, or --replay none to run agents", from, err)}
 		}
@@ -26,7 +32,10 @@ func (d *driver) resumeReplay() (err error) {
 // beginReplay remembers what is replayed, or that nothing is any more, and says so.
 func (d *driver) beginReplay() error {
 	from := d.replay.Root()
-	if from != "" {
+	if d.noop {
+		from = request.Noop
+		d.say("noop: no agent or script runs, nothing changes, and nothing is paid; `hank run --replay none` ends that, for the codons that are still to come")
+	} else if from != "" {
 		d.say("replaying %s: no agent runs, and nothing is paid", term.ShortPath(from))
 		if changes := changed(d.replay, d.program); len(changes) > 0 {
 			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))

@@ -85,7 +85,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		return nil, loadErr
 	}
 	var replay *recording.Recording
-	if r.Replay != "" && r.Replay != request.NoReplay {
+	if r.Replays() {
 		if vfs.SameFile(r.Replay, root) {
 			return nil, &exitcode.UsageError{Why: "an execution cannot replay itself: -e DIR names the one that replays"}
 		}
@@ -140,7 +140,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 			}
 		}()
 	}
-	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed(), sandboxed: sandboxed}
+	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, noop: r.Replay == request.Noop, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed(), sandboxed: sandboxed}
 	if err = d.resumeReplay(); err != nil {
 		return d.result(verdict.Outcome{}, err), errors.Join(err, x.Close())
 	}

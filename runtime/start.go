@@ -37,7 +37,7 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.Session.CodonID)
 		st.Session = nil
 	}
-	if st.Session != nil && st.Session.Replayed() && d.replay == nil {
+	if st.Session != nil && st.Session.Replayed() && d.replay == nil && !d.noop {
 		d.say("note: the agent's session of codon %s was only replayed: the codon starts over, on the workspace as it is", st.Session.CodonID)
 		st.Session = nil
 	}
@@ -45,7 +45,7 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	if st.Position != nil {
 		there.Position = st.Position
 	}
-	if d.replay == nil && st.Session == nil {
+	if d.replay == nil && !d.noop && st.Session == nil {
 		if ask := startpoint.Played(&there, d.x.Meta().Replay != ""); ask != nil {
 			return st, ask
 		}

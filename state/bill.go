@@ -3,8 +3,15 @@ package state
 // HarnessReplay is the harness in the record of an attempt that was replayed.
 const HarnessReplay = "replay"
 
-// Replayed reports whether the attempt was played from a recording.
-func (c *Codon) Replayed() bool { return c.Harness == HarnessReplay }
+// HarnessNoop is the harness in the record of an attempt that did nothing.
+const HarnessNoop = "noop"
+
+// Replayed reports whether no agent has worked in the attempt: it was played from a
+// recording, or did nothing.
+func (c *Codon) Replayed() bool { return c.Harness == HarnessReplay || c.Harness == HarnessNoop }
+
+// DidNothing reports whether the attempt was one of --noop.
+func (c *Codon) DidNothing() bool { return c.Harness == HarnessNoop }
 
 // Bill is what the attempt cost, its sentinels included.
 func (c *Codon) Bill() Bill {

@@ -13,6 +13,7 @@ type Caveats struct {
 	Ignored     []Caveat  `json:"ignoredFailures,omitempty"` // failed, and the plan continues
 	FullContext []Caveat  `json:"fullContext,omitempty"`     // completed, with the agent's context full
 	Skipped     []CodonID `json:"skipped,omitempty"`
+	NotRun      []CodonID `json:"notRun,omitempty"` // completed by --noop, so that nothing of them was done
 }
 
 // Caveat is what is to be said of one settled codon.
@@ -49,7 +50,7 @@ func CaveatsOf(records []*Codon) (c Caveats) {
 
 // Empty reports whether there is nothing to be said.
 func (c Caveats) Empty() bool {
-	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped) == 0
+	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped)+len(c.NotRun) == 0
 }
 
 // with returns the caveats with those of one more settled record. The lists of c
@@ -64,6 +65,8 @@ func (c Caveats) with(record *Codon) Caveats {
 			about.Message = record.FailureReason.Message
 		}
 		c.Ignored = append(slices.Clip(c.Ignored), about)
+	case record.DidNothing():
+		c.NotRun = append(slices.Clip(c.NotRun), record.CodonID)
 	case record.BudgetExceeded != nil && !record.BudgetExceeded.Finished:
 		c.CutOff = append(slices.Clip(c.CutOff), about)
 	case record.ContextExceeded:

@@ -20,6 +20,7 @@ import (
 	"hank/runtime/progress"
 	"hank/runtime/report"
 	"hank/runtime/report/eventlog"
+	"hank/runtime/request"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
@@ -91,6 +92,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched; kept for the execution"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`; kept until changed"},
 			&cli.StringFlag{Name: "replay", Usage: "replay the agents recorded in the execution in `DIR` instead of running them: their output, costs (not paid) and file changes; later runs continue the replay (none: run agents again)"},
+			&cli.BoolFlag{Name: "noop", Usage: "go through the plan without doing anything: every codon completes at once, no agent, script, rig or check runs, and nothing changes; later runs continue so (--replay none: run agents)"},
 			&cli.BoolFlag{Name: "include-secrets", Usage: "include files whose names suggest secrets (.env, id_rsa, ...) in the checkpoints"},
 			&cli.BoolFlag{Name: "exclude-secrets", Usage: "exclude such files from every checkpoint; a rollback does not touch them"},
 			&cli.BoolFlag{Name: "fresh", Usage: "start with the files that are there: in a workspace without an execution, or if no state can be recovered"},
@@ -113,6 +115,12 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 				return err
 			}
 			r.Hank, r.Data, r.Workspace, r.Output, r.Replay = hank, data, c.String("workspace"), c.String("output"), c.String("replay")
+			if c.Bool("noop") {
+				if r.Replay != "" {
+					return &exitcode.UsageError{Why: "--noop and --replay are mutually exclusive"}
+				}
+				r.Replay = request.Noop
+			}
 			a.Fresh, a.IncludeSecrets, a.ExcludeSecrets = c.Bool("fresh"), c.Bool("include-secrets"), c.Bool("exclude-secrets")
 			if a.IncludeSecrets && a.ExcludeSecrets {
 				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets are mutually exclusive"}

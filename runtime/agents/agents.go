@@ -27,7 +27,7 @@ var Harnesses = map[string]harness.Harness{
 // Missing says what of an agent's or of the hank's requirements is missing here
 // for a command that runs codons, as the command itself will; nil: nothing.
 func Missing(ctx context.Context, v *recovery.View) error {
-	if v.Live || v.Blocked != nil || v.State.Program == "" || v.State.Next() >= len(v.State.ExecutionPlan()) {
+	if v.Live || v.Blocked != nil || v.Meta.Replay != "" || v.State.Program == "" || v.State.Next() >= len(v.State.ExecutionPlan()) {
 		return nil
 	}
 	store, err := v.Store()

@@ -25,7 +25,7 @@ func (a *attempt) killed(exit keeper.Exit) {
 // copyOutputs runs the checks of a codon that has done its work and copies its
 // results. It returns why the codon has failed after all.
 func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error) {
-	if len(a.Entry.Codon.OutputFiles) == 0 {
+	if len(a.Entry.Codon.OutputFiles) == 0 || a.Idle {
 		return nil, nil
 	}
 	writable, err := a.writable()

@@ -14,7 +14,7 @@ import (
 
 // asks reports whether the codon's skipIf is to be asked: not where the workspace has
 // work of the codon already, which would answer for itself.
-func (a *attempt) asks() bool { return a.Entry.Codon.SkipIf != nil && !a.Begun }
+func (a *attempt) asks() bool { return a.Entry.Codon.SkipIf != nil && !a.Begun && !a.Idle }
 
 // skipIf asks whether the codon is skipped, on the workspace that it would begin with, and
 // returns how its condition holds; empty: it does not.

@@ -52,6 +52,8 @@ type Spec struct {
 	// Apply does to the workspace what an agent that is played back did; nil: the agent
 	// does it.
 	Apply func(context.Context) error
+	// Idle: nothing is done, by --noop: no rig, no condition, no check, no copy.
+	Idle bool
 	// Decided is what it said about its loop.
 	Decided *loop.Ballot
 }

@@ -29,6 +29,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
+	"hank/runtime/request"
 	"hank/state"
 )
 
@@ -66,7 +67,9 @@ func Open(dir string) (*Recording, error) {
 			records[c.CodonID] = c
 		}
 	}
-	if from := view.Meta.Replay; len(records) == 0 && from != "" {
+	if from := view.Meta.Replay; len(records) == 0 && from == request.Noop {
+		return nil, errors.Join(&exitcode.UsageError{Why: dir + " was run with --noop: none of its codons has done anything that could be replayed"}, store.Close())
+	} else if len(records) == 0 && from != "" {
 		return nil, errors.Join(&exitcode.UsageError{Why: fmt.Sprintf("%s is itself a replay, and has no transcript of its own: replay %s", dir, from)}, store.Close())
 	}
 	return &Recording{view, store, records}, nil

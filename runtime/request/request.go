@@ -153,6 +153,12 @@ const noModel = "none"
 // NoReplay has agents run again in an execution that replays another one.
 const NoReplay = "none"
 
+// Noop, in the place of an execution to be replayed, has no codon do anything.
+const Noop = "noop"
+
+// Replays reports whether an execution is to be replayed.
+func (r Request) Replays() bool { return r.Replay != "" && r.Replay != NoReplay && r.Replay != Noop }
+
 // LayersFor are the settings around a program that was frozen with a model: that model
 // stays until another is named.
 func (r Request) LayersFor(frozen string) config.Layers {

@@ -161,10 +161,24 @@ func (a Archiving) move(done *Archived) error {
 	return nil
 }
 
-// owner is the archive's directory of a codon or of a loop. SafeFileName never
-// makes an @, so that no two owners have the same directory or one inside of
-// another's.
+// owner is the archive's directory of a codon or of a loop, as the compatible system has
+// it: loop-0/codon-0. Two owners may have the same: a codon a-0, and the first iteration of
+// a loop a. What tells them apart is the manifest, and no name is given to two contents.
 func (a Archiving) owner() string {
+	name := func(id plan.CodonID) string { return strings.ReplaceAll(plan.SafeFileName(id), "#", "-") }
+	if a.Loop == nil {
+		return name(a.CodonID)
+	}
+	loop := name(a.Loop.LoopID)
+	if a.LoopEnds {
+		return loop + "-loop"
+	}
+	return loop + "-" + strconv.Itoa(a.Loop.Iteration) + "/" + name(a.CodonID)
+}
+
+// formerOwner is owner as it was before: an archive that was interrupted is continued
+// under the names that it was begun with.
+func (a Archiving) formerOwner() string {
 	codon := plan.SafeFileName(a.CodonID)
 	if a.Loop == nil {
 		return codon
@@ -193,12 +207,18 @@ func (a Archiving) copyFile(root *os.Root, name string, known map[string]layout.
 	if !utf8.ValidString(name) {
 		return moving{}, errors.New("its name is not UTF-8, and the manifest could not name it")
 	}
-	for n := 1; ; n++ {
+	for n := 0; ; n++ {
 		dir := path.Join(layout.ArchiveName, a.owner())
+		if n == 0 {
+			dir = path.Join(layout.ArchiveName, a.formerOwner())
+		}
 		if n > 1 {
 			dir += "@again" + strconv.Itoa(n)
 		}
 		e := a.entry(name, path.Join(dir, name))
+		if _, begun := known[e.ArchivePath]; n == 0 && !begun {
+			continue
+		}
 		target := a.path(e)
 		there, err := a.look(root, name, target)
 		if err != nil {

@@ -94,41 +94,81 @@ func TestAnArchiveMovesFilesAndRecordsThem(t *testing.T) {
 	}
 }
 
-func TestEveryOwnerHasAFolderOfItsOwn(t *testing.T) {
+// The directories of the archive are those that the reference names.
+func TestOwnersHaveTheirDirectories(t *testing.T) {
 	t.Parallel()
 	loop := func(id plan.CodonID, n int) *plan.LoopContext { return &plan.LoopContext{LoopID: id, Iteration: n} }
-	if got := (Archiving{CodonID: "review#2", Loop: loop("refine", 2)}).owner(); got != "refine@2/review#2" {
-		t.Errorf("a codon of a loop has %q", got)
-	}
-	if got := (Archiving{CodonID: "review#2", Loop: loop("refine", 2), LoopEnds: true}).owner(); got != "refine@loop" {
-		t.Errorf("a loop has %q", got)
+	for want, a := range map[string]Archiving{
+		"draft":             {CodonID: "draft"},
+		"refine-2/review-2": {CodonID: "review#2", Loop: loop("refine", 2)},
+		"refine-loop":       {CodonID: "review#2", Loop: loop("refine", 2), LoopEnds: true},
+	} {
+		if got := a.owner(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 	id := rapid.Custom(func(t *rapid.T) plan.CodonID {
 		return plan.CodonID(rapid.StringOfN(rapid.SampledFrom([]rune("ab#@-/.%0l")), 1, 4, -1).Draw(t, "id"))
 	})
-	owner := rapid.Custom(func(t *rapid.T) Archiving {
+	rapid.Check(t, func(t *rapid.T) {
 		a := Archiving{CodonID: id.Draw(t, "codon")}
 		if rapid.Bool().Draw(t, "in a loop") {
-			a.Loop = loop(id.Draw(t, "loop"), rapid.IntRange(0, 2).Draw(t, "n"))
-			a.LoopEnds = rapid.Bool().Draw(t, "ends")
-		}
-		return a
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := owner.Draw(t, "a"), owner.Draw(t, "b")
-		same := (a.Loop == nil) == (b.Loop == nil) && a.LoopEnds == b.LoopEnds
-		if a.Loop != nil && b.Loop != nil {
-			same = same && a.Loop.LoopID == b.Loop.LoopID && (a.LoopEnds || a.Loop.Iteration == b.Loop.Iteration)
-		}
-		same = same && (a.CodonID == b.CodonID || a.LoopEnds)
-		inside := strings.HasPrefix(a.owner()+"/", b.owner()+"/") || strings.HasPrefix(b.owner()+"/", a.owner()+"/")
-		if same != inside {
-			t.Fatalf("%+v has %s, %+v has %s", a, a.owner(), b, b.owner())
+			a.Loop, a.LoopEnds = loop(id.Draw(t, "loop"), rapid.IntRange(0, 2).Draw(t, "n")), rapid.Bool().Draw(t, "ends")
 		}
 		if !filepath.IsLocal(a.owner()) {
 			t.Fatalf("%s leads out", a.owner())
 		}
 	})
+}
+
+// Two owners can have the same directory; neither loses anything by it.
+func TestOwnersOfTheSameDirectoryLoseNothing(t *testing.T) {
+	t.Parallel()
+	a := newArchiving(t, vfs.OS, "**")
+	for _, c := range []struct {
+		codon   plan.CodonID
+		in      *plan.LoopContext
+		content string
+	}{{"a-0", nil, "of the codon"}, {"b#0", &plan.LoopContext{LoopID: "a"}, "of the loop"}} {
+		testkit.Must(t, ignoreMissing(os.RemoveAll(a.in("b-0"))))
+		testkit.Write(t, a.in("b-0/x"), c.content)
+		if c.in != nil {
+			testkit.Must(t, os.RemoveAll(a.in("b-0")))
+			testkit.Write(t, a.in("x"), c.content)
+		}
+		a.CodonID, a.Loop = c.codon, c.in
+		if done := a.Run(); len(done.Paths) != 1 || len(done.Failed) > 0 {
+			t.Fatalf("%+v", done)
+		}
+	}
+	var got []string
+	for _, e := range manifestOf(t, vfs.OS, a.Layout).Entries {
+		got = append(got, string(e.CodonID)+" "+e.ArchivePath+"="+testkit.Read(t, filepath.Join(a.Layout.Root, e.ArchivePath)))
+	}
+	if want := []string{"a-0 rigArchive/a-0/b-0/x=of the codon", "b#0 rigArchive/a-0/b-0@again2/x=of the loop"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// An archive that was interrupted after its manifest was written, under the names that hank
+// gave before, ends under these: nothing is archived twice.
+func TestAnArchiveContinuesUnderItsFormerNames(t *testing.T) {
+	t.Parallel()
+	a := newArchiving(t, vfs.OS, "**")
+	a.CodonID, a.Loop = "draft#3", &plan.LoopContext{LoopID: "l", Iteration: 3}
+	a.Checkpoint = state.SHA(fmt.Sprintf("%040d", 1))
+	testkit.Write(t, a.in("x"), "x")
+	testkit.Write(t, filepath.Join(a.Layout.Root, "rigArchive/l@3/draft#3/x"), "x")
+	e := a.entry("x", "rigArchive/l@3/draft#3/x")
+	data, err := json.Marshal(layout.Manifest{Version: "1.0.0", Entries: []layout.Archived{e}})
+	testkit.Must(t, err)
+	testkit.Write(t, a.Layout.Manifest(), string(data))
+	if done := a.Run(); !slices.Equal(done.Paths, []string{"x"}) || len(done.Failed) > 0 {
+		t.Fatalf("%+v", done)
+	}
+	if m := manifestOf(t, vfs.OS, a.Layout); len(m.Entries) != 1 || m.Entries[0].ArchivePath != e.ArchivePath {
+		t.Errorf("%+v", m)
+	}
 }
 
 func TestAnArchiveNeverReplacesWhatItHas(t *testing.T) {
@@ -360,7 +400,7 @@ func TestTheManifestKeepsWhatItDoesNotKnow(t *testing.T) {
 	if done := a.Run(); len(done.Paths) != 1 {
 		t.Fatalf("%+v", done)
 	}
-	want := jsontext.Value(strings.TrimSuffix(old, "]}") + `, {"sourcePath": "x", "archivePath": "rigArchive/l@3/draft#3/x", "codonId": "draft#3",
+	want := jsontext.Value(strings.TrimSuffix(old, "]}") + `, {"sourcePath": "x", "archivePath": "rigArchive/l-3/draft-3/x", "codonId": "draft#3",
 		"loopContext": {"loopId": "l", "iteration": 3}, "checkpointSha": "orphan", "timestamp": "2026-01-02T03:04:05.678Z"}]}`)
 	got := jsontext.Value(testkit.Read(t, a.Layout.Manifest()))
 	testkit.Must(t, errors.Join(want.Canonicalize(), got.Canonicalize()))

@@ -152,6 +152,8 @@ func Qualification(c *state.Codon) string {
 			return fmt.Sprintf("%s is reached (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
 		}
 		return fmt.Sprintf("stopped at %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+	case c.Status == state.Completed && c.DidNothing():
+		return "not run (noop)"
 	case c.Status == state.Completed && c.ContextExceeded:
 		return "its context was full"
 	case c.Status == state.Failed && c.FailureIgnored:
@@ -184,6 +186,9 @@ func ProgressText(done int, of plan.Extent, c state.Caveats) string {
 	if n := len(c.Skipped); n > 0 {
 		text += fmt.Sprintf(", %d of them skipped", n)
 	}
+	if n := len(c.NotRun); n > 0 {
+		text += fmt.Sprintf(", %d of them not run (noop)", n)
+	}
 	if n := len(c.Ignored); n > 0 {
 		text += fmt.Sprintf(", %d of them failed", n)
 	}
@@ -214,13 +219,17 @@ func CaveatText(c state.Caveats) string {
 	}
 	add(c.Ignored, "failure ignored", "failures ignored")
 	add(c.FullContext, "codon ended by a full context", "codons ended by a full context")
-	if len(c.Skipped) > 0 {
-		names := make([]string, len(c.Skipped))
-		for i, id := range c.Skipped {
+	ids := func(list []state.CodonID, one, many string) {
+		names := make([]string, len(list))
+		for i, id := range list {
 			names[i] = string(id)
 		}
-		parts = append(parts, counted(names, "codon skipped", "codons skipped"))
+		if len(list) > 0 {
+			parts = append(parts, counted(names, one, many))
+		}
 	}
+	ids(c.Skipped, "codon skipped", "codons skipped")
+	ids(c.NotRun, "codon not run because of --noop", "codons not run because of --noop")
 	if last := len(parts) - 1; last > 0 {
 		return strings.Join(parts[:last], ", ") + " and " + parts[last]
 	}
