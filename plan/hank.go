@@ -294,6 +294,36 @@ type Sentinel struct {
 	Unknown  jsontext.Value `json:",embed"`
 }
 
+// Name is the id of a sentinel whose configuration is in the hank, else the file of it.
+func (s Sentinel) Name() string {
+	if ref := s.ref(); ref != "" {
+		return ref
+	}
+	var config struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(s.Config, &config) // what is wrong with it was reported
+	return config.ID
+}
+
+// Required reports whether its codon fails where the sentinel is not there.
+func (s Sentinel) Required() bool {
+	var settings struct {
+		Fail bool `json:"failCodonIfNotLoaded"`
+	}
+	return json.Unmarshal(s.Settings, &settings) == nil && settings.Fail
+}
+
+// NeedsSentinel is the first sentinel without which the codon fails; empty: none.
+func (c *Codon) NeedsSentinel() string {
+	for _, s := range c.Sentinels {
+		if s.Required() {
+			return s.Name()
+		}
+	}
+	return ""
+}
+
 // ref is the reference to the sentinel's configuration file; empty if the
 // configuration is in the hank itself.
 func (s Sentinel) ref() string {

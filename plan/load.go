@@ -45,6 +45,7 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	h.structure(&l.out)
 	if !l.frozen { // what is stored has been said
 		h.priceRules(p.Settings, &l.out)
+		h.idleChecks(p.Settings, &l.out)
 	}
 	l.references()
 	if !l.out.AnyIDs {

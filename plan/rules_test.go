@@ -231,6 +231,9 @@ var brokenHanks = []broken{
 	{name: "a field of some", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result", "error"], "conditions": [{"operator": "equals", "path": "message", "value": "x"}]}`), want: "sentinel-partly", at: `"message"`},
 	{name: "an event that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.results"]}`), want: "sentinel-event", at: `"tool.results"`, hint: "tool.result"},
 	{name: "an expression that is none", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "error", "conditions": [{"operator": "matches", "path": "message", "value": "("}]}]}`), want: "sentinel-regexp", at: `"("}]}`},
+	{name: "a sentinel that does not run", hank: withSentinel(sentinelHead + onError), want: "sentinel-not-run", at: `{"sentinelConfig"`},
+	{name: "a sentinel that is needed", hank: strings.Replace(withSentinel(sentinelHead+onError), `{"sentinelConfig"`, `{"settings": {"failCodonIfNotLoaded": true}, "sentinelConfig"`, 1), want: "sentinel-required", at: `{"settings"`, hint: "remove failCodonIfNotLoaded"},
+	{name: "checks before no copy", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["x"], "beforeCopy": [{"type": "command", "command": {"run": "true"}}]}]`)), want: "before-copy-idle", at: `[{"type": "command"`, hint: "checkOutputs"},
 	{name: "a sentinel of no model", hank: withSentinel(strings.Replace(sentinelHead+onError, "anthropic/claude-haiku-4-5", "nobody", 1)), want: "unknown-model", at: `"nobody"`},
 
 	// models
@@ -271,6 +274,9 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 			p, ds := Load(dir, "hank.json")
 			if b.want != "loop-abort" { // most loops here leave it to the default
 				ds = slices.DeleteFunc(ds, func(d diagnostic.Diagnostic) bool { return d.Rule == "loop-abort" })
+			}
+			if b.want != "sentinel-not-run" { // which each sentinel has
+				ds = slices.DeleteFunc(ds, func(d diagnostic.Diagnostic) bool { return d.Rule == "sentinel-not-run" })
 			}
 			if len(ds) != 1 {
 				t.Fatalf("want one diagnostic, %s, got:\n%s", b.want, diagnostic.Text(ds))

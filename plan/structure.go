@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/lazyregexp"
 	"hank/internal/pattern"
+	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 )
@@ -191,6 +192,14 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 			h.commandRules(at, r.Command.Run, out)
 		}
 	}
+	for i, s := range p.codon.Sentinels {
+		at := fmt.Sprintf("%s/sentinels/%d", p.pointer, i)
+		if s.Required() {
+			h.report(out, at, "sentinel-required", "remove failCodonIfNotLoaded, or set \"onFailure\": \"ignore\"", "sentinels are not run by this version, and codon %q fails without %q", p.codon.ID, s.Name())
+		} else {
+			h.report(out, at, "sentinel-not-run", "", "sentinels are not run by this version: %q observes nothing", s.Name())
+		}
+	}
 	for i, o := range p.codon.OutputFiles {
 		for j, r := range o.BeforeCopy {
 			if r.Command != nil {
@@ -310,4 +319,23 @@ func leadsUp(p string) bool {
 		}
 	}
 	return false
+}
+
+// idleChecks reports commands before a copy that is made nowhere, as far as is known now:
+// --output may name a directory.
+func (h *Hank) idleChecks(s config.Settings, out *diagnostic.Reporter) {
+	if s.OutputDirectory != "" || s.ChecksOutputs() {
+		return
+	}
+	for _, p := range h.places {
+		if p.codon == nil {
+			continue
+		}
+		for i, o := range p.codon.OutputFiles {
+			if len(o.BeforeCopy) > 0 {
+				h.report(out, fmt.Sprintf("%s/outputFiles/%d/beforeCopy", p.pointer, i), "before-copy-idle", "name an output directory with --output, or set checkOutputs",
+					"beforeCopy of codon %q is not run where there is no output directory", p.codon.ID)
+			}
+		}
+	}
 }

@@ -13,7 +13,8 @@ type Caveats struct {
 	Ignored     []Caveat  `json:"ignoredFailures,omitempty"` // failed, and the plan continues
 	FullContext []Caveat  `json:"fullContext,omitempty"`     // completed, with the agent's context full
 	Skipped     []CodonID `json:"skipped,omitempty"`
-	NotRun      []CodonID `json:"notRun,omitempty"` // completed by --noop, so that nothing of them was done
+	Unobserved  []CodonID `json:"sentinelsNotRun,omitempty"` // their sentinels were not run
+	NotRun      []CodonID `json:"notRun,omitempty"`          // completed by --noop, so that nothing of them was done
 }
 
 // Caveat is what is to be said of one settled codon.
@@ -50,12 +51,15 @@ func CaveatsOf(records []*Codon) (c Caveats) {
 
 // Empty reports whether there is nothing to be said.
 func (c Caveats) Empty() bool {
-	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped)+len(c.NotRun) == 0
+	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped)+len(c.NotRun)+len(c.Unobserved) == 0
 }
 
 // with returns the caveats with those of one more settled record. The lists of c
 // are not written to: states share them.
 func (c Caveats) with(record *Codon) Caveats {
+	if len(record.NotObserved) > 0 && record.Status == Completed {
+		c.Unobserved = append(slices.Clip(c.Unobserved), record.CodonID)
+	}
 	about := Caveat{CodonID: record.CodonID, BudgetExceeded: record.BudgetExceeded}
 	switch {
 	case record.Status == Skipped:

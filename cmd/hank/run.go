@@ -37,6 +37,7 @@ func driveFlags() []cli.Flag {
 		capFlag,
 		&cli.IntFlag{Name: "shim-idle-timeout", Usage: "end an agent that shows no sign of activity for `SECONDS`"},
 		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "continue if a rig fails"},
+		&cli.BoolFlag{Name: "check-outputs", Usage: "run beforeCopy as a check where there is no output directory"},
 		sandboxFlag,
 		&cli.BoolFlag{Name: "adopt", Usage: "if the hank has changed: use the new version"},
 		&cli.BoolFlag{Name: "frozen", Usage: "if the hank has changed: keep the version that this execution uses"},
@@ -67,8 +68,8 @@ linked into the workspace as read_only_data_source. The execution is created her
 in the directory that -e names.
 
 The execution keeps what --output, --model, --sandbox, --max-cost, --max-time,
---checkpoint-cap and --replay are given until they are given again, and HANK, DATA, --workspace and the
-answer about secrets permanently: a plain hank run continues with all of them. Other
+--checkpoint-cap, --replay and --noop are given until they are given again, and HANK, DATA, --workspace
+and the answer about secrets permanently: a plain hank run continues with all of them. Other
 options hold for one command.
 
 --from begins a branch at any checkpoint of any run (hank status --tree draws the runs; for

@@ -36,6 +36,7 @@ type Settings struct {
 	OutputDirectory   string         `json:"outputDirectory,omitzero"`
 	ShimIdleTimeout   int            `json:"shimIdleTimeout,omitzero"` // seconds
 	IgnoreRigFailures *bool          `json:"ignoreRigFailures,omitzero"`
+	CheckOutputs      *bool          `json:"checkOutputs,omitzero"`
 	Budget            *Ceiling       `json:"budget,omitzero"`
 	CheckpointCap     Size           `json:"checkpointCap,omitzero"`
 	Sandbox           Sandbox        `json:"sandbox,omitzero"`
@@ -171,6 +172,9 @@ type Layers struct {
 	AnyIDs bool
 }
 
+// ChecksOutputs reports whether beforeCopy runs where nothing is copied.
+func (s Settings) ChecksOutputs() bool { return s.CheckOutputs != nil && *s.CheckOutputs }
+
 // Merge returns the settings that hold; hank are the overrides of the hank, nil is
 // none. The ceilings of hankweave.json and of the hank are both kept: the smaller
 // one holds. A ceiling of a higher layer replaces it.
@@ -211,6 +215,9 @@ func (s Settings) under(top Settings) Settings {
 	}
 	if top.IgnoreRigFailures != nil {
 		s.IgnoreRigFailures = top.IgnoreRigFailures
+	}
+	if top.CheckOutputs != nil {
+		s.CheckOutputs = top.CheckOutputs
 	}
 	if top.CheckpointCap != "" {
 		s.CheckpointCap = top.CheckpointCap

@@ -66,6 +66,9 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 		if err != nil {
 			return &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
 		}
+		if s := e.Codon.NeedsSentinel(); s != "" && e.Codon.Failure() != plan.Ignore {
+			return &exitcode.AgentError{Why: fmt.Sprintf("codon %s is not to run without sentinel %s (failCodonIfNotLoaded), and this version runs no sentinels; to run it without: remove failCodonIfNotLoaded", e.CodonID, s)}
+		}
 		if _, known := a[name]; known {
 			continue
 		}

@@ -27,7 +27,7 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	record := &state.Codon{
 		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
 		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), BaseCheckpoint: a.Base,
-		ProjectHead: a.ProjectHead, Reply: a.Reply,
+		ProjectHead: a.ProjectHead, Reply: a.Reply, NotObserved: a.notObserved(),
 	}
 	begin := host.RecordLater // the next transition is synced before the agent is there
 	if a.hasRig() || a.asks() {
@@ -38,6 +38,7 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	}
 	defer a.dropTemp()
 	host.Note("codon.started", started{record.CodonID, a.Entry.Codon.Name, a.Entry.Codon.Description, nil, a.Session, record.StartTime})
+	a.tellNotObserved(record.NotObserved)
 	holds, failure, err := a.skipIf(ctx)
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
@@ -50,6 +51,9 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	}
 	if failure, err = a.rig(ctx); err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
+	}
+	if failure = a.needsSentinel(); failure != nil {
+		return a.failBeforeWork(ctx, failure, nil)
 	}
 	failure, err = a.work(ctx)
 	if err != nil || failure != nil {

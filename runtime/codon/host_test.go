@@ -90,11 +90,12 @@ func (h *host) spec(index, number int) codon.Spec {
 		h.t.Fatal(err)
 	}
 	root := h.t.TempDir()
-	accounts := budget.NewAccounts(h.state, false)
+	accounts, yes := budget.NewAccounts(h.state, false), true
 	return codon.Spec{
 		Run: run, ID: fmt.Sprintf("host-test-%d-%d", os.Getpid(), attempts.Add(1)), Entry: entry, Number: number, Base: h.state.Base,
 		Harness: shell.Harness{}, Program: h.program, Limits: accounts.Limits(h.program, entry, budget.Use{}), LoopLimits: accounts.LoopLimits(h.program, entry),
-		Layout: layout.Layout{Root: root, Workspace: h.workspace}, Environ: []string{"PATH=" + os.Getenv("PATH")},
+		Settings: config.Settings{CheckOutputs: &yes}, // there is no output directory
+		Layout:   layout.Layout{Root: root, Workspace: h.workspace}, Environ: []string{"PATH=" + os.Getenv("PATH")},
 	}
 }
 

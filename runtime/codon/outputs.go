@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"hank/internal/term"
+	"hank/plan"
 	"hank/runtime/keeper"
 	"hank/runtime/rig"
 	"hank/state"
@@ -26,6 +27,12 @@ func (a *attempt) killed(exit keeper.Exit) {
 // results. It returns why the codon has failed after all.
 func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error) {
 	if len(a.Entry.Codon.OutputFiles) == 0 || a.Idle {
+		return nil, nil
+	}
+	if a.Output == "" && !a.Settings.ChecksOutputs() {
+		if n := checksOf(a.Entry.Codon); n > 0 {
+			a.notes = append(a.notes, fmt.Sprintf("beforeCopy was not run (%s): there is no output directory to copy to; --output DIR names one, and --check-outputs runs it as a check", term.Count(n, "command")))
+		}
 		return nil, nil
 	}
 	writable, err := a.writable()
@@ -58,4 +65,12 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 		return nil, err
 	}
 	return &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: err.Error(), Class: "outputs", Rule: "copy"}, nil
+}
+
+// checksOf is how many commands are run before outputs are copied.
+func checksOf(c *plan.Codon) (n int) {
+	for _, group := range c.OutputFiles {
+		n += len(group.BeforeCopy)
+	}
+	return n
 }

@@ -55,9 +55,9 @@ type copiedFile struct {
 	Kept bool   // the same content was there already
 }
 
-// Run takes the groups of outputFiles in order. A group's beforeCopy commands
-// always run, whether or not there is an output directory: they are checks, and a
-// hank must not pass by leaving them out. Then what its patterns give is
+// Run takes the groups of outputFiles in order. A group's beforeCopy commands run first,
+// also where there is no output directory: whether they are to then, the caller
+// decides. Then what its patterns give is
 // copied, with its path. The first failure ends it: a *Failure of a check,
 // or an error that names the file.
 func (o Outputs) Run(ctx context.Context) (copied, error) {

@@ -66,6 +66,10 @@ func SettingsFound(c *cli.Context, name string) (layers config.Layers, found []d
 	layers.Env = env
 	found = append(found, more...)
 	layers.Flags = config.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
+	if c.Bool("check-outputs") {
+		yes := true
+		layers.Flags.CheckOutputs = &yes
+	}
 	if c.Bool("ignore-rig-failures") {
 		yes := true
 		layers.Flags.IgnoreRigFailures = &yes
