@@ -1,5 +1,7 @@
 package docs
 
+import "strings"
+
 const (
 	sentinelHead = `"sentinels": [{"sentinelConfig": {"id": "s", "name": "S", "model": "anthropic/claude-haiku-4-5", "execution": {"strategy": "immediate"}, `
 	onErrors     = `"trigger": {"type": "event", "on": ["error"]}`
@@ -117,6 +119,9 @@ var ruleExamples = map[string]ruleExample{
 	"sentinel-unseen":    {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["sentinel.output"]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"]}`)},
 	"sentinel-path":      {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "error", "value": true}]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "isError", "value": true}]}`)},
 	"sentinel-partly":    {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result", "error"], "conditions": [{"operator": "equals", "path": "isError", "value": true}]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "isError", "value": true}]}`)},
+	"sentinel-not-run":   {wrong: observer(`"userPromptText": "Watch.", ` + onErrors), right: `"description": "observed by nobody"`},
+	"sentinel-required":  {wrong: strings.Replace(observer(`"userPromptText": "Watch.", `+onErrors), `{"sentinelConfig"`, `{"settings": {"failCodonIfNotLoaded": true}, "sentinelConfig"`, 1), right: observer(`"userPromptText": "Watch.", ` + onErrors)},
+	"before-copy-idle":   {wrong: `"outputFiles": [{"copy": ["x"], "beforeCopy": [{"type": "command", "command": {"run": "true"}}]}]`, right: `"outputFiles": [{"copy": ["x"]}]`},
 	"sentinel-regexp":    {wrong: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["error"], "conditions": [{"operator": "matches", "path": "message", "value": "(?=x)"}]}`), right: observer(`"userPromptText": "Watch.", "trigger": {"type": "event", "on": ["error"], "conditions": [{"operator": "matches", "path": "message", "value": "x"}]}`)},
 
 	"unknown-model":   {wrong: `"model": "sonett"`, right: `"model": "sonnet"`},
