@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +22,9 @@ var update = flag.Bool("update", false, "write the schemas in docs/schema anew")
 
 func TestPublishedSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
-	for name, schema := range map[string][]byte{"hank": fields.HankSchema(), "hankweave": fields.SettingsSchema(), "sentinel": fields.SentinelSchema(), "models": fields.ModelsSchema()} {
-		file := filepath.Join("..", "docs", "schema", name+".schema.json")
+	for _, published := range fields.Schemas() {
+		schema := published.Text
+		file := filepath.Join("..", "docs", "schema", published.Name+".schema.json")
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
@@ -35,6 +37,53 @@ func TestPublishedSchemasAreCurrent(t *testing.T) {
 			t.Errorf("%s is not what the code says: go test ./plan -update", file)
 		}
 	}
+}
+
+// An editor shows what a field is for when the pointer is on it.
+func TestEveryFieldOfASchemaHasAText(t *testing.T) {
+	t.Parallel()
+	for _, published := range fields.Schemas() {
+		var walk func(at string, v any)
+		count := 0
+		walk = func(at string, v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				if members, ok := v["properties"].(map[string]any); ok {
+					for name, member := range members {
+						count++
+						if text, _ := member.(map[string]any)["description"].(string); len(text) < 2 {
+							t.Errorf("%s: %s/%s has no text", published.Name, at, name)
+						}
+					}
+				}
+				for name, kid := range v {
+					walk(at+"/"+name, kid)
+				}
+			case []any:
+				for i, kid := range v {
+					walk(fmt.Sprintf("%s/%d", at, i), kid)
+				}
+			}
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(published.Text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk("", doc)
+		if id, _ := doc.(map[string]any)["$id"].(string); id != published.ID || count < 5 {
+			t.Errorf("%s: id %q, %d fields", published.Name, id, count)
+		}
+	}
+}
+
+// schemaOf is a published schema.
+func schemaOf(name string) []byte {
+	for _, s := range fields.Schemas() {
+		if s.Name == name {
+			return s.Text
+		}
+	}
+	return nil
 }
 
 func compile(t testing.TB, schema []byte) *jsonschema.Schema {
@@ -87,7 +136,7 @@ func agree(t testing.TB, s *jsonschema.Schema, data []byte) {
 
 func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
 	t.Parallel()
-	s := compile(t, fields.HankSchema())
+	s := compile(t, schemaOf("hank"))
 	files, err := filepath.Glob("../fixtures/*/hank.json")
 	if err != nil {
 		t.Fatal(err)
@@ -105,11 +154,11 @@ func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
 		}
 		agree(t, s, []byte(b.hank))
 	}
-	config := compile(t, fields.SentinelSchema())
+	config := compile(t, schemaOf("sentinel"))
 	if err := validate(config, readFile(t, "testdata/full/sentinels/narrator.json")); err != nil {
 		t.Error(err)
 	}
-	settings := compile(t, fields.SettingsSchema())
+	settings := compile(t, schemaOf("hankweave"))
 	if validate(settings, []byte(`{"port": 80, "model": "x"}`)) != nil || validate(settings, []byte(`{"prot": 80}`)) == nil {
 		t.Error("the schema of hankweave.json judges wrongly")
 	}
@@ -118,7 +167,7 @@ func TestSchemaAndCheckAgreeOnHanks(t *testing.T) {
 // A hank with random damage is wrong for both or for none.
 func TestSchemaAndCheckAgreeOnDamage(t *testing.T) {
 	t.Parallel()
-	s := compile(t, fields.HankSchema())
+	s := compile(t, schemaOf("hank"))
 	full := readFile(t, "testdata/full/hank.json")
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := readNode(full)

@@ -93,7 +93,7 @@ func newApp() *cli.App {
 			os.Exit(int(exitcode.Usage))
 		},
 		Commands: []*cli.Command{
-			author.Init(), validateCommand(), author.Plan(), modelsCommand(),
+			author.Init(), validateCommand(), author.Plan(), fmtCommand(), schemaCommand(), modelsCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
 			statusCommand(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),

@@ -109,7 +109,7 @@ var loopShape = shape.Object("loop", "a loop",
 
 // Hank is the table of hank.json.
 var Hank = shape.Object("hank", "the root of hank.json",
-	shape.Optional("$schema", shape.Text(), "URL of the JSON Schema, for editors"),
+	shape.Optional("$schema", shape.Text(), "the JSON Schema, for editors: the path of a file that hank schema writes, or a URL; hank does not read it"),
 	shape.Optional("meta", shape.Object("meta", "meta",
 		shape.Required("name", shape.Filled(), "name of the hank"),
 		shape.Required("version", shape.Filled(), "version of the hank"),

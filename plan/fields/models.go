@@ -39,7 +39,7 @@ var modelShape = shape.Object("model", "a model",
 
 // Models is the table of a list of models: what hank models --json prints.
 var Models = shape.Object("models", "a list of models",
-	shape.Optional("$schema", shape.Text(), "the JSON Schema, for editors"),
+	shape.Optional("$schema", shape.Text(), "the JSON Schema, for editors: the path of a file that hank schema writes, or a URL; hank does not read it"),
 	shape.Optional("schema", shape.Whole(1, 1), "version of this format"),
 	shape.Optional("source", shape.Text(), "where the facts come from"),
 	shape.Optional("date", shape.Matching(dayPattern, "must be a day such as 2026-11-24"), "of what day they are"),

@@ -2,24 +2,25 @@ package fields
 
 import shape "hank/plan/jsonshape"
 
-// HankSchema returns the JSON Schema (draft 2020-12) of hank.json, made from
-// the table that Parse checks with. What depends on more than one field
-// (duplicate ids, sessions, budgets, files) is not in it.
-func HankSchema() []byte {
-	return shape.Schema(Hank, "hank.json", "A hank: a program of agent steps.")
+// PublishedSchema is the JSON Schema (draft 2020-12) of a file that users write, made from
+// the table that it is checked with. What depends on more than one field (duplicate ids,
+// sessions, budgets, files) is not in it.
+type PublishedSchema struct {
+	Name string // hank, hankweave, sentinel, models
+	ID   string // its $id: a name that is no address, as nothing is to be fetched
+	Text []byte
 }
 
-// SettingsSchema returns the JSON Schema of hankweave.json.
-func SettingsSchema() []byte {
-	return shape.Schema(Settings, "hankweave.json", "Settings of the runtime.")
-}
-
-// SentinelSchema returns the JSON Schema of a sentinel's configuration file.
-func SentinelSchema() []byte {
-	return shape.Schema(Sentinel, "sentinel.json", "An observer of a codon.")
-}
-
-// ModelsSchema returns the JSON Schema of a list of models.
-func ModelsSchema() []byte {
-	return shape.Schema(Models, "models.json", "A list of models with their prices.")
+// Schemas are those that are published.
+func Schemas() []PublishedSchema {
+	publish := func(name string, s *shape.Shape, file, says string) PublishedSchema {
+		id := "urn:hank:schema:" + name
+		return PublishedSchema{Name: name, ID: id, Text: shape.Schema(s, id, file, says)}
+	}
+	return []PublishedSchema{
+		publish("hank", Hank, "hank.json", "A hank: a program of agent steps."),
+		publish("hankweave", Settings, "hankweave.json", "Settings of the runtime."),
+		publish("sentinel", Sentinel, "sentinel.json", "An observer of a codon."),
+		publish("models", Models, "models.json", "A list of models with their prices."),
+	}
 }

@@ -85,7 +85,7 @@ var trimmingShape = shape.Tagged("type",
 
 // Sentinel is the table of the configuration of a sentinel.
 var Sentinel = shape.Object("sentinel", "a sentinel configuration",
-	shape.Optional("$schema", shape.Text(), "URL of the JSON Schema, for editors"),
+	shape.Optional("$schema", shape.Text(), "the JSON Schema, for editors: the path of a file that hank schema writes, or a URL; hank does not read it"),
 	shape.Required("id", shape.Matching(`^[a-z0-9-]+$`, "sentinel ids may contain lower-case letters, digits and dashes"), "unique among the sentinels of a codon"),
 	shape.Required("name", shape.Filled(), "display name"),
 	shape.Optional("description", shape.Text(), "display text"),

@@ -8,7 +8,7 @@ const requirePriceSays = "hank's addition: a limit in dollars on a model without
 
 // Settings is the table of hankweave.json.
 var Settings = shape.Object("settings", "hankweave.json",
-	shape.Optional("$schema", shape.Text(), "URL of the JSON Schema, for editors"),
+	shape.Optional("$schema", shape.Text(), "the JSON Schema, for editors: the path of a file that hank schema writes, or a URL; hank does not read it"),
 	shape.Inert("port", shape.Whole(1, 65535), "of the server of the compatible system; hank opens none"),
 	shape.Inert("autostart", shape.Boolean(), "default true"),
 	shape.Inert("showCosts", shape.Boolean(), "default false"),

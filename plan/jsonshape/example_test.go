@@ -36,10 +36,11 @@ func ExampleChecker_Check() {
 // The same table is the JSON Schema that editors use.
 func ExampleSchema() {
 	s := jsonshape.Object("server", "a server", jsonshape.Required("port", jsonshape.Whole(1, 65535), "where it listens"))
-	fmt.Printf("%s", jsonshape.Schema(s, "server.json", "A server."))
+	fmt.Printf("%s", jsonshape.Schema(s, "urn:server", "server.json", "A server."))
 	// Output:
 	// {
 	//   "$schema": "https://json-schema.org/draft/2020-12/schema",
+	//   "$id": "urn:server",
 	//   "title": "server.json",
 	//   "description": "A server.",
 	//   "type": "object",

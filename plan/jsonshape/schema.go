@@ -6,13 +6,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Schema returns the JSON Schema of a shape.
-func Schema(root *Shape, title, description string) []byte {
+// Schema returns the JSON Schema of a shape, under an id.
+func Schema(root *Shape, id, title, description string) []byte {
 	var out bytes.Buffer
 	e := jsontext.NewEncoder(&out, jsontext.WithIndent("  "))
 	w := schemaWriter{e: e, known: map[string]bool{}}
 	w.object(func() {
 		w.text("$schema", "https://json-schema.org/draft/2020-12/schema")
+		w.text("$id", id)
 		w.text("title", title)
 		w.text("description", description)
 		w.body(root)

@@ -34,8 +34,9 @@ var logins = map[string]string{"openai-codex": "openai"}
 // system, unless moonshotai is written.
 const moonshot = "moonshot"
 
-// parse takes a name apart. What it cannot tell without a list, it leaves in id.
-func (r *Registry) parse(text string) name {
+// parse takes a name apart. What it cannot tell without the providers of a list, it leaves
+// in id.
+func parse(text string, providers []string) name {
 	n := name{whole: text, id: text}
 	if agent, rest, ok := strings.Cut(text, "/"); ok {
 		if _, known := agents[agent]; known && rest != "" {
@@ -48,7 +49,7 @@ func (r *Registry) parse(text string) name {
 		if n.agent == "opencode" { // its own offer has the name of the agent
 			n.agent, n.provider = "", "opencode"
 		}
-	case slices.Contains(r.Providers, before):
+	case slices.Contains(providers, before):
 		n.provider, n.id = before, after
 	case spellings[before] != "":
 		n.provider, n.id = spellings[before], after

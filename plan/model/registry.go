@@ -170,7 +170,7 @@ func (r *Registry) Lookup(text string) (Ref, error) {
 	if text == Shell {
 		return Ref{ProviderID: Shell, ModelID: Shell, Name: "Shell script"}, nil
 	}
-	n := r.parse(text)
+	n := parse(text, r.Providers)
 	ref, ok, err := r.find(n)
 	if !ok && err == nil {
 		err = &UnknownError{text, r.near(n)}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -119,10 +120,27 @@ func DescribeChanges(frozen, live *plan.Program) []string {
 	for _, c := range plan.Compare(frozen, live) {
 		out = append(out, c.String())
 	}
+	if len(out) == 0 && onlyItsText(frozen, live) {
+		out = append(out, "only how "+live.Name+" is written: every codon is the same")
+	}
 	if len(out) == 0 {
 		out = append(out, "files that it refers to")
 	}
 	return out
+}
+
+// onlyItsText reports whether two programs differ in no file but that of the hank.
+func onlyItsText(a, b *plan.Program) bool {
+	digests := func(p *plan.Program) map[string]string {
+		all := map[string]string{}
+		for _, f := range p.Files {
+			if f.Path != "hank/"+p.Name {
+				all[f.Path] = fmt.Sprint(f.Digest, f.Mode.Perm()&0o111 != 0)
+			}
+		}
+		return all
+	}
+	return a.Name == b.Name && maps.Equal(digests(a), digests(b))
 }
 
 // ProgramHash is the digest of what a hank says: its files, and the models that

@@ -37,6 +37,7 @@ func TestCommandLine(t *testing.T) {
 	for want, change := range map[string]func(*harness.Request){
 		"claude " + common:                                               func(*harness.Request) {},
 		"/opt/c " + common + " --model m":                                func(r *harness.Request) { r.Agent.Path, r.Model = "/opt/c", "m" },
+		"claude " + common + " --model m --effort high":                  func(r *harness.Request) { r.Model, r.Effort = "m", "high" },
 		"/mine/c " + common:                                              func(r *harness.Request) { r.Environ = append(r.Environ, executableVariable+"=/mine/c") },
 		"/codons/c " + common:                                            func(r *harness.Request) { r.Env = map[string]string{executableVariable: "/codons/c"} },
 		"claude " + common + " --append-system-prompt S":                 func(r *harness.Request) { r.SystemPrompt, r.Agent.Version = "S", "2.1.329" },

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"hank/internal/vfs"
+	"hank/plan/fields"
+	"hank/runtime/exitcode"
+)
+
+// schemaFiles is the JSON form of hank schema --write.
+type schemaFiles struct {
+	Schema int      `json:"schema"`
+	Files  []string `json:"files"`
+}
+
+func schemaCommand() *cli.Command {
+	return &cli.Command{
+		Name: "schema", Usage: "print or write the JSON Schemas for editors", ArgsUsage: "[NAME]",
+		Description: `NAME is hank (the default), hankweave, sentinel or models. With --write the schemas of all
+of them are written to DIR, as NAME.schema.json. An editor uses the one that
+"$schema": "./hank.schema.json" in a hank.json names, without a network.
+
+Example: hank schema --write my-hank`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "write", Usage: "write all schemas to `DIR` instead"},
+			jsonFlag,
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 1); err != nil {
+				return err
+			}
+			all := fields.Schemas()
+			if dir := c.String("write"); dir != "" {
+				return writeSchemas(c, dir, all)
+			}
+			name := orDefault(c.Args().First(), "hank")
+			for _, s := range all {
+				if s.Name == name {
+					return say("%s", s.Text)
+				}
+			}
+			return &exitcode.UsageError{Why: fmt.Sprintf("there is no schema %q; the schemas are hank, hankweave, sentinel and models", name)}
+		},
+	}
+}
+
+func writeSchemas(c *cli.Context, dir string, all []fields.PublishedSchema) error {
+	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+		return &exitcode.UsageError{Why: fmt.Sprintf("--write takes a directory that exists, not %q", dir)}
+	}
+	written := schemaFiles{Schema: 1}
+	for _, s := range all {
+		name := filepath.Join(dir, s.Name+".schema.json")
+		old, err := vfs.ReadLimited(name, mostToFormat)
+		if err == nil && !bytes.Contains(old, []byte(`"`+s.ID+`"`)) {
+			return &exitcode.UsageError{Why: name + " is not a schema that hank has written; it was left as it is"}
+		}
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err := os.WriteFile(name, s.Text, 0o644); err != nil {
+			return err
+		}
+		written.Files = append(written.Files, name)
+	}
+	if c.Bool("json") {
+		return printJSON(written)
+	}
+	for _, name := range written.Files {
+		say("%s\n", name)
+	}
+	return nil
+}
