@@ -1,10 +1,7 @@
 package docs
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -26,14 +23,7 @@ func TestDeviationsHaveTests(t *testing.T) {
 			t.Errorf("no test is named: %s", line)
 		}
 		for _, m := range found {
-			if m[1] == "script" {
-				if _, err := os.Stat(filepath.Join(root, "cmd/hank/testdata/script", m[2]+".txtar")); err != nil {
-					t.Error(err)
-				}
-				continue
-			}
-			files, err := filepath.Glob(filepath.Join(root, m[1], "*_test.go"))
-			if err != nil || !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "func "+m[2]+"(") }) {
+			if !isThere(t, strings.Trim(m[0], "`")) {
 				t.Errorf("there is no test %s: %s", m[0], line)
 			}
 		}

@@ -135,13 +135,7 @@ func TestPromisesAreAttackedByTestsThatExist(t *testing.T) {
 			t.Errorf("%s: no test attacks it", p.what)
 		}
 		for _, name := range p.tests {
-			m := testName.FindStringSubmatch(name)
-			if m == nil {
-				t.Errorf("%s: %q is not package.Test", p.what, name)
-				continue
-			}
-			files, err := filepath.Glob(filepath.Join(root, m[1], "*_test.go"))
-			if err != nil || !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "func "+m[2]+"(") }) {
+			if !isThere(t, name) {
 				t.Errorf("%s: there is no test %s", p.what, name)
 			}
 		}
@@ -154,24 +148,18 @@ func TestPromisesAreAttackedByTestsThatRan(t *testing.T) {
 	if log == "" {
 		t.Skip("scripts/test runs this with the log of all tests")
 	}
-	passed := map[string]bool{} // by package and test
-	var tests []string
-	for line := range strings.Lines(read(t, log)) {
-		fields := strings.Fields(line)
-		switch {
-		case strings.HasPrefix(line, "--- PASS: "):
-			tests = append(tests, fields[2])
-		case strings.HasPrefix(line, "ok ") || strings.HasPrefix(line, "FAIL\t"):
-			for _, name := range tests {
-				passed[strings.TrimPrefix(fields[1], "hank/")+"."+name] = true
-			}
-			tests = nil
-		}
-	}
+	ran := passed(read(t, log))
 	for _, p := range promises(t) {
 		for _, name := range p.tests {
-			if !passed[name] {
+			if !ran[name] {
 				t.Errorf("%s: %s has not run, or not passed", p.what, name)
+			}
+		}
+	}
+	for _, p := range points(t) {
+		for _, name := range p.tests {
+			if !ran[name] {
+				t.Errorf("systems.md: %s: %s has not run, or not passed", p.what, name)
 			}
 		}
 	}
