@@ -32,7 +32,7 @@ func notifyEnd(ctx context.Context, r Request, ui UI, res *Result, err error) {
 	if res == nil {
 		res = unopened(r, err)
 	}
-	if err := notify(ctx, r, res); err != nil {
+	if err := notify(ctx, r, ui, res); err != nil {
 		ui.Remark(fmt.Sprintf("warning: the notification %s failed: %v; the result is not affected", rig.QuoteCommand(r.Notify), err))
 	}
 }
@@ -51,12 +51,16 @@ func unopened(r Request, err error) *Result {
 	return res
 }
 
-func notify(ctx context.Context, r Request, res *Result) error {
+func notify(ctx context.Context, r Request, ui UI, res *Result) error {
 	option := ""
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option = " -e " + shell.Quote(res.Execution)
 	}
-	text, err := json.Marshal(res.For(option))
+	var form any = res.For(option)
+	if ui.Form != nil {
+		form = ui.Form(res.For(option))
+	}
+	text, err := json.Marshal(form)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ var (
 	forThis         = call.ForThis
 	givenCap        = call.GivenCap
 	isTerminal      = call.IsTerminal
+	jsonEnding      = call.JSONEnding
 	printJSON       = call.JSON
 	jsonFlag        = call.JSONFlag
 	limitFlag       = call.LimitFlag

@@ -8,12 +8,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/live"
+	"hank/runtime/report/output"
 	"hank/runtime/verdict"
 )
 
@@ -65,15 +67,6 @@ the request is withdrawn.`,
 	}
 }
 
-// answered is the JSON form of a run's answer.
-type answered struct {
-	Schema    int    `json:"schema"`
-	Execution string `json:"execution"`
-	Command   string `json:"command"`
-	OK        bool   `json:"ok"`
-	Error     string `json:"error,omitempty"`
-}
-
 // patience is how long a run may take to answer before its request is withdrawn.
 const patience = 5 * time.Second
 
@@ -84,25 +77,25 @@ func tell(c *cli.Context, command, said string) error {
 		return err
 	}
 	root := v.Layout.Root
-	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), answered{1, root, command, true, ""}, time.Now())
+	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), output.AnsweredOf(root, command, "", nil), time.Now())
 	if err != nil {
 		return err
 	}
 	if again != nil {
 		if c.Bool("json") {
-			return printJSON(answered{1, root, command, true, ""})
+			return printJSON(output.AnsweredOf(root, command, "", nil))
 		}
 		return sayRepeated(again, "skip requested")
 	}
 	limited, cancel := context.WithTimeout(c.Context, patience)
 	defer cancel()
-	call := live.Control
+	ask := live.Control
 	if asked != nil {
-		call = func(ctx context.Context, root, _ string) (control.Response, error) {
+		ask = func(ctx context.Context, root, _ string) (control.Response, error) {
 			return live.Skip(ctx, root, asked)
 		}
 	}
-	answer, err := call(limited, root, command)
+	answer, err := ask(limited, root, command)
 	if errors.Is(err, control.ErrNotRunning) && v.Live {
 		return &control.UnansweredError{Execution: term.ShortPath(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
 	}
@@ -116,18 +109,22 @@ func tell(c *cli.Context, command, said string) error {
 	if err != nil {
 		return err
 	}
+	var refused error
+	switch why := "request rejected by the run in " + term.ShortPath(root) + ": " + answer.Error; {
+	case answer.Denied:
+		refused = &finding.DecisionError{What: why}
+	case !answer.OK:
+		refused = &exitcode.UsageError{Why: why}
+	}
 	if c.Bool("json") {
-		if err := printJSON(answered{1, root, command, answer.OK, forThis(c, answer.Error)}); err != nil {
+		if err := printJSON(output.AnsweredOf(root, command, forThis(c, answer.Error), call.ProblemForThis(c, refused))); err != nil {
 			return err
 		}
 	} else if answer.OK && !c.Bool("wait") {
 		say("%s\n", said)
 	}
-	if answer.Denied {
-		return &finding.DecisionError{What: "request rejected by the run in " + term.ShortPath(root) + ": " + answer.Error}
-	}
-	if !answer.OK {
-		return &exitcode.UsageError{Why: "request rejected by the run in " + term.ShortPath(root) + ": " + answer.Error}
+	if refused != nil {
+		return refused
 	}
 	if c.Bool("wait") {
 		return sayEnded(c, root)

@@ -9,7 +9,10 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/report/cost"
+	"hank/runtime/report/output"
+	"hank/state"
 	"hank/state/costindex"
 )
 
@@ -21,9 +24,15 @@ counts of which all are zero are omitted. Days are in UTC. All attempts count, i
 sums come from an index in .hankweave/index, which is updated first; if it cannot be
 used, they come from the records themselves, with the same result.
 
-Example: hank cost --by model --json`,
+--run restricts them to one run, and sums up its records.
+
+Examples: hank cost --by model --json
+          hank cost --run "$(hank status --json | jq -r .runId)" --by model
+
+Exit code 0: printed; 2: unknown WAY or RUN.`,
 		Flags: []cli.Flag{executionFlag,
 			&cli.StringFlag{Name: "by", Value: "codon", Usage: "group by `WAY`: run, codon, loop, model or day"},
+			&cli.StringFlag{Name: "run", Usage: "only attempts in `RUN`"},
 			&cli.IntFlag{Name: "limit", Usage: "show at most `N` entries (0 = all), the last ones before --before"},
 			&cli.StringFlag{Name: "before", Usage: "show only entries listed before `KEY`"},
 			jsonFlag},
@@ -38,10 +47,13 @@ Example: hank cost --by model --json`,
 			if err != nil {
 				return err
 			}
-			sums := cost.SumUp(v, c.String("by"), c.Int("limit"), c.String("before"), askIndex)
+			if run := c.String("run"); c.IsSet("run") && v.State.Run(state.RunID(run)) == nil {
+				return history.UnknownRun(v.State.Runs, run)
+			}
+			sums := cost.SumUp(v, c.String("by"), state.RunID(c.String("run")), c.Int("limit"), c.String("before"), askIndex)
 			sums.NoIndex = forThis(c, sums.NoIndex)
 			if c.Bool("json") {
-				return printJSON(sums)
+				return printJSON(output.CostsOf(sums))
 			}
 			return printCosts(sums)
 		},

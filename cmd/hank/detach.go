@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/output"
 )
 
 // detachPatience is how long a detached run is watched for an early end, such
@@ -55,16 +57,26 @@ func detach(c *cli.Context, execution string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	form := output.DetachedOf(root, log.Name(), cmd.Process.Pid)
 	select {
 	case err := <-ended:
 		if shown := showLog(log); shown == nil && !layout.Exists(root) { // what has begun nothing leaves nothing
 			_ = os.Remove(log.Name())
+			form.LogPath = nil
 			if absent != nil {
 				_ = os.Remove(root)
 			}
 		}
-		return endedEarly(err)
+		code, err := endedEarly(err)
+		if err != nil || !c.Bool("json") {
+			return cmp.Or(err, exitWith(code))
+		}
+		form.Ended(code)
+		return jsonEnding(form, form.Error)
 	case <-time.After(detachPatience):
+	}
+	if c.Bool("json") {
+		return printJSON(form)
 	}
 	say("running in the background (pid %d), log: %s\n  status  hank status%s\n  stop    hank stop%[3]s\n",
 		cmd.Process.Pid, term.ShortPath(log.Name()), executionOption(c))
@@ -96,11 +108,11 @@ func showLog(log *os.File) error {
 	return err
 }
 
-// endedEarly ends as a detached run has ended.
-func endedEarly(err error) error {
+// endedEarly is the exit code of a detached run.
+func endedEarly(err error) (exitcode.Code, error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return exitWith(exitcode.Code(exit.ExitCode()))
+		return exitcode.Code(exit.ExitCode()), nil
 	}
-	return err
+	return exitcode.Done, err
 }

@@ -12,16 +12,15 @@ import (
 	"hank/runtime/exitcode"
 )
 
-// sayInvalid prints what is wrong with a hank, if that is the error, and
-// returns the error to end with; else nil.
-func sayInvalid(err error) error {
+// sayInvalid prints what is wrong with a hank, if that is the error.
+func sayInvalid(err error) bool {
 	var invalid *exitcode.InvalidError
 	if !errors.As(err, &invalid) {
-		return nil
+		return false
 	}
 	printFound(os.Stderr, invalid.Diagnostics)
 	remark("hank: invalid hank; nothing was run or changed\n")
-	return exitWith(exitcode.Invalid)
+	return true
 }
 
 func printFound(to *os.File, found []diagnostic.Diagnostic) {

@@ -11,6 +11,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/runtime/verdict"
 )
 
@@ -45,12 +46,10 @@ Exit code 0: the next command repairs everything, or there is nothing to do;
 			}
 			d := report.Examine(c.Context, root, settingsHere(c), fixed, executionOption(c))
 			if c.Bool("json") {
-				if err := printJSON(d); err != nil {
-					return err
-				}
-			} else {
-				printDiagnosis(c, d)
+				form := output.DiagnosisOf(d)
+				return jsonEnding(form, form.Error)
 			}
+			printDiagnosis(c, d)
 			if d.Condition == report.NeedsYou {
 				return exitWith(exitcode.Decision)
 			}

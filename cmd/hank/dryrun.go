@@ -5,6 +5,7 @@ import (
 
 	"hank/runtime"
 	"hank/runtime/forecast"
+	"hank/runtime/report/output"
 )
 
 // tellForecast prints what a command would do.
@@ -18,10 +19,8 @@ func tellForecast(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	}
 	if c.Bool("json") {
 		f.Message = forThis(c, f.Message)
-		if err := printJSON(f); err != nil {
-			return err
-		}
-		return exitWith(f.ExitCode)
+		form := output.ForecastOf(f)
+		return jsonEnding(form, form.Error)
 	}
 	for _, line := range f.Lines() {
 		say("%s\n", forThis(c, line))

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report/eventlog"
+	"hank/runtime/report/output"
 	"hank/state"
 )
 
@@ -68,7 +69,7 @@ Exit code 0: printed; 2: there is no such type, codon or run.`,
 			}
 			to := eventlog.Sink{Event: eventPrinter(c, out), Damage: func(why string) { remark("hank: %s\n", forThis(c, why)) }}
 			if c.Bool("json") {
-				to.Event = func(e eventlog.Event) error { return printEventLine(out, e) }
+				to.Event = func(e eventlog.Event) error { return call.JSONLine(out, output.EventOf(e)) }
 			}
 			if c.Bool("follow") {
 				return eventlog.Follow(c.Context, v, q, to)
@@ -89,16 +90,6 @@ func findNames(s *state.State, q *eventlog.Query) error {
 	}
 	id, err := history.CodonToCome(s, q.Codon)
 	q.Codon = string(id)
-	return err
-}
-
-// printEventLine prints an event, or what is in its place, as one line of JSON.
-func printEventLine(out io.Writer, e any) error {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(text, '\n'))
 	return err
 }
 

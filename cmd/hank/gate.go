@@ -10,6 +10,7 @@ import (
 	"hank/runtime"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
+	"hank/runtime/report/output"
 	"hank/state"
 )
 
@@ -164,7 +165,7 @@ another hank process.`,
 // sayDecided prints what came of a decision.
 func sayDecided(c *cli.Context, done *runtime.Decided, text func() string) error {
 	if c.Bool("json") {
-		return printJSON(done)
+		return printJSON(output.DecidedOf(done))
 	}
 	return say("%s\n", forThis(c, text()))
 }

@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/runtime/verdict"
 )
 
@@ -31,7 +32,7 @@ Example: hank ls --limit 5`,
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(list)
+				return printJSON(output.ExecutionsOf(list))
 			}
 			if len(list.Executions) == 0 {
 				say("%s\n", forThis(c, list.Nothing()))

@@ -4,14 +4,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
 	"hank/cmd/hank/author"
+	"hank/cmd/hank/call"
 	"hank/cmd/hank/upkeep"
 	"hank/internal/argv"
 	"hank/internal/completion"
@@ -19,21 +23,25 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
+	"hank/runtime/report/output"
 	"hank/runtime/verdict"
 )
 
-func main() {
+func main() { os.Exit(start(os.Args)) }
+
+// start is the whole program but for its end.
+func start(args []string) (code int) {
 	// Roles in which hank starts itself.
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
+	if len(args) > 1 {
+		switch args[1] {
 		case keeper.Subcommand:
-			os.Exit(keeper.Main())
+			return keeper.Main()
 		case replay.Argument:
-			os.Exit(replay.Main(os.Args[2:]))
+			return replay.Main(args[2:])
 		}
 	}
 	endOnQuit()
-	os.Exit(int(run(os.Args)))
+	return int(run(args))
 }
 
 // run is the whole program but for its roles.
@@ -54,27 +62,78 @@ func run(args []string) exitcode.Code {
 	if err == nil {
 		err = app.RunContext(context.Background(), ordered)
 	}
-	return finish(err)
+	return finish(cmp.Or(err, unknown), formOf(app, args))
 }
 
-// finish says what went wrong and returns the exit code.
-func finish(err error) exitcode.Code {
-	if said := sayInvalid(err); said != nil {
-		err = said
-	}
+// finish says what went wrong, on standard output, too, where JSON is wanted, and returns
+// the exit code.
+func finish(err error, of form) exitcode.Code {
 	var ended *endedError
-	if errors.As(err, &ended) {
+	if errors.As(err, &ended) { // it has printed everything
 		return ended.Code
 	}
-	if err != nil {
+	var wrong *argv.UsageError
+	if errors.As(err, &wrong) {
+		err = &exitcode.UsageError{Why: wrong.Why}
+	}
+	if err != nil && !sayInvalid(err) {
 		remark("hank: %s\n", verdict.Sentence(err))
 	}
-	var usage *argv.UsageError
-	if errors.As(err, &usage) {
-		return exitcode.Usage
+	if problem := call.Problem(err); problem != nil {
+		if said := of.fail(problem); said != nil {
+			remark("hank: the output could not be written: %v\n", said)
+		}
+		return problem.ExitCode
 	}
-	return verdict.CodeOf(err)
+	return exitcode.Done
 }
+
+// form is how the output of a call is to be read.
+type form string
+
+// The forms.
+const (
+	asText   form = ""
+	asObject form = "object"
+	asLines  form = "lines"  // an object each
+	asStream form = "stream" // the same, with a type each: the events of a run and its result
+)
+
+// formOf finds out what a command line asks for, also one that is wrong.
+func formOf(app *cli.App, args []string) form {
+	command := ""
+	if len(args) > 1 {
+		command = args[1]
+	}
+	asked, err := strconv.ParseBool(argv.Value(app, args, "json"))
+	switch {
+	case argv.Value(app, args, "progress") == "json" && slices.Contains([]string{"run", "resume", "retry"}, command):
+		return asStream
+	case (command == "validate" || command == "plan") && argv.Value(app, args, "format") == "json":
+		return asObject
+	case err != nil || !asked || command == "log" && argv.Value(app, args, "raw") != "":
+		return asText
+	case command == "events", command == "log":
+		return asLines
+	}
+	return asObject
+}
+
+// fail prints why a command has failed, unless it has printed an object already.
+func (f form) fail(problem *output.Problem) error {
+	switch {
+	case f == asObject && !call.PrintedJSON:
+		return printJSON(output.Failure{Schema: 1, Error: problem})
+	case f == asLines:
+		return call.JSONLine(os.Stdout, output.Failure{Schema: 1, Error: problem})
+	case f == asStream:
+		return call.JSONLine(os.Stdout, output.FailureLine{Schema: 1, Type: "error", Error: problem})
+	}
+	return nil
+}
+
+// unknown is the error of a command that there is not.
+var unknown error
 
 func newApp() *cli.App {
 	app := &cli.App{
@@ -89,8 +148,7 @@ func newApp() *cli.App {
 		ExitErrHandler:         func(*cli.Context, error) {},
 		OnUsageError:           func(_ *cli.Context, err error, _ bool) error { return &exitcode.UsageError{Why: argv.Sentence(err)} },
 		CommandNotFound: func(c *cli.Context, name string) {
-			remark("hank: unknown command %q; %sto list all: hank help\n", name, meantCommand(c.App, name))
-			os.Exit(int(exitcode.Usage))
+			unknown = &exitcode.UsageError{Why: fmt.Sprintf("unknown command %q; %sto list all: hank help", name, meantCommand(c.App, name))}
 		},
 		Commands: []*cli.Command{
 			author.Init(), validateCommand(), author.Plan(), fmtCommand(), schemaCommand(), modelsCommand(),

@@ -10,6 +10,7 @@ import (
 	"hank/plan/model"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 )
 
 func modelsCommand() *cli.Command {
@@ -60,7 +61,7 @@ func printModels(c *cli.Context, list report.ModelList) error {
 func printNamed(c *cli.Context, named report.ModelNames) error {
 	switch {
 	case c.Bool("json"):
-		if err := printJSON(named); err != nil {
+		if err := printJSON(output.ModelNamesOf(named)); err != nil {
 			return err
 		}
 	default:

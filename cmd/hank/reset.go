@@ -10,6 +10,7 @@ import (
 	"hank/internal/term"
 	"hank/recovery/finding"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/runtime/reset"
 )
 
@@ -51,7 +52,7 @@ Exit code 0: success; 2: nothing to reset or undo; 4: confirmation required (use
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(m)
+				return printJSON(output.Reset{Move: m})
 			}
 			printReset(m)
 			return nil

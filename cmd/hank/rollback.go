@@ -14,6 +14,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/state"
 )
 
@@ -92,7 +93,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 			return err
 		}
 		if c.Bool("json") {
-			return printJSON(report.MoveOf(p))
+			return printJSON(output.MoveOf(p))
 		}
 		printPreview(p, true)
 		return nil
@@ -134,7 +135,7 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 	moved.Gate = moved.Gate.In(executionOption(c))
 	if c.Bool("json") {
 		moved.Command = next
-		return printJSON(moved)
+		return printJSON(output.MovedOf(moved))
 	}
 	if done.Repeats != nil {
 		return sayRepeated(done.Repeats, fmt.Sprintf("the workspace was brought to %s; the previous state is in checkpoint %s", moved.Target, report.Short(moved.Safety)))

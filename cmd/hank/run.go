@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/prompt"
 	"hank/internal/term"
 	"hank/recovery/layout"
@@ -20,6 +21,7 @@ import (
 	"hank/runtime/progress"
 	"hank/runtime/report"
 	"hank/runtime/report/eventlog"
+	"hank/runtime/report/output"
 	"hank/runtime/request"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -213,7 +215,7 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(report.RetryOf(p))
+		return printJSON(output.RetryOf(report.RetryOf(p)))
 	}
 	if p.Stays {
 		say("the workspace stays as it is, and codon %s runs again on it\n", p.Codon)
@@ -280,7 +282,7 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 		Yes: c.Bool("yes"), BreakLock: c.String("break-lock"),
 	}
 	if settingsErr != nil {
-		runtime.Notify(c.Context, r, runtime.UI{Say: sayer(c)}, settingsErr)
+		runtime.Notify(c.Context, r, runtime.UI{Say: sayer(c), Form: resultForm}, settingsErr)
 	}
 	return r, a, settingsErr
 }
@@ -300,15 +302,11 @@ func progressOut(c *cli.Context) *os.File {
 	return os.Stdout
 }
 
+// resultForm is what --notify is given.
+func resultForm(result any) any { return output.ResultOf(result.(*runtime.Result)) }
+
 // streams reports whether standard output has the events of the run.
 func streams(c *cli.Context) bool { return c.String("progress") == "json" }
-
-// lastLine ends a stream of events.
-type lastLine struct {
-	Schema int             `json:"schema"`
-	Type   string          `json:"type"` // result
-	Data   *runtime.Result `json:"data"`
-}
 
 func confirmHuge(c *cli.Context) func(runtime.HugeWorkspace) bool {
 	return func(h runtime.HugeWorkspace) bool {
@@ -339,9 +337,9 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	monitor := &codon.Monitor{}
 	p := progress.Start(progressOut(c), monitor, func(text string) string { return forThis(c, text) })
 	screen.Store(p)
-	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: func(line string) { p.Show(progress.Remark{Text: line}) }, Show: p.Show, Work: work, Monitor: monitor, Requests: requests}
+	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: func(line string) { p.Show(progress.Remark{Text: line}) }, Show: p.Show, Work: work, Monitor: monitor, Requests: requests, Form: resultForm}
 	if streams(c) {
-		ui.Stream = func(e journal.Event) error { return printEventLine(os.Stdout, eventlog.Of(e)) }
+		ui.Stream = func(e journal.Event) error { return call.JSONLine(os.Stdout, output.EventOf(eventlog.Of(e))) }
 	}
 	res, err := runtime.Run(c.Context, r, a, ui)
 	p.Stop()
@@ -355,14 +353,12 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 		}
 	}
 	res = res.For(executionOption(c))
+	form := output.ResultOf(res)
 	if streams(c) {
-		return cmp.Or(printEventLine(os.Stdout, lastLine{1, "result", res}), exitWith(res.Code))
+		return cmp.Or(call.JSONLine(os.Stdout, output.ResultLine{Schema: 1, Type: "result", Data: form}), call.Ending(form.Error))
 	}
 	if c.Bool("json") {
-		if err := printJSON(res); err != nil {
-			return err
-		}
-		return exitWith(res.Code)
+		return jsonEnding(form, form.Error)
 	}
 	if res.Repeats != nil {
 		return cmp.Or(sayRepeated(res.Repeats, res.Message), exitWith(res.Code))

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -26,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	// The race detector lets every process sleep for a second at its end.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
-	testscript.Main(m, map[string]func(){"hank": main})
+	testscript.Main(m, map[string]func(){"hank": func() { os.Exit(recorded()) }})
 }
 
 // heavy marks a test that takes seconds: scripts/check leaves it to scripts/test, as
@@ -55,6 +56,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	printed := t.TempDir()
+	t.Cleanup(func() {
+		checkPrinted(t, printed, !testing.Short() && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "")
+	})
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -65,6 +70,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("RECORDED", filepath.Join(fixtures, "claude"))
 			e.Setenv("HANK_STATE_DIR", filepath.Join(e.WorkDir, ".registry"))
 			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Setenv(recordsDir, printed)
 			e.Setenv("BAD", "\x1b]0;title\a\x1b[2J\u009b2JOWNED") // what no terminal may be given
 			e.Setenv("USER", "tester")
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -15,6 +15,7 @@ import (
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -60,7 +61,7 @@ func showRuns(c *cli.Context, v *recovery.View, named *state.Run) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(list)
+		return printJSON(output.RunsOf(list))
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, list.Name), list.Summary())
 	if list.Limits.Any() {
@@ -112,7 +113,7 @@ func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(list)
+		return printJSON(output.AttemptsOf(list, commandForThis(c, list.Finish)))
 	}
 	for i, k := range list.Codons {
 		finish := ""
@@ -130,7 +131,7 @@ func showLoop(c *cli.Context, v *recovery.View, id state.CodonID) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(l)
+		return printJSON(output.LoopOf(l))
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, string(l.LoopID)), l.Summary())
 	t := term.NewTable(os.Stdout)

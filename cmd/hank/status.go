@@ -8,6 +8,7 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/runtime/verdict"
 )
 
@@ -39,7 +40,7 @@ Exit code 0: printed, whatever the status; 4: the state cannot be read.`,
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(s)
+				return printJSON(output.StatusOf(s))
 			}
 			printStatus(s, c)
 			return nil
@@ -84,7 +85,7 @@ func tellTree(c *cli.Context) error {
 	}
 	tree := report.TreeOf(v)
 	if c.Bool("json") {
-		return printJSON(tree)
+		return printJSON(output.TreeOf(tree))
 	}
 	for _, line := range tree.Lines() {
 		if err := say("%s\n", line); err != nil {

@@ -21,6 +21,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/machine"
+	"hank/runtime/report/output"
 	"hank/runtime/validation"
 )
 
@@ -189,7 +190,8 @@ func printValidation(c *cli.Context, v *validation.Validation) error {
 		return nil
 	}
 	if c.Bool("json") || c.String("format") == "json" {
-		return printJSON(v)
+		form := output.ValidationOf(v, c.Args().First())
+		return jsonEnding(form, form.Error)
 	}
 	for _, g := range v.Groups() {
 		printFound(os.Stdout, g.Found)
@@ -221,15 +223,9 @@ func printHank(h *validation.Hank, only bool) {
 	}
 }
 
-// ruleList is the JSON form of hank validate --rules.
-type ruleList struct {
-	Schema int               `json:"schema"`
-	Rules  []diagnostic.Rule `json:"rules"`
-}
-
 func printRules(asJSON bool) error {
 	if asJSON {
-		return printJSON(ruleList{1, diagnostic.Rules()})
+		return printJSON(output.Rules{Schema: 1, Rules: diagnostic.Rules()})
 	}
 	t := term.NewTable(os.Stdout)
 	for _, r := range diagnostic.Rules() {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/plan/model"
+	"hank/runtime/report/output"
 	"hank/state"
 )
 
@@ -28,19 +29,6 @@ func buildVersion(info *debug.BuildInfo, ok bool) string {
 	return info.Main.Version
 }
 
-// versionInfo is the JSON form of hank version.
-type versionInfo struct {
-	Schema      int    `json:"schema"`
-	Version     string `json:"version"`
-	Commit      string `json:"commit,omitempty"`
-	Modified    bool   `json:"modified"` // the source differed from the commit
-	StateSchema int    `json:"stateSchema"`
-	Models      string `json:"models"` // day of the list of models that is built in
-	Go          string `json:"go"`
-	OS          string `json:"os"`
-	Arch        string `json:"arch"`
-}
-
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version",
@@ -54,7 +42,7 @@ Example: hank version --json`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			v := versionInfo{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Models: model.Default().Origins[0].Date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			v := output.Version{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Models: model.Default().Origins[0].Date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					switch s.Key {

@@ -7,6 +7,7 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 )
 
 func whyCommand() *cli.Command {
@@ -33,7 +34,7 @@ Exit code 0: printed; 2: no such codon.`,
 			}
 			e.Summary = forThis(c, e.Summary)
 			if c.Bool("json") {
-				return printJSON(e)
+				return printJSON(output.ExplanationOf(e))
 			}
 			say("%s  %s\n", term.Bold(os.Stdout, string(e.CodonID)), e.Standing)
 			for _, line := range report.WhyLines(e) {

@@ -63,6 +63,37 @@ func Reorder(app *cli.App, args []string) ([]string, error) {
 	return out, nil
 }
 
+// Value is the value that args give a flag of their verb, "true" where it has none; empty
+// where they do not give it. Words that no flag of the verb takes for a value are looked at,
+// too, where the command line is wrong. args[0] is the program.
+func Value(app *cli.App, args []string, flag string) (value string) {
+	known := map[string]bool{}
+	if len(args) > 1 {
+		if command := app.Command(args[1]); command != nil {
+			known = table(command)
+		}
+	}
+	for i := 1; i < len(args) && args[i] != "--"; i++ {
+		name, given, inline := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		if len(args[i]) < 2 || args[i][0] != '-' {
+			continue
+		}
+		taken := known[name] && !inline && i+1 < len(args)
+		switch {
+		case name == flag && inline:
+			value = given
+		case name == flag && taken:
+			value = args[i+1]
+		case name == flag:
+			value = "true"
+		}
+		if taken {
+			i++
+		}
+	}
+	return value
+}
+
 // table tells for each name of a flag whether it takes a value.
 func table(command *cli.Command) map[string]bool {
 	known := map[string]bool{"help": false, "h": false}

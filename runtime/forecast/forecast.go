@@ -35,7 +35,8 @@ type Forecast struct {
 	Repairs   []string      `json:"repairs,omitempty"`   // what the opening of the execution would bring in order
 	Move      *Move         `json:"move,omitempty"`      // what it would do to the workspace first
 	Codons    []Codon       `json:"codons"`
-	Extent    string        `json:"codonsPlanned"` // how many codons the plan comes to, as text: ≤12, or ? where it is not known
+	Expected  *int          `json:"codonsExpected"` // how many codons the plan comes to at most; null: not known
+	Extent    string        `json:"codonsPlanned"`  // how many codons the plan comes to, as text: ≤12, or ? where it is not known
 	Finished  int           `json:"codonsDone"`
 	Limits    state.Limits  `json:"limits,omitzero"` // of the execution, with those of the command
 	Spent     state.Bill    `json:"spent"`
@@ -130,7 +131,10 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 		f.Codons = append(f.Codons, c)
 	}
 	settings := *seen.Program
-	f.Extent = settings.Extent(len(seen.Entries), func(i int) *plan.LoopContext { return seen.Entries[i].LoopContext }, next).Text()
+	extent := settings.Extent(len(seen.Entries), func(i int) *plan.LoopContext { return seen.Entries[i].LoopContext }, next)
+	if f.Extent = extent.Text(); !extent.Open {
+		f.Expected = &extent.Codons
+	}
 }
 
 // past reports whether a codon is among those that were listed as run.

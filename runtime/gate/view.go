@@ -24,14 +24,16 @@ type View struct {
 	Checkpoint state.SHA     `json:"checkpointSha"`      // what is judged
 	Time       state.Time    `json:"time"`
 	Expires    *state.Time   `json:"expires,omitempty"`
-	Approve    string        `json:"approve"` // the command that says yes
-	Reject     string        `json:"reject"`  // the command that says no
+	Requested  state.Time    `json:"requestedAt"` // Time
+	ExpiresAt  *state.Time   `json:"expiresAt"`   // Expires
+	Approve    string        `json:"approve"`     // the command that says yes
+	Reject     string        `json:"reject"`      // the command that says no
 }
 
 // ViewOf is a request as it is shown of an execution with a workspace.
 func ViewOf(r *state.Gate, workspace string) *View {
 	v := &View{Gate: r.Gate, CodonID: r.CodonID, LoopID: r.LoopID, Kind: r.Asked.Kind, Summary: r.Asked.Summary, Checkpoint: r.Checkpoint,
-		Time: r.Time, Expires: r.Expires, Approve: approveCommand(r), Reject: rejectCommand(r)}
+		Time: r.Time, Expires: r.Expires, Requested: r.Time, ExpiresAt: r.Expires, Approve: approveCommand(r), Reject: rejectCommand(r)}
 	if r.Asked.Artifact != "" {
 		v.Artifact = filepath.Join(workspace, filepath.FromSlash(r.Asked.Artifact))
 	}

@@ -3,6 +3,7 @@ package logview
 import (
 	"bytes"
 	"io"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -14,7 +15,7 @@ const schema = 1
 
 // Encoder writes the lines of attempts as JSON objects, one a line:
 //
-//	{"schema":1,"runId":…,"codonId":…,"attempt":1,"at":…,"stream":"stdout","event":{…},"entries":[…]}
+//	{"schema":1,"runId":…,"codonId":…,"attempt":1,"at":…,"stream":"stdout","event":{…},"entries":[…],"occurredAt":…}
 //
 // After the first four members the line is as the transcript has it, byte for byte, and
 // entries are what people see of it. The stream of a line that cannot be read is damaged.
@@ -63,7 +64,7 @@ func (e *Encoder) Line(l Line) error {
 	if err != nil {
 		return err
 	}
-	return e.object(members, append([]byte(`"entries":`), shown...))
+	return e.object(members, append([]byte(`"entries":`), shown...), occurred(l.At))
 }
 
 // damaged are the members of a line that cannot be read.
@@ -83,13 +84,22 @@ func damaged(l Line) ([]byte, error) {
 	return bytes.TrimSuffix(bytes.TrimPrefix(text, []byte("{")), []byte("}")), err
 }
 
-// Member writes what an attempt or a run ended with, as a member of the stream's name.
-func (e *Encoder) Member(stream string, value any) error {
+// Member writes what an attempt or a run ended with at a time, as a member of the stream's
+// name.
+func (e *Encoder) Member(stream string, at time.Time, value any) error {
 	text, err := encoded(value)
 	if err != nil {
 		return err
 	}
-	return e.object([]byte(`"stream":"`+stream+`"`), append([]byte(`"`+stream+`":`), text...))
+	return e.object([]byte(`"stream":"`+stream+`"`), append([]byte(`"`+stream+`":`), text...), occurred(at))
+}
+
+// occurred is when something was, in UTC with milliseconds; null where that is not known.
+func occurred(at time.Time) []byte {
+	if at.IsZero() {
+		return []byte(`"occurredAt":null`)
+	}
+	return []byte(at.UTC().Format(`"occurredAt":"2006-01-02T15:04:05.000Z"`))
 }
 
 // encoded is a value as JSON; text that is not UTF-8 as well as it can be.

@@ -351,7 +351,7 @@ func TestLinesAsJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := e.Member("end", struct {
+	if err := e.Member("end", time.Time{}, struct {
 		Cost float64 `json:"cost"`
 	}{0.5}); err != nil {
 		t.Fatal(err)
@@ -359,19 +359,21 @@ func TestLinesAsJSON(t *testing.T) {
 	const (
 		begin = `{"schema":1,"runId":"r","codonId":"c#1","attempt":2,`
 		at    = `"at":"2001-09-09T01:46:40Z",`
-		tool  = `"entries":[{"kind":"tool","text":"ls","tool":"Bash","toolUseId":"1"}]}`
+		tool  = `"entries":[{"kind":"tool","text":"ls","tool":"Bash","toolUseId":"1"}],`
+		then  = `"occurredAt":"2001-09-09T01:46:40.000Z"}`
+		never = `"occurredAt":null}`
 	)
 	want := []string{
-		begin + at + `"stream":"start","start":{"schema":1,"harness":"claude","model":"m"},"entries":[]}`,
-		begin + at + `"stream":"stdout","event":` + event + `,` + tool,
-		begin + `"stream":"damaged","line":"{","entries":[{"kind":"damaged","text":"a line of the transcript is damaged"}]}`,
-		begin + `"stream":"stdout","event":` + event + `,` + tool,
-		begin + at + `"stream":"stdout","base64":"/w==","entries":[{"kind":"output","text":"` + "\uFFFD" + `"}]}`,
-		begin + at + `"stream":"stderr","line":"e","entries":[{"kind":"stderr","text":"e"}]}`,
-		begin + at + `"stream":"exit","exit":{"code":0},"entries":[]}`,
-		begin + `"stream":"damaged","bytes":7,"entries":[{"kind":"damaged","text":"a line of 7 B is not shown"}]}`,
-		begin + `"stream":"damaged","base64":"/w==","entries":[{"kind":"damaged","text":"a line of the transcript is damaged"}]}`,
-		begin + `"stream":"end","end":{"cost":0.5}}`,
+		begin + at + `"stream":"start","start":{"schema":1,"harness":"claude","model":"m"},"entries":[],` + then,
+		begin + at + `"stream":"stdout","event":` + event + `,` + tool + then,
+		begin + `"stream":"damaged","line":"{","entries":[{"kind":"damaged","text":"a line of the transcript is damaged"}],` + never,
+		begin + `"stream":"stdout","event":` + event + `,` + tool + never,
+		begin + at + `"stream":"stdout","base64":"/w==","entries":[{"kind":"output","text":"` + "\uFFFD" + `"}],` + then,
+		begin + at + `"stream":"stderr","line":"e","entries":[{"kind":"stderr","text":"e"}],` + then,
+		begin + at + `"stream":"exit","exit":{"code":0},"entries":[],` + then,
+		begin + `"stream":"damaged","bytes":7,"entries":[{"kind":"damaged","text":"a line of 7 B is not shown"}],` + never,
+		begin + `"stream":"damaged","base64":"/w==","entries":[{"kind":"damaged","text":"a line of the transcript is damaged"}],` + never,
+		begin + `"stream":"end","end":{"cost":0.5},` + never,
 	}
 	if got := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

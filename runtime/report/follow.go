@@ -357,7 +357,7 @@ func runEnd(v *recovery.View, run *state.Run, in Settings, option string) RunEnd
 	ended := RunEnd{RunID: run.RunID, Verdict: verdict.OfRun(v, run), Cost: run.Bill().Cost, bill: run.Bill()}
 	if run.EndTime != nil {
 		ms := run.EndTime.Sub(run.StartTime.Time).Milliseconds()
-		ended.Millis = &ms
+		ended.Millis, ended.at = &ms, run.EndTime.Time
 	}
 	switch ended.Verdict {
 	case verdict.Budget, verdict.Paused, verdict.Waiting, verdict.Held:
@@ -366,7 +366,12 @@ func runEnd(v *recovery.View, run *state.Run, in Settings, option string) RunEnd
 	if !v.Live {
 		s := statusOf(v, in.Layers)
 		s.offer(option)
-		ended.Next = s.After
+		if ended.Next = s.After; s.After != "" {
+			ended.Advice = &s.After
+		}
+		if s.Command != "" {
+			ended.Command = &s.Command
+		}
 	}
 	return ended
 }

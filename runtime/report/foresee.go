@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime/edits"
@@ -15,9 +13,9 @@ import (
 // would not be. raise: a budget has to be raised before the command of Continue.
 func personDecides(command string, raise bool, loop *finding.DecisionError) (why string, decides bool) {
 	switch {
-	case strings.Contains(command, " --max-"), strings.Contains(command, " MODEL"):
+	case verdict.Personal(command, false):
 		return "", true
-	case raise && verdict.RaiseFirst(command) != "":
+	case verdict.Personal(command, raise):
 		return "a budget is used up; nothing runs before it is raised", true
 	case loop != nil:
 		return loop.What + "; an unattended start is refused", true

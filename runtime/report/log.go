@@ -61,8 +61,11 @@ type RunEnd struct {
 	Cost    state.USD       `json:"cost"`
 	Millis  *int64          `json:"durationMs,omitempty"` // absent: nobody was there to see its end
 	Next    string          `json:"next,omitempty"`       // the command to run next
+	Command *string         `json:"nextCommand"`          // see output.Status
+	Advice  *string         `json:"nextAdvice"`           // the same
 
 	bill state.Bill // of the cost
+	at   time.Time  // zero: nobody was there to see its end
 }
 
 // formats are the harnesses whose transcripts can be read. Lines of others, and those

@@ -227,7 +227,11 @@ func (j *LogJSON) End(a Attempt) error {
 		ms := d.Milliseconds()
 		end.Millis = &ms
 	}
-	return j.e.Member("end", end)
+	var at time.Time
+	if a.EndTime != nil {
+		at = a.EndTime.Time
+	}
+	return j.e.Member("end", at, end)
 }
 
 // Gate implements LogView.
@@ -235,7 +239,7 @@ func (j *LogJSON) Gate(v *gate.View) error {
 	if err := j.e.Attempt("", string(v.CodonID), 0); err != nil {
 		return err
 	}
-	return j.e.Member("gate", v)
+	return j.e.Member("gate", v.Time.Time, v)
 }
 
 // RunEnd implements LogView.
@@ -243,7 +247,7 @@ func (j *LogJSON) RunEnd(r RunEnd) error {
 	if err := j.e.Attempt(string(r.RunID), "", 0); err != nil {
 		return err
 	}
-	return j.e.Member("run", r)
+	return j.e.Member("run", r.at, r)
 }
 
 // LogRaw passes on the bytes of transcripts as they are.

@@ -76,6 +76,9 @@ type Status struct {
 	EndDetail   string    `json:"-"` // what the newest run recorded of its end
 	FinishFirst string    `json:"-"` // what must be done before Finish
 	OfOrigin    bool      `json:"-"` // Quarantine has only files of the execution that this is a copy of
+	Seq         uint64    `json:"-"` // of the last event that the state knows
+	Personal    string    `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
+	Release     string    `json:"-"` // the command that ends Hold
 
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
@@ -147,7 +150,13 @@ func (s *Status) offer(option string) {
 	if s.Command != "" {
 		s.After = s.Command + Before(advice.Render(s.first, option))
 	}
+	if s.Hold != nil {
+		s.Release = advice.Command("hank release", option)
+	}
 	if personal {
+		if !s.asks {
+			s.Personal = s.Command
+		}
 		s.Command = ""
 	}
 }
@@ -178,7 +187,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
 		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
-		Done: v.Head.Done, Planned: v.Head.Planned, Extent: v.Extent(), Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position,
+		Done: v.Head.Done, Planned: v.Head.Planned, Extent: v.Extent(), Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position, Seq: st.Seq,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
 	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
 		s.Findings = deferred(s.Findings)

@@ -143,6 +143,7 @@ type UI struct {
 	Monitor     *codon.Monitor            // where the run shows what it does
 	Requests    <-chan codon.Request      // to stop or skip, from outside
 	Stream      func(journal.Event) error // gets each event of the command once it is durable; its error ends that
+	Form        func(result any) any      // as what the result is given to the command of Notify; nil: as it is
 
 	Appended func(journal.Event, *state.State) // lets a test act between a transition and what follows it
 }

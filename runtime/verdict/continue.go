@@ -102,6 +102,13 @@ func RaiseFirst(command string) string {
 	return ""
 }
 
+// Personal reports whether a command to continue with is the user's to give: it raises a
+// limit, or names a model that only the user can choose, or, where a budget has ended the
+// run, takes a budget over that the user has raised.
+func Personal(command string, byBudget bool) bool {
+	return strings.Contains(command, " --max-") || strings.Contains(command, " MODEL") || byBudget && RaiseFirst(command) != ""
+}
+
 // Finish is the command that does a codon again that a budget has interrupted on the
 // way to where the execution is, the first such codon where none is named, and
 // what the user must do before it; empty if none was interrupted. The codon has a new

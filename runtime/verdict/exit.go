@@ -40,51 +40,70 @@ func Sentence(err error) string {
 
 // CodeOf returns the exit code for an error; Done for nil.
 func CodeOf(err error) exitcode.Code {
-	var (
-		usage    *exitcode.UsageError
-		invalid  *exitcode.InvalidError
-		agent    *exitcode.AgentError
-		decision *finding.DecisionError
-		newer    *state.NewerError
-		unknown  *state.UnknownTransitionError
-		target   *history.TargetError
-		refName  *checkpoint.RefNameError
-		unstable *checkpoint.UnstableError
-		blocked  *restore.BlockedError
-		damaged  *checkpoint.DamagedError
-		cut      *remote.CutError
-		remote   *remote.RemoteError
-		alive    *keeper.AliveError
-		locked   *checkpoint.LockedError
-		held     *lock.HeldError
-		mute     *control.UnansweredError
-		creating *recovery.CreatingError
-		nowhere  *layout.NotFoundError
-		name     *layout.NameError
-		lost     *lock.LostError
-		unkept   *journal.FailedError
-		unsafe   *checkpoint.UnsafeTreeError
-		denied   *proc.DeniedError
-		path     *fs.PathError
-		errno    syscall.Errno
-	)
-	switch {
-	case err == nil:
-		return exitcode.Done
-	case errors.As(err, &usage), errors.As(err, &nowhere), errors.As(err, &name), errors.As(err, &refName), errors.As(err, &target):
-		return exitcode.Usage
-	case errors.As(err, &invalid):
-		return exitcode.Invalid
-	case errors.As(err, &agent):
-		return exitcode.Agent
-	case errors.As(err, &held), errors.As(err, &locked), errors.As(err, &mute), errors.As(err, &creating):
-		return exitcode.Held
-	case errors.As(err, &decision), errors.As(err, &newer), errors.As(err, &unknown), errors.As(err, &unstable), errors.As(err, &blocked), errors.As(err, &damaged), errors.As(err, &cut), errors.As(err, &unsafe), errors.As(err, &alive), errors.As(err, &denied), errors.Is(err, restore.ErrMeanwhile), errors.Is(err, history.ErrDeclined):
-		return exitcode.Decision
-	case errors.Is(err, context.Canceled):
-		return exitcode.Interrupted
-	case errors.As(err, &path), errors.As(err, &errno), errors.As(err, &remote), errors.As(err, &lost), errors.As(err, &unkept), errors.Is(err, worktree.ErrWorkspaceMoved):
-		return exitcode.IO
+	code, _ := Class(err)
+	return code
+}
+
+// Class returns the exit code for an error, and a word that says which of the reasons
+// for that code it is; Done and no word for nil.
+func Class(err error) (code exitcode.Code, word string) {
+	if err == nil {
+		return exitcode.Done, ""
 	}
-	return exitcode.Internal
+	for _, c := range classes {
+		if c.has(err) {
+			return c.code, c.word
+		}
+	}
+	return exitcode.Internal, "bug"
+}
+
+// class is one reason for an exit code.
+type class struct {
+	code exitcode.Code
+	word string
+	has  func(error) bool
+}
+
+// classes are the reasons, the first that fits an error counts.
+var classes = []class{
+	{exitcode.Usage, "usage", as[*exitcode.UsageError]},
+	{exitcode.Usage, "no-execution", as[*layout.NotFoundError]},
+	{exitcode.Usage, "name", as[*layout.NameError]},
+	{exitcode.Usage, "name", as[*checkpoint.RefNameError]},
+	{exitcode.Usage, "target", as[*history.TargetError]},
+	{exitcode.Invalid, "invalid", as[*exitcode.InvalidError]},
+	{exitcode.Agent, "agent", as[*exitcode.AgentError]},
+	{exitcode.Held, "locked", as[*lock.HeldError]},
+	{exitcode.Held, "locked", as[*checkpoint.LockedError]},
+	{exitcode.Held, "unanswered", as[*control.UnansweredError]},
+	{exitcode.Held, "creating", as[*recovery.CreatingError]},
+	{exitcode.Decision, "decision", as[*finding.DecisionError]},
+	{exitcode.Decision, "newer-state", as[*state.NewerError]},
+	{exitcode.Decision, "newer-state", as[*state.UnknownTransitionError]},
+	{exitcode.Decision, "workspace-changing", as[*checkpoint.UnstableError]},
+	{exitcode.Decision, "in-the-way", as[*restore.BlockedError]},
+	{exitcode.Decision, "damaged-checkpoints", as[*checkpoint.DamagedError]},
+	{exitcode.Decision, "cut-history", as[*remote.CutError]},
+	{exitcode.Decision, "unsafe-tree", as[*checkpoint.UnsafeTreeError]},
+	{exitcode.Decision, "process-alive", as[*keeper.AliveError]},
+	{exitcode.Decision, "process-alive", as[*proc.DeniedError]},
+	{exitcode.Decision, "workspace-changing", is(restore.ErrMeanwhile)},
+	{exitcode.Decision, "declined", is(history.ErrDeclined)},
+	{exitcode.Interrupted, "interrupted", is(context.Canceled)},
+	{exitcode.IO, "io", as[*fs.PathError]},
+	{exitcode.IO, "io", as[syscall.Errno]},
+	{exitcode.IO, "remote", as[*remote.RemoteError]},
+	{exitcode.IO, "lock-lost", as[*lock.LostError]},
+	{exitcode.IO, "journal", as[*journal.FailedError]},
+	{exitcode.IO, "workspace-moved", is(worktree.ErrWorkspaceMoved)},
+}
+
+func as[T error](err error) bool {
+	var found T
+	return errors.As(err, &found)
+}
+
+func is(wanted error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, wanted) }
 }

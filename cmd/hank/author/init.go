@@ -18,6 +18,7 @@ import (
 	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/output"
 	"hank/runtime/usergit"
 )
 
@@ -32,15 +33,6 @@ var templates = []template{
 	{"blank", "two steps, both of them scripts"},
 	{"codebook", "describe each table of a data set, check, publish"},
 	{"review", "review code and fix it in a loop; a gate asks before it is published"},
-}
-
-// begun is the JSON form of hank init.
-type begun struct {
-	Schema int    `json:"schema"`
-	Hank   string `json:"hank"`
-
-	Template string   `json:"template"`
-	Files    []string `json:"files"` // that were written
 }
 
 func Init() *cli.Command {
@@ -88,7 +80,7 @@ Exit code 0: written; 2: a file exists already, or there is no such template.`,
 				return err
 			}
 			if c.Bool("json") {
-				return call.JSON(begun{1, name, chosen, written})
+				return call.JSON(output.BegunOf(name, call.HankPath(name), c.Args().First(), chosen, written))
 			}
 			if dir == "." {
 				call.Say("next: hank run\n")

@@ -12,6 +12,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/runtime/report/planview"
 )
 
@@ -61,7 +62,7 @@ Exit code 0: printed; 3: HANK is invalid.`,
 			}
 			switch format {
 			case "json":
-				return call.JSON(p)
+				return call.JSON(output.PlanOf(p, call.HankPath(p.Hank), c.Args().First()))
 			case "mermaid":
 				if len(p.Codons) < whole {
 					return &exitcode.UsageError{Why: "--format mermaid draws the whole plan: it goes without --limit and --before"}

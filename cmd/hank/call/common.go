@@ -3,6 +3,7 @@ package call
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -114,7 +115,21 @@ func JSON(v any) error {
 	if err != nil {
 		return err
 	}
+	PrintedJSON = true
 	_, err = os.Stdout.Write(append(text, '\n'))
+	return err
+}
+
+// PrintedJSON is whether JSON was called: a command prints one object.
+var PrintedJSON bool
+
+// JSONLine writes a value as one line of JSON.
+func JSONLine(out io.Writer, v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(text, '\n'))
 	return err
 }
 

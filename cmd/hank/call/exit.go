@@ -1,6 +1,7 @@
 package call
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -10,6 +11,7 @@ import (
 
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 )
 
 // EndedError carries an exit code of a command that has printed everything.
@@ -27,7 +29,8 @@ func ExitWith(code exitcode.Code) error {
 // errorForThis is an error whose text is ForThis, with what to do about it.
 type errorForThis struct {
 	error
-	text string
+	text   string
+	option string
 }
 
 func (e *errorForThis) Error() string { return e.text }
@@ -44,8 +47,47 @@ func SayingForThis(action cli.ActionFunc) cli.ActionFunc {
 		if err == nil {
 			return nil
 		}
-		return &errorForThis{err, ForThis(c, err.Error()+report.Remedy(err))}
+		return forThis(c, err)
 	}
+}
+
+func forThis(c *cli.Context, err error) error {
+	return &errorForThis{err, ForThis(c, err.Error()+report.Remedy(err)), ExecutionOption(c)}
+}
+
+// Problem is an error as it is printed; nil for none.
+func Problem(err error) *output.Problem {
+	var of *errorForThis
+	if !errors.As(err, &of) {
+		of = &errorForThis{}
+	}
+	return output.ProblemOf(err, of.option)
+}
+
+// ProblemForThis is the same of an error in a command, which SayingForThis has not seen.
+func ProblemForThis(c *cli.Context, err error) *output.Problem {
+	if err == nil {
+		return nil
+	}
+	return Problem(forThis(c, err))
+}
+
+// JSONEnding prints a form whose error is the problem, and ends as Ending does.
+func JSONEnding(form any, problem *output.Problem) error {
+	if err := JSON(form); err != nil {
+		return err
+	}
+	return Ending(problem)
+}
+
+// Ending says a problem on standard error, when its form was printed, and ends with its
+// exit code; nil: there is none.
+func Ending(problem *output.Problem) error {
+	if problem == nil {
+		return nil
+	}
+	Remark("hank: %s\n", problem.Message)
+	return ExitWith(problem.ExitCode)
 }
 
 // OutliveReaders lets a command that changes something finish it although nobody

@@ -22,3 +22,17 @@ func Located(path string, found []diagnostic.Diagnostic) []diagnostic.Diagnostic
 	}
 	return out
 }
+
+// HankPath is the file that a path of a hank names, absolute; empty where that cannot be
+// told.
+func HankPath(path string) string {
+	file, err := hankfile.File(path)
+	if err != nil {
+		return ""
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return ""
+	}
+	return abs
+}

@@ -12,6 +12,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 	"hank/state"
 )
 
@@ -84,7 +85,7 @@ func listCheckpoints(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return call.JSON(list)
+		return call.JSON(output.CheckpointsOf(list))
 	}
 	if c.Bool("graph") {
 		err = printGraph(v.State, list, c.Int("limit"))

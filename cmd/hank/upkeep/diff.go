@@ -14,6 +14,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 )
 
 func Diff() *cli.Command {
@@ -69,7 +70,7 @@ func printDiff(c *cli.Context, d *history.Difference) error {
 		return err
 	}
 	if c.Bool("json") {
-		return call.JSON(report.DifferenceOf(d, stats))
+		return call.JSON(output.DifferenceOf(report.DifferenceOf(d, stats)))
 	}
 	printStats(d, stats)
 	return nil

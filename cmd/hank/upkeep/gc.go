@@ -16,6 +16,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
 	"hank/runtime/report"
+	"hank/runtime/report/output"
 )
 
 func GC() *cli.Command {
@@ -86,7 +87,7 @@ was removed from it; 5: a run is in progress.`,
 				call.CatchUp(v.Layout.Root)
 			}
 			if c.Bool("json") {
-				return errors.Join(call.JSON(out), err)
+				return errors.Join(call.JSON(output.Garbage{Garbage: out, Error: call.ProblemForThis(c, err)}), err)
 			}
 			return errors.Join(printGarbage(out, c), err)
 		},
@@ -184,7 +185,7 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		return err
 	}
 	if c.Bool("json") {
-		return errors.Join(call.JSON(out), err)
+		return errors.Join(call.JSON(output.ExpiredOf(out, call.ProblemForThis(c, err))), err)
 	}
 	t := term.NewTable(os.Stdout)
 	t.Hang(2)

@@ -13,6 +13,7 @@ import (
 	"hank/internal/term"
 	"hank/runtime/exitcode"
 	"hank/runtime/land"
+	"hank/runtime/report/output"
 )
 
 func Land() *cli.Command {
@@ -77,14 +78,12 @@ run; 9: git not found.`,
 				return err
 			}
 			if c.Bool("json") {
-				if err := call.JSON(done); err != nil {
-					return err
-				}
-			} else {
-				at := land.Reader{Git: within(done.Repository), Hank: func(command string) string { return advice.Command(command, call.ExecutionOption(c)) }}
-				if err := done.Print(os.Stdout, at); err != nil {
-					return err
-				}
+				form := output.LandingOf(done)
+				return call.JSONEnding(form, form.Error)
+			}
+			at := land.Reader{Git: within(done.Repository), Hank: func(command string) string { return advice.Command(command, call.ExecutionOption(c)) }}
+			if err := done.Print(os.Stdout, at); err != nil {
+				return err
 			}
 			if !done.Right() {
 				return call.ExitWith(exitcode.Decision)

@@ -1,7 +1,6 @@
 package upkeep
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"hank/internal/term"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/output"
 	"hank/runtime/transfer"
 )
 
@@ -83,7 +83,8 @@ func remarkIgnored(c *cli.Context) {
 
 func printTransfer(c *cli.Context, t *transfer.Transfer, word string) error {
 	if c.Bool("json") {
-		if err := call.JSON(t); err != nil {
+		form := output.TransferOf(t)
+		if err := call.JSONEnding(form, form.Error); err != nil {
 			return err
 		}
 	} else {
@@ -91,21 +92,14 @@ func printTransfer(c *cli.Context, t *transfer.Transfer, word string) error {
 		if word == "imported" {
 			where = "from"
 		}
-		call.Say("%s %s %s %s (%s; %d already up to date)\n", word, branchesOf(len(t.Moved)), where, t.Prefix, term.Count(t.Objects, "object"), t.Same)
+		call.Say("%s %s %s %s (%s; %d already up to date)\n", word, output.Branches(len(t.Moved)), where, t.Prefix, term.Count(t.Objects, "object"), t.Same)
 	}
 	if len(t.Refused) > 0 {
-		call.Remark("hank: %s rejected: diverged on the other side: %s; another --prefix keeps both\n", branchesOf(len(t.Refused)), strings.Join(t.Refused, ", "))
+		call.Remark("hank: %s\n", output.Diverged(t))
 		return call.ExitWith(exitcode.Decision)
 	}
 	if word == "imported" {
 		call.Remark("next: hank status%s\n", call.ExecutionOption(c))
 	}
 	return nil
-}
-
-func branchesOf(n int) string {
-	if n == 1 {
-		return "1 branch"
-	}
-	return fmt.Sprintf("%d branches", n)
 }

@@ -291,12 +291,25 @@ func Of(v *recovery.View, by costindex.By, ask func(string, costindex.By) (Answe
 		r.NoIndex = err.Error()
 		totals = addCosts(nil, by, costsOfState(v.State, v.State.Seq, true))
 	}
+	r.take(totals)
+	return r
+}
+
+// ofRun sums up what the attempts of a run have cost, from their records: the index does
+// not tell the runs apart in other ways.
+func ofRun(v *recovery.View, by costindex.By, run state.RunID) (r Report) {
+	entries := slices.DeleteFunc(costsOfState(v.State, v.State.Seq, true), func(e costindex.Entry) bool { return e.RunID != string(run) })
+	r.take(addCosts(nil, by, entries))
+	return r
+}
+
+// take takes in totals, with their sum.
+func (r *Report) take(totals []costindex.Total) {
 	slices.SortFunc(totals, func(a, b costindex.Total) int { return cmp.Compare(a.Key, b.Key) })
 	r.Totals = totals
 	for _, t := range totals {
 		r.All.Entries, r.All.Bill, r.All.Tokens = r.All.Entries+t.Entries, r.All.Plus(t.Bill), r.All.Tokens.Add(t.Tokens)
 	}
-	return r
 }
 
 // indexed asks the index, and adds the record that is not final yet. If the

@@ -22,6 +22,8 @@ type Sums struct {
 	Sums      []Sum  `json:"sums"`
 	Total     Sum    `json:"total"` // of all sums, listed or not
 	NoIndex   string `json:"noIndex,omitempty"`
+
+	Run state.RunID `json:"-"` // the only one whose attempts are counted; empty: all are
 }
 
 // Sum is the cost of all attempts that have a key in common.
@@ -32,11 +34,16 @@ type Sum struct {
 	Tokens state.Tokens `json:"tokens"`
 }
 
-// SumUp sums up in one of the Ways. Listed are the keys before one, if that is not
+// SumUp sums up in one of the Ways, the attempts of a run or, where that is empty, all. Listed are the keys before one, if that is not
 // empty, and of them the last ones, as many as limit, or all if that is 0.
-func SumUp(v *recovery.View, by string, limit int, before string, ask func(string, costindex.By) (Answer, error)) *Sums {
-	r := Of(v, Ways[by], ask)
-	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: by, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex}
+func SumUp(v *recovery.View, by string, run state.RunID, limit int, before string, ask func(string, costindex.By) (Answer, error)) *Sums {
+	var r Report
+	if run == "" {
+		r = Of(v, Ways[by], ask)
+	} else {
+		r = ofRun(v, Ways[by], run)
+	}
+	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: by, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: run}
 	place := places(v.State, Ways[by])
 	order := func(a, b string) int { return cmp.Or(place(a)-place(b), cmp.Compare(a, b)) }
 	slices.SortStableFunc(r.Totals, func(a, b costindex.Total) int { return order(a.Key, b.Key) })

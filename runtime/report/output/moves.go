@@ -1,0 +1,146 @@
+package output
+
+import (
+	"hank/runtime"
+	"hank/runtime/history"
+	"hank/runtime/report"
+	"hank/state"
+)
+
+// Move is what hank rollback and hank restore print with --dry-run.
+type Move struct {
+	report.Move
+	Target     Target   `json:"target"`
+	Superseded []Target `json:"superseded"` // the checkpoints that a rollback leaves behind; of a restore always none
+	Undoes     *Undone  `json:"undoes,omitempty"`
+}
+
+// Undone is a move that is undone.
+type Undone struct {
+	*history.Undone
+	MovedAt state.Time `json:"movedAt"`
+	From    Target     `json:"from"`
+	To      Target     `json:"to"`
+}
+
+func moveOf(m report.Move) Move {
+	out := Move{Move: m, Target: targetOf(m.Target), Superseded: targetsOf(m.Superseded)}
+	if u := m.Undoes; u != nil {
+		out.Undoes = &Undone{u, u.Time, targetOf(u.From), targetOf(u.To)}
+	}
+	return out
+}
+
+// MoveOf is a preview as it is printed.
+func MoveOf(p *history.Preview) *Move {
+	m := moveOf(report.MoveOf(p))
+	return &m
+}
+
+// Moved is what hank rollback and hank restore print.
+type Moved struct {
+	Move
+	SafetyCheckpoint    state.SHA      `json:"safetyCheckpoint"`
+	Command             string         `json:"command,omitempty"`  // none: the hank is completed
+	TakenBack           bool           `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
+	Omitted             map[string]int `json:"omitted,omitempty"`  // by the list, how many of its entries are left out in the answer of an operation
+	SafetyCheckpointSHA *state.SHA     `json:"safetyCheckpointSha"`
+	NextCommand         *string        `json:"nextCommand"`
+}
+
+// MovedOf is what a move has changed as it is printed.
+func MovedOf(m report.Moved) *Moved {
+	return &Moved{moveOf(m.Move), m.Safety, m.Command, m.TakenBack, m.Omitted, null(m.Safety), null(m.Command)}
+}
+
+// Retry is what hank retry prints with --dry-run.
+type Retry struct {
+	Move
+	Codon state.CodonID `json:"codonId"`        // the one that would run again
+	Stays bool          `json:"stays,omitzero"` // the workspace stays as it is
+	Uses  []string      `json:"uses,omitempty"` // what of the codon was changed in the hank, and would be used
+	Asks  *report.Asked `json:"asks,omitempty"` // what would be asked first; absent: nothing
+}
+
+// RetryOf is a preview as it is printed.
+func RetryOf(r report.Retry) *Retry { return &Retry{moveOf(r.Move), r.Codon, r.Stays, r.Uses, r.Asks} }
+
+// Difference is what hank diff prints.
+type Difference struct {
+	*report.Difference
+	From        Target  `json:"from"`
+	To          *Target `json:"to,omitempty"`
+	ToWorkspace bool    `json:"toWorkspace"` // and not to a checkpoint
+}
+
+// DifferenceOf is a difference as it is printed.
+func DifferenceOf(d *report.Difference) *Difference {
+	out := &Difference{Difference: d, From: targetOf(d.From), ToWorkspace: d.To == nil}
+	if d.To != nil {
+		to := targetOf(*d.To)
+		out.To = &to
+	}
+	return out
+}
+
+// Checkpoints are what hank checkpoints prints.
+type Checkpoints struct {
+	Schema      int              `json:"schema"`
+	Execution   string           `json:"execution"`
+	Checkpoints []Checkpoint     `json:"checkpoints"`
+	Removed     []RemovedBranch  `json:"removed"` // by hank gc
+	Lost        []LostCheckpoint `json:"lost"`    // cannot be read
+}
+
+// Checkpoint is a checkpoint in a list.
+type Checkpoint struct {
+	history.Listed
+	CheckpointSHA  state.SHA             `json:"checkpointSha"`
+	CheckpointKind *state.CheckpointKind `json:"checkpointKind"` // null: a commit that hank did not make
+	CreatedAt      state.Time            `json:"createdAt"`
+}
+
+// RemovedBranch is a branch that hank gc has removed.
+type RemovedBranch struct {
+	report.RemovedBranch
+	CheckpointSHA state.SHA  `json:"checkpointSha"` // the last one on it
+	RemovedAt     state.Time `json:"removedAt"`
+}
+
+// LostCheckpoint is a checkpoint that the state has and the store cannot read.
+type LostCheckpoint struct {
+	report.LostCheckpoint
+	CheckpointSHA state.SHA `json:"checkpointSha"`
+}
+
+func lostOf(list []report.LostCheckpoint) []LostCheckpoint {
+	out := make([]LostCheckpoint, len(list))
+	for i, l := range list {
+		out[i] = LostCheckpoint{l, l.SHA}
+	}
+	return out
+}
+
+// CheckpointsOf is a list of checkpoints as it is printed.
+func CheckpointsOf(c *report.Checkpoints) *Checkpoints {
+	out := &Checkpoints{Schema: c.Schema, Execution: c.Execution, Checkpoints: make([]Checkpoint, len(c.Checkpoints)), Removed: make([]RemovedBranch, len(c.Removed)), Lost: lostOf(c.Lost)}
+	for i, k := range c.Checkpoints {
+		out.Checkpoints[i] = Checkpoint{k, k.SHA, null(k.Kind), k.Time}
+	}
+	for i, r := range c.Removed {
+		out.Removed[i] = RemovedBranch{r, r.Head, r.Time}
+	}
+	return out
+}
+
+// Decided is what hank approve, reject, hold and release print.
+type Decided struct {
+	*runtime.Decided
+	Gate *Request `json:"gate,omitempty"`
+	Hold *Hold    `json:"hold,omitempty"`
+}
+
+// DecidedOf is a decision as it is printed.
+func DecidedOf(d *runtime.Decided) *Decided {
+	return &Decided{d, requestOf(d.Gate), holdOf(d.Hold)}
+}

@@ -1,0 +1,162 @@
+package output
+
+import (
+	"slices"
+
+	"hank/recovery/finding"
+	"hank/runtime/exitcode"
+	"hank/runtime/report"
+	"hank/state"
+)
+
+// Status is what hank status prints.
+type Status struct {
+	*report.Status
+	StartedAt     *state.Time    `json:"startedAt"` // the first run
+	LastEventAt   *state.Time    `json:"lastEventAt"`
+	LastEventSeq  uint64         `json:"lastEventSeq"` // of the last event that the state knows
+	HankPath      *string        `json:"hankPath"`
+	RunningCodon  *state.CodonID `json:"runningCodonId"`
+	NextCodon     *state.CodonID `json:"nextCodonId"`
+	LastCodonID   *state.CodonID `json:"lastCodonId"` // of lastCodon
+	AwaitsLoop    *state.CodonID `json:"awaitsVerdictOfLoop"`
+	NextCommand   *string        `json:"nextCommand"`
+	NextAdvice    *string        `json:"nextAdvice"`
+	ResumeCommand *string        `json:"resumeCommand"`
+	FinishCommand *string        `json:"finishCommand"`
+	Decisions     []Decision     `json:"decisions"` // what waits for a person
+	LiveCodon     *Record        `json:"liveCodon,omitempty"`
+	LastCodon     *Record        `json:"lastCodon,omitempty"`
+	Hold          *Hold          `json:"hold,omitempty"`
+	Paused        *Pause         `json:"paused,omitempty"`
+}
+
+// Pause is why a run could not continue.
+type Pause struct {
+	*state.Pause
+	PausedAt state.Time `json:"pausedAt"`
+}
+
+// Decision is something that a person is to decide.
+type Decision struct {
+	Kind     string   `json:"kind"` // gate, hold, blocked, limit
+	What     string   `json:"what"`
+	Commands []string `json:"commands"` // those that answer; [] where what says what to do
+}
+
+// StatusOf is a status as it is printed.
+func StatusOf(s *report.Status) *Status {
+	out := &Status{Status: s, StartedAt: at(s.Began), LastEventAt: at(s.LastEvent), LastEventSeq: s.Seq, HankPath: null(s.Hank),
+		NextCodon: null(s.Next), AwaitsLoop: null(s.Awaits), NextCommand: null(s.Command), NextAdvice: null(s.After),
+		ResumeCommand: null(s.Resume), FinishCommand: null(s.Finish), Decisions: decisionsOfStatus(s),
+		LiveCodon: recordOf(s.LiveCodon), LastCodon: recordOf(s.LastCodon), Hold: holdOf(s.Hold)}
+	if s.LiveCodon != nil {
+		out.RunningCodon = &s.LiveCodon.CodonID
+	}
+	if s.LastCodon != nil {
+		out.LastCodonID = &s.LastCodon.CodonID
+	}
+	if s.Paused != nil {
+		out.Paused = &Pause{s.Paused, s.Paused.Time}
+	}
+	return out
+}
+
+func decisionsOfStatus(s *report.Status) []Decision {
+	var out []Decision
+	if s.Gate != nil {
+		out = append(out, Decision{"gate", s.Gate.Waits(), []string{s.Gate.Approve, s.Gate.Reject}})
+	}
+	if s.Hold != nil {
+		out = append(out, Decision{"hold", "the execution is held " + report.HeldText(s.Hold), commands(s.Release)})
+	}
+	out = append(out, blockedBy(s.Findings, s.Command)...)
+	if s.Personal != "" && s.Gate == nil && s.Hold == nil {
+		out = append(out, Decision{"limit", s.After, commands(s.Personal)})
+	}
+	return out
+}
+
+// blockedBy are the findings that need a person, and the command that settles them.
+func blockedBy(found []finding.Finding, command string) (out []Decision) {
+	for _, f := range found {
+		if f.Severity == finding.Blocked {
+			out = append(out, Decision{"blocked", f.What, commands(command)})
+		}
+	}
+	return out
+}
+
+func commands(list ...string) []string {
+	return slices.DeleteFunc(list, func(c string) bool { return c == "" })
+}
+
+// Executions are what hank ls prints.
+type Executions struct {
+	Schema     int      `json:"schema"`
+	Executions []Listed `json:"executions"`
+}
+
+// Listed is an execution of this machine.
+type Listed struct {
+	*Status
+	LastUsedAt *state.Time `json:"lastUsedAt"`
+}
+
+// ExecutionsOf is a list of executions as it is printed.
+func ExecutionsOf(e *report.Executions) *Executions {
+	out := &Executions{Schema: e.Schema, Executions: make([]Listed, len(e.Executions))}
+	for i := range e.Executions {
+		s := &e.Executions[i]
+		out.Executions[i] = Listed{StatusOf(s), at(&s.LastUsed)}
+	}
+	return out
+}
+
+// Diagnosis is what hank doctor prints.
+type Diagnosis struct {
+	*report.Diagnosis
+	LastEventSeq  uint64           `json:"lastEventSeq"`
+	NextCommand   *string          `json:"nextCommand"`
+	NextAdvice    *string          `json:"nextAdvice"`
+	ResumeCommand *string          `json:"resumeCommand"`
+	FinishCommand *string          `json:"finishCommand"`
+	Decisions     []Decision       `json:"decisions"`
+	Lost          []LostCheckpoint `json:"lost,omitempty"`
+	Error         *Problem         `json:"error"`
+}
+
+// DiagnosisOf is a diagnosis as it is printed.
+func DiagnosisOf(d *report.Diagnosis) *Diagnosis {
+	var ended *Problem
+	if d.Condition == report.NeedsYou {
+		ended = Ended(exitcode.Decision, "", "the execution needs your decision; next: "+d.Next)
+		ended.NextCommand = null(d.Command)
+	}
+	return &Diagnosis{Diagnosis: d, LastEventSeq: d.Seq, NextCommand: null(d.Command), NextAdvice: null(d.Next), ResumeCommand: null(d.Resume),
+		FinishCommand: null(d.Finish), Decisions: blockedBy(d.Findings, d.Command), Lost: lostOf(d.Lost), Error: ended}
+}
+
+// Tree is what hank status --tree prints.
+type Tree struct {
+	*report.Tree
+	Runs []TreeRun `json:"runs"`
+}
+
+// TreeRun is a run of a tree.
+type TreeRun struct {
+	report.TreeRun
+	state.Bill
+	StartedAt    state.Time     `json:"startedAt"`
+	FirstCodonID *state.CodonID `json:"firstCodonId"`
+	LastCodonID  *state.CodonID `json:"lastCodonId"`
+}
+
+// TreeOf is a tree as it is printed.
+func TreeOf(t *report.Tree) *Tree {
+	out := &Tree{Tree: t, Runs: make([]TreeRun, len(t.Runs))}
+	for i, r := range t.Runs {
+		out.Runs[i] = TreeRun{TreeRun: r, Bill: r.Bill, StartedAt: r.Started, FirstCodonID: null(r.First), LastCodonID: null(r.Last)}
+	}
+	return out
+}
