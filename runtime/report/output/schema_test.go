@@ -215,7 +215,7 @@ func (w *writer) schema(command string) []byte {
 	slices.SortFunc(w.defs, func(a, b member) int { return strings.Compare(a.key, b.key) })
 	text, err := json.Marshal(object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "hank " + command},
-		{"description", about + " Members that are not listed may come; those of the description \"deprecated\" stay."},
+		{"description", about + " Members that are not listed may come. Those that are deprecated stay."},
 		{"anyOf", all}, {"$defs", w.defs},
 	}, jsontext.WithIndent("  "))
 	if err != nil {
@@ -289,7 +289,10 @@ func (w *writer) define(t reflect.Type) string {
 	var properties object
 	var required []string
 	for _, f := range fields {
-		properties = append(properties, member{f.name, f.schema})
+		if f.instead != "" && !hasMember(fields, f.instead) {
+			f.instead = "" // only the forms beside it have that
+		}
+		properties = append(properties, member{f.name, f.described()})
 		if f.always {
 			required = append(required, f.name)
 		}
@@ -304,12 +307,35 @@ func (w *writer) define(t reflect.Type) string {
 
 func base(t reflect.Type) string { return filepath.Base(t.PkgPath()) }
 
+// hasMember reports whether an object has what is to be read instead of another member:
+// the first word of that.
+func hasMember(fields []field, instead string) bool {
+	name, _, _ := strings.Cut(instead, ",")
+	name, _, _ = strings.Cut(name, " ")
+	return slices.ContainsFunc(fields, func(f field) bool { return f.name == name })
+}
+
 // field is a member of an object.
 type field struct {
-	name   string
-	schema object
-	always bool
-	depth  int
+	name    string
+	schema  object
+	about   string
+	instead string // what is to be read instead of it; empty: it is not deprecated
+	always  bool
+	depth   int
+}
+
+// described is the schema with what is said of the member.
+func (f field) described() object {
+	schema, about := f.schema, f.about
+	if f.instead != "" {
+		about = strings.TrimPrefix(about+"; deprecated, use "+f.instead, "; ")
+		schema = append(slices.Clone(schema), member{"deprecated", true}, member{"x-instead", f.instead})
+	}
+	if about != "" {
+		schema = append(object{{"description", about}}, slices.DeleteFunc(slices.Clone(schema), func(m member) bool { return m.key == "description" })...)
+	}
+	return schema
 }
 
 // fields are the members of a struct as package json finds them: those of embedded structs
@@ -355,17 +381,11 @@ func (w *writer) field(t reflect.Type, f reflect.StructField, name, options stri
 	if always && f.Type.Kind() == reflect.Pointer {
 		schema = object{{"anyOf", []object{schema, {{"type", "null"}}}}}
 	}
-	about := w.comment(t, f.Name)
 	named := base(t) + "." + t.Name() + "." + name
-	if instead, ok := renamed[named]; ok {
+	if renamed[named] != "" {
 		w.replaced = append(w.replaced, named)
-		about = strings.TrimPrefix(about+"; deprecated, use "+instead, "; ")
-		schema = append(slices.Clone(schema), member{"deprecated", true}, member{"x-instead", instead})
 	}
-	if about != "" {
-		schema = append(object{{"description", about}}, slices.DeleteFunc(slices.Clone(schema), func(m member) bool { return m.key == "description" })...)
-	}
-	return field{name: name, schema: schema, always: always}
+	return field{name: name, schema: schema, about: w.comment(t, f.Name), instead: renamed[named], always: always}
 }
 
 // comment is what the source says of a type, or of a field of it.
