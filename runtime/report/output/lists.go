@@ -101,7 +101,7 @@ func LandingOf(l *land.Landing) *Landing {
 func failedCheck(l *land.Landing) *Problem {
 	for _, check := range l.Checks {
 		if !check.Right {
-			return Ended(exitcode.Decision, "check", fmt.Sprintf("a check of the branch %s failed: %s: %s", l.Branch, check.What, check.Why))
+			return atExit(exitcode.Decision, "check", fmt.Sprintf("a check of the branch %s failed: %s: %s", l.Branch, check.What, check.Why))
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func TransferOf(t *transfer.Transfer) Transfer {
 	if len(t.Refused) == 0 {
 		return Transfer{t, nil}
 	}
-	return Transfer{t, Ended(exitcode.Decision, "diverged", Diverged(t))}
+	return Transfer{t, atExit(exitcode.Decision, "diverged", Diverged(t))}
 }
 
 // Diverged says which branches of a transfer the other side has something else for.
@@ -187,7 +187,7 @@ func ValidationOf(v *validation.Validation, given string) *Validation {
 		}
 	}
 	if !v.Valid {
-		out.Error = Ended(exitcode.Invalid, "", v.Sentence())
+		out.Error = atExit(exitcode.Invalid, "", v.Sentence())
 	}
 	return out
 }
@@ -209,7 +209,7 @@ func ModelNamesOf(n report.ModelNames) ModelNames {
 	out := ModelNames{ModelNames: n}
 	for _, name := range n.Names {
 		if name.Error != "" {
-			out.Error = Ended(exitcode.Invalid, "model", name.Error)
+			out.Error = atExit(exitcode.Invalid, "model", name.Error)
 			break
 		}
 	}

@@ -54,7 +54,7 @@ func ProblemOf(err error, option string) *Problem {
 		return nil
 	}
 	code, word := verdict.Class(err)
-	p := Ended(code, word, verdict.Sentence(err))
+	p := atExit(code, word, verdict.Sentence(err))
 	var decision *finding.DecisionError
 	if errors.As(err, &decision) {
 		p.NextCommand = null(advice.Command(decision.Command, option))
@@ -72,9 +72,9 @@ func ProblemOf(err error, option string) *Problem {
 	return p
 }
 
-// Ended is the reason for an exit code where no error is; nil for that of success. An
+// atExit is the reason for an exit code where no error is; nil for that of success. An
 // empty word is that of the kind.
-func Ended(code exitcode.Code, word, message string) *Problem {
+func atExit(code exitcode.Code, word, message string) *Problem {
 	if code == exitcode.Done {
 		return nil
 	}

@@ -23,7 +23,7 @@ type Result struct {
 // ResultOf is a result as it is printed.
 func ResultOf(r *runtime.Result) *Result {
 	out := &Result{Result: r, RunStatus: null(r.Status), FinishCommand: null(r.Finish), Hold: holdOf(r.Hold),
-		Error: Ended(r.Code, string(r.EndReason), r.Message)}
+		Error: atExit(r.Code, string(r.EndReason), r.Message)}
 	personal := r.Hold != nil || verdict.Personal(r.Next, r.EndReason == state.EndBudget)
 	if out.NextAdvice = null(r.Next); r.Next != "" && r.EndReason == state.EndBudget {
 		out.NextAdvice = null(r.Next + report.Before(verdict.RaiseFirst(r.Next)))
@@ -61,7 +61,7 @@ func DetachedOf(execution, log string, pid int) *Detached {
 
 // Ended says that the run is over.
 func (d *Detached) Ended(code exitcode.Code) {
-	d.PID, d.ExitCode, d.Error = nil, code, Ended(code, "", "the run in the background has ended; what it printed is above")
+	d.PID, d.ExitCode, d.Error = nil, code, atExit(code, "", "the run in the background has ended; what it printed is above")
 }
 
 // Forecast is what hank run prints with --dry-run.
@@ -80,7 +80,7 @@ type FirstMove struct {
 
 // ForecastOf is a forecast as it is printed.
 func ForecastOf(f *forecast.Forecast) *Forecast {
-	out := &Forecast{Forecast: f, WorkSeconds: f.Worked, Error: Ended(f.ExitCode, "", f.Message)}
+	out := &Forecast{Forecast: f, WorkSeconds: f.Worked, Error: atExit(f.ExitCode, "", f.Message)}
 	if f.Move != nil {
 		out.Move = &FirstMove{f.Move, null(f.Move.To)}
 	}

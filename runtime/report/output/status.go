@@ -130,7 +130,7 @@ type Diagnosis struct {
 func DiagnosisOf(d *report.Diagnosis) *Diagnosis {
 	var ended *Problem
 	if d.Condition == report.NeedsYou {
-		ended = Ended(exitcode.Decision, "", "the execution needs your decision; next: "+d.Next)
+		ended = atExit(exitcode.Decision, "", "the execution needs your decision; next: "+d.Next)
 		ended.NextCommand = null(d.Command)
 	}
 	return &Diagnosis{Diagnosis: d, LastEventSeq: d.Seq, NextCommand: null(d.Command), NextAdvice: null(d.Next), ResumeCommand: null(d.Resume),
