@@ -101,7 +101,9 @@ func TestTheQuestionsOfScriptingAreAnswered(t *testing.T) {
 		}
 		t.Fatalf("scripting.md has no question %q", question)
 	}
-	wait := func(script string) { run("for i in $(seq 1200); do if " + script + "; then exit 0; fi; sleep 0.05; done; exit 1") }
+	wait := func(script string) {
+		run("for i in $(seq 1200); do if " + script + "; then exit 0; fi; sleep 0.05; done; exit 1")
+	}
 
 	run("hank run --detach >detached.txt")
 	wait("[ -e begun ]")
