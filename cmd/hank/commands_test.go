@@ -28,6 +28,9 @@ type verbCase struct {
 var verbCases = map[string]verbCase{
 	"init":        {args: []string{"new"}, flag: []string{"--yes"}},
 	"validate":    {args: []string{"hank"}, flag: []string{"--format", "text"}},
+	"fmt":         {args: []string{"hank"}, flag: []string{"--check"}},
+	"schema":      {args: []string{"--write", "."}, flag: []string{"--json"}},
+	"models":      {args: []string{"sonnet"}, flag: []string{"--config", "hankweave.json"}},
 	"plan":        {args: []string{"hank"}, flag: []string{"--limit", "3"}, list: true},
 	"run":         {args: []string{"hank"}, flag: []string{"-e", "."}},
 	"resume":      {flag: []string{"--note", "again"}},

@@ -12,24 +12,10 @@ import (
 
 	"hank/internal/term"
 	"hank/internal/vfs"
-	"hank/plan/diagnostic"
 	"hank/plan/format"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/output"
 )
-
-// laidOut is the JSON form of hank fmt.
-type laidOut struct {
-	Schema int           `json:"schema"`
-	Check  bool          `json:"check"` // nothing was written
-	Files  []laidOutFile `json:"files"`
-}
-
-type laidOutFile struct {
-	File        string                  `json:"file"`
-	Changed     bool                    `json:"changed"`        // or would be
-	Line        int                     `json:"line,omitempty"` // the first that is laid out otherwise
-	Diagnostics []diagnostic.Diagnostic `json:"diagnostics,omitempty"`
-}
 
 // mostToFormat is what hank reads of a hank.json, in bytes.
 const mostToFormat = 16 << 20
@@ -57,7 +43,7 @@ Exit code 0: all are laid out; 1: with --check, one is not; 3: one is no JSON.`,
 			if err != nil {
 				return err
 			}
-			done := laidOut{Schema: 1, Check: c.Bool("check"), Files: []laidOutFile{}}
+			done := output.Formatted{Schema: 1, Check: c.Bool("check"), Files: []output.FormattedFile{}}
 			var code exitcode.Code
 			for _, name := range names {
 				f, err := layOut(c, name)
@@ -80,9 +66,8 @@ Exit code 0: all are laid out; 1: with --check, one is not; 3: one is no JSON.`,
 				}
 			}
 			if c.Bool("json") {
-				if err := printJSON(done); err != nil {
-					return err
-				}
+				done.End(code)
+				return jsonEnding(done, done.Error)
 			}
 			if code != exitcode.Done {
 				return exitWith(code)
@@ -137,8 +122,8 @@ func isFile(name string) bool {
 }
 
 // layOut lays out a file, or standard input.
-func layOut(c *cli.Context, name string) (laidOutFile, error) {
-	f := laidOutFile{File: name}
+func layOut(c *cli.Context, name string) (output.FormattedFile, error) {
+	f := output.FormattedFile{File: name}
 	var data []byte
 	var err error
 	if name == "-" {

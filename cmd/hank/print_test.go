@@ -17,7 +17,9 @@ func TestNothingPrintsPastSay(t *testing.T) {
 	allowed := map[string]int{
 		"call/common.go": 1, // JSON
 		"completion.go":  2, // a script for the shell
+		"fmt.go":         1, // a hank.json, for a pipe
 		"upkeep/diff.go": 1, // a patch, see printPatch
+		"validate.go":    1, // SARIF and JUnit
 	}
 	files, err := filepath.Glob("*.go")
 	more, _ := filepath.Glob("*/*.go")

@@ -11,13 +11,8 @@ import (
 	"hank/internal/vfs"
 	"hank/plan/fields"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/output"
 )
-
-// schemaFiles is the JSON form of hank schema --write.
-type schemaFiles struct {
-	Schema int      `json:"schema"`
-	Files  []string `json:"files"`
-}
 
 func schemaCommand() *cli.Command {
 	return &cli.Command{
@@ -54,7 +49,7 @@ func writeSchemas(c *cli.Context, dir string, all []fields.PublishedSchema) erro
 	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
 		return &exitcode.UsageError{Why: fmt.Sprintf("--write takes a directory that exists, not %q", dir)}
 	}
-	written := schemaFiles{Schema: 1}
+	written := output.SchemaFiles{Schema: 1}
 	for _, s := range all {
 		name := filepath.Join(dir, s.Name+".schema.json")
 		old, err := vfs.ReadLimited(name, mostToFormat)

@@ -7,6 +7,7 @@ import (
 
 	"hank/internal/term"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/output"
 	"hank/runtime/report/statecheck"
 )
 
@@ -24,7 +25,8 @@ func validateState(c *cli.Context) error {
 	s := statecheck.Of(c.Context, root, settingsHere(c), executionOption(c))
 	switch format := c.String("format"); {
 	case c.Bool("json") || format == "json":
-		err = printJSON(s)
+		form := output.StateCheckOf(s)
+		return jsonEnding(form, form.Error)
 	case format == "text":
 		printFound(os.Stdout, s.Diagnostics)
 		word := "valid"

@@ -13,6 +13,7 @@ import (
 	"hank/runtime/report"
 	"hank/runtime/report/cost"
 	"hank/runtime/report/eventlog"
+	"hank/runtime/report/statecheck"
 	"hank/runtime/reset"
 	"hank/runtime/transfer"
 	"hank/runtime/validation"
@@ -190,6 +191,53 @@ func ValidationOf(v *validation.Validation, given string) *Validation {
 		out.Error = atExit(exitcode.Invalid, "", v.Sentence())
 	}
 	return out
+}
+
+// StateCheck is what hank validate --state prints.
+type StateCheck struct {
+	*statecheck.Check
+	Error *Problem `json:"error"`
+}
+
+// StateCheckOf is a check of a state as it is printed.
+func StateCheckOf(c *statecheck.Check) *StateCheck {
+	out := &StateCheck{Check: c}
+	if !c.Valid {
+		out.Error = atExit(exitcode.Invalid, "", "the execution is not valid: see diagnostics")
+	}
+	return out
+}
+
+// Formatted is what hank fmt prints.
+type Formatted struct {
+	Schema int             `json:"schema"`
+	Check  bool            `json:"check"` // nothing was written
+	Files  []FormattedFile `json:"files"`
+	Error  *Problem        `json:"error"`
+}
+
+// FormattedFile is a file that hank fmt has laid out, or would.
+type FormattedFile struct {
+	File        string                  `json:"file"`
+	Changed     bool                    `json:"changed"`        // or would be
+	Line        int                     `json:"line,omitempty"` // the first that is laid out otherwise
+	Diagnostics []diagnostic.Diagnostic `json:"diagnostics,omitempty"`
+}
+
+// End says with which code the command ends: 1 where a file is to be laid out, 3
+// where one is no JSON.
+func (f *Formatted) End(code exitcode.Code) {
+	message := "a file would be laid out otherwise: see files"
+	if code == exitcode.Invalid {
+		message = "a file is not valid JSON: see the diagnostics of files"
+	}
+	f.Error = atExit(code, "", message)
+}
+
+// SchemaFiles is what hank schema --write prints.
+type SchemaFiles struct {
+	Schema int      `json:"schema"`
+	Files  []string `json:"files"`
 }
 
 // Rules are what hank validate --rules prints.

@@ -64,8 +64,10 @@ type attemptEnd struct {
 // command can print a Failure instead.
 var forms = map[string][]reflect.Type{
 	"init":        {reflect.TypeFor[Begun]()},
-	"validate":    {reflect.TypeFor[Validation](), reflect.TypeFor[Rules]()},
+	"validate":    {reflect.TypeFor[Validation](), reflect.TypeFor[Rules](), reflect.TypeFor[StateCheck]()},
 	"models":      {reflect.TypeFor[report.ModelList](), reflect.TypeFor[ModelNames]()},
+	"fmt":         {reflect.TypeFor[Formatted]()},
+	"schema":      {reflect.TypeFor[SchemaFiles]()},
 	"plan":        {reflect.TypeFor[Plan]()},
 	"run":         {reflect.TypeFor[Result](), reflect.TypeFor[Forecast](), reflect.TypeFor[Detached](), reflect.TypeFor[ResultLine](), reflect.TypeFor[Event](), reflect.TypeFor[FailureLine]()},
 	"resume":      {reflect.TypeFor[Result](), reflect.TypeFor[Detached](), reflect.TypeFor[ResultLine](), reflect.TypeFor[Event](), reflect.TypeFor[FailureLine]()},
