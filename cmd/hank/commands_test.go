@@ -30,7 +30,7 @@ var verbCases = map[string]verbCase{
 	"validate":    {args: []string{"hank"}, flag: []string{"--format", "text"}},
 	"fmt":         {args: []string{"hank"}, flag: []string{"--check"}},
 	"schema":      {args: []string{"--write", "."}, flag: []string{"--json"}},
-	"models":      {args: []string{"sonnet"}, flag: []string{"--config", "hankweave.json"}},
+	"models":      {args: []string{"sonnet"}, flag: []string{"--json"}},
 	"plan":        {args: []string{"hank"}, flag: []string{"--limit", "3"}, list: true},
 	"run":         {args: []string{"hank"}, flag: []string{"-e", "."}},
 	"resume":      {flag: []string{"--note", "again"}},

@@ -25,10 +25,10 @@ func fmtCommand() *cli.Command {
 		Name: "fmt", Usage: "lay out hank.json and its companions uniformly", ArgsUsage: "[FILE|DIR|-...]",
 		Description: `Changes only white space: order, numbers, strings and unknown fields stay as they are,
 and laying out twice is the same as once. An object or array that begins on one line
-stays there if it has at most 120 characters; else each member has its line. DIR means
-the hank.json (or strand.json) and the hankweave.json in it (default: the current
-directory); other JSON files, such as those of sentinels, can be named. - reads standard
-input and prints the result. A file that is no JSON is not touched, and the others are
+stays there if it has at most 120 characters; else each member has its line. FILE is any
+JSON file, such as that of a sentinel; DIR means the hank.json (or strand.json) and the
+hankweave.json in it (default: the current directory). - reads standard input and prints
+the result. A file that is no JSON is not touched, and the others are
 laid out.
 
 Example: hank fmt --check my-hank other/hank.json

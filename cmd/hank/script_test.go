@@ -57,6 +57,9 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed := t.TempDir()
+	if err := os.Chmod(printed, 0o777); err != nil { // scripts run hank as another user, too
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		checkPrinted(t, printed, !testing.Short() && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "")
 	})

@@ -2,6 +2,7 @@ package output
 
 import (
 	"hank/runtime"
+	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/report"
 	"hank/state"
@@ -41,7 +42,8 @@ func MoveOf(p *history.Preview) *Move {
 type Moved struct {
 	Move
 	SafetyCheckpoint    state.SHA      `json:"safetyCheckpoint"`
-	Command             string         `json:"command,omitempty"`  // none: the hank is completed
+	Command             string         `json:"command,omitempty"`  // none and no gate: the hank is completed
+	Gate                *gate.View     `json:"gate,omitempty"`     // it waits for your answer
 	TakenBack           bool           `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
 	Omitted             map[string]int `json:"omitted,omitempty"`  // by the list, how many of its entries are left out in the answer of an operation
 	SafetyCheckpointSHA *state.SHA     `json:"safetyCheckpointSha"`
@@ -50,7 +52,7 @@ type Moved struct {
 
 // MovedOf is what a move has changed as it is printed.
 func MovedOf(m report.Moved) *Moved {
-	return &Moved{moveOf(m.Move), m.Safety, m.Command, m.TakenBack, m.Omitted, null(m.Safety), null(m.Command)}
+	return &Moved{moveOf(m.Move), m.Safety, m.Command, m.Gate, m.TakenBack, m.Omitted, null(m.Safety), null(m.Command)}
 }
 
 // Retry is what hank retry prints with --dry-run.
