@@ -111,8 +111,8 @@ func TestNoKeyIsInTheListOfProcesses(t *testing.T) {
 	if !strings.Contains(list, "__keeper") {
 		t.Fatalf("the keeper is not in the list: %s", list)
 	}
-	for name, key := range keys {
-		if strings.Contains(list, key) {
+	for _, name := range []string{"value", "github", "anthropic"} { // those of this test: the list is that of the whole machine
+		if strings.Contains(list, keys[name]) {
 			t.Errorf("the %s key is in the list of processes", name)
 		}
 	}
