@@ -81,51 +81,6 @@ func TestHelpOfEveryVerbIsCurrent(t *testing.T) {
 	generated(t, "command-line.md", out.String()+"\n")
 }
 
-// clone makes a directory in which the commands of README.md can run: the
-// repository without what they would write.
-func clone(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range []string{"fixtures", "cmd", "scripts"} {
-		from, err := filepath.Abs(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(from, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// Every command that README.md shows is run, in its order. Building and
-// scripts/test are not: the one is done, the other is what runs this.
-func TestCommandsOfREADMEWork(t *testing.T) {
-	t.Parallel()
-	dir, ran := clone(t), 0
-	for _, block := range shellBlock.FindAllStringSubmatch(read(t, "../README.md"), -1) {
-		for line := range strings.Lines(block[1]) {
-			line = strings.TrimSpace(strings.Split(line, "  #")[0])
-			if strings.HasPrefix(line, "go build") || strings.HasPrefix(line, "export PATH") || line == "scripts/test" {
-				continue
-			}
-			line, folder, _ := strings.Cut(line, " && cd ")
-			out, code := shell(t, dir, strings.Replace(line, "go run ./cmd/hank", "hank", 1))
-			killed := strings.HasPrefix(line, "timeout -s KILL") && code == 137
-			if code != 0 && !killed {
-				t.Fatalf("%s: exit %d\n%s", line, code, out)
-			}
-			dir = filepath.Join(dir, folder)
-			ran++
-		}
-	}
-	if ran < 15 {
-		t.Errorf("README.md has only %d commands", ran)
-	}
-}
-
 func shell(t *testing.T, dir, line string) (out []byte, code int) {
 	t.Helper()
 	cmd := command(t, dir, "bash", "-c", line+"\nexit $?")

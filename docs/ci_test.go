@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // The recipe of ci.md, as it is written there: of a hank that completes, of one that
 // fails in its second codon or its first, and of one that cannot run.

@@ -70,6 +70,16 @@ func goroot(t *testing.T) string {
 // reader is somebody at a terminal who gives the commands of a page.
 type reader struct{ dir, registry string }
 
+// timeout is the command of that name as the README uses it, for machines of any
+// speed: what it runs is killed as soon as one of its codons runs, not after a second.
+const timeout = `#!/bin/sh
+shift 3
+"$@" & pid=$!
+until hank status -e quickstart-run --json 2>/dev/null | grep -q '"liveCodon": {' || ! kill -0 $pid; do sleep 0.05; done
+kill -KILL $pid
+wait $pid
+`
+
 // left out: what the tests do anyway.
 var leftOut = regexp.MustCompile(`(?m)^(go build|scripts/test)\b.*\n`)
 
@@ -81,16 +91,19 @@ func (r *reader) run(t *testing.T, lines string) string {
 	place := filepath.Join(r.registry, "place")
 	lines = leftOut.ReplaceAllString(lines, "")
 	lines = regexp.MustCompile(`(?m)^timeout .*$`).ReplaceAllString(lines, "$0 || test $$? = 137")
+	if err := os.WriteFile(filepath.Join(r.registry, "timeout"), []byte(timeout), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	screen, terminal := termtest.Open(t, 100)
 	cmd := exec.Command("sh", "-ec", fmt.Sprintf("cd %q\n%spwd >%q", r.dir, lines, place))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+r.registry, "TERM=xterm-256color", "NO_COLOR=1", "PAGER=cat", "LANG=C.UTF-8", "TZ=UTC",
+	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+r.registry, "PATH="+r.registry+":"+os.Getenv("PATH"), "TERM=xterm-256color", "NO_COLOR=1", "PAGER=cat", "LANG=C.UTF-8", "TZ=UTC",
 		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	terminal.Close()
-	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	watchdog := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer watchdog.Stop()
 	var all bytes.Buffer
 	_, _ = io.Copy(&all, screen) // it ends with an error when the other end is closed

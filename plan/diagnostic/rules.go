@@ -131,7 +131,7 @@ var rules = map[string]Rule{
 	"copy-large":           {Severity: Warning, Says: "a copied directory is large; all of it is stored with every changed version of the hank"},
 	"before-copy-idle":     {Severity: Info, Says: "beforeCopy is not run where there is no output directory, unless checkOutputs is set"},
 	"sentinel-not-run":     {Severity: Warning, Says: "a codon has a sentinel, and this version runs none"},
-	"sentinel-required":    {Severity: Warning, Says: "a codon fails without its sentinel (failCodonIfNotLoaded), and this version runs none: hank run refuses it with exit code 9, or lets it fail where onFailure is ignore"},
+	"sentinel-required":    {Severity: Warning, Says: "a codon fails without its sentinel (failCodonIfNotLoaded), and this version runs none: a run refuses it with exit code 9, or lets it fail where onFailure is ignore"},
 	"sentinel-duplicate":   {Severity: Error, Says: "two sentinels of a codon have the same id"},
 	"sentinel-prompt":      {Severity: Error, Says: "a sentinel lacks a prompt that it needs"},
 	"sentinel-output":      {Severity: Error, Says: "the output settings of a sentinel contradict each other"},
@@ -145,7 +145,7 @@ var rules = map[string]Rule{
 	"unknown-model":   {Severity: Error, Says: "unknown model"},
 	"ambiguous-model": {Severity: Error, Says: "several models match the name"},
 	"unlisted-model":  {Severity: Warning, Says: "a model after the name of an agent is not in the list of models: its price is unknown"},
-	"no-harness":      {Severity: Warning, Machine: true, Says: "hank cannot drive the agent of this model yet: hank run refuses it with exit code 9"},
+	"no-harness":      {Severity: Warning, Machine: true, Says: "hank cannot drive the agent of this model yet: a run refuses it with exit code 9"},
 	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
 
 	// what sh is given

@@ -49,7 +49,7 @@ func TestAReportBeginsWithWhatMatters(t *testing.T) {
 		Codons:  []Codon{{CodonID: "one", Verdict: "completed", Commit: id("1")}, {CodonID: "two", Verdict: "failed", But: "failure ignored"}, {CodonID: "three", Verdict: "completed", Commit: id("3")}, {CodonID: "four", Verdict: "completed", Commit: id("3")}},
 		LeftOut: []LeftOut{{FileName{Path: "x\ty"}, "it is the data"}}, Mixed: []FileName{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}},
 		Checks: []Check{{What: "all is well", Right: true}, {What: "the mode", Why: "it differs", Files: []FileName{{Path: "a"}}}},
-		Switch: &Switch{Ref: "refs/heads/main", Commit: id("b"), Index: "x; ls", Staged: []FileName{{Path: "s"}}, Back: "rm -rf /"}, Repository: "/r",
+		Switch: &Switch{Ref: "refs/heads/main", Commit: id("b"), Index: "x; ls", Staged: []FileName{{Path: "s"}}, Back: "rm -rf /"}, Repository: "/r", into: "main",
 	}
 	if got, want := printed(t, l), `branch work would be 3 commits on top of bbbbbbbbbbbb
 HEAD and the index would move to work; no file is written; 1 path stays staged
