@@ -31,9 +31,53 @@ type SizedDir struct {
 // largestShown is how many directories an estimate names.
 const largestShown = 10
 
+// File is a file or symbolic link of a workspace.
+type File struct {
+	Path  string
+	Bytes int64
+}
+
+// Listing is what a checkpoint would hold, by name, and what none can hold.
+type Listing struct {
+	Files   []File // sorted
+	Skipped []Skipped
+}
+
+// nowhere is a store without checkpoints.
+func nowhere() *Scanner { return New(packdb.New(packdb.Options{Dir: os.DevNull})) }
+
+// ListNew is List for a workspace that has no store yet.
+func ListNew(ctx context.Context, req SnapshotRequest) (Listing, error) {
+	return nowhere().List(ctx, req)
+}
+
+// List names what Snapshot would take, by the walk of Estimate.
+func (s *Scanner) List(ctx context.Context, req SnapshotRequest) (l Listing, err error) {
+	if err := req.Selection.Validate(); err != nil {
+		return l, err
+	}
+	base, err := s.treeOfBase(req.Base)
+	if err != nil {
+		return l, err
+	}
+	c := newScan(s, req)
+	c.relist = true // names that are remembered may not be those that are there
+	c.count = func(path string, bytes int64) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		l.Files = append(l.Files, File{path, bytes})
+	}
+	if _, err := c.run(ctx, base); err != nil {
+		return Listing{}, err
+	}
+	l.Skipped = c.skipped
+	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return l, nil
+}
+
 // EstimateNew is Estimate for a workspace that has no store yet.
 func EstimateNew(ctx context.Context, req SnapshotRequest) (Size, error) {
-	return New(packdb.New(packdb.Options{Dir: os.DevNull})).Estimate(ctx, req)
+	return nowhere().Estimate(ctx, req)
 }
 
 // Estimate counts what Snapshot would take, by the same walk, without reading

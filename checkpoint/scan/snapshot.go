@@ -25,15 +25,9 @@ func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot,
 	if err := req.Selection.Validate(); err != nil {
 		return nil, err
 	}
-	var base plumbing.Hash
-	if req.Base != "" {
-		info, err := s.db.CommitInfo(req.Base)
-		if err != nil {
-			return nil, fmt.Errorf("the checkpoint before: %w", err)
-		}
-		if base = plumbing.NewHash(string(info.Tree)); !s.db.Has(info.Tree) {
-			return nil, fmt.Errorf("the tree of the checkpoint before, %s: %w", info.Tree, plumbing.ErrObjectNotFound)
-		}
+	base, err := s.treeOfBase(req.Base)
+	if err != nil {
+		return nil, err
 	}
 	if err := req.Workspace.StillThere(); err != nil {
 		return nil, err
@@ -74,6 +68,21 @@ func (s *Scanner) Snapshot(ctx context.Context, req SnapshotRequest) (*Snapshot,
 	slices.Sort(snap.Private)
 	s.keepLook(req, base, snap, at)
 	return snap, nil
+}
+
+// treeOfBase is the tree of a checkpoint; zero for none.
+func (s *Scanner) treeOfBase(sha packdb.SHA) (plumbing.Hash, error) {
+	if sha == "" {
+		return plumbing.ZeroHash, nil
+	}
+	info, err := s.db.CommitInfo(sha)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("the checkpoint before: %w", err)
+	}
+	if !s.db.Has(info.Tree) {
+		return plumbing.ZeroHash, fmt.Errorf("the tree of the checkpoint before, %s: %w", info.Tree, plumbing.ErrObjectNotFound)
+	}
+	return plumbing.NewHash(string(info.Tree)), nil
 }
 
 // keepLook remembers a snapshot that was begun at an instant. One of paths that had to

@@ -32,6 +32,7 @@ var verbCases = map[string]verbCase{
 	"schema":      {args: []string{"--write", "."}, flag: []string{"--json"}},
 	"models":      {args: []string{"sonnet"}, flag: []string{"--json"}},
 	"plan":        {args: []string{"hank"}, flag: []string{"--limit", "3"}, list: true},
+	"match":       {args: []string{"draft.txt"}, flag: []string{"--json"}},
 	"run":         {args: []string{"hank"}, flag: []string{"-e", "."}},
 	"resume":      {flag: []string{"--note", "again"}},
 	"retry":       {args: []string{"finish"}, flag: []string{"--note", "again"}},

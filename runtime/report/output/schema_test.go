@@ -69,6 +69,7 @@ var forms = map[string][]reflect.Type{
 	"fmt":         {reflect.TypeFor[Formatted]()},
 	"schema":      {reflect.TypeFor[SchemaFiles]()},
 	"plan":        {reflect.TypeFor[Plan]()},
+	"match":       {reflect.TypeFor[report.Tracked]()},
 	"run":         {reflect.TypeFor[Result](), reflect.TypeFor[Forecast](), reflect.TypeFor[Detached](), reflect.TypeFor[ResultLine](), reflect.TypeFor[Event](), reflect.TypeFor[FailureLine]()},
 	"resume":      {reflect.TypeFor[Result](), reflect.TypeFor[Detached](), reflect.TypeFor[ResultLine](), reflect.TypeFor[Event](), reflect.TypeFor[FailureLine]()},
 	"retry":       {reflect.TypeFor[Result](), reflect.TypeFor[Retry](), reflect.TypeFor[Detached](), reflect.TypeFor[ResultLine](), reflect.TypeFor[Event](), reflect.TypeFor[FailureLine]()},
