@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -18,14 +19,18 @@ const Mask = "***"
 // shape is one form that secrets have. Where it has groups, only the last one
 // is masked.
 type shape struct {
-	hints []string // of which a text must have one, so that most texts are not searched
-	find  *regexp.Regexp
-	is    func(string) bool // whether what was found is one: words have some of the forms too
-	lines bool              // searched line by line, where the line assigns something: it is slow
+	hints []string              // of which a text must have one, so that most texts are not searched
+	find  func() *regexp.Regexp // compiled when it is first needed: most processes need none
+	is    func(string) bool     // whether what was found is one: words have some of the forms too
+	lines bool                  // searched line by line, where the line assigns something: it is slow
 }
 
 func of(is func(string) bool, pattern string, hints ...string) shape {
-	return shape{hints: hints, find: regexp.MustCompile(pattern), is: is}
+	return shape{hints: hints, find: lazy(pattern), is: is}
+}
+
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // shapes are in the order in which they are looked for.
@@ -111,7 +116,7 @@ func (s shape) maskLines(text string) string {
 }
 
 func (s shape) mask(text string) string {
-	found := s.find.FindAllStringSubmatchIndex(text, -1)
+	found := s.find().FindAllStringSubmatchIndex(text, -1)
 	for _, at := range slices.Backward(found) {
 		from, to := at[len(at)-2], at[len(at)-1]
 		if word := text[from:to]; !s.is(word) || word == Mask {
@@ -177,11 +182,11 @@ func (v *Values) Add(environ []string) {
 		}
 		for line := range strings.Lines(value) {
 			line = strings.TrimSpace(line)
-			if armour.MatchString(line) {
+			if armour().MatchString(line) {
 				continue
 			}
 			v.add(line)
-			if m := member.FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "://") {
+			if m := member().FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "://") {
 				v.add(m[1])
 			}
 		}
@@ -190,8 +195,8 @@ func (v *Values) Add(environ []string) {
 }
 
 var (
-	armour = regexp.MustCompile(`^-----(?:BEGIN|END) [A-Z0-9 ]+-----$`)   // the same in every key
-	member = regexp.MustCompile(`^"?[\w.-]+"?\s*[:=]\s*"?([^"\s]+)"?,?$`) // what a line of JSON, YAML or assignments gives a name
+	armour = lazy(`^-----(?:BEGIN|END) [A-Z0-9 ]+-----$`)   // the same in every key
+	member = lazy(`^"?[\w.-]+"?\s*[:=]\s*"?([^"\s]+)"?,?$`) // what a line of JSON, YAML or assignments gives a name
 )
 
 // add takes a value, unless it is a path, a plain word or number, or there.
