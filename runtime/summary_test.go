@@ -6,12 +6,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"hank/internal/fit"
 	"hank/plan"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
@@ -21,17 +22,10 @@ import (
 // events are those of a type in the journal, which fit the schema.
 func (s *stage) events(kind string) [][]byte {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "schema", "events.schema.json"))
-	testkit.Must(s.t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	testkit.Must(s.t, err)
-	c := jsonschema.NewCompiler()
-	testkit.Must(s.t, c.AddResource("events.json", doc))
-	schema, err := c.Compile("events.json")
-	testkit.Must(s.t, err)
 	lines, err := os.ReadFile(filepath.Join(s.view().Layout.Events(), "events.jsonl"))
 	testkit.Must(s.t, err)
 	var found [][]byte
+	var cases []fit.Case
 	for line := range bytes.Lines(lines) {
 		var e struct {
 			Type string         `json:"type"`
@@ -41,12 +35,13 @@ func (s *stage) events(kind string) [][]byte {
 		if e.Type != kind {
 			continue
 		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
-		testkit.Must(s.t, err)
-		if err := schema.Validate(value); err != nil {
-			s.t.Errorf("the event does not fit its schema: %v\n%s", err, line)
-		}
+		cases = append(cases, fit.Case{Schema: filepath.Join("..", "docs", "schema", "events.schema.json"), Value: slices.Clone(line)})
 		found = append(found, e.Data)
+	}
+	misfits, err := fit.Misfits(cases)
+	testkit.Must(s.t, err)
+	for i, why := range misfits {
+		s.t.Errorf("the event does not fit its schema: %s\n%s", why, cases[i].Value)
 	}
 	return found
 }

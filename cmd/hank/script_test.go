@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hank/internal/race"
 	"hank/internal/sandbox"
 )
 
@@ -38,6 +39,9 @@ func heavy(t *testing.T) {
 		t.Skip("it takes seconds: scripts/test runs it")
 	}
 }
+
+// raced are the scripts that run with the race detector; scripts/test runs all without it.
+var raced = []string{"gates", "log", "notify", "operations", "run", "steering", "streamed"}
 
 // TestScripts runs the scripts that are the specification of the command line.
 // Besides what testscript knows they may say:
@@ -66,10 +70,17 @@ func TestScripts(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(printed) })
 	t.Cleanup(func() {
-		checkPrinted(t, printed, !testing.Short() && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "")
+		checkPrinted(t, printed, race.Step == 1 && !testing.Short() && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "")
 	})
+	dir, files := "testdata/script", []string(nil)
+	if race.Step > 1 { // a command takes five times as long with it; these have the most going on at once
+		for _, name := range raced {
+			files = append(files, filepath.Join(dir, name+".txtar"))
+		}
+		dir = ""
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir: dir, Files: files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
