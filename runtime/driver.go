@@ -39,6 +39,7 @@ type driver struct {
 	program  *plan.Program
 	allowed  *execution.Allowances // what held before this command; nil: nothing of it is kept yet
 	replaced state.Position        // its Program and HankHash are those that were frozen before this command adopted others
+	hankPath string                // where the author's program is, absolute; empty: nowhere
 	run      state.RunID
 	agents   agents.Found
 	requests chan codon.Request
@@ -58,11 +59,13 @@ type driver struct {
 
 	ignoreRigs bool
 
-	rigDone   bool            // the workspace is the one after the rig of the next codon
-	session   string          // that the next codon continues
-	resumed   *state.Codon    // the attempt that the run continues; nil: none
-	stop      *codon.Request  // the run is to end
-	bounds    bounds.Bounds   // of this run
+	rigDone      bool           // the workspace is the one after the rig of the next codon
+	session      string         // that the next codon continues
+	resumed      *state.Codon   // the attempt that the run continues; nil: none
+	stop         *codon.Request // the run is to end
+	bounds       bounds.Bounds  // of this run
+	replacedPath string         // the hankPath of what replaced says
+
 	sandboxed config.Sandbox  // what --sandbox has said before this command; empty: nothing
 	from      *history.Target // where a branch is to begin; nil: none is
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"hank/plan"
 	"hank/recovery/githistory"
@@ -98,7 +99,8 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 
 func (d *driver) hankName() string { return cmp.Or(d.request.Hank, d.x.Meta().HankPath, "the hank") }
 
-// adopt freezes a program and lays out its plan from what is settled.
+// adopt freezes the author's program and lays out its plan from what is settled. Where it
+// is from another file than before, later runs compare with that one.
 func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	hash := hankfile.ProgramHash(p)
 	sha, err := d.x.Freeze(ctx, p)
@@ -115,7 +117,13 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	if err := d.x.Record(state.PlanSet{Program: sha, HankHash: hash, Entries: entries}); err != nil {
 		return err
 	}
-	return d.x.SetMeta(func(m *layout.Meta) { m.HankHash = hash })
+	d.replacedPath = d.x.Meta().HankPath
+	return d.x.SetMeta(func(m *layout.Meta) {
+		m.HankHash = hash
+		if utf8.ValidString(d.hankPath) { // any other cannot be kept
+			m.HankPath = cmp.Or(d.hankPath, m.HankPath)
+		}
+	})
 }
 
 // withdraw undoes what this command has adopted, where it ends with a question, or
@@ -144,7 +152,7 @@ func (d *driver) unadopt() error {
 		err = d.x.Record(state.PlanSet{Program: d.replaced.Program, HankHash: d.replaced.HankHash, Entries: entries})
 	}
 	if err == nil {
-		err = d.x.SetMeta(func(m *layout.Meta) { m.HankHash = d.replaced.HankHash })
+		err = d.x.SetMeta(func(m *layout.Meta) { m.HankHash, m.HankPath = d.replaced.HankHash, d.replacedPath })
 	}
 	return err
 }
