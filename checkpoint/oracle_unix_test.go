@@ -416,7 +416,7 @@ func (w *world) goBack(now *checkpoint.Snapshot) {
 func TestCheckpointEqualsOracle(t *testing.T) {
 	t.Parallel()
 	heavy(t)
-	const steps, short = 50, 8 / race.Step
+	const steps, short = 50, max(1, 8/race.Step)
 	var seeds, done atomic.Int64
 	deadline := time.Now().Add(*oracleFor)
 	for worker := range 2 {

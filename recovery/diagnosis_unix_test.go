@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/internal/race"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -93,6 +94,7 @@ func whatIsLeft(t *testing.T) map[string]left {
 // the long form takes all pairs.
 func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	type damage struct {
 		name string
 		do   func(*testing.T, left)

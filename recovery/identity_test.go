@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/proc"
+	"hank/internal/race"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
@@ -330,6 +331,7 @@ func (s *scene) injected(edit func(*proc.Identity)) {
 // can take it, and no dead one is left running.
 func TestIdentityMatrix(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	var mu sync.Mutex
 	var read, refused []int64

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hank/internal/flock"
+	"hank/internal/race"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -247,6 +248,7 @@ func (d *deleting) SyncDir(name string) error { d.call(); return d.FS.SyncDir(na
 // it again: what was recorded is on the disk when the execution is closed.
 func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	for n := 2; ; n++ {
 		root := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/remote"
 	"hank/checkpoint/repair"
+	"hank/internal/race"
 	"hank/recovery/execution"
 	"hank/state"
 )
@@ -20,6 +21,7 @@ import (
 // and the execution goes on and can be exported.
 func TestAStoreIsWholeWithoutALostPack(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	for name, b := range map[string]*box{"merged": boxed(t, 14), "not merged": unmerged(t, 12)} {
 		t.Run(name, func(t *testing.T) { partsFromEachPack(t, b) })

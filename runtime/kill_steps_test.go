@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/race"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -20,6 +21,7 @@ import (
 // at each transition, else at some.
 func TestStepsKilledAtEveryTransition(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	dir := t.TempDir()
 	hank := fixture(t, "hanks/steps")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/race"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -125,6 +126,7 @@ type killing struct {
 // agree.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	dir := t.TempDir()
 	rounds := max(3, *killCount/8)

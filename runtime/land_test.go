@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/race"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
@@ -107,6 +108,7 @@ func untouched(t *testing.T, repo string) map[string]string {
 // before, within and behind a call that changes something there.
 func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	template, repo := ownRepository(t)
 	whole, err := landOn(template.root, "whole")
@@ -192,6 +194,7 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 // an update of the branch that HEAD is on.
 func TestASwitchKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	template, repo := ownRepository(t)
 	status := func() string {

@@ -3,4 +3,4 @@
 package race
 
 // Step is how far a test of many cases goes from one to the next.
-const Step = 4
+const Step = 12

@@ -1,6 +1,17 @@
-// Package race tells tests of many cases whether the race detector is on.
+// Package race tells tests whether the race detector is on.
 //
-// It makes them up to ten times slower, and looks at what runs at the same time, which
-// is the same in each case. So they take one case in Step with it, and scripts/test
-// runs them once more without it, with all cases.
+// It makes a process take five times as long to begin, and what it does up to ten times as
+// long. It looks at what runs at the same time, which is the same in each of many cases. So
+// with it tests of many cases take one in Step, and tests whose work is done by processes
+// that are killed leave it to scripts/test, which runs all of these once more without it.
 package race
+
+import "testing"
+
+// Without leaves a test to the part of scripts/test that runs without the detector.
+func Without(t testing.TB) {
+	t.Helper()
+	if Step > 1 {
+		t.Skip("scripts/test runs it without the race detector")
+	}
+}

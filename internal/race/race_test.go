@@ -52,11 +52,11 @@ func TestAllCasesAreRunWithoutTheDetector(t *testing.T) {
 	}
 }
 
-// mentionsStep reports whether a function uses race.Step.
+// mentionsStep reports whether a function uses race.Step or race.Without.
 func mentionsStep(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
-		if ok && s.Sel.Name == "Step" {
+		if ok && (s.Sel.Name == "Step" || s.Sel.Name == "Without") {
 			x, isName := s.X.(*ast.Ident)
 			found = found || isName && x.Name == "race"
 		}

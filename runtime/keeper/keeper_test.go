@@ -20,6 +20,7 @@ import (
 // The test binary is its own keeper, and plays the parts of runtimes and
 // codons for which the shell is not good enough.
 func TestMain(m *testing.M) {
+	os.Unsetenv("HANK_PLAIN") // here the keepers are tested
 	if len(os.Args) > 1 && os.Args[1] == Subcommand {
 		if os.Getenv("HANK_TEST_NO_SUBREAPER") != "" {
 			adopt = func() error { return nil }

@@ -7,10 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfPath leads to the running program even if its file was replaced or
-// removed since.
-func selfPath() (string, error) { return "/proc/self/exe", nil }
-
 const hasSubreapers = true
 
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
