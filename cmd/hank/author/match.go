@@ -25,7 +25,7 @@ func Match() *cli.Command {
 	return &cli.Command{
 		Name: "match", Usage: "list the files that patterns of checkpointedFiles track", ArgsUsage: "[PATTERN...]",
 		Description: `PATTERN is one as "checkpointedFiles" takes it: a glob with ** and braces, the name of a
-file or a directory, or one of these behind ! for what is taken out again. Without
+file or a directory, or one of these after ! for what is taken out again. Without
 PATTERN: what a codon without "checkpointedFiles" tracks. Looked at is the workspace of
 the execution, or the current directory if there is no execution, or --workspace. The
 files are those that a checkpoint would hold. Below them: what a PATTERN fits that no
