@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"hank/internal/race"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
@@ -251,7 +250,6 @@ func init() {
 // nothing done.
 func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	hank := strings.Replace(attic, `"checkpointedFiles": ["kept/*"], "archiveOnSuccess": ["draft"]`, `"checkpointedFiles": ["kept/*", "late/*"], "archiveOnSuccess": ["draft"]`, 1)
 	hank = strings.Replace(hank, "echo 3 >kept/a", "echo 3 >kept/a; echo 3 >late/a; rm late/b; echo 3 >late/c", 1)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"hank/checkpoint/remote"
-	"hank/internal/race"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -49,7 +48,6 @@ var importPoints = map[string]int{
 // an execution, or a whole one; and the same import continues with it.
 func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	s, mirror := exported(t)
 	want, records := s.tree(), s.records()

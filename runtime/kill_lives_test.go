@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"hank/internal/proc"
-	"hank/internal/race"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -74,7 +73,6 @@ func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 // undisturbed run.
 func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	program, err := binary()
 	if err != nil {
@@ -185,7 +183,6 @@ func (l *lane) tell() {
 // has it, since when, and what to do; continued, it comes to the same end.
 func TestAStoppedRuntimeIsNotDead(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	program, err := binary()
 	if err != nil {
@@ -347,7 +344,6 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 // the run behind it ends, and ends again, before its first codon has begun.
 func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	program, err := binary()
 	if err != nil {
@@ -416,7 +412,6 @@ func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 // the workspace is in its exit checkpoint in the end.
 func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	program, err := binary()
 	if err != nil {
@@ -441,7 +436,6 @@ func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 // to continue from there ends before its codon has begun.
 func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	program, err := binary()
 	if err != nil {

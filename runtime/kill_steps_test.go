@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"hank/internal/race"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -21,7 +20,6 @@ import (
 // at each transition, else at some.
 func TestStepsKilledAtEveryTransition(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	dir := t.TempDir()
 	hank := fixture(t, "hanks/steps")

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"hank/internal/race"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -126,7 +125,6 @@ type killing struct {
 // agree.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	dir := t.TempDir()
 	rounds := max(3, *killCount/8)

@@ -109,7 +109,6 @@ var verbs = []verb{
 // program, at random moments and at failpoints.
 func TestVerbsKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	program, err := binary()
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"hank/internal/race"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
@@ -108,7 +107,6 @@ func untouched(t *testing.T, repo string) map[string]string {
 // before, within and behind a call that changes something there.
 func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	template, repo := ownRepository(t)
 	whole, err := landOn(template.root, "whole")
@@ -194,7 +192,6 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 // an update of the branch that HEAD is on.
 func TestASwitchKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	template, repo := ownRepository(t)
 	status := func() string {

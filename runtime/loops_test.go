@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"hank/internal/race"
 	"hank/plan/loop"
 	"hank/runtime/exitcode"
 	"hank/runtime/live"
@@ -56,7 +55,6 @@ func (s *stage) votes(id state.CodonID) (all []string) {
 // right after, has the same verdicts and the same end as one that nobody has killed.
 func TestALoopThatIsKilledAtItsVerdictEndsAsAnother(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	for name, id := range map[string]state.CodonID{"plateau-tree": "polish", "plateau-agent": "search", "any-of": "either", "all-of": "both"} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +83,6 @@ func TestALoopThatIsKilledAtItsVerdictEndsAsAnother(t *testing.T) {
 // The last verdict of a hank may be all that is left to do.
 func TestAVerdictThatIsLeftAtTheEndIsMade(t *testing.T) {
 	t.Parallel()
-	race.Without(t)
 	heavy(t)
 	for _, point := range []string{"loop.ended:10", "loop.asked:10", "loop.judged:10"} {
 		s := newStage(t, fixture(t, "hanks/any-of"))

@@ -2,8 +2,8 @@
 //
 // It makes a process take five times as long to begin, and what it does up to ten times as
 // long. It looks at what runs at the same time, which is the same in each of many cases. So
-// with it tests of many cases take one in Step, and tests whose work is done by processes
-// that are killed leave it to scripts/test, which runs all of these once more without it.
+// with it tests of many cases take one in Step, or leave it to scripts/test, which runs all of
+// these once more without it.
 package race
 
 import "testing"

@@ -183,7 +183,11 @@ func (f *Forecast) ofMove(ctx context.Context, seen *foreseen) error {
 	if seen.Move == "" {
 		return nil
 	}
-	f.Move = &Move{Kind: seen.Move, To: seen.To, CodonID: seen.Redone, Stays: seen.To == ""}
+	kind := seen.Move
+	if kind == "rollback" { // the only one that a run makes is to where a branch begins
+		kind = "branch"
+	}
+	f.Move = &Move{Kind: kind, To: seen.To, CodonID: seen.Redone, Stays: seen.To == ""}
 	if seen.To == "" {
 		return nil
 	}
