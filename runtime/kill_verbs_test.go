@@ -28,7 +28,8 @@ import (
 
 // The long form is scripts/prove verbs.
 var (
-	verbsCount = flag.Int("verbs.n", 9, "how often TestVerbsKilledAnywhere kills each verb")
+	verbsCount = flag.Int("verbs.n", 9, "how often parts of a run are killed: each of nine once")
+	verbsEach  = flag.Int("verbs.each", 5, "how often TestVerbsKilledAnywhere kills each verb")
 	verbsSeed  = flag.Uint64("verbs.seed", 1, "seed of TestVerbsKilledAnywhere")
 )
 
@@ -120,7 +121,7 @@ func TestVerbsKilledAnywhere(t *testing.T) {
 			t.Run(v.name, func(t *testing.T) {
 				t.Parallel()
 				lanes[i] = newLane(t, program, storied, uint64(i))
-				lanes[i].want = max(1, *verbsCount/race.Step)
+				lanes[i].want = max(1, *verbsEach/race.Step)
 				lanes[i].killOften(v)
 			})
 		}
