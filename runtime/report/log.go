@@ -166,7 +166,7 @@ func (q LogQuery) nothing(v *recovery.View, found []Attempt) error {
 	case last >= 0 && v.Live && !found[last].Status.Terminal():
 		why = fmt.Sprintf("codon %s is %s, and its agent has not started yet; to wait for it: `hank log -f`", found[last].CodonID, found[last].Status)
 	case last >= 0:
-		why = fmt.Sprintf("codon %s has no transcript: its agent never started; see: `hank plan`", cmp.Or(q.Codon, found[last].CodonID))
+		why = fmt.Sprintf("codon %s has no transcript: no start of its agent is recorded; see: `hank plan`", cmp.Or(q.Codon, found[last].CodonID))
 	case q.Codon != "" && !q.planned(v.State):
 		return history.UnknownCodon(v.State, q.Codon)
 	case q.Run != "" && q.Codon != "":
@@ -174,7 +174,7 @@ func (q LogQuery) nothing(v *recovery.View, found []Attempt) error {
 	case q.Run != "":
 		why = fmt.Sprintf("no agent was started in run %s", q.Run)
 	case q.Codon != "":
-		why = fmt.Sprintf("codon %s has no transcript: its agent never started; see: `hank plan`", q.Codon)
+		why = fmt.Sprintf("codon %s has no transcript: no start of its agent is recorded; see: `hank plan`", q.Codon)
 	}
 	return &exitcode.UsageError{Why: why}
 }
