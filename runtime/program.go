@@ -114,10 +114,10 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 	}
 	was := d.x.State()
 	d.replaced.Program, d.replaced.HankHash = was.Program, was.HankHash
+	d.replacedPath = d.x.Meta().HankPath
 	if err := d.x.Record(state.PlanSet{Program: sha, HankHash: hash, Entries: entries}); err != nil {
 		return err
 	}
-	d.replacedPath = d.x.Meta().HankPath
 	return d.x.SetMeta(func(m *layout.Meta) {
 		m.HankHash = hash
 		if utf8.ValidString(d.hankPath) { // any other cannot be kept

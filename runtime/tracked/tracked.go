@@ -137,7 +137,7 @@ func why(path string, skipped []scan.Skipped, leftOut []string) string {
 }
 
 // eachFile calls fn with every file of a workspace in the order of the paths, whatever
-// ignore rules say. A directory that cannot be read is an error.
+// ignore rules say. A directory in it that cannot be read is passed over.
 func eachFile(ctx context.Context, l layout.Layout, fn func(path string)) error {
 	root, err := os.OpenRoot(l.Workspace)
 	if err != nil {
@@ -148,8 +148,13 @@ func eachFile(ctx context.Context, l layout.Layout, fn func(path string)) error 
 	var found []string
 	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil || ctx.Err() != nil:
-			return cmp.Or(ctx.Err(), err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			if path == "." {
+				return err
+			}
+			return nil // gone by now, or ignored: the checkpoint's walk has read what it needs
 		case path != "." && (slices.Contains(execution.Never, path) || strings.EqualFold(e.Name(), ".git") || apart(path)):
 			if e.IsDir() {
 				return fs.SkipDir

@@ -70,7 +70,8 @@ Exit code 0: printed, whether or not there are files; 2: an invalid PATTERN or D
 // here.
 func trackedFiles(c *cli.Context) (*tracked.Files, error) {
 	patterns := c.Args().Slice()
-	if dir := c.String("workspace"); dir != "" {
+	if c.IsSet("workspace") {
+		dir := c.String("workspace")
 		if c.IsSet("execution") {
 			return nil, &exitcode.UsageError{Why: "--workspace and -e are mutually exclusive"}
 		}
@@ -92,6 +93,9 @@ func trackedFiles(c *cli.Context) (*tracked.Files, error) {
 }
 
 func trackedIn(c *cli.Context, dir string, patterns []string) (*tracked.Files, error) {
+	if dir == "" { // as a variable that is not set gives it
+		return nil, &exitcode.UsageError{Why: "--workspace needs a directory; the given value is empty"}
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
