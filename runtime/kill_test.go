@@ -61,7 +61,8 @@ type blow struct {
 	point  string        // at a failpoint, as HANK_FAILPOINT has it; or
 	events int           // after so many events,
 	after  time.Duration // and so much time,
-	most   int           // and in any case in the codon behind so many
+	most   int           // and in any case in the codon behind so many; or
+	held   string        // when the first codon is at work, which this file holds there
 }
 
 // strike lives one life under a blow. done says that it came to its end
@@ -77,7 +78,14 @@ func (b blow) strike(t *testing.T, o order, env ...string) (l *life, done, named
 		hit()
 	}
 	for words := l.next(); words != nil && !ours; words = l.next() {
-		if words[0] != "event" {
+		switch {
+		case words[0] != "event":
+			continue
+		case b.held != "":
+			if words[4] == string(state.Running) {
+				within(t, time.Minute, "a codon at work", func() bool { _, err := os.Stat(b.held + ".reached"); return err == nil })
+				hit()
+			}
 			continue
 		}
 		if events++; b.point == "" && events == b.events {
@@ -97,6 +105,8 @@ func (b blow) strike(t *testing.T, o order, env ...string) (l *life, done, named
 	switch {
 	case !killed && code != exitcode.Done:
 		t.Fatalf("a life under %+v ended with %d:\n%s%s", b, code, &l.log, o.failures(t))
+	case b.held != "" && !ours:
+		t.Fatalf("no codon was held:\n%s", &l.log)
 	case killed && !ours && b.point == "":
 		t.Fatalf("somebody else killed it:\n%s", &l.log)
 	}
@@ -171,14 +181,23 @@ func TestKilledAnywhere(t *testing.T) {
 func (k *killing) once(t *testing.T) {
 	t.Helper()
 	b, group := k.choose(t)
+	if b.held != "" {
+		os.Remove(b.held + ".reached")
+		put(t, "", b.held, "")
+	}
 	began := time.Now()
 	l, done, named := b.strike(t, k.order, "COUNTER="+k.counter)
+	if b.held != "" {
+		os.Remove(b.held)
+	}
 	if done {
 		t.Fatalf("the hank was done after %d of %d kills:\n%s", k.kills, k.want, &l.log)
 	}
 	k.kills++
 	what := fmt.Sprintf("%d events and %s", b.events, b.after)
 	switch {
+	case b.held != "":
+		what = "a codon at work"
 	case named:
 		k.named++
 		what = b.point
@@ -199,6 +218,10 @@ func (k *killing) choose(t *testing.T) (b blow, group int) {
 	p := k.progress(t)
 	b.most = max(0, min((k.total-1)*(k.kills+1)/k.want-len(p.done), 2))
 	b.after = time.Duration(k.rng.IntN(40)) * time.Millisecond
+	if k.kills%8 == 4 { // however slow the machine is, some hit a codon at work
+		b.held = k.counter + ".hold"
+		return b, 0
+	}
 	if 2*k.named <= k.kills {
 		passes := func(i int) bool { return points[i].when(p) }
 		if !slices.ContainsFunc(k.queue, passes) { // some wait for what never comes again
@@ -258,7 +281,7 @@ func (k *killing) inspect(t *testing.T) int {
 }
 
 // countingQuickstart copies the quickstart; each script first adds a line to
-// the file that COUNTER names.
+// the file that COUNTER names, and waits while there is COUNTER.hold.
 func countingQuickstart(t *testing.T, dir string, rounds int) string {
 	t.Helper()
 	hank := filepath.Join(dir, "hank")
@@ -271,7 +294,8 @@ func countingQuickstart(t *testing.T, dir string, rounds int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted := "echo \"start $HANK_CODON\" >>\"$COUNTER\"\n" + string(text)
+		counted := "echo \"start $HANK_CODON\" >>\"$COUNTER\"\n" +
+			"while [ -e \"$COUNTER.hold\" ]; do : >\"$COUNTER.hold.reached\"; sleep 0.05; done\n" + string(text)
 		if err := os.WriteFile(name, []byte(counted), 0o644); err != nil {
 			t.Fatal(err)
 		}
