@@ -117,7 +117,7 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 		if ref, ok := m.Models[name]; ok {
 			return ref, nil
 		}
-		return model.Default().Lookup(name)
+		return model.Lookup(model.Default, name)
 	}}
 	p, ds := l.program(m.Hank, config.Layers{Flags: m.Settings})
 	if p == nil {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,11 @@ func Load(dir HankDir, name string) (*Program, []diagnostic.Diagnostic) {
 
 // LoadWith is Load under the settings of the layers around the hank.
 func LoadWith(dir HankDir, name string, layers config.Layers) (*Program, []diagnostic.Diagnostic) {
-	l := &loader{source: liveSource{dir}, lookup: cmp.Or(layers.Models, model.Default()).Lookup}
+	models := layers.Models
+	if models == nil {
+		models = model.Default
+	}
+	l := &loader{source: liveSource{dir}, lookup: func(name string) (model.Ref, error) { return model.Lookup(models, name) }}
 	return l.program(name, layers)
 }
 

@@ -25,7 +25,7 @@ func layersWith(t *testing.T, settings, list string) config.Layers {
 			t.Fatal(diagnostic.Text(ds))
 		}
 	}
-	return config.Layers{File: s, Models: s.Registry("hankweave.json", l)}
+	return config.Layers{File: s, Models: func() *model.Registry { return s.Registry("hankweave.json", l) }}
 }
 
 func codonOf(id, mode, named, more string) string {

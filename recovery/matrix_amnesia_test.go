@@ -512,6 +512,7 @@ func TestAFolderInThePlaceOfTheStatCacheGoesAside(t *testing.T) {
 // By default one set in 16, and of the damages one in 8.
 func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	sets, few, random := 16, 8, 40
 	if long {
@@ -568,9 +569,6 @@ func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 	inTurn(t, goruntime.GOMAXPROCS(0), func(t *testing.T, _ int) {
 		m := forgetful(t, filepath.Join(t.TempDir(), "x"))
 		for i := int(next.Add(1)) - 1; i < len(todo) && !nearlyOver(t); i = int(next.Add(1)) - 1 {
-			if i%race.Step > 0 {
-				continue
-			}
 			tried.Add(1)
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			how := m.remembers(t, m.lose(rng, todo[i]), fsck, rng.IntN(40) == 0)

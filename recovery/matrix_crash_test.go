@@ -202,8 +202,9 @@ func stockFsck(t testing.TB, fsys vfs.FS, dir, what string) {
 // shares of a story each, so that few images are in memory at a time.
 func TestASagaSurvivesAPowerCutAtEveryCall(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
-	shares, seeds, of, deep := 1, uint64(2), 41*race.Step, 40
+	shares, seeds, of, deep := 1, uint64(2), 41, 40
 	if long {
 		shares, seeds, of, deep = 16, 8, 16, 40
 	}
@@ -280,6 +281,7 @@ var failures = []struct {
 // By default one call in 101; a short write is one of writes only.
 func TestASagaSurvivesAnErrorOfEveryCall(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	heavy(t)
 	root := filepath.Join(t.TempDir(), "x")
 	real(t, root)
@@ -296,7 +298,7 @@ func TestASagaSurvivesAnErrorOfEveryCall(t *testing.T) {
 		}
 	})
 	ok(t, undisturbed.tell())
-	step := 101 * race.Step
+	step := 101
 	if long {
 		step = 1
 	}

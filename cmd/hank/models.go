@@ -35,9 +35,9 @@ Exit code 3: a NAME stands for no model.`,
 				return err
 			}
 			if c.NArg() == 0 {
-				return printModels(c, report.ListModels(layers.Models))
+				return printModels(c, report.ListModels(layers.Models()))
 			}
-			return printNamed(c, report.NamedModels(layers.Models, c.Args().Slice()))
+			return printNamed(c, report.NamedModels(layers.Models(), c.Args().Slice()))
 		},
 	}
 }

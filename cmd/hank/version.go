@@ -42,7 +42,7 @@ Example: hank version --json`,
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			v := output.Version{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Models: model.Default().Origins[0].Date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			v := output.Version{Schema: 1, Version: version, StateSchema: state.SchemaVersion, Models: model.Date(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					switch s.Key {

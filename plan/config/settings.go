@@ -163,9 +163,9 @@ type Layers struct {
 	Env   Settings // HANKWEAVE_RUNTIME_*
 	Flags Settings // command line
 
-	// Models are those that there are, with what hankweave.json says of them; nil is the
-	// list that is compiled in.
-	Models *model.Registry
+	// Models returns those that there are, with what hankweave.json says of them; nil is the
+	// list that is compiled in. It takes milliseconds, and a hank of scripts needs none.
+	Models func() *model.Registry
 
 	// AnyIDs takes ids that break the rule for ids with a warning: an execution
 	// that Hankweave began has records under them.

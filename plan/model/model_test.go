@@ -126,6 +126,16 @@ func TestAListIsLaidOverAnother(t *testing.T) {
 	}
 }
 
+func TestTheDayOfTheListIsKnownWithoutItsModels(t *testing.T) {
+	t.Parallel()
+	if got, want := Date(), Default().Origins[0].Date; got != want || got == "" {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if ref, err := Lookup(func() *Registry { panic("a script needs no list") }, Shell); err != nil || !ref.IsShell() {
+		t.Errorf("%+v %v", ref, err)
+	}
+}
+
 func TestADatedIdKeepsItsDateAndHasThePrice(t *testing.T) {
 	t.Parallel()
 	ref, err := Default().Lookup("anthropic/claude-opus-4-6-20260205")

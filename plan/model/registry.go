@@ -64,6 +64,15 @@ var Default = sync.OnceValue(func() *Registry {
 	return r
 })
 
+// Date returns the day of the list that is compiled in, without reading its models.
+func Date() string {
+	var l struct{ Source, Date string }
+	if err := json.Unmarshal(snapshot, &l, json.MatchCaseInsensitiveNames(true)); err != nil {
+		panic("model: the compiled-in registry is damaged: " + err.Error())
+	}
+	return cmp.Or(l.Date, day.FindString(l.Source))
+}
+
 // read reads a registry.
 func read(data []byte) (*Registry, error) {
 	var l List
@@ -167,9 +176,15 @@ func (e *AmbiguousError) Error() string { return fmt.Sprintf("ambiguous model %q
 // A name with provider stays with that provider in all of them. The error is an
 // *UnknownError or an *AmbiguousError.
 func (r *Registry) Lookup(text string) (Ref, error) {
+	return Lookup(func() *Registry { return r }, text)
+}
+
+// Lookup is the method of a registry that is only made for what is no script.
+func Lookup(registry func() *Registry, text string) (Ref, error) {
 	if text == Shell {
 		return Ref{ProviderID: Shell, ModelID: Shell, Name: "Shell script"}, nil
 	}
+	r := registry()
 	n := parse(text, r.Providers)
 	ref, ok, err := r.find(n)
 	if !ok && err == nil {

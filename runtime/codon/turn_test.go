@@ -14,7 +14,7 @@ import (
 // yet is bounded in bytes, and comes whole and in order.
 func TestAnEndlessLineWaitsForWhoReadsIt(t *testing.T) {
 	t.Parallel()
-	const chunks, size = 320, 1 << 20
+	const chunks, size = 5 * longestLine >> 20, 1 << 20
 	b := newBacklog()
 	go func() {
 		s := &splitter{stream: transcript.Stdout, to: b}
@@ -58,7 +58,7 @@ func TestWhoPrintsWithoutAnEndWaits(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBacklog()
 			s := &splitter{stream: transcript.Stdout, to: b}
-			const all = 100 << 20
+			const all = 3 * maxBacklog
 			written := 0
 			go func() {
 				for written < all {

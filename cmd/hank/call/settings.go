@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -61,7 +62,8 @@ func SettingsFound(c *cli.Context, name string) (layers config.Layers, found []d
 		return layers, nil, err
 	}
 	found = append(found, wrong...)
-	layers.Models = layers.File.Registry(OrDefault(name, "hankweave.json"), list)
+	file := layers.File
+	layers.Models = sync.OnceValue(func() *model.Registry { return file.Registry(OrDefault(name, "hankweave.json"), list) })
 	env, more := config.ParseEnviron(os.Environ())
 	layers.Env = env
 	found = append(found, more...)
