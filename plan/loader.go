@@ -119,12 +119,14 @@ func readAll(s source, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
+	var b bytes.Buffer
 	if f, ok := r.(fs.File); ok {
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		info, err := f.Stat()
+		if err != nil || !info.Mode().IsRegular() {
 			return nil, cmp.Or(err, errors.New("is not a regular file any more"))
 		}
+		b.Grow(int(min(info.Size(), largestFile)) + bytes.MinRead)
 	}
-	var b bytes.Buffer
 	if n, err := io.Copy(&b, io.LimitReader(r, largestFile+1)); err != nil || n > largestFile {
 		return nil, cmp.Or(err, fmt.Errorf("has more than %d bytes", largestFile))
 	}

@@ -1,0 +1,6 @@
+//go:build ignore
+
+// Generate is a program that go build leaves out.
+package main
+
+func main() {}

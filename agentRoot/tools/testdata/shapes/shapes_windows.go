@@ -1,0 +1,4 @@
+package shapes
+
+// Elsewhere is exported on another platform only.
+func Elsewhere() {}
