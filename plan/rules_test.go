@@ -232,6 +232,7 @@ var brokenHanks = []broken{
 	{name: "an event that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.results"]}`), want: "sentinel-event", at: `"tool.results"`, hint: "tool.result"},
 	{name: "an expression that is none", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "error", "conditions": [{"operator": "matches", "path": "message", "value": "("}]}]}`), want: "sentinel-regexp", at: `"("}]}`},
 	{name: "a sentinel that does not run", hank: withSentinel(sentinelHead + onError), want: "sentinel-not-run", at: `{"sentinelConfig"`},
+	{name: "a schema that is code", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "process.exit(1)"}`), want: "sentinel-not-run", at: `{"sentinelConfig"`},
 	{name: "a sentinel that is needed", hank: strings.Replace(withSentinel(sentinelHead+onError), `{"sentinelConfig"`, `{"settings": {"failCodonIfNotLoaded": true}, "sentinelConfig"`, 1), want: "sentinel-required", at: `{"settings"`, hint: "remove failCodonIfNotLoaded"},
 	{name: "checks before no copy", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["x"], "beforeCopy": [{"type": "command", "command": {"run": "true"}}]}]`)), want: "before-copy-idle", at: `[{"type": "command"`, hint: "checkOutputs"},
 	{name: "a sentinel of no model", hank: withSentinel(strings.Replace(sentinelHead+onError, "anthropic/claude-haiku-4-5", "nobody", 1)), want: "unknown-model", at: `"nobody"`},
