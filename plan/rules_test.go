@@ -186,7 +186,7 @@ var brokenHanks = []broken{
 
 	// budgets
 	{name: "shares without allocation", hank: withBudget(`{"maxDollars": 1, "shares": {"a": 1}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `{"a": 1}`},
-	{name: "shares of strangers", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.5, "x": 0.5}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `0.5}}}`, hint: "a"},
+	{name: "shares of strangers", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.5, "x": 0.5}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `0.5}}}`, hint: "are a"},
 	{name: "shares over 1", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.7, "b": 0.4}}`, agentCodon("a", "fresh"), agentCodon("b", "fresh")), want: "budget-shares", at: `{"a": 0.7, "`},
 	{name: "proportional without dollars", hank: withBudget(`{"allocation": "proportional"}`, agentCodon("a", "fresh")), want: "budget-allocation", at: `{"allocation"`},
 	{name: "a cap above the share", hank: withBudget(`{"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}`, agentCodon("a", "fresh", `"budget": {"maxDollars": 6}`), agentCodon("b", "fresh")), want: "budget-cap", at: `6}}, {"`},
