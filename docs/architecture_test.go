@@ -20,6 +20,7 @@ type pkg struct {
 	doc     string
 	imports map[string]bool // of hank's packages
 	goGit   bool            // it imports go-git
+	http    bool            // it imports net/http
 }
 
 // packages reads the packages below root: the first sentence of what each says of
@@ -75,6 +76,7 @@ func (p *pkg) add(t testing.TB, dir string, file *ast.File) {
 		if strings.HasPrefix(name, "github.com/go-git/") {
 			p.goGit = true
 		}
+		p.http = p.http || name == "net/http" || strings.HasPrefix(name, "net/http/")
 		if inner, ok := strings.CutPrefix(name, "hank/"); ok {
 			p.imports[inner] = true
 		}
@@ -210,5 +212,23 @@ func TestOnlyCheckpointImportsGoGit(t *testing.T) {
 	}
 	if !all["checkpoint/packdb"].goGit {
 		t.Error("the import of go-git by checkpoint/packdb is not noticed")
+	}
+}
+
+// hank is no server and sends nothing by itself: no package of its own speaks HTTP, except
+// the model server of the tests, which the program does not import.
+func TestNothingSpeaksHTTP(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name].http && name != "internal/modelserver" {
+			t.Errorf("%s imports net/http", name)
+		}
+	}
+	if reach(all, "cmd/hank", map[string]bool{})["internal/modelserver"] {
+		t.Error("the program imports the model server of the tests")
+	}
+	if !all["internal/modelserver"].http {
+		t.Error("the import of net/http by internal/modelserver is not noticed")
 	}
 }

@@ -401,4 +401,7 @@ func TestDefaultsOfCodons(t *testing.T) {
 	if (Command{TimeoutSeconds: 1e300}).Timeout() <= 0 {
 		t.Error("a huge timeout must not overflow")
 	}
+	if got := (Command{}).Timeout(); got != 10*time.Minute {
+		t.Errorf("a command without timeoutSeconds has %s", got)
+	}
 }

@@ -88,6 +88,14 @@ func TestPromptTextProcessing(t *testing.T) {
 	}
 }
 
+func TestOfTwoPromptsTheFileWins(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, hankOf(shellCodon("a", `"promptFile": "p.sh"`)), map[string]string{"p.sh": "of the file"})
+	if _, user, _, err := p.Prompt(entryOf(p, "a"), vars); err != nil || user != "of the file" {
+		t.Errorf("got %q, %v", user, err)
+	}
+}
+
 func TestPromptsOfAnotherHankAreRefused(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, hankOf(shellCodon("a")))

@@ -59,6 +59,7 @@ var brokenHanks = []broken{
 	{name: "a typo of the table", hank: hankOf(shellCodon("a", `"trackedFiles": []`)), want: "unknown-field", at: `"trackedFiles"`, hint: "did you mean checkpointedFiles?"},
 	{name: "a typo by distance", hank: hankOf(shellCodon("a", `"chekpointedFile": []`)), want: "unknown-field", at: `"chekpointedFile"`, hint: "did you mean checkpointedFiles?"},
 	{name: "a codon field at the root", hank: `{"promptText": "x", "hank": [` + shellCodon("a") + `]}`, want: "unknown-field", at: `"promptText": "x"`, hint: "is a field of a codon"},
+	{name: "a field of nobody at the root", hank: `{"zebra": 1, "hank": [` + shellCodon("a") + `]}`, want: "unknown-field", at: `"zebra": 1`, hint: "the fields are $schema, meta, "},
 	{name: "a nested unknown", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["a"], "to": "b"}]`)), want: "unknown-field", at: `"to": "`},
 	{name: "a rig's unknown", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "x", "cwd": "y"}}]`)), want: "ignored-field", at: `"cwd": "`},
 	{name: "a missing field", hank: `{"hank": [{"id": "a", "name": "A", "model": "shell", "promptText": "x"}]}`, want: "missing-field", at: `{"id": "`},
@@ -84,10 +85,12 @@ var brokenHanks = []broken{
 
 	// codons
 	{name: "an id with a slash", hank: hankOf(`{"id": "a/b", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "x"}`), want: "bad-id", at: `"a/b", "`},
+	{name: "an id that begins with a dot", hank: hankOf(strings.Replace(shellCodon("a"), `"id": "a"`, `"id": ".a"`, 1)), want: "bad-id", at: `".a"`},
+	{name: "an id of 129 characters", hank: hankOf(strings.Replace(shellCodon("a"), `"id": "a"`, `"id": "`+strings.Repeat("a", 129)+`"`, 1)), want: "bad-id", at: `"aaa`},
 	{name: "an id of a loop with #", hank: hankOf(loopOf("l#1", limit(2), shellCodon("a"))), want: "bad-id", at: `"l#1", "`},
 	{name: "an id twice, once in a loop", hank: hankOf(shellCodon("a"), loopOf("l", limit(2), shellCodon("a"))), want: "duplicate-id", at: `"a", "`},
 	{name: "ids by case", hank: hankOf(shellCodon("a"), shellCodon("A", `"description": "x"`)), want: "similar-id", at: `"A", "`},
-	{name: "a name twice", hank: hankOf(shellCodon("a"), strings.Replace(shellCodon("b"), "Codon b", "Codon a", 1)), want: "duplicate-name", at: `"Codon a"`},
+	{name: "a name twice", hank: hankOf(shellCodon("a"), strings.Replace(shellCodon("b"), "Codon b", "Codon a", 1)), want: "duplicate-name", at: `"Codon a"`, hint: "give each its own name"},
 	{name: "both global prompts", hank: `{"globalSystemPromptText": "x", "globalSystemPromptFile": "g.md", "hank": [` + shellCodon("a") + `]}`, files: map[string]string{"g.md": "g"}, want: "exclusive-fields", at: `"x", "`},
 	{name: "both system prompts", hank: hankOf(agentCodon("a", "fresh", `"appendSystemPromptText": "x"`, `"appendSystemPromptFile": "g.md"`)), files: map[string]string{"g.md": "g"}, want: "exclusive-fields", at: `"x", "`},
 	{name: "no prompt", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh"}`), want: "prompt-missing", at: `{"id": "`},
@@ -179,11 +182,11 @@ var brokenHanks = []broken{
 	{name: "continue a shell codon around a loop that may be over", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", untilFull, agentCodon("a", "continue-previous"), shellCodon("z"))), want: "continue-wrap", at: `"continue-previous"`},
 	{name: "continue without files", hank: hankOf(agentCodon("z", "fresh", `"checkpointedFiles": []`), agentCodon("a", "continue-previous")), want: "continue-untracked", at: `"continue-previous"`},
 	{name: "continue what may be skipped", hank: hankOf(agentCodon("z", "fresh", `"skipIf": {"files": ["z"]}`), agentCodon("a", "continue-previous")), want: "continue-after-skip", at: `"continue-previous"`},
-	{name: "continue after ignore", hank: hankOf(agentCodon("z", "fresh", `"onFailure": "ignore"`), agentCodon("a", "continue-previous")), want: "continue-after-ignore", at: `"continue-previous"`},
+	{name: "continue after ignore", hank: hankOf(agentCodon("z", "fresh", `"onFailure": "ignore"`), agentCodon("a", "continue-previous")), want: "continue-after-ignore", at: `"continue-previous"`, hint: `set "fresh"`},
 
 	// budgets
 	{name: "shares without allocation", hank: withBudget(`{"maxDollars": 1, "shares": {"a": 1}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `{"a": 1}`},
-	{name: "shares of strangers", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.5, "x": 0.5}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `0.5}}}`},
+	{name: "shares of strangers", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.5, "x": 0.5}}`, agentCodon("a", "fresh")), want: "budget-shares", at: `0.5}}}`, hint: "are a"},
 	{name: "shares over 1", hank: withBudget(`{"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.7, "b": 0.4}}`, agentCodon("a", "fresh"), agentCodon("b", "fresh")), want: "budget-shares", at: `{"a": 0.7, "`},
 	{name: "proportional without dollars", hank: withBudget(`{"allocation": "proportional"}`, agentCodon("a", "fresh")), want: "budget-allocation", at: `{"allocation"`},
 	{name: "a cap above the share", hank: withBudget(`{"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}`, agentCodon("a", "fresh", `"budget": {"maxDollars": 6}`), agentCodon("b", "fresh")), want: "budget-cap", at: `6}}, {"`},
@@ -232,6 +235,7 @@ var brokenHanks = []broken{
 	{name: "an event that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.results"]}`), want: "sentinel-event", at: `"tool.results"`, hint: "tool.result"},
 	{name: "an expression that is none", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "error", "conditions": [{"operator": "matches", "path": "message", "value": "("}]}]}`), want: "sentinel-regexp", at: `"("}]}`},
 	{name: "a sentinel that does not run", hank: withSentinel(sentinelHead + onError), want: "sentinel-not-run", at: `{"sentinelConfig"`},
+	{name: "a schema that is code", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "process.exit(1)"}`), want: "sentinel-not-run", at: `{"sentinelConfig"`},
 	{name: "a sentinel that is needed", hank: strings.Replace(withSentinel(sentinelHead+onError), `{"sentinelConfig"`, `{"settings": {"failCodonIfNotLoaded": true}, "sentinelConfig"`, 1), want: "sentinel-required", at: `{"settings"`, hint: "remove failCodonIfNotLoaded"},
 	{name: "checks before no copy", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["x"], "beforeCopy": [{"type": "command", "command": {"run": "true"}}]}]`)), want: "before-copy-idle", at: `[{"type": "command"`, hint: "checkOutputs"},
 	{name: "a sentinel of no model", hank: withSentinel(strings.Replace(sentinelHead+onError, "anthropic/claude-haiku-4-5", "nobody", 1)), want: "unknown-model", at: `"nobody"`},

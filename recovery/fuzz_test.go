@@ -80,6 +80,9 @@ func TestARecordComesBackFromItsMessage(t *testing.T) {
 		if !strings.HasPrefix(first, "manual:c [run:1-aaaaa]") || !strings.HasPrefix(rest, "\n") || !utf8.ValidString(first) || len([]rune(first)) > 120 {
 			t.Fatalf("the first line is %q", first)
 		}
+		if !strings.HasPrefix(rest, "\nCodon: c\nStatus: manual\nTimestamp: ") {
+			t.Fatalf("the lines of the reference are not in %q", rest)
+		}
 		got, found, err := githistory.ReadRecord(checkpoint.Info{Message: msg})
 		if err != nil || !found {
 			t.Fatalf("not found: %v in %q", err, msg)

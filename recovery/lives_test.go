@@ -262,8 +262,9 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 		}
 		r := x.State().Runs[0]
 		last := r.Codon(r.Len() - 1)
-		if r.Status != state.StatusCrashed || last.Status != state.Failed || last.Interrupted != state.InterruptedByCrash || last.ErrorCheckpoint == "" || !last.FailureReason.Retriable {
-			t.Errorf("%s: the run is %s, its codon %s (%s)", c.name, r.Status, last.Status, last.Interrupted)
+		if r.Status != state.StatusCrashed || last.Status != state.Failed || last.Interrupted != state.InterruptedByCrash || last.ErrorCheckpoint == "" || !last.FailureReason.Retriable ||
+			last.FailureReason.Type != state.FailUnknown || r.Head != last.ErrorCheckpoint {
+			t.Errorf("%s: the run is %s at %q, its codon %s (%s) %+v, its error checkpoint %q", c.name, r.Status, r.Head, last.Status, last.Interrupted, last.FailureReason, last.ErrorCheckpoint)
 		}
 		ok(t, x.Close())
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -497,6 +498,9 @@ func TestRunAfterAStopRedoesTheCodonOnTheTreeFromBeforeIt(t *testing.T) {
 		gate := t.TempDir()
 		s.opts.Environ = append(s.opts.Environ, "GATE_DIR="+gate)
 		s.must(ModeRun, exitcode.Stopped, s.stopAt("wait", signal))
+		if told := s.told("codon.completed"); fmt.Sprint(told[len(told)-1]["exitStatus"]) != "map[signal:<nil> type:killed]" {
+			t.Errorf("a codon that was stopped is told as %v", told[len(told)-1])
+		}
 		dirty := s.tree()
 		put(t, gate, "open", "")
 		s.must(ModeRun, exitcode.Done)

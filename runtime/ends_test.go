@@ -263,6 +263,9 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 	if f := found[len(found)-1]; len(found) != 2 || f.Severity != finding.Mended || !strings.Contains(f.What, "paused at codon b (starting), which `hank run` does again") || !strings.Contains(f.What, "transcript") {
 		t.Errorf("a reader finds %+v", f)
 	}
+	if told := s.told("error"); len(told) != 1 || told[0]["severity"] != "fatal" || !strings.Contains(fmt.Sprint(told[0]["message"]), "transcript") {
+		t.Errorf("the error is told as %v", told)
+	}
 	s.must(ModeRun, exitcode.Done)
 	first := s.view().State.Runs[1]
 	b := first.Codon(1)

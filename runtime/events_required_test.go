@@ -140,7 +140,18 @@ func TestEveryEventHasTheFieldsOfTheReference(t *testing.T) {
 			t.Errorf("no %s was written, but %v", want, slices.Sorted(maps.Keys(types)))
 		}
 	}
-	if !slices.Contains(nulls, "codon.started.sessionId") || !slices.Contains(nulls, "codon.completed.exitStatus") {
+	for _, never := range []string{"state.snapshot", "filetree.updated", "checkpoint.list", "rollback.codonCheckpoint", "rollback.rigCleanup", "rollback.progress",
+		"pong", "history.batch", "incomplete.codon"} {
+		if types[never] > 0 {
+			t.Errorf("%s was written", never)
+		}
+	}
+	for of := range types {
+		if strings.HasPrefix(of, "server.") || strings.HasPrefix(of, "sentinel.") {
+			t.Errorf("%s was written", of)
+		}
+	}
+	if !slices.Contains(nulls, "codon.started.sessionId") || !slices.Contains(nulls, "codon.completed.exitStatus") || !slices.Contains(nulls, "rollback.started.toCodon") {
 		t.Errorf("unknown: %q", nulls)
 	}
 	if got := s.told("loop.iteration.completed"); len(got) < 2 || got[0]["isFinal"] != false || got[1]["isFinal"] != true || got[1]["terminationReason"] != "iteration_limit" ||
@@ -170,6 +181,33 @@ func TestEveryEventHasTheFieldsOfTheReference(t *testing.T) {
 	if got := files["again:a"]; got != "modified a3a5e715f0cc574a73c3f9bebb6bc24f32ffd5b67b387244c2c909da779a1478 2" || files["again:b"] != "deleted <nil> <nil>" || !strings.HasPrefix(files["first:a"], "created ") {
 		t.Errorf("files: %v", files)
 	}
+	for _, e := range s.told("file.updated") {
+		if source, _ := e["source"].(map[string]any); source["kind"] != "checkpoint" {
+			t.Errorf("the source of a file: %v", e)
+		}
+	}
+	// The codon is told before its rig, and so before its session, which its record has.
+	if started, rig := s.told("codon.started")[0]["seq"].(uint64), s.told("rig.output")[0]["seq"].(uint64); started >= rig {
+		t.Errorf("the codon starts with event %d, its rig has written event %d", started, rig)
+	}
+	runs := s.view().State.Runs
+	if first := runs[len(runs)-1].Codon(0); first.CodonID != "first" || first.ClaudeSessionID == "" {
+		t.Errorf("the record of %s has session %q", first.CodonID, first.ClaudeSessionID)
+	}
+	worked := 0.0 // on the first iteration
+	for i := range runs[len(runs)-1].Len() {
+		if c := runs[len(runs)-1].Codon(i); c.LoopContext != nil && c.LoopContext.Iteration == 0 {
+			worked += float64(c.EndTime.Sub(c.StartTime.Time).Milliseconds())
+		}
+	}
+	if got := s.told("loop.iteration.completed")[0]["durationMs"]; got != worked || worked == 0 {
+		t.Errorf("the first iteration has taken %v, and its codons %v", got, worked)
+	}
+	for _, e := range s.told("rollback.completed") {
+		if to, there := e["toRun"]; !there || to != nil || e["autoRestart"] != false {
+			t.Errorf("a rollback is told as %v", e)
+		}
+	}
 	severities := map[any]any{}
 	for _, e := range s.told("error") {
 		severities[e["codon"]] = e["severity"]
@@ -179,6 +217,11 @@ func TestEveryEventHasTheFieldsOfTheReference(t *testing.T) {
 	}
 	// A later run's iterations, costs and totals say what the state says.
 	transitions := s.told("state.transition")
+	for _, e := range transitions {
+		if of := e["transitionType"]; slices.Contains([]any{"CostsIncremented", "AssistantMessageCountUpdated", "ExtensionCountUpdated", "CodonFinalCostSet", "SentinelStatesUpdated"}, of) {
+			t.Errorf("a transition is told as %v", of)
+		}
+	}
 	total := transitions[len(transitions)-1]["resultingState"].(map[string]any)["totalCost"].(float64)
 	if state.Dollars(total) != s.view().State.TotalCost() {
 		t.Errorf("the last transition led to %v, and the state has cost %s", total, s.view().State.TotalCost())
@@ -194,6 +237,9 @@ func TestEveryEventOfAnAgentHasTheFieldsOfTheReference(t *testing.T) {
 	types, nulls := checkEvents(t, s.view().Layout.Events())
 	if types["tool.result"] == 0 || types["token.usage"] == 0 || types["assistant.action"] == 0 || types["file.updated"] == 0 {
 		t.Errorf("written: %v", types)
+	}
+	if got := s.told("codon.completed"); got[0]["harness"] != "replay" {
+		t.Errorf("what is played is told as %v", got[0])
 	}
 	if slices.Contains(nulls, "tool.result.toolName") || slices.Contains(nulls, "tool.result.executionTimeMs") {
 		t.Errorf("a tool that was called is not known when it answers: %q", nulls)
@@ -214,7 +260,7 @@ func TestEventsOfFilesAreBounded(t *testing.T) {
 	}
 }
 
-// told are the data of all events of a type.
+// told are the data of all events of a type, and the number of each.
 func (s *stage) told(of string) (all []map[string]any) {
 	s.t.Helper()
 	err := journal.Read(vfs.OS, s.view().Layout.Events(), 0, func(e journal.Event) error {
@@ -223,6 +269,7 @@ func (s *stage) told(of string) (all []map[string]any) {
 		}
 		var data map[string]any
 		err := json.Unmarshal(e.Data, &data)
+		data["seq"] = e.Seq
 		all = append(all, data)
 		return err
 	})

@@ -220,6 +220,9 @@ func ended(id state.CodonID, reason string) func(t *testing.T, s *stage, work st
 		if n := len(judged); n != 10 || judged[n-1].Reason != reason {
 			t.Errorf("%d verdicts, the last is %+v, want %q", n, judged[max(0, n-1)], reason)
 		}
+		if told := s.told("loop.iteration.completed"); len(told) != 10 || told[9]["terminationReason"] != "verdict" {
+			t.Errorf("the iterations are told as %v", told)
+		}
 	}
 }
 

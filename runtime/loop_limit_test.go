@@ -109,6 +109,9 @@ func TestALoopEndsByABudgetOfItsOwn(t *testing.T) {
 				t.Errorf("%+v", res)
 			}
 			s.wrote("a0 b0 a1 z")
+			if told := s.told("loop.iteration.completed"); len(told) != 2 || told[1]["terminationReason"] != "budget" {
+				t.Errorf("the iterations are told as %v", told)
+			}
 		})
 	}
 }

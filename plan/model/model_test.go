@@ -36,6 +36,7 @@ func TestNamesSayWhichAgentAndHowMuchItThinks(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Ref{
 		"sonnet-high": {ProviderID: "anthropic", ModelID: "claude-sonnet-5", Effort: "high"}, "anthropic/claude-opus-4-8-xhigh": {ProviderID: "anthropic", ModelID: "claude-opus-4-8", Effort: "xhigh"},
+		"opus-medium": {ProviderID: "anthropic", ModelID: "claude-opus-4-8", Effort: "medium"}, "opus-max": {ProviderID: "anthropic", ModelID: "claude-opus-4-8", Effort: "max"},
 		"gpt-5-low": {ProviderID: "openai", ModelID: "gpt-5", Effort: "low"}, "gpt-5.1-codex-max": {ProviderID: "openai", ModelID: "gpt-5.1-codex-max"}, "openrouter/openai/o4-mini-high": {ProviderID: "openrouter", ModelID: "openai/o4-mini-high"},
 		"pi/anthropic/claude-sonnet-4-5": {ProviderID: "anthropic", ModelID: "claude-sonnet-4-5", HarnessOverride: "pi"}, "pi/sonnet-high": {ProviderID: "anthropic", ModelID: "claude-sonnet-5", HarnessOverride: "pi", Effort: "high"},
 		"pi/openai/gpt-5-minimal": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "pi", Effort: "minimal"}, "opencode/openai/gpt-5": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "opencode"},

@@ -12,7 +12,7 @@ import (
 func TestPromptAndEnvironmentSayTheSame(t *testing.T) {
 	t.Parallel()
 	f := Facts{Workspace: "/w", HasData: true, Codon: "a#1", Loop: &Loop{Iteration: 1, Limit: 4, ProgressFile: "p.md"}, DollarsLeft: "0.5", Decision: "/d",
-		Attempt: 2, LastFailure: "no\x00 good", Declared: map[string]string{"TOPIC": "bees"}}
+		Attempt: 2, LastFailure: "no\x00 good", Reply: "go on", Declared: map[string]string{"TOPIC": "bees"}}
 	environment := map[string]string{"HOME": "/h", "HANK_TIME_LEFT": "3"}
 	Apply(f, environment)
 	pairs := Replacements(f)
@@ -26,12 +26,12 @@ func TestPromptAndEnvironmentSayTheSame(t *testing.T) {
 	}
 	want := map[string]string{"HOME": "/h", "HANK_WORKSPACE": "/w", "HANK_DATA": "/w/read_only_data_source", "HANK_OUTPUT": "/w", "HANK_CODON": "a#1", "HANK_ITERATION": "1",
 		"HANK_ITERATION_LIMIT": "4", "HANK_LAST_OUTCOME": "none", "HANK_BUDGET_LEFT": "0.5", "HANK_TIME_LEFT": "unlimited", "HANK_PROGRESS_FILE": "/w/p.md", "HANK_DECISION": "/d",
-		"HANK_ATTEMPT_NUMBER": "2", "HANK_LAST_FAILURE": "no\uFFFD good", "HANK_VAR_TOPIC": "bees"}
+		"HANK_ATTEMPT_NUMBER": "2", "HANK_LAST_FAILURE": "no\uFFFD good", "HANK_REPLY": "go on", "HANK_VAR_TOPIC": "bees"}
 	if !maps.Equal(environment, want) {
 		t.Errorf("%v, want %v", environment, want)
 	}
 	Apply(Facts{Workspace: "/w", Codon: "b"}, environment)
-	for _, name := range []string{"HANK_DATA", "HANK_ITERATION", "HANK_ITERATION_LIMIT", "HANK_PROGRESS_FILE", "HANK_DECISION"} {
+	for _, name := range []string{"HANK_DATA", "HANK_ITERATION", "HANK_ITERATION_LIMIT", "HANK_PROGRESS_FILE", "HANK_DECISION", "HANK_REPLY"} {
 		if value, set := environment[name]; set {
 			t.Errorf("%s is still %q", name, value)
 		}

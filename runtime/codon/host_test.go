@@ -275,6 +275,7 @@ func TestAnotherAttemptStartsWhereItIsTold(t *testing.T) {
 func TestRequestsReachTheAgent(t *testing.T) {
 	t.Parallel()
 	stop := codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}
+	force := codon.Request{Signal: codon.StopForce, Reason: state.EndStopped, Code: exitcode.Stopped}
 	after := codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
 	for name, s := range map[string]struct {
 		request  codon.Request
@@ -283,6 +284,7 @@ func TestRequestsReachTheAgent(t *testing.T) {
 	}{
 		"skip":             {codon.Request{Signal: codon.SkipCodon}, "skipped - [a]", nil},
 		"stop":             {stop, "failed stop [a]", []codon.Request{stop}},
+		"stop by force":    {force, "failed stop [a]", []codon.Request{force}},
 		"stop after codon": {after, "completed - [a b]", []codon.Request{after}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ type Notice struct {
 type exitStatus struct {
 	Type   string `json:"type"` // success, error or killed
 	Code   *int   `json:"code,omitempty"`
-	Signal any    `json:"signal,omitempty"`
+	Signal any    `json:"signal,omitzero"` // not omitempty, which would leave out null
 }
 
 // unknownSignal is that of a process that hank itself has asked to end.

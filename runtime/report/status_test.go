@@ -3,6 +3,7 @@ package report
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,33 @@ func TestAnAgentThatSaysNothingIsSilent(t *testing.T) {
 		if said.ofRun(v, run); said.Silent != try.silent {
 			t.Errorf("%s: silent is %v", try.name, said.Silent)
 		}
+	}
+}
+
+// The last event is dated by what it says, and not by when its file was written to.
+func TestTheLastEventIsDatedByItself(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "events.jsonl")
+	const first, second = `{"seq":1,"timestamp":"2026-01-02T03:04:05.678Z"}` + "\n", `{"seq":2,"timestamp":"2026-01-02T03:05:05Z","data":"`
+	for _, c := range []struct{ text, want string }{
+		{first, "2026-01-02T03:04:05.678Z"},
+		{first + second + strings.Repeat("x", 20<<10) + "\"}\n", "2026-01-02T03:05:05Z"},
+		{first + second, "2026-01-02T03:04:05.678Z"}, // which is being written
+		{"", ""}, {"rubbish\n", ""},
+	} {
+		if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if at := lastEventAt(name); at != nil {
+			got = at.Format(time.RFC3339Nano)
+		}
+		if got != c.want {
+			t.Errorf("the last event is of %q, want %q", got, c.want)
+		}
+	}
+	if lastEventAt(name+"x") != nil {
+		t.Error("a file that is not there has an event")
 	}
 }
 
