@@ -69,6 +69,20 @@ func TestAnExtendedCodonCostsAllItsTurns(t *testing.T) {
 	}
 }
 
+func TestAnEventHasTheCostOfItsAttempt(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 2, "delayMs": 1},
+	  "promptText": "echo >>../tries; n=$(wc -l <../tries); echo \"::hank usage {\\\"costUSD\\\":0.$n}\"; test $n = 2"}]}`)
+	s.must(ModeRun, exitcode.Done)
+	told := s.told("codon.completed")
+	if len(told) != 2 || told[0]["cost"] != 0.1 || told[1]["cost"] != 0.2 {
+		t.Errorf("%v", told)
+	}
+	if total := s.view().State.TotalCost(); total != 300*state.Dollar/1000 {
+		t.Errorf("the state has cost %s", total)
+	}
+}
+
 // A supervisor that starts a run again and again is stopped after three crashes
 // at one codon; the user is not, and begins the count anew.
 func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {

@@ -150,7 +150,9 @@ func (c *checking) wrongType(s *Shape, n *Node) {
 			hint = "write the number without quotes"
 		}
 	case n.Kind == '"' && s.kind == aBool:
-		hint = "write true or false without quotes"
+		if hint = "write true or false"; n.Text == "true" || n.Text == "false" {
+			hint += " without quotes"
+		}
 	case n.Kind == '"' && s.kind == anArray:
 		hint = "put it in brackets: [" + strconv.Quote(n.Text) + "]"
 	}

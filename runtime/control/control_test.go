@@ -58,6 +58,44 @@ func TestARunAnswersWhereverItsExecutionIs(t *testing.T) {
 	}
 }
 
+// The directory that the socket of a killed run had for itself goes with the next run.
+func TestTheDirectoryOfADeadRunsSocketIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 120))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "control.sock")
+	dead := serve(t, path)
+	dead.listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.listener.Close() // as a kill does
+	s := serve(t, path)
+	if _, err := os.Stat(filepath.Dir(dead.real)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", dead.real, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []string{filepath.Join(t.TempDir(), "hank-1", "s"), filepath.Join(t.TempDir(), "mine", "s"), filepath.Join(t.TempDir(), "hank-2", "x")} {
+		if err := os.MkdirAll(filepath.Dir(other), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{other: "a file of somebody", path: strings.Replace(string(text), dead.real, other, 1)} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		removeDistant(path)
+		if _, err := os.Stat(other); err != nil {
+			t.Errorf("%s is no socket of a run: %v", other, err)
+		}
+	}
+}
+
 func TestTheSocketOfADeadRunIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "control.sock")

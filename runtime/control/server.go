@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type Server struct {
 func Listen(path string, service Service) (*Server, error) {
 	s := newServer(service)
 	s.path, s.real = path, path
+	removeDistant(path)
 	if len(path) > longestAddress {
 		dir, err := os.MkdirTemp("", "hank-")
 		if err != nil {
@@ -72,6 +74,23 @@ func Listen(path string, service Service) (*Server, error) {
 	s.wait.Add(1)
 	go s.accept()
 	return s, nil
+}
+
+// removeDistant removes the socket of a dead run that path names, and its directory, which
+// only Listen makes. What is not as Listen makes it stays.
+func removeDistant(path string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return // a socket, or nothing
+	}
+	real := strings.TrimSuffix(string(text), "\n")
+	dir := filepath.Dir(real)
+	info, err := os.Lstat(real)
+	if filepath.Base(real) != "s" || !strings.HasPrefix(filepath.Base(dir), "hank-") || err == nil && info.Mode().Type() != fs.ModeSocket {
+		return
+	}
+	_ = os.Remove(real)
+	_ = os.Remove(dir) // if it is empty
 }
 
 func newServer(service Service) *Server {
