@@ -47,7 +47,7 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	h.resolve(overrideFrom(layers, h), p.choose(l.lookup), &l.out)
 	h.structure(&l.out)
 	if !l.frozen { // what is stored has been said
-		h.priceRules(p.Settings, &l.out)
+		h.priceRules(p.Settings, layers.Limited, &l.out)
 		h.idleChecks(p.Settings, &l.out)
 	}
 	l.references()

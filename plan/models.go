@@ -80,8 +80,8 @@ func (h *Hank) aboutModel(out *diagnostic.Reporter, ref model.Ref, at string) {
 }
 
 // priceRules reports limits in dollars on models without a price. settings are those that
-// hold; required is requirePrice.
-func (h *Hank) priceRules(settings config.Settings, out *diagnostic.Reporter) {
+// hold; everywhere says that an execution's own limit is on all of them.
+func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagnostic.Reporter) {
 	rule, hint := "budget-no-price", `name it under "prices" of hankweave.json, or use maxTimeSeconds or maxOutputTokens too`
 	if settings.RequirePrice != nil && *settings.RequirePrice {
 		rule, hint = "price-required", `name it under "prices" of hankweave.json`
@@ -90,7 +90,7 @@ func (h *Hank) priceRules(settings config.Settings, out *diagnostic.Reporter) {
 		if p.codon == nil || !p.codon.Model.Resolved() || p.codon.Model.IsShell() || p.codon.Model.Cost != nil {
 			continue
 		}
-		limited := p.codon.Budget.dollars() > 0 || settings.Budget != nil && settings.Budget.MaxDollars > 0
+		limited := everywhere || p.codon.Budget.dollars() > 0 || settings.Budget != nil && settings.Budget.MaxDollars > 0
 		if limited || p.inside != nil && p.inside.Budget.dollars() > 0 {
 			h.report(out, p.pointer+"/model", rule, hint,
 				"%q has a limit in dollars, and the price of %s is unknown: only costs that the agent itself reports count", p.codon.ID, p.codon.Model)

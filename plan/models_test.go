@@ -56,6 +56,18 @@ func TestAPriceCanBeRequired(t *testing.T) {
 	}
 }
 
+func TestTheLimitOfAnExecutionNeedsPrices(t *testing.T) {
+	t.Parallel()
+	for settings, want := range map[string]string{`{}`: "budget-no-price", `{"requirePrice": true}`: "price-required"} {
+		layers := layersWith(t, settings, "")
+		layers.Limited = true
+		dir := folder(map[string]string{"hank.json": hankOf(codonOf("a", "fresh", "claude/next", ""), codonOf("b", "fresh", "sonnet", ""))})
+		if _, ds := LoadWith(dir, "hank.json", layers); !slices.Equal(rulesOf(ds), []string{"unlisted-model", want}) {
+			t.Errorf("with %s: %s", settings, diagnostic.Text(ds))
+		}
+	}
+}
+
 // A price that the user gives is the one that counts, also when the frozen program is read
 // by a hank that knows nothing of it.
 func TestModelsOfTheUserAreUsedAndFrozen(t *testing.T) {

@@ -98,7 +98,7 @@ func (s *DB) Merge(ctx context.Context) error {
 			return nil
 		}
 		merged, err := s.mergePacks(ctx, old)
-		if errors.Is(err, errForeign) {
+		if errors.Is(err, errDeltas) {
 			continue // one of them does not take part any more
 		}
 		if err != nil {
@@ -113,9 +113,9 @@ func (s *DB) Merge(ctx context.Context) error {
 	}
 }
 
-// errForeign says that a pack has deltas, which hank does not write. Such a
+// errDeltas says that a pack has deltas, which hank does not write. Such a
 // pack is as good as a merged one, and stays as it is.
-var errForeign = errors.New("the pack holds deltas")
+var errDeltas = errors.New("the pack holds deltas")
 
 // mergePacks copies the objects of some packs into a new one and makes it
 // durable.
@@ -179,7 +179,7 @@ func (p *Pack) copyInto(ctx context.Context, out *PendingPack) error {
 		}
 		if h.kind == plumbing.OFSDeltaObject || h.kind == plumbing.REFDeltaObject {
 			p.apart.Store(true)
-			return errForeign
+			return errDeltas
 		}
 		if err := copyPacked(out, o, io.NewSectionReader(r, o.offset, objects[i+1].offset-o.offset)); err != nil {
 			return fmt.Errorf("%s: object %s: %w", p, o.id, err)

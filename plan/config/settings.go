@@ -167,6 +167,9 @@ type Layers struct {
 	// list that is compiled in. It takes milliseconds, and a hank of scripts needs none.
 	Models func() *model.Registry
 
+	// Limited: the execution has a limit in dollars, apart from the budgets of settings and hank.
+	Limited bool
+
 	// AnyIDs takes ids that break the rule for ids with a warning: an execution
 	// that Hankweave began has records under them.
 	AnyIDs bool

@@ -68,6 +68,11 @@ func SettingsFound(c *cli.Context, name string) (layers config.Layers, found []d
 	layers.Env = env
 	found = append(found, more...)
 	layers.Flags = config.Settings{Model: c.String("model"), ShimIdleTimeout: c.Int("shim-idle-timeout")}
+	limits, err := Limits(c)
+	if err != nil {
+		return layers, nil, err
+	}
+	layers.Limited = limits.MaxDollars != nil && *limits.MaxDollars > 0
 	if c.Bool("check-outputs") {
 		yes := true
 		layers.Flags.CheckOutputs = &yes
