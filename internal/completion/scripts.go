@@ -66,7 +66,12 @@ function __hank_complete
     set -l word (commandline -ct)
     set -e asked[1]
     string match -q -- '-*' $word; and set -a asked $word
-    hank $asked --generate-bash-completion 2>/dev/null
+    set -l found (hank $asked --generate-bash-completion 2>/dev/null)
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        __fish_complete_path $word
+    end
 end
-complete -c hank -k -a '(__hank_complete)'
+complete -c hank -f -k -a '(__hank_complete)'
 `
