@@ -125,8 +125,11 @@ var reserved = strings.Fields("if then else elif fi do done case esac while unti
 
 // oddities are what the parser reads otherwise than one of the shells: a backslash at the
 // end, a carriage return or another control character, a number in the place of a file
-// that is redirected in its turn (>&2>&1).
-var oddities = regexp.MustCompile(`[\\\x00-\x08\x0b-\x1f]|[<>&]\s*\d+[<>]`)
+// that is redirected in its turn (>&2>&1), $[.
+var oddities = regexp.MustCompile(`[\\\x00-\x08\x0b-\x1f]|[<>&]\s*\d+[<>]|\$\[`)
+
+// variableName is what every shell takes for the variable of a loop.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // parsable reports whether every sh can parse a text for sure, without a process. False
 // means only that sh has to be asked: the parser takes reserved words for commands, and
@@ -144,6 +147,10 @@ func parsable(text string) bool {
 		switch n := n.(type) {
 		case *syntax.FuncDecl:
 			sure = false
+		case *syntax.WordIter:
+			sure = sure && variableName.MatchString(n.Name.Value)
+		case *syntax.ParamExp: // shells do not agree on quotes in "${x:-…}"
+			sure = sure && (n.Exp == nil || !strings.ContainsAny(text[n.Pos().Offset():n.End().Offset()], "'`\""))
 		case *syntax.CallExpr:
 			if len(n.Args) > 0 {
 				word := n.Args[0]

@@ -17,7 +17,7 @@ var asked = flag.Int("scripts.n", 100, "how many texts TestWhatIsParsableIsParse
 func TestWhatIsParsableIsParsedByEveryShell(t *testing.T) {
 	t.Parallel()
 	pieces := append(strings.Fields("; ;; & && | || ( ) < > >> << <<- <<E E 2>&1 >&2 <& 1> <> $( ) ` \" ' \\ $x ${x} ${x:-y} ${x%.*} ${#x} $((1+2)) $(( )) ((  f() "+
-		"a b x=1 x= a=( 0 12 # #c * ? [ ] [-f ~ ! - . : , @ = + é export local return set test echo $'a' $\"a\" ${x//a/b} ${!x} @(a) <( &> a) (a) a|b) for[ i a-b"), append(reserved, "\n", "\n", "\t", "\r", "\x01", " ")...)
+		"a b x=1 x= a=( 0 12 # #c * ? [ ] [-f ~ ! - . : , @ = + é export local return set test echo $'a' $\"a\" ${x//a/b} ${!x} ${x:-' ${x:-\" \"${x- } $[ $[1] @(a) <( &> a) (a) a|b) for[ i a-b"), append(reserved, "for a-b in x; do a; done", "\n", "\n", "\t", "\r", "\x01", " ")...)
 	rng := rand.New(rand.NewPCG(uint64(*asked), 1))
 	var texts []string
 	for tries := 0; len(texts) < *asked; tries++ {
@@ -65,7 +65,8 @@ func TestWhatIsParsable(t *testing.T) {
 			t.Errorf("a process is started for %q", text)
 		}
 	}
-	for _, text := range []string{"if x", "a 'b", "{ x", "! if", "else", "in a", "[[ a", "f() b", "a\r\nb", "a \\", "a >&2>&1", "x[", "$(", "case a in", "echo ${"} {
+	for _, text := range []string{"if x", "a 'b", "{ x", "! if", "else", "in a", "[[ a", "f() b", "a\r\nb", "a \\", "a >&2>&1", "x[", "$(", "case a in", "echo ${",
+		"for a-b in x; do :; done", "for é in x; do :; done", `echo "${x:-'"'}"`, "echo \"${x-'`'}\"", `echo "${x:-'$('}"`, "echo $["} {
 		if parsable(text) {
 			t.Errorf("no process is started for %q", text)
 		}
