@@ -158,9 +158,9 @@ func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome
 		d.settled = last.Codon
 	}
 	switch {
-	case final.FailureIgnored:
-		d.again = d.x.State().Next() > d.x.State().PlanIndex(id) && g.Gate.When == plan.Before
-		return nil, nil
+	case final.FailureIgnored: // its loop is judged again, and the plan may continue otherwise
+		d.again = true
+		return d.judgeLeft(ctx)
 	case d.stop == nil && d.after(final).Again:
 		d.again = true
 		d.say("  retrying (attempt %d)", final.Attempt+1)

@@ -16,6 +16,7 @@ import (
 
 	"hank/plan/loop"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/live"
 	"hank/state"
 )
@@ -201,6 +202,36 @@ func judgedFor(t *testing.T, request string) (s *stage, gate string, told chan e
 		told <- err
 	}()
 	return s, gate, told
+}
+
+// The last codon of an iteration that is rejected at its gate, with a failure that is
+// ignored, leads on: the iteration is judged as it is now, however the run is killed.
+func TestAnIgnoredRejectionInALoopLeadsOn(t *testing.T) {
+	t.Parallel()
+	heavy(t)
+	for _, point := range []string{"", "gate.failed:1", "loop.judged:1"} {
+		s := stageOf(t, `{"hank": [
+		  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "command", "limit": 3, "until": "test $HANK_ITERATION -ge 1"},
+		   "codons": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "ignore", "promptText": "echo $HANK_ITERATION >>out",
+		     "gate": {"id": "g", "kind": "approve", "when": "after", "summary": "Good?"}}]},
+		  {"id": "z", "name": "Z", "model": "shell", "continuationMode": "fresh", "promptText": "echo z >>out"}]}`)
+		s.must(ModeRun, exitcode.Waiting)
+		for _, name := range []string{"g#0", "g#1"} {
+			if _, err := AnswerGate(t.Context(), s.root, gate.Answer{Gate: name, Status: state.GateRejected}, ""); err != nil {
+				t.Fatalf("%s: %s: %v", point, name, err)
+			}
+			if name == "g#0" {
+				if point != "" && !s.killedAt(point) {
+					t.Errorf("%s was not reached", point)
+				}
+				s.must(ModeRun, exitcode.Waiting)
+			}
+		}
+		s.must(ModeRun, exitcode.Done)
+		if got, judged := content(t, s.workspace(), "out"), s.judged("l"); got != "0\n1\nz\n" || len(judged) < 2 || judged[len(judged)-1].Decision != loop.Stop {
+			t.Errorf("%s: it made %q, %v, %+v", point, got, s.records(), judged)
+		}
+	}
 }
 
 // A request to stop ends the command of a loop; the next run asks it again.
