@@ -304,21 +304,12 @@ func (h *Hank) patterns(list string, patterns []string, out *diagnostic.Reporter
 		plain := strings.TrimPrefix(text, "!")
 		switch {
 		case text == "":
-		case plain == "" || plain[0] == '/' || leadsUp(plain):
+		case !pattern.Inside(plain):
 			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", jsonshape.Quote(text))
 		case !pattern.Valid(plain):
 			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", pattern.Hint, "%s is not a pattern", jsonshape.Quote(text))
 		}
 	}
-}
-
-func leadsUp(p string) bool {
-	for step := range strings.SplitSeq(p, "/") {
-		if step == ".." {
-			return true
-		}
-	}
-	return false
 }
 
 // idleChecks reports commands before a copy that is made nowhere, as far as is known now:

@@ -104,8 +104,8 @@ func (x *Selector) MayHold(dir string) bool {
 
 // leadsInto compares a pattern with a directory's path, component by component.
 func leadsInto(pattern, dir string) bool {
-	if strings.ContainsAny(pattern, "{\\") {
-		return true // a brace may hold a slash
+	if strings.ContainsAny(pattern, "{[\\") {
+		return true // a brace or a class may hold a slash
 	}
 	for name := range strings.SplitSeq(dir, "/") {
 		first, rest, more := strings.Cut(pattern, "/")

@@ -33,7 +33,7 @@ func TestPatternsTakeWhatTheirDialectSays(t *testing.T) {
 
 func TestNoFolderIsSkippedThatHoldsASelectedFile(t *testing.T) {
 	t.Parallel()
-	part := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "**", "{a,b}", "[ab]", "?"})
+	part := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "**", "{a,b}", "[ab]", "[^/]", "[/a]b", "?"})
 	name := rapid.SampledFrom([]string{"a", "b", "ab", "ba"})
 	rapid.Check(t, func(t *rapid.T) {
 		var sel Selection

@@ -3,6 +3,8 @@
 package pattern
 
 import (
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -21,6 +23,12 @@ const Hint = `write \[ or \{ for the character itself; braces may give at most 1
 // fits them. (U+FFFD, which names have that were text once, fits them too.)
 func Valid(text string) bool {
 	return doublestar.ValidatePattern(text) && ways(text) <= maxWays && utf8.ValidString(text)
+}
+
+// Inside reports whether a pattern names what may be in a workspace: it is not empty or
+// absolute, and does not lead up.
+func Inside(text string) bool {
+	return text != "" && text[0] != '/' && !slices.Contains(strings.Split(text, "/"), "..")
 }
 
 // ways is at least how many alternatives the braces of a valid pattern give, or

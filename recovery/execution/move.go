@@ -240,27 +240,41 @@ func (x *Execution) saveUncovered(ctx context.Context, intent *state.Intent, rea
 	failpoint.Hit("move.uncovered")
 }
 
-// Closing is what closes an intent that was carried out. A position that has a
-// program, which is that of a move that is undone, brings it back with the
-// plan that it gives there. A program that cannot be read any more stays away.
+// Closing is what closes an intent that was carried out. A position brings the plan
+// that the program gives there. One that has a program, which is that of a move that is
+// undone, brings it back, too. A program that cannot be read any more stays away.
 func (x *Execution) Closing(intent *state.Intent, kept []string) []state.Transition {
 	closed := []state.Transition{state.IntentClosed{ID: intent.ID, Kept: kept}}
 	s, p := x.State(), intent.Position
-	if p == nil || p.Program == "" || p.Program == s.Program {
+	if p == nil || p.Program == "" && s.Program == "" {
 		return closed
 	}
-	there := *s
+	there, set := *s, state.PlanSet{Program: s.Program, HankHash: s.HankHash}
 	there.Position = p
-	program, err := x.LoadProgram(p.Program)
-	var entries []byte
+	back := p.Program != "" && p.Program != s.Program
+	if back {
+		set.Program, set.HankHash = p.Program, p.HankHash
+	}
+	program, err := x.LoadProgram(set.Program)
 	if err == nil {
-		entries, err = json.Marshal(plan.StoredEntries(program.Derive(githistory.Outcomes(&there))))
+		want := program.Derive(githistory.Outcomes(&there))
+		if !back && SamePlan(want, s) {
+			return closed
+		}
+		set.Entries, err = json.Marshal(plan.StoredEntries(want))
 	}
 	if err != nil {
-		x.Opts.Warn(fmt.Sprintf("the hank of before the %s cannot be read (%v); the present one stays", intent.Kind, err))
+		if back {
+			x.Opts.Warn(fmt.Sprintf("the hank of before the %s cannot be read (%v); the present one stays", intent.Kind, err))
+		}
 		return closed
 	}
-	return append([]state.Transition{state.PlanSet{Program: p.Program, HankHash: p.HankHash, Entries: entries}}, closed...)
+	return append([]state.Transition{set}, closed...)
+}
+
+// SamePlan reports whether the plan of a state has these entries.
+func SamePlan(want []plan.Entry, s *state.State) bool {
+	return slices.EqualFunc(want, s.ExecutionPlan(), func(a plan.Entry, b *state.PlanEntry) bool { return a.CodonID == b.CodonID })
 }
 
 // Safeguard makes the checkpoints that a plan needs, and its intent. One is enough where

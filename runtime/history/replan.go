@@ -1,8 +1,6 @@
 package history
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json"
 
 	"hank/plan"
@@ -16,8 +14,7 @@ import (
 func Replan(x *execution.Execution, p *plan.Program) error {
 	s := x.State()
 	want := p.Derive(githistory.Outcomes(s))
-	same := slices.EqualFunc(want, s.ExecutionPlan(), func(a plan.Entry, b *state.PlanEntry) bool { return a.CodonID == b.CodonID })
-	if same {
+	if execution.SamePlan(want, s) {
 		return nil
 	}
 	entries, err := EncodeEntries(want)

@@ -287,13 +287,6 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	}
 	noteUnarchived(x, preview.Unarchived, o.Say)
 	completed()
-	if plan.Position != nil {
-		if program, err := x.LoadProgram(x.State().Program); err == nil {
-			if err := Replan(x, program); err != nil {
-				return nil, err
-			}
-		}
-	}
 	preview.InTheWay = inTheWay(moved.Report.Refused)
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,9 +53,9 @@ func (f *Files) Bytes() (sum int64) {
 	return sum
 }
 
-// In looks at a directory as the workspace of a new execution.
+// In looks at a directory as the workspace of a new execution somewhere else.
 func In(ctx context.Context, workspace string, patterns []string) (*Files, error) {
-	l := layout.Layout{Root: workspace, Workspace: workspace}
+	l := layout.Layout{Root: filepath.Dir(workspace), Workspace: workspace}
 	return look(ctx, l, patterns, func(req scan.SnapshotRequest) (scan.Listing, []string, error) {
 		list, err := scan.ListNew(ctx, req)
 		return list, nil, err
@@ -127,10 +128,11 @@ func (f *Files) has(path string) bool {
 }
 
 func why(path string, skipped []scan.Skipped, leftOut []string) string {
-	if i := slices.IndexFunc(skipped, func(s scan.Skipped) bool { return s.Path == path }); i >= 0 {
+	within := func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+	if i := slices.IndexFunc(skipped, func(s scan.Skipped) bool { return within(s.Path) }); i >= 0 {
 		return skipped[i].Why
 	}
-	if slices.Contains(leftOut, path) {
+	if slices.ContainsFunc(leftOut, within) {
 		return "left out of every checkpoint"
 	}
 	return "excluded by an ignore rule"
@@ -155,7 +157,7 @@ func eachFile(ctx context.Context, l layout.Layout, fn func(path string)) error 
 				return err
 			}
 			return nil // gone by now, or ignored: the checkpoint's walk has read what it needs
-		case path != "." && (slices.Contains(execution.Never, path) || strings.EqualFold(e.Name(), ".git") || apart(path)):
+		case path != "." && (slices.Contains(execution.Never, path) || e.Name() == ".git" || apart(path)):
 			if e.IsDir() {
 				return fs.SkipDir
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -44,7 +45,11 @@ Exit code 0: printed, whether or not there are files; 2: an invalid PATTERN or D
 				return &exitcode.UsageError{Why: "--name-only and --json are mutually exclusive"}
 			}
 			for _, p := range c.Args().Slice() {
-				if !pattern.Valid(p) {
+				plain := strings.TrimPrefix(p, "!")
+				if !pattern.Inside(plain) {
+					return &exitcode.UsageError{Why: fmt.Sprintf("%q is not inside the workspace: patterns are relative to it", p)}
+				}
+				if !pattern.Valid(plain) {
 					return &exitcode.UsageError{Why: fmt.Sprintf("%q is not a pattern: %s", p, pattern.Hint)}
 				}
 			}
@@ -111,7 +116,11 @@ func sayTracked(f *tracked.Files) {
 	for _, p := range f.Patterns {
 		switch {
 		case p.Anywhere > 0:
-			call.Say("%s fits no file in the workspace itself; **/%s fits %s\n", call.QuotePath(p.Text), call.QuotePath(p.Text), term.Count(p.Anywhere, "file"))
+			plain, not := strings.TrimPrefix(p.Text, "!"), ""
+			if plain != p.Text {
+				not = "!"
+			}
+			call.Say("%s fits no file in the workspace itself; %s**/%s fits %s\n", call.QuotePath(p.Text), not, call.QuotePath(plain), term.Count(p.Anywhere, "file"))
 		case p.Fits == 0:
 			call.Say("%s fits no file\n", call.QuotePath(p.Text))
 		}
