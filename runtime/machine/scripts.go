@@ -123,9 +123,9 @@ func place(why string) (line int, rest string) {
 // stands in for it.
 var reserved = strings.Fields("if then else elif fi do done case esac while until for in { } ! function select time coproc [[ ]]")
 
-// oddities are what the parser reads otherwise than one of the shells: a backslash at the
-// end, a carriage return or another control character, a number in the place of a file
-// that is redirected in its turn (>&2>&1), $[.
+// oddities are what the parser may read otherwise than one of the shells: a backslash, which
+// may be the last byte; a carriage return or another control character; a number in the place
+// of a file that is redirected in its turn (>&2>&1); $[.
 var oddities = regexp.MustCompile(`[\\\x00-\x08\x0b-\x1f]|[<>&]\s*\d+[<>]|\$\[`)
 
 // variableName is what every shell takes for the variable of a loop.

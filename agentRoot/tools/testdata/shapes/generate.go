@@ -1,6 +1,0 @@
-//go:build ignore
-
-// Generate is a program that go build leaves out.
-package main
-
-func main() {}

@@ -1,4 +1,0 @@
-package shapes
-
-// Elsewhere is exported on another platform only.
-func Elsewhere() {}
