@@ -17,6 +17,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -286,6 +287,36 @@ func TestAnEmptyFolderThatACodonBeginsToTrackComesBack(t *testing.T) {
 
 // An empty directory that the user has made between two runs is no codon's to take
 // away: neither another attempt at the codon behind it does, nor the start of a run.
+// A run that began no codon has a checkpoint of its end, which names the folders that are
+// there: they are a person's still.
+func TestAFolderThatAPersonMakesBeforeARejectionStays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ moved, edited bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		s := stageOf(t, `{"hank": [
+		  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p e; echo 0 >x"},
+		  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir -p f; echo 1 >x",
+		    "gate": {"id": "g", "kind": "approve", "when": "after", "summary": "Good?"}}
+		]}`)
+		s.must(ModeRun, exitcode.Waiting)
+		if c.moved {
+			s.mustRollback("c0")
+			s.mustRollback("c1")
+		}
+		if err := os.MkdirAll(filepath.Join(s.workspace(), "mine", "deep"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if c.edited {
+			put(t, s.workspace(), "x", "edited\n")
+		}
+		if _, err := AnswerGate(t.Context(), s.root, gate.Answer{Gate: "g", Status: state.GateRejected}, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.must(ModeRun, exitcode.Failed, func(o *command) { o.Restore = c.edited })
+		s.must(ModeRetry, exitcode.Waiting)
+		s.sameFolders(fmt.Sprintf("%+v", c), "e", "f", "mine/deep")
+	}
+}
+
 func TestAFolderThatAPersonMakesBetweenRunsStays(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [

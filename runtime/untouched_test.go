@@ -101,6 +101,35 @@ func uncovered(t *testing.T) *stage {
 	return s
 }
 
+// What the first codon after a move was the first to look at, the move has not brought:
+// it stays when the move is undone.
+func TestAnUndoLeavesTheFilesThatACodonBehindItsMoveHasTracked(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["a"], "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "mkdir new; ls >seen"},
+	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo hidden/ >.gitignore"}
+	]}`)
+	s.must(ModeRun, exitcode.Done)
+	put(t, s.workspace(), "hidden/mine", "a person's\n")
+	if err := os.MkdirAll(filepath.Join(s.workspace(), "hidden", "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := s.tree()
+	s.mustRollback("a")
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+	if got := content(t, s.workspace(), "hidden/mine"); got != "a person's\n" || onDisk(s.workspace(), ".gitignore") {
+		t.Fatalf("the rollback has not uncovered the file: %v", s.tree())
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), before)
+	s.sameFolders("taken back", "hidden/empty", "new")
+	s.mustUndo()
+	s.mustUndo()
+	sameTree(t, "taken back thrice", s.tree(), before)
+	s.sameFolders("taken back thrice", "hidden/empty", "new")
+}
+
 func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*testing.T, *stage){

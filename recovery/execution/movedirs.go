@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,15 +25,11 @@ const anyFile = "hank-any-file"
 // back to undoes a move: what does a codon again, or puts edits back, goes to
 // where the codon began, or the workspace was left, and leaves the user's directories.
 func dirsMadeBy(src *Sources, kind string, target checkpoint.Info, paths []string) ([]string, error) {
-	went := wentTo(target.Message)
-	if went == "" || kind != "rollback" && kind != "undo" && len(paths) == 0 {
+	if kind != "rollback" && kind != "undo" && len(paths) == 0 {
 		return nil, nil
 	}
-	made, err := NewRestoreTarget(context.Background(), src.Layout, src.State, src.Store, went, nil)
-	if checkpoint.IsMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
+	made, err := broughtBy(src.State, src.Store, target)
+	if made == nil || err != nil {
 		return nil, err
 	}
 	return dirsOf(src.Layout, made.Empty, paths), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
 	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store, archived: map[string][]string{}}
-	if err := b.addUntracked(s, to); err != nil || position == nil {
+	if err := b.addUntracked(s, to, math.MaxUint64); err != nil || position == nil {
 		return b, err
 	}
 	return b, b.addArchived(ctx, l, s, to, *position)
@@ -68,8 +69,9 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 // were the first to look at. Every codon starts from a checkpoint that looked
 // at all that its own will. The codons of the current lineage path are asked first,
 // then those of other lineage paths, the newest first: only what led on from the
-// checkpoint can tell what was there.
-func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
+// checkpoint can tell what was there. A codon that started from a checkpoint of after an
+// event is not asked.
+func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, until uint64) error {
 	looked := Taken(s, b.store, to)
 	if Covers(looked, Tracked(s, "")) {
 		return nil
@@ -90,6 +92,9 @@ func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
 			if err != nil {
 				return fmt.Errorf("the checkpoint %.12s cannot be read: %w", base, err)
 			}
+			if until < math.MaxUint64 && number(info) > until {
+				continue
+			}
 			before, now := looked.Matcher(), sel.Matcher()
 			first := func(path string) bool { return now(path) && !before(path) }
 			if b.Tree, err = checkpoint.Overlay(b.store.DB, b.Tree, info.Tree, first); err != nil {
@@ -105,6 +110,31 @@ func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA) error {
 		}
 	}
 	return nil
+}
+
+// number is that of the event which a checkpoint was made with; 0 if it has no record.
+func number(info checkpoint.Info) uint64 {
+	record, _, _ := githistory.ReadRecord(info) // one of a newer hank has stopped the start
+	return record.Seq
+}
+
+// broughtBy is what the move has brought that a checkpoint was made before; nil if that is
+// of no move, or if what it went to is gone. Codons that began after it have no part in
+// it: what they were the first to look at the move has left as it was.
+func broughtBy(s *state.State, store *checkpoint.Store, safety checkpoint.Info) (*RestoreTarget, error) {
+	went := wentTo(safety.Message)
+	if went == "" {
+		return nil, nil
+	}
+	info, err := store.CommitInfo(checkpoint.SHA(went))
+	if checkpoint.IsMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", went, err)
+	}
+	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store}
+	return b, b.addUntracked(s, went, number(safety))
 }
 
 // lineagePaths are the current lineage path and those that end with the other runs, newest
@@ -270,11 +300,11 @@ func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owne
 		first = func(path string) bool { return trees.HasLink(owned, path) }
 	}
 	brought := func(string) bool { return false }
-	if went, err := store.CommitInfo(checkpoint.SHA(wentTo(target.Message))); err == nil {
-		then := &RestoreTarget{Tree: went.Tree, store: store}
-		if err := then.addUntracked(s, state.SHA(went.SHA)); err != nil {
-			return nil, err
-		}
+	then, err := broughtBy(s, store, target)
+	if err != nil {
+		return nil, err
+	}
+	if then != nil {
 		brought = func(path string) bool { return trees.HasFile(then.Tree, path) }
 	}
 	return func(path string) bool {

@@ -26,7 +26,7 @@ func (c Comparison) Find(to state.SHA, look func(head state.SHA) (*checkpoint.Sn
 		e.Changes, err = c.list(e.Head, to, e.Snap)
 	}
 	if err == nil {
-		e.Unasked, err = c.emptyDirsSince(e.Head, e.Snap)
+		e.Unasked, err = c.emptyDirsSince(c.beforeIdleRuns(e.Head), e.Snap)
 		e.Dirs = len(e.Unasked) > 0
 	}
 	if err == nil && to != "" {
@@ -47,4 +47,18 @@ func (c Comparison) TrackedBefore(to state.Position) checkpoint.Selection {
 		sel.All, sel.Patterns = sel.All || asked.All, append(sel.Patterns, asked.Patterns...)
 	}
 	return sel
+}
+
+// beforeIdleRuns returns the checkpoint that the runs have begun at which ended at a
+// checkpoint without any work of a codon: they failed at a gate. Without such a run it is
+// the checkpoint itself. What the checkpoint of their end names is not the work of codons.
+func (c Comparison) beforeIdleRuns(sha state.SHA) state.SHA {
+	for run := c.State.RunAtPosition(); run != nil && run.Head == sha; {
+		source := run.StartingConditions.Source
+		if source == nil || run.Len() > 1 || run.Len() == 1 && !run.FailedAtGate() {
+			break
+		}
+		sha, run = source.CheckpointSHA, c.State.Run(source.RunID)
+	}
+	return sha
 }
