@@ -130,6 +130,37 @@ func TestAnUndoLeavesTheFilesThatACodonBehindItsMoveHasTracked(t *testing.T) {
 	s.sameFolders("taken back thrice", "hidden/empty", "new")
 }
 
+// What a move has brought follows from the lineage path that it began on, whichever is
+// the present one when it is undone.
+func TestAnUndoLeavesTheFilesThatAnotherLineagePathHad(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["a"], "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "ls >seen"}
+	]}`)
+	s.must(ModeRun, exitcode.Done)
+	without := s.head()
+	s.mustRollback("a")
+	put(t, s.workspace(), "mine", "a person's\n")
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.KeepTree = true })
+	s.mustRollback(string(without))
+	if onDisk(s.workspace(), "mine") {
+		t.Fatalf("the file is there: %v", s.tree())
+	}
+	put(t, s.workspace(), "mine", "a person's\n")
+	put(t, s.workspace(), ".gitignore", "mine\n")
+	before := s.tree()
+	s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon, o.Restore = "b", true })
+	if got := content(t, s.workspace(), "mine"); got != "a person's\n" || onDisk(s.workspace(), ".gitignore") {
+		t.Fatalf("the retry has not uncovered the file: %v", s.tree())
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), before)
+	s.mustUndo()
+	s.mustUndo()
+	sameTree(t, "taken back thrice", s.tree(), before)
+}
+
 func TestARetryStartsFromTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*testing.T, *stage){

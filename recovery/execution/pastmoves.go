@@ -89,7 +89,7 @@ type Descent struct {
 func (d *Descent) Reaches(info checkpoint.Info) bool {
 	var passed []checkpoint.SHA
 	found, known := false, false
-	for ; !known; info, known = d.parent(info) {
+	for ; !known; info, known = parent(d.Store, info) {
 		if found, known = d.Known[info.SHA]; known {
 			break
 		}
@@ -105,12 +105,12 @@ func (d *Descent) Reaches(info checkpoint.Info) bool {
 }
 
 // parent reads the first parent; last if there is none that can be read.
-func (d *Descent) parent(info checkpoint.Info) (parent checkpoint.Info, last bool) {
+func parent(store Commits, info checkpoint.Info) (of checkpoint.Info, last bool) {
 	if len(info.Parents) == 0 {
 		return info, true
 	}
-	parent, err := d.Store.CommitInfo(info.Parents[0])
-	return parent, err != nil
+	of, err := store.CommitInfo(info.Parents[0])
+	return of, err != nil
 }
 
 // The note of a safety checkpoint names the move that it was made before.

@@ -59,7 +59,7 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
 	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store, archived: map[string][]string{}}
-	if err := b.addUntracked(s, to, math.MaxUint64); err != nil || position == nil {
+	if err := b.addUntracked(s, to, lineagePaths(s, s.LineagePath()), math.MaxUint64); err != nil || position == nil {
 		return b, err
 	}
 	return b, b.addArchived(ctx, l, s, to, *position)
@@ -67,18 +67,17 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 
 // addUntracked adds what codons after the checkpoint found of the files that they
 // were the first to look at. Every codon starts from a checkpoint that looked
-// at all that its own will. The codons of the current lineage path are asked first,
-// then those of other lineage paths, the newest first: only what led on from the
-// checkpoint can tell what was there. A codon that started from a checkpoint of after an
-// event is not asked.
-func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, until uint64) error {
+// at all that its own will. The codons of the lineage paths are asked in their order: only
+// what led on from the checkpoint can tell what was there. A codon that started from a
+// checkpoint of after an event is not asked.
+func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, paths [][]state.LineageEntry, until uint64) error {
 	looked := Taken(s, b.store, to)
 	if Covers(looked, Tracked(s, "")) {
 		return nil
 	}
 	led := &Descent{Store: b.store, From: checkpoint.SHA(to), Known: map[checkpoint.SHA]bool{}}
 	asked := map[*state.Codon]bool{}
-	for _, steps := range lineagePaths(s) {
+	for _, steps := range paths {
 		for _, step := range steps {
 			base, sel := step.Codon.BaseCheckpoint, Tracked(s, step.Codon.CodonID)
 			if asked[step.Codon] || base == "" || Covers(looked, sel) {
@@ -134,12 +133,31 @@ func broughtBy(s *state.State, store *checkpoint.Store, safety checkpoint.Info) 
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", went, err)
 	}
 	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store}
-	return b, b.addUntracked(s, went, number(safety))
+	return b, b.addUntracked(s, went, lineagePaths(s, ledTo(s, store, safety)), number(safety))
 }
 
-// lineagePaths are the current lineage path and those that end with the other runs, newest
+// ledTo is the lineage path that the execution was on when a checkpoint was made: of each
+// run the codons up to the last one whose own checkpoint led to it.
+func ledTo(s *state.State, store Commits, safety checkpoint.Info) (steps []state.LineageEntry) {
+	led := map[state.SHA]bool{}
+	for at, last := safety, false; !last; at, last = parent(store, at) {
+		led[state.SHA(at.SHA)] = true
+	}
+	for _, run := range slices.Backward(s.Runs) {
+		n := run.Len()
+		for n > 0 && !led[run.Codon(n-1).Checkpoint()] {
+			n--
+		}
+		for i := range n {
+			steps = append(steps, state.LineageEntry{Run: run, Codon: run.Codon(i)})
+		}
+	}
+	return steps
+}
+
+// lineagePaths are the present lineage path and those that end with the other runs, newest
 // first; what is a part of one that came before is left out.
-func lineagePaths(s *state.State) [][]state.LineageEntry {
+func lineagePaths(s *state.State, present []state.LineageEntry) [][]state.LineageEntry {
 	all, on := [][]state.LineageEntry{}, map[*state.Codon]bool{}
 	add := func(steps []state.LineageEntry) {
 		for _, step := range steps {
@@ -147,7 +165,7 @@ func lineagePaths(s *state.State) [][]state.LineageEntry {
 		}
 		all = append(all, steps)
 	}
-	add(s.LineagePath())
+	add(present)
 	for _, r := range s.Runs {
 		if n := r.Len(); n > 0 && !on[r.Codon(n-1)] {
 			add(s.LineagePathTo(r, r.Codon(n-1)))
