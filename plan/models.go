@@ -7,6 +7,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
+	"hank/plan/kind"
 	"hank/plan/model"
 )
 
@@ -109,8 +110,9 @@ func modelProblem(err error) (rule, hint string) {
 		return "unknown-model", "did you mean " + strings.Join(unknown.Near, ", ") + "?"
 	}
 	if unknown != nil {
-		if agent, _, ok := strings.Cut(unknown.Name, "/"); ok && model.IsAgent(agent) {
-			return "unknown-model", "a model that only the agent knows is written " + agent + "/PROVIDER/MODEL"
+		before, _, ok := strings.Cut(unknown.Name, "/")
+		if agent, known := kind.Agent(before); ok && known {
+			return "unknown-model", "a model that only the agent knows is written " + agent.Name + "/PROVIDER/MODEL"
 		}
 	}
 	return "unknown-model", `hank models lists those that there are; newer ones can be added under "models" of hankweave.json`

@@ -12,6 +12,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
+	"hank/plan/kind"
 	"hank/plan/model"
 )
 
@@ -77,10 +78,12 @@ func settingsOf(doc *jsonshape.Document, out *diagnostic.Reporter) Settings {
 	if prices := doc.Root.Step("prices"); prices != nil && prices.Kind == '{' {
 		for _, name := range prices.Names {
 			pointer := "/prices/" + jsonshape.Escape(name.Text)
-			switch provider, id, ok := strings.Cut(name.Text, "/"); {
+			provider, id, ok := strings.Cut(name.Text, "/")
+			_, agent := kind.Agent(provider)
+			switch {
 			case !ok || provider == "" || id == "" || strings.ContainsAny(name.Text, " \t\n"):
 				out.At(doc, doc.Find(pointer), pointer, "bad-value", fmt.Sprintf("prices: %s is no model: write provider/model", jsonshape.Quote(name.Text)), "")
-			case model.IsAgent(provider) && strings.Contains(id, "/"):
+			case agent && strings.Contains(id, "/"):
 				out.At(doc, doc.Find(pointer), pointer, "bad-value", fmt.Sprintf("prices: %s begins with an agent, which makes no difference to a price", jsonshape.Quote(name.Text)), "write "+id)
 			}
 		}

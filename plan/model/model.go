@@ -8,9 +8,12 @@ package model
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan/kind"
 )
 
 // Shell is the provider and the model of codons whose prompt is a script for
@@ -52,10 +55,25 @@ func named(name string) Ref { return Ref{ModelID: name} }
 // Resolved reports whether the reference names a provider.
 func (r Ref) Resolved() bool { return r.ProviderID != "" }
 
-// IsShell reports whether prompts for this model are scripts for sh. It is also
-// true before resolution.
+// IsShell reports whether the reference is to the shell. It is also true before
+// resolution.
 func (r Ref) IsShell() bool {
 	return r.ModelID == Shell && (r.ProviderID == Shell || r.ProviderID == "")
+}
+
+// Kind is the harness that works with the model, whether hank has it or not. Before
+// resolution it is only known whether it runs scripts.
+func (r Ref) Kind() kind.Harness {
+	if r.IsShell() {
+		return kind.Of(Shell)
+	}
+	if agent, ok := kind.Agent(r.HarnessOverride); ok {
+		return agent
+	}
+	if usual, ok := kind.Usual(r.ProviderID); ok && r.HarnessOverride == "" {
+		return usual
+	}
+	return kind.Of("")
 }
 
 // String returns provider/model, with the agent and the effort that it is used with, or
@@ -111,20 +129,30 @@ func (r *Ref) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 type NoHarnessError struct{ Model Ref }
 
 func (e *NoHarnessError) Error() string {
-	if agent := e.Model.HarnessOverride; agent != "" && agent != "claude" {
-		return fmt.Sprintf("hank cannot drive the agent %q yet (model %s): use an anthropic model or \"shell\"", agent, e.Model)
+	why := fmt.Sprintf("no harness for provider %q yet", e.Model.ProviderID)
+	if agent := e.Model.HarnessOverride; agent != "" && !e.Model.Kind().Driven {
+		why = fmt.Sprintf("hank cannot drive the agent %q yet", agent)
 	}
-	return fmt.Sprintf("no harness for provider %q yet (model %s): use an anthropic model or \"shell\"", e.Model.ProviderID, e.Model)
+	return fmt.Sprintf("%s (model %s): use %s", why, e.Model, choices())
+}
+
+// choices are what models can be instead of one that hank has no harness for.
+func choices() string {
+	var all []string
+	for h := range kind.All() {
+		if h.Driven {
+			all = append(all, h.Choice)
+		}
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // Harness returns the name of the harness that drives the model. The error is
 // a *NoHarnessError.
 func (r Ref) Harness() (string, error) {
-	switch {
-	case r.IsShell():
-		return "shell", nil
-	case r.ProviderID == "anthropic" && (r.HarnessOverride == "" || r.HarnessOverride == "claude"):
-		return "claude", nil
+	if h := r.Kind(); h.Driven && (h.Provider == "" || h.Provider == r.ProviderID) {
+		return h.Name, nil
 	}
 	return "", &NoHarnessError{r}
 }
@@ -134,7 +162,7 @@ func (r Ref) Harness() (string, error) {
 // tiers depend on the size of a single request. Negative counts are 0, and a
 // price that does not fit is the largest that does.
 func (r Ref) Price(t Tokens) (nanoDollars int64, known bool) {
-	if r.IsShell() {
+	if !r.Kind().UsesModel {
 		return 0, true
 	}
 	if r.Cost == nil {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"reflect"
@@ -209,6 +210,47 @@ func TestHarnessIsChosenByProvider(t *testing.T) {
 	var none *NoHarnessError
 	if _, err := ref.Harness(); !errors.As(err, &none) || none.Model.ProviderID != "openai" {
 		t.Errorf("gpt-5: %v", err)
+	}
+}
+
+// What is frozen may have been written by anybody: only the reference to the shell is a
+// script, and an agent that hank has takes the models of its provider alone.
+func TestAReferenceHasAKind(t *testing.T) {
+	t.Parallel()
+	none := `no harness for provider %q yet (model %s): use an anthropic model or "shell"`
+	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model or "shell"`
+	for _, c := range []struct {
+		ref     Ref
+		script  bool
+		harness string
+		why     string
+	}{
+		{Ref{ModelID: "shell"}, true, "shell", ""},
+		{Ref{ProviderID: "shell", ModelID: "shell"}, true, "shell", ""},
+		{Ref{ProviderID: "shell", ModelID: "x"}, false, "", fmt.Sprintf(none, "shell", "shell/x")},
+		{Ref{ProviderID: "lab", ModelID: "shell"}, false, "", fmt.Sprintf(none, "lab", "lab/shell")},
+		{Ref{ModelID: "sonnet"}, false, "", fmt.Sprintf(none, "", "sonnet")},
+		{Ref{ProviderID: "anthropic", ModelID: "a"}, false, "claude", ""},
+		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "claude"}, false, "claude", ""},
+		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "pi"}, false, "", fmt.Sprintf(other, "pi", "pi/anthropic/a")},
+		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "shell"}, false, "", fmt.Sprintf(other, "shell", "shell/anthropic/a")},
+		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "new"}, false, "", fmt.Sprintf(other, "new", "new/anthropic/a")},
+		{Ref{ProviderID: "openai", ModelID: "a", HarnessOverride: "claude"}, false, "", fmt.Sprintf(none, "openai", "claude/openai/a")},
+		{Ref{ProviderID: "openai", ModelID: "a"}, false, "", fmt.Sprintf(none, "openai", "openai/a")},
+		{Ref{ProviderID: "opencode", ModelID: "a"}, false, "", fmt.Sprintf(none, "opencode", "opencode/a")},
+	} {
+		kind := c.ref.Kind()
+		if kind.RunsScript != c.script || kind.HasSessions == c.script || kind.UsesModel == c.script {
+			t.Errorf("%+v: %+v", c.ref, kind)
+		}
+		why := ""
+		harness, err := c.ref.Harness()
+		if err != nil {
+			why = err.Error()
+		}
+		if harness != c.harness || why != c.why {
+			t.Errorf("%+v: %q, %q, want %q, %q", c.ref, harness, why, c.harness, c.why)
+		}
 	}
 }
 

@@ -3,23 +3,18 @@ package model
 import (
 	"slices"
 	"strings"
+
+	"hank/plan/kind"
 )
 
 // A name as people write it: [AGENT/][PROVIDER/]MODEL[-EFFORT].
 type name struct {
 	whole    string
-	agent    string // claude, codex, gemini, opencode, pi; empty is the usual one of the provider
+	agent    string // the name of a harness; empty is the usual one of the provider
 	provider string // as the list has it; empty is any
 	says     string // provider as it was written, where that is more than another spelling
 	id       string
 }
-
-// agents are the harness prefixes, with the provider whose models an agent takes
-// where a name has none; empty is any.
-var agents = map[string]string{"claude": "anthropic", "codex": "openai", "gemini": "google", "opencode": "", "pi": ""}
-
-// IsAgent reports whether a name can begin with this agent.
-func IsAgent(name string) bool { _, ok := agents[name]; return ok }
 
 // spellings are other names of providers in the list.
 var spellings = map[string]string{
@@ -39,16 +34,16 @@ const moonshot = "moonshot"
 func parse(text string, providers []string) name {
 	n := name{whole: text, id: text}
 	if agent, rest, ok := strings.Cut(text, "/"); ok {
-		if _, known := agents[agent]; known && rest != "" {
+		if _, known := kind.Agent(agent); known && rest != "" {
 			n.agent, n.id = agent, rest
 		}
 	}
+	agent, _ := kind.Agent(n.agent)
 	switch before, after, ok := strings.Cut(n.id, "/"); {
+	case (!ok || after == "") && agent.OwnOffer:
+		n.agent, n.provider = "", agent.Name
 	case !ok || after == "":
-		n.provider = agents[n.agent]
-		if n.agent == "opencode" { // its own offer has the name of the agent
-			n.agent, n.provider = "", "opencode"
-		}
+		n.provider = agent.Provider
 	case slices.Contains(providers, before):
 		n.provider, n.id = before, after
 	case spellings[before] != "":
@@ -77,7 +72,7 @@ func withoutEffort(id string) (rest, effort string) {
 // unlisted is a model that only the agent knows that the name begins with. Without a
 // provider there is none: no agent could tell whose it is.
 func (n name) unlisted() (Ref, bool) {
-	if n.provider == "" || n.id == "" || n.agent == "" && n.provider != "opencode" || strings.ContainsFunc(n.whole, notInNames) {
+	if n.provider == "" || n.id == "" || n.agent == "" && !kind.Of(n.provider).OwnOffer || strings.ContainsFunc(n.whole, notInNames) {
 		return Ref{}, false
 	}
 	id, effort := withoutEffort(n.id)
@@ -85,7 +80,7 @@ func (n name) unlisted() (Ref, bool) {
 		id, effort = n.id, ""
 	}
 	ref := n.dress(Ref{ProviderID: n.provider, ModelID: id, Effort: effort, unlisted: true})
-	if n.agent == "claude" {
+	if agent, ok := kind.Agent(n.agent); ok && agent.Driven && !agent.OwnOffer {
 		ref.HarnessOverride = n.agent // without it the name would be none
 	}
 	return ref, true
@@ -99,8 +94,14 @@ func (n name) dress(ref Ref) Ref {
 	if n.says != "" {
 		ref.ProviderID = n.says
 	}
-	if n.agent != ref.ProviderID && !(n.agent == "claude" && ref.ProviderID == "anthropic") {
+	if n.agent != ref.ProviderID && !n.isUsual(ref.ProviderID) {
 		ref.HarnessOverride = n.agent
 	}
 	return ref
+}
+
+// isUsual reports whether the agent is the one that models of a provider have anyway.
+func (n name) isUsual(provider string) bool {
+	usual, ok := kind.Usual(provider)
+	return ok && n.agent == usual.Name
 }

@@ -17,8 +17,8 @@ import (
 	"hank/state"
 )
 
-// Harnesses are the agents that hank can drive, by the name that a model
-// leads to.
+// Harnesses are those that hank has, by their names. Each is one that plan/kind says is
+// driven.
 var Harnesses = map[string]harness.Harness{
 	shell.Name:  shell.Harness{},
 	claude.Name: claude.Harness{},

@@ -1,0 +1,87 @@
+// Package kind is the table of harnesses: for each its name, the models that it takes, and
+// what can be asked of it.
+//
+// A hank is validated, and an execution is read, where no harness is there to be asked.
+// What they and the runtime must know is in the table, so that nobody compares names.
+// What the runtime alone asks is in the interface of package runtime/harness.
+//
+// Replay and noop have no row. They replace the harness of a codon for one run, and the
+// kind of the codon stays the same.
+//
+// A new harness is a package in runtime/harness, its row here, and its line in
+// runtime/agents.
+package kind
+
+import (
+	"iter"
+	"slices"
+)
+
+// Harness is a row of the table.
+type Harness struct {
+	// Name is the word in records. The name of a harness that uses models can also precede
+	// the name of a model in hank.json.
+	Name string
+	// Provider is whose models it takes; empty is any provider.
+	Provider string
+	// OwnOffer is set if it also has models of its own, of a provider with its name. A model
+	// that its name precedes without a provider is one of these.
+	OwnOffer bool
+	// Driven is set if hank has the harness. Of the others only the name is known.
+	Driven bool
+	// Choice is what a message proposes as the model of a codon for this harness. Only those
+	// that hank has are proposed.
+	Choice string
+
+	// RunsScript is set if the prompt is a script for sh, and not a text for a model.
+	RunsScript bool
+	// HasSessions is set if its agent has sessions, which a later codon can continue.
+	HasSessions bool
+	// UsesModel is set if its agent works with the model of a provider. A model has a price,
+	// its answers are waited for, and the provider can refuse.
+	UsesModel bool
+}
+
+var table = []Harness{
+	{Name: "claude", Provider: "anthropic", Driven: true, Choice: "an anthropic model", HasSessions: true, UsesModel: true},
+	{Name: "codex", Provider: "openai", HasSessions: true, UsesModel: true},
+	{Name: "gemini", Provider: "google", HasSessions: true, UsesModel: true},
+	{Name: "opencode", OwnOffer: true, HasSessions: true, UsesModel: true},
+	{Name: "pi", HasSessions: true, UsesModel: true},
+	{Name: "shell", Driven: true, Choice: `"shell"`, RunsScript: true},
+}
+
+// unknown is what counts for a harness without a row. It is that of an agent.
+var unknown = Harness{HasSessions: true, UsesModel: true}
+
+// All are the rows of the table.
+func All() iter.Seq[Harness] { return slices.Values(table) }
+
+// Of is the harness with a name. Records of another version or system may have names that
+// are not in the table.
+func Of(name string) Harness {
+	if h, ok := find(func(h Harness) bool { return h.Name == name }); ok {
+		return h
+	}
+	return unknown
+}
+
+// Agent is the harness with a name that can precede the name of a model.
+func Agent(name string) (h Harness, ok bool) {
+	return find(func(h Harness) bool { return h.Name == name && h.UsesModel })
+}
+
+// Usual is the harness for a model of a provider where no agent precedes the name.
+func Usual(provider string) (h Harness, ok bool) {
+	return find(func(h Harness) bool {
+		own := h.Provider == provider && provider != "" || h.OwnOffer && h.Name == provider
+		return own && h.Driven && h.UsesModel
+	})
+}
+
+func find(is func(Harness) bool) (Harness, bool) {
+	if i := slices.IndexFunc(table, is); i >= 0 {
+		return table[i], true
+	}
+	return Harness{}, false
+}
