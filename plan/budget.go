@@ -170,7 +170,7 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 	if p.inside != nil {
 		around = p.inside.Budget
 	}
-	if c.Model.IsShell() && own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
+	if own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
 		h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "%q is a script: it spends only what it reports by ::hank usage", c.ID)
 	}
 	if own == nil {
@@ -187,11 +187,11 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 	}
 }
 
-// mayReport reports whether a script may make a report to the shell harness: not
-// if all its text is in hank.json and does not have the words. What a file or
-// another program prints is not known here.
+// mayReport reports whether something of an attempt may be reported to its harness. An
+// agent does it unasked. A script does not if all its text is in hank.json and does not
+// have the words. What a file or another program prints is not known here.
 func mayReport(c *Codon, report string) bool {
-	return len(c.PromptFile) > 0 || strings.Contains(c.PromptText, "hank "+report)
+	return !c.Model.Kind().RunsScript || len(c.PromptFile) > 0 || strings.Contains(c.PromptText, "hank "+report)
 }
 
 // exceeding is how a codon ends that runs out of budget: by its own word, else

@@ -45,7 +45,7 @@ func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 		}
 	}
 	c := p.Codon("survey")
-	if c.Model.String() != "anthropic/claude-sonnet-4-5" || !p.Codon("count").Model.IsShell() {
+	if c.Model.String() != "anthropic/claude-sonnet-4-5" || !p.Codon("count").Model.Kind().RunsScript {
 		t.Errorf("the override must hold for agents and not for scripts: %s, %s", c.Model, p.Codon("count").Model)
 	}
 	if p := c.Policy(""); p != (steps.Policy{Rule: -1, Retries: 2, Longest: time.Second, Jitter: 0.5, Pause: true}) {

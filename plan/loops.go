@@ -56,7 +56,7 @@ func textsOfCodon(h *Hank, c *Codon) []promptPart {
 	for _, file := range c.PromptFile {
 		parts = append(parts, promptPart{field: "promptFile", file: file})
 	}
-	if c.Model.IsShell() {
+	if c.Model.Kind().RunsScript {
 		return parts
 	}
 	parts = append(parts, promptPart{field: "appendSystemPromptText", text: c.AppendSystemPromptText}, promptPart{text: h.GlobalSystemPromptText})
@@ -97,7 +97,7 @@ func (l *loader) misplaced() {
 					"%s names the file for a decision, and codon %q has none to make", decisionPlaceholder, p.codon.ID)
 			}
 		}
-		if votes && !told && !p.codon.Model.IsShell() {
+		if votes && !told && !p.codon.Model.Kind().RunsScript {
 			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+decisionPlaceholder,
 				"codon %q is to decide whether loop %q stops, and its prompt names no %s", p.codon.ID, p.inside.ID, decisionPlaceholder)
 		}
@@ -175,7 +175,7 @@ func (h *Hank) ruleRules(p place, at string, r loop.Rule, out *diagnostic.Report
 		}
 	}
 	for i, c := range p.loop.Codons {
-		if (r.Vote == loop.ByAgent && i == len(p.loop.Codons)-1 || r.Vote == loop.ByJudge && string(c.ID) == r.Judge) && c.continuesSession() {
+		if (r.Vote == loop.ByAgent && i == len(p.loop.Codons)-1 || r.Vote == loop.ByJudge && string(c.ID) == r.Judge) && c.ContinuesSession() {
 			h.report(out, fmt.Sprintf("%s/codons/%d/continuationMode", p.pointer, i), "vote-remembered", `set "fresh"`,
 				"%q votes in a session that may remember its earlier votes: votes are to be independent", c.ID)
 		}

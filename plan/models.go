@@ -38,7 +38,7 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		case err != nil:
 			rule, hint := modelProblem(err)
 			h.reportModel(out, over, rule, hint, err.Error())
-		case ref.IsShell():
+		case ref.Kind().RunsScript:
 			h.reportModel(out, over, "shell-override", "set model to shell in the codons that are scripts",
 				"with the model shell for all codons, prompts that were written for an agent would run as scripts")
 		default:
@@ -88,7 +88,7 @@ func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagno
 		rule, hint = "price-required", `name it under "prices" of hankweave.json`
 	}
 	for _, p := range h.places {
-		if p.codon == nil || !p.codon.Model.Resolved() || p.codon.Model.IsShell() || p.codon.Model.Cost != nil {
+		if p.codon == nil || !p.codon.Model.Resolved() || !p.codon.Model.Kind().UsesModel || p.codon.Model.Cost != nil {
 			continue
 		}
 		limited := everywhere || p.codon.Budget.dollars() > 0 || settings.Budget != nil && settings.Budget.MaxDollars > 0

@@ -97,7 +97,7 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter
 			return "", "", meta, err
 		}
 	}
-	if c.Model.IsShell() {
+	if c.Model.Kind().RunsScript {
 		return "", replace.Replace(join(parts)), meta, nil
 	}
 	if len(c.PromptFile) > 0 {

@@ -22,7 +22,7 @@ const (
 )
 
 func kindOfPrompt(c *Codon) promptKind {
-	if c.Model.IsShell() {
+	if c.Model.Kind().RunsScript {
 		return scriptPrompt
 	}
 	return agentPrompt

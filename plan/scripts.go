@@ -63,7 +63,7 @@ func (p *Program) Scripts() (all []Script) {
 		if c.Expect != nil && c.Expect.Command != nil {
 			command(at, "/expect/command/run", c.Expect.Command.Run)
 		}
-		if !c.Model.IsShell() {
+		if !c.Model.Kind().RunsScript {
 			continue
 		}
 		s := Script{Pointer: at.pointer + "/promptText", Owner: c.ID, Text: c.PromptText}

@@ -35,10 +35,10 @@ func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before
 		h.continues(out, pointer, c, before)
 		last := &l.Codons[len(l.Codons)-1]
 		again := l.TerminateOn.Type == ContextExceeded || l.TerminateOn.Limit > 1
-		if !c.continuesSession() || !again || last == c {
+		if !c.ContinuesSession() || !again || last == c {
 			continue
 		}
-		if last.Model.IsShell() && l.TerminateOn.Type != ContextExceeded && !out.AnyIDs { // what is frozen may be past its loop
+		if !last.Model.Kind().HasSessions && l.TerminateOn.Type != ContextExceeded && !out.AnyIDs { // what is frozen may be past its loop
 			h.report(out, pointer+"/continuationMode", "continue-model", `set "fresh", or let a codon of the same model end the loop`,
 				"from the second iteration on, %q would continue the session of %q, and a script has none", c.ID, last.ID)
 			continue
@@ -49,15 +49,15 @@ func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before
 	}
 }
 
-// continuesSession reports whether the codon needs a session to continue with. A
-// shell codon has none.
-func (c *Codon) continuesSession() bool {
-	return c.ContinuationMode == ContinuePrevious && !c.Model.IsShell()
+// ContinuesSession reports whether the codon needs a session to continue with. One
+// whose harness has none does not, whatever its mode.
+func (c *Codon) ContinuesSession() bool {
+	return c.ContinuationMode == ContinuePrevious && c.Model.Kind().HasSessions
 }
 
 // continues reports why a codon cannot continue with what is before it.
 func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, before *Item) {
-	if !c.continuesSession() {
+	if !c.ContinuesSession() {
 		return
 	}
 	at := pointer + "/continuationMode"

@@ -140,7 +140,7 @@ func TestAModelOfTheCommandLineIsForAgentsOnly(t *testing.T) {
 	t.Parallel()
 	dir := folder(map[string]string{"hank.json": hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gone", 1), shellCodon("b"))})
 	p, ds := LoadWith(dir, "hank.json", config.Layers{Flags: config.Settings{Model: "opus"}})
-	if p == nil || p.Codon("a").Model.ModelID != "claude-opus-4-8" || !p.Codon("b").Model.IsShell() {
+	if p == nil || p.Codon("a").Model.ModelID != "claude-opus-4-8" || !p.Codon("b").Model.Kind().RunsScript {
 		t.Fatalf("%s", diagnostic.Text(ds))
 	}
 	dir = folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh"), shellCodon("b"))})

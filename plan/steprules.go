@@ -22,7 +22,7 @@ func (h *Hank) stepRules(p place, out *diagnostic.Reporter) {
 	if e := c.Expect; e != nil {
 		at := p.pointer + "/expect"
 		h.checks(at, "expect", e.Files, e.Command, out)
-		h.placeholderRules(at+"/marker", e.Marker, c.Model.IsShell(), out)
+		h.placeholderRules(at+"/marker", e.Marker, c.Model.Kind().RunsScript, out)
 	}
 	if b := c.Budget; b != nil && b.MaxTimeSeconds > 0 && c.Timeout >= b.MaxTimeSeconds {
 		h.report(out, p.pointer+"/timeout", "timeout-unused", "lower timeout, or remove it", "the budget of %q ends it before (maxTimeSeconds)", c.ID)

@@ -70,10 +70,10 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 	var byDefault []string
 	for i, c := range p.loop.Codons {
 		at := fmt.Sprintf("%s/codons/%d", p.pointer, i)
-		if !c.Model.IsShell() || mayReport(&p.loop.Codons[i], "context-exceeded") {
+		if mayReport(&p.loop.Codons[i], "context-exceeded") {
 			endless = false
 		}
-		if !c.Model.IsShell() && p.loop.TerminateOn.Type == ContextExceeded && c.ContinuationMode == Fresh {
+		if c.Model.Kind().HasSessions && p.loop.TerminateOn.Type == ContextExceeded && c.ContinuationMode == Fresh {
 			h.report(out, at+"/continuationMode", "loop-fresh-codon", `set "continue-previous", or end the loop by iterationLimit`,
 				"%q starts a new session in each iteration, so the context that ends loop %q never fills", c.ID, p.loop.ID)
 		}
@@ -122,7 +122,7 @@ func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 	} {
 		if t.text != "" {
 			promptText(t.text, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
-			h.placeholderRules(p.pointer+"/"+t.field, t.text, c.Model.IsShell(), out)
+			h.placeholderRules(p.pointer+"/"+t.field, t.text, c.Model.Kind().RunsScript, out)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 			h.report(out, p.pointer+"/env/"+jsonshape.Escape(key), "bad-value", "", "%q cannot be an environment variable", key)
 		}
 	}
-	if c.Model.IsShell() {
+	if c.Model.Kind().RunsScript {
 		h.dangerous(out, p.pointer+"/promptText", c.PromptText)
 	}
 }

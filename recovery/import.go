@@ -19,7 +19,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/internal/vfs"
-	"hank/plan"
+	"hank/plan/kind"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -96,7 +96,7 @@ func Import(ctx context.Context, root string, from remote.Remote, o execution.Op
 // SessionAbsent reports whether the agent's session of an attempt is not with the
 // execution: its transcript is not, since an export has neither.
 func SessionAbsent(l layout.Layout, c *state.Codon) bool {
-	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Replayed() || c.ClaudeLogPath == "" {
+	if c.ClaudeSessionID == "" || c.Harness == "" || !kind.Of(c.Harness).HasSessions || c.Replayed() || c.ClaudeLogPath == "" {
 		return false
 	}
 	_, err := os.Lstat(l.Resolve(c.ClaudeLogPath))
@@ -118,10 +118,7 @@ func nameLostSession(x *execution.Execution) {
 			x.Report.Add(finding.Warning, "%s", NoSession(c))
 		}
 	}
-	continues := func(i int) bool {
-		c := entries[i].Codon
-		return c.ContinuationMode == plan.ContinuePrevious && !c.Model.IsShell()
-	}
+	continues := func(i int) bool { return entries[i].Codon.ContinuesSession() }
 	if next >= len(entries) || !continues(next) {
 		return
 	}

@@ -115,7 +115,7 @@ func (d *driver) begun() progress.Begun {
 	e := progress.Begun{Hank: name, Done: d.x.State().Next(), Extent: d.extent}
 	for _, entry := range d.x.State().ExecutionPlan() {
 		e.Widest = max(e.Widest, len(entry.CodonID))
-		e.Priced = e.Priced || !entry.Codon.Model.IsShell()
+		e.Priced = e.Priced || entry.Codon.Model.Kind().UsesModel
 	}
 	return e
 }

@@ -55,16 +55,16 @@ func named(name string) Ref { return Ref{ModelID: name} }
 // Resolved reports whether the reference names a provider.
 func (r Ref) Resolved() bool { return r.ProviderID != "" }
 
-// IsShell reports whether the reference is to the shell. It is also true before
+// isShell reports whether the reference is to the shell. It is also true before
 // resolution.
-func (r Ref) IsShell() bool {
+func (r Ref) isShell() bool {
 	return r.ModelID == Shell && (r.ProviderID == Shell || r.ProviderID == "")
 }
 
 // Kind is the harness that works with the model, whether hank has it or not. Before
 // resolution it is only known whether it runs scripts.
 func (r Ref) Kind() kind.Harness {
-	if r.IsShell() {
+	if r.isShell() {
 		return kind.Of(Shell)
 	}
 	if agent, ok := kind.Agent(r.HarnessOverride); ok {
@@ -79,7 +79,7 @@ func (r Ref) Kind() kind.Harness {
 // String returns provider/model, with the agent and the effort that it is used with, or
 // the bare name before resolution.
 func (r Ref) String() string {
-	if r.ProviderID == "" || r.IsShell() {
+	if r.ProviderID == "" || r.isShell() {
 		return r.ModelID
 	}
 	text := r.ProviderID + "/" + r.ModelID

@@ -133,7 +133,7 @@ func TestTheDayOfTheListIsKnownWithoutItsModels(t *testing.T) {
 	if got, want := Date(), Default().Origins[0].Date; got != want || got == "" {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if ref, err := Lookup(func() *Registry { panic("a script needs no list") }, Shell); err != nil || !ref.IsShell() {
+	if ref, err := Lookup(func() *Registry { panic("a script needs no list") }, Shell); err != nil || !ref.Kind().RunsScript {
 		t.Errorf("%+v %v", ref, err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // isRefusal reports whether a failure is the provider's refusal of what the agent
-// asks with. A script has no provider.
+// asks with. Without a model there is no provider.
 func (a *attempt) isRefusal(f *state.FailureReason) bool {
-	return !a.Entry.Codon.Model.IsShell() && harness.Refused(f)
+	return a.Entry.Codon.Model.Kind().UsesModel && harness.Refused(f)
 }
 
 // rigFailed makes the reason of a failure of a rig or a check. What hank itself

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hank/internal/term"
-	"hank/plan"
 	"hank/runtime/harness"
 	"hank/runtime/rig"
 	"hank/state"
@@ -65,7 +64,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	if err != nil {
 		return harness.Request{}, nil, err
 	}
-	if a.Session == "" && a.Entry.Codon.ContinuationMode == plan.ContinuePrevious && !a.Entry.Codon.Model.IsShell() {
+	if a.Session == "" && a.Entry.Codon.ContinuesSession() {
 		return harness.Request{}, &state.FailureReason{Type: state.FailUnknown, Class: "session_not_found", Rule: "continue-previous",
 			Message: "the previous codon left no session to continue"}, nil
 	}
@@ -78,7 +77,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 		return harness.Request{}, nil, err
 	}
 	environ := a.agentEnviron()
-	if a.Entry.Codon.Model.IsShell() { // an agent knows its home by itself
+	if a.Entry.Codon.Model.Kind().RunsScript { // an agent knows its home by itself
 		environ = a.commandEnviron()
 	}
 	return harness.Request{

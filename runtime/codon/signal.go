@@ -62,7 +62,7 @@ func (a *attempt) silence() time.Duration {
 	if a.Settings.ShimIdleTimeout > 0 {
 		return time.Duration(a.Settings.ShimIdleTimeout) * time.Second
 	}
-	if a.Entry.Codon.Model.IsShell() {
+	if a.Entry.Codon.Model.Kind().RunsScript {
 		return 0
 	}
 	return 180 * time.Second

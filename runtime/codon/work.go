@@ -149,7 +149,7 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 // reaches a limit: what it reports may be its last line. An agent gives an account of
 // its turn at the end, and what it reports before is in the middle of its work.
 func (a *attempt) lastWord() time.Duration {
-	if a.Entry.Codon.Model.IsShell() {
+	if a.Entry.Codon.Model.Kind().RunsScript {
 		return 250 * time.Millisecond
 	}
 	return 0
@@ -157,7 +157,7 @@ func (a *attempt) lastWord() time.Duration {
 
 // startStep is what is waited for until an agent or script shows a sign of life.
 func (a *attempt) startStep() string {
-	if a.Entry.Codon.Model.IsShell() {
+	if a.Entry.Codon.Model.Kind().RunsScript {
 		return "the script is running"
 	}
 	if a.replays() {
@@ -168,7 +168,7 @@ func (a *attempt) startStep() string {
 
 // thinks is what is waited for while an agent does nothing that can be seen.
 func (a *attempt) thinks() string {
-	if a.Entry.Codon.Model.IsShell() {
+	if !a.Entry.Codon.Model.Kind().UsesModel {
 		return ""
 	}
 	if a.replays() {

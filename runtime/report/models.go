@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"hank/plan/kind"
 	"hank/plan/model"
 )
 
@@ -97,10 +98,10 @@ func NamedModels(r *model.Registry, names []string) ModelNames {
 	return all
 }
 
-// Cells are the name in a table, as PriceCells are of a model. A script costs nothing.
+// Cells are the name in a table, as PriceCells are of a model. What uses no model costs nothing.
 func (n NamedModel) Cells() []any {
 	price := PriceCells(n.Cost, n.Limits)
-	if n.Model == model.Shell {
+	if !kind.Of(n.Agent).UsesModel {
 		price = []any{"-", "-", "-"}
 	}
 	return append([]any{n.Name, n.Model, n.Agent, cmp.Or(n.Effort, "-")}, price...)

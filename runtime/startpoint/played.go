@@ -5,7 +5,6 @@ import (
 
 	"hank/internal/advice"
 	"hank/internal/shell"
-	"hank/plan"
 	"hank/recovery/finding"
 	"hank/state"
 )
@@ -18,10 +17,7 @@ import (
 // prompt refers to was never said in it.
 func Played(s *state.State, replays bool) *finding.DecisionError {
 	next, entries := s.Next(), s.ExecutionPlan()
-	continues := func(i int) bool {
-		c := entries[i].Codon
-		return c.ContinuationMode == plan.ContinuePrevious && !c.Model.IsShell()
-	}
+	continues := func(i int) bool { return entries[i].Codon.ContinuesSession() }
 	if next == 0 || next >= len(entries) || !continues(next) {
 		return nil
 	}

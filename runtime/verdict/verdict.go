@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hank/plan"
+	"hank/plan/kind"
 	"hank/recovery"
 	"hank/runtime/budget"
 	"hank/state"
@@ -137,7 +138,7 @@ func OfCodon(c *state.Codon, run Verdict) Verdict {
 // Resumable reports whether hank resume can continue the session of an agent that
 // was interrupted. c is the newest record, and verdict that on it.
 func Resumable(c *state.Codon, verdict Verdict) bool {
-	if c.ClaudeSessionID == "" || c.Harness == "" || c.Harness == "shell" || c.Replayed() || c.Settling != nil {
+	if c.ClaudeSessionID == "" || c.Harness == "" || !kind.Of(c.Harness).HasSessions || c.Replayed() || c.Settling != nil {
 		return false
 	}
 	return verdict == Stopped || verdict == Crashed || verdict == Paused

@@ -218,7 +218,7 @@ func (x *expander) tracks(e plan.Entry) Tracked {
 
 // share notes which codons work in the session of the one before.
 func (x *expander) share(e plan.Entry) {
-	if e.Codon.ContinuationMode != plan.ContinuePrevious || e.Codon.Model.IsShell() || len(x.session) == 0 {
+	if !e.Codon.ContinuesSession() || len(x.session) == 0 {
 		x.closeSession()
 	}
 	x.session = append(x.session, e.CodonID)
