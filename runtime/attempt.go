@@ -13,7 +13,6 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/codon"
 	"hank/runtime/gate"
-	"hank/runtime/harness/claude"
 	"hank/runtime/harness/noop"
 	"hank/runtime/history"
 	"hank/runtime/usergit"
@@ -127,8 +126,8 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	}
 	name, _ := entry.Codon.Model.Harness() // preflight has looked at it
 	spec.Harness, spec.Agent = agents.Harnesses[name], d.agents[name]
-	if spec.Confined && name == claude.Name {
-		spec.Writable = claude.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
+	if spec.Confined {
+		spec.Writable = spec.Harness.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
 	}
 	return spec
 }

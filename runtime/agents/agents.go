@@ -24,6 +24,10 @@ var Harnesses = map[string]harness.Harness{
 	claude.Name: claude.Harness{},
 }
 
+// Foreign reads transcripts that no harness of this hank has written. Hankweave keeps
+// events of Claude Code.
+var Foreign harness.Harness = claude.Harness{}
+
 // Missing says what of an agent's or of the hank's requirements is missing here
 // for a command that runs codons, as the command itself will; nil: nothing.
 func Missing(ctx context.Context, v *recovery.View) error {

@@ -10,7 +10,6 @@ import (
 	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
-	"hank/runtime/harness/claude"
 )
 
 // Confinement is what the setting sandbox comes to for a hank, a place and a
@@ -50,8 +49,8 @@ func allowList(l layout.Layout, names, environ []string) []string {
 		list = append(list, sandbox.Real(filepath.Join(l.Homes(), name)))
 	}
 	list = append(list, filepath.Join(sandbox.Real(l.Temps()), "*"))
-	if slices.Contains(names, claude.Name) {
-		list = append(list, claude.LoginFiles(environ)...)
+	for _, name := range names {
+		list = append(list, Harnesses[name].LoginFiles(environ)...)
 	}
 	return list
 }

@@ -340,6 +340,8 @@ func (stub) Name() string { return "stub" }
 
 func (stub) Check(context.Context, []string) harness.Check { return harness.Check{} }
 
+func (stub) LoginFiles([]string) []string { return nil }
+
 func (stub) Reader(harness.Request) harness.Reader { return &stubReader{} }
 
 func (s stub) Command(r harness.Request) (harness.Command, error) {

@@ -70,6 +70,9 @@ type Harness interface {
 	// Check reports whether the agent can be started here, without spending
 	// money and without the network.
 	Check(ctx context.Context, env []string) Check
+	// LoginFiles are the user's own files and directories that the agent writes to in an
+	// environment, because its login is there. A sandbox lets them be written.
+	LoginFiles(env []string) []string
 }
 
 // Check is what a preflight found out about an agent.

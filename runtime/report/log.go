@@ -15,7 +15,6 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
-	"hank/runtime/harness/claude"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/history"
 	"hank/runtime/logview"
@@ -68,10 +67,9 @@ type RunEnd struct {
 	at   time.Time  // zero: nobody was there to see its end
 }
 
-// formats are the harnesses whose transcripts can be read. Lines of others, and those
-// that Hankweave has kept, are read as events of Claude Code where they are events.
+// formats are the harnesses whose transcripts can be read.
 func formats() logview.Formats {
-	return logview.Formats{ByName: agents.Harnesses, Other: claude.Harness{}}
+	return logview.Formats{ByName: agents.Harnesses, Other: agents.Foreign}
 }
 
 // PrintLog shows the transcripts that a query selects.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,6 +152,24 @@ func isolate(req harness.Request, env harness.Environ) {
 		env["HOME"] = req.Home
 		env["CLAUDE_CONFIG_DIR"] = filepath.Join(req.Home, ".claude")
 	}
+}
+
+// LoginFiles implements harness.Harness. There are none if the agent has a key, and so a
+// home of its own.
+func (Harness) LoginFiles(environ []string) []string {
+	env := harness.NewEnviron(environ)
+	if from, _ := credentials(env); from != userLogin {
+		return nil
+	}
+	dir := env["CLAUDE_CONFIG_DIR"]
+	if dir != "" {
+		return []string{dir}
+	}
+	files := []string{filepath.Join(env["HOME"], ".claude"), filepath.Join(env["HOME"], ".claude.json")}
+	return slices.DeleteFunc(files, func(name string) bool {
+		_, err := os.Stat(name)
+		return err != nil
+	})
 }
 
 var versionNumber = regexp.MustCompile(`\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})\b`)

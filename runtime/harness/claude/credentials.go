@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"hank/runtime/harness"
 )
@@ -75,22 +74,4 @@ func hasKey(path, key string) bool {
 	}
 	var object map[string]json.RawMessage
 	return json.Unmarshal(text, &object) == nil && len(object[key]) > 0 && !bytes.Equal(object[key], []byte("null"))
-}
-
-// LoginFiles are the user's own files and directories that an agent in this
-// environment writes to: none if it has a key, and so a home of its own.
-func LoginFiles(environ []string) []string {
-	env := harness.NewEnviron(environ)
-	if from, _ := credentials(env); from != userLogin {
-		return nil
-	}
-	dir := env["CLAUDE_CONFIG_DIR"]
-	if dir != "" {
-		return []string{dir}
-	}
-	files := []string{filepath.Join(env["HOME"], ".claude"), filepath.Join(env["HOME"], ".claude.json")}
-	return slices.DeleteFunc(files, func(name string) bool {
-		_, err := os.Stat(name)
-		return err != nil
-	})
 }

@@ -43,3 +43,6 @@ func (Harness) Reader(req harness.Request) harness.Reader { return shell.Harness
 func (Harness) Check(ctx context.Context, env []string) harness.Check {
 	return shell.Harness{}.Check(ctx, env)
 }
+
+// LoginFiles implements harness.Harness. Nothing is written.
+func (Harness) LoginFiles([]string) []string { return nil }

@@ -143,3 +143,6 @@ func (h Harness) Check(context.Context, []string) harness.Check {
 	}
 	return harness.Check{Found: true, Path: h.executable, LoggedIn: true}
 }
+
+// LoginFiles implements harness.Harness. No agent is started.
+func (Harness) LoginFiles([]string) []string { return nil }

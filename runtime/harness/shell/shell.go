@@ -106,3 +106,6 @@ func (Harness) Check(_ context.Context, env []string) harness.Check {
 	}
 	return harness.Check{Found: true, Path: path, LoggedIn: true}
 }
+
+// LoginFiles implements harness.Harness. A script has no login.
+func (Harness) LoginFiles([]string) []string { return nil }
