@@ -59,7 +59,7 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
 	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store, archived: map[string][]string{}}
-	if err := b.addUntracked(s, to, lineagePaths(s, s.LineagePath()), math.MaxUint64); err != nil || position == nil {
+	if err := b.addUntracked(s, to, s.LineagePath, math.MaxUint64); err != nil || position == nil {
 		return b, err
 	}
 	return b, b.addArchived(ctx, l, s, to, *position)
@@ -67,17 +67,17 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 
 // addUntracked adds what codons after the checkpoint found of the files that they
 // were the first to look at. Every codon starts from a checkpoint that looked
-// at all that its own will. The codons of the lineage paths are asked in their order: only
-// what led on from the checkpoint can tell what was there. A codon that started from a
-// checkpoint of after an event is not asked.
-func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, paths [][]state.LineageEntry, until uint64) error {
+// at all that its own will. The codons of the present lineage path are asked first, then
+// those of the others, the newest first: only what led on from the checkpoint can tell
+// what was there. A codon that started from a checkpoint of after an event is not asked.
+func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, present func() []state.LineageEntry, until uint64) error {
 	looked := Taken(s, b.store, to)
 	if Covers(looked, Tracked(s, "")) {
 		return nil
 	}
 	led := &Descent{Store: b.store, From: checkpoint.SHA(to), Known: map[checkpoint.SHA]bool{}}
 	asked := map[*state.Codon]bool{}
-	for _, steps := range paths {
+	for _, steps := range lineagePaths(s, present()) {
 		for _, step := range steps {
 			base, sel := step.Codon.BaseCheckpoint, Tracked(s, step.Codon.CodonID)
 			if asked[step.Codon] || base == "" || Covers(looked, sel) {
@@ -133,7 +133,7 @@ func broughtBy(s *state.State, store *checkpoint.Store, safety checkpoint.Info) 
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", went, err)
 	}
 	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store}
-	return b, b.addUntracked(s, went, lineagePaths(s, ledTo(s, store, safety)), number(safety))
+	return b, b.addUntracked(s, went, func() []state.LineageEntry { return ledTo(s, store, safety) }, number(safety))
 }
 
 // ledTo is the lineage path that the execution was on when a checkpoint was made: of each
