@@ -130,6 +130,31 @@ func TestAnUndoLeavesTheFilesThatACodonBehindItsMoveHasTracked(t *testing.T) {
 	s.sameFolders("taken back thrice", "hidden/empty", "new")
 }
 
+// The same where no codon had looked at all files before the move.
+func TestAnUndoLeavesTheFilesThatTheFirstToLookTracksBehindItsMove(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["a"], "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [".gitignore"],
+	    "promptText": "test -e ../again || echo hidden/ >.gitignore"},
+	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "cat hidden/mine >seen"}
+	]}`)
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 2 })
+	put(t, s.workspace(), "hidden/mine", "a person's\n")
+	before := s.tree()
+	s.mustRollback("a")
+	put(t, s.root, "again", "")
+	s.must(ModeRun, exitcode.Done)
+	if got := content(t, s.workspace(), "seen"); got != "a person's\n" || onDisk(s.workspace(), ".gitignore") {
+		t.Fatalf("the rollback has not uncovered the file: %v", s.tree())
+	}
+	s.mustUndo()
+	sameTree(t, "taken back", s.tree(), before)
+	s.mustUndo()
+	s.mustUndo()
+	sameTree(t, "taken back thrice", s.tree(), before)
+}
+
 // What a move has brought follows from the lineage path that it began on, whichever is
 // the present one when it is undone.
 func TestAnUndoLeavesTheFilesThatAnotherLineagePathHad(t *testing.T) {
