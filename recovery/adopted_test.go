@@ -173,3 +173,15 @@ func TestCheckData(t *testing.T) {
 	}
 	ok(t, x.Close())
 }
+
+// An attempt of Hankweave's that was cut off has ended with the last line of its
+// transcript, and not when hank goes on with the execution, which may be years later.
+func TestAnAdoptedAttemptEndedAtItsLastSignOfLife(t *testing.T) {
+	h := laid(t, hankweave.Options{})
+	x := reopen(t, h.Root)
+	defer x.Close()
+	c := x.State().Runs[0].Codon(1)
+	if c.CodonID != "mend/fix#1" || c.EndTime.Sub(c.StartTime.Time) != 2*time.Second {
+		t.Errorf("%s of a run of 2025 is over after %v", c.CodonID, c.EndTime.Sub(c.StartTime.Time))
+	}
+}

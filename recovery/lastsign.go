@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,10 @@ const (
 	signBytes  = 1 << 20
 )
 
+// rebased is in the event with which the state comes from elsewhere, of Hankweave for
+// example: it names every codon, at a time at which none has shown anything.
+var rebased = []byte(`"transitionType":"Rebased"`)
+
 // lastSign is when an attempt that nobody saw end last showed a sign of life:
 // the newest of its start, its last event in the journal, the last entry of its
 // transcript, and the pause of its run. What the machine did after that was not its work: it may have
@@ -39,7 +44,7 @@ func lastSign(x *execution.Execution, r *state.Run, c *state.Codon) state.Time {
 		saw(r.Paused.Time.Time)
 	}
 	name := fmt.Appendf(nil, "\"codonId\":%q", c.CodonID)
-	about := func(_, data []byte) bool { return bytes.Contains(data, name) }
+	about := func(_, data []byte) bool { return bytes.Contains(data, name) && !bytes.Contains(data, rebased) }
 	from := uint64(1)
 	if end := x.Journal.Last(); end > signEvents {
 		from = end - signEvents
@@ -66,10 +71,11 @@ func lastEntry(fsys vfs.FS, name string) time.Time {
 	for whole = bytes.TrimSuffix(whole, []byte("\n")); len(whole) > 0; {
 		line := whole[bytes.LastIndexByte(whole, '\n')+1:]
 		var entry struct {
-			At time.Time `json:"at"`
+			At        time.Time `json:"at"`
+			Timestamp time.Time `json:"timestamp"` // of Hankweave's
 		}
-		if json.Unmarshal(line, &entry) == nil && !entry.At.IsZero() {
-			return entry.At
+		if json.Unmarshal(line, &entry) == nil && !(entry.At.IsZero() && entry.Timestamp.IsZero()) {
+			return cmp.Or(entry.At, entry.Timestamp)
 		}
 		whole = bytes.TrimSuffix(whole[:len(whole)-len(line)], []byte("\n"))
 	}
