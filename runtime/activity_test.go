@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -70,4 +71,7 @@ func TestASkipIsShownForItsCodonAlone(t *testing.T) {
 	})
 	s.must(ModeRun, exitcode.Done)
 	watching.Wait()
+	if told := s.told("codon.completed"); told[0]["codonId"] != "a" || fmt.Sprint(told[0]["exitStatus"]) != "map[signal:<nil> type:killed]" {
+		t.Errorf("a codon that was skipped while it was running is told as %v", told[0])
+	}
 }
