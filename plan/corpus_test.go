@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
+	"hank/internal/jsonchange"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 )
@@ -142,6 +142,7 @@ func TestNoChangedHankIsAcceptedThatTheSchemaRefuses(t *testing.T) {
 	if os.Getenv("HANK_LONG") != "" {
 		every = 1
 	}
+	others := []any{nil, true, 0, -1, 1.5, 1e9, "", " ", "x", "a/../../b", []any{}, []any{1}, map[string]any{}, map[string]any{"x": 1}}
 	s := compile(t, readFile(t, "../docs/schema/hank.schema.json"))
 	for _, dir := range []string{"testdata/full", "../fixtures/published/right/rich", "../fixtures/published/right/data-codebook"} {
 		files := fstest.MapFS{}
@@ -155,7 +156,7 @@ func TestNoChangedHankIsAcceptedThatTheSchemaRefuses(t *testing.T) {
 		}
 		text := files["hank.json"].Data
 		n, refused, step := 0, 0, 0
-		eachChange(t, text, func(what string, changed []byte) {
+		if err := jsonchange.Each(text, others, true, func(what string, changed []byte) {
 			if step++; step%every != 0 {
 				return
 			}
@@ -170,57 +171,11 @@ func TestNoChangedHankIsAcceptedThatTheSchemaRefuses(t *testing.T) {
 			if p, found := Load(here, "hank.json"); p != nil {
 				t.Errorf("%s: %s is accepted with\n%s\nthe schema says %v", dir, what, diagnostic.Text(found), err)
 			}
-		})
+		}); err != nil {
+			t.Fatal(err)
+		}
 		if t.Logf("%s: %d changes, %d of them refused by the schema", dir, n, refused); refused < n/4 {
 			t.Errorf("%s: only %d of %d changes are refused by the schema", dir, refused, n)
 		}
 	}
-}
-
-// eachChange calls f with every hank that differs from a text in one place.
-func eachChange(t *testing.T, text []byte, f func(what string, changed []byte)) {
-	t.Helper()
-	var root any
-	if err := json.Unmarshal(text, &root); err != nil {
-		t.Fatal(err)
-	}
-	say := func(what string) {
-		changed, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(what, changed)
-	}
-	values := []any{nil, true, 0, -1, 1.5, 1e9, "", " ", "x", "a/../../b", []any{}, []any{1}, map[string]any{}, map[string]any{"x": 1}}
-	var walk func(at string, v any, set func(any))
-	walk = func(at string, v any, set func(any)) {
-		for _, other := range values {
-			set(other)
-			say(fmt.Sprintf("%s = %v", at, other))
-		}
-		set(v)
-		switch v := v.(type) {
-		case []any:
-			for i := range v {
-				walk(fmt.Sprintf("%s/%d", at, i), v[i], func(to any) { v[i] = to })
-			}
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				kept := v[key]
-				delete(v, key)
-				say(at + " without " + key)
-				for _, name := range []string{strings.ToUpper(key), key + "s", "x-" + key} {
-					v[name] = kept
-					say(at + ": " + key + " is called " + name)
-					delete(v, name)
-				}
-				v[key] = kept
-				walk(at+"/"+key, kept, func(to any) { v[key] = to })
-			}
-			v["oneMore"] = 1
-			say(at + " with one more key")
-			delete(v, "oneMore")
-		}
-	}
-	walk("", root, func(any) {})
 }

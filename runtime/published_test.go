@@ -3,16 +3,14 @@
 package runtime
 
 import (
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/jsonchange"
 	"hank/plan/config"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
@@ -67,7 +65,8 @@ func TestAChangedHankThatIsValidRuns(t *testing.T) {
 	}
 	judged := t.TempDir()
 	testkit.Must(t, os.CopyFS(judged, os.DirFS(from)))
-	eachChange(t, text, func(what string, changed []byte) {
+	others := []any{0, 1, "x", "a b/ü", []any{}, map[string]any{}}
+	testkit.Must(t, jsonchange.Each(text, others, false, func(what string, changed []byte) {
 		write(judged, changed)
 		p, _, err := hankfile.Load(judged, config.Layers{})
 		testkit.Must(t, err)
@@ -84,43 +83,8 @@ func TestAChangedHankThatIsValidRuns(t *testing.T) {
 			t.Parallel()
 			newStage(t, dir).must(ModeRun, exitcode.Done, func(c *command) { c.Replay = request.Noop })
 		})
-	})
+	}))
 	if valid < 100 {
 		t.Errorf("only %d changed hanks are valid", valid)
 	}
-}
-
-// eachChange calls f with every JSON text that differs in one value from the one given.
-func eachChange(t *testing.T, text []byte, f func(what string, changed []byte)) {
-	t.Helper()
-	var root any
-	testkit.Must(t, json.Unmarshal(text, &root))
-	say := func(what string) {
-		changed, err := json.Marshal(root, json.Deterministic(true))
-		testkit.Must(t, err)
-		f(what, changed)
-	}
-	var walk func(at string, v any, set func(any))
-	walk = func(at string, v any, set func(any)) {
-		for _, other := range []any{0.0, 1.0, "x", "a b/ü", []any{}, map[string]any{}} {
-			set(other)
-			say(at + "=" + fmt.Sprint(other))
-		}
-		set(v)
-		switch v := v.(type) {
-		case []any:
-			for i, inner := range v {
-				walk(fmt.Sprintf("%s/%d", at, i), inner, func(to any) { v[i] = to })
-			}
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				kept := v[key]
-				delete(v, key)
-				say(at + " without " + key)
-				walk(at+"/"+key, kept, func(to any) { v[key] = to })
-				v[key] = kept
-			}
-		}
-	}
-	walk("", root, func(to any) { root = to })
 }
