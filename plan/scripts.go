@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"hank/plan/diagnostic"
@@ -13,11 +14,24 @@ import (
 
 // Script is a text of a hank that sh is given.
 type Script struct {
-	Pointer string  // of the field that has it
-	File    string  // the file that has it, alone and whole; empty if it is in hank.json, or in several files
-	Command bool    // a command of a rig, a check or a rule, and not the script of a codon
-	Owner   CodonID // the codon or loop
-	Text    string  // with a word in place of each placeholder
+	Pointer string   // of the field that has it
+	Command bool     // a command of a rig, a check or a rule, and not the script of a codon
+	Owner   CodonID  // the codon or loop
+	Text    string   // with a word in place of each placeholder
+	Files   []string // the files whose texts are joined in it; none if it is in hank.json
+
+	parts []string // the texts of Files
+}
+
+// Place is a line of a script as the author has it: in a file, or, without any, in hank.json.
+func (s Script) Place(line int) (file string, at int) {
+	at = line
+	for i, name := range s.Files {
+		if before := strings.Count(join(append(slices.Clone(s.parts[:i]), "x")), "\n"); s.parts[i] != "" && before < line {
+			file, at = name, line-before
+		}
+	}
+	return file, at
 }
 
 // Scripts are all texts that sh is given and whose failure is not allowed, in the order
@@ -73,8 +87,9 @@ func (p *Program) Scripts() (all []Script) {
 			if err != nil {
 				continue // the program has all files that it loaded
 			}
-			if s.Text = join(parts); len(parts) == 1 {
-				s.File = path.Clean(c.PromptFile[0])
+			s.Text, s.parts = join(parts), parts
+			for _, name := range c.PromptFile {
+				s.Files = append(s.Files, path.Clean(name))
 			}
 		}
 		s.Text = replace.Replace(s.Text)

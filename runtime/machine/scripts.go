@@ -44,8 +44,12 @@ func scripts(ctx context.Context, p *plan.Program, environ []string) []diagnosti
 			rule, what = "command-syntax", "the command of "+strconv.Quote(string(s.Owner))
 		}
 		line, why := place(why)
-		if s.File != "" {
-			found = append(found, p.DiagnoseFile(s.File, line, rule, "sh -n checks a script without running it", fmt.Sprintf("sh cannot parse %s: %s", what, why)))
+		file, line := s.Place(line)
+		if len(s.Files) > 1 { // an if in one of them may lack its end in the last
+			what += ", which is " + strings.Join(s.Files, " and ")
+		}
+		if file != "" {
+			found = append(found, p.DiagnoseFile(file, line, rule, "sh -n checks a script without running it", fmt.Sprintf("sh cannot parse %s: %s", what, why)))
 			continue
 		}
 		if line > 1 {
