@@ -30,7 +30,7 @@ func Remedy(err error) string {
 	case errors.Is(err, syscall.ENOSPC):
 		return "; free up disk space (see: `hank gc`), then run the same command again; no completed work was lost"
 	case errors.Is(err, fs.ErrPermission):
-		return "; grant write permission, then run the same command again; nothing was lost"
+		return "; grant the permission, then run the same command again; nothing was lost"
 	}
 	return ""
 }

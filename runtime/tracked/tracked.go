@@ -10,6 +10,7 @@ package tracked
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/match"
+	"hank/checkpoint/packdb"
 	"hank/checkpoint/scan"
 	"hank/recovery"
 	"hank/recovery/execution"
@@ -87,7 +89,7 @@ func look(ctx context.Context, l layout.Layout, patterns []string, list func(sca
 	selection := match.Selection{All: len(patterns) == 0, Patterns: patterns, Never: execution.Never}
 	taken, leftOut, err := list(scan.SnapshotRequest{Workspace: ws, Selection: selection})
 	if err != nil {
-		return nil, err
+		return nil, forReaders(err)
 	}
 	f := &Files{Workspace: l.Workspace, Files: taken.Files}
 	type form struct{ itself, anywhere func(string) bool }
@@ -120,6 +122,21 @@ func look(ctx context.Context, l layout.Layout, patterns []string, list func(sca
 		}
 	}
 	return f, err
+}
+
+// forReaders takes the advice to run the hank out of the error of a file of which no
+// checkpoint can be made.
+func forReaders(err error) error {
+	var cannot *checkpoint.UnstableError
+	if !errors.As(err, &cannot) {
+		return err
+	}
+	with := *cannot
+	with.Remedy = "make it readable, or put it into .gitignore"
+	if errors.Is(err, packdb.ErrChanging) {
+		with.Remedy = "try again when nothing writes to it, or put it into .gitignore"
+	}
+	return &with
 }
 
 func (f *Files) has(path string) bool {

@@ -35,7 +35,8 @@ checkpoint takes, and why. Reads only.
 Examples: hank match 'src/**' '!**/*.log'
           hank match report --workspace ../data --name-only
 
-Exit code 0: printed, whether or not there are files; 2: an invalid PATTERN or DIR.`,
+Exit code 0: printed, whether or not there are files; 2: an invalid PATTERN or DIR; 4: no
+checkpoint can be made, as a file cannot be read; 74: the workspace cannot be read.`,
 		Flags: []cli.Flag{call.ExecutionFlag,
 			&cli.StringFlag{Name: "workspace", Usage: "look at `DIR`, as the workspace of a new execution"},
 			&cli.BoolFlag{Name: "name-only", Usage: "only the paths of the tracked files"},
