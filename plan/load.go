@@ -120,9 +120,9 @@ func (p *Program) choose(lookup func(string) (model.Ref, error)) func(string) (m
 func overrideFrom(l config.Layers, h *Hank) override {
 	switch own := overrideOf(h); {
 	case l.Flags.Model != "":
-		return override{model: l.Flags.Model, source: "command line"}
+		return override{model: l.Flags.Model, source: diagnostic.CommandLine}
 	case l.Env.Model != "":
-		return override{model: l.Env.Model, source: "environment"}
+		return override{model: l.Env.Model, source: diagnostic.Environment}
 	case own.model != "":
 		return own
 	}

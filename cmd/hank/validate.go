@@ -39,13 +39,18 @@ with --machine an error, as hank run checks it before it creates anything. --str
 not change that.
 
 --state checks the state of an execution, by the types of errors and warnings of the
-compatible system and hank's own, as hank doctor judges it. Nothing is changed.
+compatible system and hank's own, as hank doctor judges it. Nothing is changed. --state
+and --rules print text or JSON.
+
+What is wrong with a hank or its settings is in the report in every format. A command that
+cannot judge, because a flag is wrong or a file cannot be read, prints no report: one
+sentence goes to standard error, and an object with --json or --format json.
 
 Examples: hank validate my-hank --strict --format github
           hank validate hanks/ --format sarif >hank.sarif
           hank validate --state my-run --json
 
-Exit code 0: all can be run; 3: one cannot.`,
+Exit code 0: all can be run; 2: nothing was judged; 3: one cannot be run.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `MODEL` for every codon"},
@@ -59,8 +64,11 @@ Exit code 0: all can be run; 3: one cannot.`,
 			jsonFlag,
 		},
 		Action: func(c *cli.Context) error {
+			if call.Exclusive(c, "rules", "state") > 1 {
+				return &exitcode.UsageError{Why: "--rules and --state are mutually exclusive"}
+			}
 			if c.Bool("rules") {
-				return printRules(c.Bool("json"))
+				return printRules(c)
 			}
 			if c.Bool("state") {
 				if err := arguments(c, 0, 1); err != nil {
@@ -223,8 +231,14 @@ func printHank(h *validation.Hank, only bool) {
 	}
 }
 
-func printRules(asJSON bool) error {
-	if asJSON {
+func printRules(c *cli.Context) error {
+	format := c.String("format")
+	switch {
+	case c.NArg() > 0:
+		return &exitcode.UsageError{Why: "hank validate --rules takes no HANK"}
+	case format != "text" && format != "json":
+		return notOneOf("format", format, "text", "json")
+	case c.Bool("json") || format == "json":
 		return printJSON(output.Rules{Schema: 1, Rules: diagnostic.Rules()})
 	}
 	t := term.NewTable(os.Stdout)

@@ -100,7 +100,7 @@ const variablePrefix = "HANKWEAVE_RUNTIME_"
 // that a slip of the pen is not silently another setting.
 func ParseEnviron(environ []string) (Settings, []diagnostic.Diagnostic) {
 	var out diagnostic.Reporter
-	doc := &jsonshape.Document{File: "environment", Root: &jsonshape.Node{Kind: '{'}}
+	doc := &jsonshape.Document{File: diagnostic.Environment, Root: &jsonshape.Node{Kind: '{'}}
 	sentinel := jsonshape.Node{Kind: '{'}
 	for _, pair := range environ {
 		key, value, _ := strings.Cut(pair, "=")

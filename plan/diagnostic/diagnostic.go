@@ -3,6 +3,7 @@ package diagnostic
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,6 +35,25 @@ type Diagnostic struct {
 
 	doc    *jsonshape.Document // the file, and where in it; nil if it was not read
 	offset int
+}
+
+// What File names where a setting comes from no file.
+const (
+	CommandLine = "command line"
+	Environment = "environment"
+)
+
+// InNoFile reports whether the diagnostic is about a setting that comes from no file.
+func (d Diagnostic) InNoFile() bool {
+	return d.Line == 0 && (d.File == CommandLine || d.File == Environment)
+}
+
+// In names the file from outside of the directory of the hank; settings are not in it.
+func (d Diagnostic) In(dir string) string {
+	if d.InNoFile() || d.Line == 0 && d.File == "hankweave.json" {
+		return d.File
+	}
+	return filepath.Join(dir, filepath.FromSlash(d.File))
 }
 
 // widestExcerpt is how many characters of a line are shown on each side of a place.

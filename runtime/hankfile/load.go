@@ -108,7 +108,7 @@ func LoadFor(root string, r request.Request, layers config.Layers) (*plan.Progra
 	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
 	if program == nil {
 		for i, d := range diagnostics { // named from here, so that a click opens it
-			diagnostics[i].File = term.ShortPath(filepath.Join(filepath.Dir(abs), filepath.FromSlash(d.File)))
+			diagnostics[i].File = term.ShortPath(d.In(filepath.Dir(abs)))
 		}
 		return nil, from, &exitcode.InvalidError{Diagnostics: diagnostics}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -148,7 +147,7 @@ func (v *Validation) Add(ctx context.Context, path, dir string, program *plan.Pr
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	for i := range h.Diagnostics {
-		h.Diagnostics[i].File = term.ShortPath(filepath.Join(dir, filepath.FromSlash(h.Diagnostics[i].File)))
+		h.Diagnostics[i].File = term.ShortPath(h.Diagnostics[i].In(dir))
 	}
 	h.Counts = count(h.Diagnostics)
 	h.Valid = h.Errors == 0

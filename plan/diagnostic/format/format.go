@@ -43,11 +43,14 @@ func GitHub(d diagnostic.Diagnostic) string {
 	if level == "" {
 		level = "notice"
 	}
-	place := "file=" + property(plainPath(d.File))
-	if d.Line > 0 {
-		place += fmt.Sprintf(",line=%d,col=%d", d.Line, d.Column)
+	place := "file=" + property(plainPath(d.File)) + ","
+	if d.InNoFile() {
+		place = ""
 	}
-	return fmt.Sprintf("::%s %s,title=%s::%s", level, place, property(d.Rule), message.Replace(withHint(d)))
+	if d.Line > 0 {
+		place += fmt.Sprintf("line=%d,col=%d,", d.Line, d.Column)
+	}
+	return fmt.Sprintf("::%s %stitle=%s::%s", level, place, property(d.Rule), message.Replace(withHint(d)))
 }
 
 var (

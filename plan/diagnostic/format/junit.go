@@ -49,6 +49,9 @@ func JUnit(groups []Group) ([]byte, error) {
 		for _, d := range g.Found {
 			file := plainPath(d.File)
 			one := testcase{Class: file, Name: fmt.Sprintf("%s at %s", d.Rule, file), File: file, Line: d.Line}
+			if d.InNoFile() {
+				one.File = ""
+			}
 			if d.Line > 0 {
 				one.Name += fmt.Sprintf(":%d:%d", d.Line, d.Column)
 			}

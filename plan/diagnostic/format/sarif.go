@@ -55,7 +55,7 @@ type (
 		RuleIndex int               `json:"ruleIndex"`
 		Level     string            `json:"level"`
 		Message   text              `json:"message"`
-		Locations []location        `json:"locations"`
+		Locations []location        `json:"locations,omitempty"`
 		Prints    map[string]string `json:"partialFingerprints"`
 	}
 	location struct {
@@ -98,10 +98,14 @@ func SARIF(groups []Group, version string, exit int) ([]byte, error) {
 			if d.Pointer != "" {
 				at.Logical = []logical{{d.Pointer}}
 			}
+			where := []location{at}
+			if d.InNoFile() {
+				where = nil
+			}
 			sum := sha256.Sum256([]byte(d.Rule + "\n" + plainPath(d.File) + "\n" + d.Pointer + "\n" + d.Message))
 			r.Results = append(r.Results, result{
 				RuleID: d.Rule, RuleIndex: index[d.Rule], Level: level(d.Severity), Message: text{withHint(d)},
-				Locations: []location{at}, Prints: map[string]string{"hankDiagnostic/v1": hex.EncodeToString(sum[:])},
+				Locations: where, Prints: map[string]string{"hankDiagnostic/v1": hex.EncodeToString(sum[:])},
 			})
 		}
 	}
