@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,9 +50,9 @@ func writeSchemas(c *cli.Context, dir string, all []fields.PublishedSchema) erro
 	}
 	written := output.SchemaFiles{Schema: 1}
 	for _, s := range all {
-		name := filepath.Join(dir, s.Name+".schema.json")
+		name := filepath.Join(dir, s.FileName())
 		old, err := vfs.ReadLimited(name, mostToFormat)
-		if err == nil && !bytes.Contains(old, []byte(`"`+s.ID+`"`)) {
+		if err == nil && !s.Wrote(old) {
 			return &exitcode.UsageError{Why: name + " is not a schema that hank has written; it was left as it is"}
 		}
 		if err != nil && !os.IsNotExist(err) {

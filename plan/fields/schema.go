@@ -1,6 +1,10 @@
 package fields
 
-import shape "hank/plan/jsonshape"
+import (
+	"bytes"
+
+	shape "hank/plan/jsonshape"
+)
 
 // PublishedSchema is the JSON Schema (draft 2020-12) of a file that users write, made from
 // the table that it is checked with. What depends on more than one field (duplicate ids,
@@ -10,6 +14,12 @@ type PublishedSchema struct {
 	ID   string // its $id: a name that is no address, as nothing is to be fetched
 	Text []byte
 }
+
+// FileName is the name of the file in which it is written for editors.
+func (s PublishedSchema) FileName() string { return s.Name + ".schema.json" }
+
+// Wrote reports whether a text is this schema as this hank or another one has written it.
+func (s PublishedSchema) Wrote(text []byte) bool { return bytes.Contains(text, []byte(`"`+s.ID+`"`)) }
 
 // Schemas are those that are published.
 func Schemas() []PublishedSchema {

@@ -17,6 +17,7 @@ import (
 	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/vfs"
+	"hank/plan/fields"
 	"hank/runtime/exitcode"
 	"hank/runtime/report/output"
 	"hank/runtime/usergit"
@@ -39,7 +40,8 @@ func Init() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "create a starter hank", ArgsUsage: "[DIR]",
 		Description: `Writes hank.json and the files that it refers to into DIR (default: the current directory),
-unless one of them exists. On a terminal it asks which template; elsewhere, and with
+unless one of them exists. One is hank.schema.json, which "$schema" names: editors complete
+and check hank.json with it, without a network. One that hank has written before stays. On a terminal it asks which template; elsewhere, and with
 --yes or no answer, it is blank. All run as they are, as shell scripts:
 
    blank     two steps
@@ -137,6 +139,9 @@ func write(chosen, dir string) (written []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := addSchema(files, dir); err != nil {
+		return nil, err
+	}
 	hank := filepath.Join(dir, "hank.json")
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool { return name == hank })
 	for _, name := range append(names, hank) {
@@ -157,6 +162,20 @@ func write(chosen, dir string) (written []string, err error) {
 		written = append(written, name)
 	}
 	return written, nil
+}
+
+// addSchema adds the schema that hank.json names to the files to write, unless it is there.
+func addSchema(files map[string][]byte, dir string) error {
+	schema := fields.Schemas()[0]
+	name := filepath.Join(dir, schema.FileName())
+	old, err := vfs.ReadLimited(name, 16*int64(len(schema.Text)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		files[name] = schema.Text
+	case err != nil || !schema.Wrote(old):
+		return &exitcode.UsageError{Why: name + " already exists, and is no schema that hank has written; nothing was changed"}
+	}
+	return nil
 }
 
 // largestRules is more than any .gitignore has, in bytes.
