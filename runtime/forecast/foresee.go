@@ -220,7 +220,7 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 	case a.Frozen && frozen != nil:
 	case ask != nil && !(a.Adopt && answer != "" && live != nil):
 		f.Asks = append(f.Asks, ask)
-	case live != nil && (frozen == nil || hankfile.ProgramHash(live) != s.HankHash):
+	case live != nil && (frozen == nil || !hankfile.Same(s, frozen, live)):
 		f.Program = live
 		if frozen != nil {
 			f.Adopts = hankfile.DescribeChanges(frozen, live)

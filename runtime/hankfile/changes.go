@@ -1,14 +1,18 @@
 package hankfile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/plan"
 	"hank/recovery/finding"
@@ -99,20 +103,65 @@ func LostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 
 // HankChanges says, per codon, in what the author's hank differs from the frozen
 // one. A hank that is gone or broken by now differs as a whole; so does every one
-// where the frozen one is not given.
+// where the frozen one is not given, if a byte of it differs.
 func HankChanges(s *state.State, frozen, live *plan.Program, loadErr error) []string {
 	switch {
 	case live == nil && (loadErr == nil || errors.Is(loadErr, os.ErrNotExist)):
 		return nil
 	case live == nil:
 		return []string{"the hank has errors now: " + loadErr.Error()}
-	case ProgramHash(live) == s.HankHash:
+	case Same(s, frozen, live):
 		return nil
 	}
 	if frozen == nil {
 		return []string{"changed"}
 	}
 	return DescribeChanges(frozen, live)
+}
+
+// Same reports whether the author's hank is the frozen one, or differs from it in nothing
+// but the white space between the tokens of its own file, which hank fmt changes. frozen
+// may be nil; white space counts then.
+func Same(s *state.State, frozen, live *plan.Program) bool {
+	if ProgramHash(live) == s.HankHash {
+		return true
+	}
+	if frozen == nil || frozen.Name != live.Name {
+		return false
+	}
+	was, is := ownFile(frozen), ownFile(live)
+	if was == nil || is == nil || programHash(live, was.Digest) != s.HankHash {
+		return false
+	}
+	before, beforeErr := tokens(was)
+	now, nowErr := tokens(is)
+	return beforeErr == nil && nowErr == nil && before == now
+}
+
+// ownFile is the hank's own file.
+func ownFile(p *plan.Program) *plan.File {
+	i := slices.IndexFunc(p.Files, func(f plan.File) bool { return f.Path == "hank/"+p.Name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Files[i]
+}
+
+// tokens is the JSON text of a file without the white space between its tokens. The
+// author's file may have changed since it was read: that is an error.
+func tokens(f *plan.File) (string, error) {
+	r, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, f.Size+1))
+	if err == nil && digest(string(text)) != f.Digest {
+		err = errors.New("it has changed since it was read")
+	}
+	value := jsontext.Value(text)
+	err = errors.Join(err, value.Compact())
+	return string(value), err
 }
 
 func DescribeChanges(frozen, live *plan.Program) []string {
@@ -146,9 +195,15 @@ func onlyItsText(a, b *plan.Program) bool {
 // ProgramHash is the digest of what a hank says: its files, and the models that
 // its codons name. The settings around it are not part of it: a ceiling for one
 // run does not make another program.
-func ProgramHash(p *plan.Program) string {
+func ProgramHash(p *plan.Program) string { return programHash(p, "") }
+
+// programHash is ProgramHash with another digest of the hank's own file, if one is given.
+func programHash(p *plan.Program, own string) string {
 	var all strings.Builder
 	for _, f := range p.Files {
+		if f.Path == "hank/"+p.Name {
+			f.Digest = cmp.Or(own, f.Digest)
+		}
 		fmt.Fprintf(&all, "%s %o %s\n", f.Path, f.Mode.Perm()&0o111, f.Digest)
 	}
 	for _, e := range p.Initial() {

@@ -91,7 +91,7 @@ func (p *Retry) follow(v *recovery.View, src *execution.Sources, r request.Reque
 		return nil // the question about it is answered
 	}
 	live, _, _ := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.LayersFor(frozen.Model))
-	if live == nil || hankfile.ProgramHash(live) == v.State.HankHash {
+	if live == nil || hankfile.Same(v.State, frozen, live) {
 		return nil
 	}
 	if !a.Adopt {
