@@ -64,6 +64,9 @@ func (e *TargetError) Error() string {
 		known := ";"
 		if len(e.Known) > 0 {
 			known = " (" + strings.Join(e.Known, ", ") + " do);"
+			if len(e.Known) == 1 {
+				known = " (" + e.Known[0] + " does);"
+			}
 		}
 		if e.Meant != "" {
 			known = "; did you mean " + e.Meant + "?"

@@ -45,7 +45,7 @@ func ResolveTarget(s *state.State, store Resolver, text string) (Target, error) 
 			return t, err
 		}
 		if none.What, none.Removed = removed(s, strings.TrimPrefix(text, "sha:")); none.Removed == nil {
-			none.Known, none.Meant = names(s), meant(s, store, text)
+			none.Known, none.Meant = names(s, store), meant(s, store, text)
 			none.Waiting = s.PlanIndex(state.CodonID(strings.TrimPrefix(text, "codon:"))) >= 0
 		}
 	}
@@ -93,21 +93,25 @@ func removed(s *state.State, prefix string) (what string, at *state.Time) {
 	return "", nil
 }
 
-// names are some of the names that stand for a checkpoint: those of the last
-// codons of the lineage path, and the fixed ones.
-func names(s *state.State) []string {
+// names are some of the names that stand for a checkpoint that the store has: those of the
+// last codons of the lineage path, and the fixed ones.
+func names(s *state.State, store Resolver) []string {
 	const most = 5
 	var out []string
-	if s.InitialCheckpoint != "" {
+	has := func(sha state.SHA) bool {
+		_, err := store.CommitInfo(checkpoint.SHA(sha))
+		return err == nil
+	}
+	if s.InitialCheckpoint != "" && has(s.InitialCheckpoint) {
 		out = append(out, "initial")
 	}
-	if _, err := lastSuccess(s); err == nil {
+	if t, err := lastSuccess(s); err == nil && has(t.SHA) {
 		out = append(out, "last-success")
 	}
 	steps := s.LineagePath()
 	for i := len(steps) - 1; i >= 0 && len(out) < most+2; i-- {
 		name := string(steps[i].Codon.CodonID)
-		if _, ok := EndOf(s, steps[i], ""); ok && !slices.Contains(out, name) {
+		if t, ok := EndOf(s, steps[i], ""); ok && !slices.Contains(out, name) && has(t.SHA) {
 			out = append(out, name)
 		}
 	}
@@ -277,7 +281,10 @@ func nearest(s *state.State, text string) string {
 	}
 	words := []string{}
 	if !hasKind {
-		words = append(words, "last-success", "initial")
+		words = append(words, "last-success")
+		if s.InitialCheckpoint != "" {
+			words = append(words, "initial")
+		}
 	}
 	for _, r := range s.Runs { // newest first
 		for _, c := range slices.Backward(r.Codons()) {
