@@ -40,7 +40,7 @@ func (m *merger) ask() {
 		defer m.running.Store(false)
 		if err := m.store.Merge(m.ctx); err != nil && m.ctx.Err() == nil {
 			m.failed.Store(true)
-			m.warn(fmt.Sprintf("%v; the checkpoints are whole, they only take more files than they need", err))
+			m.warn(fmt.Sprintf("%v; no checkpoint is lost by that, they only take more files than they need", err))
 		}
 	})
 }

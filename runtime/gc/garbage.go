@@ -31,7 +31,7 @@ type Kind string
 const (
 	Index       Kind = "index"       // recreated when needed
 	Temporary   Kind = "temporary"   // what agents and killed runs have left
-	Quarantine  Kind = "quarantine"  // damaged, set aside
+	Quarantine  Kind = "quarantine"  // set aside: damaged, or the journal of Hankweave
 	Replaced    Kind = "replaced"    // repositories that a rig replaced
 	Timelines   Kind = "timelines"   // branches of runs on abandoned lineage paths
 	Recovery    Kind = "recovery"    // branches that keep what would have been lost
@@ -139,7 +139,7 @@ func (s *sweep) files() []Garbage {
 		{Kind: Index, What: "cost index and stat cache", Path: l.Index(), Remove: true},
 		{Kind: Temporary, What: "temporary files of agents", Path: l.Temps(), Remove: true},
 	}
-	aside, what := &recovery.View{Layout: l}, "damaged, set aside"
+	aside, what := &recovery.View{Layout: l}, "set aside"
 	if aside.OnlyOfOrigin() {
 		what = "of the execution that this is a copy of, set aside"
 	}
