@@ -12,14 +12,14 @@ import (
 
 // layHankweave is the script command
 //
-//	hankweave DIR [data=PATH] [live] [silent] [packed]
+//	hankweave DIR [data=PATH] [live] [silent] [packed] [failed]
 //
 // which lays out an execution as Hankweave leaves it, running in this process
-// if live, with a last sign of life an hour ago if silent. The commits stand in
+// if live, with a last sign of life an hour ago if silent, and without its last run if failed. The commits stand in
 // the environment: $GATHER, $LOOK0, $MEND0, $LOOK1ERROR, $LOOK1, $INITIAL.
 func layHankweave(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: hankweave DIR [data=PATH] [live] [silent] [packed]")
+		ts.Fatalf("usage: hankweave DIR [data=PATH] [live] [silent] [packed] [failed]")
 	}
 	o := hankweave.Options{}
 	for _, arg := range args[1:] {
@@ -32,6 +32,8 @@ func layHankweave(ts *testscript.TestScript, neg bool, args []string) {
 			o.Heartbeat = time.Now().Add(-time.Hour)
 		case arg == "packed":
 			o.Packed = true
+		case arg == "failed":
+			o.Failed = true
 		default:
 			ts.Fatalf("unknown word %s", arg)
 		}

@@ -26,6 +26,8 @@ type Options struct {
 	Data string
 	// Packed: the journal has been packed at the end of a run.
 	Packed bool
+	// Failed: the run that failed is the newest one, and Hankweave has ended in order.
+	Failed bool
 }
 
 // gone is a pid that no system gives away.
@@ -214,7 +216,11 @@ func (b *builder) state() {
 		b.record("mend/fix#1", "running", object{"claudePid": 900124, "claudeSessionId": "session-live", "claudeLogPath": b.log(2, "mend/fix#1", "half of it"),
 			"currentCost": 0.02, "currentTokens": object{"inputTokens": 5, "outputTokens": 5, "cacheCreationTokens": 0, "cacheReadTokens": 0},
 			"assistantMessageCount": 1, "extensionCount": 0, "sentinels": object{"loaded": []any{}, "totalCost": 0}}))
-	doc := object{"runs": []any{running, failed, completed}, "currentRunId": b.x.Runs[2], "executionPlan": b.plan(), "telemetrySession": object{"id": "t-1"}}
+	runs, current := []any{running, failed, completed}, any(b.x.Runs[2])
+	if b.o.Failed {
+		runs, current = runs[1:], nil
+	}
+	doc := object{"runs": runs, "currentRunId": current, "executionPlan": b.plan(), "telemetrySession": object{"id": "t-1"}}
 	b.json(b.path(".hankweave/state.json"), doc)
 	b.json(b.path(".hankweave/state.json.bak"), doc)
 }
@@ -248,8 +254,10 @@ func (b *builder) others() {
 		"createdAt": "2025-01-04T12:00:00.000Z", "lastUsed": "2025-01-04T12:05:00.000Z", "hankweaveVersion": "0.12.0", "installedBy": "npx",
 		"environment": object{"invocationMethod": "npx", "platform": "linux", "arch": "x64", "osRelease": "6.1", "runtime": "bun 1.2"}})
 	at := b.o.Heartbeat.UTC().Format("2006-01-02T15:04:05.000Z")
-	b.json(b.path(".hankweave/runtime.lock"), object{"pid": b.o.Pid, "lockId": "5f0c0000-0000-4000-8000-00000000000a", "runId": b.x.Runs[2],
-		"startTime": at, "lastHeartbeat": at, "port": 7777})
+	if !b.o.Failed {
+		b.json(b.path(".hankweave/runtime.lock"), object{"pid": b.o.Pid, "lockId": "5f0c0000-0000-4000-8000-00000000000a", "runId": b.x.Runs[2],
+			"startTime": at, "lastHeartbeat": at, "port": 7777})
+	}
 	b.write(b.path(".hankweave/events/events.meta.json"), `{"count":3,"eventSchemaVersion":2}`)
 	events := ""
 	for i, e := range []string{`"server.started","data":{"port":7777}`, `"codon.started","data":{"codonId":"gather notes","runId":"` + b.x.Runs[0] + `"}`, `"state.transition","data":{"transitionType":"CodonCompleted","runId":"` + b.x.Runs[0] + `","codonId":"gather notes"}`} {

@@ -156,6 +156,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 			}
 		}
 	}
+	lost := st.Question != nil && st.Target != "" && !store.Has(checkpoint.SHA(st.Target))
 	if st.Question != nil {
 		f.Asks = append(f.Asks, st.Question.Open)
 	}
@@ -180,7 +181,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	} else if g := gate.At(f.State); g != nil {
 		f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
 	}
-	if st.Position != nil {
+	if st.Position != nil && !lost {
 		f.To, f.Move = st.To, st.Kind()
 	}
 	if st.Redo != nil {
@@ -189,7 +190,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if st.Resumed != nil {
 		f.Resumed = st.Resumed.CodonID
 	}
-	if from != nil || a.KeepsTree(r.Mode) || a.Restore || f.Over != "" && f.Code != exitcode.Done {
+	if from != nil || lost || a.KeepsTree(r.Mode) || a.Restore || f.Over != "" && f.Code != exitcode.Done {
 		return nil
 	}
 	ask, err := edits.Changed(ctx, v, store, st.To)

@@ -150,6 +150,21 @@ func QuestionOfHank(v *recovery.View, layers config.Layers, command string) erro
 	return ask
 }
 
+// QuestionOfLost is what of Question, and of hank doctor, is about the checkpoint that the
+// command goes back to, and that is lost. The view may be a glance: the store is opened only
+// where a codon is to be done again.
+func QuestionOfLost(v *recovery.View, command string) *finding.DecisionError {
+	if v.Blocked != nil || v.Live || v.Unfinished() || !startpoint.Redoes(v.State, command) {
+		return nil
+	}
+	store, err := v.Store()
+	if err != nil {
+		return nil // which is said elsewhere
+	}
+	defer store.Close()
+	return startpoint.StartLost(v.State, store, command)
+}
+
 // ChangedProgram is the question about the hank that a command asks, and the option that
 // answers it; nil if it asks none.
 func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request) (*finding.DecisionError, string) {

@@ -393,7 +393,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 			return err
 		}
 		d.Lost = lostCheckpoints(lost)
-		if question := startpoint.StartLost(v.State, store); question != nil && d.Command != fixCommand {
+		if question := startpoint.StartLost(v.State, store, d.Command); question != nil && d.Command != fixCommand {
 			d.block(question)
 		}
 	}

@@ -113,6 +113,8 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 		s.ask(question.QuestionOfHank(v, in.Layers, s.Command))
 		if ask := question.QuestionOfPlayed(v, s.Command); ask != nil {
 			s.ask(ask)
+		} else if ask := question.QuestionOfLost(v, s.Command); ask != nil {
+			s.ask(ask)
 		} else {
 			s.foresee(v)
 		}

@@ -2,6 +2,7 @@ package startpoint
 
 import (
 	"fmt"
+	"strings"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
@@ -321,14 +322,36 @@ func LostStart(sha state.SHA, c *state.Codon) *finding.DecisionError {
 	}
 }
 
-// StartLost returns the question that the next hank run asks because the
-// checkpoint from before the codon that it does again is not in the store; nil if
+// StartLost returns the question that a command, hank run or hank retry, asks because
+// the checkpoint from before the codon that it does again is not in the store; nil if
 // it asks none. Files that are lost the workspace may still have; a commit it has
 // not.
-func StartLost(s *state.State, store *checkpoint.Store) *finding.DecisionError {
-	c := recovery.Redone(s)
-	if c == nil || s.Next() == len(s.ExecutionPlan()) || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
+func StartLost(s *state.State, store *checkpoint.Store, command string) *finding.DecisionError {
+	c := doneAgain(s, command)
+	if c == nil || store.Has(checkpoint.SHA(c.BaseCheckpoint)) {
 		return nil
 	}
-	return LostStart(c.BaseCheckpoint, c)
+	ask := LostStart(c.BaseCheckpoint, c)
+	if isRetry(command) {
+		ask.Command = "hank retry --keep-tree"
+	}
+	return ask
+}
+
+// Redoes reports whether a command goes back to the checkpoint from before a codon.
+func Redoes(s *state.State, command string) bool { return doneAgain(s, command) != nil }
+
+func isRetry(command string) bool { return strings.HasPrefix(command, "hank retry") }
+
+// doneAgain is the record of the codon that a command does again on the workspace from
+// before it; nil if there is none.
+func doneAgain(s *state.State, command string) *state.Codon {
+	c := recovery.Redone(s)
+	if isRetry(command) {
+		c = history.LastRecord(s)
+	}
+	if c == nil || c.Settled() || c.BaseCheckpoint == "" || s.Next() == len(s.ExecutionPlan()) {
+		return nil
+	}
+	return c
 }
