@@ -31,6 +31,7 @@ import (
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
 	"hank/internal/race"
+	"hank/internal/short"
 )
 
 var (
@@ -415,7 +416,7 @@ func (w *world) goBack(now *checkpoint.Snapshot) {
 // disk, or none.
 func TestCheckpointEqualsOracle(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	const steps, short = 50, max(1, 8/race.Step)
 	var seeds, done atomic.Int64
 	deadline := time.Now().Add(*oracleFor)

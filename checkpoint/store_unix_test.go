@@ -22,11 +22,12 @@ import (
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 func TestEveryCheckpointEqualsATreeMadeByReadingEveryByte(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	names := []string{"a", "b c", "d/e", "d/f", "d/g/h", "-x", "new\nline", "\xff\xfe", strings.Repeat("n", 255), "émoji☃", "d/-", "z/y/x/w/v/u", "empty", "a.b", "a/b", "a0"}
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -335,6 +336,7 @@ func TestReferencesMoveOnlyFromWhereTheyAre(t *testing.T) {
 // with the reference where it was or where it was going.
 func TestACrashAtAnyCallLosesNoCommitThatWasReturned(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	ws := t.TempDir()
 	w, err := worktree.OpenWorkspace(ws)
 	if err != nil {
@@ -346,6 +348,7 @@ func TestACrashAtAnyCallLosesNoCommitThatWasReturned(t *testing.T) {
 
 func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	r.Write("a", "some text that is deflated")
 	r.Commit(r.Snapshot(checkpoint.Selection{All: true}))
@@ -370,13 +373,5 @@ func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 			s.Close()
 		}
 		os.WriteFile(name, good, 0o600)
-	}
-}
-
-// heavy marks a test that takes seconds: scripts/check leaves it to scripts/test.
-func heavy(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes seconds: scripts/test runs it")
 	}
 }

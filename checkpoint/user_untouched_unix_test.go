@@ -17,6 +17,7 @@ import (
 	"hank/checkpoint/internal/checkpointtest"
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/restore"
+	"hank/internal/short"
 )
 
 // fingerprintsBelow hashes everything about a directory that a program can see
@@ -54,6 +55,7 @@ func fingerprintsBelow(t testing.TB, dir string) string {
 // the test are never run.
 func TestTheUsersRepositoriesAreNeverTouched(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	operations := 50
 	if os.Getenv(testkit.LongEnv) != "" {
 		operations = 1000

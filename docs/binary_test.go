@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"hank/internal/short"
 )
 
 var (
@@ -59,6 +61,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 // The reference of the command line is what the program says itself.
 func TestHelpOfEveryVerbIsCurrent(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	help := func(args ...string) string {
 		out, err := command(t, t.TempDir(), append([]string{filepath.Join(bin(t), "hank")}, args...)...).Output()
 		if err != nil {

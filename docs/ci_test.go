@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"hank/internal/short"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
@@ -15,6 +17,7 @@ var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // fails in its second codon or its first, and of one that cannot run.
 func TestTheRecipeForCIWorks(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	recipe := shellBlock.FindStringSubmatch(read(t, "ci.md"))
 	if recipe == nil {
 		t.Fatal("ci.md has no script")
@@ -103,6 +106,7 @@ func names(t *testing.T, dir string) string {
 // branch, as scripts of users can: with exit codes and --json alone.
 func TestTheScriptThatDrivesAHankWorks(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	fixture, err := filepath.Abs("../fixtures/continue")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hank/internal/short"
 )
 
 // The table of the names that others stand beside now is what the schemas say.
@@ -54,6 +56,7 @@ func TestTableOfRenamedMembersIsCurrent(t *testing.T) {
 // Each question of scripting.md is answered by its line, as it is written there.
 func TestTheQuestionsOfScriptingAreAnswered(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	jq := t.TempDir()
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(jq, "jq"), "github.com/itchyny/gojq/cmd/gojq").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/short"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/model"
@@ -231,6 +232,7 @@ func TestTheHankFileItselfMayBeMissingOrOdd(t *testing.T) {
 // What is parsed takes many times its size.
 func TestAFileOfTooManyValuesIsRefused(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	p, ds := Load(folder(map[string]string{"hank.json": `{"hank": [` + strings.Repeat("0,", 500_000) + `0]}`}), "hank.json")
 	if p != nil || len(ds) != 1 || ds[0].Rule != "syntax" || !strings.Contains(ds[0].String(), "more than 500000 values") {
 		t.Errorf("%d diagnostics, the first is %s", len(ds), diagnostic.Text(ds[:min(1, len(ds))]))
@@ -354,6 +356,7 @@ func TestCopiesFollowTheIgnoreRulesOfTheHank(t *testing.T) {
 
 func TestLargeCopiesAreMentioned(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	dir := folder(map[string]string{"hank.json": hankOf(shellCodon("a", copyOf("t", "y")))})
 	part := make([]byte, 44<<20)
 	for i := range 6 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hank/internal/hankweave"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
@@ -85,6 +86,7 @@ func TestAdoptingIsCutShort(t *testing.T) {
 // A live Hankweave is respected, by its lock in either form and by its run
 // alone; its token breaks the lock, and a run that is over is none.
 func TestALiveHankweaveIsRespected(t *testing.T) {
+	short.Skip(t)
 	h := laid(t, hankweave.Options{Pid: os.Getpid()})
 	b := pack(t, h.Root, "")
 	for what, locked := range map[string]string{"its lock": string(b.files[b.l.Lock()]), "a pid alone": "1\n", "a torn lock": `{"pid":`} {

@@ -391,11 +391,3 @@ func differences(want, got string) string {
 	}
 	return ""
 }
-
-// heavy marks a test that takes seconds: scripts/check leaves it to scripts/test.
-func heavy(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes seconds: scripts/test runs it")
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -20,6 +21,7 @@ import (
 // said.
 func TestOfTwoCommitsWithOneNumberTheReferencedOneCounts(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for _, back := range []time.Duration{0, time.Minute} {
 		for round := range 4 { // which comes first in a pack is chance
 			root := t.TempDir()

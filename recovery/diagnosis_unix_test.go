@@ -12,6 +12,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -94,6 +95,7 @@ func whatIsLeft(t *testing.T) map[string]left {
 // the long form takes all pairs.
 func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	race.Without(t)
 	type damage struct {
 		name string

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -31,6 +32,7 @@ import (
 // if all are old, the checkpoints know what came since.
 func TestAnOlderCopyPutBackLosesNothing(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	root := t.TempDir()
 	a := begin(t, root, 24, CreateOptions{})
 	ok(t, a.start())
@@ -65,6 +67,7 @@ func TestAnOlderCopyPutBackLosesNothing(t *testing.T) {
 // The state of another execution is never taken for this one's.
 func TestTheStateOfAnotherExecutionDoesNotCount(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	other := boxed(t, 12)
 	b := boxed(t, 14)
 	for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.Events()}, {b.l.Events(), b.l.State() + ".bak"}, {b.l.Events(), b.l.State() + ".bak", b.l.Meta()}, {b.l.Meta()}, {b.l.State() + ".bak", b.l.Meta()}} {

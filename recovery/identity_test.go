@@ -21,6 +21,7 @@ import (
 
 	"hank/internal/proc"
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
@@ -332,7 +333,7 @@ func (s *scene) injected(edit func(*proc.Identity)) {
 func TestIdentityMatrix(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	var mu sync.Mutex
 	var read, refused []int64
 	t.Run("row", func(t *testing.T) {

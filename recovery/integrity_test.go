@@ -16,6 +16,7 @@ import (
 
 	"hank/internal/flock"
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -249,7 +250,7 @@ func (d *deleting) SyncDir(name string) error { d.call(); return d.FS.SyncDir(na
 func TestAFolderDeletedAtAnyMomentIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	for n := 2; ; n++ {
 		root := t.TempDir()
 		disk := &deleting{FS: fast, folder: layout.Layout{Root: root}.Hankweave()}

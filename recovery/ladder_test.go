@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/state"
@@ -26,7 +27,7 @@ func boxed(t testing.TB, n int) *box {
 // what is left, and the report says what was gone.
 func TestWhateverIsDeletedTheStateComesBack(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	b := boxed(t, 24)
 	files := []struct{ name, path, said string }{
 		{"state.json", b.l.State(), ""},
@@ -159,7 +160,7 @@ func offsets(text []byte, rng *rand.Rand) []int {
 // which keeps the damaged file.
 func TestADamagedStateIsNeverTakenForAState(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	b := boxed(t, 200)
 	text, journal := b.files[b.l.State()], b.files[b.journal()]
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -215,7 +216,7 @@ func TestADamagedStateIsNeverTakenForAState(t *testing.T) {
 func TestTheLadderGoesDownOneRungAtATime(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	b := boxed(t, 200)
 	rungs := []string{b.l.State(), b.l.State() + ".bak", b.journal(), b.l.Meta(), b.l.StatCache()}
 	rng := rand.New(rand.NewPCG(seed, 11))

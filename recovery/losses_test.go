@@ -12,6 +12,7 @@ import (
 	"hank/checkpoint/remote"
 	"hank/checkpoint/repair"
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/state"
 )
@@ -22,7 +23,7 @@ import (
 func TestAStoreIsWholeWithoutALostPack(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	for name, b := range map[string]*box{"merged": boxed(t, 14), "not merged": unmerged(t, 12)} {
 		t.Run(name, func(t *testing.T) { partsFromEachPack(t, b) })
 	}
@@ -128,6 +129,7 @@ func known(s *state.State) (all []checkpoint.SHA) {
 // What was lost and is put back leads to what came before again.
 func TestALostPackCanBePutBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	b := unmerged(t, 12)
 	for _, pack := range must(filepath.Glob(filepath.Join(b.l.Store(), "objects", "pack", "*.pack")))(t) {
 		b.reset()

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -477,6 +478,7 @@ func TestADamagedLockIsNotTakenForAnothers(t *testing.T) {
 // nothing leads to any more.
 func TestCommitsThatNothingLeadsToBringABackupForward(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	m := forgetful(t, filepath.Join(t.TempDir(), "x"))
 	for _, path := range m.refs {
 		d := m.lose(rand.New(rand.NewPCG(1, 1)), map[int]damage{memState: deleted, memBackup: older, memJournal: deleted, memRef: deleted})
@@ -513,7 +515,7 @@ func TestAFolderInThePlaceOfTheStatCacheGoesAside(t *testing.T) {
 func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	sets, few, random := 16, 8, 40
 	if long {
 		sets, few, random = 1, 1, 1500

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -203,7 +204,7 @@ func stockFsck(t testing.TB, fsys vfs.FS, dir, what string) {
 func TestASagaSurvivesAPowerCutAtEveryCall(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	shares, seeds, of, deep := 1, uint64(2), 41, 40
 	if long {
 		shares, seeds, of, deep = 16, 8, 16, 40
@@ -282,7 +283,7 @@ var failures = []struct {
 func TestASagaSurvivesAnErrorOfEveryCall(t *testing.T) {
 	t.Parallel()
 	race.Without(t)
-	heavy(t)
+	short.Skip(t)
 	root := filepath.Join(t.TempDir(), "x")
 	real(t, root)
 	mem := vfstest.NewMem()

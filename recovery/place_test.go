@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -69,6 +70,7 @@ func TestAMovedExecutionFindsItself(t *testing.T) {
 // copy comes back from its checkpoints alone.
 func TestACopiedExecutionGetsALineageOfItsOwn(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	base := t.TempDir()
 	root, to := filepath.Join(base, "a"), filepath.Join(base, "b")
 	before := history(t, root, 12, CreateOptions{}).close()
@@ -105,6 +107,7 @@ func TestACopiedExecutionGetsALineageOfItsOwn(t *testing.T) {
 // and nothing is written where the directory was.
 func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for name, lose := range map[string]func(t *testing.T, l layout.Layout){
 		"deleted": func(t *testing.T, l layout.Layout) { remove(t, l.Hankweave()) },
 		"moved":   func(t *testing.T, l layout.Layout) { ok(t, os.Rename(l.Root, l.Root+".moved")) },

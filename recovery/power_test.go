@@ -16,6 +16,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
@@ -110,7 +111,7 @@ func contains(acked, got *state.State) error {
 // four seeds.
 func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	root := t.TempDir()
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	ok(t, os.MkdirAll(l.Hankweave(), 0o700)) // for the locks; all else is in memory
@@ -187,7 +188,7 @@ func TestAPowerCutAtAnyMomentLosesNothingAcknowledged(t *testing.T) {
 // works again. By default one in seventeen ways is tried; the long form tries all.
 func TestAFailingDiskLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	var calls atomic.Int64
 	w := &witnessed{}
 	ok(t, w.story(t, t.TempDir(), vfstest.Inject(fast, func(c vfstest.Call) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 )
@@ -104,6 +105,7 @@ func TestACapIsKeptWithTheExecution(t *testing.T) {
 // file again; what is new has none, and the workspace stays as it is.
 func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	root := t.TempDir()
 	history(t, root, 14, CreateOptions{}).close()
 	most := int64(3_600_000)

@@ -14,6 +14,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -49,6 +50,7 @@ func (b *box) goesOn(x *execution.Execution, n int, what string) {
 // what was known of runs and costs stays.
 func TestALostStoreIsAPersonsDecision(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	b := boxed(t, 14)
 	packs := filepath.Join(b.l.Store(), "objects", "pack")
 	head := execution.Head(must(Read(b.root))(t).State)
@@ -105,6 +107,7 @@ func TestALostStoreIsAPersonsDecision(t *testing.T) {
 // their names, does not vouch for what is lost.
 func TestAStoreThatIsMendedDoesNotTrustItsStatCache(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	b := unmerged(t, 12)
 	packs := filepath.Join(b.l.Store(), "objects", "pack")
 	for name, text := range b.files {
@@ -153,6 +156,7 @@ func packOf(t testing.TB, dir string, sha state.SHA) string {
 // commit that says that it was made for it.
 func TestWithoutReferencesTheCommitsTell(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	b := boxed(t, 14)
 	heads := filepath.Join(b.l.Store(), "refs", "heads")
 	headFile := filepath.Join(b.l.Store(), "HEAD")
@@ -196,6 +200,7 @@ func TestWithoutReferencesTheCommitsTell(t *testing.T) {
 // the state, or its own checkpoints, have it, and nothing is called lost.
 func TestAReferenceToNothingIsPutBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	b := boxed(t, 14)
 	for path, text := range b.files {
 		if !strings.HasPrefix(path, filepath.Join(b.l.Store(), "refs", "heads")) {
@@ -251,6 +256,7 @@ func TestALostPackLosesOnlyItsOwnCheckpoints(t *testing.T) {
 // Whatever happens to a reference, its branch leads to where the state has it.
 func TestADamagedReferenceIsPutBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	b := boxed(t, 14)
 	all := must(filepath.Glob(filepath.Join(b.l.Store(), "refs", "heads", "*")))(t)
 	all = slices.DeleteFunc(all, func(p string) bool {

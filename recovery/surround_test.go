@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/recovery/lock"
 )
@@ -15,6 +16,7 @@ import (
 // off, whichever it is; what is gone, and readers, hold nobody off.
 func TestNestedWorkspacesAreHeldApart(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	base := t.TempDir()
 	outer, inner := filepath.Join(base, "w"), filepath.Join(base, "w", "a", "b")
 	ok(t, os.MkdirAll(inner, 0o755))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 )
@@ -13,6 +14,7 @@ import (
 // A run shows each of its steps while it is at it, and nothing when it has ended.
 func TestARunShowsWhatItDoes(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 0},
 	   "rigSetup": [{"type": "command", "command": {"run": "touch ../in-rig; until [ -e ../rigged ]; do sleep 0.02; done"}}],

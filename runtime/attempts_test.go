@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/verdict"
@@ -52,6 +53,7 @@ func TestEachAttemptHasATranscriptOfItsOwn(t *testing.T) {
 // counts them all.
 func TestAnExtendedCodonCostsAllItsTurns(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	hank := func(budget string) string {
 		return fmt.Sprintf(`{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", %s "maxExtensions": 3,
 		  "promptText": "echo '::hank usage {\"costUSD\":0.5,\"inputTokens\":100}'",
@@ -87,6 +89,7 @@ func TestAnEventHasTheCostOfItsAttempt(t *testing.T) {
 // at one codon; the user is not, and begins the count anew.
 func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	unattended := func(o *command) { o.Unattended = true }
 	for _, try := range []struct {
 		name    string

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
@@ -35,6 +36,7 @@ const late = `{"hank": [
 
 func TestFilesThatACodonBeginsToTrackComeBackAsItFoundThem(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, late)
 	work := t.TempDir()
 	s.opts.Workspace = work
@@ -98,6 +100,7 @@ func TestARollbackLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 // there tracks, nobody is asked about, though the next codon would track it.
 func TestARetryLeavesAloneWhatACodonToComeWouldTrack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "c0", "name": "0", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["x", "y"], "promptText": "rm -f y; echo 0 >x"},
 	  {"id": "c1", "name": "1", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >z; mkdir -p e"}
@@ -186,6 +189,7 @@ const attic = `{"hank": [
 
 func TestARollbackBringsBackWhatOnlyTheArchiveHas(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, attic)
 	s.must(ModeRun, exitcode.Done)
 	work, final := s.workspace(), s.tree()
@@ -250,7 +254,7 @@ func init() {
 // nothing done.
 func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	hank := strings.Replace(attic, `"checkpointedFiles": ["kept/*"], "archiveOnSuccess": ["draft"]`, `"checkpointedFiles": ["kept/*", "late/*"], "archiveOnSuccess": ["draft"]`, 1)
 	hank = strings.Replace(hank, "echo 3 >kept/a", "echo 3 >kept/a; echo 3 >late/a; rm late/b; echo 3 >late/c", 1)
 	s := stageOf(t, hank)
@@ -308,7 +312,7 @@ func TestAKilledWayBackIsFinishedOrNotBegun(t *testing.T) {
 // they wrote is in a checkpoint.
 func TestWhatIsWrittenIntoHalfARollbackIsKept(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	const hank = `{"hank": [
   {"id": "one", "name": "One", "model": "shell", "continuationMode": "fresh", "promptText": "echo '*.log' >.gitignore; for f in a b c; do echo 1 >$f; done; echo same >u"},
   {"id": "two", "name": "Two", "model": "shell", "continuationMode": "fresh", "promptText": "echo 2 >a; rm b; rm c; mkdir -p c d; echo 2 >c/in; echo 2 >d/in; rm .gitignore; mkdir -p p/q; echo 2 >p/q/x; echo same >u"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/short"
 	"hank/recovery/layout"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
@@ -92,6 +93,7 @@ func askVersion1(path, command string) (answers []control.Response, err error) {
 // wanted to skip fails as it did.
 func TestACodonCannotSteerItsOwnRun(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hank/internal/prompt"
+	"hank/internal/short"
 	"hank/recovery/finding"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
@@ -59,7 +60,7 @@ func TestRunAfterAFailureDoesNothing(t *testing.T) {
 
 func TestRetryRestoresTheTreeFromBeforeTheCodon(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, c := range map[string]struct {
 		change func(*command)
 		log    string
@@ -92,6 +93,7 @@ func TestRetryRestoresTheTreeFromBeforeTheCodon(t *testing.T) {
 
 func TestARetryOfADoneHankCanBeTakenBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, open := failing(t)
 	open()
 	s.must(ModeRetry, exitcode.Done)
@@ -125,6 +127,7 @@ func TestARetryThatCannotBeIsRefused(t *testing.T) {
 
 func TestEachAutomaticRetryStartsFromTheSameTree(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/retrying"))
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+count)
@@ -150,7 +153,7 @@ func TestEachAutomaticRetryStartsFromTheSameTree(t *testing.T) {
 // What the user does between two runs is asked about, and never lost.
 func TestAPersonsEditsAreAskedAboutAndKept(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	const edit, added = "what a person wrote\n", "a new file of a person\n"
 	situations := map[string]struct {
 		prepare func(t *testing.T) *stage
@@ -337,7 +340,7 @@ func TestWhatAnAnswerHasUncoveredIsNotAskedAbout(t *testing.T) {
 // Nobody has edited anything, and nobody is asked.
 func TestWhatHankItselfDoesIsNotTakenForAnEdit(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, drive := range map[string]func(t *testing.T){
 		"archives": func(t *testing.T) {
 			s := newStage(t, fixture(t, "hanks/archive"))
@@ -438,6 +441,7 @@ func (s *stage) stopAt(id state.CodonID, signal codon.Signal) func(*command) {
 
 func TestResumeKeepsTheTree(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, open := failing(t)
 	open()
 	work := s.workspace()
@@ -472,6 +476,7 @@ func init() {
 
 func TestACrashBetweenTwoAttemptsDoesNotEndTheTrying(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/retrying"))
 	count := t.TempDir()
 	s.opts.Environ = append(s.opts.Environ, "COUNTER_DIR="+count)
@@ -493,6 +498,7 @@ func TestACrashBetweenTwoAttemptsDoesNotEndTheTrying(t *testing.T) {
 
 func TestRunAfterAStopRedoesTheCodonOnTheTreeFromBeforeIt(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for _, signal := range []codon.Signal{codon.StopNow, codon.StopForce} {
 		s := newStage(t, fixture(t, "hanks/waiting"))
 		gate := t.TempDir()
@@ -569,6 +575,7 @@ func TestAHankThatWasEditedIsAskedAbout(t *testing.T) {
 
 func TestAHankThatIsGoneOrBroken(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, dir := editable(t)
 	put(t, s.workspace(), "fixed.txt", "")
 	put(t, dir, "hank.json", "{ broken")

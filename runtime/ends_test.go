@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -74,7 +75,7 @@ func (s *stage) finding() finding.Finding {
 // mended, whatever command comes next.
 func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, next := range map[string]func(*stage){
 		"run":      func(s *stage) { s.must(ModeRun, exitcode.Done) },
 		"resume":   func(s *stage) { s.must(ModeResume, exitcode.Done) },
@@ -138,7 +139,7 @@ func TestARunIsPausedUntilItsCheckpointCanBeMade(t *testing.T) {
 // checkpoint alone is made, and the run has ended for its reason.
 func TestAPausedRunThatIsKilledIsStillPaused(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, point := range []string{"", "checkpoint.packed:1", "checkpoint.referenced:1", "transition.acknowledged:1", "transition.acknowledged:2"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
@@ -190,6 +191,7 @@ func TestAPausedRunThatIsKilledIsStillPaused(t *testing.T) {
 // Between two codons there is nothing to wait for: the run ends, and says why.
 func TestADecisionBetweenTwoCodonsEndsTheRun(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, count, start, stop := growing(t, `, "archiveOnSuccess": ["gone"]`)
 	defer stop()
 	put(t, s.opts.Workspace, "gone", "to the archive")
@@ -281,7 +283,7 @@ func TestAnErrorOfHankItselfIsTheReasonOfTheEnd(t *testing.T) {
 // leaves the archive, the end and the exit checkpoint to the next run.
 func TestARunKilledBehindItsLastCodonIsBroughtToItsEnd(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, point := range []string{
 		"checkpoint.referenced:3", // the completion of b is in git, not in the journal
 		"plan.done:1", "archive.copied:1", "archive.recorded:1", "archive.removed:1",

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/eventfields"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/runtime/exitcode"
 	"hank/state"
@@ -127,6 +128,7 @@ const richHank = `{
 // reference requires of its type; and what the reference has and hank can know is there.
 func TestEveryEventHasTheFieldsOfTheReference(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, richHank)
 	s.must(ModeRun, exitcode.Failed)
 	s.must(ModeRetry, exitcode.Failed)
@@ -231,6 +233,7 @@ func TestEveryEventHasTheFieldsOfTheReference(t *testing.T) {
 // So have those of an agent, which are played again from its recording.
 func TestEveryEventOfAnAgentHasTheFieldsOfTheReference(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "claude"))
 	s.opts.Replay = fixture(t, "claude/recording")
 	s.must(ModeRun, exitcode.Done)

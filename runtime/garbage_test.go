@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hank/internal/race"
+	"hank/internal/short"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
@@ -71,6 +72,7 @@ func (s *stage) collected(old *state.Run, cost state.USD) {
 
 func TestGCRemovesWhatNothingNeeds(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, old := threeLives(t)
 	cost := s.view().State.TotalCost()
 	there := s.tree()
@@ -105,6 +107,7 @@ func TestGCRemovesWhatNothingNeeds(t *testing.T) {
 
 func TestAfterGCTheLastRollbackCanBeTakenBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, _ := threeLives(t)
 	runs := s.view().State.Runs
 	want := s.treeIn(runs[1].Head)
@@ -127,7 +130,7 @@ func TestAfterGCTheLastRollbackCanBeTakenBack(t *testing.T) {
 // finishes it.
 func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for i, point := range []string{"pack.written", "pack.renamed", "pack.indexed:1", "checkpoint.packed", "ref.locked:1", "ref.written", "ref.renamed", "checkpoint.referenced",
 		"transition.acknowledged", "gc.acknowledged", "ref.locked:2", "gc.unreferenced:1", "gc.unreferenced:2", "pack.indexed:2", "collect.exchanged:1", "merge.removed:1", "gc.collected"} {
 		if i%race.Step > 0 {
@@ -160,6 +163,7 @@ func TestGCKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 // whichever run made it.
 func TestGCKeepsTheBranchOfWhereTheExecutionStands(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "date +%N >b", "rigSetup": [{"type": "command", "command": {"run": "date +%N >rig", "workingDirectory": "project"}}]}
@@ -189,6 +193,7 @@ func TestGCKeepsTheBranchOfWhereTheExecutionStands(t *testing.T) {
 // branch was what still led to it.
 func TestGCKeepsARecoveryBranchThatAloneLeadsToWhereTheExecutionStands(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, old := threeLives(t)
 	runs := ancient()
 	runs.Only = []gc.Kind{gc.Timelines}

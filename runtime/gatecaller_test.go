@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/short"
 	"hank/recovery/layout"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
@@ -45,6 +46,7 @@ func init() {
 // process is, and so do the functions below the commands.
 func TestACodonCannotDecideForAPerson(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/plan/loop"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
@@ -22,7 +23,7 @@ import (
 // TestEveryFixtureEndsAsItsReadmeSays runs the small hanks.
 func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, c := range map[string]struct {
 		code    exitcode.Code
 		records string
@@ -242,7 +243,7 @@ func (s *stage) judged(id state.CodonID) (all []*state.Judgement) {
 // from each, the hank ends with the same tree.
 func TestEveryCheckpointOfEveryFixtureIsAPlaceToGoOnFrom(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, name := range []string{"two-steps", "context-loop", "rigs", "archive", "outputs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -326,7 +327,7 @@ func TestALiveRunIsControlledFromOutside(t *testing.T) {
 
 func TestAReplayEndsWithTheSameTree(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, name := range []string{"two-steps", "loop", "context-loop", "rigs", "retrying", "steps", "budget-loop", "plateau-agent", "any-of"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hank/checkpoint/remote"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -48,7 +49,7 @@ var importPoints = map[string]int{
 // an execution, or a whole one; and the same import continues with it.
 func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s, mirror := exported(t)
 	want, records := s.tree(), s.records()
 	killed := 0
@@ -90,6 +91,7 @@ func TestAnImportKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 // Into an execution that has lost its store an import can be killed anywhere, too.
 func TestAnImportIntoAnExecutionKilledAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, mirror := exported(t)
 	want, records := s.tree(), s.records()
 	template := filepath.Join(t.TempDir(), "template")

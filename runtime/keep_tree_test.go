@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/exitcode"
 )
 
@@ -15,7 +16,7 @@ import (
 // for a codon that is done.
 func TestKeepTreeLeavesTheWorkspaceAsItIs(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	const hank = `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hank/internal/proc"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -73,7 +74,7 @@ func castOf(t *testing.T, runtime int) (c cast, all []proc.Info) {
 // undisturbed run.
 func TestAnyPartOfARunMayBeKilled(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func (l *lane) tell() {
 // has it, since when, and what to do; continued, it comes to the same end.
 func TestAStoppedRuntimeIsNotDead(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +263,7 @@ func (l *lane) killedWith(cmd *exec.Cmd, i int) (string, bool) {
 // at most one works at a time, and each agent begins once.
 func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -344,7 +345,7 @@ func TestRacingRunsDoEachCodonOnce(t *testing.T) {
 // the run behind it ends, and ends again, before its first codon has begun.
 func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +381,7 @@ func TestARunKilledRightAfterARollbackAsksNothing(t *testing.T) {
 // leaves nothing behind that anybody has to look at.
 func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -412,7 +413,7 @@ func TestARunKilledBeforeItBeganLeavesNoFolder(t *testing.T) {
 // the workspace is in its exit checkpoint in the end.
 func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -436,7 +437,7 @@ func TestARunKilledWhileItEndsGetsItsExitCheckpoint(t *testing.T) {
 // to continue from there ends before its codon has begun.
 func TestARunKilledBeforeItsCodonDoesNoRigAgain(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

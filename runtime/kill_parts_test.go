@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hank/internal/proc"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
@@ -50,6 +51,7 @@ func lastingLeaks(t *testing.T, dir string) string {
 // stay are alive: nohup, orphans, new sessions, daemons, without environment.
 func TestNothingOutlivesAKilledRun(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	dir := t.TempDir()
 	o := order{Execution: filepath.Join(dir, "x"), Hank: lastingLeaks(t, dir)}
 	counter := "COUNTER=" + filepath.Join(dir, "counter")
@@ -209,7 +211,7 @@ func parent(t *testing.T, pid int) int {
 // the codon from before it.
 func TestASignalEndsTheRunInOrder(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for sig, code := range map[syscall.Signal]exitcode.Code{syscall.SIGTERM: exitcode.Terminated, syscall.SIGINT: exitcode.Interrupted} {
 		for _, inRig := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in the rig: %v", sig, inRig), func(t *testing.T) {

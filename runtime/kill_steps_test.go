@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -20,7 +21,7 @@ import (
 // at each transition, else at some.
 func TestStepsKilledAtEveryTransition(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	dir := t.TempDir()
 	hank := fixture(t, "hanks/steps")
 	life := func(name, point string) (order, string) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -135,7 +136,7 @@ type killing struct {
 // agree.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	dir := t.TempDir()
 	rounds := max(3, *killCount/8)
 	hank, data := countingQuickstart(t, dir, rounds), slice(t, dir)

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
@@ -109,7 +110,7 @@ var verbs = []verb{
 // program, at random moments and at failpoints.
 func TestVerbsKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

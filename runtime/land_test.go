@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
@@ -107,7 +108,7 @@ func untouched(t *testing.T, repo string) map[string]string {
 // before, within and behind a call that changes something there.
 func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	template, repo := ownRepository(t)
 	whole, err := landOn(template.root, "whole")
 	if err != nil || !whole.Right() {
@@ -192,7 +193,7 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 // an update of the branch that HEAD is on.
 func TestASwitchKilledAnywhereIsDoneByTheNext(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	template, repo := ownRepository(t)
 	status := func() string {
 		return git(t, "-C", repo, "status", "--porcelain=v2", "--branch") + git(t, "-C", repo, "diff", "--cached")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
@@ -56,7 +57,7 @@ func killedAtItsEnd(t *testing.T, end string) *stage {
 
 func TestWhatAPersonChangesBeforeALateCheckpointIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, c := range map[string]struct {
 		change func(s *stage)
 		named  string // in the question; empty: there is none

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/state"
@@ -45,7 +46,7 @@ func (s *stage) wrote(want string) {
 // in: a run that may spend more continues in the loop.
 func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, c := range []struct {
 		name, overall string
 		limit         func(*command)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/short"
 	"hank/plan/loop"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
@@ -56,7 +57,7 @@ func (s *stage) votes(id state.CodonID) (all []string) {
 // right after, has the same verdicts and the same end as one that nobody has killed.
 func TestALoopThatIsKilledAtItsVerdictEndsAsAnother(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, id := range map[string]state.CodonID{"plateau-tree": "polish", "plateau-agent": "search", "any-of": "either", "all-of": "both"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,7 @@ func TestALoopThatIsKilledAtItsVerdictEndsAsAnother(t *testing.T) {
 // The last verdict of a hank may be all that is left to do.
 func TestAVerdictThatIsLeftAtTheEndIsMade(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, point := range []string{"loop.ended:10", "loop.asked:10", "loop.judged:10"} {
 		s := newStage(t, fixture(t, "hanks/any-of"))
 		if !s.killedAt(point) {
@@ -106,7 +107,7 @@ func TestAVerdictThatIsLeftAtTheEndIsMade(t *testing.T) {
 // judged as it was the first time; a retry of an iteration gets a verdict of its own.
 func TestARollbackKeepsTheVerdictsOfWhatItKeeps(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/plateau-tree"))
 	s.must(ModeRun, exitcode.Done)
 	all, tree := s.votes("polish"), s.tree()
@@ -131,7 +132,7 @@ func TestARollbackKeepsTheVerdictsOfWhatItKeeps(t *testing.T) {
 // A loop tracks its progress file whatever its codons track, and other files not.
 func TestAProgressFileIsTrackedWhateverElseIs(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [{"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "plateau", "limit": 5, "vote": "tree"}, "codons": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["out"], "promptText": "echo <%ITERATION%> >>'<%PROGRESS_FILE%>'; echo x >out; echo y >other"}]}]}`)
 	s.must(ModeRun, exitcode.Done)
@@ -156,7 +157,7 @@ func TestAProgressFileIsTrackedWhateverElseIs(t *testing.T) {
 // not, is named and counts as continue.
 func TestTheCommandOfALoopIsContainedAndRecorded(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	marker := filepath.Join(t.TempDir(), "alive")
 	s := stageOf(t, strings.NewReplacer("MARKER", marker).Replace(`{"hank": [
 	  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "any", "limit": 2, "of": [
@@ -208,7 +209,7 @@ func judgedFor(t *testing.T, request string) (s *stage, gate string, told chan e
 // ignored, leads on: the iteration is judged as it is now, however the run is killed.
 func TestAnIgnoredRejectionInALoopLeadsOn(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, point := range []string{"", "gate.failed:1", "loop.judged:1"} {
 		s := stageOf(t, `{"hank": [
 		  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "command", "limit": 3, "until": "test $HANK_ITERATION -ge 1"},
@@ -237,7 +238,7 @@ func TestAnIgnoredRejectionInALoopLeadsOn(t *testing.T) {
 // A request to stop ends the command of a loop; the next run asks it again.
 func TestARunIsStoppedWhileItsLoopIsJudged(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s, gate, told := judgedFor(t, "stop")
 	s.must(ModeRun, exitcode.Stopped)
 	if err := <-told; err != nil {
@@ -256,7 +257,7 @@ func TestARunIsStoppedWhileItsLoopIsJudged(t *testing.T) {
 // A request to skip ends the command of a loop, and counts as continue.
 func TestTheCommandOfALoopIsSkipped(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s, _, told := judgedFor(t, "skip")
 	s.must(ModeRun, exitcode.Done)
 	if err := <-told; err != nil {
@@ -270,7 +271,7 @@ func TestTheCommandOfALoopIsSkipped(t *testing.T) {
 // The example in the documents runs as it is written.
 func TestTheDocumentedLoopRuns(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	page, err := os.ReadFile("../docs/hank-json.md")
 	if err != nil {
 		t.Fatal(err)

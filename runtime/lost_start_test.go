@@ -12,6 +12,7 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/internal/prompt"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/codon"
@@ -25,7 +26,7 @@ import (
 // does it on the tree as it is.
 func TestACodonWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, again := range map[string]func(*command){
 		"told":  func(o *command) { o.KeepTree = true },
 		"asked": func(o *command) { o.Ask = func(prompt.Question) int { return 0 } },
@@ -111,6 +112,7 @@ func (s *stage) loose(codon state.CodonID, path string) string {
 // stored again, and no question is asked.
 func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for _, rule := range []string{"other", "same"} {
 		s := stageOf(t, `{"hank": [
 		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log; echo whole >same"},
@@ -136,6 +138,7 @@ func TestALostObjectThatTheWorkspaceHasIsNoLoss(t *testing.T) {
 // retry does not begin a move that cannot end, and the user has a way on.
 func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 1, "delayMs": 1},
@@ -159,6 +162,7 @@ func TestARetryByPolicyWhoseStartIsLostIsAskedAbout(t *testing.T) {
 // not hold all that is there.
 func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log"},
@@ -191,6 +195,7 @@ func TestKeepingTheTreeOfALostStartRemovesNothing(t *testing.T) {
 // asks for the one that is there, whatever of it the error checkpoint has by then.
 func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for keep, want := range map[bool]string{false: "a\nb\n", true: "a\nb\nb\n"} {
 		s := stageOf(t, `{"hank": [
 		  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
@@ -212,7 +217,7 @@ func TestAnInterruptedCodonKeepsTheTreeWhereThatIsAskedFor(t *testing.T) {
 // put back. Readers say so, hank run asks, and both answers lead on.
 func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
 			t.Parallel()
@@ -260,6 +265,7 @@ func TestAClosedWorkspaceThatCannotBePutBackIsAskedAbout(t *testing.T) {
 // What the interrupted codon has not changed need not be put back.
 func TestAClosedWorkspaceThatIsAsBeforeTheCodonIsNotBlocked(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "test -e ../go || sleep 600"}]}`)
 	s.must(ModeRun, exitcode.Stopped, s.stopAt("a", codon.StopNow))
 	defer failpoint.Refuse(s.workspace(), "", syscall.EROFS)()

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/advice"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
@@ -43,6 +44,7 @@ func TestANotificationGetsTheResultEvenWhenTheRunWasCancelled(t *testing.T) {
 
 func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for command, want := range map[string]string{
 		"echo no such luck >&2; exit 3": "it ended with code 3: no such luck",
 		"kill -9 $$":                    "it was ended by SIGKILL",

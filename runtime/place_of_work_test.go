@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/short"
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
@@ -76,6 +77,7 @@ const inProject = `{"hank": [
 
 func TestAProjectsOwnGitIsNeverTouched(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	work := project(t)
 	s := stageOf(t, inProject)
 	s.opts.Workspace = work
@@ -142,6 +144,7 @@ func TestAProjectsOwnGitIsNeverTouched(t *testing.T) {
 
 func TestAWorkspaceThatIsWorkedInIsHeld(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	work, gate := t.TempDir(), t.TempDir()
 	s, other := newStage(t, fixture(t, "hanks/waiting")), newStage(t, fixture(t, "hanks/minimal"))
 	s.opts.Workspace, other.opts.Workspace = work, work
@@ -230,6 +233,7 @@ func grow(t *testing.T, name string) (start, stop func()) {
 // The agent has done its work; only the checkpoint is tried again.
 func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	count := t.TempDir()
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
@@ -268,6 +272,7 @@ func TestAFileThatGrowsUnderTheCheckpointPausesTheRun(t *testing.T) {
 
 func TestARollbackSaysThatTheProjectsHeadHasMoved(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	work := project(t)
 	s := stageOf(t, inProject)
 	s.opts.Workspace = work

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/jsonchange"
+	"hank/internal/short"
 	"hank/plan/config"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
@@ -52,7 +53,7 @@ func TestPublishedHanksRunWithoutTheirAgents(t *testing.T) {
 // HANK_LONG=1 runs all.
 func TestAChangedHankThatIsValidRuns(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	from := fixture(t, "published/right/rich")
 	text, err := os.ReadFile(filepath.Join(from, "hank.json"))
 	testkit.Must(t, err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
@@ -41,7 +42,7 @@ func stoppedInB(t *testing.T) (s *stage, open func()) {
 // was, however often the execution has moved in between.
 func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, moved := range map[string]func(*stage){
 		"as it was":       func(*stage) {},
 		"over an undo":    func(s *stage) { s.mustRollback("a"); s.mustUndo() },
@@ -70,6 +71,7 @@ func TestAResumedCodonIsTriedAgainFromBeforeIt(t *testing.T) {
 // What is spent either stays or is left behind.
 func TestARollbackAccountsForAllMoney(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, open := stoppedInB(t)
 	preview := func(to string, kept, left state.USD) {
 		t.Helper()

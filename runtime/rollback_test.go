@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hank/checkpoint"
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/lock"
@@ -35,7 +36,7 @@ func (s *stage) commits() []state.SHA {
 
 func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s := quickstart(t)
 	s.must(ModeRun, exitcode.Done)
 	final := s.tree()
@@ -73,7 +74,7 @@ func TestEveryCheckpointOfAFinishedRunComesBackByteForByte(t *testing.T) {
 // form, with HANK_LONG set, tries every checkpoint.
 func TestARollbackFollowedByRunEndsLikeAnUndisturbedRun(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s := quickstart(t)
 	s.must(ModeRun, exitcode.Done)
 	want, plan := s.tree(), s.planIDs()
@@ -103,7 +104,7 @@ func (s *stage) planIDs() []state.CodonID {
 
 func TestARollbackCutsTheLoopBackAndItGrowsAgain(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/loop"))
 	s.must(ModeRun, exitcode.Done)
 	want := s.tree()
@@ -167,6 +168,7 @@ func TestWhatNoCheckpointTracksStaysAsItIs(t *testing.T) {
 
 func TestTargetsNameWhatTheySay(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/rigs"))
 	s.must(ModeRun, exitcode.Done)
 	v := s.view()
@@ -227,6 +229,7 @@ func (w twins) Resolve(prefix string) ([]checkpoint.SHA, error) {
 
 func TestRollingBackToAFailureAndToItsRig(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>log; echo half >half; test -e ok",
@@ -283,6 +286,7 @@ func TestAnUndoWithoutARollbackIsRefused(t *testing.T) {
 // A restore of some paths moves neither the others nor the place in the plan.
 func TestRestoringPathsTouchesNothingElse(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/two-steps"))
 	s.must(ModeRun, exitcode.Done)
 	before, next := s.tree(), s.view().State.Next()
@@ -304,6 +308,7 @@ func TestRestoringPathsTouchesNothingElse(t *testing.T) {
 
 func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/two-steps"))
 	s.must(ModeRun, exitcode.Done, func(o *command) { o.StopAfter = 0 })
 	x, err := recovery.Open(context.Background(), s.root, execution.Options{})
@@ -324,7 +329,7 @@ func TestAnExecutionThatIsHeldIsNotRolledBack(t *testing.T) {
 // wherever the answer has put it.
 func TestAManualCheckpointLeadsToItsPlace(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, c := range map[string]struct {
 		rollback string // before the edit
 		answer   func(*command)

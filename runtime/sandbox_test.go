@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hank/internal/sandbox"
+	"hank/internal/short"
 	"hank/plan/config"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -37,6 +38,7 @@ func needSandbox(t *testing.T) {
 // succeeds leaves a word in escaped.
 func TestAConfinedAgentWritesOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	needSandbox(t)
 	outside := t.TempDir()
 	put(t, outside, "victim", "whole\n")
@@ -100,6 +102,7 @@ func TestWithoutTheSandboxTheSameScriptGetsOut(t *testing.T) {
 // outside.
 func TestChildrenOfTheConfinedAreConfined(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	needSandbox(t)
 	outside := t.TempDir()
 	s := stageOf(t, confinedHank(fmt.Sprintf(`(setsid sh -c 'echo x >%[1]s/late; echo done >late') & wait; until test -e late; do :; done
@@ -112,6 +115,7 @@ func TestChildrenOfTheConfinedAreConfined(t *testing.T) {
 
 func TestAHankThatAsksForTheSandboxIsNotRunWithout(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, confinedHank("echo x >inside"))
 	without := func(o *command) { o.Kernel = &sandbox.Support{Why: "it was not switched on at boot"} }
 	_, err := s.run(ModeRun, without)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
@@ -16,6 +17,7 @@ import (
 // continue from there; the user's retry gives it its whole budget again.
 func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":5}'"},
 	  {"id": "pay", "name": "Pay", "model": "shell", "continuationMode": "fresh", "budget": {"maxDollars": 3},
@@ -56,6 +58,7 @@ func TestACutOffAttemptCountsForTheCodonsOwnBudget(t *testing.T) {
 // what the hank has used is everything.
 func TestWhatWasGoneBackBehindStartsAnew(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"overrides": {"budget": {"maxDollars": 100}}, "hank": [
 	  {"id": "first", "name": "First", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >first; echo '::hank usage {\"costUSD\":1}'"},
 	  {"type": "loop", "id": "l", "name": "Loop", "terminateOn": {"type": "iterationLimit", "limit": 3}, "budget": {"maxDollars": 4}, "codons": [

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/state"
@@ -17,6 +18,7 @@ import (
 // and the program are there afterwards.
 func TestStockGitTidiesUpBesideARun(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	const codons = 6
 	var list []string
 	for n := range codons {

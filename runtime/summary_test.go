@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/fit"
+	"hank/internal/short"
 	"hank/plan"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
@@ -48,6 +49,7 @@ func (s *stage) events(kind string) [][]byte {
 
 func TestARunEndsWithASummaryOfItsBudgets(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := newStage(t, fixture(t, "hanks/budget-loop"))
 	s.must(ModeRun, exitcode.Budget, maxCost(0.5))
 	s.must(ModeRun, exitcode.Done, maxCost(5)) // its last codon wants three rounds

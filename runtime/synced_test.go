@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/state"
 )
@@ -18,7 +19,7 @@ import (
 // not before: killed behind that sync, its codons are done and it has not ended.
 func TestARunEndsOnlyWhenItsWorkIsOnTheDisk(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -18,6 +19,7 @@ import (
 // agent did counts, and hank doctor --fix starts the checkpoints anew.
 func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
 	  {"id": "tamper", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo tamper >>log; until rm -rf ../.hankweave; do :; done"},
@@ -96,7 +98,7 @@ var tamperings = map[string]string{
 // it is said, and nothing of the history is lost.
 func TestAnAgentThatTampersWithHanksFilesIsNoticedAndCostsNothing(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, act := range tamperings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

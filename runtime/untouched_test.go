@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
@@ -29,7 +30,7 @@ import (
 // when one goes there from where it is not ignored.
 func TestAnIgnoreRuleThatComesAndGoesTakesNoFileAlong(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, c := range map[string]struct{ first, second string }{
 		"the rule appears":    {`echo a >a`, `echo "*.ign" >.gitignore`},
 		"the rule disappears": {`echo "*.ign" >.gitignore`, `rm .gitignore`},
@@ -133,6 +134,7 @@ func TestAnUndoLeavesTheFilesThatACodonBehindItsMoveHasTracked(t *testing.T) {
 // The same where no codon had looked at all files before the move.
 func TestAnUndoLeavesTheFilesThatTheFirstToLookTracksBehindItsMove(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["a"], "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [".gitignore"],
@@ -159,6 +161,7 @@ func TestAnUndoLeavesTheFilesThatTheFirstToLookTracksBehindItsMove(t *testing.T)
 // the present one when it is undone.
 func TestAnUndoLeavesTheFilesThatAnotherLineagePathHad(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["a"], "promptText": "echo a >a"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "ls >seen"}
@@ -232,6 +235,7 @@ func TestACodonStartsFromTheFilesThatItsOwnRetryHasUncovered(t *testing.T) {
 // codon: at everything, as the initial one, and the file was ignored there.
 func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": [".gitignore", "*.log", "seen"],
 	   "promptText": "test ! -e mine.log || { cat mine.log >seen; echo a >>mine.log; }"},
@@ -264,7 +268,7 @@ func TestARetryStartsFromTheFilesThatAMoveToTheBeginningHasUncovered(t *testing.
 // deletes.
 func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	for name, c := range map[string]struct {
 		change func(*testing.T, *stage)
 		left   string // in mine.log
@@ -310,6 +314,7 @@ func TestARetryBehindAMoveLeavesTheFilesThatThatHasUncovered(t *testing.T) {
 // checkpoint of before.
 func TestARetryReplacesAnUncoveredFileWhereItsBeginningHasAnother(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "rm -f d.log; mkdir d.log; echo in >d.log/x"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "cat d.log/x >seen; rm -r d.log; echo b >b"},
@@ -336,6 +341,7 @@ func TestARetryReplacesAnUncoveredFileWhereItsBeginningHasAnother(t *testing.T) 
 // The question names what the user has changed. An answer to it changes nothing else.
 func TestAnAnswerLeavesTheFilesThatAMoveHasUncovered(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := uncovered(t)
 	put(t, s.workspace(), "edit", "a person's\n")
 	s.must(ModeRun, exitcode.Done, func(o *command) { o.Restore = true })
@@ -438,7 +444,7 @@ func TestAnEditBehindAMoveThatWasKilledIsAskedAboutWhereAnIgnoreRuleWas(t *testi
 // unless the target needs its place. HANK_LONG tries many, from HANK_SEED on.
 func TestEveryMoveCanBeTakenBackWhateverIsIgnored(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	first, lives := uint64(1), uint64(4)
 	if os.Getenv("HANK_LONG") != "" {
 		lives = 300

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/internal/short"
 	"hank/plan"
 	"hank/plan/model"
 )
@@ -428,6 +429,7 @@ func TestBrokenStatesGetTheRightVerdict(t *testing.T) {
 // the documented shape only.
 func TestSampleQuestionsAreAnsweredByAnotherReader(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed: the questions of a foreign reader are not asked")

@@ -12,6 +12,7 @@ import (
 	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 func TestCollectFreesWhatNothingLeadsTo(t *testing.T) {
@@ -92,6 +93,7 @@ func TestAfterCollectTheStatCacheVouchesForNothingThatIsGone(t *testing.T) {
 
 func TestACrashDuringCollectLosesNothing(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	w, err := worktree.OpenWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

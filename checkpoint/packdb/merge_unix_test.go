@@ -25,12 +25,14 @@ import (
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
 
 func TestMergesBoundThePacksAndLoseNothing(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	var made []packdb.SHA
 	for range 20 {
@@ -136,6 +138,7 @@ func merged(s *checkpoint.Store, t *testing.T) {
 // every commit, and merges on.
 func TestACrashDuringAMergeLosesNothing(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	w, err := worktree.OpenWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +229,7 @@ func TestAMergeOfWhatAKilledMergeHasLeftLosesNothing(t *testing.T) {
 
 func TestAMergeThatFailsAtAnyCallLeavesTheStoreGoingOn(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	w, err := worktree.OpenWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -267,6 +271,7 @@ func TestAMergeThatFailsAtAnyCallLeavesTheStoreGoingOn(t *testing.T) {
 
 func TestReadersLiveThroughMerges(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	r.Write("large", strings.Repeat("0123456789abcdef", packdb.InMemory/8))
 	made := r.Grow(packdb.MergeWidth)
@@ -371,6 +376,7 @@ func TestDamageDoesNotTravelIntoAMergedPack(t *testing.T) {
 
 func TestPacksWithDeltasStayAsTheyAre(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	r.Write("long", strings.Repeat("a line of text\n", 400))
 	r.Grow(3)
@@ -468,6 +474,7 @@ func TestACheckBesideAMergeFindsNothing(t *testing.T) {
 // takes none of them for a stranger.
 func TestALookBesideAMergeTakesUpNoReplacedPack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	r.Grow(packdb.MergeWidth * packdb.MergeWidth)
 	if err := r.Store.Close(); err != nil {

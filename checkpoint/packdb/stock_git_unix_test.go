@@ -17,6 +17,7 @@ import (
 	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
@@ -39,6 +40,7 @@ var tidies = [][]string{
 // for a new one, and for git.
 func TestStockGitTidiesUpBesideAWriter(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	r.Write("a", "zero")
 	r.Commit(r.Snapshot(match.Selection{All: true}))

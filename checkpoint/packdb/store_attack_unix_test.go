@@ -26,6 +26,7 @@ import (
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
@@ -217,6 +218,7 @@ func TestACircleOfDeltasEndsInAnError(t *testing.T) {
 // is half there, and the same store continues.
 func TestAfterAnyFailedCallTheStoreGoesOn(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for _, cause := range []error{syscall.ENOSPC, syscall.EIO} {
 		for n := 1; ; n++ {
 			if !failNth(t, n, cause) {

@@ -20,6 +20,7 @@ import (
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 // Trees that no honest program writes are refused before anything is touched,
@@ -155,6 +156,7 @@ func TestRestoreNeverFollowsASymlink(t *testing.T) {
 // restores run cannot make them write or delete outside.
 func TestRestoreUnderARacingSymlinkNeverLeavesTheRoot(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	rounds := 30
 	if os.Getenv(testkit.LongEnv) != "" {
 		rounds = 10_000

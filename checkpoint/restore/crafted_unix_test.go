@@ -21,6 +21,7 @@ import (
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 // craftedNames are in no honest tree, but for the first ones, which make the
@@ -70,6 +71,7 @@ func craft(t testkit.Fataler, s *site, rng *rand.Rand, depth int) packdb.SHA {
 // workspace, for whatever paths.
 func TestCraftedTreesNeverReachOutside(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	rounds := 300
 	if os.Getenv(testkit.LongEnv) != "" {
 		rounds = 20_000

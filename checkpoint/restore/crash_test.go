@@ -19,6 +19,7 @@ import (
 	"hank/checkpoint/internal/layouttest"
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 // The pair of layouts that the tests of interruptions go between: every kind
@@ -68,6 +69,7 @@ func onlyFromOrTo(t *testing.T, what string, got, from, to layouttest.Layout) {
 // and each file whole; the same call finishes it, and the opposite one undoes it.
 func TestRestoreStoppedAtEveryStepIsFinishedOrUndone(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for _, undo := range []bool{false, true} {
 		for n := int64(0); ; n++ {
 			s := newSite(t, memory.NewStorage(), crashFrom)
@@ -133,6 +135,7 @@ func TestRestoreInChild(t *testing.T) {
 // directories with the wrong permissions behind.
 func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	self, err := os.Executable()
 	testkit.Must(t, err)
 	killed := 0

@@ -16,6 +16,7 @@ import (
 	"hank/checkpoint/internal/layouttest"
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 // These tests run themselves again as a child under conditions that a test
@@ -74,12 +75,14 @@ func copySelf(t *testing.T) string {
 // refuses it.
 func TestRestoreWithoutOpenat2(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	runAgain(t, "TestRestoreNever.*|TestRestoreUnder.*|TestRestoreTakesAnyName|TestAForgedJournal.*|TestOpenBeneath.*", nil, noOpenat2Env+"=1")
 }
 
 // Read-only directories matter only to someone who is not root.
 func TestRestoreAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run as an ordinary user already")
 	}

@@ -24,6 +24,7 @@ import (
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/scan"
 	"hank/checkpoint/worktree"
+	"hank/internal/short"
 )
 
 // fresh returns the tree that a store without any memory makes of the same.
@@ -90,6 +91,7 @@ func TestWhatIsRecordedIsInTheStoreAfterAnAbort(t *testing.T) {
 
 func TestFilesThatAreGoneAreForgotten(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	for i := range 50 {
 		r.Write(fmt.Sprintf("tmp/%d", i), "x")
@@ -105,6 +107,7 @@ func TestFilesThatAreGoneAreForgotten(t *testing.T) {
 
 func TestDeepAndWideTreesAreRecorded(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	// Deeper than one path can name: made and removed relative to open directories.
 	const depth = 1200
@@ -265,6 +268,7 @@ func TestAFileOrFolderThatCannotBeReadIsNamedAndStopsTheCheckpoint(t *testing.T)
 
 func TestAStoppedScanSaysSoAndLeavesNothing(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	for i := range 200 {
 		r.Write(fmt.Sprintf("d%d/f", i), fmt.Sprint(i))
@@ -283,6 +287,7 @@ func TestAStoppedScanSaysSoAndLeavesNothing(t *testing.T) {
 
 func TestLargeFilesStreamExactly(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	rng := rand.NewChaCha8([32]byte{1})
 	for i, size := range []int{packdb.InMemory - 1, packdb.InMemory, packdb.InMemory + 1, 3*packdb.InMemory + 17} {

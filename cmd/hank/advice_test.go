@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"hank/internal/short"
 )
 
 // advised is how often in a row what hank doctor says may be needed.
@@ -369,7 +371,7 @@ func (p *patient) follow(answer string) error {
 // random; HANK_SEED draws others.
 func TestWhatDoctorSaysLeadsOn(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	long, seed := os.Getenv("HANK_LONG") != "", uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("HANK_SEED"), 10, 64); err == nil {
 		seed = n

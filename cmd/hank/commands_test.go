@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
+
+	"hank/internal/short"
 )
 
 // verbCase is how a command is called on an execution of the fixture loop that has
@@ -69,6 +71,7 @@ var refused = map[string]int{"stop": 2, "skip": 2, "approve": 2, "reject": 2, "l
 // arguments, and prints JSON that can be read, and nothing else, with --json.
 func TestEveryVerb(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	template := t.TempDir()
 	fixture, err := filepath.Abs("../../fixtures/hanks/loop")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/internal/term"
 	"hank/internal/term/termtest"
 )
@@ -18,6 +19,7 @@ import (
 // what is printed is on lines of its own, and in the end the line is gone.
 func TestARunningCodonHasALineOnTheTerminal(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	const columns = 60
 	dir := t.TempDir()
 	hank := `{"hank": [{"id": "api", "name": "Call it", "model": "shell", "continuationMode": "fresh", "env": {"MY_TOKEN": "hidden-value-77"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/internal/term/termtest"
 )
 
@@ -35,7 +36,7 @@ func atTerminal(t *testing.T, dir, registry string, args ...string) (p *termtest
 // the user has seen the preview and agreed.
 func TestATargetIsPickedOnATerminal(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	dir, registry := t.TempDir(), t.TempDir()
 	const hank = `{"hank": [
 	  {"id": "gather", "name": "Gather", "model": "shell", "continuationMode": "fresh", "promptText": "echo 1 >a; echo 1 >b; echo '::hank usage {\"costUSD\":0.25}'"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/internal/term/termtest"
 )
 
@@ -21,7 +22,7 @@ import (
 // what builds hank and runs its tests is left out.
 func TestTheREADMEShowsWhatIsPrinted(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

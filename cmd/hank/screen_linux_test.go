@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/internal/term"
 	"hank/internal/term/termtest"
 )
@@ -48,6 +49,7 @@ var seenCommands = []struct {
 // same text: no colour says anything by itself.
 func TestWhatAPersonSees(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	colour, plain := newPerson(t, "NO_COLOR="), newPerson(t, "NO_COLOR=1")
 	for i, c := range seenCommands {
 		if c.file == "retry" {

@@ -31,15 +31,6 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"hank": func() { os.Exit(recorded()) }})
 }
 
-// heavy marks a test that takes seconds: scripts/check leaves it to scripts/test, as
-// it does the scripts with [short] skip.
-func heavy(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes seconds: scripts/test runs it")
-	}
-}
-
 // raced are the scripts that run with the race detector; scripts/test runs all without it.
 var raced = []string{"gates", "log", "notify", "operations", "run", "steering", "streamed"}
 

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"hank/internal/race"
+	"hank/internal/short"
 )
 
 // madeIn is where scripts/upgrade has made the executions of fixtures/upgrade.
@@ -105,7 +106,7 @@ var proceedsBy = map[string]any{
 // nothing that it had recorded changes.
 func TestExecutionsOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
-	heavy(t)
+	short.Skip(t)
 	archives, err := filepath.Glob("../../fixtures/upgrade/*/*.tar.gz")
 	if err != nil {
 		t.Fatal(err)

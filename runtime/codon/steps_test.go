@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/state"
@@ -206,6 +207,7 @@ func TestACodonIsExtendedUntilSomethingEndsIt(t *testing.T) {
 // A skip, or a stop, between two turns or in one of them: no other prompt follows.
 func TestARequestEndsTheExtensions(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for name, s := range map[string]struct {
 		request codon.Request
 		want    string

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"hank/internal/short"
 	"hank/runtime/harness/transcript"
 )
 
@@ -51,6 +52,7 @@ func TestAnEndlessLineWaitsForWhoReadsIt(t *testing.T) {
 // agent than there is room for, until somebody has dealt with it.
 func TestWhoPrintsWithoutAnEndWaits(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for name, chunk := range map[string][]byte{
 		"one line":   bytes.Repeat([]byte("x"), 1<<20),
 		"many lines": append(bytes.Repeat([]byte("x"), 1<<20-1), '\n'),
@@ -91,6 +93,7 @@ func TestWhoPrintsWithoutAnEndWaits(t *testing.T) {
 // TestLinesAreWhatStandsBetweenNewlines, however the stream comes in pieces.
 func TestLinesAreWhatStandsBetweenNewlines(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	text := strings.Repeat("one\n\ntwo three\n", 500) + strings.Repeat("x", longestLine) + "\n" + strings.Repeat("y", longestLine+5) + "\nlast"
 	want := append(strings.Split(strings.Repeat("one\n\ntwo three\n", 500), "\n")[:1500],
 		strings.Repeat("x", longestLine), strings.Repeat("y", longestLine), "yyyyy", "last")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hank/internal/proc"
+	"hank/internal/short"
 )
 
 // hostRuntime is what the part "runtime" is told and tells.
@@ -249,6 +250,7 @@ func TestNothingOutlivesRuntimeAndKeeperTogether(t *testing.T) {
 // of together with those before it.
 func TestALostWatchdogIsReplaced(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	spec := shell(t, "") // the part brings its own script
 	self, err := os.Executable()
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hank/internal/short"
 )
 
 // The test binary is its own keeper, and plays the parts of runtimes and
@@ -236,6 +238,7 @@ func (s *slow) Write(p []byte) (int, error) {
 
 func TestSlowWriterLosesNothingAfterTheEnd(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	const size = 130_000 // two reads
 	spec := shell(t, fmt.Sprintf("head -c %d /dev/zero", size))
 	out := &slow{pause: streamGrace + 100*time.Millisecond}
@@ -345,6 +348,7 @@ func TestTimeLimitNotReachedChangesNothing(t *testing.T) {
 
 func TestManyCommandsAtOnceKeepApart(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	var all sync.WaitGroup
 	for i := range 20 {
 		spec := shell(t, fmt.Sprintf(`sleep 1000 & echo %d; exit %d`, i, i))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/internal/proc"
+	"hank/internal/short"
 )
 
 // A keeper that dies between two of its steps: the runtime that waits for it
@@ -114,6 +115,7 @@ func TestWhatCannotBeKilledIsNamed(t *testing.T) {
 // just being started.
 func TestALostKeeperTakesNobodyAlong(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	spec := shell(t, "") // the part brings its own scripts
 	self, err := os.Executable()
 	if err != nil {

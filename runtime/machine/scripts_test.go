@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hank/internal/short"
 )
 
 var asked = flag.Int("scripts.n", 100, "how many texts TestWhatIsParsableIsParsedByEveryShell gives to each shell")
@@ -16,6 +18,7 @@ var asked = flag.Int("scripts.n", 100, "how many texts TestWhatIsParsableIsParse
 // shell of this machine can parse.
 func TestWhatIsParsableIsParsedByEveryShell(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	pieces := append(strings.Fields("; ;; & && | || ( ) < > >> << <<- <<E E 2>&1 >&2 <& 1> <> $( ) ` \" ' \\ $x ${x} ${x:-y} ${x%.*} ${#x} $((1+2)) $(( )) ((  f() "+
 		"a b x=1 x= a=( 0 12 # #c * ? [ ] [-f ~ ! - . : , @ = + é export local return set test echo $'a' $\"a\" ${x//a/b} ${!x} ${x:-' ${x:-\" \"${x- } $[ $[1] @(a) <( &> a) (a) a|b) for[ i a-b"), append(reserved, "for a-b in x; do a; done", "\n", "\n", "\t", "\r", "\x01", " ")...)
 	rng := rand.New(rand.NewPCG(uint64(*asked), 1))

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"hank/internal/short"
 )
 
 // userRepo is a repository in a random state, with what a model says of it.
@@ -151,6 +153,7 @@ func put(files map[string]string, name, text string) {
 // more; HANK_SEED draws others.
 func TestSwitchingMovesHeadAndIndexAlone(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	rounds, seed := 12, uint64(1)
 	if os.Getenv("HANK_LONG") != "" {
 		rounds = 400

@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hank/internal/flock"
+	"hank/internal/short"
 	"hank/state"
 )
 
@@ -133,6 +134,7 @@ func image(t testing.TB, dir string) string {
 // them seen before, with reopenings and kills in between.
 func TestTotalsAreTheSumsWhateverHappened(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		list := story(rng, rapid.IntRange(0, 120).Draw(rt, "entries"))
@@ -186,6 +188,7 @@ func TestTotalsAreTheSumsWhateverHappened(t *testing.T) {
 
 func TestManyKeysAreWrittenInManyTransactions(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	var list []Entry
 	for n := range 30_000 {
 		list = append(list, Entry{Seq: uint64(n/3 + 1), CodonID: fmt.Sprintf("%0200d", n), RunID: strings.Repeat("r", maxKey), Bill: state.Bill{Cost: 1}})
@@ -230,6 +233,7 @@ func TestEntriesThatCannotBeCountedAreRefusedWhole(t *testing.T) {
 // TestAnyChangedFileIsNoticed damages each file of a closed index in each way.
 func TestAnyChangedFileIsNoticed(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	list := story(rand.New(rand.NewPCG(1, 1)), 300)
 	dir := t.TempDir()
 	x, _ := open(t, dir)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
@@ -156,6 +157,7 @@ func seeds(usual int) uint64 {
 // every call that changes the disk, and the recovery after every call of its own.
 func TestAcknowledgedEventsSurviveACrashAfterEveryCall(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	m := newDisk(t)
 	s := &story{}
 	images := 0
@@ -221,6 +223,7 @@ func (s *story) checkAgain(t *testing.T, name string, m *vfstest.Mem) {
 // or from then on, and then opens what is there, with and without a crash.
 func TestAcknowledgedEventsSurviveAnErrorOfEveryCall(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	mutating := func(c vfstest.Call) bool { return c.Mutates() }
 	for _, fault := range []struct {
 		name string

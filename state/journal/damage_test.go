@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
@@ -24,6 +25,7 @@ import (
 // again.
 func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	m := newDisk(t)
 	must(t, fill(t, m, 6, 0).Close())
 	whole := get(t, m, current)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
@@ -68,6 +69,7 @@ func TestFollowSeesEveryEventOnceWhileSegmentsAreClosed(t *testing.T) {
 // closing of a segment) before the reader's n-th call, and the rest later.
 func TestTheWriterMayActBetweenAnyTwoCallsOfAReader(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	cases := 0
 	for steps, done := 1, false; !done; steps++ {
 		for n, acted := 1, true; acted; n++ {

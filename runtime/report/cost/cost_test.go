@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery"
@@ -99,6 +100,7 @@ func (c *costJournal) codon(run state.RunID, id state.CodonID, at state.Time, fi
 // index's lock until it has become what it is to be. HANK_LONG=1 tries many
 // more journals.
 func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
+	short.Skip(t)
 	dir := t.TempDir()
 	n := 0
 	property := func(rt *rapid.T) {
