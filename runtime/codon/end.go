@@ -53,7 +53,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended) error {
 	if res.verdict.Session != "" {
 		next.ClaudeSessionID = res.verdict.Session
 	}
-	next.Notes = append(next.Notes, a.notes...)
+	next.Notes = append(append(next.Notes, a.notes...), a.unpriced()...)
 	next.Decision = a.decision()
 	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 }

@@ -1,6 +1,7 @@
 package codon
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -82,11 +83,30 @@ func (a *attempt) agentEnviron() []string {
 	return env.Finish(nil)
 }
 
-// priced is what a use cost: the agent's own figure, or the registry's price.
-func (a *attempt) priced(u harness.Usage) state.USD {
-	if u.Priced {
-		return u.Cost
+// charged is a use with its price. Of requests that are told one by one, what a request
+// costs is added: the price of a request can depend on its size.
+func (a *attempt) charged(u harness.Usage) harness.Usage {
+	switch {
+	case u.Priced:
+	case u.PerRequest:
+		u.Cost = a.usage.Cost + a.price(u.Tokens.Minus(a.usage.Tokens))
+	default:
+		u.Cost = a.price(u.Tokens)
 	}
-	nano, _ := a.Entry.Codon.Model.Price(model.Tokens{Input: u.Tokens.Input, Output: u.Tokens.Output, CacheRead: u.Tokens.CacheRead, CacheWrite: u.Tokens.CacheCreation})
+	return u
+}
+
+// price is the registry's; 0 if it has none.
+func (a *attempt) price(t state.Tokens) state.USD {
+	nano, _ := a.Entry.Codon.Model.Price(model.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheCreation})
 	return state.USD(nano)
+}
+
+// unpriced says that the cost of the attempt is not in its record, if it is so.
+func (a *attempt) unpriced() []string {
+	total := a.total()
+	if _, known := a.Entry.Codon.Model.Price(model.Tokens{}); known || a.usage.Priced || total.Tokens.Sum() == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("no price is known for the model %s: what the attempt cost (%d tokens) is in no figure; give its price under \"prices\" in hankweave.json", a.Entry.Codon.Model, total.Tokens.Sum())}
 }

@@ -30,10 +30,14 @@ func (a *attempt) rigFailed(f *rig.Failure, class, rule string) (*state.FailureR
 }
 
 // verdictFailure is why an agent has not ended well: what its provider refused, also
-// before it had a session, or what it gives as the reason.
+// before it had a session, what it would have waited for without end, or what it gives as
+// the reason.
 func (a *attempt) verdictFailure(res ended) *state.FailureReason {
 	if a.refused != nil {
 		return a.refused
+	}
+	if a.givenUp != nil {
+		return a.givenUp
 	}
 	if f := res.verdict.Failure; f != nil {
 		return f

@@ -81,7 +81,7 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 		environ = a.commandEnviron()
 	}
 	return harness.Request{
-		Prompt: prompt, SystemPrompt: system, Model: a.Entry.Codon.Model.ModelID, Effort: a.Entry.Codon.Model.Effort, Session: a.Session, SessionCost: a.SessionCost,
+		Prompt: prompt, SystemPrompt: system, Model: a.Entry.Codon.Model.ModelID, Provider: a.Entry.Codon.Model.ProviderID, Effort: a.Entry.Codon.Model.Effort, Session: a.Session, SessionCost: a.SessionCost,
 		Attempt: a.ID, Workspace: a.Layout.Workspace, Home: home, Temp: temp, AutoCompact: a.Entry.Codon.AutoCompact,
 		Environ: environ, Env: a.Entry.Codon.Env, Agent: a.Agent,
 	}, nil, nil

@@ -117,6 +117,7 @@ type attempt struct {
 	context   bool      // the context window was full
 	exceeded  *state.BudgetExceeded
 	refused   *state.FailureReason // the provider's, which ended the agent
+	givenUp   *state.FailureReason // what the agent would have waited for without end
 	skip      bool
 	stop      *Request // the run is to end
 	costs     pace     // of recording what is used

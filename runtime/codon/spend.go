@@ -47,7 +47,7 @@ func (a *attempt) overBudget() bool {
 // own figure or by the registry's price.
 func (a *attempt) total() harness.Usage {
 	sum := a.usage
-	sum.Cost = a.priced(a.usage) + a.spent.Cost
+	sum.Cost = a.usage.Cost + a.spent.Cost
 	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
 	return sum
 }

@@ -45,6 +45,13 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 // turn runs one process of the agent.
 func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (ended, *state.FailureReason, error) {
 	req.Turn = a.extension
+	if m, is := a.Harness.(harness.Metered); is && req.Session != "" {
+		counted, err := m.SessionTokens(req)
+		if err != nil {
+			return ended{}, nil, err
+		}
+		req.SessionTokens = counted
+	}
 	command, err := a.Harness.Command(req)
 	if err != nil {
 		return ended{}, &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "start", Rule: "command"}, nil
@@ -55,7 +62,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	}
 	t := &turn{
 		command: command, reader: a.Harness.Reader(req), log: log, attempt: a.ID, writable: writable, requests: a.host.Requests(),
-		start:   transcript.Start{Harness: a.Harness.Name(), Attempt: a.ID, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost},
+		start:   transcript.Start{Harness: a.Harness.Name(), Attempt: a.ID, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost, SessionTokens: transcript.Counted(req.SessionTokens)},
 		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()), timeout: a.timeoutLeft(),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 		lastWord: a.lastWord(),
@@ -85,7 +92,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 			return ended{}, nil, err
 		}
 	}
-	a.usage = res.verdict.Usage
+	a.usage = a.charged(res.verdict.Usage)
 	return res, nil, a.recordUsage(time.Now(), true)
 }
 
@@ -128,7 +135,7 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 	case harness.ToolResult:
 		a.noteResult(o, time.Now())
 	case harness.Usage:
-		a.usage = o
+		a.usage = a.charged(o)
 		a.costs.owed = true
 		a.noteUsage(false)
 		err = a.recordUsage(time.Now(), false)
@@ -136,6 +143,10 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 	case harness.Retrying:
 		if o.Refused != nil {
 			a.refused = o.Refused
+			return true, nil
+		}
+		if o.GivenUp != nil {
+			a.givenUp = o.GivenUp
 			return true, nil
 		}
 		a.host.Say("%s waits for its provider (try %d, %s): %s", a.Entry.CodonID, o.Attempt, o.After, o.Why)
@@ -204,7 +215,7 @@ func (a *attempt) extend(req *harness.Request, res ended) (bool, error) {
 	if err != nil || prompt == "" {
 		return false, err
 	}
-	req.SessionCost += a.priced(a.usage)
+	req.SessionCost += a.usage.Cost
 	a.spent, a.usage = a.total(), harness.Usage{}
 	a.extension++
 	req.Prompt, req.Session = prompt, v.Session

@@ -29,6 +29,7 @@ type Request struct {
 	Prompt       string
 	SystemPrompt string            // appended to the agent's own
 	Model        string            // as the agent's command line wants it
+	Provider     string            // whose model it is, as the name of the model says
 	Effort       string            // how much the model is to think; empty leaves it to the agent
 	Session      string            // session to continue; empty starts a new one
 	SessionCost  state.USD         // what the agent has reported for that session before this turn
@@ -41,6 +42,9 @@ type Request struct {
 	Environ      []string          // the caller's environment, KEY=value; nil means os.Environ()
 	Env          map[string]string // the codon's env, after hank's overlay; it wins over everything
 	Agent        Check             // what preflight found; a zero Check is looked up on the PATH
+	// SessionTokens is what the agent had counted for that session before this turn, if
+	// it is Metered.
+	SessionTokens state.Tokens
 }
 
 // Command is a process that the keeper can start.
@@ -73,6 +77,12 @@ type Harness interface {
 	// LoginFiles are the user's own files and directories that the agent writes to in an
 	// environment, because its login is there. A sandbox lets them be written.
 	LoginFiles(env []string) []string
+}
+
+// Metered is a Harness whose agent counts the tokens of a session, and not those of a
+// turn. Of a session that is continued it tells what the agent has counted.
+type Metered interface {
+	SessionTokens(Request) (state.Tokens, error)
 }
 
 // Check is what a preflight found out about an agent.
@@ -144,12 +154,15 @@ type ToolResult struct {
 // difference. Context is the size of the last request in tokens, caches
 // included; 0 if unknown.
 type Usage struct {
-	Model   string
-	Tokens  state.Tokens
-	Cost    state.USD // 0 if the agent reports no money
-	Priced  bool      // Cost is the agent's own figure
-	Context int64
-	Final   bool // the agent's own account of a turn that has ended: there is nothing left to stop
+	Model  string
+	Tokens state.Tokens
+	Cost   state.USD // 0 if the agent reports no money
+	Priced bool      // Cost is the agent's own figure
+	// PerRequest is set if each Usage tells of one request to the model more than the one
+	// before it. Its price is that of the requests, and not that of their sum.
+	PerRequest bool
+	Context    int64
+	Final      bool // the agent's own account of a turn that has ended: there is nothing left to stop
 }
 
 // Retrying tells that the agent waits for its provider.
@@ -159,6 +172,8 @@ type Retrying struct {
 	Why     string
 	// Refused is set if waiting cannot help: see Refused.
 	Refused *state.FailureReason
+	// GivenUp is set if the agent would wait for ever, and has waited long enough.
+	GivenUp *state.FailureReason
 }
 
 // ContextExceeded tells that the context window is full (or was compacted

@@ -92,7 +92,7 @@ func (p *Parser) read(start transcript.Start) {
 	if !known {
 		h = p.formats.Other
 	}
-	p.reader = h.Reader(harness.Request{Model: start.Model, Session: start.Session, SessionCost: start.SessionCost, Attempt: start.Attempt, Environ: []string{}})
+	p.reader = h.Reader(harness.Request{Model: start.Model, Session: start.Session, SessionCost: start.SessionCost, SessionTokens: start.SessionTokens.Tokens(), Attempt: start.Attempt, Environ: []string{}})
 	_, p.plain = p.reader.(harness.Plain)
 }
 

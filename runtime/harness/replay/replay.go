@@ -128,11 +128,12 @@ func (h Harness) Command(req harness.Request) (harness.Command, error) {
 func (h Harness) Reader(req harness.Request) harness.Reader {
 	start := h.turns[req.Turn]
 	return h.recorded.Reader(harness.Request{
-		Attempt:     start.Attempt,
-		Turn:        req.Turn,
-		Model:       start.Model,
-		Session:     start.Session,
-		SessionCost: start.SessionCost,
+		Attempt:       start.Attempt,
+		Turn:          req.Turn,
+		Model:         start.Model,
+		Session:       start.Session,
+		SessionCost:   start.SessionCost,
+		SessionTokens: start.SessionTokens.Tokens(),
 	})
 }
 

@@ -45,12 +45,29 @@ const (
 
 // Start is what a reader of a turn's lines must know.
 type Start struct {
-	Schema      int       `json:"schema"`
-	Harness     string    `json:"harness"`
-	Attempt     string    `json:"attempt,omitempty"`
-	Model       string    `json:"model,omitempty"`
-	Session     string    `json:"session,omitempty"`     // the one that was to be continued
-	SessionCost state.USD `json:"sessionCost,omitempty"` // what it had cost before
+	Schema        int       `json:"schema"`
+	Harness       string    `json:"harness"`
+	Attempt       string    `json:"attempt,omitempty"`
+	Model         string    `json:"model,omitempty"`
+	Session       string    `json:"session,omitempty"`      // the one that was to be continued
+	SessionCost   state.USD `json:"sessionCost,omitempty"`  // what it had cost before
+	SessionTokens Count     `json:"sessionTokens,omitzero"` // what the agent had counted for it before
+}
+
+// Count is a count of tokens.
+type Count struct {
+	Input         int64 `json:"inputTokens"`
+	Output        int64 `json:"outputTokens"`
+	CacheCreation int64 `json:"cacheCreationTokens"`
+	CacheRead     int64 `json:"cacheReadTokens"`
+}
+
+// Counted is the count of tokens.
+func Counted(t state.Tokens) Count { return Count{t.Input, t.Output, t.CacheCreation, t.CacheRead} }
+
+// Tokens are those that were counted.
+func (c Count) Tokens() state.Tokens {
+	return state.Tokens{Input: c.Input, Output: c.Output, CacheCreation: c.CacheCreation, CacheRead: c.CacheRead}
 }
 
 // Exit is how the process ended.
