@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -81,6 +82,20 @@ func Classify(e Evidence) *state.FailureReason {
 	}
 	return reason
 }
+
+// Fail is a failure that hank itself found.
+func Fail(class, rule string, retriable bool, format string, args ...any) *state.FailureReason {
+	return &state.FailureReason{
+		Type:      state.FailUnknown,
+		Retriable: retriable,
+		Message:   Excerpt(fmt.Sprintf(format, args...), MaxMessage),
+		Class:     class,
+		Rule:      rule,
+	}
+}
+
+// SignalExits are the exit statuses of a program that ended itself because of a signal.
+var SignalExits = map[int]string{129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", 143: "SIGTERM"}
 
 // Refused reports whether a failure is a provider's refusal that neither waiting
 // nor another attempt can change: of the key, or of the model. Only a code word

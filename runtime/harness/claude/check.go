@@ -4,15 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os/exec"
-	"time"
+	"slices"
 
 	"hank/runtime/harness"
 )
-
-// versionLimit is how long `claude --version` may take. It takes 0.1 s warm;
-// a cold disk has 360 MiB to read.
-const versionLimit = 30 * time.Second
 
 // Check implements harness.Harness. It starts `claude --version` and looks for
 // credentials; whether the provider accepts them is only seen in a run.
@@ -27,7 +22,7 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 		return harness.Check{Problem: "the claude command is not on the PATH; install it with npm install -g @anthropic-ai/claude-code, or name it in " + executableVariable}
 	}
 	check := harness.Check{Found: true, Path: path}
-	version, err := version(ctx, path, environ)
+	version, err := harness.Version(ctx, path, append(slices.Clone(environ), "DISABLE_AUTOUPDATER=1"))
 	if err != nil {
 		check.Problem = fmt.Sprintf("%s --version failed (%v); reinstall it with npm install -g @anthropic-ai/claude-code", path, err)
 		return check
@@ -42,31 +37,4 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 		check.Note = fmt.Sprintf("no ANTHROPIC_API_KEY is set: the agent uses your own login and settings (%s), and keeps its sessions there", where)
 	}
 	return check
-}
-
-func version(ctx context.Context, path string, env []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env = append(append([]string{}, env...), "DISABLE_AUTOUPDATER=1")
-	cmd.WaitDelay = time.Second
-	var stderr harness.Tail
-	cmd.Stderr = lines{&stderr}
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, stderr.String())
-	}
-	m := versionNumber.FindString(string(out))
-	if m == "" {
-		return "", fmt.Errorf("it printed %q and no version", harness.Excerpt(string(out), 100))
-	}
-	return m, nil
-}
-
-// lines writes what a program prints into a Tail.
-type lines struct{ tail *harness.Tail }
-
-func (l lines) Write(p []byte) (int, error) {
-	l.tail.Add(p)
-	return len(p), nil
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -69,7 +67,7 @@ func (Harness) Command(req harness.Request) (harness.Command, error) {
 	}
 	if req.Session != "" {
 		args = append(args, "--resume", req.Session)
-		if atLeast(req.Agent.Version, 2, 1, 329) {
+		if harness.AtLeast(req.Agent.Version, 2, 1, 329) {
 			args = append(args, "--system-prompt-snapshot", "off")
 		}
 	}
@@ -170,21 +168,4 @@ func (Harness) LoginFiles(environ []string) []string {
 		_, err := os.Stat(name)
 		return err != nil
 	})
-}
-
-var versionNumber = regexp.MustCompile(`\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})\b`)
-
-// atLeast compares a version as the agent prints it. An unknown one is older
-// than everything: an option that it does not know would stop it.
-func atLeast(version string, want ...int) bool {
-	m := versionNumber.FindStringSubmatch(version)
-	if m == nil {
-		return false
-	}
-	for i, w := range want {
-		if have, _ := strconv.Atoi(m[i+1]); have != w {
-			return have > w
-		}
-	}
-	return true
 }

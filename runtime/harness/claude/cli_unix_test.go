@@ -3,71 +3,37 @@
 package claude
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"hank/internal/modelserver"
 	"hank/runtime/harness"
+	"hank/runtime/harness/internal/harnesstest"
 	"hank/runtime/harness/transcript"
 )
 
 var update = flag.Bool("update", false, "record the transcripts in testdata anew; needs the real agent (scripts/install-agents)")
 
-// cli is the path of the pinned Claude Code command line, that of
-// scripts/install-agents. Without it the test is skipped.
-func cli(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs("../../../.agents/claude/node_modules/.bin/claude")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the Claude Code command line is not installed; run scripts/install-agents")
-	}
-	return path
-}
+const root = "../../.."
 
-// pinned is the version that the lock file names.
+// cli is the pinned Claude Code command line.
+func cli(t *testing.T) string { return harnesstest.CLI(t, root, Name) }
+
 func pinned(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../../fixtures/agents/claude/package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lock struct {
-		Packages map[string]struct{ Version, Integrity, Resolved string }
-	}
-	if err := json.Unmarshal(text, &lock); err != nil {
-		t.Fatal(err)
-	}
-	for name, p := range lock.Packages {
-		if p.Resolved != "" || name != "" && p.Integrity == "" {
-			t.Errorf("the lock file names a host for %q, or no digest", name)
-		}
-	}
-	return lock.Packages["node_modules/@anthropic-ai/claude-code"].Version
+	return harnesstest.Pinned(t, root, Name, "@anthropic-ai/claude-code")
 }
 
 func TestTheLockFilePinsTheAgent(t *testing.T) {
 	t.Parallel()
-	if !atLeast(pinned(t), 2, 1, 329) {
+	if !harness.AtLeast(pinned(t), 2, 1, 329) {
 		t.Errorf("the pinned version is %q", pinned(t))
 	}
 }
@@ -133,83 +99,21 @@ func (s *stage) run(st step) (harness.Verdict, transcript.Exit, []harness.Observ
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdin = command.Env, command.Dir, bytes.NewReader(command.Stdin)
-
-	rec := &recorder{reader: Harness{}.Reader(req)}
-	rec.add(transcript.Entry{Stream: transcript.StreamStart, Start: transcript.Start{
-		Harness: Name, Attempt: req.Attempt, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost,
-	}})
-	var lines sync.WaitGroup
-	for stream, pipe := range map[transcript.Stream]func() (io.ReadCloser, error){
-		transcript.Stdout: cmd.StdoutPipe, transcript.Stderr: cmd.StderrPipe,
-	} {
-		out, err := pipe()
-		if err != nil {
-			t.Fatal(err)
+	played := harnesstest.Run(t, Harness{}, req, command, func(ctx context.Context, signal func(syscall.Signal) error) {
+		if st.stop == 0 {
+			return
 		}
-		lines.Go(func() { rec.copy(stream, out) })
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if st.stop != 0 {
 		select {
 		case <-s.server.Stalled():
 		case <-ctx.Done():
 			t.Fatal("the agent never asked the server")
 		}
-		if err := cmd.Process.Signal(st.stop); err != nil {
+		if err := signal(st.stop); err != nil {
 			t.Fatal(err)
 		}
-	}
-	lines.Wait()
-	_ = cmd.Wait() // the state says more than the error
-	if ctx.Err() != nil {
-		t.Fatal("the agent did not end")
-	}
-	exit := transcript.Exit{Code: cmd.ProcessState.ExitCode()}
-	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
-		exit.Signal = unix.SignalName(ws.Signal())
-	}
-	rec.add(transcript.Entry{Stream: transcript.StreamExit, Exit: exit})
-	s.transcript = rec.text
-	return rec.reader.End(exit.Code, exit.Signal), exit, rec.seen
-}
-
-// recorder writes the transcript while the reader reads.
-type recorder struct {
-	mu     sync.Mutex
-	reader harness.Reader
-	text   []byte
-	seen   []harness.Observation
-}
-
-func (r *recorder) add(e transcript.Entry) {
-	e.At = time.Now()
-	r.text = e.Append(r.text)
-}
-
-func (r *recorder) copy(stream transcript.Stream, out io.Reader) {
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 {
-			r.mu.Lock()
-			r.add(transcript.Entry{Stream: stream, Line: line})
-			if stream == transcript.Stdout {
-				r.seen = append(r.seen, r.reader.Line(line)...)
-			} else {
-				r.seen = append(r.seen, r.reader.Stderr(line)...)
-			}
-			r.mu.Unlock()
-		}
-		if err != nil {
-			return
-		}
-	}
+	})
+	s.transcript = played.Transcript
+	return played.Verdict, played.Exit, played.Seen
 }
 
 // record keeps the transcript in testdata, without what names this machine.
@@ -259,7 +163,7 @@ func TestRealAgent(t *testing.T) {
 				s.session = verdict.Session
 				s.spent.Cost += verdict.Usage.Cost
 			}
-			if litter := names(t, s.user); len(litter) > 0 {
+			if litter := harnesstest.Names(t, s.user); len(litter) > 0 {
 				t.Errorf("the agent wrote %v into the user's home", litter)
 			}
 		})
@@ -274,7 +178,7 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 	s := newStage(t, sc)
 
 	first, _, seen := s.run(sc.steps[0])
-	if got := names(t, s.workspace); !slices.Equal(got, []string{"hello.txt"}) {
+	if got := harnesstest.Names(t, s.workspace); !slices.Equal(got, []string{"hello.txt"}) {
 		t.Errorf("the workspace holds %v, want hello.txt alone", got)
 	}
 	if text, _ := os.ReadFile(filepath.Join(s.workspace, "hello.txt")); string(text) != "hello\n" {
@@ -310,18 +214,4 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 			t.Errorf("the model was not told %q in the second turn, but:\n%s", part, told.String())
 		}
 	}
-}
-
-// names lists a folder.
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
 }

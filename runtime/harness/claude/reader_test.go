@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hank/runtime/harness"
-	"hank/runtime/harness/transcript"
+	"hank/runtime/harness/internal/harnesstest"
 )
 
 // hold compares a verdict with what is wanted.
@@ -45,35 +45,6 @@ func (w want) hold(t *testing.T, name string, v harness.Verdict) {
 	check("message given", v.Failure.Message != "", true)
 }
 
-// read plays a recorded transcript to a reader.
-func read(t *testing.T, name string) (harness.Verdict, []harness.Observation) {
-	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var r harness.Reader
-	var seen []harness.Observation
-	for e, err := range transcript.Read(f) {
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		switch e.Stream {
-		case transcript.StreamStart:
-			r = Harness{}.Reader(harness.Request{Model: e.Start.Model, Session: e.Start.Session, SessionCost: e.Start.SessionCost})
-		case transcript.Stdout:
-			seen = append(seen, r.Line(e.Line)...)
-		case transcript.Stderr:
-			seen = append(seen, r.Stderr(e.Line)...)
-		case transcript.StreamExit:
-			return r.End(e.Exit.Code, e.Exit.Signal), seen
-		}
-	}
-	t.Fatalf("%s: the transcript has no end", name)
-	return harness.Verdict{}, nil
-}
-
 // TestRecordedTranscripts holds the reader against what the real agent printed.
 func TestRecordedTranscripts(t *testing.T) {
 	known := map[string]bool{}
@@ -81,7 +52,7 @@ func TestRecordedTranscripts(t *testing.T) {
 		for _, st := range sc.steps {
 			known[st.name+".jsonl"] = true
 			t.Run(name+"/"+st.name, func(t *testing.T) {
-				verdict, _ := read(t, st.name)
+				verdict, _ := harnesstest.Read(t, Harness{}, filepath.Join("testdata", st.name+".jsonl"))
 				st.want.hold(t, st.name, verdict)
 			})
 		}

@@ -40,15 +40,15 @@ func (r *reader) failure(exitCode int, signal string) *state.FailureReason {
 	}
 	switch {
 	case r.asked != "" && r.session != "" && r.session != r.asked:
-		return fail(harness.ClassSessionNotFound, "session:mismatch", false,
+		return harness.Fail(harness.ClassSessionNotFound, "session:mismatch", false,
 			"the agent was asked to continue session %s and worked in %s", r.asked, r.session)
 	case len(r.denied) > 0:
-		return fail(harness.ClassPermissionDenied, "result:permission_denials", false,
+		return harness.Fail(harness.ClassPermissionDenied, "result:permission_denials", false,
 			"the agent ended well, but these tools were refused: %s; allow them in its settings", strings.Join(r.denied, ", "))
 	case exitCode < 0:
-		return fail(harness.ClassInterrupted, "signal:"+signal, true, "the agent was done, and was then ended by %s", signal)
+		return harness.Fail(harness.ClassInterrupted, "signal:"+signal, true, "the agent was done, and was then ended by %s", signal)
 	case exitCode != 0:
-		return fail(harness.ClassExit, fmt.Sprintf("exit:%d", exitCode), true, "the agent reported success and then ended with exit status %d", exitCode)
+		return harness.Fail(harness.ClassExit, fmt.Sprintf("exit:%d", exitCode), true, "the agent reported success and then ended with exit status %d", exitCode)
 	}
 	return nil
 }
@@ -83,11 +83,8 @@ func unknownSession(text string) *state.FailureReason {
 	if !strings.Contains(text, "No conversation found with session ID") {
 		return nil
 	}
-	return fail(harness.ClassSessionNotFound, "text:session-not-found", false, "%s", text)
+	return harness.Fail(harness.ClassSessionNotFound, "text:session-not-found", false, "%s", text)
 }
-
-// The exit statuses of a program that ended itself because of a signal.
-var signalExits = map[int]string{129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", 143: "SIGTERM"}
 
 // unfinished judges an attempt that ended in the middle of a turn, or before
 // the first one.
@@ -95,12 +92,12 @@ func (r *reader) unfinished(exitCode int, signal string) *state.FailureReason {
 	said := cmp.Or(r.err.String(), r.out.String())
 	switch {
 	case exitCode < 0:
-		return fail(harness.ClassInterrupted, "signal:"+signal, true, "the agent was ended by %s", signal)
-	case signalExits[exitCode] != "":
-		return fail(harness.ClassInterrupted, fmt.Sprintf("exit:%d", exitCode), true,
-			"the agent ended with exit status %d, as after %s", exitCode, signalExits[exitCode])
+		return harness.Fail(harness.ClassInterrupted, "signal:"+signal, true, "the agent was ended by %s", signal)
+	case harness.SignalExits[exitCode] != "":
+		return harness.Fail(harness.ClassInterrupted, fmt.Sprintf("exit:%d", exitCode), true,
+			"the agent ended with exit status %d, as after %s", exitCode, harness.SignalExits[exitCode])
 	case exitCode == 0:
-		return fail(harness.ClassProtocol, "result:missing", true, "the agent exited without a result (exit status 0, no result line)%s", quote(said))
+		return harness.Fail(harness.ClassProtocol, "result:missing", true, "the agent exited without a result (exit status 0, no result line)%s", quote(said))
 	}
 	if f := unknownSession(said); f != nil {
 		return f
@@ -118,15 +115,4 @@ func quote(said string) string {
 		return ""
 	}
 	return ": " + said
-}
-
-// fail is a failure that hank itself found.
-func fail(class, rule string, retriable bool, format string, args ...any) *state.FailureReason {
-	return &state.FailureReason{
-		Type:      state.FailUnknown,
-		Retriable: retriable,
-		Message:   harness.Excerpt(fmt.Sprintf(format, args...), harness.MaxMessage),
-		Class:     class,
-		Rule:      rule,
-	}
 }
