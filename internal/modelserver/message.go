@@ -91,7 +91,7 @@ func (m message) whole() map[string]any {
 }
 
 // stream sends the turn as server-sent events.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, m message) {
+func (m message) stream(w http.ResponseWriter, stall func()) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	send := func(kind string, fields map[string]any) {
@@ -116,7 +116,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, m message) {
 	case Drop:
 		panic(http.ErrAbortHandler)
 	case Stall:
-		s.stall(r)
+		stall()
 	case ErrorEvent:
 		send("error", map[string]any{"error": map[string]any{"type": "overloaded_error", "message": "Overloaded"}})
 		return
@@ -182,4 +182,12 @@ func text(content json.RawMessage) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+func writeError(w http.ResponseWriter, e Error) {
+	fill(&e)
+	if e.RetryAfter != "" {
+		w.Header().Set("Retry-After", e.RetryAfter)
+	}
+	writeJSON(w, e.Status, map[string]any{"type": "error", "error": map[string]any{"type": e.Type, "message": e.Message}})
 }

@@ -1,14 +1,13 @@
 // Package modelserver is a stand-in for a model provider, for tests: it speaks
-// Anthropic's Messages API on the loopback, streamed and unstreamed, and plays
-// a script of turns, good ones and broken ones.
+// Anthropic's Messages API (streamed and unstreamed) and OpenAI's Responses API
+// (streamed) on the loopback, and plays a script of turns, good ones and broken ones.
 //
-// The shapes follow the public documentation of the Messages API and of its
-// streaming events; what the Claude Code CLI really reads of them was found by
-// running it against this server.
+// The shapes follow the public documentation of these APIs and of their
+// streaming events; what the Claude Code and Codex CLIs really read of them was found by
+// running them against this server.
 package modelserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,73 +17,6 @@ import (
 	"testing"
 	"time"
 )
-
-// Turn is one answer of the model. The zero Turn is an empty message.
-type Turn struct {
-	Thinking   string
-	Text       string
-	Tools      []Tool // called after the text
-	StopReason string // if empty: tool_use with Tools, else end_turn
-	Usage      Usage  // the zero Usage is DefaultUsage
-
-	// Error, if its Status is not 0, is sent instead of a message.
-	Error Error
-	// Break ends the stream badly after the first part of the content.
-	Break Break
-	// Repeat makes this turn answer every further request too.
-	Repeat bool
-}
-
-// Tool is a call of one of the agent's tools.
-type Tool struct {
-	Name  string
-	Input any // encoded as JSON
-}
-
-// Usage is what a turn counts, in tokens.
-type Usage struct {
-	Input, Output, CacheCreation, CacheRead int64
-}
-
-// DefaultUsage is what a turn counts that says nothing.
-var DefaultUsage = Usage{Input: 1000, Output: 50}
-
-// Error is an answer with an HTTP status that is not 200.
-type Error struct {
-	Status     int
-	Type       string // overloaded_error, ...; from the status if empty
-	Message    string
-	RetryAfter string // the header; none if empty
-}
-
-// Break is a way in which a stream can fail after it began.
-type Break int
-
-// The breaks.
-const (
-	Whole      Break = iota
-	Drop             // the connection is cut
-	Stall            // nothing more is sent until the agent gives up or the test ends
-	ErrorEvent       // an SSE event "error" (overloaded_error) ends the stream
-)
-
-// Request is what an agent asked.
-type Request struct {
-	Method, Path string
-	Header       http.Header
-	Body         []byte
-	Model        string
-	System       string // all blocks, joined by newlines
-	Messages     []Message
-	Tools        []string // names of the offered tools; none in side requests such as titles
-	Stream       bool
-}
-
-// Message is one message of the conversation that an agent sent.
-type Message struct {
-	Role string
-	Text string // text and tool-result blocks, joined by newlines
-}
 
 // Server is a running stand-in. It may be used by several goroutines.
 type Server struct {
@@ -156,6 +88,11 @@ func (s *Server) Environ() []string {
 	return []string{"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=not-a-real-key"}
 }
 
+// OpenAIEnviron are the variables by which hank makes the Codex CLI talk to this server.
+func (s *Server) OpenAIEnviron() []string {
+	return []string{"OPENAI_BASE_URL=" + s.URL() + "/v1", "CODEX_API_KEY=not-a-real-key"}
+}
+
 // Requests returns the model requests so far, in the order of their arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -180,6 +117,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"input_tokens": DefaultUsage.Input})
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/messages"):
 		s.messages(w, r)
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/responses"):
+		s.responses(w, r)
 	default:
 		writeError(w, Error{Status: http.StatusNotFound, Message: "no such endpoint: " + r.Method + " " + r.URL.Path})
 	}
@@ -191,6 +130,40 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 		writeError(w, Error{Status: http.StatusBadRequest, Message: err.Error()})
 		return
 	}
+	m := s.take(req)
+	switch {
+	case m.Error.Status != 0:
+		writeError(w, m.Error)
+	case req.Stream:
+		m.stream(w, func() { s.stall(r) })
+	case m.Break == Drop:
+		panic(http.ErrAbortHandler)
+	case m.Break == Stall:
+		s.stall(r)
+	case m.Break == ErrorEvent:
+		writeError(w, Error{Status: 529})
+	default:
+		writeJSON(w, http.StatusOK, m.whole())
+	}
+}
+
+// responses answers a request of OpenAI's Responses API, which is always streamed.
+func (s *Server) responses(w http.ResponseWriter, r *http.Request) {
+	req, err := parseResponses(r)
+	if err != nil {
+		writeOpenAIError(w, Error{Status: http.StatusBadRequest, Message: err.Error()})
+		return
+	}
+	m := s.take(req)
+	if m.Error.Status != 0 {
+		writeOpenAIError(w, m.Error)
+		return
+	}
+	m.streamResponse(w, func() { s.stall(r) })
+}
+
+// take keeps a request and returns its turn.
+func (s *Server) take(req Request) message {
 	s.mu.Lock()
 	s.requests = append(s.requests, req)
 	s.ids++
@@ -201,21 +174,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if turn.Usage == (Usage{}) {
 		turn.Usage = DefaultUsage
 	}
-	m := message{Turn: turn, id: fmt.Sprintf("msg_%06d", id), serial: id, model: req.Model}
-	switch {
-	case turn.Error.Status != 0:
-		writeError(w, turn.Error)
-	case req.Stream:
-		s.stream(w, r, m)
-	case turn.Break == Drop:
-		panic(http.ErrAbortHandler)
-	case turn.Break == Stall:
-		s.stall(r)
-	case turn.Break == ErrorEvent:
-		writeError(w, Error{Status: 529})
-	default:
-		writeJSON(w, http.StatusOK, m.whole())
-	}
+	return message{Turn: turn, id: fmt.Sprintf("msg_%06d", id), serial: id, model: req.Model}
 }
 
 // stall waits until the agent gives up or the test ends.
@@ -230,32 +189,4 @@ func (s *Server) stall(r *http.Request) {
 	case <-time.After(10 * time.Minute):
 	}
 	panic(http.ErrAbortHandler) // net/http's way to cut a connection: no orderly end
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the agent has gone; its loss
-}
-
-// errorTypes are the error types of the Messages API by status.
-var errorTypes = map[int]string{
-	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
-	404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error",
-}
-
-func writeError(w http.ResponseWriter, e Error) {
-	if e.Type == "" {
-		e.Type = errorTypes[e.Status]
-	}
-	if e.Type == "" {
-		e.Type = "api_error"
-	}
-	if e.Message == "" {
-		e.Message = strings.ReplaceAll(strings.TrimSuffix(e.Type, "_error"), "_", " ")
-	}
-	if e.RetryAfter != "" {
-		w.Header().Set("Retry-After", e.RetryAfter)
-	}
-	writeJSON(w, e.Status, map[string]any{"type": "error", "error": map[string]any{"type": e.Type, "message": e.Message}})
 }
