@@ -35,7 +35,7 @@ var phrases = []phrase{
 	{word(`for good`), "permanently", []string{"for good reason"}},
 	{word(`in order`), "gracefully, cleanly; repair", []string{"in order to", "in order of", "in order:", "in order,", "loops, in order", "events in order"}},
 	{word(`timelines?`), "lineage path", []string{"--only timelines", "timelines    checkpoints of", "*timelines*", "a timeline, plots"}},
-	{word(`threads?`), "lineage path", []string{"OS thread", "threads of the keeper"}},
+	{word(`threads?`), "lineage path", []string{"OS thread", "threads of the keeper", "thread.started", "thread id"}},
 	{word(`from before (it|them)`), "the state before it", nil},
 	{word(`of (hank|git)'s( own)?`), "hank's own, Git's", nil},
 	{word(`memories`), "copies, records", nil},
