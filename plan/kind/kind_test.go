@@ -42,12 +42,14 @@ func TestAHarnessWithoutARowIsAnAgent(t *testing.T) {
 
 func TestWhatHasNoProviderHasNoUsualHarness(t *testing.T) {
 	t.Parallel()
-	for _, provider := range []string{"", "openai", "opencode", "shell", "lab"} {
+	for _, provider := range []string{"", "google", "opencode", "shell", "lab"} {
 		if h, ok := Usual(provider); ok {
 			t.Errorf("%q: %+v", provider, h)
 		}
 	}
-	if h, ok := Usual("anthropic"); !ok || h.Name != "claude" {
-		t.Errorf("anthropic: %+v", h)
+	for provider, want := range map[string]string{"anthropic": "claude", "openai": "codex"} {
+		if h, ok := Usual(provider); !ok || h.Name != want {
+			t.Errorf("%s: %+v", provider, h)
+		}
 	}
 }

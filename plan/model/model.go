@@ -7,6 +7,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -61,6 +62,13 @@ func (r Ref) isShell() bool {
 	return r.ModelID == Shell && (r.ProviderID == Shell || r.ProviderID == "")
 }
 
+// logins are providers that sell another provider's models by subscription. They keep
+// their name: the agent must be told which login it is.
+var logins = map[string]string{"openai-codex": "openai"}
+
+// maker is the provider whose models a provider has.
+func maker(provider string) string { return cmp.Or(logins[provider], provider) }
+
 // Kind is the harness that works with the model, whether hank has it or not. Before
 // resolution it is only known whether it runs scripts.
 func (r Ref) Kind() kind.Harness {
@@ -70,7 +78,7 @@ func (r Ref) Kind() kind.Harness {
 	if agent, ok := kind.Agent(r.HarnessOverride); ok {
 		return agent
 	}
-	if usual, ok := kind.Usual(r.ProviderID); ok && r.HarnessOverride == "" {
+	if usual, ok := kind.Usual(maker(r.ProviderID)); ok && r.HarnessOverride == "" {
 		return usual
 	}
 	return kind.Of("")
@@ -151,7 +159,7 @@ func choices() string {
 // Harness returns the name of the harness that drives the model. The error is
 // a *NoHarnessError.
 func (r Ref) Harness() (string, error) {
-	if h := r.Kind(); h.Driven && (h.Provider == "" || h.Provider == r.ProviderID) {
+	if h := r.Kind(); h.Driven && (h.Provider == "" || h.Provider == maker(r.ProviderID)) {
 		return h.Name, nil
 	}
 	return "", &NoHarnessError{r}

@@ -21,10 +21,6 @@ var spellings = map[string]string{
 	"bedrock": "amazon-bedrock", "vertex": "google-vertex", "mistralai": "mistral", "x-ai": "xai", "z-ai": "zai",
 }
 
-// logins are providers that sell another provider's models by subscription. They keep
-// their name: the agent must be told which login it is.
-var logins = map[string]string{"openai-codex": "openai"}
-
 // moonshot is the maker whose models are had from openrouter, as in the compatible
 // system, unless moonshotai is written.
 const moonshot = "moonshot"
@@ -102,6 +98,6 @@ func (n name) dress(ref Ref) Ref {
 
 // isUsual reports whether the agent is the one that models of a provider have anyway.
 func (n name) isUsual(provider string) bool {
-	usual, ok := kind.Usual(provider)
+	usual, ok := kind.Usual(maker(provider))
 	return ok && n.agent == usual.Name
 }

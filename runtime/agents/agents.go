@@ -13,6 +13,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
+	"hank/runtime/harness/codex"
 	"hank/runtime/harness/shell"
 	"hank/state"
 )
@@ -22,6 +23,7 @@ import (
 var Harnesses = map[string]harness.Harness{
 	shell.Name:  shell.Harness{},
 	claude.Name: claude.Harness{},
+	codex.Name:  codex.Harness{},
 }
 
 // Foreign reads transcripts that no harness of this hank has written. Hankweave keeps

@@ -25,9 +25,9 @@ var update = flag.Bool("update", false, "record the transcripts in testdata anew
 const root = "../../.."
 
 // cli is the pinned Codex command line.
-func cli(t *testing.T) string { return harnesstest.CLI(t, root, name) }
+func cli(t *testing.T) string { return harnesstest.CLI(t, root, Name) }
 
-func pinned(t *testing.T) string { return harnesstest.Pinned(t, root, name, "@openai/codex") }
+func pinned(t *testing.T) string { return harnesstest.Pinned(t, root, Name, "@openai/codex") }
 
 func TestTheLockFilePinsTheAgent(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,6 @@
 //     a turn that ended well.
 //
 // The agent reports no money, so that what it costs is a matter of price lists.
-//
-// Nothing uses the package yet.
 package codex
 
 import (
@@ -25,8 +23,8 @@ import (
 	"hank/runtime/harness"
 )
 
-// name is the harness's word in records.
-const name = "codex"
+// Name is the harness's word in records.
+const Name = "codex"
 
 // Harness drives the Codex command line.
 type Harness struct{}
@@ -34,7 +32,7 @@ type Harness struct{}
 var _ harness.Harness = Harness{}
 
 // Name implements harness.Harness.
-func (Harness) Name() string { return name }
+func (Harness) Name() string { return Name }
 
 // maxArgument is the longest single argument that Linux takes (MAX_ARG_STRLEN,
 // 32 pages) with its NUL.
