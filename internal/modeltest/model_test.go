@@ -143,7 +143,7 @@ func (m *model) back(from place, target tree, now int, held func(string) bool) t
 		case was == wanted: // which the checkpoint does not have, and nobody touches
 		case !(m.world.ignores && m.world.partial) && wanted.kind == "" && held(p) && from.frozen.tracks(now, p) && target.visible(p, was) && from.tree.visible(p, was):
 			// Checkpoints track it, and the target has it not: it goes.
-		case !from.frozen.tracks(len(from.frozen), p): // nobody tracks it: it stays
+		case !from.frozen.tracks(len(from.frozen), p) && !held(p): // nobody tracks it, nor has a program that was adopted for the target: it stays
 			t.doubt[p] = []node{was}
 			if slices.ContainsFunc(allPaths(target), func(q string) bool { return q != p && (within(q, p) || within(p, q)) }) {
 				t.doubt[p] = nil // in the way of something else
