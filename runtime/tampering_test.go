@@ -52,12 +52,18 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.must(ModeRun, exitcode.Done)
-	if got := content(t, s.workspace(), "log"); got != "before\ntamper\nafter\n" {
-		t.Errorf("the codons have left %q", got)
+	left, made := "before\ntamper\nafter\n", "[before:completed tamper:completed after:completed]"
+	if tamper := s.last("tamper"); !tamper.Settled() { // seen half deleted, its end could not be recorded: a person decides
+		left, made = "before\ntamper\ntamper\nafter\n", fmt.Sprintf("[before:completed tamper:%s tamper:completed after:completed]", tamper.Status)
+		s.must(ModeRun, exitcode.Decision)
+		s.opts.KeepTree = true
 	}
-	if got, want := s.records(), []string{"before:completed", "tamper:completed", "after:completed"}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("records are %v", got)
+	s.must(ModeRun, exitcode.Done)
+	if got := content(t, s.workspace(), "log"); got != left {
+		t.Errorf("the codons have left %q, want %q", got, left)
+	}
+	if got := s.records(); fmt.Sprint(got) != made {
+		t.Errorf("records are %v, want %s", got, made)
 	}
 	s.fsck()
 }
