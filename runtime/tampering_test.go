@@ -54,6 +54,9 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	}
 	left, made := "before\ntamper\nafter\n", "[before:completed tamper:completed after:completed]"
 	if tamper := s.last("tamper"); !tamper.Settled() { // seen half deleted, its end could not be recorded: a person decides
+		if said := strings.Join(s.said, "\n"); !strings.Contains(said, "were changed while the codon was running: the journal (lstat") {
+			t.Errorf("the end of tamper is not recorded, and the directory was not seen half deleted:\n%s", said)
+		}
 		left, made = "before\ntamper\ntamper\nafter\n", fmt.Sprintf("[before:completed tamper:%s tamper:completed after:completed]", tamper.Status)
 		s.must(ModeRun, exitcode.Decision)
 		s.opts.KeepTree = true
