@@ -205,6 +205,14 @@ func (h *host) must(spec codon.Spec, want string) *state.Codon {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.ended(record, want)
+	return record
+}
+
+// ended fails the test unless record ended as want says: its status, why, and the files
+// of its checkpoint.
+func (h *host) ended(record *state.Codon, want string) {
+	h.t.Helper()
 	why := record.Interrupted
 	if f := record.FailureReason; f != nil && why == "" {
 		why = f.Class
@@ -213,7 +221,6 @@ func (h *host) must(spec codon.Spec, want string) *state.Codon {
 	if got := strings.TrimSpace(fmt.Sprintf("%s %s %v", record.Status, cmp.Or(why, "-"), files)); got != want {
 		h.t.Fatalf("it ended %s, want %s: %+v", got, want, record.FailureReason)
 	}
-	return record
 }
 
 // c is a codon of the model shell.
