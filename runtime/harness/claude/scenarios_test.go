@@ -2,49 +2,47 @@ package claude
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"hank/internal/modelserver"
 	"hank/runtime/harness"
+	"hank/runtime/harness/internal/harnesstest"
 	"hank/state"
 )
 
-// scenario is a conversation of the real agent with the stand-in server. The
-// same expectations are held against the live agent and against what it
-// printed when its transcripts were recorded.
-type scenario struct {
-	script   []modelserver.Turn
-	settings string // the user's settings.json of the agent
-	down     bool   // the server is gone before the agent starts
-	keyless  bool   // there are no credentials
-	steps    []step
+// agent is the pinned Claude Code command line.
+var agent = harnesstest.Agent{
+	Harness: Harness{}, Package: "@anthropic-ai/claude-code", Root: "../../..", Model: "claude-sonnet-4-5", Provider: "anthropic",
+	Executable: executableVariable, Key: "ANTHROPIC_API_KEY", Priced: true,
+	Environ: func(s *modelserver.Server) []string { return append(s.Environ(), "CLAUDE_CODE_MAX_RETRIES=1") },
+	Scrub: func(text, dir, scrubbed string) string {
+		dashed := func(p string) string { return regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(p, "-") }
+		text = strings.ReplaceAll(text, dashed(dir), dashed(scrubbed))
+		return regexp.MustCompile(`/cc-socks(-\d+)?/\d+\.sock`).ReplaceAllString(text, "/cc-socks/1.sock")
+	},
 }
 
-// step is one start of the agent. From the second on it continues the session.
-type step struct {
-	name    string // of the transcript
-	session string // instead of the step before's
-	system  string // system prompt
-	compact bool
-	stop    syscall.Signal // sent when the server's stream has stalled
-	want    want
-}
+type (
+	scenario = harnesstest.Scenario
+	step     = harnesstest.Step
+	want     = harnesstest.Want
+)
 
-// want is what a verdict must say.
-type want struct {
-	class     string // of the failure; empty means success
-	rule      string
-	typ       state.FailureType
-	retriable bool
-	text      string
-	noResult  bool
-	noSession bool
-	exceeded  bool
-	denied    string
-	tokens    state.Tokens
-	cost      state.USD
-	cut       int // up to so many messages of cutTokens come on top: whether the agent saw them before the cut is chance
-	exit      int // -1: died by the signal that was sent
+// settings lets the user of the agent have a settings.json.
+func settings(text string) func(*harnesstest.Stage) {
+	return func(s *harnesstest.Stage) {
+		dir := filepath.Join(s.Home, ".claude")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			s.T.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(text), 0o600); err != nil {
+			s.T.Fatal(err)
+		}
+	}
 }
 
 func write(file, content string) modelserver.Turn {
@@ -55,16 +53,8 @@ func write(file, content string) modelserver.Turn {
 	}
 }
 
-func always(e modelserver.Error) []modelserver.Turn {
-	return []modelserver.Turn{{Error: e, Repeat: true}}
-}
-
-// done is a text that ends the agent's turn, and costs 1000 tokens in, 50 out.
-func done(text string) modelserver.Turn { return modelserver.Turn{Text: text} }
-
 var (
 	wrote   = state.Tokens{Input: 1200, Output: 40, CacheRead: 500}
-	one     = state.Tokens{Input: 1000, Output: 50}
 	tooLong = modelserver.Error{Status: http.StatusBadRequest, Message: "prompt is too long: 210000 tokens > 200000 maximum"}
 )
 
@@ -81,15 +71,15 @@ var cutTokens = state.Tokens{Input: 1000, Output: 1}
 
 // apiError is a failure before anything was paid.
 func apiError(name string, e modelserver.Error, class, rule string, typ state.FailureType, retriable bool) scenario {
-	return scenario{script: always(e), steps: []step{{name: name, want: want{class: class, rule: rule, typ: typ, retriable: retriable, exit: 1}}}}
+	return harnesstest.Refuses(name, e, want{Class: class, Rule: rule, Type: typ, Retriable: retriable, Exit: 1})
 }
 
 var scenarios = map[string]scenario{
 	"two turns of one session, the second with another system prompt": {
-		script: []modelserver.Turn{write("hello.txt", "hello\n"), done("Written."), done("Second answer.")},
-		steps: []step{
-			{name: "write", system: "FIRST-SYSTEM-PROMPT", want: want{text: "Written.", tokens: wrote.Add(one), cost: wroteCost + oneCost}},
-			{name: "resumed", system: "OTHER-SYSTEM-PROMPT", want: want{text: "Second answer.", tokens: one, cost: oneCost}},
+		Script: []modelserver.Turn{write("hello.txt", "hello\n"), harnesstest.Done("Written."), harnesstest.Done("Second answer.")},
+		Steps: []step{
+			{Name: "write", System: "FIRST-SYSTEM-PROMPT", Want: want{Text: "Written.", Tokens: wrote.Add(harnesstest.One), Cost: wroteCost + oneCost}},
+			{Name: "resumed", System: "OTHER-SYSTEM-PROMPT", Want: want{Text: "Second answer.", Tokens: harnesstest.One, Cost: oneCost}},
 		},
 	},
 	"authentication":  apiError("http-401", modelserver.Error{Status: 401}, harness.ClassAuth, "word:authentication_failed", state.FailAPI, false),
@@ -100,106 +90,106 @@ var scenarios = map[string]scenario{
 	"unknown model":   apiError("http-404", modelserver.Error{Status: 404}, harness.ClassInvalidRequest, "word:model_not_found", state.FailAPI, false),
 	"invalid request": apiError("http-400", modelserver.Error{Status: 400, Message: "messages.3.content: Input should be a valid list"}, harness.ClassInvalidRequest, "status:400", state.FailAPI, false),
 	"overloaded once, then well": {
-		script: []modelserver.Turn{{Error: modelserver.Error{Status: 529}}, done("Fine.")},
-		steps:  []step{{name: "http-529-once", want: want{text: "Fine.", tokens: one, cost: oneCost}}},
+		Script: []modelserver.Turn{{Error: modelserver.Error{Status: 529}}, harnesstest.Done("Fine.")},
+		Steps:  []step{{Name: "http-529-once", Want: want{Text: "Fine.", Tokens: harnesstest.One, Cost: oneCost}}},
 	},
 	"stream cut, again and again": {
-		script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Drop, Repeat: true}},
-		steps: []step{{name: "drop", want: want{
-			class: harness.ClassUnreachable, rule: "word:connection_failed", typ: state.FailAPI, retriable: true, exit: 1,
-			tokens: wrote, cost: wroteCost, cut: 2,
+		Script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Drop, Repeat: true}},
+		Steps: []step{{Name: "drop", Want: want{
+			Class: harness.ClassUnreachable, Rule: "word:connection_failed", Type: state.FailAPI, Retriable: true, Exit: 1,
+			Tokens: wrote, Cost: wroteCost, Cut: 2, CutTokens: cutTokens, CutCost: cutCost,
 		}}},
 	},
 	"stream ended by an error event": {
-		script: []modelserver.Turn{{Text: "par", Break: modelserver.ErrorEvent, Repeat: true}},
-		steps: []step{{name: "error-event", want: want{
-			class: harness.ClassOverloaded, rule: "word:server_error", typ: state.FailAPI, retriable: true, exit: 1, cut: 2,
+		Script: []modelserver.Turn{{Text: "par", Break: modelserver.ErrorEvent, Repeat: true}},
+		Steps: []step{{Name: "error-event", Want: want{
+			Class: harness.ClassOverloaded, Rule: "word:server_error", Type: state.FailAPI, Retriable: true, Exit: 1, Cut: 2, CutTokens: cutTokens, CutCost: cutCost,
 		}}},
 	},
 	"provider not there": {
-		down: true,
-		steps: []step{{name: "unreachable", want: want{
-			class: harness.ClassUnreachable, rule: "word:connection_failed", typ: state.FailAPI, retriable: true, exit: 1,
+		Prepare: func(s *harnesstest.Stage) { s.Server.Close() },
+		Steps: []step{{Name: "unreachable", Want: want{
+			Class: harness.ClassUnreachable, Rule: "word:connection_failed", Type: state.FailAPI, Retriable: true, Exit: 1,
 		}}},
 	},
 	"nobody logged in": {
-		keyless: true,
-		steps: []step{{name: "keyless", want: want{
-			class: harness.ClassAuth, rule: "word:authentication_failed", typ: state.FailAPI, exit: 1,
+		Keyless: true,
+		Steps: []step{{Name: "keyless", Want: want{
+			Class: harness.ClassAuth, Rule: "word:authentication_failed", Type: state.FailAPI, Exit: 1,
 		}}},
 	},
 	"a session that does not exist": {
-		steps: []step{{name: "unknown-session", session: "00000000-0000-4000-8000-000000000000", want: want{
-			class: harness.ClassSessionNotFound, rule: "text:session-not-found", typ: state.FailUnknown, noSession: true, exit: 1,
+		Steps: []step{{Name: "unknown-session", Session: "00000000-0000-4000-8000-000000000000", Want: want{
+			Class: harness.ClassSessionNotFound, Rule: "text:session-not-found", Type: state.FailUnknown, NoSession: true, Exit: 1,
 		}}},
 	},
 	"ended by SIGTERM while it waits for an answer, then continued": {
-		script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Stall}, done("Went on.")},
-		steps: []step{
-			{name: "sigterm", stop: syscall.SIGTERM, want: want{
-				class: harness.ClassInterrupted, rule: "exit:143", typ: state.FailUnknown, retriable: true, noResult: true, exit: 143,
-				text: "I will write a.txt.", tokens: state.Tokens{Input: 1200, Output: 14, CacheRead: 500},
+		Script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
+		Steps: []step{
+			{Name: "sigterm", Stop: syscall.SIGTERM, Want: want{
+				Class: harness.ClassInterrupted, Rule: "exit:143", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: 143,
+				Text: "I will write a.txt.", Tokens: state.Tokens{Input: 1200, Output: 14, CacheRead: 500},
 			}},
-			{name: "sigterm-resumed", want: want{text: "Went on.", tokens: one, cost: oneCost}},
+			{Name: "sigterm-resumed", Want: want{Text: "Went on.", Tokens: harnesstest.One, Cost: oneCost}},
 		},
 	},
 	"ended by SIGINT while it waits for an answer": {
-		script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall, Repeat: true}},
-		steps: []step{{name: "sigint", stop: syscall.SIGINT, want: want{
-			class: harness.ClassInterrupted, rule: "word:aborted_streaming", typ: state.FailUnknown, retriable: true,
-			cut: 1,
+		Script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall, Repeat: true}},
+		Steps: []step{{Name: "sigint", Stop: syscall.SIGINT, Again: func(v harness.Verdict) bool { return !v.ResultSeen }, Want: want{
+			Class: harness.ClassInterrupted, Rule: "word:aborted_streaming", Type: state.FailUnknown, Retriable: true,
+			Cut: 1, CutTokens: cutTokens, CutCost: cutCost,
 		}}},
 	},
 	"ended by SIGKILL": {
-		script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall}},
-		steps: []step{{name: "sigkill", stop: syscall.SIGKILL, want: want{
-			class: harness.ClassInterrupted, rule: "signal:SIGKILL", typ: state.FailUnknown, retriable: true, noResult: true, exit: -1,
+		Script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall}},
+		Steps: []step{{Name: "sigkill", Stop: syscall.SIGKILL, Want: want{
+			Class: harness.ClassInterrupted, Rule: "signal:SIGKILL", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: -1,
 		}}},
 	},
 	"context full, compaction not wanted": {
-		script: []modelserver.Turn{write("a.txt", "a\n"), {Error: tooLong, Repeat: true}},
-		steps: []step{{name: "context-full", want: want{
-			class: harness.ClassContextOverflow, rule: "word:prompt_too_long", typ: state.FailAPI, exceeded: true, exit: 1,
-			tokens: wrote, cost: wroteCost,
+		Script: []modelserver.Turn{write("a.txt", "a\n"), {Error: tooLong, Repeat: true}},
+		Steps: []step{{Name: "context-full", Want: want{
+			Class: harness.ClassContextOverflow, Rule: "word:prompt_too_long", Type: state.FailAPI, Exceeded: true, Exit: 1,
+			Tokens: wrote, Cost: wroteCost,
 		}}},
 	},
 	"context full, compacted": {
-		script: []modelserver.Turn{write("a.txt", "a\n"), {Error: tooLong}, done("<summary>All well.</summary>"), done("Done after compaction.")},
-		steps: []step{{name: "context-compacted", compact: true, want: want{
-			exceeded: true, text: "Done after compaction.", tokens: wrote.Add(one).Add(one), cost: wroteCost + 2*oneCost,
+		Script: []modelserver.Turn{write("a.txt", "a\n"), {Error: tooLong}, harnesstest.Done("<summary>All well.</summary>"), harnesstest.Done("Done after compaction.")},
+		Steps: []step{{Name: "context-compacted", Compact: true, Want: want{
+			Exceeded: true, Text: "Done after compaction.", Tokens: wrote.Add(harnesstest.One).Add(harnesstest.One), Cost: wroteCost + 2*oneCost,
 		}}},
 	},
 	"answer too long": {
-		script: []modelserver.Turn{{Text: "blah", StopReason: "max_tokens", Repeat: true}},
-		steps: []step{{name: "max-output", want: want{
-			class: harness.ClassMaxOutput, rule: "word:max_output_tokens", typ: state.FailAPI, retriable: true, exceeded: true, exit: 1,
-			tokens: state.Tokens{Input: 4000, Output: 200}, cost: 4 * oneCost,
+		Script: []modelserver.Turn{{Text: "blah", StopReason: "max_tokens", Repeat: true}},
+		Steps: []step{{Name: "max-output", Want: want{
+			Class: harness.ClassMaxOutput, Rule: "word:max_output_tokens", Type: state.FailAPI, Retriable: true, Exceeded: true, Exit: 1,
+			Tokens: state.Tokens{Input: 4000, Output: 200}, Cost: 4 * oneCost,
 		}}},
 	},
 	"refusal": {
-		script: []modelserver.Turn{{Text: "no", StopReason: "refusal", Repeat: true}},
-		steps: []step{{name: "refusal", want: want{
-			class: harness.ClassRefusal, rule: "word:refusal", typ: state.FailAPI, exit: 1,
-			tokens: one.Add(one), cost: 2 * oneCost,
+		Script: []modelserver.Turn{{Text: "no", StopReason: "refusal", Repeat: true}},
+		Steps: []step{{Name: "refusal", Want: want{
+			Class: harness.ClassRefusal, Rule: "word:refusal", Type: state.FailAPI, Exit: 1,
+			Tokens: harnesstest.One.Add(harnesstest.One), Cost: 2 * oneCost,
 		}}},
 	},
 	"a tool that the settings forbid": {
-		settings: `{"permissions":{"deny":["Read(/etc/**)","Read(//etc/**)"]}}`,
-		script: []modelserver.Turn{
-			{Tools: []modelserver.Tool{{Name: "Read", Input: map[string]string{"file_path": "/etc/hostname"}}}}, done("I could not."),
+		Prepare: settings(`{"permissions":{"deny":["Read(/etc/**)","Read(//etc/**)"]}}`),
+		Script: []modelserver.Turn{
+			{Tools: []modelserver.Tool{{Name: "Read", Input: map[string]string{"file_path": "/etc/hostname"}}}}, harnesstest.Done("I could not."),
 		},
-		steps: []step{{name: "denied", want: want{
-			class: harness.ClassPermissionDenied, rule: "result:permission_denials", typ: state.FailUnknown, denied: "Read",
-			text: "I could not.", tokens: one.Add(one), cost: 2 * oneCost,
+		Steps: []step{{Name: "denied", Want: want{
+			Class: harness.ClassPermissionDenied, Rule: "result:permission_denials", Type: state.FailUnknown, Denied: "Read",
+			Text: "I could not.", Tokens: harnesstest.One.Add(harnesstest.One), Cost: 2 * oneCost,
 		}}},
 	},
 	"a background task that ends later": {
-		script: []modelserver.Turn{
+		Script: []modelserver.Turn{
 			{Tools: []modelserver.Tool{{Name: "Bash", Input: map[string]any{"command": "sleep 1; echo later", "run_in_background": true}}}},
-			done("Started."), done("It has ended."),
+			harnesstest.Done("Started."), harnesstest.Done("It has ended."),
 		},
-		steps: []step{{name: "background", want: want{
-			text: "It has ended.", tokens: one.Add(one).Add(one), cost: 3 * oneCost,
+		Steps: []step{{Name: "background", Want: want{
+			Text: "It has ended.", Tokens: harnesstest.One.Add(harnesstest.One).Add(harnesstest.One), Cost: 3 * oneCost,
 		}}},
 	},
 }

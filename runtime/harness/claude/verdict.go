@@ -2,7 +2,6 @@ package claude
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"hank/runtime/harness"
@@ -32,25 +31,25 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 }
 
 func (r *reader) failure(exitCode int, signal string) *state.FailureReason {
-	if r.result == nil || r.open {
-		return r.unfinished(exitCode, signal)
+	finished := r.result != nil && !r.open
+	if finished {
+		if f := r.resultFailure(); f != nil {
+			return f
+		}
 	}
-	if f := r.resultFailure(); f != nil {
-		return f
-	}
-	switch {
-	case r.asked != "" && r.session != "" && r.session != r.asked:
-		return harness.Fail(harness.ClassSessionNotFound, "session:mismatch", false,
-			"the agent was asked to continue session %s and worked in %s", r.asked, r.session)
-	case len(r.denied) > 0:
-		return harness.Fail(harness.ClassPermissionDenied, "result:permission_denials", false,
-			"the agent ended well, but these tools were refused: %s; allow them in its settings", strings.Join(r.denied, ", "))
-	case exitCode < 0:
-		return harness.Fail(harness.ClassInterrupted, "signal:"+signal, true, "the agent was done, and was then ended by %s", signal)
-	case exitCode != 0:
-		return harness.Fail(harness.ClassExit, fmt.Sprintf("exit:%d", exitCode), true, "the agent reported success and then ended with exit status %d", exitCode)
-	}
-	return nil
+	return harness.Ending{
+		ExitCode: exitCode, Signal: signal,
+		Finished: finished, Event: "result line", Missing: "result:missing",
+		Asked: r.asked, Session: cmp.Or(r.session, r.asked),
+		Denied: r.denied, DeniedRule: "result:permission_denials",
+		Said: cmp.Or(r.err.String(), r.out.String()),
+		Judge: func(said string) *state.FailureReason {
+			if f := unknownSession(said); f != nil {
+				return f
+			}
+			return harness.Classify(harness.Evidence{Text: said, Session: r.session != ""})
+		},
+	}.Failure()
 }
 
 // resultFailure judges the last result line alone.
@@ -84,35 +83,4 @@ func unknownSession(text string) *state.FailureReason {
 		return nil
 	}
 	return harness.Fail(harness.ClassSessionNotFound, "text:session-not-found", false, "%s", text)
-}
-
-// unfinished judges an attempt that ended in the middle of a turn, or before
-// the first one.
-func (r *reader) unfinished(exitCode int, signal string) *state.FailureReason {
-	said := cmp.Or(r.err.String(), r.out.String())
-	switch {
-	case exitCode < 0:
-		return harness.Fail(harness.ClassInterrupted, "signal:"+signal, true, "the agent was ended by %s", signal)
-	case harness.SignalExits[exitCode] != "":
-		return harness.Fail(harness.ClassInterrupted, fmt.Sprintf("exit:%d", exitCode), true,
-			"the agent ended with exit status %d, as after %s", exitCode, harness.SignalExits[exitCode])
-	case exitCode == 0:
-		return harness.Fail(harness.ClassProtocol, "result:missing", true, "the agent exited without a result (exit status 0, no result line)%s", quote(said))
-	}
-	if f := unknownSession(said); f != nil {
-		return f
-	}
-	f := harness.Classify(harness.Evidence{Text: said, Session: r.session != ""})
-	if f.Class == harness.ClassUnknown {
-		f.Class, f.Rule = harness.ClassExit, fmt.Sprintf("exit:%d", exitCode)
-	}
-	f.Message = harness.Excerpt(fmt.Sprintf("the agent ended with exit status %d and no result line%s", exitCode, quote(said)), harness.MaxMessage)
-	return f
-}
-
-func quote(said string) string {
-	if said == "" {
-		return ""
-	}
-	return ": " + said
 }

@@ -2,49 +2,30 @@ package codex
 
 import (
 	"net/http"
+	"slices"
 	"syscall"
 
 	"hank/internal/modelserver"
 	"hank/runtime/harness"
+	"hank/runtime/harness/internal/harnesstest"
 	"hank/state"
 )
 
-// scenario is a conversation of the real agent with the stand-in server. The
-// same expectations are held against the live agent and against what it
-// printed when its transcripts were recorded.
-type scenario struct {
-	script  []modelserver.Turn
-	keyless bool // there are no credentials
-	long    bool // with the real agent only if HANK_LONG is set, and for a recording
-	steps   []step
+// agent is the pinned Codex command line.
+var agent = harnesstest.Agent{
+	Harness: Harness{}, Package: "@openai/codex", Root: "../../..", Model: "gpt-5.5", Provider: "openai",
+	Executable: executableVariable, Key: keyVariable,
+	Environ: (*modelserver.Server).OpenAIEnviron,
+	Command: func(_ *harnesstest.Stage, c *harness.Command) { // its own retries take half a minute
+		c.Args = slices.Insert(c.Args, 2, "-c", "model_providers.hank.request_max_retries=1", "-c", "model_providers.hank.stream_max_retries=1")
+	},
 }
 
-// step is one start of the agent. From the second on it continues the thread.
-type step struct {
-	name    string // of the transcript
-	session string // instead of the step before's
-	system  string // system prompt
-	compact bool
-	stop    syscall.Signal // sent when the server's stream has stalled
-	want    want
-}
-
-// want is what a verdict must say.
-type want struct {
-	class     string // of the failure; empty means success
-	rule      string
-	typ       state.FailureType
-	retriable bool
-	text      string
-	noResult  bool
-	noSession bool
-	exceeded  bool
-	// tokens are what the attempt has used. Of a turn that did not end well a transcript
-	// has none: they are in the rollout alone.
-	tokens state.Tokens
-	unsaid bool
-	exit   int // -1: died by the signal that was sent
-}
+type (
+	scenario = harnesstest.Scenario
+	step     = harnesstest.Step
+	want     = harnesstest.Want
+)
 
 // write is a turn that writes a file.
 func write(file, content string) modelserver.Turn {
@@ -61,36 +42,28 @@ func run(command string) modelserver.Turn {
 	return modelserver.Turn{Tools: []modelserver.Tool{{Name: "exec_command", Input: map[string]any{"cmd": command}}}}
 }
 
-func always(e modelserver.Error) []modelserver.Turn {
-	return []modelserver.Turn{{Error: e, Repeat: true}}
-}
-
-// done is a text that ends the agent's turn, and costs 1000 tokens in, 50 out.
-func done(text string) modelserver.Turn { return modelserver.Turn{Text: text} }
-
 var (
 	wrote   = state.Tokens{Input: 1200, Output: 40, CacheRead: 500}
-	one     = state.Tokens{Input: 1000, Output: 50}
 	tooLong = modelserver.Error{Status: http.StatusBadRequest, Type: "context_length_exceeded", Message: "Your input exceeds the context window of this model. Please adjust your input and try again."}
 )
 
 // apiError is a failure before anything was paid.
 func apiError(name string, e modelserver.Error, class, rule string, typ state.FailureType, retriable bool) scenario {
-	return scenario{script: always(e), steps: []step{{name: name, want: want{class: class, rule: rule, typ: typ, retriable: retriable, exit: 1}}}}
+	return harnesstest.Refuses(name, e, want{Class: class, Rule: rule, Type: typ, Retriable: retriable, Exit: 1})
 }
 
 func long(sc scenario) scenario {
-	sc.long = true
+	sc.Long = true
 	return sc
 }
 
 var scenarios = map[string]scenario{
 	"two turns of one session, the second with another system prompt": {
-		script: []modelserver.Turn{write("hello.txt", "hello"), done("Written."), run("cat hello.txt; exit 3"), done("Second answer."), done("Third answer.")},
-		steps: []step{
-			{name: "write", system: "FIRST-SYSTEM-PROMPT", want: want{text: "Written.", tokens: wrote.Add(one)}},
-			{name: "resumed", system: "OTHER-SYSTEM-PROMPT", want: want{text: "Second answer.", tokens: one.Add(one)}},
-			{name: "resumed-again", want: want{text: "Third answer.", tokens: one}},
+		Script: []modelserver.Turn{write("hello.txt", "hello"), harnesstest.Done("Written."), run("cat hello.txt; exit 3"), harnesstest.Done("Second answer."), harnesstest.Done("Third answer.")},
+		Steps: []step{
+			{Name: "write", System: "FIRST-SYSTEM-PROMPT", Want: want{Text: "Written.", Tokens: wrote.Add(harnesstest.One)}},
+			{Name: "resumed", System: "OTHER-SYSTEM-PROMPT", Want: want{Text: "Second answer.", Tokens: harnesstest.One.Add(harnesstest.One)}},
+			{Name: "resumed-again", Want: want{Text: "Third answer.", Tokens: harnesstest.One}},
 		},
 	},
 	"authentication":  apiError("http-401", modelserver.Error{Status: 401, Type: "invalid_api_key", Message: "Incorrect API key provided: none."}, harness.ClassAuth, "status:401", state.FailAPI, false),
@@ -101,60 +74,60 @@ var scenarios = map[string]scenario{
 	"unknown model":   long(apiError("http-404", modelserver.Error{Status: 404, Type: "model_not_found", Message: "The model does not exist or you do not have access to it."}, harness.ClassInvalidRequest, "word:model_not_found", state.FailAPI, false)),
 	"invalid request": long(apiError("http-400", modelserver.Error{Status: 400, Message: "Invalid value: input[3]."}, harness.ClassInvalidRequest, "word:invalid_request_error", state.FailAPI, false)),
 	"overloaded once, then well": {
-		script: []modelserver.Turn{{Error: modelserver.Error{Status: 500}}, done("Fine.")},
-		steps:  []step{{name: "http-500-once", want: want{text: "Fine.", tokens: one}}},
+		Script: []modelserver.Turn{{Error: modelserver.Error{Status: 500}}, harnesstest.Done("Fine.")},
+		Steps:  []step{{Name: "http-500-once", Want: want{Text: "Fine.", Tokens: harnesstest.One}}},
 	},
 	"stream cut, again and again": {
-		script: []modelserver.Turn{write("a.txt", "a"), {Text: "par", Break: modelserver.Drop, Repeat: true}},
-		steps: []step{{name: "drop", want: want{
-			class: harness.ClassUnreachable, rule: "text:unreachable", typ: state.FailAPI, retriable: true, exit: 1, tokens: wrote, unsaid: true,
+		Script: []modelserver.Turn{write("a.txt", "a"), {Text: "par", Break: modelserver.Drop, Repeat: true}},
+		Steps: []step{{Name: "drop", Want: want{
+			Class: harness.ClassUnreachable, Rule: "text:unreachable", Type: state.FailAPI, Retriable: true, Exit: 1, Tokens: wrote, Unsaid: true,
 		}}},
 	},
 	"stream ended by an error event": {
-		long:   true,
-		script: []modelserver.Turn{{Text: "par", Break: modelserver.ErrorEvent, Repeat: true}},
-		steps: []step{{name: "error-event", want: want{
-			class: harness.ClassOverloaded, rule: "word:server_error", typ: state.FailAPI, retriable: true, exit: 1,
+		Long:   true,
+		Script: []modelserver.Turn{{Text: "par", Break: modelserver.ErrorEvent, Repeat: true}},
+		Steps: []step{{Name: "error-event", Want: want{
+			Class: harness.ClassOverloaded, Rule: "word:server_error", Type: state.FailAPI, Retriable: true, Exit: 1,
 		}}},
 	},
 	"nobody logged in": {
-		keyless: true,
-		steps: []step{{name: "keyless", want: want{
-			class: harness.ClassAuth, rule: "word:invalid_api_key", typ: state.FailAPI, exit: 1,
+		Keyless: true,
+		Steps: []step{{Name: "keyless", Want: want{
+			Class: harness.ClassAuth, Rule: "word:invalid_api_key", Type: state.FailAPI, Exit: 1,
 		}}},
 	},
 	"a session that does not exist": {
-		steps: []step{{name: "unknown-session", session: "00000000-0000-7000-8000-000000000000", want: want{
-			class: harness.ClassSessionNotFound, rule: "text:session-not-found", typ: state.FailUnknown, noSession: true, noResult: true, exit: 1,
+		Steps: []step{{Name: "unknown-session", Session: "00000000-0000-7000-8000-000000000000", Want: want{
+			Class: harness.ClassSessionNotFound, Rule: "text:session-not-found", Type: state.FailUnknown, NoSession: true, NoResult: true, Exit: 1,
 		}}},
 	},
 	"ended by SIGINT while it waits for an answer, then continued": {
-		script: []modelserver.Turn{write("a.txt", "a"), {Text: "par", Break: modelserver.Stall}, done("Went on.")},
-		steps: []step{
-			{name: "sigint", stop: syscall.SIGINT, want: want{
-				class: harness.ClassExit, rule: "exit:1", typ: state.FailAPI, retriable: true, noResult: true, exit: 1,
-				text: "I will write a.txt.", tokens: wrote, unsaid: true,
+		Script: []modelserver.Turn{write("a.txt", "a"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
+		Steps: []step{
+			{Name: "sigint", Stop: syscall.SIGINT, Want: want{
+				Class: harness.ClassExit, Rule: "exit:1", Type: state.FailAPI, Retriable: true, NoResult: true, Exit: 1,
+				Text: "I will write a.txt.", Tokens: wrote, Unsaid: true,
 			}},
-			{name: "sigint-resumed", want: want{text: "Went on.", tokens: one}},
+			{Name: "sigint-resumed", Want: want{Text: "Went on.", Tokens: harnesstest.One}},
 		},
 	},
 	"ended by SIGKILL": {
-		script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall}},
-		steps: []step{{name: "sigkill", stop: syscall.SIGKILL, want: want{
-			class: harness.ClassInterrupted, rule: "signal:SIGKILL", typ: state.FailUnknown, retriable: true, noResult: true, exit: -1,
+		Script: []modelserver.Turn{{Text: "par", Break: modelserver.Stall}},
+		Steps: []step{{Name: "sigkill", Stop: syscall.SIGKILL, Want: want{
+			Class: harness.ClassInterrupted, Rule: "signal:SIGKILL", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: -1,
 		}}},
 	},
 	"context full, compaction not wanted": {
-		script: []modelserver.Turn{write("a.txt", "a"), {Error: tooLong, Repeat: true}},
-		steps: []step{{name: "context-full", want: want{
-			class: harness.ClassContextOverflow, rule: "word:context_length_exceeded", typ: state.FailAPI, exceeded: true, exit: 1, tokens: wrote, unsaid: true,
+		Script: []modelserver.Turn{write("a.txt", "a"), {Error: tooLong, Repeat: true}},
+		Steps: []step{{Name: "context-full", Want: want{
+			Class: harness.ClassContextOverflow, Rule: "word:context_length_exceeded", Type: state.FailAPI, Exceeded: true, Exit: 1, Tokens: wrote, Unsaid: true,
 		}}},
 	},
 	"answer too long": {
-		long:   true,
-		script: []modelserver.Turn{{Text: "blah", StopReason: "max_output_tokens", Repeat: true}},
-		steps: []step{{name: "max-output", want: want{
-			class: harness.ClassMaxOutput, rule: "word:max_output_tokens", typ: state.FailAPI, retriable: true, exceeded: true, exit: 1, tokens: one, unsaid: true,
+		Long:   true,
+		Script: []modelserver.Turn{{Text: "blah", StopReason: "max_output_tokens", Repeat: true}},
+		Steps: []step{{Name: "max-output", Want: want{
+			Class: harness.ClassMaxOutput, Rule: "word:max_output_tokens", Type: state.FailAPI, Retriable: true, Exceeded: true, Exit: 1, Tokens: harnesstest.One, Unsaid: true,
 		}}},
 	},
 }
